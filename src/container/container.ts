@@ -1,0 +1,46 @@
+/**
+ * Owns the one interface by which an object reaches its container, whoever runs it.
+ * Does not own policy: when to start, stop or give up is decided in core.
+ */
+import type { EngineExit } from "../protocol/engine.ts";
+import type { Env } from "../protocol/env.ts";
+import type { Isolation } from "../protocol/isolation.ts";
+
+export type StartOptions = {
+  /** Drawn by the object for this start; the agent's incarnation begins with it. */
+  startId: string;
+  /** What the agent demands on every call of this life. */
+  secret: string;
+  env: Env;
+  network: { internet: boolean };
+  image?: string;
+  snapshotId?: string;
+};
+
+export type Started = {
+  incarnation: string;
+  /** Kept in the object's row: after an eviction it finds the agent here again. */
+  address: string;
+  files: "new" | "kept" | "snapshot" | "image";
+  isolation: Isolation;
+  notes: string[];
+};
+
+export type ContainerExit = Omit<EngineExit, "startId">;
+
+export interface Container {
+  /** Starts it, or joins the start of the same start id. Answers when the agent does. */
+  start(options: StartOptions): Promise<Started>;
+  /** Ends it, whatever runs inside. Ending what does not run is success. */
+  destroy(files: "keep" | "remove"): Promise<void>;
+  /** To every process in the container but the agent. */
+  signal(signal: number): Promise<void>;
+  /** Resolves when this life has ended, with what is known of why. */
+  monitor(startId: string): Promise<ContainerExit>;
+  /** One request, or WebSocket upgrade, to the agent at the address that `start` gave. */
+  agent(address: string, request: Request): Promise<Response>;
+  /** One request, or WebSocket upgrade, to a server that a command in the sandbox runs. */
+  port(address: string, port: number, request: Request): Promise<Response>;
+  /** Saves the file tree under this id; the container must be quiet. Answers its size in bytes. */
+  snapshot(snapshotId: string): Promise<number>;
+}

@@ -1,0 +1,59 @@
+/**
+ * Owns the calls between a Sandbox object and the agent in its container: headers, paths, the boot document.
+ * Does not own the bodies that pass through untouched (exec.ts has those).
+ *
+ * Every request carries `Authorization: Bearer <secret>` (else 401), and gated ones a fence.
+ * Every answer, errors included, carries the agent's incarnation and protocol version.
+ */
+import { z } from "zod";
+import { envSchema } from "./env.ts";
+import { execCallSchema } from "./exec.ts";
+import { isolationSchema } from "./isolation.ts";
+
+export const agentProtocol = 1;
+
+/** Where the agent listens on the platform; on one machine it takes any free port of the loopback. */
+export const agentPort = 8228;
+
+export const agentHeaders = {
+  protocol: "berth-protocol",
+  incarnation: "berth-incarnation",
+  /** A number that only grows; the agent refuses a lower one than it has seen (409 stale_fence). */
+  fence: "berth-fence",
+  requestId: "berth-request-id",
+} as const;
+
+export const agentPaths = {
+  /** GET → AgentHealth. */
+  health: "/v1/health",
+  /** POST AgentExecCall → ExecResult, or an error body. Gated. */
+  exec: "/v1/exec",
+  /** Any method, `/v1/ports/<port>/<path>`: HTTP or WebSocket to a server in the sandbox. */
+  ports: "/v1/ports",
+} as const;
+
+/** What the agent is told before it serves: on fd 3 from the engine, in BERTH_BOOT on the platform. */
+export const agentBootSchema = z.strictObject({
+  startId: z.string().regex(/^[a-z0-9]{16}$/),
+  secret: z.string().min(32),
+  /** The environment of every command: what `create` was given. */
+  env: envSchema,
+});
+
+export const agentExecCallSchema = z.intersection(
+  execCallSchema,
+  z.object({ execId: z.string(), requestId: z.string() }),
+);
+
+export const agentHealthSchema = z.strictObject({
+  incarnation: z.string(),
+  protocol: z.int(),
+  /** What the agent itself knows of its isolation; the engine or the platform adds the rest. */
+  tree: isolationSchema.shape.tree,
+  running: z.int(),
+  fence: z.int(),
+});
+
+export type AgentBoot = z.infer<typeof agentBootSchema>;
+export type AgentExecCall = z.infer<typeof agentExecCallSchema>;
+export type AgentHealth = z.infer<typeof agentHealthSchema>;

@@ -1,0 +1,59 @@
+/**
+ * Owns every number that bounds a wait, a buffer, a body, a name or a count, each with its reason.
+ * Does not own defaults that are policy of one sandbox: those stand in its record.
+ */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const second = 1000;
+const minute = 60 * second;
+
+export const limits = {
+  /** JSON bodies: room for one exec with stdin, far below an isolate's 128 MB. */
+  bodyBytesMax: 4 * MiB,
+  /** A caller that sends a body slower than this is let go. */
+  bodyReadMs: 30 * second,
+  /** Deep nesting costs stack in every parser behind the door. */
+  jsonDepthMax: 32,
+  requestIdBytesMax: 64,
+
+  /** Linux refuses one argument of 128 KiB and more (MAX_ARG_STRLEN counts the final NUL). */
+  argBytesMax: 128 * KiB - 1,
+  argCountMax: 4096,
+  /** Arguments and environment together: an eighth of the usual 2 MiB is left to the loader. */
+  argTotalBytesMax: 1536 * KiB,
+  envCountMax: 256,
+  envNameBytesMax: 128,
+  envValueBytesMax: 64 * KiB,
+  /** PATH_MAX without the final NUL. */
+  pathBytesMax: 4095,
+  stdinBytesMax: 2 * MiB,
+
+  execTimeoutDefaultMs: minute,
+  execTimeoutMaxMs: 60 * minute,
+  execOutputDefaultBytes: MiB,
+  execOutputMaxBytes: 16 * MiB,
+  /** Between TERM and KILL of a command's tree. */
+  execKillGraceMs: 2 * second,
+  /** How long output is still read after the leader is gone. */
+  execDrainMs: 250,
+  /** An answer that takes longer begins with spaces, so that proxies keep it. */
+  execHeartbeatAfterMs: 2 * second,
+  execHeartbeatEveryMs: second,
+  /** Commands at once in one sandbox; each costs descriptors and memory of the agent. */
+  execConcurrentMax: 256,
+
+  /** From the engine's or the platform's start to the agent's first answer. */
+  startTimeoutMs: 60 * second,
+  destroyTimeoutMs: 60 * second,
+  /** Attempts to start a container again that was lost through no fault of its own. */
+  restartsMax: 3,
+  restartsWindowMs: 10 * minute,
+  /** The agent answers control calls at once, and exec within its heartbeat. */
+  agentHeadersMs: 15 * second,
+  /** How long a create or a call on a starting sandbox may hang. */
+  waitMaxMs: 25 * second,
+
+  /** A tombstone stays readable this long. */
+  tombstoneMs: 7 * 24 * 60 * minute,
+} as const;
