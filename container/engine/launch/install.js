@@ -57,9 +57,10 @@ function npmInstall() {
   // Development packages are what Berth runs with: NODE_ENV=production must not leave them out.
   const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
   const npm = process.env.npm_execpath?.endsWith("npm-cli.js")
-    ? { program: process.execPath, args: [process.env.npm_execpath, ...args] }
-    : { program: "npm", args };
-  const done = spawnSync(npm.program, npm.args, {
+    ? [process.execPath, process.env.npm_execpath]
+    : ["npm"];
+  // setpriv: whoever ends the launcher meanwhile ends npm as well.
+  const done = spawnSync("setpriv", ["--pdeathsig", "TERM", "--", ...npm, ...args], {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe"],
     encoding: "utf8",
