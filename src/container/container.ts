@@ -26,6 +26,9 @@ export type Started = {
   notes: string[];
 };
 
+/** How one life of an agent is reached. The platform has one agent in a container and needs no address. */
+export type AgentAddress = { incarnation: string; secret: string; address: string };
+
 export type ContainerExit = Omit<EngineExit, "startId">;
 
 export interface Container {

@@ -5,10 +5,17 @@
 import { z } from "zod";
 import { limits } from "./limits.ts";
 
-const encoder = new TextEncoder();
-
+/** The length of well-formed text in UTF-8, without an encoder: this runs wherever the contract does. */
 export function utf8Bytes(text: string): number {
-  return encoder.encode(text).length;
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x80) continue;
+    const pair = unit >= 0xd800 && unit <= 0xdbff;
+    bytes += pair || unit < 0x800 ? (pair ? 2 : 1) : 2;
+    if (pair) at++;
+  }
+  return bytes;
 }
 
 /** Text that the kernel can take: no NUL, no half of a surrogate pair, at most so many bytes. */

@@ -15,7 +15,11 @@ export const errors = {
   not_found: row(404, false, "No such route, or no such sandbox for this key."),
   method_not_allowed: row(405, false, "The route exists with other methods; see `Allow`."),
   body_timeout: row(408, true, "The body did not arrive in time."),
-  not_running: row(409, false, "The sandbox has no running container and the call may not start it."),
+  not_running: row(
+    409,
+    false,
+    "The sandbox has no running container and the call may not start it.",
+  ),
   start_failed: row(409, false, "The container did not come up; the reason stands in the sandbox."),
   stale_fence: row(409, false, "The call carries a fence below one that the agent has seen."),
   stale_handle: row(410, false, "The handle belongs to an earlier life of the container."),
@@ -25,7 +29,11 @@ export const errors = {
   too_many: row(429, true, "A limit on how many at once is met."),
   internal: row(500, false, "A fault of ours; the request id finds it in the log."),
   unsupported: row(501, false, "This installation cannot do that; the message says why."),
-  operation_interrupted: row(502, false, "The container was lost; `admitted` says if the work began."),
+  operation_interrupted: row(
+    502,
+    false,
+    "The container was lost; `admitted` says if the work began.",
+  ),
   port_unreachable: row(502, true, "Nothing in the sandbox answers on that port."),
   unavailable: row(503, true, "Not now: nothing was done, try again."),
 } as const satisfies Record<string, Row>;
@@ -58,7 +66,11 @@ export class BerthError extends Error {
   readonly facts: ErrorFacts;
   readonly hint: string | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { hint?: string; facts?: ErrorFacts } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { hint?: string; facts?: ErrorFacts } = {},
+  ) {
     super(message);
     this.name = "BerthError";
     this.code = code;
@@ -76,6 +88,13 @@ export function asBerthError(thrown: unknown): BerthError | undefined {
   return new BerthError(code, thrown.message, {
     ...(typeof hint === "string" ? { hint } : {}),
     ...(typeof facts === "object" && facts !== null ? { facts } : {}),
+  });
+}
+
+/** The same words for an invented id and for a foreign one: nobody learns which ids exist. */
+export function unknownSandbox(): BerthError {
+  return new BerthError("not_found", "No such sandbox for this key.", {
+    hint: "Ids are given by POST /v1/sandboxes.",
   });
 }
 

@@ -82,7 +82,10 @@ export type ExecInput = z.input<typeof execCallSchema>;
 export type ExecCall = z.infer<typeof execCallSchema>;
 export type ExecResult = z.infer<typeof execResultSchema>;
 
-function argumentBytes(call: { argv?: string[] | undefined; env?: Record<string, string> | undefined }): number {
+function argumentBytes(call: {
+  argv?: string[] | undefined;
+  env?: Record<string, string> | undefined;
+}): number {
   let bytes = 0;
   for (const arg of call.argv ?? []) bytes += utf8Bytes(arg) + 9;
   for (const [name, value] of Object.entries(call.env ?? {})) {

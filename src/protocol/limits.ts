@@ -45,6 +45,12 @@ export const limits = {
 
   /** From the engine's or the platform's start to the agent's first answer. */
   startTimeoutMs: 60 * second,
+  /** How often an object looks whether a start is still under way: it may have died beside it. */
+  startLookMs: 5 * second,
+  /** Asked when a container is in doubt: an agent that lives answers this at once. */
+  aliveMs: 5 * second,
+  /** An answer under way brings a byte a second; silence this long means that its agent is gone. */
+  streamSilenceMs: 15 * second,
   destroyTimeoutMs: 60 * second,
   /** Attempts to start a container again that was lost through no fault of its own. */
   restartsMax: 3,

@@ -1,0 +1,66 @@
+/**
+ * Owns the environment of the Worker, read once and checked; an error names the variable.
+ * Does not own bindings to objects.
+ */
+
+/** The bindings of wrangler.toml, or of the one-machine server. */
+export type Env = {
+  SANDBOX: DurableObjectNamespace<import("./objects/sandbox/object.ts").SandboxObject>;
+  BERTH_API_KEYS?: string;
+  BERTH_SECRET?: string;
+  BERTH_ENGINE_URL?: string;
+  BERTH_ENGINE_SECRET?: string;
+};
+
+export type Config = {
+  /** SHA-256 of a key, in hex → the tenant whom it belongs to. */
+  tenants: ReadonlyMap<string, string>;
+  /** Of this deployment: the keyed check in ids is made with it. */
+  secret: string;
+  /** Where no container is attached to an object, this engine runs it. */
+  engine: { url: string; secret: string } | undefined;
+};
+
+const secretCharsMin = 32;
+const parsed = new WeakMap<object, Config>();
+
+/** Parsed at the first call of an isolate; the same `env` object comes with each later one. */
+export function configOf(env: Env): Config {
+  const known = parsed.get(env);
+  if (known !== undefined) return known;
+  const config = Object.freeze({
+    tenants: readKeys(env.BERTH_API_KEYS),
+    secret: readSecret(env.BERTH_SECRET),
+    engine: readEngine(env),
+  });
+  parsed.set(env, config);
+  return config;
+}
+
+/** `tenant:<sha256 hex>` separated by commas or white space. No key, no service. */
+function readKeys(text: string | undefined): ReadonlyMap<string, string> {
+  const tenants = new Map<string, string>();
+  for (const entry of (text ?? "").split(/[\s,]+/).filter((part) => part !== "")) {
+    const match = /^([a-z0-9][a-z0-9-]{0,62}):([0-9a-f]{64})$/.exec(entry);
+    if (match?.[1] === undefined || match[2] === undefined) {
+      throw new Error("BERTH_API_KEYS must be a list of tenant:<sha256 of its key in hex>");
+    }
+    tenants.set(match[2], match[1]);
+  }
+  return tenants;
+}
+
+function readSecret(text: string | undefined): string {
+  if (text === undefined || text.length < secretCharsMin) {
+    throw new Error(`BERTH_SECRET must be set to at least ${secretCharsMin} random characters`);
+  }
+  return text;
+}
+
+function readEngine(env: Env): Config["engine"] {
+  if (env.BERTH_ENGINE_URL === undefined || env.BERTH_ENGINE_URL === "") return undefined;
+  if (env.BERTH_ENGINE_SECRET === undefined || env.BERTH_ENGINE_SECRET === "") {
+    throw new Error("BERTH_ENGINE_SECRET must be set where BERTH_ENGINE_URL is");
+  }
+  return { url: env.BERTH_ENGINE_URL, secret: env.BERTH_ENGINE_SECRET };
+}

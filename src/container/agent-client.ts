@@ -1,0 +1,83 @@
+/**
+ * Owns one object's calls to its agent: secret and incarnation on the way out, incarnation checked on the way back.
+ * Does not own what a failure means for the sandbox: the object asks and decides.
+ */
+import { agentHeaders, agentPaths, agentProtocol } from "../protocol/agent.ts";
+import { limits } from "../protocol/limits.ts";
+import type { AgentAddress, Container } from "./container.ts";
+
+/** The agent did not answer as this life: it is gone, or another took its place. */
+export class AgentSilent extends Error {
+  override readonly name = "AgentSilent";
+}
+
+export type AgentCall = {
+  method: "GET" | "POST";
+  path: string;
+  body?: string;
+  /** Of a gated call. */
+  fence?: number;
+  requestId: string;
+};
+
+/** The address has no meaning to the platform's container, which has one agent only. */
+const agentHost = "http://agent";
+
+/** The agent's answer, its body not yet read. Throws AgentSilent where that life did not answer in time. */
+export async function callAgent(
+  container: Container,
+  life: AgentAddress,
+  call: AgentCall,
+  headersMs: number = limits.agentHeadersMs,
+): Promise<Response> {
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), headersMs);
+  let response: Response;
+  try {
+    response = await container.agent(life.address, agentRequest(life, call, patience.signal));
+  } catch {
+    throw new AgentSilent(`the agent did not answer ${call.path}`);
+  } finally {
+    clearTimeout(timer);
+  }
+  if (response.headers.get(agentHeaders.incarnation) !== life.incarnation) {
+    await response.body?.cancel();
+    throw new AgentSilent(`another agent answered ${call.path}`);
+  }
+  return response;
+}
+
+/** Whether this life still answers. */
+export async function isAlive(
+  container: Container,
+  life: AgentAddress,
+  waitMs: number,
+): Promise<boolean> {
+  const call = { method: "GET", path: agentPaths.health, requestId: "health" } as const;
+  try {
+    const response = await callAgent(container, life, call, waitMs);
+    await response.body?.cancel();
+    return response.ok;
+  } catch (error) {
+    if (error instanceof AgentSilent) return false;
+    throw error;
+  }
+}
+
+function agentRequest(life: AgentAddress, call: AgentCall, signal: AbortSignal): Request {
+  const headers: Record<string, string> = {
+    authorization: `Bearer ${life.secret}`,
+    [agentHeaders.protocol]: String(agentProtocol),
+    [agentHeaders.incarnation]: life.incarnation,
+    [agentHeaders.requestId]: call.requestId,
+  };
+  if (call.fence !== undefined) headers[agentHeaders.fence] = String(call.fence);
+  if (call.body !== undefined) headers["content-type"] = "application/json";
+  const base = life.address === "" ? agentHost : life.address;
+  return new Request(`${base}${call.path}`, {
+    method: call.method,
+    headers,
+    signal,
+    ...(call.body === undefined ? {} : { body: call.body }),
+  });
+}

@@ -1,0 +1,123 @@
+/**
+ * Owns the way to a container that the embedded engine of one machine runs.
+ * Does not own the data path: requests to the agent go to its own address, not through the engine.
+ */
+import type { z } from "zod";
+import { agentPaths } from "../protocol/agent.ts";
+import {
+  type EngineHealth,
+  engineExitSchema,
+  engineHealthSchema,
+  enginePaths,
+  engineSnapshotMadeSchema,
+  engineStartedSchema,
+} from "../protocol/engine.ts";
+import { BerthError, errorBodySchema } from "../protocol/errors.ts";
+import { limits } from "../protocol/limits.ts";
+import type { Container, ContainerExit, StartOptions } from "./container.ts";
+
+type Engine = { baseUrl: string; secret: string };
+
+const healthMs = 2_000;
+const monitorMs = 25_000;
+
+export function engineContainer({ id, ...engine }: Engine & { id: string }): Container {
+  return {
+    async start({ image, ...options }: StartOptions) {
+      const started = await call(engine, "POST", enginePaths.start(id), {
+        body: options,
+        schema: engineStartedSchema,
+        waitMs: limits.startTimeoutMs,
+      });
+      const { agentUrl, startId: _startId, ...rest } = started;
+      const notes = image === undefined ? [] : [`image ${image}: one machine has only its own.`];
+      return { ...rest, address: agentUrl, notes: [...rest.notes, ...notes] };
+    },
+    async destroy(files) {
+      await send(engine, "POST", enginePaths.destroy(id), { files }, limits.destroyTimeoutMs);
+    },
+    async signal(signal) {
+      await send(engine, "POST", enginePaths.signal(id), { signal }, limits.agentHeadersMs);
+    },
+    monitor: (startId) => monitor(engine, id, startId),
+    agent: (_address, request) => fetch(request),
+    port(address, port, request) {
+      const { pathname, search } = new URL(request.url);
+      return fetch(
+        new Request(`${address}${agentPaths.ports}/${port}${pathname}${search}`, request),
+      );
+    },
+    async snapshot(snapshotId) {
+      const made = await call(engine, "POST", enginePaths.snapshot(id), {
+        body: { snapshotId },
+        schema: engineSnapshotMadeSchema,
+        waitMs: limits.startTimeoutMs,
+      });
+      return made.bytes;
+    },
+  };
+}
+
+export function engineHealth(engine: Engine): Promise<EngineHealth> {
+  return call(engine, "GET", enginePaths.health, { schema: engineHealthSchema, waitMs: healthMs });
+}
+
+/** Long polls, each with an end, until that life is over. */
+async function monitor(engine: Engine, id: string, startId: string): Promise<ContainerExit> {
+  const path = `${enginePaths.monitor(id)}?startId=${startId}&waitMs=${monitorMs}`;
+  for (;;) {
+    const response = await send(engine, "GET", path, undefined, monitorMs + healthMs);
+    if (response.status === 204) continue;
+    const { startId: _startId, ...exit } = engineExitSchema.parse(await response.json());
+    return exit;
+  }
+}
+
+async function call<Schema extends z.ZodType>(
+  engine: Engine,
+  method: "GET" | "POST",
+  path: string,
+  { body, schema, waitMs }: { body?: unknown; schema: Schema; waitMs: number },
+): Promise<z.infer<Schema>> {
+  const response = await send(engine, method, path, body, waitMs);
+  const parsed = schema.safeParse(await response.json().catch(() => undefined));
+  if (parsed.success) return parsed.data;
+  throw new BerthError("unavailable", `The engine's answer to ${path} was not understood.`);
+}
+
+async function send(
+  engine: Engine,
+  method: "GET" | "POST",
+  path: string,
+  body: unknown,
+  waitMs: number,
+): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(`${engine.baseUrl}${path}`, {
+      method,
+      signal: AbortSignal.timeout(waitMs),
+      headers: {
+        authorization: `Bearer ${engine.secret}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  } catch {
+    throw new BerthError("unavailable", "The engine of this machine does not answer.");
+  }
+  if (response.ok) return response;
+  throw refusalOf(await response.json().catch(() => undefined), path);
+}
+
+function refusalOf(body: unknown, path: string): BerthError {
+  const parsed = errorBodySchema.safeParse(body);
+  if (!parsed.success) {
+    return new BerthError("unavailable", `The engine failed at ${path}.`);
+  }
+  const { code, message, hint, retryable: _retryable, ...facts } = parsed.data.error;
+  return new BerthError(code, message, {
+    facts: facts as Record<string, string>,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}

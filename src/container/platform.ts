@@ -1,0 +1,124 @@
+/**
+ * Owns the way to a container that the platform attached to the object (`ctx.container`).
+ * Does not trust `running` or the text of an error: only the agent's incarnation tells one life from another.
+ */
+import { agentHeaders, agentHealthSchema, agentPaths, agentPort } from "../protocol/agent.ts";
+import { BerthError } from "../protocol/errors.ts";
+import type { Isolation } from "../protocol/isolation.ts";
+import { limits } from "../protocol/limits.ts";
+import type { Container, ContainerExit, Started, StartOptions } from "./container.ts";
+
+type Attached = NonNullable<DurableObjectState["container"]>;
+
+/** An evicted object must not take its container along: the object's own deadlines end it. */
+const inactivityMs = 24 * 60 * 60 * 1000;
+const defaultImage = "default";
+const firstPauseMs = 20;
+const pauseMaxMs = 500;
+
+export function platformContainer(attached: Attached): Container {
+  return {
+    start: (options) => start(attached, options),
+    destroy: async () => {
+      if (attached.running) await attached.destroy();
+    },
+    signal: async (signal) => attached.signal(signal),
+    monitor: () => monitor(attached),
+    agent: (_address, request) => attached.getTcpPort(agentPort).fetch(request),
+    port: (_address, port, request) => attached.getTcpPort(port).fetch(request),
+    snapshot: async () => (await attached.snapshotContainer()).size,
+  };
+}
+
+async function start(attached: Attached, options: StartOptions): Promise<Started> {
+  const joined = await ask(attached, options.secret);
+  if (joined?.incarnation.startsWith(`${options.startId}.`)) return joined;
+  if (attached.running) await attached.destroy();
+  attached.start({
+    image: imageOf(attached, options.image),
+    enableInternet: options.network.internet,
+    env: {
+      BERTH_BOOT: JSON.stringify({
+        startId: options.startId,
+        secret: options.secret,
+        env: options.env,
+      }),
+    },
+  });
+  await attached.setInactivityTimeout(inactivityMs);
+  return firstAnswer(attached, options);
+}
+
+async function firstAnswer(attached: Attached, options: StartOptions): Promise<Started> {
+  const until = Date.now() + limits.startTimeoutMs;
+  for (
+    let pauseMs = firstPauseMs;
+    Date.now() < until;
+    pauseMs = Math.min(pauseMs * 2, pauseMaxMs)
+  ) {
+    const started = await ask(attached, options.secret);
+    if (started?.incarnation.startsWith(`${options.startId}.`)) return started;
+    await scheduler.wait(pauseMs);
+  }
+  throw new BerthError("unavailable", "The container did not answer in time.");
+}
+
+async function ask(attached: Attached, secret: string): Promise<Started | undefined> {
+  const request = new Request(`http://agent${agentPaths.health}`, {
+    headers: { authorization: `Bearer ${secret}` },
+    signal: AbortSignal.timeout(limits.agentHeadersMs),
+  });
+  let response: Response;
+  try {
+    response = await attached.getTcpPort(agentPort).fetch(request);
+  } catch {
+    return undefined;
+  }
+  const health = agentHealthSchema.safeParse(await response.json().catch(() => undefined));
+  const incarnation = response.headers.get(agentHeaders.incarnation);
+  if (!response.ok || !health.success || incarnation === null) return undefined;
+  return {
+    incarnation,
+    address: "",
+    files: "image",
+    isolation: isolation(health.data.tree),
+    notes: [],
+  };
+}
+
+function imageOf(attached: Attached, name: string | undefined): string {
+  const image = attached.images[name ?? defaultImage];
+  if (image !== undefined) return image;
+  throw new BerthError("bad_request", `No image named ${name ?? defaultImage} is configured.`, {
+    hint: `Configured are: ${Object.keys(attached.images).join(", ") || "none"}.`,
+    facts: { field: "image" },
+  });
+}
+
+async function monitor(attached: Attached): Promise<ContainerExit> {
+  try {
+    await attached.monitor();
+    return { exitCode: 0, signal: null, reason: "exited" };
+  } catch (error) {
+    const exitCode = (error as { exitCode?: unknown }).exitCode;
+    return {
+      exitCode: typeof exitCode === "number" ? exitCode : null,
+      signal: null,
+      reason: typeof exitCode === "number" ? "exited" : "unknown",
+    };
+  }
+}
+
+function isolation(tree: Isolation["tree"]): Isolation {
+  return {
+    engine: "platform",
+    user: "vm",
+    files: "vm",
+    processes: "vm",
+    network: "vm",
+    tree,
+    memoryLimit: true,
+    processLimit: false,
+    diskLimit: true,
+  };
+}

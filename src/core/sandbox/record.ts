@@ -1,0 +1,44 @@
+/**
+ * Owns the facts that an object keeps of its sandbox, and its states: a union whose variants carry their own facts.
+ * Does not own the moves between them (step.ts).
+ */
+import type { Isolation } from "../../protocol/isolation.ts";
+import type { FailReason, Network } from "../../protocol/sandbox.ts";
+
+/** What `create` was given; it never changes. */
+export type SandboxSpec = {
+  id: string;
+  tenant: string;
+  createdAt: number;
+  env: Record<string, string>;
+  cwd?: string | undefined;
+  image?: string | undefined;
+  network: Network;
+};
+
+/** One attempt to give the sandbox a container. The secret is what its agent will demand. */
+export type Start = { startId: string; secret: string };
+
+/** One life of the agent, pinned at its first answer. */
+export type Life = {
+  incarnation: string;
+  secret: string;
+  address: string;
+  files: "new" | "kept" | "snapshot" | "image";
+  isolation: Isolation;
+  notes: string[];
+};
+
+export type SandboxState =
+  | { name: "starting"; since: number; until: number; lookAt: number; start: Start }
+  | { name: "running"; since: number; life: Life }
+  | { name: "failed"; since: number; reason: FailReason; restartable: boolean }
+  | { name: "destroying"; since: number; tryAt: number; tries: number; reason: string }
+  | { name: "destroyed"; since: number; reason: string };
+
+export type SandboxRecord = {
+  spec: SandboxSpec;
+  state: SandboxState;
+  /** When it was started again after a loss: the newest few, oldest first. */
+  restarts: number[];
+};

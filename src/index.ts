@@ -1,0 +1,10 @@
+/**
+ * The entry: what the platform looks for by name, and nothing else.
+ */
+import { door } from "./worker/app.ts";
+
+export { ContainerProxy } from "@cloudflare/containers";
+export { SandboxObject } from "./objects/sandbox/object.ts";
+export { BerthEntry as BerthApi } from "./worker/rpc.ts";
+
+export default door();

@@ -1,0 +1,91 @@
+/**
+ * Owns doing what a state wants done. Each effect waits for its rows to be on disk, looks at the state again,
+ * acts, and comes back with an event that names its start: a late one is dropped there.
+ */
+
+import type { Started } from "../../container/container.ts";
+import type { SandboxSpec, Start } from "../../core/sandbox/record.ts";
+import type { Effect } from "../../core/sandbox/step.ts";
+import { asBerthError } from "../../protocol/errors.ts";
+import type { FailReason } from "../../protocol/sandbox.ts";
+import type { SandboxActor } from "./actor.ts";
+
+const firstPauseMs = 100;
+const pauseMaxMs = 2000;
+
+/** Never rejects: what fails is tried again by the alarm. */
+export async function perform(effect: Effect, actor: SandboxActor): Promise<void> {
+  try {
+    await actor.durable();
+    if (effect.type === "start") await start(actor, effect.start);
+    else if (effect.type === "destroy") await destroy(actor);
+    else await actor.forget();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    console.warn(JSON.stringify({ sandbox: actor.record?.spec.id, failed: effect.type, message }));
+  }
+}
+
+async function start(actor: SandboxActor, attempt: Start): Promise<void> {
+  for (
+    let pauseMs = firstPauseMs;
+    wanted(actor, attempt);
+    pauseMs = Math.min(pauseMs * 2, pauseMaxMs)
+  ) {
+    const spec = actor.record?.spec;
+    if (spec === undefined) return;
+    const outcome = await tryStart(actor, spec, attempt);
+    if ("started" in outcome) {
+      actor.commit({
+        type: "started",
+        startId: attempt.startId,
+        life: { ...outcome.started, secret: attempt.secret },
+      });
+      return;
+    }
+    if ("failed" in outcome) {
+      actor.commit({ type: "start_failed", startId: attempt.startId, reason: outcome.failed });
+      return;
+    }
+    await scheduler.wait(pauseMs);
+  }
+}
+
+async function tryStart(
+  actor: SandboxActor,
+  spec: SandboxSpec,
+  attempt: Start,
+): Promise<{ started: Started } | { failed: FailReason } | { again: true }> {
+  try {
+    const started = await actor.container.start({
+      startId: attempt.startId,
+      secret: attempt.secret,
+      env: spec.env,
+      network: spec.network,
+      ...(spec.image === undefined ? {} : { image: spec.image }),
+    });
+    return { started };
+  } catch (error) {
+    const known = asBerthError(error);
+    if (known === undefined) throw error;
+    console.warn(JSON.stringify({ sandbox: spec.id, failed: "start", message: known.message }));
+    if (known.code === "unavailable") return { again: true };
+    return { failed: known.facts.field === "image" ? "image_missing" : "start_refused" };
+  }
+}
+
+async function destroy(actor: SandboxActor): Promise<void> {
+  const starts = actor.startsUnderWay();
+  await actor.container.destroy("remove");
+  if (starts.length > 0) {
+    // A start that was under way may have brought a container up after the first call.
+    await Promise.all(starts);
+    await actor.container.destroy("remove");
+  }
+  actor.commit({ type: "destroyed" });
+}
+
+function wanted(actor: SandboxActor, attempt: Start): boolean {
+  const state = actor.record?.state;
+  return state?.name === "starting" && state.start.startId === attempt.startId;
+}

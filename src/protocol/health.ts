@@ -1,0 +1,18 @@
+/**
+ * Owns what `GET /health` tells without touching an object.
+ */
+import { z } from "zod";
+import { isolationSchema } from "./isolation.ts";
+
+export const healthSchema = z
+  .strictObject({
+    status: z.enum(["ok", "degraded"]),
+    version: z.string(),
+    engine: z.enum(["embedded", "platform"]),
+    isolation: isolationSchema.optional(),
+    /** One sentence for each thing that this machine cannot give, with the remedy. */
+    missing: z.array(z.string()),
+  })
+  .meta({ id: "Health" });
+
+export type Health = z.infer<typeof healthSchema>;

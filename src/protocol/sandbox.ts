@@ -1,0 +1,76 @@
+/**
+ * Owns what a caller says to make a sandbox and what is told of one.
+ * Does not own the record that the object keeps, which holds secrets as well.
+ */
+import { z } from "zod";
+import { envSchema, pathSchema } from "./env.ts";
+import { sandboxIdSchema } from "./id.ts";
+import { isolationSchema } from "./isolation.ts";
+import { limits } from "./limits.ts";
+
+export const networkSchema = z
+  .strictObject({
+    internet: z.boolean().meta({ description: "false: nothing but the sandbox's own loopback." }),
+  })
+  .meta({ id: "Network" });
+
+export const createCallSchema = z
+  .strictObject({
+    env: envSchema.default({}).meta({ description: "The environment of every command." }),
+    cwd: pathSchema
+      .optional()
+      .meta({ description: "Where commands run; /workspace unless given." }),
+    image: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
+      .optional()
+      .meta({ description: "The name of a configured image." }),
+    network: networkSchema.default({ internet: true }),
+    waitMs: z
+      .int()
+      .min(0)
+      .max(limits.waitMaxMs)
+      .default(0)
+      .meta({ description: "How long this call may wait for `running` or `failed`." }),
+  })
+  .meta({ id: "CreateCall" });
+
+export const stateNames = ["starting", "running", "failed", "destroying", "destroyed"] as const;
+
+export const failReasonSchema = z.enum([
+  "container_lost",
+  "out_of_memory",
+  "start_timed_out",
+  "start_refused",
+  "image_missing",
+  "restarted_too_often",
+]);
+
+export const sandboxSchema = z
+  .strictObject({
+    id: sandboxIdSchema,
+    state: z.enum(stateNames),
+    stateSince: z.iso.datetime(),
+    createdAt: z.iso.datetime(),
+    /** Why it failed or was destroyed. */
+    reason: z.string().optional(),
+    /** With `failed`: whether the next call that needs a container starts it again. */
+    restartable: z.boolean().optional(),
+    incarnation: z.string().optional(),
+    /** Where the files of this life came from. */
+    files: z.enum(["new", "kept", "snapshot", "image"]).optional(),
+    isolation: isolationSchema.optional(),
+    /** What was asked for and has no meaning here. */
+    notes: z.array(z.string()).optional(),
+    cwd: z.string().optional(),
+    image: z.string().optional(),
+    network: networkSchema,
+  })
+  .meta({ id: "Sandbox" });
+
+export type Network = z.infer<typeof networkSchema>;
+/** As a caller writes it, before the defaults are filled in. */
+export type CreateInput = z.input<typeof createCallSchema>;
+export type CreateCall = z.infer<typeof createCallSchema>;
+export type FailReason = z.infer<typeof failReasonSchema>;
+export type Sandbox = z.infer<typeof sandboxSchema>;

@@ -1,0 +1,99 @@
+/**
+ * Owns the OpenAPI document: made of the same table and schemas that serve and check the calls.
+ */
+import { z } from "zod";
+import { type ErrorCode, errorBodySchema, errors } from "../protocol/errors.ts";
+import { type Route, type RouteName, routes } from "../protocol/routes.ts";
+import { version } from "./version.ts";
+
+type Json = Record<string, unknown>;
+
+let made: Json | undefined;
+
+/** Made once: nothing of it depends on the caller. */
+export function openApi(): Json {
+  made ??= make();
+  return made;
+}
+
+function make(): Json {
+  const schemas: Json = {};
+  const paths: Record<string, Json> = {};
+  for (const name of Object.keys(routes) as RouteName[]) {
+    const route: Route = routes[name];
+    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(name, route, schemas) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Berth",
+      version,
+      description: "Sandboxes for agents, CI jobs and people.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ key: [] }],
+    paths,
+    components: { schemas, securitySchemes: { key: { type: "http", scheme: "bearer" } } },
+  };
+}
+
+function operation(name: string, route: Route, schemas: Json): Json {
+  const responses: Json = {};
+  for (const [status, { schema, meaning }] of Object.entries(route.answers)) {
+    responses[status] = content(meaning, refer(schema, "output", schemas));
+  }
+  for (const [status, codes] of byStatus(route.errors)) {
+    const meaning = codes.map((code) => `\`${code}\`: ${errors[code].meaning}`).join("\n\n");
+    responses[String(status)] = content(meaning, refer(errorBodySchema, "output", schemas));
+  }
+  return {
+    operationId: name,
+    summary: route.summary,
+    ...(route.open === undefined ? {} : { security: [] }),
+    parameters: [...route.path.matchAll(/:(\w+)/g)].map(([, param]) => ({
+      name: param,
+      in: "path",
+      required: true,
+      schema: { type: "string" },
+    })),
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: { content: json(refer(route.body, "input", schemas)) } }),
+    responses,
+  };
+}
+
+/** The schema goes below components once, under its own name. */
+function refer(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
+  const text = JSON.stringify(z.toJSONSchema(schema, { io, target: "draft-2020-12" }));
+  const moved = text.replaceAll('"#/$defs/', '"#/components/schemas/');
+  const { $defs, ...whole } = JSON.parse(moved) as Json & { $defs?: Json };
+  for (const [id, part] of Object.entries($defs ?? {})) schemas[id] = withoutId(part as Json);
+  const id = whole.id;
+  if (typeof id !== "string") return whole;
+  schemas[id] = withoutId(whole);
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+function withoutId({ id: _id, $schema: _dialect, ...rest }: Json): Json {
+  return rest;
+}
+
+function byStatus(codes: ErrorCode[]): Map<number, ErrorCode[]> {
+  const grouped = new Map<number, ErrorCode[]>();
+  for (const code of codes) {
+    const { status } = errors[code];
+    grouped.set(status, [...(grouped.get(status) ?? []), code]);
+  }
+  return grouped;
+}
+
+function content(description: string, schema: Json): Json {
+  return { description, content: json(schema) };
+}
+
+function json(schema: Json): Json {
+  return { "application/json": { schema } };
+}
