@@ -10,27 +10,7 @@ import { envSchema } from "./env.ts";
 import { execCallSchema } from "./exec.ts";
 import { isolationSchema } from "./isolation.ts";
 
-export const agentProtocol = 1;
-
-/** Where the agent listens on the platform; on one machine it takes any free port of the loopback. */
-export const agentPort = 8228;
-
-export const agentHeaders = {
-  protocol: "berth-protocol",
-  incarnation: "berth-incarnation",
-  /** A number that only grows; the agent refuses a lower one than it has seen (409 stale_fence). */
-  fence: "berth-fence",
-  requestId: "berth-request-id",
-} as const;
-
-export const agentPaths = {
-  /** GET → AgentHealth. */
-  health: "/v1/health",
-  /** POST AgentExecCall → ExecResult, or an error body. Gated. */
-  exec: "/v1/exec",
-  /** Any method, `/v1/ports/<port>/<path>`: HTTP or WebSocket to a server in the sandbox. */
-  ports: "/v1/ports",
-} as const;
+export * from "./agent-wire.ts";
 
 /** What the agent is told before it serves: on fd 3 from the engine, in BERTH_BOOT on the platform. */
 export const agentBootSchema = z.strictObject({

@@ -44,9 +44,10 @@ export const execCallSchema = z
       .max(limits.execOutputMaxBytes)
       .default(limits.execOutputDefaultBytes)
       .meta({ description: "Kept of stdout and stderr together; the rest is read and dropped." }),
-    encoding: encodingSchema
-      .default("utf8")
-      .meta({ description: "Of stdin, stdout and stderr. `base64` keeps every byte." }),
+    encoding: encodingSchema.default("utf8").meta({
+      description:
+        "Of stdin, stdout and stderr. `utf8` turns bytes that are no UTF-8 into U+FFFD; `base64` keeps every byte.",
+    }),
   })
   .refine((call) => (call.command === undefined) !== (call.argv === undefined), {
     message: "give either command or argv",

@@ -1,0 +1,49 @@
+/**
+ * Owns reading a JSON body: bounded in bytes and in time.
+ * Does not own its meaning.
+ */
+import { BerthError } from "../../src/protocol/error-codes.ts";
+import { limits } from "../../src/protocol/limits.ts";
+
+export async function readJson(request: Request): Promise<unknown> {
+  const text = await readText(request);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new BerthError("bad_json", "the body is not JSON");
+  }
+}
+
+async function readText(request: Request): Promise<string> {
+  const announced = Number(request.headers.get("content-length") ?? Number.NaN);
+  if (announced > limits.bodyBytesMax) throw tooLarge();
+  if (request.body === null) return "";
+  const reader = request.body.getReader();
+  const limit = setTimeout(() => {
+    reader.cancel(new BerthError("body_timeout", "")).catch(() => {});
+  }, limits.bodyReadMs);
+  const started = performance.now();
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      bytes += value.length;
+      if (bytes > limits.bodyBytesMax) throw tooLarge();
+      chunks.push(value);
+    }
+  } finally {
+    clearTimeout(limit);
+  }
+  if (performance.now() - started >= limits.bodyReadMs) {
+    throw new BerthError("body_timeout", `the body did not arrive in ${limits.bodyReadMs} ms`);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function tooLarge(): BerthError {
+  return new BerthError("too_large", `the body is larger than ${limits.bodyBytesMax} bytes`, {
+    facts: { limit: limits.bodyBytesMax },
+  });
+}

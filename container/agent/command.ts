@@ -1,0 +1,148 @@
+/**
+ * Owns one command from its start to its answer: input, output, time limit, and the end of all it started.
+ * Does not own HTTP or the count of commands (exec.ts), nor how a tree is held together (tree/).
+ */
+import { closeSync, writeSync } from "node:fs";
+import type { AgentExecCall } from "../../src/protocol/agent.ts";
+import type { ExecResult } from "../../src/protocol/exec.ts";
+import { limits } from "../../src/protocol/limits.ts";
+import { giveDescriptor, openMemory, openPipe } from "./libc.ts";
+import { Output } from "./output.ts";
+import { PipeReader } from "./pipe.ts";
+import { environmentOf, folderOf, type Place } from "./place.ts";
+import { findProgram, type Refusal, refusal } from "./program.ts";
+import type { Exit, Forest, Launch, Tree } from "./tree/tree.ts";
+
+export type Finished = Omit<ExecResult, "execId" | "incarnation">;
+
+const shell = "/bin/sh";
+
+/** Throws bad_cwd before anything ran. `gone` aborts: the caller no longer wants the answer. */
+export async function runCommand(
+  call: AgentExecCall,
+  { place, forest, gone }: { place: Place; forest: Forest; gone: AbortSignal },
+): Promise<Finished> {
+  const begun = performance.now();
+  const cwd = folderOf(place, call.cwd);
+  const env = environmentOf(place, call.env);
+  const argv = argvOf(call);
+  const output = new Output(call.maxOutputBytes);
+  const program =
+    call.argv === undefined ? shell : findProgram(argv[0] ?? "", { cwd, env, user: place.user });
+  const ran =
+    typeof program === "string"
+      ? await run({ program, argv, cwd, env, user: place.user }, call, { forest, gone, output })
+      : program;
+  if (!("exit" in ran)) output.take("stderr", Buffer.from(ran.line));
+  return {
+    ...("exit" in ran ? ran.exit : { exitCode: ran.exitCode, signal: null }),
+    timedOut: "exit" in ran && ran.timedOut,
+    stdout: output.stdout.text(call.encoding),
+    stderr: output.stderr.text(call.encoding),
+    truncated: output.truncated,
+    leftovers: "exit" in ran ? ran.leftovers : 0,
+    durationMs: Math.round((performance.now() - begun) * 100) / 100,
+  };
+}
+
+type Ran = { exit: Exit; timedOut: boolean; leftovers: number };
+type Program = Pick<Launch, "program" | "argv" | "cwd" | "env" | "user">;
+type Around = { forest: Forest; gone: AbortSignal; output: Output };
+
+async function run(program: Program, call: AgentExecCall, around: Around): Promise<Ran | Refusal> {
+  const pipes = [openPipe(), openPipe()] as const;
+  const [[stdoutRead, stdout], [stderrRead, stderr]] = pipes;
+  const stdin = inputOf(call);
+  const { user } = program;
+  let tree: Tree;
+  try {
+    if (user !== undefined) for (const fd of [stdout, stderr]) giveDescriptor(fd, user);
+    tree = await around.forest.start({ ...program, stdin, stdout, stderr });
+  } catch (error) {
+    closeSync(stdoutRead);
+    closeSync(stderrRead);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    return refusal(program.argv[0] ?? program.program, code);
+  } finally {
+    closeSync(stdout);
+    closeSync(stderr);
+    if (stdin !== "ignore") closeSync(stdin);
+  }
+  const readers = [
+    new PipeReader(stdoutRead, (bytes) => around.output.take("stdout", bytes)),
+    new PipeReader(stderrRead, (bytes) => around.output.take("stderr", bytes)),
+  ];
+  return follow(tree, readers, { timeoutMs: call.timeoutMs, gone: around.gone });
+}
+
+async function follow(
+  tree: Tree,
+  readers: PipeReader[],
+  { timeoutMs, gone }: { timeoutMs: number; gone: AbortSignal },
+): Promise<Ran> {
+  const read = Promise.allSettled(readers.map((reader) => reader.ended));
+  const cut = await exitOrCut(tree, timeoutMs, gone);
+  if (cut !== undefined) {
+    tree.terminate();
+    await tree.empty(limits.execKillGraceMs);
+  } else {
+    await within(read, limits.execDrainMs);
+  }
+  const leftovers = await tree.end();
+  // All writers are dead and the pipes end, unless one was handed to a process of another command.
+  if (!(await within(read, limits.execDrainMs))) for (const reader of readers) reader.stop();
+  await read;
+  return { exit: await tree.exited, timedOut: cut === "timeout", leftovers };
+}
+
+/** Why the command must be ended; undefined: it ended by itself. */
+function exitOrCut(
+  tree: Tree,
+  timeoutMs: number,
+  gone: AbortSignal,
+): Promise<"timeout" | "gone" | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => done("timeout"), timeoutMs);
+    const onGone = () => done("gone");
+    gone.addEventListener("abort", onGone);
+    tree.exited.then(() => done(undefined));
+    if (gone.aborted) onGone();
+    function done(why: "timeout" | "gone" | undefined): void {
+      clearTimeout(timer);
+      gone.removeEventListener("abort", onGone);
+      resolve(why);
+    }
+  });
+}
+
+/** False: the time passed first. */
+function within(work: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(false), ms);
+    work.then(() => {
+      clearTimeout(timer);
+      resolve(true);
+    }, reject);
+  });
+}
+
+function argvOf(call: AgentExecCall): string[] {
+  if (call.argv !== undefined) return call.argv;
+  const command = call.command ?? "";
+  // A shell takes a command that begins so for an option of its own.
+  return ["sh", "-c", /^[-+]/.test(command) ? ` ${command}` : command];
+}
+
+/** A file in memory holds it all at once: nothing waits for a command that does not read. */
+function inputOf(call: AgentExecCall): number | "ignore" {
+  if (call.stdin === undefined || call.stdin === "") return "ignore";
+  const bytes = Buffer.from(call.stdin, call.encoding);
+  const fd = openMemory();
+  let written = 0;
+  while (written < bytes.length) {
+    // At a position: the command then reads from the beginning.
+    written += writeSync(fd, bytes, written, bytes.length - written, written);
+  }
+  return fd;
+}

@@ -1,0 +1,80 @@
+/**
+ * Owns an agent's start and end in a container that the platform made.
+ * Does not own the container's root or network: the image and the platform do.
+ */
+import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { agentPort } from "../../../src/protocol/agent-wire.ts";
+import { giveUpPrivileges } from "../../engine/room/privileges.ts";
+import { readServeBoot } from "../boot.ts";
+import { Commands } from "../commands.ts";
+import { findCgroup } from "../find-cgroup.ts";
+import { drawIncarnation } from "../incarnation.ts";
+import { adoptOrphans, hideFromOthers, leaveAllGroups, refuseNewPrivileges } from "../libc.ts";
+import { listen } from "../server.ts";
+import { CgroupForest } from "../tree/cgroup.ts";
+import { TendedForest } from "../tree/keeper.ts";
+import { Reaper } from "../tree/reaper.ts";
+import type { Forest } from "../tree/tree.ts";
+import { sayReady } from "./ready.ts";
+
+const commandUser = { uid: 10001, gid: 10001 };
+
+export async function serve(): Promise<void> {
+  const { boot, differences } = readServeBoot();
+  adoptOrphans();
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) {
+    leaveAllGroups();
+    giveUpPrivileges("own");
+  } else {
+    refuseNewPrivileges();
+    hideFromOthers();
+  }
+  const incarnation = drawIncarnation(boot.startId);
+  const forest = plant(incarnation, differences.tree);
+  const place = {
+    user: isRoot ? (differences.user ?? commandUser) : undefined,
+    home: differences.home ?? "/home/berth",
+    workspace: differences.workspace ?? "/workspace",
+    env: boot.env,
+  };
+  const commands = new Commands(place, forest);
+  const server = listen(
+    {
+      hostname: "0.0.0.0",
+      port: differences.port ?? agentPort,
+      secret: boot.secret,
+      incarnation,
+      sharesLoopback: true,
+    },
+    () => commands,
+  );
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, async () => {
+      await commands.endAll();
+      process.exit(0);
+    });
+  }
+  sayReady(server, incarnation, forest);
+}
+
+/** A group for each command where this container may make some, else a tender for each. */
+function plant(incarnation: string, wanted: Forest["kind"] | undefined): Forest {
+  const own = wanted === "subreaper" ? undefined : findCgroup();
+  if (own !== undefined) {
+    const folder = `${own}/berth-${incarnation}`;
+    try {
+      mkdirSync(folder);
+      return new CgroupForest(folder, new Reaper("collect"), () => {
+        writeFileSync(`${own}/cgroup.procs`, "0");
+        rmdirSync(`${folder}/agent`);
+        rmdirSync(folder);
+      });
+    } catch (error) {
+      if (wanted === "cgroup") throw error;
+    }
+  } else if (wanted === "cgroup") {
+    throw new Error("cgroup v2 is not mounted here");
+  }
+  return new TendedForest(new Reaper("end"));
+}

@@ -1,0 +1,34 @@
+/**
+ * Owns reading of a pipe from its descriptor, at the pace of events, and the closing of that descriptor.
+ * Does not own what is done with the bytes. (The runtime's own pipes for children are sockets: a command
+ * could not open /dev/stdout, and they are slower.)
+ */
+import { closeSync } from "node:fs";
+
+export class PipeReader {
+  /** Resolves when the pipe has ended or reading was stopped; the descriptor is closed then. */
+  readonly ended: Promise<void>;
+  readonly #reader: ReturnType<typeof openReader>;
+
+  constructor(fd: number, take: (bytes: Uint8Array) => void) {
+    this.#reader = openReader(fd);
+    this.ended = this.#read(take).finally(() => closeSync(fd));
+  }
+
+  /** Whatever is still in the pipe is left unread. */
+  stop(): void {
+    this.#reader.cancel().catch(() => {});
+  }
+
+  async #read(take: (bytes: Uint8Array) => void): Promise<void> {
+    for (;;) {
+      const { done, value } = await this.#reader.read();
+      if (done) return;
+      take(value);
+    }
+  }
+}
+
+function openReader(fd: number) {
+  return Bun.file(fd).stream().getReader();
+}

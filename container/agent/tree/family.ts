@@ -1,0 +1,85 @@
+/**
+ * Owns the questions about processes that the kernel answers: whose children, alive or not, and signals to them.
+ * Does not own which of them belong to a command: cgroup.ts and tender.ts do.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+
+/** Direct children of all threads of `pid`, the dead but not yet collected ones among them. */
+export function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      numbers(readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1")),
+    );
+  } catch {
+    // It ended while we looked, or the kernel keeps no such lists.
+    return childrenByScan(pid);
+  }
+}
+
+/** The same by looking at every process: for kernels without lists of children. */
+export function childrenByScan(pid: number): number[] {
+  return numbers(readdirSync("/proc").join(" ")).filter((one) => statusOf(one)?.parent === pid);
+}
+
+/** Everything below `pid`, parents before their children. */
+export function descendantsOf(pid: number): number[] {
+  const found = childrenOf(pid);
+  for (let at = 0; at < found.length; at += 1) {
+    const next = found[at];
+    if (next !== undefined) found.push(...childrenOf(next));
+  }
+  return found;
+}
+
+/** Runs, sleeps or is stopped: not gone, and not merely waiting to be collected. */
+export function isAlive(pid: number): boolean {
+  const state = statusOf(pid)?.state;
+  return state !== undefined && state !== "Z" && state !== "X";
+}
+
+/** True where it was sent; a process that is gone already is no error. */
+export function send(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+const freezePassesMax = 16;
+
+/** Stops first, so that none is born while we look, then kills. Call again until none is left. */
+export function killBelow(pid: number, except: (child: number) => boolean = () => false): number {
+  const seen = new Set<number>();
+  for (let pass = 0; pass < freezePassesMax; pass += 1) {
+    const fresh = childrenOf(pid)
+      .filter((child) => !except(child))
+      .flatMap((child) => [child, ...descendantsOf(child)])
+      .filter((one) => !seen.has(one) && isAlive(one));
+    if (fresh.length === 0) break;
+    for (const one of fresh) {
+      seen.add(one);
+      send(one, "SIGSTOP");
+    }
+  }
+  for (const one of seen) send(one, "SIGKILL");
+  return seen.size;
+}
+
+function statusOf(pid: number): { state: string; parent: number } | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // The name stands in parentheses and may hold any of them itself.
+    const [state = "", parent = ""] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return { state, parent: Number(parent) };
+  } catch {
+    return undefined;
+  }
+}
+
+export function numbers(text: string): number[] {
+  return text
+    .split(/\s+/)
+    .filter((word) => /^[0-9]+$/.test(word))
+    .map(Number);
+}

@@ -1,0 +1,161 @@
+/**
+ * Owns trees held together by a tender for each command, where there are no cgroups.
+ * Does not own what a tender does (tender.ts). A tender that dies before its tree leaves strays, which the
+ * agent, as next subreaper above, kills (reaper.ts).
+ */
+import { closeSync, writeSync } from "node:fs";
+import { openMemory, openPipe } from "../libc.ts";
+import { PipeReader } from "../pipe.ts";
+import { send } from "./family.ts";
+import type { Reaper } from "./reaper.ts";
+import { type Spawned, spawn } from "./spawn.ts";
+import { type Fact, order, type TenderLaunch } from "./tending.ts";
+import { type Exit, endLimitMs, type Forest, type Launch, type Tree } from "./tree.ts";
+
+export class TendedForest implements Forest {
+  readonly kind = "subreaper";
+  readonly #reaper: Reaper;
+
+  constructor(reaper: Reaper) {
+    this.#reaper = reaper;
+  }
+
+  async start(launch: Launch): Promise<Tree> {
+    const tree = new TendedTree(launch, this.#reaper);
+    await tree.started;
+    return tree;
+  }
+
+  async close(): Promise<void> {}
+}
+
+class TendedTree implements Tree {
+  readonly started: Promise<void>;
+  readonly exited: Promise<Exit>;
+  readonly #reaper: Reaper;
+  readonly #tender: Spawned;
+  readonly #start = Promise.withResolvers<void>();
+  readonly #exit = Promise.withResolvers<Exit>();
+  /** With how many were left; undefined: the tender died first. */
+  readonly #end = Promise.withResolvers<number | undefined>();
+  #orders: number | undefined;
+  #text = "";
+
+  constructor(launch: Launch, reaper: Reaper) {
+    this.#reaper = reaper;
+    this.started = this.#start.promise;
+    this.exited = this.#exit.promise;
+    const [ordersRead, ordersWrite] = openPipe();
+    const [factsRead, factsWrite] = openPipe();
+    const memory = writeLaunch(launch);
+    const given = [ordersRead, factsWrite, memory];
+    try {
+      this.#tender = spawn(tenderOf(launch), reaper, given);
+    } catch (error) {
+      closeSync(ordersWrite);
+      closeSync(factsRead);
+      throw error;
+    } finally {
+      for (const fd of given) closeSync(fd);
+    }
+    this.#orders = ordersWrite;
+    const facts = new PipeReader(factsRead, (bytes) => this.#hear(bytes));
+    // Both: what it said last is read before its death counts.
+    Promise.all([facts.ended, this.#tender.exited]).then(() => this.#over());
+  }
+
+  terminate(): void {
+    this.#tell(order.terminate);
+  }
+
+  async empty(limitMs: number): Promise<void> {
+    await Promise.race([this.#end.promise, Bun.sleep(limitMs)]);
+  }
+
+  async end(): Promise<number> {
+    this.#tell(order.end);
+    const limit = setTimeout(() => send(this.#tender.pid, "SIGKILL"), endLimitMs);
+    const leftovers = await this.#end.promise;
+    clearTimeout(limit);
+    await this.#tender.exited;
+    if (leftovers !== undefined) return leftovers;
+    const strays = this.#reaper.sweep();
+    if (!(await this.#reaper.sweepUntilNone(endLimitMs))) {
+      throw new Error("processes of a lost command did not end");
+    }
+    return strays;
+  }
+
+  #tell(what: string): void {
+    if (this.#orders === undefined) return;
+    try {
+      writeSync(this.#orders, what);
+    } catch {
+      // It is dying: #over follows.
+    }
+  }
+
+  #hear(bytes: Uint8Array): void {
+    const lines = (this.#text + Buffer.from(bytes).toString("utf8")).split("\n");
+    this.#text = lines.pop() ?? "";
+    for (const line of lines) this.#learn(JSON.parse(line) as Fact);
+  }
+
+  #learn(fact: Fact): void {
+    switch (fact.fact) {
+      case "started":
+        this.#start.resolve();
+        break;
+      case "refused":
+        this.#start.reject(Object.assign(new Error("the command did not start"), fact));
+        break;
+      case "exited":
+        this.#exit.resolve({ exitCode: fact.exitCode, signal: fact.signal });
+        break;
+      case "ended":
+        this.#end.resolve(fact.leftovers);
+        break;
+    }
+  }
+
+  /** What was not said by now is not going to be. */
+  #over(): void {
+    if (this.#orders !== undefined) closeSync(this.#orders);
+    this.#orders = undefined;
+    this.#start.reject(new Error("the tender of a command ended before it began"));
+    this.#exit.resolve({ exitCode: null, signal: "SIGKILL" });
+    this.#end.resolve(undefined);
+  }
+}
+
+function tenderOf(launch: Launch): Launch {
+  return {
+    ...launch,
+    program: "/proc/self/exe",
+    argv: ["berth-agent", "tend"],
+    cwd: "/",
+    env: {},
+    user: undefined,
+  };
+}
+
+function writeLaunch({ program, argv, cwd, env, user, stdin }: Launch): number {
+  const emptyInput = stdin === "ignore";
+  const launch: TenderLaunch = {
+    program,
+    argv,
+    cwd,
+    env,
+    uid: user?.uid,
+    gid: user?.gid,
+    emptyInput,
+  };
+  const fd = openMemory();
+  const bytes = Buffer.from(JSON.stringify(launch));
+  let written = 0;
+  while (written < bytes.length) {
+    // At a position: the tender then reads from the beginning.
+    written += writeSync(fd, bytes, written, bytes.length - written, written);
+  }
+  return fd;
+}

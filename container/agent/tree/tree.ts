@@ -1,0 +1,42 @@
+/**
+ * Owns the form of a command's process tree: what can be asked of it, however it is held together.
+ * Does not own the two ways of holding it: cgroup.ts and keeper.ts (with tender.ts) do.
+ */
+import type { User } from "../libc.ts";
+
+export type Launch = {
+  /** The file to run; `argv[0]` is only what the program is told it was called. */
+  program: string;
+  argv: string[];
+  cwd: string;
+  env: Record<string, string>;
+  /** Descriptors of the caller's, who closes them after the start. */
+  stdin: number | "ignore";
+  stdout: number;
+  stderr: number;
+  user: User | undefined;
+};
+
+export type Exit = { exitCode: number | null; signal: string | null };
+
+export interface Tree {
+  /** Of the first process. Resolves whatever becomes of the rest of the tree. */
+  readonly exited: Promise<Exit>;
+  /** TERM to every process there is now. */
+  terminate(): void;
+  /** Resolves when no process is left, or after the limit. */
+  empty(limitMs: number): Promise<void>;
+  /** Kills all that is left. How many there were beside the first process; none is left then. */
+  end(): Promise<number>;
+}
+
+export interface Forest {
+  readonly kind: "cgroup" | "subreaper";
+  /** Rejects with the error of the kernel (`code`: ENOENT, EACCES, …) where the program cannot run. */
+  start(launch: Launch): Promise<Tree>;
+  /** Once every tree has ended: gives back what was taken from the machine. */
+  close(): Promise<void>;
+}
+
+/** How long the kernel may take to be rid of processes that were killed. */
+export const endLimitMs = 10_000;

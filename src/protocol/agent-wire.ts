@@ -1,0 +1,26 @@
+/**
+ * Owns the names on the wire between a Sandbox object and the agent: protocol version, port, headers, paths.
+ * Does not own bodies (agent.ts): the agent takes this file alone, without the library of schemas.
+ */
+
+export const agentProtocol = 1;
+
+/** Where the agent listens on the platform; on one machine it takes any free port of the loopback. */
+export const agentPort = 8228;
+
+export const agentHeaders = {
+  protocol: "berth-protocol",
+  incarnation: "berth-incarnation",
+  /** A number that only grows; the agent refuses a lower one than it has seen (409 stale_fence). */
+  fence: "berth-fence",
+  requestId: "berth-request-id",
+} as const;
+
+export const agentPaths = {
+  /** GET → AgentHealth. */
+  health: "/v1/health",
+  /** POST AgentExecCall → ExecResult, or an error body. Gated. */
+  exec: "/v1/exec",
+  /** Any method, `/v1/ports/<port>/<path>`: HTTP or WebSocket to a server in the sandbox. */
+  ports: "/v1/ports",
+} as const;
