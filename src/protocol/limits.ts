@@ -52,6 +52,10 @@ export const limits = {
   /** An answer under way brings a byte a second; silence this long means that its agent is gone. */
   streamSilenceMs: 15 * second,
   destroyTimeoutMs: 60 * second,
+  /** Copying a tree; the container stands still meanwhile. */
+  snapshotTimeoutMs: 10 * minute,
+  /** One call that waits for the end of a life; below the 255 s after which Bun cuts a silent answer. */
+  monitorWaitMaxMs: minute,
   /** Attempts to start a container again that was lost through no fault of its own. */
   restartsMax: 3,
   restartsWindowMs: 10 * minute,

@@ -38,13 +38,14 @@ export function buildRoot(plan: RoomPlan): void {
 
 /**
  * What depends on the lower folder staying as it was is off: the host's /usr changes with its upgrades.
- * A user who is not root of the machine may only keep overlay's marks in `user.` attributes.
+ * A user who is not root of the machine may only keep overlay's marks in `user.` attributes, which rules
+ * redirects out by itself and refuses the word.
  */
 function overlayOptions(plan: RoomPlan, layers: RoomPlan["root"]): string {
   const { lower, upper, work } = layers;
   const folders = `lowerdir=${escaped(lower)},upperdir=${escaped(upper)},workdir=${escaped(work)}`;
-  const steady = "index=off,metacopy=off,redirect_dir=off,xino=off";
-  return plan.user === "mapped" ? `${folders},${steady},userxattr` : `${folders},${steady}`;
+  const steady = `${folders},index=off,metacopy=off,xino=off`;
+  return plan.user === "mapped" ? `${steady},userxattr` : `${steady},redirect_dir=off`;
 }
 
 function escaped(path: string): string {

@@ -1,0 +1,184 @@
+/**
+ * Owns which life each container has: verbs on one container run one after the other, a new start id ends the
+ * life before it. Does not own what a life is made of (life.ts).
+ */
+import type { EngineExit, EngineStart, EngineStarted } from "../../src/protocol/engine.ts";
+import { BerthError } from "../../src/protocol/errors.ts";
+import type { Engine } from "./engine.ts";
+import { gateOf } from "./gate.ts";
+import { Life } from "./life.ts";
+import { descendantsOf, nameOf, sendSignal } from "./processes.ts";
+import { whileQuiet } from "./quiet.ts";
+import { makeSnapshot } from "./snapshots.ts";
+import { discardTree } from "./tree.ts";
+
+type Container = {
+  current: { life: Life; answer: Promise<EngineStarted> } | undefined;
+  /** Newest last: a start or a monitor that comes late learns that this life is over. */
+  ended: EngineExit[];
+  tail: Promise<unknown>;
+  queued: number;
+};
+
+const endedKeptEach = 8;
+const containersRememberedMax = 10_000;
+const queuedMax = 16;
+/** More at once only wait for the same processors. */
+const launchesAtOnceMax = 8;
+
+export class Containers {
+  readonly #engine: Engine;
+  readonly #all = new Map<string, Container>();
+  readonly #launch = gateOf(launchesAtOnceMax);
+  #closing = false;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  get count(): number {
+    let live = 0;
+    for (const { current } of this.#all.values()) if (isLive(current)) live += 1;
+    return live;
+  }
+
+  /**
+   * The same start id joins. Another one is the object's word that it has given the old life up: that is ended
+   * first. An id that was given up once is never started again, however late it comes.
+   */
+  start(id: string, call: EngineStart): Promise<EngineStarted> {
+    const container = this.#of(id);
+    const { current } = container;
+    if (current?.life.startId === call.startId && isLive(current)) return current.answer;
+    if (this.#endOf(container, call.startId) !== undefined) {
+      throw new BerthError("start_failed", `the life ${call.startId} of ${id} has ended`, {
+        hint: "start with a new start id",
+      });
+    }
+    if (this.#closing) throw new BerthError("unavailable", "the engine is ending");
+    if (!isLive(current)) this.#refuseAboveMax();
+    const life = new Life(this.#engine, id, call.startId);
+    current?.life.askToEnd();
+    const answer = this.#inTurn(container, async () => {
+      await current?.life.end();
+      return await this.#launch(() => life.start(call));
+    });
+    this.#remember(container);
+    container.current = { life, answer };
+    return answer;
+  }
+
+  /** Ends whatever is there. Who stops the stopped succeeds. */
+  async destroy(id: string, files: "keep" | "remove"): Promise<void> {
+    const container = this.#of(id);
+    const { current } = container;
+    current?.life.askToEnd();
+    await this.#inTurn(container, async () => {
+      await current?.life.end();
+      if (files === "remove") discardTree(this.#engine.places, id);
+    });
+  }
+
+  /** To everybody but the agent: who is born while this runs may be missed, as with any signal to a group. */
+  signal(id: string, signal: number): void {
+    const agent = this.#all.get(id)?.current?.life.process;
+    if (agent === undefined) return;
+    for (const process of descendantsOf(agent.pid).flatMap((pid) => nameOf(pid) ?? [])) {
+      sendSignal(process, signal);
+    }
+  }
+
+  /** An id unknown here was started by an engine that is gone, and with it all that it started. */
+  async monitor(
+    id: string,
+    startId: string,
+    waitMs: number,
+    gone: AbortSignal,
+  ): Promise<EngineExit | undefined> {
+    const container = this.#all.get(id);
+    const ended = container && this.#endOf(container, startId);
+    if (ended !== undefined) return ended;
+    const life = container?.current?.life;
+    if (life?.startId === startId) return await life.waitForEnd(waitMs, gone);
+    return { startId, exitCode: null, signal: null, reason: "engine_restarted" };
+  }
+
+  async snapshot(id: string, snapshotId: string): Promise<number> {
+    const container = this.#of(id);
+    return await this.#inTurn(container, async () => {
+      const { unified } = this.#engine.machine.groups;
+      const group = unified === undefined ? undefined : `${unified}/${id}`;
+      return await whileQuiet(container.current?.life.process, group, () =>
+        makeSnapshot(this.#engine.places, id, snapshotId),
+      );
+    });
+  }
+
+  /** Ends all; nothing starts from here on. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    const lives = [...this.#all.values()].flatMap(({ current }) => current?.life ?? []);
+    await Promise.allSettled(lives.map((life) => life.end()));
+  }
+
+  #of(id: string): Container {
+    const known = this.#all.get(id);
+    if (known !== undefined) return known;
+    this.#forgetOldest();
+    const made: Container = { current: undefined, ended: [], tail: Promise.resolve(), queued: 0 };
+    this.#all.set(id, made);
+    return made;
+  }
+
+  async #inTurn<T>(container: Container, work: () => Promise<T>): Promise<T> {
+    if (container.queued >= queuedMax) {
+      throw new BerthError("unavailable", `${queuedMax} calls wait for this container already`);
+    }
+    container.queued += 1;
+    const turn = container.tail.then(work, work);
+    container.tail = turn.catch(() => undefined);
+    try {
+      return await turn;
+    } finally {
+      container.queued -= 1;
+    }
+  }
+
+  #endOf(container: Container, startId: string): EngineExit | undefined {
+    this.#remember(container);
+    return container.ended.find((exit) => exit.startId === startId);
+  }
+
+  /** Moves a life that is over to the ended ones. */
+  #remember(container: Container): void {
+    const life = container.current?.life;
+    if (life === undefined || container.ended.some(({ startId }) => startId === life.startId))
+      return;
+    const over = life.exit;
+    if (over === undefined) return;
+    container.ended.push(over);
+    if (container.ended.length > endedKeptEach) container.ended.shift();
+  }
+
+  #refuseAboveMax(): void {
+    const { containersMax } = this.#engine.settings;
+    if (this.count < containersMax) return;
+    throw new BerthError("too_many", `${containersMax} containers run here, which is the most`, {
+      hint: "destroy some, or raise BERTH_ENGINE_CONTAINERS_MAX",
+      facts: { containersMax },
+    });
+  }
+
+  #forgetOldest(): void {
+    if (this.#all.size < containersRememberedMax) return;
+    for (const [id, { current, queued }] of this.#all) {
+      if (isLive(current) || queued > 0) continue;
+      this.#all.delete(id);
+      return;
+    }
+  }
+}
+
+function isLive(current: Container["current"]): boolean {
+  return current !== undefined && current.life.exit === undefined;
+}

@@ -1,0 +1,191 @@
+/**
+ * Owns one life of one container: tree, groups, process, network, from the start to the last trace removed.
+ * Does not own which life a container has (containers.ts).
+ */
+import type { EngineExit, EngineStart, EngineStarted } from "../../src/protocol/engine.ts";
+import { BerthError } from "../../src/protocol/errors.ts";
+import { limits } from "../../src/protocol/limits.ts";
+import { makeGroups, outOfMemoryCount, removeGroup, type SandboxGroups } from "./cgroups.ts";
+import type { Engine } from "./engine.ts";
+import { log, messageOf } from "./log.ts";
+import { type Connection, connect } from "./network/connect.ts";
+import type { ProcessName } from "./processes.ts";
+import { forget, record } from "./records.ts";
+import { roomHostName } from "./room/identity.ts";
+import type { AgentReady, RoomPlan } from "./room/plan.ts";
+import { restoreInto } from "./snapshots.ts";
+import { type SpawnedAgent, spawnAgent } from "./spawn.ts";
+import { hasTree, makeTree, treeOf } from "./tree.ts";
+import { within } from "./within.ts";
+
+const MiB = 1024 * 1024;
+const tmpfsBytes = { tmp: 1024 * MiB, run: 64 * MiB, shm: 256 * MiB };
+
+export class Life {
+  readonly startId: string;
+  readonly #engine: Engine;
+  readonly #id: string;
+  #agent: SpawnedAgent | undefined;
+  #process: ProcessName | undefined;
+  #groups: SandboxGroups | undefined;
+  #connection: Connection | undefined;
+  #endAsked = false;
+  #exit: EngineExit | undefined;
+  #waiting = new Set<(exit: EngineExit) => void>();
+
+  constructor(engine: Engine, id: string, startId: string) {
+    this.#engine = engine;
+    this.#id = id;
+    this.startId = startId;
+  }
+
+  get exit(): EngineExit | undefined {
+    return this.#exit;
+  }
+
+  /** The agent's process, as the machine numbers it, while it lives. */
+  get process(): ProcessName | undefined {
+    return this.#exit === undefined ? this.#process : undefined;
+  }
+
+  async start(call: EngineStart): Promise<EngineStarted> {
+    try {
+      return await this.#start(call);
+    } catch (error) {
+      const why = messageOf(error);
+      const lastWords = this.#agent?.lastWords();
+      log("start_failed", { id: this.#id, startId: this.startId, why, lastWords });
+      await this.end();
+      if (error instanceof BerthError) throw error;
+      throw new BerthError("start_failed", `the container did not come up: ${why}`, {
+        hint: "the engine's log has the agent's last words",
+      });
+    }
+  }
+
+  async #start(call: EngineStart): Promise<EngineStarted> {
+    const { machine } = this.#engine;
+    const files = await this.#prepareFiles(call.snapshotId);
+    const network = call.network.internet ? machine.network.mode : "none";
+    const ready = await this.#launch(call, network);
+    this.#process = this.#agent?.agent();
+    if (this.#process === undefined) throw new Error("the agent ended as soon as it was ready");
+    this.#connection = await connect(this.#engine, network, this.#process.pid);
+    this.#refuseIfEnded();
+    return {
+      startId: this.startId,
+      agentUrl: `http://127.0.0.1:${ready.port}`,
+      incarnation: ready.incarnation,
+      files,
+      isolation: { ...machine.isolation, network, tree: ready.tree },
+      notes: call.network.internet ? machine.network.notes : [],
+    };
+  }
+
+  async #prepareFiles(snapshotId: string | undefined): Promise<EngineStarted["files"]> {
+    const { places } = this.#engine;
+    this.#refuseIfEnded();
+    if (snapshotId !== undefined) {
+      await restoreInto(places, this.#id, snapshotId);
+      return "snapshot";
+    }
+    if (hasTree(places, this.#id)) return "kept";
+    makeTree(places, this.#id);
+    return "new";
+  }
+
+  async #launch(call: EngineStart, network: RoomPlan["network"]): Promise<AgentReady> {
+    this.#refuseIfEnded();
+    const { settings } = this.#engine;
+    this.#groups = makeGroups(this.#engine.machine.groups, this.#id, {
+      memoryBytes: settings.memoryBytesMax,
+      processes: settings.processesMax,
+    });
+    const { startId, secret, env } = call;
+    const room = this.#plan(network, this.#groups);
+    const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, room });
+    this.#agent = agent;
+    record(this.#engine.places, this.#id, { startId, outer: agent.outer });
+    void agent.exited.then((how) => this.#ended(how));
+    return await within(agent.ready, limits.startTimeoutMs, "the agent's ready line");
+  }
+
+  #plan(network: RoomPlan["network"], groups: SandboxGroups): RoomPlan {
+    const { places, machine, settings, readOnlyFolders } = this.#engine;
+    const { root, usr, workspace } = treeOf(places, this.#id);
+    const countedByGroup = machine.groups.processes !== undefined;
+    return {
+      hostName: roomHostName,
+      user: machine.user,
+      network,
+      mountAt: places.mountAt,
+      root: { lower: places.skeleton, ...root },
+      usr: { lower: "/usr", ...usr },
+      workspace,
+      readOnlyFolders,
+      cgroups: { join: groups.join, commands: groups.commands ?? null },
+      tmpfsBytes,
+      processesMax: countedByGroup || machine.user === "own" ? null : settings.processesMax,
+    };
+  }
+
+  /** Ends it if it lives, and answers when nothing of it is left. */
+  async end(): Promise<void> {
+    this.#endAsked = true;
+    if (this.#agent === undefined) {
+      this.#finish({ exitCode: null, signal: null, reason: "destroyed" });
+      return;
+    }
+    this.#agent.kill();
+    await within(this.#agent.exited, limits.destroyTimeoutMs, "the end of the container");
+  }
+
+  /** Makes a start that is under way give up, without waiting for it. */
+  askToEnd(): void {
+    this.#endAsked = true;
+    this.#agent?.kill();
+  }
+
+  #refuseIfEnded(): void {
+    if (this.#endAsked)
+      throw new BerthError("start_failed", "the container was ended while it started");
+  }
+
+  #ended(how: { exitCode: number | null; signal: string | null }): void {
+    const { groups } = this.#engine.machine;
+    const outOfMemory = how.signal === "SIGKILL" && outOfMemoryCount(groups, this.#id) > 0;
+    const reason = this.#endAsked ? "destroyed" : outOfMemory ? "out_of_memory" : "exited";
+    if (reason !== "destroyed") {
+      const lastWords = this.#agent?.lastWords();
+      log("container_lost", { id: this.#id, startId: this.startId, ...how, reason, lastWords });
+    }
+    this.#finish({ ...how, reason });
+  }
+
+  #finish(how: Omit<EngineExit, "startId">): void {
+    if (this.#exit !== undefined) return;
+    this.#exit = { startId: this.startId, ...how };
+    this.#connection?.close();
+    for (const folder of this.#groups?.all ?? []) removeGroup(folder);
+    forget(this.#engine.places, this.#id);
+    for (const tell of this.#waiting) tell(this.#exit);
+    this.#waiting.clear();
+  }
+
+  /** The end, if it comes within this time. Nothing is kept of a caller who went away. */
+  waitForEnd(waitMs: number, gone: AbortSignal): Promise<EngineExit | undefined> {
+    if (this.#exit !== undefined) return Promise.resolve(this.#exit);
+    return new Promise((resolve) => {
+      const done = (exit?: EngineExit) => {
+        clearTimeout(timer);
+        this.#waiting.delete(done);
+        gone.removeEventListener("abort", giveUp);
+        resolve(exit);
+      };
+      const giveUp = () => done();
+      const timer = setTimeout(giveUp, waitMs);
+      gone.addEventListener("abort", giveUp);
+      this.#waiting.add(done);
+    });
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * Owns which four addresses a sandbox's veth pair has: one /30 of the engine's range that nobody uses.
+ * Does not own interfaces.
+ */
+import { networkInterfaces } from "node:os";
+import { BerthError } from "../../../src/protocol/errors.ts";
+
+export type Subnet = {
+  index: number;
+  /** The machine's end. */
+  outside: string;
+  /** The sandbox's end. */
+  inside: string;
+  release(): void;
+};
+
+const taken = new Set<number>();
+let next = 0;
+
+export function takeSubnet(range: string): Subnet {
+  const [base = "", bits = "0"] = range.split("/");
+  const first = (toNumber(base) & maskOf(Number(bits))) >>> 0;
+  const count = 2 ** (30 - Number(bits));
+  const inUse = addressesOfMachine();
+  for (let tries = 0; tries < count; tries += 1) {
+    const index = (next + tries) % count;
+    const outside = toText(first + index * 4 + 1);
+    if (taken.has(index) || inUse.has(outside)) continue;
+    taken.add(index);
+    next = index + 1;
+    const inside = toText(first + index * 4 + 2);
+    return { index, outside, inside, release: () => taken.delete(index) };
+  }
+  throw new BerthError("too_many", `all ${count} networks of ${range} are in use`, {
+    hint: "set BERTH_ENGINE_SUBNET to a larger range",
+  });
+}
+
+/** Another engine of this machine may use the same range. */
+function addressesOfMachine(): Set<string> {
+  return new Set(
+    Object.values(networkInterfaces()).flatMap((it) => (it ?? []).map(({ address }) => address)),
+  );
+}
+
+function maskOf(bits: number): number {
+  return (0xffffffff << (32 - bits)) >>> 0;
+}
+
+function toNumber(address: string): number {
+  return address.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
+}
+
+function toText(address: number): string {
+  return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join(".");
+}

@@ -1,0 +1,79 @@
+/**
+ * Owns the look into /proc: who lives, who is whose child, and signals that hit exactly the process meant.
+ * Does not own which processes should end.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+
+/** A number alone may have passed to another process; with its start it is one for ever. */
+export type ProcessName = { pid: number; start: string };
+
+export function nameOf(pid: number): ProcessName | undefined {
+  const fields = statOf(pid);
+  const start = fields?.[fieldStart];
+  return start === undefined ? undefined : { pid, start };
+}
+
+export function isAlive(process: ProcessName): boolean {
+  const fields = statOf(process.pid);
+  return fields?.[fieldStart] === process.start && fields[fieldState] !== "Z";
+}
+
+export function isStopped(pid: number): boolean {
+  const state = statOf(pid)?.[fieldState];
+  return state === undefined || state === "T" || state === "t" || state === "Z" || state === "X";
+}
+
+/** False where it was gone already. */
+export function sendSignal(to: ProcessName, signal: number | NodeJS.Signals): boolean {
+  if (!isAlive(to)) return false;
+  try {
+    return process.kill(to.pid, signal);
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
+}
+
+export function childrenOf(pid: number): number[] {
+  return entries(`/proc/${pid}/task`).flatMap((thread) =>
+    (text(`/proc/${pid}/task/${thread}/children`) ?? "").split(" ").filter(Boolean).map(Number),
+  );
+}
+
+/** Orphans become children of the first process of their namespace, so this is everybody below it. */
+export function descendantsOf(pid: number): number[] {
+  const children = childrenOf(pid);
+  return children.flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
+// Counted from the state on: the name before it may hold spaces and brackets.
+const fieldState = 0;
+const fieldStart = 19;
+
+function statOf(pid: number): string[] | undefined {
+  const stat = text(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
+function text(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+function entries(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (error) {
+    if (isGone(error)) return [];
+    throw error;
+  }
+}
+
+function isGone(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return code === "ENOENT" || code === "ESRCH";
+}

@@ -1,0 +1,29 @@
+/**
+ * Owns running one program of the machine to its end, within a time, with a bounded answer.
+ * Does not own programs that stay: spawn.ts and network/pasta.ts do.
+ */
+const outputCharactersMax = 64 * 1024;
+
+/** stdout where it succeeds; else an error with the program's own words. */
+export async function run(
+  argv: string[],
+  options: { timeoutMs: number; stdin?: string },
+): Promise<string> {
+  const child = Bun.spawn(argv, {
+    cwd: "/",
+    env: { PATH: process.env["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
+    stdin: options.stdin === undefined ? "ignore" : Buffer.from(options.stdin),
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: options.timeoutMs,
+    killSignal: "SIGKILL",
+  });
+  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (child.exitCode === 0) return out.slice(0, outputCharactersMax);
+  const how = child.signalCode === null ? `exit code ${child.exitCode}` : child.signalCode;
+  throw new Error(`${argv[0]} failed (${how}): ${err.trim().slice(0, 500)}`);
+}
+
+export function isProgram(name: string): boolean {
+  return Bun.which(name) !== null;
+}

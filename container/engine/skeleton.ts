@@ -1,0 +1,114 @@
+/**
+ * Owns the lowest layer of every sandbox's root: empty folders, links as on the host, a written /etc.
+ * Does not own mounts. Written anew at each start of the engine, so that it follows the host's certificates.
+ */
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { log, messageOf } from "./log.ts";
+import { roomHome, roomHostName, roomUser } from "./room/identity.ts";
+import { discard, type Places, partBase } from "./tree.ts";
+
+const folders = [
+  ...["dev", "etc", "home", "mnt", "opt", "proc", "root", "run", "srv", "tmp", "usr", "workspace"],
+  ...["var", "var/cache", "var/lib", "var/log", "var/tmp", roomHome.slice(1)],
+];
+
+const links = { "var/run": "/run", "var/lock": "/run/lock", "etc/mtab": "/proc/self/mounts" };
+
+const codeFolders = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+
+/** Public by nature and needed by programs of /usr. Nothing that could hold a password or a token. */
+const etcCopied = [
+  ...["alternatives", "ca-certificates", "ca-certificates.conf", "ssl/certs", "ssl/openssl.cnf"],
+  ...["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone", "os-release"],
+  ...["debian_version", "mime.types", "protocols", "services", "networks", "gai.conf"],
+  ...["bash.bashrc", "profile", "inputrc", "magic", "magic.mime", "fonts", "terminfo", "perl"],
+];
+const etcCopiedPattern = /^(python\d[\d.]*|java-\d+-openjdk)$/;
+
+/** Answers the folders of the host's root that hold programs and are no links: the room shows them. */
+export function writeSkeleton(places: Places, resolvConf: string): string[] {
+  const base = partBase(places, "skeleton");
+  for (const folder of folders) mkdirSync(`${base}/${folder}`, { recursive: true });
+  for (const [link, target] of Object.entries(links)) symlinkSync(target, `${base}/${link}`);
+  for (const folder of ["tmp", "var/tmp"]) chmodSync(`${base}/${folder}`, 0o1777);
+  chmodSync(`${base}/root`, 0o700);
+  chmodSync(base, 0o755);
+  if (process.getuid?.() === 0) chownSync(`${base}${roomHome}`, roomUser.uid, roomUser.gid);
+  for (const name of etcNames()) copyPublic(`/etc/${name}`, `${base}/etc/${name}`);
+  for (const [name, text] of Object.entries(etcWritten(resolvConf))) {
+    writeFileSync(`${base}/etc/${name}`, text);
+  }
+  const shown = codeFolders.filter((name) => showsAsFolder(name, base));
+  if (existsSync(places.skeleton)) discard(places, places.skeleton);
+  renameSync(base, places.skeleton);
+  return shown.map((name) => `/${name}`);
+}
+
+function showsAsFolder(name: string, base: string): boolean {
+  const onHost = lstatSync(`/${name}`, { throwIfNoEntry: false });
+  if (onHost === undefined) return false;
+  if (onHost.isSymbolicLink()) {
+    symlinkSync(readlinkSync(`/${name}`), `${base}/${name}`);
+    return false;
+  }
+  mkdirSync(`${base}/${name}`);
+  return true;
+}
+
+function etcNames(): string[] {
+  return [...etcCopied, ...readdirSync("/etc").filter((name) => etcCopiedPattern.test(name))];
+}
+
+/** Only what anyone may read: a folder that root alone can see stays on the host, and is said. */
+function copyPublic(from: string, to: string): void {
+  if (lstatSync(from, { throwIfNoEntry: false }) === undefined) return;
+  try {
+    cpSync(from, to, {
+      recursive: true,
+      verbatimSymlinks: true,
+      preserveTimestamps: true,
+      filter: (path) => {
+        const it = lstatSync(path);
+        return (
+          it.isSymbolicLink() || ((it.isFile() || it.isDirectory()) && (it.mode & 0o004) !== 0)
+        );
+      },
+    });
+  } catch (error) {
+    log("etc_left_out", { path: from, why: messageOf(error) });
+  }
+}
+
+function etcWritten(resolvConf: string): Record<string, string> {
+  const { name, uid, gid } = roomUser;
+  return {
+    passwd:
+      `root:x:0:0:root:/root:/usr/sbin/nologin\n` +
+      `${name}:x:${uid}:${gid}::${roomHome}:/bin/${existsSync("/bin/bash") ? "bash" : "sh"}\n` +
+      `nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n`,
+    group: `root:x:0:\ntty:x:5:\n${name}:x:${gid}:\nnogroup:x:65534:\n`,
+    hostname: `${roomHostName}\n`,
+    hosts: `127.0.0.1 localhost ${roomHostName}\n::1 localhost ip6-localhost ip6-loopback\n`,
+    "resolv.conf": resolvConf,
+    "nsswitch.conf":
+      "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
+    shells: readIfThere("/etc/shells"),
+  };
+}
+
+function readIfThere(path: string): string {
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
+}

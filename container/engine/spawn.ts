@@ -1,0 +1,97 @@
+/**
+ * Owns one agent as a process: `unshare` around it, its document, its ready line, its last words, its end.
+ * Does not own folders, groups or networks (life.ts), nor what an end means.
+ */
+import { withDocument } from "./document.ts";
+import { childrenOf, nameOf, type ProcessName, sendSignal } from "./processes.ts";
+import { roomUser } from "./room/identity.ts";
+import { type AgentReady, agentReadySchema, type RoomDocument } from "./room/plan.ts";
+
+export type SpawnedAgent = {
+  /** The outer process, which ends when the last process of the sandbox has. */
+  outer: ProcessName;
+  ready: Promise<AgentReady>;
+  exited: Promise<{ exitCode: number | null; signal: string | null }>;
+  /** The first process of the sandbox, as the machine numbers it. */
+  agent(): ProcessName | undefined;
+  lastWords(): string;
+  /** Never written to. While it is open the agent knows that the engine lives; held, so that it stays open. */
+  lifeline: unknown;
+  kill(): void;
+};
+
+const lastWordsCharactersMax = 4096;
+const readyLineCharactersMax = 4096;
+
+export function spawnAgent(binary: string, document: RoomDocument): SpawnedAgent {
+  const child = withDocument(document, (fd) =>
+    Bun.spawn(["unshare", ...namespaces(document.room.user), "--", binary, "room"], {
+      cwd: "/",
+      env: {},
+      // The end of stdin tells the agent that the engine is gone.
+      stdio: ["pipe", "pipe", "pipe", fd],
+    }),
+  );
+  const outer = nameOf(child.pid) ?? { pid: child.pid, start: "" };
+  const tail = keepTail(child.stderr);
+  const agent = () => {
+    const [pid] = childrenOf(outer.pid);
+    return pid === undefined ? undefined : nameOf(pid);
+  };
+  return {
+    outer,
+    ready: readReady(child.stdout),
+    exited: child.exited.then(() => ({
+      exitCode: child.exitCode,
+      signal: nameOfSignal(child.signalCode),
+    })),
+    agent,
+    lastWords: tail,
+    lifeline: child.stdin,
+    // The agent, not `unshare`: that one then waits for it, so its end means that all have ended.
+    kill: () => sendSignal(agent() ?? outer, "SIGKILL"),
+  };
+}
+
+function namespaces(user: "own" | "mapped"): string[] {
+  const all = ["--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=SIGKILL"];
+  if (user === "own") return all;
+  // As the same number that commands have elsewhere; the right to mount comes along until it is given up.
+  const { uid, gid } = roomUser;
+  return ["--user", `--map-user=${uid}`, `--map-group=${gid}`, "--keep-caps", ...all];
+}
+
+function readReady(stdout: ReadableStream<Uint8Array>): Promise<AgentReady> {
+  const { promise, resolve, reject } = Promise.withResolvers<AgentReady>();
+  const read = async () => {
+    const decoder = new TextDecoder();
+    let line = "";
+    // What follows the line is read and dropped: a full pipe would stop the agent.
+    for await (const chunk of stdout) {
+      if (line.includes("\n")) continue;
+      line += decoder.decode(chunk, { stream: true });
+      if (line.includes("\n")) resolve(agentReadySchema.parse(JSON.parse(line)));
+      if (line.length > readyLineCharactersMax)
+        throw new Error("the agent's first line is too long");
+    }
+    throw new Error("the agent ended before it was ready");
+  };
+  read().catch(reject);
+  return promise;
+}
+
+function nameOfSignal(signal: NodeJS.Signals | number | null): string | null {
+  return typeof signal === "number" ? `signal ${signal}` : signal;
+}
+
+function keepTail(stream: ReadableStream<Uint8Array>): () => string {
+  const decoder = new TextDecoder();
+  let tail = "";
+  const keep = async () => {
+    for await (const chunk of stream) {
+      tail = (tail + decoder.decode(chunk, { stream: true })).slice(-lastWordsCharactersMax);
+    }
+  };
+  void keep();
+  return () => tail.trim();
+}
