@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
+  existsSync,
   linkSync,
   mkdirSync,
   readFileSync,
@@ -12,7 +13,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { takeLock } from "./lock.js";
 import { Refusal } from "./say.js";
 
@@ -25,8 +26,9 @@ const lastServerMs = 3_000;
  */
 export function openDataFolder(data) {
   try {
-    mkdirSync(join(data, "logs"), { recursive: true, mode: 0o700 });
-    mkdirSync(join(data, "objects"), { recursive: true, mode: 0o700 });
+    makeFolder(data);
+    makeFolder(join(data, "logs"));
+    makeFolder(join(data, "objects"));
     const probe = join(data, `.probe-${process.pid}`);
     writeFileSync(probe, "");
     rmSync(probe);
@@ -42,6 +44,16 @@ export function openDataFolder(data) {
     );
   }
   return lock;
+}
+
+/**
+ * Node's own recursive mkdir never returns where a parent exists and takes no folders, as in /proc.
+ * @param {string} path
+ */
+function makeFolder(path) {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
 }
 
 /** @param {string} data */

@@ -10,27 +10,30 @@ import { Refusal, say } from "./say.js";
 const perSandbox = 6;
 /** workerd itself, its listening sockets, and callers who are refused. */
 const reserved = 256;
-const sandboxesMin = 100;
-const sandboxesPlenty = 1000;
+const sandboxesMin = 50;
+/** What the engine takes where nothing else is asked. */
+const sandboxesUsual = 1000;
+const remedy = "raise it with ulimit -n, or LimitNOFILE= of the service";
 
-export function requireDescriptors() {
+/**
+ * Returns how many sandboxes the engine is to take: what is asked, or else what the limit has room for.
+ * @param {string | undefined} asked  BERTH_ENGINE_CONTAINERS_MAX
+ */
+export function requireDescriptors(asked) {
   const { soft, hard } = limitOf(readFileSync("/proc/self/limits", "utf8"));
   // Node raises its own at its start; where it was told not to, prlimit does it. Children inherit it.
   if (soft < hard) {
-    spawnSync("prlimit", ["--pid", String(process.pid), `--nofile=${hard}:${hard}`], {
-      stdio: "ignore",
-    });
+    const nofile = Number.isFinite(hard) ? `${hard}:${hard}` : "unlimited:unlimited";
+    spawnSync("prlimit", ["--pid", String(process.pid), `--nofile=${nofile}`], { stdio: "ignore" });
   }
-  const sandboxes = sandboxesAt(limitOf(readFileSync("/proc/self/limits", "utf8")).soft);
-  const remedy = "raise it with ulimit -n, or LimitNOFILE= of the service";
-  if (sandboxes < sandboxesMin) {
-    throw new Refusal(
-      `the limit of ${hard} open files allows ${sandboxes} sandboxes at once, too few to serve; ${remedy}`,
-    );
-  }
-  if (sandboxes < sandboxesPlenty) {
-    say(`the limit of ${hard} open files allows ${sandboxes} sandboxes at once; ${remedy}`);
-  }
+  const room = sandboxesAt(limitOf(readFileSync("/proc/self/limits", "utf8")).soft);
+  const says = `the limit of ${hard} open files allows ${room} sandboxes at once`;
+  const wanted = asked ? Number(asked) : sandboxesMin;
+  if (!(wanted <= room))
+    throw new Refusal(`${says}, and ${wanted} are the least to serve; ${remedy}`);
+  if (asked) return wanted;
+  if (room < sandboxesUsual) say(`${says}; ${remedy}`);
+  return Math.min(room, sandboxesUsual);
 }
 
 /** @param {number} descriptors */
@@ -42,7 +45,7 @@ export function sandboxesAt(descriptors) {
 export function limitOf(limits) {
   const found = /^Max open files\s+(\S+)\s+(\S+)/m.exec(limits);
   const [soft, hard] = (found?.slice(1) ?? []).map((word) =>
-    word === "unlimited" ? Number.MAX_SAFE_INTEGER : Number(word),
+    word === "unlimited" ? Number.POSITIVE_INFINITY : Number(word),
   );
   if (soft === undefined || hard === undefined)
     throw new Error("no open files in /proc/self/limits");

@@ -10,8 +10,8 @@ import { places, tools } from "./places.js";
 import { Refusal, say } from "./say.js";
 
 const startsWithinMs = 30_000;
-/** Room to end every sandbox; what is left then is killed, and the next start cleans up. */
-const endsWithinMs = 8_000;
+/** Above the engine's own limit for ending a full house. */
+const endsWithinMs = 25_000;
 /** An engine that keeps dying is not worth keeping. */
 const returnsMax = 5;
 const returnsWindowMs = 60_000;
@@ -25,9 +25,13 @@ export class Engine {
   /** Minted for each start of the launcher; objects learn it from workerd's environment. */
   secret = randomBytes(32).toString("base64url");
 
-  /** @param {string} data */
-  constructor(data) {
+  /**
+   * @param {string} data
+   * @param {number} sandboxesMax
+   */
+  constructor(data, sandboxesMax) {
     this.data = data;
+    this.sandboxesMax = sandboxesMax;
   }
 
   get url() {
@@ -91,6 +95,7 @@ export class Engine {
       BERTH_ENGINE_SECRET: this.secret,
       BERTH_ENGINE_DATA: join(this.data, "engine"),
       BERTH_ENGINE_AGENT: places.agent,
+      BERTH_ENGINE_CONTAINERS_MAX: String(this.sandboxesMax),
       // Objects know it by its address: an engine that returns must be found where it was.
       BERTH_ENGINE_PORT: String(this.port),
     };

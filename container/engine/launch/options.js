@@ -41,8 +41,8 @@ Examples
  * @returns {Options}
  */
 export function parseOptions(args, env, command = "npm start") {
+  refuseWhatNpmTook(args, env, command);
   const given = flagsOf(args, command);
-  refuseWhatNpmTook(given, env, command);
   /** @param {string} name */
   const pick = (name) => {
     const { env: variable, fallback } = /** @type {{ env: string, fallback: string }} */ (
@@ -103,16 +103,17 @@ function flagsOf(args, command) {
 
 /**
  * npm keeps flags that stand before `--` for itself, and the person would wonder.
- * @param {Map<string, string>} given
+ * @param {string[]} args
  * @param {Record<string, string | undefined>} env
  * @param {string} command
  */
-function refuseWhatNpmTook(given, env, command) {
+function refuseWhatNpmTook(args, env, command) {
   for (const name of Object.keys(known)) {
     const taken = env[`npm_config_${name}`];
-    if (taken !== undefined && !given.has(name)) {
-      throw new Refusal(`npm kept --${name} for itself; write ${command} -- --${name} ${taken}`);
-    }
+    if (taken === undefined || args.some((arg) => arg.startsWith(`--${name}`))) continue;
+    // Depending on its version npm takes the value too, or leaves it as an argument.
+    const value = taken === "true" ? (args[0] ?? "…") : taken;
+    throw new Refusal(`npm kept --${name} for itself; write ${command} -- --${name} ${value}`);
   }
 }
 

@@ -21,27 +21,27 @@ async function start() {
     process.stdout.write(help);
     return 0;
   }
-  requireDescriptors();
+  const sandboxesMax = requireDescriptors(process.env.BERTH_ENGINE_CONTAINERS_MAX);
   const lock = openDataFolder(options.data);
   await endLeftovers(options.data);
   await requireFreeAddress(options.host, options.port);
   await install();
   await build();
   const asked = askedToEnd();
-  const code = await serve(options, asked);
+  const code = await serve({ ...options, sandboxesMax }, asked);
   lock.release();
   return code;
 }
 
 /**
- * @param {import("./options.js").Options} options
+ * @param {import("./options.js").Options & { sandboxesMax: number }} options
  * @param {Promise<"asked">} asked
  * @returns {Promise<number>}
  */
 async function serve(options, asked) {
-  const { data } = options;
+  const { data, sandboxesMax } = options;
   const { key, secret, firstRun } = secretsOf(data);
-  const engine = new Engine(data);
+  const engine = new Engine(data, sandboxesMax);
   /** @type {Workerd | undefined} */
   let workerd;
   const note = () =>
