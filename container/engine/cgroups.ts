@@ -65,8 +65,7 @@ export function makeGroups(
   limits: { memoryBytes: number; processes: number },
 ): SandboxGroups {
   const { unified, memory, processes } = hierarchies;
-  const parents = [unified, memory?.folder, processes?.folder].filter((it) => it !== undefined);
-  const all = [...new Set(parents)].map((parent) => `${parent}/${id}`);
+  const all = engineFolders(hierarchies).map((parent) => `${parent}/${id}`);
   for (const folder of all) mkdirSync(folder, { recursive: true });
   if (memory !== undefined) {
     writeFileSync(`${memory.folder}/${id}/${memory.limit}`, String(limits.memoryBytes));
@@ -90,6 +89,12 @@ export function outOfMemoryCount(hierarchies: Hierarchies, id: string): number {
   const path = `${memory.folder}/${id}/${file}`;
   if (!existsSync(path)) return 0;
   return Number(/^oom_kill (\d+)$/m.exec(readFileSync(path, "utf8"))?.[1] ?? 0);
+}
+
+/** One in each hierarchy that is used, all named alike. */
+export function engineFolders({ unified, memory, processes }: Hierarchies): string[] {
+  const all = [unified, memory?.folder, processes?.folder];
+  return [...new Set(all.filter((it) => it !== undefined))];
 }
 
 /** Children first. A group that still holds a process stays, and is said. */

@@ -4,8 +4,10 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { holdAlone } from "./alone.ts";
+import { engineFolders, removeGroup } from "./cgroups.ts";
 import { log } from "./log.ts";
 import { lookAround, type Machine } from "./machine.ts";
+import { disconnectEngine } from "./network/connect.ts";
 import { resolvConf } from "./network/mode.ts";
 import type { Settings } from "./settings.ts";
 import { writeSkeleton } from "./skeleton.ts";
@@ -36,6 +38,12 @@ export async function makeEngine(settings: Settings): Promise<Engine> {
   if (strays > 0) log("strays_ended", { processes: strays });
   const readOnlyFolders = writeSkeleton(places, resolvConf(machine.network.mode));
   return { settings, places, machine, readOnlyFolders, instance };
+}
+
+/** Takes back what the engine itself made on the machine; its containers have ended before. */
+export async function closeEngine(engine: Engine): Promise<void> {
+  for (const folder of engineFolders(engine.machine.groups)) removeGroup(folder);
+  await disconnectEngine(engine);
 }
 
 /** Drawn once for a data folder: it names the engine's groups and interfaces over all its restarts. */

@@ -3,9 +3,8 @@
  * or when its stdin ends. Does not own the engine's parts.
  */
 import { Containers } from "./containers.ts";
-import { makeEngine } from "./engine.ts";
+import { closeEngine, makeEngine } from "./engine.ts";
 import { log, messageOf } from "./log.ts";
-import { disconnectEngine } from "./network/connect.ts";
 import { serve } from "./server.ts";
 import { readSettings } from "./settings.ts";
 
@@ -22,7 +21,7 @@ async function main(): Promise<void> {
   setTimeout(() => process.exit(1), closeTimeoutMs);
   await containers.close();
   await server.stop(true);
-  await disconnectEngine(engine);
+  await closeEngine(engine);
   process.exit(0);
 }
 

@@ -3,7 +3,7 @@
  * Does not own files: the trees are kept, and each next start of a sandbox finds its own.
  */
 import { readdirSync } from "node:fs";
-import { type Hierarchies, processesIn, removeGroup } from "./cgroups.ts";
+import { engineFolders, type Hierarchies, processesIn, removeGroup } from "./cgroups.ts";
 import { removeFolder } from "./copy.ts";
 import { log, messageOf } from "./log.ts";
 import { endPastas } from "./network/pasta.ts";
@@ -38,8 +38,7 @@ function strayOf(outer: ProcessName): ProcessName[] {
 }
 
 function ownFolders(groups: Hierarchies): string[] {
-  const parents = [groups.unified, groups.memory?.folder, groups.processes?.folder];
-  return [...new Set(parents.filter((it) => it !== undefined))].flatMap((parent) =>
+  return engineFolders(groups).flatMap((parent) =>
     readdirSync(parent, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map((entry) => `${parent}/${entry.name}`),

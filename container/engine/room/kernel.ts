@@ -91,6 +91,16 @@ export function setCapabilities(mask: bigint, inheritable: bigint): void {
   if (libc.capset(ptr(header), ptr(data)) !== 0) throw failure("capset");
 }
 
+/** Of the calling thread and of what it starts from then on. Needs no_new_privs. `program` is of struct sock_filter. */
+export function setSystemCallFilter(program: Uint8Array): void {
+  const [setSeccomp, filterMode, stepBytes] = [22, 2, 8];
+  // struct sock_fprog: how many steps, then, at the next 8 bytes, where they are.
+  const header = new DataView(new ArrayBuffer(16));
+  header.setUint16(0, program.length / stepBytes, true);
+  header.setBigUint64(8, BigInt(ptr(program)), true);
+  prctl(setSeccomp, filterMode, ptr(header));
+}
+
 export function limitProcesses(count: number): void {
   const rlimitNproc = 6;
   const both = new BigUint64Array([BigInt(count), BigInt(count)]);

@@ -3,6 +3,7 @@
  * Does not own the user that commands run as: the agent sets it for each one.
  */
 import { leaveKeyring, prctl, setCapabilities } from "./kernel.ts";
+import { filterSystemCalls } from "./seccomp.ts";
 
 /** What an agent that is root needs for commands of another user and their files; nothing to mount or trace with. */
 const kept = {
@@ -37,6 +38,7 @@ export function giveUpPrivileges(user: "own" | "mapped"): void {
   }
   const mask = keep.reduce((sum, capability) => sum | (1n << BigInt(capability)), 0n);
   setCapabilities(mask, 0n);
+  filterSystemCalls();
   // Last: a change of credentials may set it again.
   prctl(option.setDumpable, 0);
 }

@@ -1,0 +1,104 @@
+/**
+ * Owns the filter on system calls that commands inherit: what opens more of the kernel than a command needs.
+ * Does not own capabilities (privileges.ts): calls that need one are refused without a filter.
+ *
+ * Without user namespaces a command has no way to any capability, not even over a namespace of its own.
+ */
+import { setSystemCallFilter } from "./kernel.ts";
+
+type Numbers = {
+  audit: number;
+  clone: number;
+  unshare: number;
+  /** Refused with EPERM: keys, bpf, perf_event_open, userfaultfd. */
+  refused: number[];
+};
+
+/** The second row of each is the 32-bit sister that the same kernel runs. */
+const architectures: Record<string, Numbers[]> = {
+  x64: [
+    { audit: 0xc000003e, clone: 56, unshare: 272, refused: [248, 249, 250, 321, 298, 323] },
+    { audit: 0x40000003, clone: 120, unshare: 310, refused: [286, 287, 288, 357, 336, 374] },
+  ],
+  arm64: [
+    { audit: 0xc00000b7, clone: 220, unshare: 97, refused: [217, 218, 219, 280, 241, 282] },
+    { audit: 0x40000028, clone: 120, unshare: 337, refused: [309, 310, 311, 386, 364, 388] },
+  ],
+};
+
+/** clone3 and io_uring have one number everywhere. Programs take their absence as an older kernel. */
+const absent = { clone3: 435, ioUring: [425, 426, 427] };
+/** x86-64 with 32-bit pointers: the same calls under other numbers. */
+const x32Bit = 0x40000000;
+const newUser = 0x10000000;
+
+const answer = { allow: 0x7fff0000, eperm: 0x00050001, enosys: 0x00050026 } as const;
+
+export function filterSystemCalls(): void {
+  const tables = architectures[process.arch];
+  if (tables === undefined) throw new Error(`no table of system calls for ${process.arch}`);
+  setSystemCallFilter(assemble(tables));
+}
+
+// struct seccomp_data: number at 0, architecture at 4, first argument at 16 (little end first).
+const [at, archAt, firstArgAt] = [0, 4, 16];
+
+type Step = { code: number; jumpTrue: number; jumpFalse: number; value: number };
+
+function assemble(tables: Numbers[]): Uint8Array {
+  const steps: Step[] = [];
+  for (const table of tables) {
+    const body = filterOf(table);
+    // A jump reaches 255 steps: more than the largest table has.
+    steps.push(load(archAt), { ...jumpEqual(table.audit), jumpFalse: body.length }, ...body);
+  }
+  steps.push(give(answer.enosys));
+  const bytes = new Uint8Array(steps.length * 8);
+  const view = new DataView(bytes.buffer);
+  steps.forEach(({ code, jumpTrue, jumpFalse, value }, index) => {
+    view.setUint16(index * 8, code, true);
+    view.setUint8(index * 8 + 2, jumpTrue);
+    view.setUint8(index * 8 + 3, jumpFalse);
+    view.setUint32(index * 8 + 4, value, true);
+  });
+  return bytes;
+}
+
+function filterOf(table: Numbers): Step[] {
+  const withUser = [load(firstArgAt), testBits(newUser), give(answer.eperm), give(answer.allow)];
+  return [
+    load(at),
+    ...when(jumpBits(x32Bit), [give(answer.enosys)]),
+    ...[absent.clone3, ...absent.ioUring].flatMap((it) =>
+      when(jumpEqual(it), [give(answer.enosys)]),
+    ),
+    ...table.refused.flatMap((it) => when(jumpEqual(it), [give(answer.eperm)])),
+    ...[table.clone, table.unshare].flatMap((it) => when(jumpEqual(it), withUser)),
+    give(answer.allow),
+  ];
+}
+
+function when(condition: Step, then: Step[]): Step[] {
+  return [{ ...condition, jumpTrue: 0, jumpFalse: then.length }, ...then];
+}
+
+function load(offset: number): Step {
+  return { code: 0x20, jumpTrue: 0, jumpFalse: 0, value: offset };
+}
+
+function give(value: number): Step {
+  return { code: 0x06, jumpTrue: 0, jumpFalse: 0, value };
+}
+
+function jumpEqual(value: number): Step {
+  return { code: 0x15, jumpTrue: 0, jumpFalse: 0, value };
+}
+
+function jumpBits(value: number): Step {
+  return { code: 0x45, jumpTrue: 0, jumpFalse: 0, value };
+}
+
+/** The next step where a bit is set, else the one after it. */
+function testBits(value: number): Step {
+  return { ...jumpBits(value), jumpFalse: 1 };
+}
