@@ -21,8 +21,9 @@ export function door(known?: Caller) {
 
   app.use(async (c, next) => {
     c.set("requestId", requestId(c.req.header("berth-request-id")));
-    c.header("berth-request-id", c.var.requestId);
     await next();
+    // Afterwards: an answer that an object gave brings headers of its own.
+    c.header("berth-request-id", c.var.requestId);
   });
   app.use("/v1/*", async (c, next) => {
     c.set("caller", known ?? authenticate(c.req.header("authorization"), configOf(c.env)));

@@ -28,9 +28,11 @@ export class SandboxActor {
   #container: Container | undefined;
   /** Effects under way, by what they do: a repeated one joins. */
   readonly #underWay = new Map<string, Promise<void>>();
+  #resumed = false;
   readonly #watchers = new Set<() => void>();
   /** The life that has answered this instance of the object. After an eviction it is asked first. */
   #seenAlive: string | undefined;
+  #confirming: Promise<void> | undefined;
 
   constructor(
     state: DurableObjectState,
@@ -74,7 +76,14 @@ export class SandboxActor {
     this.#committed(next, event.type);
   }
 
-  /** Takes up what the state wants done: after a commit, and when a fresh instance of the object wakes. */
+  /** At each call: a fresh instance of the object takes up what an earlier one may have left undone. */
+  resume(): void {
+    if (this.#resumed) return;
+    this.#resumed = true;
+    this.pursue();
+  }
+
+  /** Does what the state wants done: after a commit, on a fresh wake, and when the alarm rings. */
   pursue(): void {
     if (this.#record === undefined) return;
     const effect = pending(this.#record, Date.now());
@@ -125,8 +134,15 @@ export class SandboxActor {
     }
   }
 
-  /** Asks a life in doubt; one that does not answer is lost. */
+  /** Asks a life in doubt; one that does not answer is lost. Callers at the same time share one question. */
   async confirm(life: Life): Promise<void> {
+    this.#confirming ??= this.#ask(life).finally(() => {
+      this.#confirming = undefined;
+    });
+    await this.#confirming;
+  }
+
+  async #ask(life: Life): Promise<void> {
     if (await isAlive(this.container, life, limits.aliveMs)) {
       this.#seenAlive = life.incarnation;
       return;

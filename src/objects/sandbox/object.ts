@@ -55,8 +55,8 @@ export class SandboxObject extends DurableObject<Env> {
   /** The answer of REST, streams and errors included: what the agent wrote is passed on untouched. */
   async exec(tenant: string, call: ExecCall, requestId: string): Promise<Response> {
     try {
+      this.#actor.resume();
       this.#actor.recordFor(tenant);
-      this.#actor.pursue();
       return await exec(this.#actor, call, requestId);
     } catch (error) {
       const known = asBerthError(error);
@@ -73,7 +73,7 @@ export class SandboxObject extends DurableObject<Env> {
 
   async #answer<T>(work: () => Promise<T>): Promise<Answer<T>> {
     try {
-      this.#actor.pursue();
+      this.#actor.resume();
       return { ok: await work() };
     } catch (error) {
       const known = asBerthError(error);

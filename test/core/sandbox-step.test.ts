@@ -1,0 +1,194 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { admit } from "../../src/core/sandbox/admit.ts";
+import type { Life, SandboxRecord, SandboxState, Start } from "../../src/core/sandbox/record.ts";
+import {
+  createRecord,
+  nextDeadline,
+  pending,
+  type SandboxEvent,
+  step,
+} from "../../src/core/sandbox/step.ts";
+import { view } from "../../src/core/sandbox/view.ts";
+import { limits } from "../../src/protocol/limits.ts";
+import { sandboxSchema } from "../../src/protocol/sandbox.ts";
+
+const spec = {
+  id: "k3v9q2m7x1c5b8n4tq0w8e2r",
+  tenant: "local",
+  createdAt: 1_000,
+  env: { TOKEN: "canary" },
+  network: { internet: true },
+};
+const start = (n: number): Start => ({ startId: `start${n}`, secret: `secret${n}` });
+const life = (n: number): Life => ({
+  incarnation: `start${n}.life`,
+  secret: `secret${n}`,
+  address: "http://127.0.0.1:1",
+  files: "new",
+  notes: [],
+  isolation: {
+    engine: "embedded",
+    user: "own",
+    files: "overlay",
+    processes: "namespace",
+    network: "none",
+    tree: "cgroup",
+    memoryLimit: true,
+    processLimit: true,
+    diskLimit: false,
+  },
+});
+const created = createRecord(spec, start(1), 1_000);
+
+/** Applies events a second apart and answers the last record. */
+function having(record: SandboxRecord, ...events: SandboxEvent[]): SandboxRecord {
+  return events.reduce((now, event, at) => step(now, event, 2_000 + at * 1_000), record);
+}
+
+const up: SandboxEvent = { type: "started", startId: "start1", life: life(1) };
+const lost: SandboxEvent = { type: "lost", incarnation: "start1.life", reason: "container_lost" };
+const destroy: SandboxEvent = { type: "destroy", reason: "requested" };
+
+describe("the moves of a sandbox", () => {
+  it("[S1] a created sandbox wants its container started, whoever asks", () => {
+    expect(created.state.name).toBe("starting");
+    expect(pending(created, 1_000)).toEqual({ type: "start", start: start(1) });
+    expect(pending(created, 9_000)).toEqual({ type: "start", start: start(1) });
+  });
+
+  it("[S3] an answer of an earlier start, or of an earlier life, changes nothing", () => {
+    const running = having(created, up);
+    expect(running.state.name).toBe("running");
+    const late: SandboxEvent[] = [
+      { type: "started", startId: "start0", life: life(0) },
+      { type: "start_failed", startId: "start1", reason: "start_refused" },
+      { type: "lost", incarnation: "start0.life", reason: "container_lost" },
+      { type: "wake", start: start(2) },
+      { type: "destroyed" },
+      { type: "deadline" },
+    ];
+    for (const event of late) expect(step(running, event, 9_000), event.type).toBe(running);
+  });
+
+  it("[S4] a destroy wins over a start under way: its late success is dropped", () => {
+    const destroying = having(created, destroy);
+    expect(destroying.state.name).toBe("destroying");
+    expect(step(destroying, up, 9_000)).toBe(destroying);
+    expect(pending(destroying, 9_000)).toEqual({ type: "destroy" });
+  });
+
+  it("[S5] destroyed is final, and forgotten after seven days", () => {
+    const gone = having(created, destroy, { type: "destroyed" });
+    expect(gone.state).toMatchObject({ name: "destroyed", reason: "requested", since: 3_000 });
+    for (const event of [up, lost, destroy, { type: "wake", start: start(2) } as const]) {
+      expect(step(gone, event, 9_000)).toBe(gone);
+    }
+    const end = 3_000 + limits.tombstoneMs;
+    expect(nextDeadline(gone)).toEqual({ at: end, why: "the tombstone ends" });
+    expect(pending(gone, end - 1)).toBeUndefined();
+    expect(pending(gone, end)).toEqual({ type: "forget" });
+  });
+
+  it("[S6] a lost container is started again, three times in ten minutes and no more", () => {
+    let record = having(created, up);
+    for (let n = 2; n <= 4; n++) {
+      const incarnation = `start${n - 1}.life`;
+      record = step(record, { type: "lost", incarnation, reason: "container_lost" }, n * 10_000);
+      expect(admit(record)).toEqual({ wake: true });
+      record = step(record, { type: "wake", start: start(n) }, n * 10_000);
+      expect(record.state).toMatchObject({ name: "starting", start: start(n) });
+      record = step(record, { type: "started", startId: `start${n}`, life: life(n) }, n * 10_000);
+    }
+    record = step(
+      record,
+      { type: "lost", incarnation: "start4.life", reason: "container_lost" },
+      50_000,
+    );
+    const tooOften = step(record, { type: "wake", start: start(5) }, 50_000);
+    expect(tooOften.state).toMatchObject({ name: "failed", reason: "restarted_too_often" });
+    expect(admit(tooOften)).toMatchObject({ refuse: { code: "start_failed" } });
+    const later = step(record, { type: "wake", start: start(5) }, 50_000 + limits.restartsWindowMs);
+    expect(later.state.name).toBe("starting");
+  });
+
+  it("[S7] a start that never comes up fails at its limit and is not tried again", () => {
+    const looked = step(created, { type: "deadline" }, 1_000 + limits.startLookMs);
+    expect(looked.state).toMatchObject({ name: "starting", start: start(1) });
+    const late = step(looked, { type: "deadline" }, 1_000 + limits.startTimeoutMs);
+    expect(late.state).toMatchObject({ reason: "start_timed_out", restartable: false });
+    expect(admit(late)).toMatchObject({ refuse: { code: "start_failed" } });
+  });
+
+  it("[S8] a destroy that is not confirmed is tried again, ever more slowly, without end", () => {
+    let record = having(created, destroy);
+    const pauses: number[] = [];
+    for (let n = 0; n < 10; n++) {
+      const at = nextDeadline(record)?.at ?? 0;
+      expect(step(record, { type: "deadline" }, at - 1)).toBe(record);
+      record = step(record, { type: "deadline" }, at);
+      pauses.push((nextDeadline(record)?.at ?? 0) - at);
+      expect(pending(record, at)).toEqual({ type: "destroy" });
+    }
+    expect(pauses).toEqual([2, 4, 8, 16, 32, 64, 64, 64, 64, 64].map((s) => s * 1000));
+  });
+
+  it("[S2] whatever happens, each transient state has a deadline with a reason, and the end is final", () => {
+    const number = fc.integer({ min: 1, max: 3 });
+    const event: fc.Arbitrary<SandboxEvent> = fc.oneof(
+      number.map((n) => ({ type: "started" as const, startId: `start${n}`, life: life(n) })),
+      number.map((n) => ({
+        type: "start_failed" as const,
+        startId: `start${n}`,
+        reason: "start_refused" as const,
+      })),
+      number.map((n) => ({
+        type: "lost" as const,
+        incarnation: `start${n}.life`,
+        reason: "container_lost" as const,
+      })),
+      number.map((n) => ({ type: "wake" as const, start: start(n) })),
+      fc.constant(destroy),
+      fc.constant({ type: "destroyed" as const }),
+      fc.constant({ type: "deadline" as const }),
+    );
+    const seen = new Set<SandboxState["name"]>();
+    fc.assert(
+      fc.property(fc.array(fc.tuple(event, fc.nat(70_000)), { maxLength: 40 }), (events) => {
+        let record = created;
+        let now = 1_000;
+        let over = false;
+        for (const [next, ms] of events) {
+          now += ms;
+          record = step(record, next, now);
+          const { state } = record;
+          seen.add(state.name);
+          if (over) expect(["destroying", "destroyed"]).toContain(state.name);
+          over ||= state.name === "destroying";
+          const transient = state.name === "starting" || state.name === "destroying";
+          if (transient) expect(nextDeadline(record)?.why).toBeTruthy();
+          expect(transient).toBe(pending(record, state.since) !== undefined);
+          sandboxSchema.parse(view(record));
+        }
+      }),
+      { numRuns: 500, seed: 7 },
+    );
+    expect([...seen].sort()).toEqual(["destroyed", "destroying", "failed", "running", "starting"]);
+  });
+
+  it("[S9] a call on a starting sandbox waits, and one on a running sandbox gets its life", () => {
+    expect(admit(created)).toEqual({ wait: true });
+    expect(admit(having(created, up))).toEqual({ go: life(1) });
+    expect(admit(having(created, destroy))).toMatchObject({
+      refuse: { code: "sandbox_destroyed" },
+    });
+  });
+
+  it("[S13] what is told of a sandbox holds neither its environment nor a secret nor an address", () => {
+    for (const record of [created, having(created, up), having(created, up, lost)]) {
+      const told = JSON.stringify(view(record));
+      expect(told).toContain(spec.id);
+      expect(told).not.toMatch(/canary|secret1|127\.0\.0\.1/);
+    }
+  });
+});

@@ -1,0 +1,136 @@
+/**
+ * Owns a container in memory: a small true implementation of the seam with a small agent in it.
+ * Runs in Node and in workerd. The contract suite proves it beside the real engine.
+ * Its faults are set by tests: `machine.fault = …`.
+ */
+import type {
+  Container,
+  ContainerExit,
+  Started,
+  StartOptions,
+} from "../../src/container/container.ts";
+import { BerthError } from "../../src/protocol/errors.ts";
+import { answerAsAgent, type FakeAgent, newAgent } from "./agent.ts";
+
+export type Fault =
+  /** The verb fails as if the engine were away. */
+  | { verb: "start" | "destroy"; fail: "unavailable" | "unsupported"; times: number }
+  /** The verb waits until `release`. */
+  | { verb: "start" | "destroy"; hold: true }
+  /** The agent does not answer, though it lives. */
+  | { verb: "agent"; silent: true };
+
+export class FakeMachine {
+  fault: Fault | undefined;
+  agent: FakeAgent | undefined;
+  files: "none" | "kept" = "none";
+  readonly snapshots = new Map<string, number>();
+  /** Every verb that was called, in order. */
+  readonly calls: string[] = [];
+  readonly exits = new Map<string, ContainerExit>();
+  readonly watchers = new Set<() => void>();
+  readonly held = new Set<() => void>();
+
+  release(): void {
+    this.fault = undefined;
+    for (const go of this.held) go();
+    this.held.clear();
+  }
+
+  die(exit: ContainerExit): void {
+    const { agent } = this;
+    if (agent === undefined) return;
+    this.agent = undefined;
+    this.exits.set(agent.startId, exit);
+    agent.end();
+    for (const watcher of this.watchers) watcher();
+  }
+}
+
+export function fakeContainer(here: FakeMachine): Container {
+  return {
+    start: (options) => start(here, options),
+    async destroy(files) {
+      here.calls.push(`destroy ${files}`);
+      await meet(here, "destroy");
+      here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
+      if (files === "remove") here.files = "none";
+    },
+    async signal(signal) {
+      here.calls.push(`signal ${signal}`);
+      here.agent?.signal(signal);
+    },
+    async monitor(startId) {
+      for (;;) {
+        const exit = here.exits.get(startId);
+        if (exit !== undefined) return exit;
+        if (here.agent?.startId !== startId) {
+          return { exitCode: null, signal: null, reason: "unknown" };
+        }
+        await new Promise<void>((resolve) => here.watchers.add(resolve));
+      }
+    },
+    agent: (_address, request) => reach(here, request),
+    port: async (_address, port, request) => {
+      const served = here.agent?.servers.get(port);
+      if (served !== undefined) return served(request);
+      return Response.json({ error: { code: "port_unreachable" } }, { status: 502 });
+    },
+    async snapshot(snapshotId) {
+      if (here.agent === undefined && here.files === "none") {
+        throw new BerthError("not_running", "There is nothing to save.");
+      }
+      here.snapshots.set(snapshotId, 1);
+      return 1;
+    },
+  };
+}
+
+async function start(here: FakeMachine, options: StartOptions): Promise<Started> {
+  here.calls.push(`start ${options.startId}`);
+  await meet(here, "start");
+  if (here.agent?.startId !== options.startId) {
+    here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
+    here.agent = newAgent(options);
+  }
+  const files = here.files === "kept" ? "kept" : "new";
+  here.files = "kept";
+  return {
+    incarnation: here.agent.incarnation,
+    address: "http://fake.agent",
+    files: options.snapshotId === undefined ? files : ("snapshot" as const),
+    isolation: {
+      engine: "embedded",
+      user: "own",
+      files: "overlay",
+      processes: "namespace",
+      network: "none",
+      tree: "cgroup",
+      memoryLimit: false,
+      processLimit: false,
+      diskLimit: false,
+    },
+    notes: [],
+  };
+}
+
+async function reach(here: FakeMachine, request: Request): Promise<Response> {
+  const { agent, fault } = here;
+  if (agent === undefined) throw new TypeError("connection refused");
+  if (fault?.verb === "agent") {
+    await new Promise((_resolve, reject) => {
+      request.signal.addEventListener("abort", () => reject(new Error("aborted")));
+    });
+  }
+  return answerAsAgent(agent, request);
+}
+
+async function meet(here: FakeMachine, verb: "start" | "destroy"): Promise<void> {
+  const { fault } = here;
+  if (fault?.verb !== verb) return;
+  if ("hold" in fault) return new Promise((go) => here.held.add(go));
+  if ("fail" in fault && fault.times > 0) {
+    fault.times--;
+    throw new BerthError(fault.fail, `The test lets ${verb} fail.`);
+  }
+}

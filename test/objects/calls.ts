@@ -1,0 +1,34 @@
+/**
+ * Owns how the object tests call the door, and the keys of its two tenants.
+ */
+import { exports } from "cloudflare:workers";
+
+export const keys = { local: "berth_local_of_the_tests", other: "berth_other_of_the_tests" };
+
+type Options = { key?: string | null; body?: unknown; headers?: Record<string, string> };
+
+export function call(method: string, path: string, options: Options = {}): Promise<Response> {
+  const { key = keys.local, body, headers = {} } = options;
+  const sent: Record<string, string> = { ...headers };
+  if (key !== null) sent.authorization ??= `Bearer ${key}`;
+  const init: RequestInit = { method, headers: sent };
+  if (body !== undefined) {
+    sent["content-type"] ??= "application/json";
+    init.body = typeof body === "string" ? body : JSON.stringify(body);
+  }
+  return exports.default.fetch(new Request(`http://berth.test${path}`, init));
+}
+
+/** A body of any form, errors included: the tests say what they expect of it. */
+// biome-ignore lint/suspicious/noExplicitAny: reads of fields that are not there must fail in the test, not here
+type Body = Record<string, any>;
+
+export async function json(response: Response | Promise<Response>): Promise<Body> {
+  return (await (await response).json()) as Body;
+}
+
+export async function createSandbox(body: Record<string, unknown> = {}): Promise<string> {
+  const response = await call("POST", "/v1/sandboxes", { body: { waitMs: 10_000, ...body } });
+  if (response.status !== 201) throw new Error(`create answered ${response.status}`);
+  return ((await response.json()) as { id: string }).id;
+}

@@ -1,0 +1,16 @@
+/**
+ * The bindings of the object tests, as vitest.config.ts gives them.
+ */
+declare namespace Cloudflare {
+  interface GlobalProps {
+    mainModule: typeof import("./worker.ts");
+  }
+  interface Env {
+    SANDBOX: DurableObjectNamespace<import("./worker.ts").SandboxObject>;
+    MACHINE: DurableObjectNamespace<import("./worker.ts").MachineObject>;
+    /** The entry for other Workers, bound as tenant `local`, as tenant `other`, and without a tenant. */
+    BERTH: Service<typeof import("./worker.ts").BerthApi>;
+    OTHER: Service<typeof import("./worker.ts").BerthApi>;
+    NOBODY: Service<typeof import("./worker.ts").BerthApi>;
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Owns the containers of the object tests: each lives in an object of its own, so that what a test does to it
+ * happens outside the sandbox's object, as it would in life.
+ */
+import { DurableObject, env } from "cloudflare:workers";
+import type { Container, ContainerExit, StartOptions } from "../../src/container/container.ts";
+import { BerthError } from "../../src/protocol/errors.ts";
+import { FakeMachine, type Fault, fakeContainer } from "../fakes/container.ts";
+
+const lost: ContainerExit = { exitCode: null, signal: "SIGKILL", reason: "unknown" };
+
+export class MachineObject extends DurableObject {
+  readonly #machine = new FakeMachine();
+  readonly #container = fakeContainer(this.#machine);
+
+  start(options: StartOptions) {
+    return this.#container.start(options);
+  }
+  destroy(files: "keep" | "remove") {
+    return this.#container.destroy(files);
+  }
+  signal(signal: number) {
+    return this.#container.signal(signal);
+  }
+  monitor(startId: string) {
+    return this.#container.monitor(startId);
+  }
+  snapshot(snapshotId: string) {
+    return this.#container.snapshot(snapshotId);
+  }
+  override fetch(request: Request) {
+    return this.#container.agent("", request);
+  }
+
+  fault(fault: Fault): void {
+    this.#machine.fault = fault;
+  }
+  release(): void {
+    this.#machine.release();
+  }
+  die(): void {
+    this.#machine.die(lost);
+  }
+  /** Another agent takes its place behind the object's back, as Docker does after a crash. */
+  restartBehindOurBack(): void {
+    const { agent } = this.#machine;
+    if (agent === undefined) throw new BerthError("not_running", "There is no agent.");
+    const last = agent.incarnation.endsWith("a") ? "b" : "a";
+    agent.incarnation = agent.incarnation.slice(0, -1) + last;
+  }
+  facts() {
+    const { agent, calls, files } = this.#machine;
+    return {
+      calls: [...calls],
+      starts: calls.filter((verb) => verb.startsWith("start")),
+      files,
+      alive: agent !== undefined,
+      ran: [...(agent?.ran ?? [])],
+      running: agent?.running.size ?? 0,
+    };
+  }
+}
+
+export function machine(id: string) {
+  return env.MACHINE.getByName(id);
+}
+
+export function containerIn(id: string): Container {
+  const stub = machine(id);
+  return {
+    start: (options) => stub.start(options),
+    destroy: (files) => stub.destroy(files),
+    signal: (signal) => stub.signal(signal),
+    monitor: (startId) => stub.monitor(startId),
+    agent: (_address, request) => stub.fetch(request),
+    port: (_address, _port, request) => stub.fetch(request),
+    snapshot: (snapshotId) => stub.snapshot(snapshotId),
+  };
+}

@@ -1,0 +1,15 @@
+/**
+ * The Worker that the object tests run: the real door and objects over containers in memory.
+ */
+import type { Container } from "../../src/container/container.ts";
+import { SandboxObject as RealSandboxObject } from "../../src/objects/sandbox/object.ts";
+import { containerIn } from "./machine.ts";
+
+export { BerthApi, default } from "../../src/index.ts";
+export { MachineObject } from "./machine.ts";
+
+export class SandboxObject extends RealSandboxObject {
+  protected override openContainer(id: string): Container {
+    return containerIn(id);
+  }
+}
