@@ -1,7 +1,28 @@
+/**
+ * Owns how the tests run: `node` has the real parts and programs, `objects` runs inside workerd.
+ * The one place that names the pool package of the second.
+ */
+import { createHash } from "node:crypto";
+import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+
+const sha256 = (key: string) => createHash("sha256").update(key).digest("hex");
+
+/** What miniflare calls the Worker itself; it is not a dependency of ours to import it from. */
+const kCurrentWorker = Symbol.for(
+  "miniflare.kCurrentWorker",
+) as typeof import("miniflare").kCurrentWorker;
+
+/** The entry that other Workers bind, as each of them would see it. */
+const bound = (props: Record<string, unknown>) => ({
+  name: kCurrentWorker,
+  entrypoint: "BerthApi",
+  props,
+});
 
 export default defineConfig({
   test: {
+    coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
     projects: [
       {
         test: {
@@ -9,6 +30,39 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/objects/**"],
           globalSetup: ["test/global-setup.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        plugins: [
+          cloudflareTest({
+            main: "./test/objects/worker.ts",
+            // Given here and not by wrangler.toml: the pool's own wrangler is older than what that uses.
+            miniflare: {
+              compatibilityDate: "2026-08-15",
+              durableObjects: {
+                SANDBOX: { className: "SandboxObject", useSQLite: true },
+                MACHINE: { className: "MachineObject", useSQLite: true },
+              },
+              serviceBindings: {
+                BERTH: bound({ tenant: "local" }),
+                OTHER: bound({ tenant: "other" }),
+                NOBODY: bound({}),
+              },
+              bindings: {
+                BERTH_API_KEYS: [
+                  `local:${sha256("berth_local_of_the_tests")}`,
+                  `other:${sha256("berth_other_of_the_tests")}`,
+                ].join(","),
+                BERTH_SECRET: "the secret of the object tests, which guards nothing",
+              },
+            },
+          }),
+        ],
+        test: {
+          name: "objects",
+          include: ["test/objects/**/*.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
