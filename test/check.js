@@ -1,0 +1,88 @@
+/**
+ * Owns `npm run check`: types of every project, lint and format, and the tidy tests, two at a time.
+ * Does not own their rules.
+ */
+import { spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { install } from "../container/engine/launch/install.js";
+import { root, tools } from "../container/engine/launch/places.js";
+import { run } from "../container/engine/launch/say.js";
+
+/** @typedef {{ name: string, args: string[] }} Check */
+
+const atOnce = 2;
+const oneCheckMs = 5 * 60_000;
+
+await run(async () => {
+  await install();
+  const began = Date.now();
+  /** @type {Check[]} */
+  const checks = [
+    { name: "tidy tests", args: [tools.vitest, "run", "--project", "node", "test/tidy/"] },
+    { name: "lint and format", args: [tools.biome, "check", "--error-on-warnings", "."] },
+    ...projectsBelow(root).map((project) => ({
+      name: `types of ${project}`,
+      args: [tools.tsc, "-p", project],
+    })),
+  ];
+  const waiting = [...checks];
+  let failed = 0;
+  const worker = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      if (!(await passes(next))) failed += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  const verdict = failed === 0 ? "all is well" : `${failed} of ${checks.length} failed`;
+  process.stdout.write(`check: ${verdict} (${seconds(began)})\n`);
+  return failed === 0 ? 0 : 1;
+});
+
+/**
+ * @param {string} folder
+ * @returns {string[]}
+ */
+function projectsBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) {
+      return entry.name === "node_modules" || entry.name.startsWith(".") ? [] : projectsBelow(path);
+    }
+    const isProject = entry.name === "tsconfig.json" && folder !== root;
+    return isProject ? [relative(root, dirname(path))] : [];
+  });
+}
+
+/**
+ * Silent when it passes; what it says when it does not.
+ * @param {Check} check
+ * @returns {Promise<boolean>}
+ */
+function passes({ name, args }) {
+  const began = Date.now();
+  const [program = "", ...rest] = args;
+  const child = spawn("setpriv", ["--pdeathsig", "TERM", "--", program, ...rest], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: oneCheckMs,
+    // They ask for a newer Node than the machine may have, by name.
+    env: { ...process.env, PATH: `${dirname(tools.node)}:${process.env.PATH}` },
+  });
+  let said = "";
+  child.stdout.on("data", (chunk) => (said += chunk));
+  child.stderr.on("data", (chunk) => (said += chunk));
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => {
+      process.stdout.write(`${code === 0 ? "ok    " : "FAILED"} ${name} (${seconds(began)})\n`);
+      if (code !== 0) process.stdout.write(said);
+      resolve(code === 0);
+    });
+  });
+}
+
+/** @param {number} since */
+function seconds(since) {
+  return `${((Date.now() - since) / 1000).toFixed(1)} s`;
+}
