@@ -12,7 +12,7 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { numbers, send } from "./family.ts";
+import { isAlive, numbers, send } from "./family.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
 import { type Exit, endLimitMs, type Forest, type Launch, type Tree } from "./tree.ts";
@@ -107,13 +107,14 @@ class CgroupTree implements Tree {
 
   async #end(): Promise<number> {
     const left = this.#processes();
+    const leftovers = left.filter((pid) => pid !== this.#leader && isAlive(pid)).length;
     if (left.length > 0) writeFileSync(`${this.#group}/cgroup.kill`, "1");
     const deadline = performance.now() + endLimitMs;
     while (!this.#remove()) {
       if (performance.now() > deadline) throw new Error(`a killed process did not end: ${left}`);
       await Bun.sleep(1);
     }
-    return left.filter((pid) => pid !== this.#leader).length;
+    return leftovers;
   }
 
   /** The living: a group forgets its dead even before they are collected. */

@@ -31,10 +31,14 @@ export function descendantsOf(pid: number): number[] {
   return found;
 }
 
-/** Runs, sleeps or is stopped: not gone, and not merely waiting to be collected. */
+/** PF_EXITING: it has closed, or is about to close, all it held; its end is a matter of the kernel's time. */
+const exiting = 0x4;
+
+/** Runs, sleeps or is stopped: not gone, not on its way out, and not merely waiting to be collected. */
 export function isAlive(pid: number): boolean {
-  const state = statusOf(pid)?.state;
-  return state !== undefined && state !== "Z" && state !== "X";
+  const status = statusOf(pid);
+  if (status === undefined) return false;
+  return status.state !== "Z" && status.state !== "X" && (status.flags & exiting) === 0;
 }
 
 /** True where it was sent; a process that is gone already is no error. */
@@ -66,12 +70,13 @@ export function killBelow(pid: number, except: (child: number) => boolean = () =
   return seen.size;
 }
 
-function statusOf(pid: number): { state: string; parent: number } | undefined {
+function statusOf(pid: number): { state: string; parent: number; flags: number } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     // The name stands in parentheses and may hold any of them itself.
-    const [state = "", parent = ""] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return { state, parent: Number(parent) };
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state = "", parent = "", , , , , flags = ""] = fields;
+    return { state, parent: Number(parent), flags: Number(flags) };
   } catch {
     return undefined;
   }

@@ -1,0 +1,221 @@
+/**
+ * Owns a real agent for a test: the built binary in a workspace of its own, and the check that it left nothing.
+ * Does not own what is asserted of it. The agent runs as in a container, on a free port.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect } from "vitest";
+import type { ErrorBody } from "../../src/protocol/errors.ts";
+import type { ExecInput, ExecResult } from "../../src/protocol/exec.ts";
+import { until } from "./until.ts";
+
+export const binary = resolve("dist/berth-agent");
+export const isRoot = process.getuid?.() === 0;
+
+export type Kind = "cgroup" | "subreaper";
+
+/** Which ways to hold a tree this machine can prove: groups need a writable cgroup v2. */
+export const kinds: Kind[] = canMakeGroups() ? ["cgroup", "subreaper"] : ["subreaper"];
+
+type Options = {
+  tree?: Kind;
+  env?: Record<string, string>;
+  /** Of the agent's process itself. */
+  ownEnv?: Record<string, string>;
+  ownCwd?: string;
+  ownUid?: number;
+  program?: string;
+};
+
+export class Agent {
+  readonly secret = randomBytes(24).toString("hex");
+  readonly startId = randomBytes(8).toString("hex");
+  readonly workspace = mkdtempSync(join(tmpdir(), "berth-agent-"));
+  /** In the environment of all that the agent runs: by it the check finds what is left. */
+  readonly mark = `mark${randomBytes(8).toString("hex")}`;
+  readonly process: ChildProcess;
+  port = 0;
+  incarnation = "";
+  tree = "";
+  log = "";
+
+  static async start(options: Options = {}): Promise<Agent> {
+    const agent = new Agent(options);
+    const line = await agent.#firstLine();
+    Object.assign(agent, JSON.parse(line));
+    return agent;
+  }
+
+  private constructor({ tree, env, ownEnv, ownCwd, ownUid, program }: Options) {
+    chmodSync(this.workspace, 0o777);
+    this.process = spawn(program ?? binary, ["serve"], {
+      env: ownEnv ?? {},
+      cwd: ownCwd ?? "/",
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+      ...(ownUid === undefined ? {} : { uid: ownUid, gid: ownUid }),
+    });
+    this.process.stderr?.on("data", (bytes) => {
+      this.log += bytes;
+    });
+    const boot = this.process.stdio[3];
+    if (boot === null || boot === undefined || !("end" in boot)) throw new Error("no descriptor 3");
+    boot.end(
+      JSON.stringify({
+        startId: this.startId,
+        secret: this.secret,
+        env: { BERTH_TEST_MARK: this.mark, ...env },
+        differences: { port: 0, workspace: this.workspace, home: this.workspace, tree },
+      }),
+    );
+  }
+
+  get pid(): number {
+    if (this.process.pid === undefined) throw new Error("the agent did not start");
+    return this.process.pid;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  request(path: string, { headers, ...init }: RequestInit = {}): Promise<Response> {
+    return fetch(`${this.url}${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${this.secret}`, ...(headers as Record<string, string>) },
+    });
+  }
+
+  post(call: ExecInput | Record<string, unknown>, init: RequestInit = {}): Promise<Response> {
+    const body = JSON.stringify({ execId: "exec1", requestId: "request1", ...call });
+    return this.request("/v1/exec", { method: "POST", body, ...init });
+  }
+
+  async exec(call: ExecInput): Promise<ExecResult> {
+    const response = await this.post(call);
+    const text = await response.text();
+    expect(response.status, text).toBe(200);
+    return JSON.parse(text) as ExecResult;
+  }
+
+  async sh(command: string, more: Partial<ExecInput> = {}): Promise<ExecResult> {
+    return this.exec({ ...more, command } as ExecInput);
+  }
+
+  async refused(
+    call: ExecInput | Record<string, unknown>,
+    init?: RequestInit,
+  ): Promise<ErrorBody & { status: number }> {
+    const response = await this.post(call, init);
+    return { status: response.status, ...((await response.json()) as ErrorBody) };
+  }
+
+  /** Processes that the agent's commands started and that live still. */
+  left(): number[] {
+    return processesWith(`BERTH_TEST_MARK=${this.mark}`);
+  }
+
+  descriptors(): number {
+    return readdirSync(`/proc/${this.pid}/fd`).length;
+  }
+
+  memoryKiB(): number {
+    const rollup = readFileSync(`/proc/${this.pid}/smaps_rollup`, "utf8");
+    return Number(/^Private_Dirty:\s+(\d+)/m.exec(rollup)?.[1]);
+  }
+
+  /** Dead children that nobody collected. */
+  zombies(): number {
+    return childrenOf(this.pid).filter((pid) => stateOf(pid) === "Z").length;
+  }
+
+  /** Ends it as the platform does, and proves that nothing is left of it. */
+  async stop(): Promise<void> {
+    this.process.kill("SIGTERM");
+    await until(
+      "the agent has ended",
+      () => this.process.exitCode !== null || this.process.signalCode !== null,
+    );
+    expect(this.left(), "processes of commands").toEqual([]);
+    expect(this.process.exitCode, this.log).toBe(0);
+    if (this.tree === "cgroup") {
+      const groups = readdirSync(cgroupFolder() ?? "/").filter((name) =>
+        name.includes(this.incarnation),
+      );
+      expect(groups, "control groups").toEqual([]);
+    }
+    rmSync(this.workspace, { recursive: true });
+  }
+
+  #firstLine(): Promise<string> {
+    return new Promise((resolveLine, reject) => {
+      let text = "";
+      this.process.stdout?.on("data", (bytes) => {
+        text += bytes;
+        if (text.includes("\n")) resolveLine(text);
+      });
+      this.process.once("exit", () => reject(new Error(`the agent ended: ${this.log}`)));
+    });
+  }
+}
+
+export function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+    .split(" ")
+    .filter(Boolean)
+    .map(Number);
+}
+
+function processesWith(variable: string): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => environmentOf(pid).includes(variable))
+    .map(Number);
+}
+
+function environmentOf(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+  } catch {
+    return [];
+  }
+}
+
+function stateOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);
+  } catch {
+    return "";
+  }
+}
+
+function canMakeGroups(): boolean {
+  const folder = cgroupFolder();
+  if (folder === undefined || !existsSync(`${folder}/cgroup.procs`)) return false;
+  try {
+    accessSync(`${folder}/cgroup.procs`, constants.W_OK);
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function cgroupFolder(): string | undefined {
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  const mountedAt = mounts.find((line) => line.includes(" - cgroup2 "))?.split(" ")[4];
+  const own = /^0::(.*)$/m.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1];
+  return mountedAt === undefined || own === undefined ? undefined : join(mountedAt, own);
+}
