@@ -15,6 +15,8 @@ import { endLeftovers, noteProcesses } from "./process-record.js";
 import { isProgram, run, say } from "./say.js";
 import { Workerd } from "./workerd.js";
 
+const parentLookMs = 500;
+
 async function start() {
   const options = parseOptions(process.argv.slice(2), process.env);
   if (options.help) {
@@ -92,6 +94,10 @@ function askedToEnd() {
     // npm passes on what the terminal has sent already: once is enough, and the end has its own limits.
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
       process.on(signal, () => resolve("asked"));
+    // npm that is killed, or loses its terminal, passes nothing on: then we have another parent.
+    const parent = process.ppid;
+    const look = () => process.ppid !== parent && resolve("asked");
+    if (process.env.npm_lifecycle_event) setInterval(look, parentLookMs).unref();
   });
 }
 

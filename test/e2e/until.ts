@@ -1,0 +1,18 @@
+/**
+ * Owns the wait of a test for something to become true: looked at again and again, never for ever.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+
+const lookEveryMs = 20;
+
+export async function until(
+  what: string,
+  isTrue: () => boolean | Promise<boolean>,
+  limitMs = 20_000,
+): Promise<void> {
+  const limit = Date.now() + limitMs;
+  while (!(await isTrue())) {
+    if (Date.now() > limit) throw new Error(`not within ${limitMs} ms: ${what}`);
+    await pause(lookEveryMs);
+  }
+}
