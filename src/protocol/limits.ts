@@ -64,6 +64,59 @@ export const limits = {
   /** How long a create or a call on a starting sandbox may hang. */
   waitMaxMs: 25 * second,
 
+  leaseTtlMs: 30 * second,
+  leaseTtlMinMs: second,
+  leaseTtlMaxMs: 5 * minute,
+  leaseQueueMaxMs: 60 * minute,
+  /** A waiter who does not ask again for this long has gone. */
+  leasePollMs: 30 * second,
+  /** An offered turn that is not taken passes on. */
+  leaseOfferMs: 10 * second,
+  /** A lease given to a waiting call must be used: the caller may have gone without our knowing. */
+  leaseUseMs: 10 * second,
+  /** Without a confirmation from the agent the container is replaced. */
+  leaseDrainMs: 30 * second,
+  /** How long the end of a lease is remembered for those who ask, and of how many. */
+  leaseEndedMs: 10 * minute,
+  leaseEndedMax: 1000,
+  leaseWaitersMax: 1000,
+  leaseWaitersOfHolderMax: 16,
+  leaseWaitersShownMax: 100,
+  holderCharsMax: 128,
+
+  metadataKeysMax: 64,
+  metadataKeyBytesMax: 128,
+  metadataValueBytesMax: 1024,
+  metadataBytesMax: 16 * KiB,
+
+  /** Events kept of one sandbox; a reader who comes later is told of the gap. */
+  eventsMax: 1000,
+  eventsPageMax: 1000,
+  /** Commands are told in batches: a row for each would cost more than the command. */
+  eventsExecsEveryMs: second,
+  eventsExecsMax: 100,
+  eventFollowersMax: 100,
+  /** A stream without news writes a comment, so that a reader who is gone is noticed. */
+  eventHeartbeatMs: 10 * second,
+
+  idleTimeoutMs: 10 * minute,
+  idleTimeoutMinMs: second,
+  idleTimeoutMaxMs: 7 * 24 * 60 * minute,
+  maxLifetimeMinMs: second,
+  maxLifetimeMaxMs: 365 * 24 * 60 * minute,
+  pauseTimeoutMs: 2 * minute,
+
+  tokenTtlMs: 60 * minute,
+  tokenTtlMinMs: second,
+  tokenTtlMaxMs: 30 * 24 * 60 * minute,
+  connectTicketMs: minute,
+  connectTicketsMax: 100,
+  /** Sockets lost with the object may come back this long. */
+  leaseReconnectMs: 10 * second,
+  /** A socket without a ping this long is gone. */
+  leasePingMs: 30 * second,
+  reasonCharsMax: 256,
+
   /** A tombstone stays readable this long. */
   tombstoneMs: 7 * 24 * 60 * minute,
 } as const;

@@ -1,0 +1,31 @@
+/**
+ * Owns the moment at which a lease must be looked at again, and why.
+ */
+import type { Busy, Lease } from "./lease.ts";
+
+export type Deadline = { at: number; why: string };
+
+export function leaseDeadline(lease: Lease, busy: Busy): Deadline | undefined {
+  const { state, waiters } = lease;
+  const all: Deadline[] = [];
+  if (state.name === "offered")
+    all.push({ at: state.until, why: "the offered lease must be taken" });
+  if (state.name === "draining") all.push({ at: state.until, why: "the drain must be confirmed" });
+  if (state.name === "held" && busy.own === 0) {
+    all.push({ at: state.expiresAt, why: "the lease expires" });
+    if (state.useBy !== undefined) all.push({ at: state.useBy, why: "the lease must be used" });
+  }
+  for (const [at, waiter] of waiters.entries()) {
+    if (at === 0 && state.name === "offered") continue;
+    all.push({ at: Math.min(waiter.until, waiter.pollBy), why: "a waiter must ask again" });
+  }
+  return earliest(all);
+}
+
+export function earliest(deadlines: readonly (Deadline | undefined)[]): Deadline | undefined {
+  let first: Deadline | undefined;
+  for (const deadline of deadlines) {
+    if (deadline !== undefined && (first === undefined || deadline.at < first.at)) first = deadline;
+  }
+  return first;
+}

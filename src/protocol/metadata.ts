@@ -1,0 +1,41 @@
+/**
+ * Owns the form of metadata: keys, values, and how much of it there may be.
+ * Does not own applying a patch: core/metadata does, and checks the merged result.
+ */
+import { z } from "zod";
+import { utf8Bytes } from "./env.ts";
+import { limits } from "./limits.ts";
+
+const keySchema = z
+  .string()
+  .regex(/^[A-Za-z0-9._:/-]+$/, "must be letters, digits and . _ : / -")
+  .refine(
+    (key) => key.length <= limits.metadataKeyBytesMax,
+    `must be at most ${limits.metadataKeyBytesMax} bytes`,
+  )
+  .refine((key) => key !== "__proto__", "is not a name that can be used here");
+
+const valueSchema = z
+  .string()
+  .refine((value) => value.isWellFormed(), "must be well-formed Unicode")
+  .refine(
+    (value) => utf8Bytes(value) <= limits.metadataValueBytesMax,
+    `must be at most ${limits.metadataValueBytesMax} bytes of UTF-8`,
+  );
+
+/** `null` and the empty string remove; a key that is left out stays. */
+export const metadataPatchSchema = z
+  .record(keySchema, valueSchema.nullable())
+  .meta({ id: "MetadataPatch", example: { owner: "ci", stage: null } });
+
+export const metadataSchema = z
+  .record(keySchema, z.string())
+  .meta({ id: "Metadata", example: { owner: "ci" } });
+
+export const metadataAnswerSchema = z
+  .strictObject({ metadata: metadataSchema, version: z.int() })
+  .meta({ id: "MetadataAnswer" });
+
+export type Metadata = z.infer<typeof metadataSchema>;
+export type MetadataPatch = z.infer<typeof metadataPatchSchema>;
+export type MetadataAnswer = z.infer<typeof metadataAnswerSchema>;
