@@ -12,14 +12,14 @@ export class Child {
   /**
    * @param {string} name
    * @param {string} data
-   * @param {{ program: string, args: string[], env: Record<string, string>, control?: boolean }} what
+   * @param {{ program: string, args: string[], env: Record<string, string>, cwd?: string, control?: boolean }} what
    */
-  constructor(name, data, { program, args, env, control = false }) {
+  constructor(name, data, { program, args, env, cwd = "/", control = false }) {
     this.name = name;
     this.log = new LogFile(join(data, "logs", `${name}.log`));
     // A group of its own: Ctrl-C reaches the launcher alone, which ends the rest in order.
     this.process = spawn(program, args, {
-      cwd: "/",
+      cwd,
       env,
       detached: true,
       stdio: ["pipe", "pipe", "pipe", control ? "pipe" : "ignore"],
@@ -80,8 +80,17 @@ export class Child {
    */
   async end(ask, limitMs) {
     ask();
-    const timer = setTimeout(() => this.process.kill("SIGKILL"), limitMs);
+    const timer = setTimeout(() => this.kill(), limitMs);
     await this.ended;
     clearTimeout(timer);
+  }
+
+  /** At once, with what it has started in its group. */
+  kill() {
+    try {
+      if (this.process.pid !== undefined) process.kill(-this.process.pid, "SIGKILL");
+    } catch {
+      // Nothing of it is left.
+    }
   }
 }

@@ -88,7 +88,12 @@ function keep(path, draw) {
     // Written aside and linked: a crash leaves the whole file or none.
     const aside = `${path}.${process.pid}`;
     writeFileSync(aside, `${draw()}\n`, { mode: 0o600 });
-    linkSync(aside, path);
+    try {
+      linkSync(aside, path);
+    } catch (thrown) {
+      // Another server of the same key was first.
+      if (codeOf(thrown) !== "EEXIST") throw thrown;
+    }
     rmSync(aside);
   } else if ((found.mode & 0o077) !== 0) {
     chmodSync(path, 0o600);

@@ -49,7 +49,7 @@ export class Engine {
     const port = await child.firstLine(child.process.stdout, portIn, startsWithinMs);
     child.logOutput();
     if (port === undefined) {
-      child.process.kill("SIGKILL");
+      child.kill();
       throw new Refusal(
         `the engine did not start; ${child.log.path} ends with: ${child.log.tail(1)}`,
       );

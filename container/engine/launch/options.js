@@ -16,9 +16,11 @@ const known = {
   data: { env: "BERTH_DATA", fallback: ".berth" },
 };
 
-export const help = `Serves Berth on this machine: sandboxes for agents, CI jobs and people.
+/** @param {string} command */
+export function help(command) {
+  return `Serves Berth on this machine: sandboxes for agents, CI jobs and people.
 
-  npm start -- [--port N] [--host ADDRESS] [--data FOLDER]
+  ${command} -- [--port N] [--host ADDRESS] [--data FOLDER]
 
   --port N        where to answer, 0 for any free port   BERTH_PORT   8787
   --host ADDRESS  the address to answer on               BERTH_HOST   127.0.0.1
@@ -29,10 +31,11 @@ A flag wins over the environment. When it serves, one line on stdout says where.
 Ctrl-C or TERM ends it and every process in its sandboxes; files stay.
 
 Examples
-  npm start
-  npm start -- --port 9000 --data /var/lib/berth
-  BERTH_PORT=0 npm start
+  ${command}
+  ${command} -- --port 9000 --data /var/lib/berth
+  BERTH_PORT=0 ${command}
 `;
+}
 
 /**
  * @param {string[]} args
@@ -40,7 +43,7 @@ Examples
  * @param {string} command  how the person began, for the hint
  * @returns {Options}
  */
-export function parseOptions(args, env, command = "npm start") {
+export function parseOptions(args, env, command) {
   refuseWhatNpmTook(args, env, command);
   const given = flagsOf(args, command);
   /** @param {string} name */

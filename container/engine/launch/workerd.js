@@ -4,16 +4,14 @@
  */
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { reachable, written } from "./address.js";
+import { written } from "./address.js";
+import { answers } from "./answers.js";
 import { Child } from "./child.js";
 import { places, tools } from "./places.js";
 import { Refusal } from "./say.js";
 import { workerdConfig } from "./worker-config.js";
 
 const listensWithinMs = 30_000;
-const answersWithinMs = 30_000;
-const pollMs = 20;
 /** Then it is killed: its storage is a journal, and nothing that it acknowledged is lost. */
 const endsWithinMs = 1_500;
 
@@ -50,30 +48,14 @@ export class Workerd {
     const control = /** @type {import("node:stream").Readable} */ (child.process.stdio[3]);
     const listening = await child.firstLine(control, portIn, listensWithinMs);
     if (listening === undefined) {
-      child.process.kill("SIGKILL");
+      child.kill();
       throw new Refusal(`workerd did not start; ${child.log.path} ends with: ${child.log.tail(1)}`);
     }
     return new Workerd(child, `http://${written(host, listening)}`);
   }
 
-  /** Resolves when the Worker answers. */
-  async answers() {
-    const url = new URL("/health", this.url);
-    url.hostname = reachable(url.hostname.replace(/^\[|\]$/g, ""));
-    const until = Date.now() + answersWithinMs;
-    let last = "nothing";
-    while (Date.now() < until) {
-      try {
-        const answer = await fetch(url, { signal: AbortSignal.timeout(5_000) });
-        await answer.arrayBuffer();
-        if (answer.status === 200) return;
-        last = `status ${answer.status}`;
-      } catch (thrown) {
-        last = thrown instanceof Error ? thrown.message : String(thrown);
-      }
-      await sleep(pollMs);
-    }
-    throw new Refusal(`Berth does not answer ${url.href} (${last}); see ${this.child.log.path}`);
+  answers() {
+    return answers(this.url, this.child.log.path);
   }
 
   end() {
