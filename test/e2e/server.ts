@@ -23,11 +23,17 @@ export type StartOptions = {
   /** Where the checkout is. */
   cwd?: string;
   readyWithinMs?: number;
+  script?: "start" | "dev";
 };
 
 /** The launcher as npm runs it; resolves with what it said when it ended by itself. */
-export function launch({ args = [], env = {}, cwd = root }: StartOptions): Launched {
-  const child = spawn("npm", ["start", "--silent", "--", ...args], {
+export function launch({
+  args = [],
+  env = {},
+  cwd = root,
+  script = "start",
+}: StartOptions): Launched {
+  const child = spawn("npm", ["run", "--silent", script, "--", ...args], {
     cwd,
     env: cleanEnvironment(env),
     stdio: ["ignore", "pipe", "pipe"],

@@ -20,6 +20,9 @@ const remedy = "raise it with ulimit -n, or LimitNOFILE= of the service";
  * @param {string | undefined} asked  BERTH_ENGINE_CONTAINERS_MAX
  */
 export function requireDescriptors(asked) {
+  if (asked && !Number.isInteger(Number(asked))) {
+    throw new Refusal(`BERTH_ENGINE_CONTAINERS_MAX must be a whole number, not "${asked}"`);
+  }
   const { soft, hard } = limitOf(readFileSync("/proc/self/limits", "utf8"));
   // Node raises its own at its start; where it was told not to, prlimit does it. Children inherit it.
   if (soft < hard) {
