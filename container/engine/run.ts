@@ -7,16 +7,17 @@ const outputCharactersMax = 64 * 1024;
 /** stdout where it succeeds; else an error with the program's own words. */
 export async function run(
   argv: string[],
-  options: { timeoutMs: number; stdin?: string },
+  options: { timeoutMs: number; stdin?: string; signal?: AbortSignal },
 ): Promise<string> {
   const child = Bun.spawn(argv, {
     cwd: "/",
-    env: { PATH: process.env["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
+    env: { PATH: process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
     stdin: options.stdin === undefined ? "ignore" : Buffer.from(options.stdin),
     stdout: "pipe",
     stderr: "pipe",
     timeout: options.timeoutMs,
     killSignal: "SIGKILL",
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   if (child.exitCode === 0) return out.slice(0, outputCharactersMax);

@@ -46,7 +46,7 @@ export type Settings = {
 /** Takes the secret out of the environment: nothing that the engine starts may find it there. */
 export function readSettings(env: Record<string, string | undefined>): Settings {
   const read = variables.safeParse(env);
-  delete env["BERTH_ENGINE_SECRET"];
+  delete env.BERTH_ENGINE_SECRET;
   if (!read.success) {
     const [issue] = read.error.issues;
     throw new Error(

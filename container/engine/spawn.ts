@@ -41,12 +41,11 @@ export function spawnAgent(binary: string, document: RoomDocument): SpawnedAgent
   return {
     outer,
     ready: readReady(child.stdout),
-    exited: child.exited.then(() => ({
-      exitCode: child.exitCode,
-      signal: nameOfSignal(child.signalCode),
-    })),
+    exited: Promise.all([child.exited, tail.end]).then(() =>
+      endOf(child.exitCode, child.signalCode, tail.text()),
+    ),
     agent,
-    lastWords: tail,
+    lastWords: tail.text,
     lifeline: child.stdin,
     // The agent, not `unshare`: that one then waits for it, so its end means that all have ended.
     kill: () => sendSignal(agent() ?? outer, "SIGKILL"),
@@ -80,11 +79,16 @@ function readReady(stdout: ReadableStream<Uint8Array>): Promise<AgentReady> {
   return promise;
 }
 
-function nameOfSignal(signal: NodeJS.Signals | number | null): string | null {
-  return typeof signal === "number" ? `signal ${signal}` : signal;
+/**
+ * `unshare` ends as the agent did, but for SIGKILL: that it cannot raise on itself the way it tries to, which
+ * it says on stderr before it exits with 1.
+ */
+function endOf(exitCode: number | null, signal: NodeJS.Signals | number | null, lastWords: string) {
+  if (exitCode === 1 && /^unshare: /m.test(lastWords)) return { exitCode: null, signal: "SIGKILL" };
+  return { exitCode, signal: typeof signal === "number" ? `signal ${signal}` : signal };
 }
 
-function keepTail(stream: ReadableStream<Uint8Array>): () => string {
+function keepTail(stream: ReadableStream<Uint8Array>): { text: () => string; end: Promise<void> } {
   const decoder = new TextDecoder();
   let tail = "";
   const keep = async () => {
@@ -92,6 +96,5 @@ function keepTail(stream: ReadableStream<Uint8Array>): () => string {
       tail = (tail + decoder.decode(chunk, { stream: true })).slice(-lastWordsCharactersMax);
     }
   };
-  void keep();
-  return () => tail.trim();
+  return { text: () => tail.trim(), end: keep() };
 }

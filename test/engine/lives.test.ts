@@ -1,0 +1,240 @@
+/** Starts, ends, crashes of sandboxes and of the engine itself, as root and as somebody else. */
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  agentsOf,
+  identities,
+  isRunning,
+  newData,
+  newId,
+  newStart,
+  removeData,
+  run,
+  startEngine,
+  type TestEngine,
+  tracesOf,
+  until,
+} from "./test-engine.ts";
+
+describe.each(identities())("lives under an engine that is %s", (as) => {
+  let data: string;
+  let engines: TestEngine[];
+  const seen = new Set<number>();
+
+  const start = async (env: Record<string, string> = {}) => {
+    const engine = await startEngine(as, { data, env });
+    engines.push(engine);
+    return engine;
+  };
+  const remember = (engine: TestEngine) => {
+    for (const pid of engine.processes()) seen.add(pid);
+  };
+
+  beforeEach(() => {
+    data = newData(as);
+    engines = [];
+    seen.clear();
+  });
+
+  afterEach(async () => {
+    for (const engine of engines) {
+      if (engine.child.exitCode !== null || engine.child.signalCode !== null) continue;
+      remember(engine);
+      await engine.stop();
+    }
+    expect(tracesOf(data, [...seen])).toEqual([]);
+    removeData(data);
+  });
+
+  it("[R11] an agent that is killed is told of at once, with its signal, and its files stay", async () => {
+    const engine = await start();
+    const one = await run(engine);
+    await one.sh("echo kept > /workspace/file");
+    const told = one.container.monitor(one.startId);
+    const [agent = 0] = agentsOf(engine);
+    remember(engine);
+    process.kill(agent, "SIGKILL");
+    expect(await told).toEqual({ exitCode: null, signal: "SIGKILL", reason: "exited" });
+    const again = await run(engine, { id: one.id });
+    expect(again.started.files).toBe("kept");
+    expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
+  });
+
+  it("[R12] destroy ends all processes of a sandbox, and with `remove` its files", async () => {
+    const engine = await start();
+    const one = await run(engine);
+    const running = one
+      .sh("setsid sh -c 'trap \"\" TERM HUP; sleep 99' & sleep 99")
+      .catch(() => "cut");
+    await until("the command", () => engine.processes().length > 4);
+    remember(engine);
+    const inside = agentsOf(engine);
+    expect(inside.length).toBe(1);
+    await one.container.destroy("remove");
+    expect(engine.processes()).toEqual([]);
+    expect(existsSync(`${data}/trees/${one.id}`)).toBe(false);
+    expect(await running).toBe("cut");
+    await one.container.destroy("remove");
+  });
+
+  it("[R13] kill -9 of the engine leaves no agent and no command", async () => {
+    const engine = await start();
+    const one = await run(engine);
+    const running = one.sh("setsid sleep 99 & sleep 99").catch(() => "cut");
+    await until("the command", () => engine.processes().length > 4);
+    const processes = engine.processes();
+    remember(engine);
+    await engine.kill();
+    await until("the end of all", () => !processes.some(isRunning));
+    expect(await running).toBe("cut");
+    // Groups of a killed engine are empty folders; the next one takes them.
+    await start();
+  });
+
+  it("[R14] the next engine ends what one left running, and keeps the files", async () => {
+    const first = await start();
+    const one = await run(first);
+    await one.sh(
+      "echo kept > /workspace/file; mkdir -p /workspace/closed; chmod 000 /workspace/closed",
+    );
+    const [agent = 0] = agentsOf(first);
+    const processes = first.processes();
+    remember(first);
+    // Held still it cannot see that its engine is gone.
+    process.kill(agent, "SIGSTOP");
+    await first.kill();
+    expect(isRunning(agent)).toBe(true);
+    const second = await start();
+    expect(processes.filter(isRunning)).toEqual([]);
+    expect(await second.container(one.id).monitor(one.startId)).toMatchObject({
+      reason: "engine_restarted",
+    });
+    const again = await run(second, { id: one.id });
+    expect(again.started.files).toBe("kept");
+    expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
+  });
+
+  it.each(["stdin", "SIGTERM", "SIGINT"])(
+    "[R15] told to end by %s the engine ends everything",
+    async (how) => {
+      const engine = await start();
+      await run(engine);
+      const one = await run(engine);
+      const running = one.sh("sleep 99").catch(() => "cut");
+      await until("the command", () => engine.processes().length > 5);
+      const processes = engine.processes();
+      remember(engine);
+      const exited = new Promise((resolve) => engine.child.once("exit", resolve));
+      if (how === "stdin") engine.child.stdin?.end();
+      else engine.child.kill(how as NodeJS.Signals);
+      expect(await exited).toBe(0);
+      expect(processes.filter(isRunning)).toEqual([]);
+      expect(await running).toBe("cut");
+    },
+  );
+
+  it("[R16] fifty sandboxes started at once all answer, and all end", async () => {
+    const engine = await start();
+    const all = await Promise.all(Array.from({ length: 50 }, () => run(engine)));
+    const answers = await Promise.all(all.map(({ sh }, index) => sh(`echo ${index}`)));
+    expect(answers.map(({ stdout }) => stdout)).toEqual(all.map((_, index) => `${index}\n`));
+    remember(engine);
+    await Promise.all(all.map(({ container }) => container.destroy("remove")));
+    expect(engine.processes()).toEqual([]);
+  });
+
+  it("[R17] no more containers than the engine is told; the refusal says which limit", async () => {
+    const engine = await start({ BERTH_ENGINE_CONTAINERS_MAX: "2" });
+    const one = await run(engine);
+    await run(engine);
+    await expect(run(engine)).rejects.toMatchObject({
+      code: "too_many",
+      hint: expect.stringContaining("BERTH_ENGINE_CONTAINERS_MAX"),
+    });
+    await one.container.destroy("keep");
+    await run(engine);
+  });
+
+  it("[R18] an agent that does not come up is a failed start and leaves nothing", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "berth-agent-"));
+    const agent = join(folder, "agent");
+    writeFileSync(agent, "#!/bin/sh\necho last words >&2\nexit 7\n", { mode: 0o755 });
+    chmodSync(folder, 0o755);
+    const engine = await start({ BERTH_ENGINE_AGENT: agent });
+    const id = newId();
+    const call = newStart();
+    await expect(engine.container(id).start(call)).rejects.toMatchObject({ code: "start_failed" });
+    expect(engine.log()).toContain("last words");
+    expect(engine.processes()).toEqual([]);
+    rmSync(folder, { recursive: true });
+  });
+
+  it("[R19] a destroy ends a start that hangs, at once", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "berth-agent-"));
+    const agent = join(folder, "agent");
+    writeFileSync(agent, "#!/bin/sh\nexec sleep 1000\n", { mode: 0o755 });
+    chmodSync(folder, 0o755);
+    const engine = await start({ BERTH_ENGINE_AGENT: agent });
+    const id = newId();
+    const starting = expect(engine.container(id).start(newStart())).rejects.toMatchObject({
+      code: "start_failed",
+    });
+    await until("the hanging agent", () => engine.processes().length === 2);
+    remember(engine);
+    await engine.container(id).destroy("remove");
+    await starting;
+    expect(engine.processes()).toEqual([]);
+    rmSync(folder, { recursive: true });
+  });
+
+  it("[R20] two engines never share a data folder", async () => {
+    await start();
+    await expect(startEngine(as, { data })).rejects.toThrow("another engine works in");
+  });
+
+  it("[R21] a process that eats memory ends alone, and one that forks for ever stays in its bounds", async () => {
+    const engine = await start({
+      BERTH_ENGINE_MEMORY_MAX: String(96 * 1024 * 1024),
+      BERTH_ENGINE_PROCESSES_MAX: "64",
+    });
+    const greedy = await run(engine);
+    const calm = await run(engine);
+    const { isolation } = greedy.started;
+    // What is not limited is said: then there is nothing to try here.
+    if (isolation.memoryLimit) {
+      const eaten = await greedy.sh("head -c 300m /dev/zero | tail -c 290m | wc -c");
+      expect(eaten.stdout).not.toBe(`${290 * 1024 * 1024}\n`);
+      expect((await greedy.sh("echo lives")).stdout).toBe("lives\n");
+    }
+    expect(isolation.processLimit).toBe(true);
+    const many =
+      "i=0; while [ $i -lt 200 ]; do sleep 5 & i=$((i+1)); done 2>/dev/null; ls -d /proc/[0-9]* | wc -l";
+    const { stdout, stderr } = await greedy.sh(many, 10_000);
+    expect(Number(stdout.trim() || 0)).toBeLessThan(70);
+    expect(stderr + stdout).toBeDefined();
+    expect((await calm.sh("echo calm")).stdout).toBe("calm\n");
+  });
+
+  it("[R22] the engine's own words: isolation and what is missing, truthfully", async () => {
+    const engine = await start();
+    const response = await fetch(`${engine.baseUrl}/v1/health`, {
+      headers: { authorization: `Bearer ${engine.secret}` },
+    });
+    const health = (await response.json()) as {
+      isolation: Record<string, unknown>;
+      missing: string[];
+    };
+    expect(health.isolation).toMatchObject({
+      user: as === "root" ? "own" : "mapped",
+      diskLimit: false,
+      processes: "namespace",
+    });
+    expect(health.missing.join(" ")).toMatch(/Disk space/);
+    expect(health.missing.some((it) => it.includes("Memory"))).toBe(!health.isolation.memoryLimit);
+    const { started } = await run(engine);
+    expect({ ...started.isolation }).toMatchObject(health.isolation);
+    expect(readFileSync(`${data}/instance`, "utf8")).toMatch(/^[a-z0-9]{8}\n$/);
+  });
+});

@@ -1,0 +1,253 @@
+/**
+ * Owns real engines for tests: as root and as somebody else, on a data folder of their own, ended without a trace.
+ * Does not own what is asked of them.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { places, tools } from "../../container/engine/launch/places.js";
+import { childrenOf, descendantsOf } from "../../container/engine/processes.ts";
+import type { Container, Started } from "../../src/container/container.ts";
+import { engineContainer } from "../../src/container/engine.ts";
+import { agentHeaders, agentPaths } from "../../src/protocol/agent.ts";
+import { type ExecResult, execResultSchema } from "../../src/protocol/exec.ts";
+
+export type Identity = "root" | "not root";
+
+/** Below no login: a number that owns nothing. */
+const otherUid = 23_456;
+const secret = "secret-of-the-engine-under-test-0123456789";
+const readyTimeoutMs = 30_000;
+const endTimeoutMs = 30_000;
+
+export type TestEngine = {
+  baseUrl: string;
+  secret: string;
+  data: string;
+  child: ChildProcess;
+  log(): string;
+  container(id: string): Container;
+  /** Every process of its sandboxes, with the `unshare` around each; not programs that tidy up. */
+  processes(): number[];
+  /** As its launcher ends it, by closing its stdin. */
+  stop(): Promise<void>;
+  kill(): Promise<void>;
+};
+
+/** Whom an engine can be tested as here: a root also plays somebody else, who must be able to read the checkout. */
+export function identities(): Identity[] {
+  if (process.getuid?.() !== 0) return ["not root"];
+  const readable = spawnSync("setpriv", [...asOther, "test", "-x", places.agent]).status === 0;
+  if (!readable) console.warn("SKIPPED as not root: that user cannot read this checkout");
+  return readable ? ["root", "not root"] : ["root"];
+}
+
+const asOther = [`--reuid=${otherUid}`, `--regid=${otherUid}`, "--clear-groups", "--"];
+
+export function newData(as: Identity): string {
+  const data = mkdtempSync(join(tmpdir(), "berth-engine-"));
+  if (as === "not root" && process.getuid?.() === 0) chownSync(data, otherUid, otherUid);
+  return data;
+}
+
+export function removeData(data: string): void {
+  rmSync(data, { recursive: true, force: true });
+}
+
+export async function startEngine(
+  as: Identity,
+  options: { data: string; env?: Record<string, string> },
+): Promise<TestEngine> {
+  const program = [tools.bun, places.engine];
+  const changes = as === "not root" && process.getuid?.() === 0;
+  const [file = "", ...args] = changes ? ["setpriv", ...asOther, ...program] : program;
+  const child = spawn(file, args, {
+    cwd: "/",
+    env: {
+      PATH: process.env.PATH,
+      BERTH_ENGINE_SECRET: secret,
+      BERTH_ENGINE_DATA: options.data,
+      BERTH_ENGINE_NETWORK: "none",
+      ...options.env,
+    },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let log = "";
+  child.stderr.on("data", (chunk) => {
+    log = `${log}${chunk}`.slice(-100_000);
+  });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const port = await portOf(child, () => log);
+  const baseUrl = `http://127.0.0.1:${port}`;
+  return {
+    baseUrl,
+    secret,
+    data: options.data,
+    child,
+    log: () => log,
+    container: (id) => engineContainer({ id, baseUrl, secret }),
+    processes: () =>
+      childrenOf(child.pid ?? 0)
+        .filter((pid) => commandOf(pid).includes("--kill-child"))
+        .flatMap((pid) => [pid, ...descendantsOf(pid)]),
+    async stop() {
+      child.stdin.end();
+      await inTime(ended, endTimeoutMs, "the end of the engine");
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await inTime(ended, endTimeoutMs, "the end of the engine");
+    },
+  };
+}
+
+async function portOf(child: ChildProcess, log: () => string): Promise<number> {
+  const { stdout } = child;
+  if (stdout === null) throw new Error("the engine has no stdout");
+  const first = new Promise<string>((resolve, reject) => {
+    createInterface({ input: stdout }).once("line", resolve);
+    child.once("exit", (code) => reject(new Error(`the engine ended with ${code}: ${log()}`)));
+  });
+  const line = await inTime(first, readyTimeoutMs, "the engine's line");
+  return (JSON.parse(line) as { port: number }).port;
+}
+
+let drawn = 0;
+
+export function newId(): string {
+  drawn += 1;
+  return `t${String(drawn).padStart(7, "0")}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+}
+
+export function newStart(over: { startId?: string; internet?: boolean; snapshotId?: string } = {}) {
+  const { internet = false, snapshotId } = over;
+  return {
+    startId: over.startId ?? crypto.randomUUID().replaceAll("-", "").slice(0, 16),
+    secret: crypto.randomUUID(),
+    env: {},
+    network: { internet },
+    ...(snapshotId === undefined ? {} : { snapshotId }),
+  };
+}
+
+export type Running = {
+  id: string;
+  startId: string;
+  container: Container;
+  started: Started;
+  sh(command: string, timeoutMs?: number): Promise<ExecResult>;
+};
+
+/** A sandbox that runs, and a way to run commands in it by its real agent. */
+export async function run(
+  engine: TestEngine,
+  over: Parameters<typeof newStart>[0] & { id?: string } = {},
+): Promise<Running> {
+  const id = over.id ?? newId();
+  const container = engine.container(id);
+  const call = newStart(over);
+  const started = await container.start(call);
+  return {
+    id,
+    startId: call.startId,
+    container,
+    started,
+    sh: (command, timeoutMs = 20_000) =>
+      exec(container, started, call.secret, { command, timeoutMs }),
+  };
+}
+
+export async function exec(
+  container: Container,
+  { address, incarnation }: Started,
+  agentSecret: string,
+  call: { command: string; timeoutMs: number },
+): Promise<ExecResult> {
+  const request = new Request(`${address}${agentPaths.exec}`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${agentSecret}`,
+      "content-type": "application/json",
+      [agentHeaders.fence]: "1",
+      [agentHeaders.incarnation]: incarnation,
+    },
+    body: JSON.stringify({
+      ...{ encoding: "utf8", maxOutputBytes: 1_000_000 },
+      ...{ execId: crypto.randomUUID(), requestId: "test" },
+      ...call,
+    }),
+  });
+  const response = await container.agent(address, request);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`exec answered ${response.status}: ${text}`);
+  return execResultSchema.parse(JSON.parse(text));
+}
+
+/** The first process of a sandbox, as the machine numbers it. */
+export function agentsOf(engine: TestEngine): number[] {
+  return engine
+    .processes()
+    .filter((pid) => commandOf(pid).endsWith("room\0") && !commandOf(pid).includes("unshare"));
+}
+
+/** What no engine may leave: processes, groups, mounts, interfaces. */
+export function tracesOf(data: string, processes: number[]): string[] {
+  // Without a name of its own it made nothing that could be left.
+  const instance = existsSync(`${data}/instance`)
+    ? readFileSync(`${data}/instance`, "utf8").trim()
+    : "no-instance";
+  const alive = processes.filter(isRunning).map((pid) => `process ${pid}`);
+  const groups = cgroupFolders().filter((folder) => folder.includes(`berth-${instance}`));
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .filter((it) => it.includes(data));
+  const interfaces = readdirSync("/sys/class/net").filter((it) =>
+    it.startsWith(`brth${instance.slice(0, 6)}`),
+  );
+  return [...alive, ...groups, ...mounts, ...interfaces];
+}
+
+export function isRunning(pid: number): boolean {
+  if (!existsSync(`/proc/${pid}/stat`)) return false;
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** Polled, with a limit that only a hang meets. */
+export async function until(
+  what: string,
+  done: () => boolean | Promise<boolean>,
+  limitMs = 20_000,
+): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  while (!(await done())) {
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${limitMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function cgroupFolders(): string[] {
+  const found = spawnSync("find", ["/sys/fs/cgroup", "-maxdepth", "4", "-name", "berth-*"]);
+  return String(found.stdout).split("\n").filter(Boolean);
+}
+
+async function inTime<T>(work: Promise<T>, ms: number, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} did not come within ${ms} ms`)), ms);
+  });
+  return await Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
