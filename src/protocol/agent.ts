@@ -22,7 +22,8 @@ export const agentBootSchema = z.strictObject({
 
 export const agentExecCallSchema = z.intersection(
   execCallSchema,
-  z.object({ execId: z.string(), requestId: z.string() }),
+  // Strict on both sides: an intersection refuses only the fields that neither knows.
+  z.strictObject({ execId: z.string(), requestId: z.string() }),
 );
 
 export const agentHealthSchema = z.strictObject({

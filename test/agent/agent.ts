@@ -37,6 +37,10 @@ type Options = {
   ownCwd?: string;
   ownUid?: number;
   program?: string;
+  /** The boot document in the environment, as the platform gives it to a container's entry. */
+  viaEntry?: boolean;
+  /** In place of the right one. */
+  document?: string;
 };
 
 export class Agent {
@@ -58,27 +62,31 @@ export class Agent {
     return agent;
   }
 
-  private constructor({ tree, env, ownEnv, ownCwd, ownUid, program }: Options) {
+  private constructor(options: Options) {
     chmodSync(this.workspace, 0o777);
-    this.process = spawn(program ?? binary, ["serve"], {
-      env: ownEnv ?? {},
-      cwd: ownCwd ?? "/",
-      stdio: ["ignore", "pipe", "pipe", "pipe"],
+    const { tree, env, ownEnv = {}, ownCwd = "/", ownUid, viaEntry = false } = options;
+    const place = { port: 0, workspace: this.workspace, home: this.workspace };
+    const document = JSON.stringify({
+      startId: this.startId,
+      secret: this.secret,
+      env: { BERTH_TEST_MARK: this.mark, ...env },
+      differences: { ...place, tree },
+    });
+    this.process = spawn(options.program ?? binary, ["serve"], {
+      env: viaEntry ? { ...ownEnv, BERTH_BOOT: document } : ownEnv,
+      cwd: ownCwd,
+      stdio: ["ignore", "pipe", "pipe", viaEntry ? "ignore" : "pipe"],
       ...(ownUid === undefined ? {} : { uid: ownUid, gid: ownUid }),
     });
     this.process.stderr?.on("data", (bytes) => {
       this.log += bytes;
     });
     const boot = this.process.stdio[3];
-    if (boot === null || boot === undefined || !("end" in boot)) throw new Error("no descriptor 3");
-    boot.end(
-      JSON.stringify({
-        startId: this.startId,
-        secret: this.secret,
-        env: { BERTH_TEST_MARK: this.mark, ...env },
-        differences: { port: 0, workspace: this.workspace, home: this.workspace, tree },
-      }),
-    );
+    if (boot && "end" in boot) {
+      // An agent that ends before it has read all says so on stderr.
+      boot.on("error", () => {});
+      boot.end(options.document ?? document);
+    }
   }
 
   get pid(): number {
@@ -128,6 +136,11 @@ export class Agent {
 
   descriptors(): number {
     return readdirSync(`/proc/${this.pid}/fd`).length;
+  }
+
+  /** As the kernel keeps it, to be read by root alone. */
+  environment(): string {
+    return readFileSync(`/proc/${this.pid}/environ`, "utf8");
   }
 
   memoryKiB(): number {
