@@ -1,0 +1,136 @@
+/**
+ * Owns a whole Berth of one machine under measure: its start, calls to it, its end, and that nothing is left.
+ * Does not own figures.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { root, tools } from "../../container/engine/launch/places.js";
+import type { ExecResult } from "../../src/protocol/exec.ts";
+import type { Sandbox } from "../../src/protocol/sandbox.ts";
+import { Http } from "./http.ts";
+import { isRunning, nameOf, treeOf } from "./processes.ts";
+
+const readyMs = 60_000;
+const endMs = 60_000;
+const createWaitMs = 25_000;
+
+export class Berth {
+  readonly data: string;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<void>;
+  #http: Http | undefined;
+
+  static async start(data: string, connections = 64): Promise<Berth> {
+    const berth = new Berth(data);
+    const url = await berth.#ready();
+    const key = readFileSync(join(data, "key"), "utf8").trim();
+    berth.#http = new Http(url, { authorization: `Bearer ${key}` }, connections);
+    return berth;
+  }
+
+  private constructor(data: string) {
+    this.data = data;
+    const start = join(root, "container/engine/launch/start.js");
+    const args = ["--pdeathsig", "TERM", "--", tools.node, start, "--port", "0", "--data", data];
+    this.#child = spawn("setpriv", args, { cwd: root, stdio: ["ignore", "pipe", "ignore"] });
+    this.#ended = new Promise((resolve) => this.#child.once("exit", () => resolve()));
+  }
+
+  get http(): Http {
+    if (this.#http === undefined) throw new Error("asked before it was ready");
+    return this.#http;
+  }
+
+  /** The launcher, workerd, the engine and every sandbox. */
+  processes(): number[] {
+    return treeOf(this.#child.pid ?? 0);
+  }
+
+  get workerd(): number {
+    const found = this.processes().find((pid) => nameOf(pid) === "workerd");
+    if (found === undefined) throw new Error("workerd does not run");
+    return found;
+  }
+
+  /** Running when it answers, unless `waitMs` is shorter than that takes. */
+  async create(waitMs = createWaitMs): Promise<string> {
+    const body = JSON.stringify({ waitMs });
+    const { status, text } = await this.http.call("POST", "/v1/sandboxes", body);
+    if (status !== 201) throw new Error(`create answered ${status}: ${text}`);
+    const { id, state } = JSON.parse(text) as Sandbox;
+    if (waitMs > 0 && state !== "running") throw new Error(`a new sandbox is ${state}: ${text}`);
+    return id;
+  }
+
+  async exec(id: string, body: string): Promise<ExecResult> {
+    const { status, text } = await this.http.call("POST", `/v1/sandboxes/${id}/exec`, body);
+    if (status !== 200) throw new Error(`exec answered ${status}: ${text}`);
+    return JSON.parse(text) as ExecResult;
+  }
+
+  async destroy(id: string): Promise<void> {
+    const { status, text } = await this.http.call("DELETE", `/v1/sandboxes/${id}`);
+    if (status !== 200) throw new Error(`destroy answered ${status}: ${text}`);
+  }
+
+  /** Ends it as Ctrl-C does. What is left of it then, in words; nothing, if all is well. */
+  async end(): Promise<string[]> {
+    const before = this.processes();
+    this.#http?.close();
+    this.#child.kill("SIGTERM");
+    const patience = new AbortController();
+    const late = sleep(endMs, "late", { signal: patience.signal }).catch(() => "late");
+    if ((await Promise.race([this.#ended, late])) === "late") {
+      this.#child.kill("SIGKILL");
+      throw new Error(`Berth did not end within ${endMs} ms`);
+    }
+    patience.abort();
+    return tracesOf(this.data, before);
+  }
+
+  async #ready(): Promise<string> {
+    const { stdout } = this.#child;
+    if (stdout === null) throw new Error("no stdout");
+    const patience = new AbortController();
+    const line = new Promise<string>((resolve) => {
+      createInterface({ input: stdout }).on("line", (text) => {
+        const url = /^ready on (\S+)$/.exec(text)?.[1];
+        if (url !== undefined) resolve(url);
+      });
+    });
+    const late = sleep(readyMs, undefined, { signal: patience.signal }).catch(() => undefined);
+    const url = await Promise.race([line, late, this.#ended]);
+    patience.abort();
+    if (url !== undefined) return url;
+    this.#child.kill("SIGKILL");
+    throw new Error(`Berth did not start; see ${join(this.data, "logs")}`);
+  }
+}
+
+/** What a Berth of one machine may not leave: processes, groups, mounts, interfaces. */
+function tracesOf(data: string, processes: number[]): string[] {
+  const file = join(data, "engine/instance");
+  const instance = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  const interfaces = readdirSync("/sys/class/net");
+  return [
+    ...processes.filter(isRunning).map((pid) => `process ${pid} (${nameOf(pid)})`),
+    ...mounts.filter((line) => line.includes(data)).map((line) => `mount ${line.split(" ")[4]}`),
+    ...interfaces
+      .filter((name) => instance !== "" && name.startsWith(`brth${instance.slice(0, 6)}`))
+      .map((name) => `interface ${name}`),
+    ...(instance === "" ? [] : groupsOf(`berth-${instance}`, "/sys/fs/cgroup", 4)),
+  ];
+}
+
+function groupsOf(name: string, folder: string, depth: number): string[] {
+  if (depth === 0 || !existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (!entry.isDirectory()) return [];
+    return entry.name === name ? [`group ${path}`] : groupsOf(name, path, depth - 1);
+  });
+}

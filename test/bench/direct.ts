@@ -1,0 +1,103 @@
+/**
+ * Owns the other side of a ratio: the same engine and agent, in the same kind of room, asked without Worker and object.
+ * Does not own figures.
+ */
+import { randomBytes } from "node:crypto";
+import { openDataFolder } from "../../container/engine/launch/data-folder.js";
+import { Engine } from "../../container/engine/launch/engine.js";
+import { agentHeaders, agentPaths } from "../../src/protocol/agent-wire.ts";
+import { type EngineStarted, enginePaths } from "../../src/protocol/engine.ts";
+import type { ExecResult } from "../../src/protocol/exec.ts";
+import { Http } from "./http.ts";
+
+const containersMax = 64;
+
+export class DirectEngine {
+  readonly #engine: Engine;
+  readonly #http: Http;
+  readonly #letGo: () => void;
+
+  static async start(data: string): Promise<DirectEngine> {
+    const lock = openDataFolder(data);
+    const engine = new Engine(data, containersMax);
+    await engine.start();
+    return new DirectEngine(engine, () => lock.release());
+  }
+
+  private constructor(engine: Engine, letGo: () => void) {
+    this.#engine = engine;
+    this.#letGo = letGo;
+    this.#http = new Http(engine.url, { authorization: `Bearer ${engine.secret}` });
+  }
+
+  async create(connections = 1): Promise<DirectSandbox> {
+    const id = `b${randomBytes(12).toString("hex").slice(0, 23)}`;
+    const secret = randomBytes(32).toString("base64url");
+    const startId = randomBytes(8).toString("hex");
+    const call = { startId, secret, env: {}, network: { internet: true } };
+    const { status, text } = await this.#http.call(
+      "POST",
+      enginePaths.start(id),
+      JSON.stringify(call),
+    );
+    if (status !== 200) throw new Error(`the engine answered ${status}: ${text}`);
+    const { agentUrl, incarnation } = JSON.parse(text) as EngineStarted;
+    return new DirectSandbox(id, agentUrl, { secret, incarnation, connections });
+  }
+
+  async destroy(sandbox: DirectSandbox): Promise<void> {
+    sandbox.http.close();
+    const body = JSON.stringify({ files: "remove" });
+    const { status, text } = await this.#http.call("POST", enginePaths.destroy(sandbox.id), body);
+    if (status !== 204) throw new Error(`the engine answered ${status}: ${text}`);
+  }
+
+  async end(): Promise<void> {
+    this.#http.close();
+    await this.#engine.end();
+    this.#letGo();
+  }
+}
+
+export class DirectSandbox {
+  readonly id: string;
+  readonly http: Http;
+
+  constructor(
+    id: string,
+    url: string,
+    {
+      secret,
+      incarnation,
+      connections,
+    }: { secret: string; incarnation: string; connections: number },
+  ) {
+    this.id = id;
+    // What an object sends too.
+    const headers = {
+      authorization: `Bearer ${secret}`,
+      [agentHeaders.incarnation]: incarnation,
+      [agentHeaders.fence]: "0",
+      [agentHeaders.requestId]: "bench",
+    };
+    this.http = new Http(url, headers, connections);
+  }
+
+  async exec(body: string): Promise<ExecResult> {
+    const { status, text } = await this.http.call("POST", agentPaths.exec, body);
+    if (status !== 200) throw new Error(`the agent answered ${status}: ${text}`);
+    return JSON.parse(text) as ExecResult;
+  }
+}
+
+/** The call as an object would pass it on. */
+export function agentCall(command: string): string {
+  return JSON.stringify({
+    command,
+    timeoutMs: 60_000,
+    maxOutputBytes: 1024 * 1024,
+    encoding: "utf8",
+    execId: "xbench",
+    requestId: "bench",
+  });
+}

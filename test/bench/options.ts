@@ -1,0 +1,77 @@
+/**
+ * Owns what a person may say to the bench: rows, flags, help.
+ * Does not own the rows themselves.
+ */
+import { parseArgs } from "node:util";
+import { Refusal } from "../../container/engine/launch/say.js";
+import { type RowName, rowNames } from "./rows.ts";
+
+export type Options = {
+  rows: RowName[];
+  /** Fewer rounds, and no verdict on absolute time. */
+  isShort: boolean;
+  /** A missed target ends the program with 1. */
+  judges: boolean;
+  help: boolean;
+};
+
+export const help = `Measures Berth on this machine and holds the figures against their targets.
+
+  npm run bench -- [ROW…] [--short] [--judge]
+
+  exec      a command through Berth, against the agent asked directly
+  create    from create to the first command answered
+  density   500 sandboxes at once: memory, idle time, answers, shutdown
+  streams   1,000 commands in 16 parallel streams on one sandbox
+  burst     50 sandboxes created at once
+  invented  3,000 invented ids leave nothing behind
+
+  --short   fewer rounds; absolute times are printed and not judged
+  --judge   end with 1 where a target is missed
+  --help    this
+
+Without a row: all. The table goes to stdout, progress to stderr where that is a terminal, every figure to
+bench-results/<time>.json. Ends with 1 where something could not be measured.
+
+Examples
+  npm run bench
+  npm run bench -- exec create
+  npm run bench -- --short --judge
+`;
+
+export function parseOptions(args: string[]): Options {
+  const { tokens } = parseArgs({
+    args,
+    strict: false,
+    tokens: true,
+    options: {
+      short: { type: "boolean" },
+      judge: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  const rows: RowName[] = [];
+  const flags = new Set<string>();
+  for (const token of tokens) {
+    if (token.kind === "positional") rows.push(rowOf(token.value));
+    if (token.kind !== "option") continue;
+    if (!["short", "judge", "help"].includes(token.name) || token.value !== undefined) {
+      throw new Refusal(`unknown flag ${token.rawName}; see npm run bench -- --help`);
+    }
+    flags.add(token.name);
+  }
+  return {
+    rows: rows.length === 0 ? [...rowNames] : rowNames.filter((name) => rows.includes(name)),
+    isShort: flags.has("short"),
+    judges: flags.has("judge"),
+    help: flags.has("help"),
+  };
+}
+
+function rowOf(text: string): RowName {
+  const found = rowNames.find((name) => name === text);
+  if (found === undefined) {
+    throw new Refusal(`there is no row ${text}; the rows are ${rowNames.join(", ")}`);
+  }
+  return found;
+}

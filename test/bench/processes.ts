@@ -1,0 +1,85 @@
+/**
+ * Owns what /proc tells of a machine and of a tree of processes: memory, processor time, descriptors.
+ * Does not own which processes are looked at.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+
+const kibibyte = 1024;
+/** USER_HZ: the same on every Linux that Node runs on. */
+const ticksPerSecond = 100;
+
+export function memoryAvailableBytes(): number {
+  const found = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"));
+  return Number(found?.[1]) * kibibyte;
+}
+
+/** `pid` and everything below it. */
+export function treeOf(pid: number): number[] {
+  const found = [pid];
+  for (let at = 0; at < found.length; at += 1) found.push(...childrenOf(found[at] ?? 0));
+  return found;
+}
+
+/** Of those that live. */
+export function cpuSeconds(pids: number[]): Map<number, number> {
+  return new Map(pids.flatMap((pid) => entry(pid, ticksOf(pid) / ticksPerSecond)));
+}
+
+/** Proportional: what several share is counted once. Undefined where this user may not look. */
+export function sharedOutBytes(pids: number[]): number | undefined {
+  let sum = 0;
+  for (const pid of pids) {
+    const text = read(`/proc/${pid}/smaps_rollup`);
+    if (text === undefined) return undefined;
+    sum += Number(/^Pss:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) * kibibyte;
+  }
+  return sum;
+}
+
+export function nameOf(pid: number): string {
+  return read(`/proc/${pid}/comm`)?.trim() ?? "";
+}
+
+export function descriptorsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+export function residentBytes(pid: number): number {
+  const text = read(`/proc/${pid}/status`) ?? "";
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) * kibibyte;
+}
+
+export function isRunning(pid: number): boolean {
+  const state = /^State:\s+(\S)/m.exec(read(`/proc/${pid}/status`) ?? "")?.[1];
+  return state !== undefined && state !== "Z" && state !== "X";
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      (read(`/proc/${pid}/task/${thread}/children`) ?? "").split(" ").filter(Boolean).map(Number),
+    );
+  } catch {
+    return [];
+  }
+}
+
+function ticksOf(pid: number): number {
+  const stat = read(`/proc/${pid}/stat`);
+  if (stat === undefined) return Number.NaN;
+  // The name stands in parentheses and may hold any of them itself.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+function entry(pid: number, value: number): [number, number][] {
+  return Number.isNaN(value) ? [] : [[pid, value]];
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * Owns the list of what is measured, in the order in which it is.
+ * Does not own any row: each has its file.
+ */
+import type { Bench, Figure } from "./figure.ts";
+import { burst } from "./rows/burst.ts";
+import { create } from "./rows/create.ts";
+import { density } from "./rows/density.ts";
+import { exec } from "./rows/exec.ts";
+import { invented } from "./rows/invented.ts";
+import { streams } from "./rows/streams.ts";
+
+export const rowNames = ["exec", "create", "density", "streams", "burst", "invented"] as const;
+
+export type RowName = (typeof rowNames)[number];
+
+export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
+  exec,
+  create,
+  density,
+  streams,
+  burst,
+  invented,
+};

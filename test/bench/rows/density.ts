@@ -1,0 +1,135 @@
+/**
+ * Owns the figures of a full house: memory and idle time of many live sandboxes, that they answer, and their end.
+ * Does not own the time that one of them takes to start (create.ts).
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Berth } from "../berth.ts";
+import { type Bench, type Figure, percentile, round, spread } from "../figure.ts";
+import { parallel } from "../http.ts";
+import { cpuSeconds, memoryAvailableBytes, nameOf, sharedOutBytes } from "../processes.ts";
+
+const MiB = 1024 * 1024;
+const bytesEachMax = 10 * MiB;
+const idlePercentMax = 3;
+const createAtOnce = 8;
+/** Objects that nobody calls leave memory after ten seconds; the machine's page lists settle meanwhile. */
+const settleMs = 15_000;
+
+export async function density(bench: Bench): Promise<Figure[]> {
+  const many = bench.isShort ? 20 : 500;
+  const idleMs = bench.isShort ? 3_000 : 20_000;
+  const berth = await Berth.start(bench.folder());
+  bench.ends(() => berth.end());
+  await berth.destroy(await berth.create());
+  await settle(bench);
+
+  const before = memoryOf(berth);
+  const begun = performance.now();
+  const ids = await fill(bench, berth, many);
+  const filledMs = performance.now() - begun;
+  await settle(bench);
+  const after = memoryOf(berth);
+  bench.progress.say(`idle for ${idleMs / 1000} s`);
+  const idle = await idlePercent(berth, idleMs);
+  const sample = ids.filter((_, at) => at % Math.ceil(many / 100) === 0);
+  const answers = await answerTimes(berth, sample);
+
+  const ending = performance.now();
+  const left = await berth.end();
+  const endedMs = performance.now() - ending;
+  const each = (before.available - after.available) / many;
+  const sharedOut =
+    before.sharedOut === undefined || after.sharedOut === undefined
+      ? undefined
+      : (after.sharedOut - before.sharedOut) / many;
+  const isShort = bench.isShort;
+  return [
+    {
+      row: `${many} live sandboxes: memory each, all told`,
+      measured: `${(each / MiB).toFixed(1)} MiB`,
+      target: `≤ ${bytesEachMax / MiB} MiB`,
+      ...(isShort ? {} : { met: each <= bytesEachMax }),
+      raw: { many, before, after, filledMs: round(filledMs) },
+    },
+    {
+      row: "… of that in processes, proportional",
+      measured: sharedOut === undefined ? "not ours to see" : `${(sharedOut / MiB).toFixed(1)} MiB`,
+      raw: { sharedOut },
+    },
+    {
+      row: "… idle: of one core",
+      measured: `${idle.all.toFixed(2)} %`,
+      target: `≤ ${idlePercentMax} %`,
+      ...(isShort ? {} : { met: idle.all <= idlePercentMax }),
+      raw: idle,
+    },
+    {
+      row: `… exec on ${sample.length} of them: median, p99`,
+      measured: `${percentile(answers, 50).toFixed(1)} ms, ${percentile(answers, 99).toFixed(1)} ms`,
+      target: "all answer",
+      met: answers.length === sample.length,
+      raw: spread(answers),
+    },
+    {
+      row: "… shutdown",
+      measured: `${(endedMs / 1000).toFixed(1)} s, ${left.length === 0 ? "nothing left" : `${left.length} traces left`}`,
+      target: "nothing left",
+      met: left.length === 0,
+      raw: { endedMs: round(endedMs), left: left.slice(0, 50) },
+    },
+  ];
+}
+
+async function settle(bench: Bench): Promise<void> {
+  bench.progress.say("settling");
+  await sleep(bench.isShort ? 1_000 : settleMs);
+}
+
+function memoryOf(berth: Berth) {
+  const pids = berth.processes();
+  return {
+    available: memoryAvailableBytes(),
+    sharedOut: sharedOutBytes(pids),
+    processes: pids.length,
+  };
+}
+
+/** Each has answered one command: a sandbox that was never used would flatter. */
+async function fill(bench: Bench, berth: Berth, many: number): Promise<string[]> {
+  const call = JSON.stringify({ command: "true" });
+  let done = 0;
+  return parallel(many, createAtOnce, async () => {
+    const id = await berth.create();
+    const { exitCode } = await berth.exec(id, call);
+    if (exitCode !== 0) throw new Error(`the command ended with ${exitCode}`);
+    done += 1;
+    bench.progress.of(done, many, "sandbox");
+    return id;
+  });
+}
+
+/** Processor time of everything that Berth is, of one core, and who took it. */
+async function idlePercent(berth: Berth, ms: number) {
+  const before = cpuSeconds(berth.processes());
+  const begun = performance.now();
+  await sleep(ms);
+  const seconds = (performance.now() - begun) / 1000;
+  const byName: Record<string, number> = {};
+  let all = 0;
+  for (const [pid, used] of cpuSeconds(berth.processes())) {
+    const percent = ((used - (before.get(pid) ?? 0)) / seconds) * 100;
+    all += percent;
+    byName[nameOf(pid)] = round((byName[nameOf(pid)] ?? 0) + percent);
+  }
+  return { all: round(all), seconds: round(seconds), byName };
+}
+
+async function answerTimes(berth: Berth, ids: string[]): Promise<number[]> {
+  const times: number[] = [];
+  for (const [at, id] of ids.entries()) {
+    const begun = performance.now();
+    const { stdout } = await berth.exec(id, JSON.stringify({ command: `echo ${at}` }));
+    if (stdout === `${at}\n`) times.push(performance.now() - begun);
+  }
+  return times;
+}

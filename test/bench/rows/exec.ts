@@ -1,0 +1,90 @@
+/**
+ * Owns the figures of one command: through Berth, and asked of the agent directly, in turns.
+ * Does not own the commands' rightness beyond their exit code (streams.ts).
+ */
+import { Berth } from "../berth.ts";
+import { agentCall, DirectEngine } from "../direct.ts";
+import { type Bench, type Figure, median, round, spread } from "../figure.ts";
+import { parallel } from "../http.ts";
+
+const latencyRatioMax = 1.9;
+const throughputRatioMin = 0.75;
+const wide = 16;
+const command = "true";
+
+type Side = { name: string; run(): Promise<{ exitCode: number | null }> };
+
+export async function exec(bench: Bench): Promise<Figure[]> {
+  const berth = await Berth.start(bench.folder());
+  bench.ends(() => berth.end());
+  const engine = await DirectEngine.start(bench.folder());
+  bench.ends(() => engine.end());
+  const id = await berth.create();
+  const direct = await engine.create(wide);
+  const call = JSON.stringify({ command });
+  const agentsCall = agentCall(command);
+  const sides: [Side, Side] = [
+    { name: "berth", run: () => berth.exec(id, call) },
+    { name: "direct", run: () => direct.exec(agentsCall) },
+  ];
+  bench.progress.say("warming up");
+  for (const side of sides) await inStreams(side, bench.isShort ? 100 : 500);
+  return [await latency(bench, sides), await throughput(bench, sides)];
+}
+
+async function latency(bench: Bench, sides: [Side, Side]): Promise<Figure> {
+  const blocks = bench.isShort ? 5 : 40;
+  const each = 25;
+  const samples: [number[], number[]] = [[], []];
+  for (let block = 0; block < blocks; block += 1) {
+    bench.progress.of(block, blocks, "one at a time, block");
+    for (const side of [0, 1] as const) {
+      for (let at = 0; at < each; at += 1) samples[side].push(await timed(sides[side]));
+    }
+  }
+  const [berth, direct] = [spread(samples[0]), spread(samples[1])];
+  const ratio = median(samples[0]) / median(samples[1]);
+  return {
+    row: "exec, one at a time: median",
+    measured: `${berth.median.toFixed(2)} ms against ${direct.median.toFixed(2)} ms`,
+    target: `≤ ${latencyRatioMax} ×`,
+    ratio: round(ratio),
+    met: ratio <= latencyRatioMax,
+    raw: { berth, direct },
+  };
+}
+
+async function throughput(bench: Bench, sides: [Side, Side]): Promise<Figure> {
+  const blocks = bench.isShort ? 2 : 10;
+  const each = bench.isShort ? 200 : 800;
+  const rates: [number[], number[]] = [[], []];
+  for (let block = 0; block < blocks; block += 1) {
+    bench.progress.of(block, blocks, `${wide} in parallel, block`);
+    for (const side of [0, 1] as const) rates[side].push(await inStreams(sides[side], each));
+  }
+  const [berth, direct] = [median(rates[0]), median(rates[1])];
+  const ratio = berth / direct;
+  return {
+    row: `exec, ${wide} in parallel: a second`,
+    measured: `${berth.toFixed(0)} against ${direct.toFixed(0)}`,
+    target: `≥ ${throughputRatioMin} ×`,
+    ratio: round(ratio),
+    met: ratio >= throughputRatioMin,
+    raw: { berthPerSecond: rates[0].map(Math.round), directPerSecond: rates[1].map(Math.round) },
+  };
+}
+
+async function timed(side: Side): Promise<number> {
+  const begun = performance.now();
+  const { exitCode } = await side.run();
+  const ms = performance.now() - begun;
+  if (exitCode !== 0) throw new Error(`${side.name}: \`${command}\` ended with ${exitCode}`);
+  return ms;
+}
+
+/** How many a second. */
+async function inStreams(side: Side, count: number): Promise<number> {
+  const begun = performance.now();
+  await parallel(count, wide, () => timed(side));
+  return (count * 1000) / (performance.now() - begun);
+}
