@@ -76,6 +76,8 @@ export const limits = {
   leaseUseMs: 10 * second,
   /** Without a confirmation from the agent the container is replaced. */
   leaseDrainMs: 30 * second,
+  /** How often an overdue drain is looked at again. */
+  leaseDrainLookMs: 5 * second,
   /** How long the end of a lease is remembered for those who ask, and of how many. */
   leaseEndedMs: 10 * minute,
   leaseEndedMax: 1000,

@@ -1,9 +1,8 @@
 /**
  * Owns the moment at which a lease must be looked at again, and why.
  */
+import { type Deadline, earliest } from "../deadline.ts";
 import type { Busy, Lease } from "./lease.ts";
-
-export type Deadline = { at: number; why: string };
 
 export function leaseDeadline(lease: Lease, busy: Busy): Deadline | undefined {
   const { state, waiters } = lease;
@@ -20,12 +19,4 @@ export function leaseDeadline(lease: Lease, busy: Busy): Deadline | undefined {
     all.push({ at: Math.min(waiter.until, waiter.pollBy), why: "a waiter must ask again" });
   }
   return earliest(all);
-}
-
-export function earliest(deadlines: readonly (Deadline | undefined)[]): Deadline | undefined {
-  let first: Deadline | undefined;
-  for (const deadline of deadlines) {
-    if (deadline !== undefined && (first === undefined || deadline.at < first.at)) first = deadline;
-  }
-  return first;
 }

@@ -50,6 +50,8 @@ export type LeaseState =
       reason: LossReason;
       since: number;
       until: number;
+      /** No confirmation came in time: the container must go. */
+      replace: boolean;
     };
 
 export type Lease = {

@@ -88,6 +88,10 @@ export function settle(lease: Lease, now: number, busy: Busy): Lease {
     if (state.useBy !== undefined && now >= state.useBy) return end(next, "unused", now);
     if (now >= state.expiresAt) return lose(next, "expired", now);
   }
+  if (state.name === "draining" && now >= state.until) {
+    const until = now + limits.leaseDrainLookMs;
+    return { ...next, state: { ...state, replace: true, until } };
+  }
   return next;
 }
 
@@ -225,6 +229,7 @@ function lose(lease: Lease, reason: LossReason, now: number): Lease {
       reason,
       since: now,
       until: now + limits.leaseDrainMs,
+      replace: false,
     },
   };
 }
