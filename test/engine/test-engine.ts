@@ -46,6 +46,13 @@ export function identities(): Identity[] {
 
 const asOther = [`--reuid=${otherUid}`, `--regid=${otherUid}`, "--clear-groups", "--"];
 
+/** Mode 666, as udev makes it; where it is closed, the engine gets one of its own in a mount namespace. */
+const withTun = [
+  ...["unshare", "--mount", "--", "sh", "-c"],
+  'mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 && exec "$@"',
+  "with-tun",
+];
+
 export function newData(as: Identity): string {
   const data = mkdtempSync(join(tmpdir(), "berth-engine-"));
   if (as === "not root" && process.getuid?.() === 0) chownSync(data, otherUid, otherUid);
@@ -58,11 +65,12 @@ export function removeData(data: string): void {
 
 export async function startEngine(
   as: Identity,
-  options: { data: string; env?: Record<string, string> },
+  options: { data: string; env?: Record<string, string>; tun?: boolean },
 ): Promise<TestEngine> {
   const program = [tools.bun, places.engine];
   const changes = as === "not root" && process.getuid?.() === 0;
-  const [file = "", ...args] = changes ? ["setpriv", ...asOther, ...program] : program;
+  const asked = changes ? ["setpriv", ...asOther, ...program] : program;
+  const [file = "", ...args] = options.tun ? [...withTun, ...asked] : asked;
   const child = spawn(file, args, {
     cwd: "/",
     env: {
@@ -206,7 +214,10 @@ export function tracesOf(data: string, processes: number[]): string[] {
   const interfaces = readdirSync("/sys/class/net").filter((it) =>
     it.startsWith(`brth${instance.slice(0, 6)}`),
   );
-  return [...alive, ...groups, ...mounts, ...interfaces];
+  const atWork = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && commandOf(Number(name)).includes(data))
+    .map((pid) => `process ${pid}`);
+  return [...alive, ...atWork, ...groups, ...mounts, ...interfaces];
 }
 
 export function isRunning(pid: number): boolean {

@@ -2,7 +2,7 @@
  * Owns which way out a sandbox with internet gets on this machine, and what to say of it.
  * Does not own making it: nat.ts and pasta.ts do.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { log, messageOf } from "../log.ts";
 import { isProgram } from "../run.ts";
 import type { NetworkMode, Settings } from "../settings.ts";
@@ -17,9 +17,6 @@ export type NetworkChoice = {
   missing: string[];
 };
 
-const wayOut =
-  "run Berth as root with `ip` and `nft` (packages iproute2, nftables), or install `pasta` (package passt)";
-
 const hostOpens =
   "The sandbox shares the machine's network: every service on its loopback can be reached from inside.";
 
@@ -30,9 +27,10 @@ export async function chooseNetwork(settings: Settings, instance: string): Promi
   const nat = asked === "pasta" ? "not asked for" : await tryNat(settings, instance);
   if (nat === undefined) return { mode: "nat", notes: [], missing: [] };
   if (asked === "nat") throw new Error(`BERTH_ENGINE_NETWORK: nat cannot be had: ${nat}`);
-  if (isProgram("pasta")) return { mode: "pasta", notes: [], missing: [] };
-  if (asked === "pasta") throw new Error("BERTH_ENGINE_NETWORK: install `pasta` (package passt)");
-  return noWayOut(wayOut);
+  const pasta = tryPasta();
+  if (pasta === undefined) return { mode: "pasta", notes: [], missing: [] };
+  if (asked === "pasta") throw new Error(`BERTH_ENGINE_NETWORK: pasta cannot be had: ${pasta}`);
+  return noWayOut(`nat: ${nat}; pasta: ${pasta}`);
 }
 
 function noWayOut(why: string): NetworkChoice {
@@ -49,7 +47,8 @@ function noWayOut(why: string): NetworkChoice {
 async function tryNat(settings: Settings, instance: string): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "Berth is not root";
   const absent = ["ip", "nft"].filter((name) => !isProgram(name));
-  if (absent.length > 0) return `${absent.join(" and ")} is not installed`;
+  if (absent.length > 0)
+    return `${absent.join(" and ")} not installed (packages iproute2, nftables)`;
   try {
     await prepareNat(instance, settings.subnet);
     return undefined;
@@ -58,6 +57,20 @@ async function tryNat(settings: Settings, instance: string): Promise<string | un
     return messageOf(error);
   }
 }
+
+/** Answers what stands against it. */
+function tryPasta(): string | undefined {
+  if (process.getuid?.() === 0) return "it does not join a namespace of root's";
+  if (!isProgram("pasta")) return "it is not installed (package passt)";
+  try {
+    accessSync(tunDevice, constants.R_OK | constants.W_OK);
+    return undefined;
+  } catch {
+    return `Berth's user may not open ${tunDevice}`;
+  }
+}
+
+const tunDevice = "/dev/net/tun";
 
 /** The name servers of a sandbox: the machine's own, but none that only its loopback has. */
 export function resolvConf(mode: NetworkMode): string {

@@ -20,9 +20,8 @@ const options = [
 
 export async function connectPasta(folder: string, agentPid: number): Promise<Connection> {
   const pidFile = `${folder}/${agentPid}`;
-  const asRoot = process.getuid?.() === 0 ? ["--runas", "0"] : [];
   // It returns once the network is there, and goes on in the background.
-  await run(["pasta", ...options, ...asRoot, "--pid", pidFile, String(agentPid)], {
+  await run(["pasta", ...options, "--pid", pidFile, String(agentPid)], {
     timeoutMs: startTimeoutMs,
   });
   const process_ = processOf(pidFile);

@@ -1,0 +1,61 @@
+/**
+ * Owns a piece of internet for tests: a server in a network namespace behind the machine, reached by a route.
+ * Does not own sandboxes. Only root can make it.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { createInterface } from "node:readline";
+import { tools } from "../../container/engine/launch/places.js";
+
+/** Of the range for documentation: nobody else answers there. */
+export const serverAddress = "198.51.100.2";
+const machineAddress = "198.51.100.1";
+
+export type TestInternet = { port: number; close(): void };
+
+export const canMakeInternet =
+  process.getuid?.() === 0 && ["ip", "nsenter", "unshare"].every((it) => hasProgram(it));
+
+export function hasProgram(name: string): boolean {
+  return spawnSync("sh", ["-c", `command -v ${name}`]).status === 0;
+}
+
+/** Its server answers every request with the address that the request came from. */
+export async function makeInternet(): Promise<TestInternet> {
+  const script = `
+    process.stdin.once("data", () => {
+      const server = require("node:http").createServer((q, a) => a.end(q.socket.remoteAddress));
+      server.listen(0, "${serverAddress}", () => console.log(server.address().port));
+    });
+    process.stdin.on("end", () => process.exit());
+    console.log("born");`;
+  const child = spawn("unshare", ["--net", "--", tools.node, "-e", script], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  await lines.next();
+  const name = `brtst${child.pid}`;
+  const inside = ["nsenter", `--net=/proc/${child.pid}/ns/net`, "--"];
+  ip("link", "add", name, "type", "veth", "peer", "name", "up0", "netns", String(child.pid));
+  ip("addr", "add", `${machineAddress}/30`, "dev", name);
+  ip("link", "set", name, "up");
+  must([...inside, "ip", "addr", "add", `${serverAddress}/30`, "dev", "up0"]);
+  must([...inside, "ip", "link", "set", "up0", "up"]);
+  child.stdin.write("listen\n");
+  const { value } = await lines.next();
+  return { port: Number(value), close: () => end(child, name) };
+}
+
+function end(child: ChildProcess, name: string): void {
+  child.stdin?.end();
+  child.kill("SIGKILL");
+  spawnSync("ip", ["link", "delete", name]);
+}
+
+function ip(...args: string[]): void {
+  must(["ip", ...args]);
+}
+
+function must([file = "", ...args]: string[]): void {
+  const done = spawnSync(file, args);
+  if (done.status !== 0) throw new Error(`${file} ${args.join(" ")}: ${done.stderr}`);
+}
