@@ -1,0 +1,73 @@
+/**
+ * Owns who may import whom. A zone is a folder; what it may import are zones, or packages by name.
+ */
+import { posix } from "node:path";
+import { isCode, type Source, withoutComments } from "./sources.ts";
+
+type Zone = { folder: string; imports: string[]; types?: string[] };
+
+/** The longest folder that holds a file is its zone. */
+const zones: Zone[] = [
+  { folder: "src/protocol/", imports: ["src/protocol/"] },
+  { folder: "src/core/", imports: ["src/core/", "src/protocol/"] },
+  { folder: "src/container/", imports: ["src/container/", "src/protocol/", "src/config.ts"] },
+  {
+    folder: "src/objects/",
+    imports: ["src/objects/", "src/core/", "src/container/", "src/protocol/", "src/config.ts"],
+  },
+  {
+    folder: "src/worker/",
+    // The health of one machine is its engine's, asked through the seam.
+    imports: ["src/worker/", "src/container/", "src/protocol/", "src/config.ts", "package.json"],
+    types: ["src/objects/"],
+  },
+  { folder: "src/client/", imports: ["src/client/", "src/protocol/"] },
+  { folder: "src/cli/", imports: ["src/cli/", "src/client/", "src/protocol/"] },
+  { folder: "src/index.ts", imports: ["src/worker/", "src/objects/"] },
+  { folder: "src/config.ts", imports: [], types: ["src/objects/"] },
+  {
+    folder: "container/agent/",
+    imports: ["container/agent/", "container/engine/room/", "src/protocol/"],
+  },
+  { folder: "container/engine/room/", imports: ["container/engine/room/", "src/protocol/"] },
+  {
+    folder: "container/engine/",
+    imports: ["container/engine/", "container/engine/room/", "src/protocol/"],
+  },
+  { folder: "container/engine/launch/", imports: ["container/engine/launch/"] },
+];
+
+const statement =
+  /(?:^|\n)\s*(?:import|export)\b([^"';]*?)from\s*"([^"]+)"|(?:\n\s*import\s*|\bimport\(\s*)"([^"]+)"/g;
+
+export function importProblems(sources: Source[]): string[] {
+  return sources.filter(isCode).flatMap((source) => {
+    const zone = zoneOf(source.path);
+    return zone === undefined ? [] : problemsOf(source, zone);
+  });
+}
+
+function problemsOf({ path, text }: Source, zone: Zone): string[] {
+  const problems: string[] = [];
+  for (const [, clause = "", from, bare] of withoutComments(text).matchAll(statement)) {
+    const target = from ?? bare ?? "";
+    if (!target.startsWith(".")) {
+      // It runs before anything is installed.
+      if (zone.folder === "container/engine/launch/" && !target.startsWith("node:")) {
+        problems.push(`${path} imports the package ${target}`);
+      }
+      continue;
+    }
+    const file = posix.join(posix.dirname(path), target);
+    const isType = /^\s*type\b/.test(clause) || bare !== undefined;
+    const allowed = [...zone.imports, ...(isType ? (zone.types ?? []) : [])];
+    const to = zoneOf(file)?.folder ?? file;
+    if (!allowed.includes(to)) problems.push(`${path} imports ${file}`);
+  }
+  return problems;
+}
+
+function zoneOf(path: string): Zone | undefined {
+  const holding = zones.filter(({ folder }) => path.startsWith(folder));
+  return holding.sort((one, other) => other.folder.length - one.folder.length)[0];
+}

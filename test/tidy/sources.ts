@@ -1,0 +1,25 @@
+/**
+ * Owns what the tidy checks look at: each file of the project with its text.
+ * Does not own any rule.
+ */
+import { lstatSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../../container/engine/launch/places.js";
+import { sourceFiles } from "../e2e/checkout.ts";
+
+export type Source = { path: string; text: string };
+
+export function allSources(): Source[] {
+  return sourceFiles()
+    .filter((path) => lstatSync(join(root, path)).isFile())
+    .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
+}
+
+export function isCode({ path }: Source): boolean {
+  return /\.(ts|js)$/.test(path);
+}
+
+/** Without comments, for rules on what code does and not on what it says. */
+export function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "$1");
+}
