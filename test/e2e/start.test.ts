@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { firstCommand } from "../../container/engine/launch/first-command.js";
 import { root } from "../../container/engine/launch/places.js";
 import { alive } from "./processes.ts";
 import { startServer } from "./server.ts";
@@ -22,13 +23,21 @@ describe("npm start", () => {
   it("[O2] makes a key at its first run and prints a line that runs a command with it", async () => {
     await using server = await startServer();
     await until("the line is printed", () => server.launched.said.stderr.includes("curl"));
-    const line = server.launched.said.stderr.split("\n").find((text) => text.startsWith("curl"));
+    const line = server.launched.said.stderr.split("\n").find((text) => text.includes("curl"));
     const { stdout } = await run("sh", ["-c", line ?? "exit 1"], { cwd: root });
     expect(JSON.parse(stdout)).toMatchObject({ exitCode: 0, stdout: "hello from sandbox\n" });
     for (const name of ["key", "secret"]) {
       expect(statSync(join(server.data, name)).mode & 0o777).toBe(0o600);
     }
     expect(server.launched.said.stderr).not.toContain(server.key);
+  });
+
+  it("[O2] stands with its first command in the README, word for word", () => {
+    const readme = readFileSync(join(root, "README.md"), "utf8");
+    const line = readme.split("\n").find((text) => text.includes("curl"));
+    // The README is for who stands in the checkout.
+    const said = firstCommand("http://127.0.0.1:8787", join(process.cwd(), ".berth"));
+    expect(line).toBe(said);
   });
 
   it("[O3] finds the sandboxes of the run before, with their files and the same key", async () => {

@@ -10,11 +10,12 @@ import { relative } from "node:path";
  */
 export function firstCommand(url, data) {
   const path = relative(process.cwd(), data);
-  const key = `${path.startsWith("..") ? data : path}/key`;
-  const head = `-sS -H "Authorization: Bearer $(cat ${quoted(key)})" -H 'Content-Type: application/json'`;
-  const create = `curl ${head} ${url}/v1/sandboxes -d '{"waitMs":20000}'`;
-  const id = `$(${create} | sed -n 's/.*"id":"\\([a-z0-9]*\\)".*/\\1/p')`;
-  return `curl ${head} "${url}/v1/sandboxes/${id}/exec" -d '{"command":"echo hello from $(hostname)"}'`;
+  const key = quoted(`${path.startsWith("..") ? data : path}/key`);
+  return [
+    `B=${url}/v1/sandboxes A="Authorization: Bearer $(cat ${key})" J='Content-Type: application/json';`,
+    `curl -sS -H "$A" -H "$J" $B/$(curl -sS -H "$A" -H "$J" $B -d '{"waitMs":20000}'`,
+    `| sed -n 's/.*"id":"\\([a-z0-9]*\\)".*/\\1/p')/exec -d '{"command":"echo hello from $(hostname)"}'`,
+  ].join(" ");
 }
 
 /** @param {string} path  for a place inside double quotes and a $( ) */
