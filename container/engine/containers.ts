@@ -7,20 +7,19 @@ import { BerthError } from "../../src/protocol/errors.ts";
 import type { Engine } from "./engine.ts";
 import { gateOf } from "./gate.ts";
 import { Life } from "./life.ts";
-import { descendantsOf, nameOf, sendSignal } from "./processes.ts";
+import { descendantsOf, isProgramOf, nameOf, sendSignal } from "./processes.ts";
 import { whileQuiet } from "./quiet.ts";
 import { makeSnapshot } from "./snapshots.ts";
 import { discardTree } from "./tree.ts";
 
 type Container = {
-  current: { life: Life; answer: Promise<EngineStarted> } | undefined;
-  /** Newest last: a start or a monitor that comes late learns that this life is over. */
-  ended: EngineExit[];
+  /** Newest last: that one is the container's, the others were given up for it. */
+  lives: { life: Life; answer: Promise<EngineStarted> }[];
   tail: Promise<unknown>;
   queued: number;
 };
 
-const endedKeptEach = 8;
+const livesRememberedEach = 8;
 const containersRememberedMax = 10_000;
 const queuedMax = 16;
 /** More at once only wait for the same processors. */
@@ -38,7 +37,7 @@ export class Containers {
 
   get count(): number {
     let live = 0;
-    for (const { current } of this.#all.values()) if (isLive(current)) live += 1;
+    for (const container of this.#all.values()) if (isLive(container)) live += 1;
     return live;
   }
 
@@ -48,42 +47,53 @@ export class Containers {
    */
   start(id: string, call: EngineStart): Promise<EngineStarted> {
     const container = this.#of(id);
-    const { current } = container;
-    if (current?.life.startId === call.startId && isLive(current)) return current.answer;
-    if (this.#endOf(container, call.startId) !== undefined) {
+    const known = container.lives.find(({ life }) => life.startId === call.startId);
+    const current = container.lives.at(-1);
+    if (known !== undefined && known === current && !known.life.isOver) return known.answer;
+    if (known !== undefined) {
       throw new BerthError("start_failed", `the life ${call.startId} of ${id} has ended`, {
         hint: "start with a new start id",
       });
     }
     if (this.#closing) throw new BerthError("unavailable", "the engine is ending");
-    if (!isLive(current)) this.#refuseAboveMax();
+    if (!isLive(container)) this.#refuseAboveMax();
+    refuseWhenBusy(container);
     const life = new Life(this.#engine, id, call.startId);
     current?.life.askToEnd();
     const answer = this.#inTurn(container, async () => {
-      await current?.life.end();
+      try {
+        await current?.life.end();
+      } catch (error) {
+        // Two lives on one tree would be worse than none.
+        await life.end();
+        throw error;
+      }
       return await this.#launch(() => life.start(call));
     });
-    this.#remember(container);
-    container.current = { life, answer };
+    container.lives.push({ life, answer });
+    if (container.lives.length > livesRememberedEach) container.lives.shift();
     return answer;
   }
 
   /** Ends whatever is there. Who stops the stopped succeeds. */
   async destroy(id: string, files: "keep" | "remove"): Promise<void> {
     const container = this.#of(id);
-    const { current } = container;
-    current?.life.askToEnd();
+    const life = container.lives.at(-1)?.life;
+    life?.askToEnd();
     await this.#inTurn(container, async () => {
-      await current?.life.end();
+      await life?.end();
       if (files === "remove") discardTree(this.#engine.places, id);
     });
   }
 
   /** To everybody but the agent: who is born while this runs may be missed, as with any signal to a group. */
   signal(id: string, signal: number): void {
-    const agent = this.#all.get(id)?.current?.life.process;
+    const agent = this.#all.get(id)?.lives.at(-1)?.life.process;
     if (agent === undefined) return;
-    for (const process of descendantsOf(agent.pid).flatMap((pid) => nameOf(pid) ?? [])) {
+    for (const pid of descendantsOf(agent.pid)) {
+      const process = nameOf(pid);
+      // The agent's own helpers hold a command's processes together; the command is below them.
+      if (process === undefined || isProgramOf(pid, this.#engine.settings.agent)) continue;
       sendSignal(process, signal);
     }
   }
@@ -95,11 +105,9 @@ export class Containers {
     waitMs: number,
     gone: AbortSignal,
   ): Promise<EngineExit | undefined> {
-    const container = this.#all.get(id);
-    const ended = container && this.#endOf(container, startId);
-    if (ended !== undefined) return ended;
-    const life = container?.current?.life;
-    if (life?.startId === startId) return await life.waitForEnd(waitMs, gone);
+    const lives = this.#all.get(id)?.lives;
+    const known = lives?.find(({ life }) => life.startId === startId);
+    if (known !== undefined) return await known.life.waitForEnd(waitMs, gone);
     return { startId, exitCode: null, signal: null, reason: "engine_restarted" };
   }
 
@@ -108,7 +116,7 @@ export class Containers {
     return await this.#inTurn(container, async () => {
       const { unified } = this.#engine.machine.groups;
       const group = unified === undefined ? undefined : `${unified}/${id}`;
-      return await whileQuiet(container.current?.life.process, group, () =>
+      return await whileQuiet(container.lives.at(-1)?.life.process, group, () =>
         makeSnapshot(this.#engine.places, id, snapshotId),
       );
     });
@@ -117,7 +125,9 @@ export class Containers {
   /** Ends all; nothing starts from here on. */
   async close(): Promise<void> {
     this.#closing = true;
-    const lives = [...this.#all.values()].flatMap(({ current }) => current?.life ?? []);
+    const lives = [...this.#all.values()].flatMap(
+      (container) => container.lives.at(-1)?.life ?? [],
+    );
     await Promise.allSettled(lives.map((life) => life.end()));
   }
 
@@ -125,15 +135,13 @@ export class Containers {
     const known = this.#all.get(id);
     if (known !== undefined) return known;
     this.#forgetOldest();
-    const made: Container = { current: undefined, ended: [], tail: Promise.resolve(), queued: 0 };
+    const made: Container = { lives: [], tail: Promise.resolve(), queued: 0 };
     this.#all.set(id, made);
     return made;
   }
 
   async #inTurn<T>(container: Container, work: () => Promise<T>): Promise<T> {
-    if (container.queued >= queuedMax) {
-      throw new BerthError("unavailable", `${queuedMax} calls wait for this container already`);
-    }
+    refuseWhenBusy(container);
     container.queued += 1;
     const turn = container.tail.then(work, work);
     container.tail = turn.catch(() => undefined);
@@ -142,22 +150,6 @@ export class Containers {
     } finally {
       container.queued -= 1;
     }
-  }
-
-  #endOf(container: Container, startId: string): EngineExit | undefined {
-    this.#remember(container);
-    return container.ended.find((exit) => exit.startId === startId);
-  }
-
-  /** Moves a life that is over to the ended ones. */
-  #remember(container: Container): void {
-    const life = container.current?.life;
-    if (life === undefined || container.ended.some(({ startId }) => startId === life.startId))
-      return;
-    const over = life.exit;
-    if (over === undefined) return;
-    container.ended.push(over);
-    if (container.ended.length > endedKeptEach) container.ended.shift();
   }
 
   #refuseAboveMax(): void {
@@ -171,14 +163,20 @@ export class Containers {
 
   #forgetOldest(): void {
     if (this.#all.size < containersRememberedMax) return;
-    for (const [id, { current, queued }] of this.#all) {
-      if (isLive(current) || queued > 0) continue;
+    for (const [id, container] of this.#all) {
+      if (isLive(container) || container.queued > 0) continue;
       this.#all.delete(id);
       return;
     }
   }
 }
 
-function isLive(current: Container["current"]): boolean {
+function refuseWhenBusy({ queued }: Container): void {
+  if (queued < queuedMax) return;
+  throw new BerthError("unavailable", `${queuedMax} calls wait for this container already`);
+}
+
+function isLive(container: Container): boolean {
+  const current = container.lives.at(-1);
   return current !== undefined && current.life.exit === undefined;
 }

@@ -39,6 +39,11 @@ export class Life {
     this.startId = startId;
   }
 
+  /** Ended, or told to end. */
+  get isOver(): boolean {
+    return this.#endAsked || this.#exit !== undefined;
+  }
+
   get exit(): EngineExit | undefined {
     return this.#exit;
   }

@@ -2,7 +2,7 @@
  * Owns the look into /proc: who lives, who is whose child, and signals that hit exactly the process meant.
  * Does not own which processes should end.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 
 /** A number alone may have passed to another process; with its start it is one for ever. */
 export type ProcessName = { pid: number; start: string };
@@ -44,6 +44,17 @@ export function childrenOf(pid: number): number[] {
 export function descendantsOf(pid: number): number[] {
   const children = childrenOf(pid);
   return children.flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
+/** Whether it runs this very file, whatever it calls itself. */
+export function isProgramOf(pid: number, path: string): boolean {
+  try {
+    const [its, meant] = [statSync(`/proc/${pid}/exe`), statSync(path)];
+    return its.ino === meant.ino && its.dev === meant.dev;
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
 }
 
 // Counted from the state on: the name before it may hold spaces and brackets.

@@ -18,6 +18,8 @@ import type { Container, ContainerExit, StartOptions } from "./container.ts";
 
 type Engine = { baseUrl: string; secret: string };
 
+/** The engine has the same limits and says more when one is met: it gets the time to. */
+const answerMs = 2_000;
 const healthMs = 2_000;
 const monitorMs = 25_000;
 
@@ -27,14 +29,20 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
       const started = await call(engine, "POST", enginePaths.start(id), {
         body: options,
         schema: engineStartedSchema,
-        waitMs: limits.startTimeoutMs,
+        waitMs: limits.startTimeoutMs + answerMs,
       });
       const { agentUrl, startId: _startId, ...rest } = started;
       const notes = image === undefined ? [] : [`image ${image}: one machine has only its own.`];
       return { ...rest, address: agentUrl, notes: [...rest.notes, ...notes] };
     },
     async destroy(files) {
-      await send(engine, "POST", enginePaths.destroy(id), { files }, limits.destroyTimeoutMs);
+      await send(
+        engine,
+        "POST",
+        enginePaths.destroy(id),
+        { files },
+        limits.destroyTimeoutMs + answerMs,
+      );
     },
     async signal(signal) {
       await send(engine, "POST", enginePaths.signal(id), { signal }, limits.agentHeadersMs);
@@ -51,7 +59,7 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
       const made = await call(engine, "POST", enginePaths.snapshot(id), {
         body: { snapshotId },
         schema: engineSnapshotMadeSchema,
-        waitMs: limits.startTimeoutMs,
+        waitMs: limits.snapshotTimeoutMs + answerMs,
       });
       return made.bytes;
     },

@@ -13,7 +13,10 @@ import { isolationSchema } from "./isolation.ts";
 export const enginePaths = {
   /** GET → EngineHealth. */
   health: "/v1/health",
-  /** POST EngineStart → EngineStarted. Same start id again: the same answer; another live one: 409. */
+  /**
+   * POST EngineStart → EngineStarted. Same start id again: the same answer. A new one is the object's word that
+   * it has given the life before up: that ends first. One that has ended: 409 start_failed.
+   */
   start: (id: string) => `/v1/containers/${id}/start`,
   /** POST EngineDestroy → 204. */
   destroy: (id: string) => `/v1/containers/${id}/destroy`,

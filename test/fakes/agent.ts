@@ -13,6 +13,7 @@ export type FakeAgent = {
   secret: string;
   env: Record<string, string>;
   fence: number;
+  ended: boolean;
   running: Map<string, { kill: (signal: string) => void }>;
   /** Each command that began, in order. */
   ran: string[];
@@ -41,10 +42,14 @@ export function newAgent(options: {
     incarnation: `${options.startId}.${random.join("")}`,
     fence: 0,
     running,
+    ended: false,
     ran: [],
     servers: new Map(),
     signal: (signal) => killAll(signal === 15 ? "SIGTERM" : "SIGKILL"),
-    end: () => killAll("cut"),
+    end() {
+      this.ended = true;
+      killAll("cut");
+    },
   };
 }
 
@@ -94,7 +99,7 @@ async function exec(
   const began = Date.now();
   const [program = "", ...args] = call.argv ?? (call.command ?? "").split(" ");
   agent.ran.push([program, ...args].join(" "));
-  const outcome = await run(agent, call, program, args);
+  const outcome = agent.ended ? "cut" : await run(agent, call, program, args);
   if (outcome === "cut") throw new TypeError("connection reset");
   const result = {
     execId: call.execId,

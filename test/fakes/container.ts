@@ -23,6 +23,8 @@ export type Fault =
 export class FakeMachine {
   fault: Fault | undefined;
   agent: FakeAgent | undefined;
+  /** What the life that runs was answered with. */
+  started: Started | undefined;
   files: "none" | "kept" = "none";
   readonly snapshots = new Map<string, number>();
   /** Every verb that was called, in order. */
@@ -44,6 +46,7 @@ export class FakeMachine {
     this.exits.set(agent.startId, exit);
     agent.end();
     for (const watcher of this.watchers) watcher();
+    this.watchers.clear();
   }
 }
 
@@ -89,16 +92,26 @@ export function fakeContainer(here: FakeMachine): Container {
 async function start(here: FakeMachine, options: StartOptions): Promise<Started> {
   here.calls.push(`start ${options.startId}`);
   await meet(here, "start");
-  if (here.agent?.startId !== options.startId) {
-    here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
-    here.agent = newAgent(options);
+  if (here.agent?.startId === options.startId && here.started !== undefined) return here.started;
+  if (here.exits.has(options.startId)) {
+    throw new BerthError("start_failed", `The life ${options.startId} has ended.`);
   }
-  const files = here.files === "kept" ? "kept" : "new";
+  if (options.snapshotId !== undefined && !here.snapshots.has(options.snapshotId)) {
+    throw new BerthError("start_failed", `There is no snapshot ${options.snapshotId}.`);
+  }
+  here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
+  here.agent = newAgent(options);
+  here.started = startedOf(here, here.agent, options);
   here.files = "kept";
+  return here.started;
+}
+
+function startedOf(here: FakeMachine, { incarnation }: FakeAgent, options: StartOptions): Started {
+  const files = here.files === "kept" ? "kept" : "new";
   return {
-    incarnation: here.agent.incarnation,
+    incarnation,
     address: "http://fake.agent",
-    files: options.snapshotId === undefined ? files : ("snapshot" as const),
+    files: options.snapshotId === undefined ? files : "snapshot",
     isolation: {
       engine: "embedded",
       user: "own",

@@ -1,0 +1,51 @@
+/** The contract of the seam, over the embedded engine with its real agent and over the container in memory. */
+
+import { readFileSync } from "node:fs";
+import { expect } from "vitest";
+import { childrenOf } from "../../container/engine/processes.ts";
+import { identities, newData, removeData, startEngine, tracesOf } from "../engine/test-engine.ts";
+import { FakeMachine, fakeContainer } from "../fakes/container.ts";
+import { containerContract } from "./container.ts";
+
+for (const as of identities()) {
+  containerContract(`the embedded engine that is ${as}`, async () => {
+    const data = newData(as);
+    const engine = await startEngine(as, { data });
+    return {
+      container: engine.container,
+      async crash(id) {
+        const { outer } = JSON.parse(readFileSync(`${data}/live/${id}`, "utf8"));
+        const [agent = 0] = childrenOf(outer.pid);
+        process.kill(agent, "SIGKILL");
+      },
+      async close() {
+        const processes = engine.processes();
+        expect(processes.length).toBeGreaterThan(0);
+        await engine.stop();
+        expect(tracesOf(data, processes)).toEqual([]);
+        removeData(data);
+      },
+    };
+  });
+}
+
+containerContract("memory", async () => {
+  const machines = new Map<string, FakeMachine>();
+  const machineOf = (id: string) => {
+    const known = machines.get(id) ?? new FakeMachine();
+    machines.set(id, known);
+    return known;
+  };
+  return {
+    container: (id) => fakeContainer(machineOf(id)),
+    async crash(id) {
+      machineOf(id).die({ exitCode: null, signal: "SIGKILL", reason: "exited" });
+    },
+    async close() {
+      for (const machine of machines.values()) {
+        machine.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
+        expect(machine.watchers.size).toBe(0);
+      }
+    },
+  };
+});

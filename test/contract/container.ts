@@ -1,0 +1,286 @@
+/**
+ * Owns the contract of the seam: what an object may rely on, whoever runs its container.
+ * Does not own what only one implementation has: isolation, networks, faults.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Container, Started, StartOptions } from "../../src/container/container.ts";
+import { agentHeaders, agentPaths } from "../../src/protocol/agent.ts";
+
+export type Subject = {
+  container(id: string): Container;
+  /** Its agent dies by SIGKILL, as if the kernel had chosen it. */
+  crash(id: string): Promise<void>;
+  close(): Promise<void>;
+};
+
+export function containerContract(name: string, make: () => Promise<Subject>): void {
+  describe(`a container of ${name}`, () => {
+    let subject: Subject;
+    let id: string;
+    let container: Container;
+
+    beforeAll(async () => {
+      subject = await make();
+    });
+    afterAll(async () => {
+      await subject.close();
+    });
+    const fresh = () => {
+      id = `c${random(23)}`;
+      container = subject.container(id);
+    };
+
+    it("[V1] start answers when the agent does, with an incarnation of this start id", async () => {
+      fresh();
+      const call = options();
+      const started = await container.start(call);
+      expect(started.incarnation).toMatch(new RegExp(`^${call.startId}\\.[a-z0-9]{16}$`));
+      const health = await ask(container, started, call, agentPaths.health);
+      expect(health.status).toBe(200);
+      expect(health.headers.get(agentHeaders.incarnation)).toBe(started.incarnation);
+      expect(await health.json()).toMatchObject({ incarnation: started.incarnation, running: 0 });
+    });
+
+    it("[V2] the same start id joins, at once and later: one life", async () => {
+      fresh();
+      const call = options();
+      const both = await Promise.all([container.start(call), container.start(call)]);
+      const later = await container.start(call);
+      const incarnations = [...both, later].map(({ incarnation }) => incarnation);
+      expect(new Set(incarnations).size).toBe(1);
+      expect(later.files).toBe(both[0].files);
+    });
+
+    it("[V3] a new start id ends the life before it and begins another on the same files", async () => {
+      fresh();
+      const first = options();
+      const before = await container.start(first);
+      const ended = container.monitor(first.startId);
+      const second = options();
+      const after = await container.start(second);
+      expect(await ended).toMatchObject({ reason: "destroyed" });
+      expect(after.incarnation).not.toBe(before.incarnation);
+      expect(after.files).toBe("kept");
+      expect(await answers(container, before, first)).toBe(false);
+      expect(await answers(container, after, second)).toBe(true);
+    });
+
+    it("[V4] a start id that was given up is never started again, however late it comes", async () => {
+      fresh();
+      const first = options();
+      await container.start(first);
+      const second = options();
+      const started = await container.start(second);
+      await expect(container.start(first)).rejects.toMatchObject({ code: "start_failed" });
+      expect(await answers(container, started, second)).toBe(true);
+      await container.destroy("keep");
+      await expect(container.start(second)).rejects.toMatchObject({ code: "start_failed" });
+    });
+
+    it("[V5] destroy ends it; ending what does not run is success", async () => {
+      fresh();
+      await container.destroy("remove");
+      const call = options();
+      const started = await container.start(call);
+      expect(await answers(container, started, call)).toBe(true);
+      await container.destroy("keep");
+      expect(await answers(container, started, call)).toBe(false);
+      await container.destroy("keep");
+      expect(await container.monitor(call.startId)).toMatchObject({ reason: "destroyed" });
+    });
+
+    it("[V6] files are new at first, kept by `keep`, and new again after `remove`", async () => {
+      fresh();
+      expect((await container.start(options())).files).toBe("new");
+      await container.destroy("keep");
+      expect((await container.start(options())).files).toBe("kept");
+      await container.destroy("remove");
+      expect((await container.start(options())).files).toBe("new");
+    });
+
+    it("[V7] monitor tells the death of an agent, to those who ask before and after it", async () => {
+      fresh();
+      const call = options();
+      const started = await container.start(call);
+      const told = container.monitor(call.startId);
+      const running = exec(container, started, call, "sleep 60").catch(() => "cut");
+      await subject.crash(id);
+      const exit = { exitCode: null, signal: "SIGKILL", reason: "exited" };
+      expect(await told).toEqual(exit);
+      expect(await container.monitor(call.startId)).toEqual(exit);
+      expect(await running).toBe("cut");
+      expect(await answers(container, started, call)).toBe(false);
+      expect((await container.start(options())).files).toBe("kept");
+    });
+
+    it("[V8] monitor of a life that never was here answers at once", async () => {
+      fresh();
+      const exit = await container.monitor(random(16));
+      expect(["engine_restarted", "unknown"]).toContain(exit.reason);
+    });
+
+    it("[V9] a signal reaches every command and not the agent", async () => {
+      fresh();
+      const call = options();
+      const started = await container.start(call);
+      const running = exec(container, started, call, "sleep 60");
+      await until(async () => (await health(container, started, call)).running === 1);
+      await container.signal(15);
+      // By a shell or without one: what it reports is that the signal ended it.
+      const { exitCode, signal } = await running;
+      expect([exitCode, signal]).not.toContainEqual(0);
+      expect(signal ?? exitCode).toSatisfy((it: unknown) => it === "SIGTERM" || it === 143);
+      expect(await answers(container, started, call)).toBe(true);
+      fresh();
+      await container.signal(15);
+    });
+
+    it("[V10] the agent takes the secret of this life only, and refuses another life's incarnation", async () => {
+      fresh();
+      const call = options();
+      const started = await container.start(call);
+      const wrong = await ask(
+        container,
+        started,
+        { ...call, secret: random(32) },
+        agentPaths.health,
+      );
+      expect(wrong.status).toBe(401);
+      expect(wrong.headers.get(agentHeaders.incarnation)).toBe(started.incarnation);
+      const stale = { ...started, incarnation: `${random(16)}.${random(16)}` };
+      expect((await ask(container, stale, call, agentPaths.health)).status).toBe(410);
+    });
+
+    it("[V11] the agent refuses a fence below one that it has seen", async () => {
+      fresh();
+      const call = options();
+      const started = await container.start(call);
+      expect((await exec(container, started, call, "true", 7)).exitCode).toBe(0);
+      await expect(exec(container, started, call, "true", 6)).rejects.toThrow("409");
+      expect((await exec(container, started, call, "true", 7)).exitCode).toBe(0);
+    });
+
+    it("[V12] the environment of start reaches commands; commands answer as they end", async () => {
+      fresh();
+      const call = options({ env: { GREETING: "good day" } });
+      const started = await container.start(call);
+      const said = await exec(container, started, call, "printenv GREETING");
+      expect(said).toMatchObject({ exitCode: 0, stdout: "good day\n" });
+      expect((await exec(container, started, call, "false")).exitCode).toBe(1);
+      expect((await exec(container, started, call, "echo a b")).stdout).toBe("a b\n");
+    });
+
+    it("[V13] a snapshot is what a start with it begins from, and nothing can be saved of nothing", async () => {
+      fresh();
+      const snapshotId = `s${random(23)}`;
+      await expect(container.snapshot(snapshotId)).rejects.toMatchObject({ code: "not_running" });
+      await container.start(options());
+      expect(await container.snapshot(snapshotId)).toBeGreaterThan(0);
+      expect((await container.start(options({ snapshotId }))).files).toBe("snapshot");
+      const absent = options({ snapshotId: `s${random(23)}` });
+      await expect(container.start(absent)).rejects.toMatchObject({ code: "start_failed" });
+    });
+
+    it("[V14] a port nobody serves is answered as unreachable", async () => {
+      fresh();
+      const call = options();
+      const { address, incarnation } = await container.start(call);
+      const headers = {
+        authorization: `Bearer ${call.secret}`,
+        [agentHeaders.incarnation]: incarnation,
+      };
+      const request = new Request("http://port.invalid/path?query=1", { headers });
+      const response = await container.port(address, 8099, request);
+      expect(response.status).toBe(502);
+      expect(await response.json()).toMatchObject({ error: { code: "port_unreachable" } });
+    });
+  });
+}
+
+function options(over: Partial<StartOptions> = {}): StartOptions {
+  return {
+    startId: random(16),
+    secret: random(40),
+    env: {},
+    network: { internet: false },
+    ...over,
+  };
+}
+
+type Health = { running: number };
+
+async function health(container: Container, started: Started, call: StartOptions): Promise<Health> {
+  return (await (await ask(container, started, call, agentPaths.health)).json()) as Health;
+}
+
+/** Whether this very life answers: another may have taken its address. */
+async function answers(
+  container: Container,
+  started: Started,
+  call: StartOptions,
+): Promise<boolean> {
+  try {
+    return (await ask(container, started, call, agentPaths.health)).status === 200;
+  } catch {
+    return false;
+  }
+}
+
+function ask(
+  container: Container,
+  started: Started,
+  call: StartOptions,
+  path: string,
+  body?: object,
+  fence = 1,
+) {
+  const headers = {
+    authorization: `Bearer ${call.secret}`,
+    "content-type": "application/json",
+    [agentHeaders.incarnation]: started.incarnation,
+    [agentHeaders.fence]: String(fence),
+  };
+  const request = new Request(`${started.address}${path}`, {
+    headers,
+    ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+  });
+  return container.agent(started.address, request);
+}
+
+type Answer = { exitCode: number | null; signal: string | null; stdout: string };
+
+async function exec(
+  container: Container,
+  started: Started,
+  call: StartOptions,
+  command: string,
+  fence = 1,
+): Promise<Answer> {
+  const response = await ask(
+    container,
+    started,
+    call,
+    agentPaths.exec,
+    {
+      ...{ command, timeoutMs: 30_000, maxOutputBytes: 10_000, encoding: "utf8" },
+      ...{ execId: random(16), requestId: "contract" },
+    },
+    fence,
+  );
+  const text = await response.text();
+  if (!response.ok) throw new Error(`exec answered ${response.status}: ${text}`);
+  return JSON.parse(text) as Answer;
+}
+
+async function until(done: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await done())) {
+    if (Date.now() > deadline) throw new Error("not within 20 s");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function random(length: number): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(length));
+  return Array.from(bytes, (byte) => (byte % 36).toString(36)).join("");
+}
