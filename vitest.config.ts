@@ -22,6 +22,8 @@ const bound = (props: Record<string, unknown>) => ({
 
 export default defineConfig({
   test: {
+    // What the parts log is shown for a test that fails.
+    silent: "passed-only",
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
     projects: [
       {
