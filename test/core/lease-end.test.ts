@@ -59,6 +59,23 @@ describe("release", () => {
     expect(desk.acquire("bob")).toBe("queued 0");
   });
 
+  it("[Q13] by force it can be repeated too, while it drains and afterwards", () => {
+    const desk = new Desk();
+    const ann = desk.held("ann");
+    desk.busy = { others: 0, own: 1 };
+    expect(desk.release(ann, true)).toBe("draining");
+    desk.busy = { others: 1, own: 0 };
+    expect(desk.release(ann, true)).toBe("draining");
+    expect(desk.release(ann)).toBe("draining");
+    desk.step({ type: "drained", fence: desk.lease.fence });
+    expect(desk.release(ann, true)).toBe("released");
+    desk.busy = { others: 0, own: 0 };
+    const bob = desk.held("bob");
+    desk.step({ type: "take", reason: "broken" });
+    expect(desk.release(ann, true)).toBe("released");
+    expect(desk.release(bob, true)).toBe("lease_lost broken");
+  });
+
   it("[Q14] by force with nothing running it simply releases", () => {
     const desk = new Desk();
     expect(desk.release(desk.held("ann"), true)).toBe("released");

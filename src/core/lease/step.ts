@@ -196,7 +196,10 @@ function release(lease: Lease, token: string, force: boolean, now: number, busy:
   const { state, ended } = lease;
   if (state.name !== "held" || state.grant.token !== token) {
     const past = ended.findLast((one) => one.token === token);
-    if (past?.reason === "released") return { lease, reply: { released: "released" } };
+    if (past?.reason === "released") {
+      const drains = state.name === "draining" && past === ended.at(-1);
+      return { lease, reply: { released: drains ? "draining" : "released" } };
+    }
     return refuse(lease, lostBy(lease, token));
   }
   if (busy.own === 0) {
@@ -211,16 +214,17 @@ function release(lease: Lease, token: string, force: boolean, now: number, busy:
       }),
     );
   }
-  return { lease: lose(lease, "forced", now), reply: { released: "draining" } };
+  // It gave the lease up itself: asked again, that is what it is told.
+  return { lease: lose(lease, "forced", now, "released"), reply: { released: "draining" } };
 }
 
 /** The fence grows at once; who is next waits until the agent has confirmed it. */
-function lose(lease: Lease, reason: LossReason, now: number): Lease {
+function lose(lease: Lease, reason: LossReason, now: number, told: EndReason = reason): Lease {
   if (lease.state.name !== "held") return lease;
   const { holder } = lease.state.grant;
   const fence = lease.fence + 1;
   return {
-    ...end(lease, reason, now),
+    ...end(lease, told, now),
     fence,
     state: {
       name: "draining",
