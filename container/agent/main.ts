@@ -1,27 +1,22 @@
 /**
  * Owns the three modes of the one program: an agent on the platform, an agent in a room, a tender of one command.
- * Does not own what any of them does after its start.
+ * Does not own what any of them does after its start. Each loads its own part only: a tender starts often.
  */
-
 import { hideFromOthers } from "./libc.ts";
-import { serveRoom } from "./modes/room.ts";
-import { serve } from "./modes/serve.ts";
-import { tend } from "./tree/tender.ts";
 
 // Before a secret is read.
 hideFromOthers();
 process.chdir("/");
 
-const [mode] = process.argv.slice(2);
-switch (mode) {
+switch (process.argv[2]) {
   case "serve":
-    await serve();
+    await (await import("./modes/serve.ts")).serve();
     break;
   case "room":
-    serveRoom();
+    (await import("./modes/room.ts")).serveRoom();
     break;
   case "tend":
-    await tend();
+    await (await import("./tree/tender.ts")).tend();
     process.exit(0);
     break;
   default:

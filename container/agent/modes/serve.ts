@@ -2,7 +2,7 @@
  * Owns an agent's start and end in a container that the platform made.
  * Does not own the container's root or network: the image and the platform do.
  */
-import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { agentPort } from "../../../src/protocol/agent-wire.ts";
 import { giveUpPrivileges } from "../../engine/room/privileges.ts";
 import { readServeBoot } from "../boot.ts";
@@ -65,11 +65,7 @@ function plant(incarnation: string, wanted: Forest["kind"] | undefined): Forest 
     const folder = `${own}/berth-${incarnation}`;
     try {
       mkdirSync(folder);
-      return new CgroupForest(folder, new Reaper("collect"), () => {
-        writeFileSync(`${own}/cgroup.procs`, "0");
-        rmdirSync(`${folder}/agent`);
-        rmdirSync(folder);
-      });
+      return new CgroupForest(folder, new Reaper("collect"), own);
     } catch (error) {
       if (wanted === "cgroup") throw error;
     }

@@ -1,81 +1,81 @@
 /**
  * Owns trees held together by cgroup v2: one group for each command, in which all its descendants stay.
  * Does not own the folder of groups: the engine, or find-cgroup.ts on the platform, says where it is.
+ *
+ * The agent itself always stands in the group of the command to come, and moves on to an empty one as soon as
+ * that is born: one move for each command. (Each costs the whole machine a little: forks wait for it.)
  */
-import {
-  accessSync,
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmdirSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { accessSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { isAlive, numbers, send } from "./family.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
 import { type Exit, endLimitMs, type Forest, type Launch, type Tree } from "./tree.ts";
 
-const self = Buffer.from("0");
 const pollMs = 5;
+/** Empty groups kept for the next commands: making and removing one costs as much as a move. */
+const idleGroupsMax = 16;
 
 export class CgroupForest implements Forest {
   readonly kind = "cgroup";
   readonly #folder: string;
   readonly #reaper: Reaper;
-  readonly #home: number;
-  readonly #giveBack: () => void;
-  #count = 0;
+  readonly #home: string | undefined;
+  readonly #idle: string[] = [];
+  #standing: string;
+  #made = 0;
 
-  /** Throws where groups cannot be made below `folder` or this process cannot move into them. */
-  constructor(folder: string, reaper: Reaper, giveBack: () => void = () => {}) {
+  /**
+   * Throws where groups cannot be made below `folder`, cannot be killed whole, or may not be entered.
+   * `home`: the group to go back to at the end, where nobody else removes the folder.
+   */
+  constructor(folder: string, reaper: Reaper, home?: string) {
     this.#folder = folder;
     this.#reaper = reaper;
-    this.#giveBack = giveBack;
-    mkdirSync(`${folder}/agent`, { recursive: true });
-    this.#home = openSync(`${folder}/agent/cgroup.procs`, "w");
+    this.#home = home;
+    this.#standing = this.#emptyGroup();
     try {
       // Linux 5.14 and later.
-      accessSync(`${folder}/agent/cgroup.kill`);
-      this.#moveTo(this.#home);
+      accessSync(`${this.#standing}/cgroup.kill`);
+      moveInto(this.#standing);
     } catch (error) {
-      closeSync(this.#home);
-      rmdirSync(`${folder}/agent`);
+      rmdirSync(this.#standing);
       throw error;
     }
   }
 
   async start(launch: Launch): Promise<Tree> {
-    const group = `${this.#folder}/c${this.#count++}`;
-    mkdirSync(group);
+    // Before the birth: what can fail here then fails with nothing begun.
+    const next = this.#emptyGroup();
+    let spawned: Spawned;
     try {
-      return new CgroupTree(group, this.#spawnIn(group, launch));
+      spawned = spawn(launch, this.#reaper);
     } catch (error) {
-      rmdirSync(group);
+      this.#giveBack(next);
       throw error;
     }
+    const group = this.#standing;
+    this.#standing = next;
+    moveOrDie(next);
+    return new CgroupTree(group, spawned, () => this.#giveBack(group));
   }
 
   async close(): Promise<void> {
-    closeSync(this.#home);
-    this.#giveBack();
+    if (this.#home === undefined) return;
+    moveInto(this.#home);
+    for (const group of [...this.#idle, this.#standing, this.#folder]) rmdirSync(group);
   }
 
-  // In one synchronous piece: nothing else of ours is born while this process stands in the group.
-  #spawnIn(group: string, launch: Launch): Spawned {
-    const there = openSync(`${group}/cgroup.procs`, "w");
-    try {
-      this.#moveTo(there);
-      return spawn(launch, this.#reaper);
-    } finally {
-      this.#moveTo(this.#home);
-      closeSync(there);
-    }
+  #emptyGroup(): string {
+    const idle = this.#idle.pop();
+    if (idle !== undefined) return idle;
+    const group = `${this.#folder}/c${this.#made++}`;
+    mkdirSync(group);
+    return group;
   }
 
-  #moveTo(procs: number): void {
-    writeSync(procs, self, 0, self.length, null);
+  #giveBack(group: string): void {
+    if (this.#idle.length >= idleGroupsMax && isRemoved(group)) return;
+    this.#idle.push(group);
   }
 }
 
@@ -83,53 +83,68 @@ class CgroupTree implements Tree {
   readonly exited: Promise<Exit>;
   readonly #group: string;
   readonly #leader: number;
-  #ended: Promise<number> | undefined;
+  readonly #giveBack: () => void;
 
-  constructor(group: string, spawned: Spawned) {
+  constructor(group: string, spawned: Spawned, giveBack: () => void) {
     this.#group = group;
     this.#leader = spawned.pid;
+    this.#giveBack = giveBack;
     this.exited = spawned.exited;
   }
 
   terminate(): void {
-    for (const pid of this.#processes()) send(pid, "SIGTERM");
+    for (const pid of processesIn(this.#group)) send(pid, "SIGTERM");
   }
 
   async empty(limitMs: number): Promise<void> {
     const deadline = performance.now() + limitMs;
-    while (this.#processes().length > 0 && performance.now() < deadline) await Bun.sleep(pollMs);
-  }
-
-  end(): Promise<number> {
-    this.#ended ??= this.#end();
-    return this.#ended;
-  }
-
-  async #end(): Promise<number> {
-    const left = this.#processes();
-    const leftovers = left.filter((pid) => pid !== this.#leader && isAlive(pid)).length;
-    if (left.length > 0) writeFileSync(`${this.#group}/cgroup.kill`, "1");
-    const deadline = performance.now() + endLimitMs;
-    while (!this.#remove()) {
-      if (performance.now() > deadline) throw new Error(`a killed process did not end: ${left}`);
-      await Bun.sleep(1);
+    while (processesIn(this.#group).length > 0 && performance.now() < deadline) {
+      await Bun.sleep(pollMs);
     }
+  }
+
+  async end(): Promise<number> {
+    const left = processesIn(this.#group);
+    const leftovers = left.filter((pid) => pid !== this.#leader && isAlive(pid)).length;
+    if (left.length > 0) {
+      writeFileSync(`${this.#group}/cgroup.kill`, "1");
+      const deadline = performance.now() + endLimitMs;
+      while (processesIn(this.#group).length > 0) {
+        if (performance.now() > deadline) throw new Error("killed processes did not end");
+        await Bun.sleep(1);
+      }
+    }
+    this.#giveBack();
     return leftovers;
   }
+}
 
-  /** The living: a group forgets its dead even before they are collected. */
-  #processes(): number[] {
-    return numbers(readFileSync(`${this.#group}/cgroup.procs`, "latin1"));
+/** The living: a group forgets its dead even before they are collected. */
+function processesIn(group: string): number[] {
+  return numbers(readFileSync(`${group}/cgroup.procs`, "latin1"));
+}
+
+function moveInto(group: string): void {
+  writeFileSync(`${group}/cgroup.procs`, "0");
+}
+
+/** An agent that stayed in a command's group would be killed with it, at some later time and without a word. */
+function moveOrDie(group: string): void {
+  try {
+    moveInto(group);
+  } catch (error) {
+    console.error("the agent cannot leave the group of a command:", error);
+    process.exit(1);
   }
+}
 
-  // Busy also for a moment after its last process was seen to exit.
-  #remove(): boolean {
-    try {
-      rmdirSync(this.#group);
-      return true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EBUSY") return false;
-      throw error;
-    }
+/** False: busy, as it may be for a moment after its last process was gone. */
+function isRemoved(group: string): boolean {
+  try {
+    rmdirSync(group);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EBUSY") return false;
+    throw error;
   }
 }

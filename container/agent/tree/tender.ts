@@ -3,7 +3,7 @@
  * Does not own output or time: the agent reads the pipes and gives the orders. Ends with its tree, and with the agent.
  */
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
-import { adoptOrphans, hideFromOthers, replaceDescriptor } from "../libc.ts";
+import { adoptOrphans, replaceDescriptor } from "../libc.ts";
 import { PipeReader } from "../pipe.ts";
 import { childrenOf, descendantsOf, isAlive, killBelow, send } from "./family.ts";
 import { Reaper } from "./reaper.ts";
@@ -14,7 +14,6 @@ import { endLimitMs } from "./tree.ts";
 const pollMs = 5;
 
 export async function tend(): Promise<void> {
-  hideFromOthers();
   adoptOrphans();
   const reaper = new Reaper("collect");
   const command = start(reaper);
