@@ -2,7 +2,7 @@
  * Owns one object's calls to its agent: secret and incarnation on the way out, incarnation checked on the way back.
  * Does not own what a failure means for the sandbox: the object asks and decides.
  */
-import { agentHeaders, agentPaths, agentProtocol } from "../protocol/agent.ts";
+import { agentHeaders, agentProtocol } from "../protocol/agent.ts";
 import { limits } from "../protocol/limits.ts";
 import type { AgentAddress, Container } from "./container.ts";
 
@@ -12,7 +12,7 @@ export class AgentSilent extends Error {
 }
 
 export type AgentCall = {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "PUT";
   path: string;
   body?: string;
   /** Of a gated call. */
@@ -45,23 +45,6 @@ export async function callAgent(
     throw new AgentSilent(`another agent answered ${call.path}`);
   }
   return response;
-}
-
-/** Whether this life still answers. */
-export async function isAlive(
-  container: Container,
-  life: AgentAddress,
-  waitMs: number,
-): Promise<boolean> {
-  const call = { method: "GET", path: agentPaths.health, requestId: "health" } as const;
-  try {
-    const response = await callAgent(container, life, call, waitMs);
-    await response.body?.cancel();
-    return response.ok;
-  } catch (error) {
-    if (error instanceof AgentSilent) return false;
-    throw error;
-  }
 }
 
 function agentRequest(life: AgentAddress, call: AgentCall, signal: AbortSignal): Request {

@@ -21,6 +21,10 @@ export const agentPaths = {
   health: "/v1/health",
   /** POST AgentExecCall → ExecResult, or an error body. Gated. */
   exec: "/v1/exec",
+  /** POST AgentFence → AgentFenced. From now on nothing below the fence begins; with `drain` it also ends. */
+  fence: "/v1/fence",
+  /** PUT AgentMetadata → AgentMetadataKept. An older version than the one it has is ignored. */
+  metadata: "/v1/metadata",
   /** Any method, `/v1/ports/<port>/<path>`: HTTP or WebSocket to a server in the sandbox. */
   ports: "/v1/ports",
 } as const;

@@ -35,6 +35,31 @@ export const agentHealthSchema = z.strictObject({
   fence: z.int(),
 });
 
+export const agentFenceSchema = z.strictObject({
+  fence: z.int().min(0),
+  /** End the gated work that was started below the fence. */
+  drain: z.boolean(),
+  /** Answer when no gated work below the fence is left, or after this long. */
+  waitMs: z.int().min(0),
+});
+
+export const agentFencedSchema = z.strictObject({
+  /** The highest that it has seen. */
+  fence: z.int(),
+  /** Gated work below the fence that is left. */
+  left: z.int(),
+});
+
+export const agentMetadataSchema = z.strictObject({
+  version: z.int().min(0),
+  metadata: z.record(z.string(), z.string()),
+});
+
+export const agentMetadataKeptSchema = z.strictObject({ version: z.int() });
+
+export type AgentFence = z.infer<typeof agentFenceSchema>;
+export type AgentFenced = z.infer<typeof agentFencedSchema>;
+export type AgentMetadata = z.infer<typeof agentMetadataSchema>;
 export type AgentBoot = z.infer<typeof agentBootSchema>;
 export type AgentExecCall = z.infer<typeof agentExecCallSchema>;
 export type AgentHealth = z.infer<typeof agentHealthSchema>;

@@ -2,13 +2,35 @@
  * Owns the one interface of a sandbox for those who call it from code: other Workers, the SDK, tests.
  * Does not own how a call travels.
  */
+import type { EventsPage } from "./event.ts";
 import type { ExecInput, ExecResult } from "./exec.ts";
+import type { AcquireInput, LeaseGranted, LeaseQueued, LeaseReleased, LeaseView } from "./lease.ts";
+import type { MetadataAnswer, MetadataPatch } from "./metadata.ts";
+import type { ConnectTicket, Right, Token } from "./rights.ts";
 import type { CreateInput, Sandbox } from "./sandbox.ts";
+
+/** For gated calls: the token of a lease, or how long the call may queue to run alone. */
+export type GateOptions = { lease?: string; waitMs?: number; wake?: boolean };
 
 export interface SandboxApi {
   get(): Promise<Sandbox>;
-  exec(call: ExecInput): Promise<ExecResult>;
-  destroy(): Promise<Sandbox>;
+  start(): Promise<Sandbox>;
+  pause(options?: GateOptions & { force?: boolean }): Promise<Sandbox>;
+  touch(): Promise<Sandbox>;
+  destroy(options?: GateOptions & { force?: boolean }): Promise<Sandbox>;
+  exec(call: ExecInput, options?: GateOptions): Promise<ExecResult>;
+  acquireLease(call?: AcquireInput): Promise<LeaseGranted | LeaseQueued>;
+  renewLease(token: string, options?: { ttlMs?: number }): Promise<LeaseGranted>;
+  releaseLease(token: string, options?: { force?: boolean }): Promise<LeaseReleased>;
+  breakLease(reason: string): Promise<LeaseReleased>;
+  lease(): Promise<LeaseView>;
+  metadata(): Promise<MetadataAnswer>;
+  patchMetadata(patch: MetadataPatch, options?: { ifMatch?: number }): Promise<MetadataAnswer>;
+  replaceMetadata(to: MetadataPatch, options: { ifMatch: number }): Promise<MetadataAnswer>;
+  events(query?: { after?: number; limit?: number }): Promise<EventsPage>;
+  createToken(call: { rights: Right[]; ttlMs?: number }): Promise<Token>;
+  revokeTokens(): Promise<void>;
+  createTicket(): Promise<ConnectTicket>;
 }
 
 export interface BerthApi {

@@ -28,6 +28,7 @@ export const errors = {
   lease_held: row(423, true, "Somebody else holds the lease; `holder` says who."),
   lease_pending: row(423, true, "The lease is about to go to somebody who waits for it."),
   lease_wait_timeout: row(423, true, "The lease was not granted within the caller's patience."),
+  upgrade_required: row(426, false, "The route is a WebSocket: send `Upgrade: websocket`."),
   precondition_required: row(428, false, "The call needs `If-Match`."),
   queue_full: row(429, true, "Too many wait for the lease."),
   sandbox_destroyed: row(410, false, "The sandbox is gone; its id is never used again."),

@@ -7,12 +7,15 @@ import { envSchema, pathSchema } from "./env.ts";
 import { sandboxIdSchema } from "./id.ts";
 import { isolationSchema } from "./isolation.ts";
 import { limits } from "./limits.ts";
+import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
 
 export const networkSchema = z
   .strictObject({
     internet: z.boolean().meta({ description: "false: nothing but the sandbox's own loopback." }),
   })
   .meta({ id: "Network" });
+
+export const onIdleSchema = z.enum(["pause", "destroy", "none"]);
 
 export const createCallSchema = z
   .strictObject({
@@ -26,6 +29,22 @@ export const createCallSchema = z
       .optional()
       .meta({ description: "The name of a configured image." }),
     network: networkSchema.default({ internet: true }),
+    metadata: metadataPatchSchema.default({}),
+    start: z
+      .boolean()
+      .default(true)
+      .meta({ description: "false: paused at once; no container until it is used." }),
+    wake: z
+      .enum(["auto", "never"])
+      .default("auto")
+      .meta({ description: "never: only POST …/start gives a paused sandbox a container." }),
+    idleTimeoutMs: z
+      .int()
+      .min(limits.idleTimeoutMinMs)
+      .max(limits.idleTimeoutMaxMs)
+      .default(limits.idleTimeoutMs),
+    onIdle: onIdleSchema.default("pause"),
+    maxLifetimeMs: z.int().min(limits.maxLifetimeMinMs).max(limits.maxLifetimeMaxMs).optional(),
     waitMs: z
       .int()
       .min(0)
@@ -35,12 +54,21 @@ export const createCallSchema = z
   })
   .meta({ id: "CreateCall" });
 
-export const stateNames = ["starting", "running", "failed", "destroying", "destroyed"] as const;
+export const stateNames = [
+  "starting",
+  "running",
+  "pausing",
+  "paused",
+  "failed",
+  "destroying",
+  "destroyed",
+] as const;
 
 export const failReasonSchema = z.enum([
   "container_lost",
   "out_of_memory",
   "start_timed_out",
+  "pause_timed_out",
   "start_refused",
   "image_missing",
   "restarted_too_often",
@@ -65,9 +93,20 @@ export const sandboxSchema = z
     cwd: z.string().optional(),
     image: z.string().optional(),
     network: networkSchema,
+    idleTimeoutMs: z.int(),
+    onIdle: onIdleSchema,
+    maxLifetimeMs: z.int().optional(),
+    wake: z.enum(["auto", "never"]),
+    metadata: metadataSchema,
+    metadataVersion: z.int(),
+    lease: z
+      .strictObject({ holder: z.string(), expiresAt: z.iso.datetime() })
+      .optional()
+      .meta({ description: "Who holds the lease now." }),
   })
   .meta({ id: "Sandbox" });
 
+export type OnIdle = z.infer<typeof onIdleSchema>;
 export type Network = z.infer<typeof networkSchema>;
 /** As a caller writes it, before the defaults are filled in. */
 export type CreateInput = z.input<typeof createCallSchema>;

@@ -1,47 +1,84 @@
 /**
  * THE DOOR: the table of contents of the API. Each line leads to the file that serves it.
  */
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { configOf, type Env } from "../config.ts";
 import { limits } from "../protocol/limits.ts";
-import { routes } from "../protocol/routes.ts";
-import { authenticate, type Caller } from "./auth.ts";
+import type { Caller } from "../protocol/rights.ts";
+import { type Route, type RouteName, routes } from "../protocol/routes.ts";
+import { authenticate, demand } from "./auth.ts";
 import { openApi } from "./openapi.ts";
 import { page } from "./page.ts";
 import { noSuchRoute, refuse } from "./refusals.ts";
-import { execRoute } from "./routes/exec.ts";
-import { healthRoute } from "./routes/health.ts";
-import { createRoute, destroyRoute, getRoute } from "./routes/sandboxes.ts";
+import * as events from "./routes/events.ts";
+import { exec } from "./routes/exec.ts";
+import { health } from "./routes/health.ts";
+import * as lease from "./routes/lease.ts";
+import * as metadata from "./routes/metadata.ts";
+import * as sandboxes from "./routes/sandboxes.ts";
+import * as tokens from "./routes/tokens.ts";
 
 export type Door = { Bindings: Env; Variables: { requestId: string; caller: Caller } };
+
+export type Handler = (c: Context<Door, "/:id">) => Response | Promise<Response>;
+
+const handlers: Record<RouteName, Handler> = {
+  health,
+  createSandbox: sandboxes.create,
+  getSandbox: sandboxes.get,
+  destroySandbox: sandboxes.destroy,
+  startSandbox: sandboxes.start,
+  pauseSandbox: sandboxes.pause,
+  touchSandbox: sandboxes.touch,
+  exec,
+  acquireLease: lease.acquire,
+  renewLease: lease.renew,
+  releaseLease: lease.release,
+  getLease: lease.get,
+  connectLease: lease.connect,
+  getMetadata: metadata.get,
+  patchMetadata: metadata.patch,
+  replaceMetadata: metadata.replace,
+  listEvents: events.list,
+  createToken: tokens.create,
+  revokeTokens: tokens.revoke,
+  createTicket: tokens.ticket,
+};
 
 /** `known` says who calls where that is settled already, by the binding of another Worker. */
 export function door(known?: Caller) {
   const app = new Hono<Door>();
-
   app.use(async (c, next) => {
     c.set("requestId", requestId(c.req.header("berth-request-id")));
     await next();
     // Afterwards: an answer that an object gave brings headers of its own.
-    c.header("berth-request-id", c.var.requestId);
+    if (c.res.webSocket === null) c.header("berth-request-id", c.var.requestId);
   });
+  app.get("/", page);
+  app.get("/openapi.json", (c) => c.json(openApi()));
+  for (const name of Object.keys(routes) as RouteName[]) {
+    const route: Route = routes[name];
+    app.on(route.method, route.path, async (c) => {
+      admit(c as Context<Door, "/:id">, route, known);
+      return handlers[name](c as Context<Door, "/:id">);
+    });
+  }
   app.use("/v1/*", async (c, next) => {
     c.set("caller", known ?? authenticate(c.req.header("authorization"), configOf(c.env)));
     await next();
   });
-
-  app.get("/", page);
-  app.get("/openapi.json", (c) => c.json(openApi()));
-  app.get(routes.health.path, healthRoute);
-
-  app.post(routes.createSandbox.path, createRoute);
-  app.get(routes.getSandbox.path, getRoute);
-  app.delete(routes.destroySandbox.path, destroyRoute);
-  app.post(routes.exec.path, execRoute);
-
   app.notFound(noSuchRoute);
   app.onError(refuse);
   return app;
+}
+
+function admit(c: Context<Door, "/:id">, route: Route, known: Caller | undefined): void {
+  if (route.right === undefined) return;
+  // A browser's WebSocket can carry no key: its connect ticket is spent by the object.
+  if (lease.connectTicket(c) !== undefined && route === routes.connectLease) return;
+  const caller = known ?? authenticate(c.req.header("authorization"), configOf(c.env));
+  demand(caller, route.right, c.req.param("id"));
+  c.set("caller", caller);
 }
 
 /** The caller's own, where it is one that can stand in a log; else drawn here. */

@@ -5,21 +5,39 @@
 import { createHash } from "node:crypto";
 import type { Config } from "../config.ts";
 import { BerthError } from "../protocol/errors.ts";
+import { type Caller, type Right, rights } from "../protocol/rights.ts";
+import { isToken, readToken } from "./tokens.ts";
 
-export type Caller = { tenant: string };
-
-/** Longer than any key that is given out; a header without end is not hashed. */
-const keyCharsMax = 256;
+/** Longer than any key or token that is given out; a header without end is not hashed. */
+const bearerCharsMax = 512;
 
 export function authenticate(header: string | undefined, config: Config): Caller {
-  const key = /^Bearer ([\x21-\x7e]+)$/i.exec(header ?? "")?.[1];
-  if (key === undefined || key.length > keyCharsMax) {
+  const bearer = /^Bearer ([\x21-\x7e]+)$/i.exec(header ?? "")?.[1];
+  if (bearer === undefined || bearer.length > bearerCharsMax) {
     throw unauthenticated(header === undefined ? "No key was given." : "This is not a bearer key.");
   }
-  const digest = createHash("sha256").update(key).digest("hex");
+  if (isToken(bearer)) return readToken(bearer, config.secret, Date.now());
+  const digest = createHash("sha256").update(bearer).digest("hex");
   const tenant = config.tenants.get(digest);
   if (tenant === undefined) throw unauthenticated("The key is not known here.");
-  return { tenant };
+  return { tenant, rights };
+}
+
+/** A token is good for its own sandbox and its own rights; a key for everything of its tenant. */
+export function demand(caller: Caller, right: Right | "key", sandbox: string | undefined): void {
+  const { token } = caller;
+  if (token !== undefined && token.sandbox !== sandbox) {
+    throw new BerthError("forbidden", "The token is for another sandbox.");
+  }
+  if (right === "key") {
+    if (token === undefined) return;
+    throw new BerthError("forbidden", "This needs a key; a token of a sandbox will not do.");
+  }
+  if (caller.rights.includes(right)) return;
+  throw new BerthError("forbidden", `The call needs the right ${right}.`, {
+    hint: "Ask for a token with it: POST /v1/sandboxes/:id/tokens.",
+    facts: { right },
+  });
 }
 
 export function unauthenticated(message: string): BerthError {

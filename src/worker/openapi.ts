@@ -51,7 +51,7 @@ function operation(name: string, route: Route, schemas: Json): Json {
   return {
     operationId: name,
     summary: route.summary,
-    ...(route.open === undefined ? {} : { security: [] }),
+    ...(route.right === undefined ? { security: [] } : {}),
     parameters: [...route.path.matchAll(/:(\w+)/g)].map(([, param]) => ({
       name: param,
       in: "path",

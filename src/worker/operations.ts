@@ -4,44 +4,44 @@
  */
 import { configOf, type Env } from "../config.ts";
 import type { Answer } from "../objects/answer.ts";
+import type { SandboxObject } from "../objects/sandbox/object.ts";
 import { BerthError, unknownSandbox } from "../protocol/errors.ts";
-import type { ExecCall } from "../protocol/exec.ts";
+import { limits } from "../protocol/limits.ts";
+import type { Caller, Token, TokenCall } from "../protocol/rights.ts";
 import type { CreateCall, Sandbox } from "../protocol/sandbox.ts";
-import type { Caller } from "./auth.ts";
 import { isMintedHere, mintSandboxId } from "./ids.ts";
+import { signToken } from "./tokens.ts";
 
 export async function createSandbox(env: Env, caller: Caller, call: CreateCall): Promise<Sandbox> {
   const id = mintSandboxId(configOf(env).secret);
-  const { waitMs, ...rest } = call;
+  const { waitMs, metadata, start, ...rest } = call;
   const spec = { id, tenant: caller.tenant, createdAt: Date.now(), ...rest };
-  return told(await env.SANDBOX.getByName(id).create(spec, waitMs));
+  return told(await env.SANDBOX.getByName(id).create(caller, { spec, metadata, start, waitMs }));
 }
 
-export async function getSandbox(env: Env, caller: Caller, id: string): Promise<Sandbox> {
-  return told(await objectOf(env, id).get(caller.tenant));
-}
-
-export async function destroySandbox(env: Env, caller: Caller, id: string): Promise<Sandbox> {
-  return told(await objectOf(env, id).destroy(caller.tenant));
-}
-
-/** The answer of REST as it stands, an expected failure included. */
-export function exec(
-  env: Env,
-  caller: Caller,
-  id: string,
-  call: ExecCall,
-  requestId: string,
-): Promise<Response> {
-  return objectOf(env, id).exec(caller.tenant, call, requestId);
-}
-
-function objectOf(env: Env, id: string) {
+/** An invented id is refused here: no object is addressed for it. */
+export function objectOf(env: Env, id: string): DurableObjectStub<SandboxObject> {
   if (!isMintedHere(id, configOf(env).secret)) throw unknownSandbox();
   return env.SANDBOX.getByName(id);
 }
 
-function told<T>(answer: Answer<T>): T {
+export async function createToken(
+  env: Env,
+  caller: Caller,
+  id: string,
+  call: TokenCall,
+): Promise<Token> {
+  const generation = told(await objectOf(env, id).tokenGeneration(caller));
+  const expiresAt = Date.now() + Math.min(call.ttlMs, limits.tokenTtlMaxMs);
+  const claims = { tenant: caller.tenant, sandbox: id, generation, rights: call.rights, expiresAt };
+  return {
+    token: signToken(claims, configOf(env).secret),
+    rights: call.rights,
+    expiresAt: new Date(expiresAt).toISOString(),
+  };
+}
+
+export function told<T>(answer: Answer<T>): T {
   if ("ok" in answer) return answer.ok;
   const { code, message, hint, facts } = answer.refused;
   throw new BerthError(code, message, { facts, ...(hint === undefined ? {} : { hint }) });

@@ -1,6 +1,6 @@
 /**
  * Owns the question whether a call that needs a container may go on, must wait, or is refused.
- * Does not own leases.
+ * Does not own leases (lease/gate.ts).
  */
 import { BerthError } from "../../protocol/errors.ts";
 import type { Life, SandboxRecord } from "./record.ts";
@@ -9,26 +9,25 @@ export type Admission =
   | { go: Life }
   /** The container is on its way. */
   | { wait: true }
-  /** The container was lost: start it again, then ask once more. */
+  /** There is none: start it, then ask once more. */
   | { wake: true }
   | { refuse: BerthError };
 
-export function admit(record: SandboxRecord): Admission {
-  const { state } = record;
+export function admit(record: SandboxRecord, mayWake: boolean): Admission {
+  const { spec, state } = record;
   switch (state.name) {
     case "running":
       return { go: state.life };
     case "starting":
       return { wait: true };
+    case "pausing":
+      if (!mayWake || spec.wake === "never") return { refuse: notRunning("pausing") };
+      return state.next === undefined ? { wake: true } : { wait: true };
+    case "paused":
+      return mayWake && spec.wake === "auto" ? { wake: true } : { refuse: notRunning("paused") };
     case "failed":
-      return state.restartable
-        ? { wake: true }
-        : {
-            refuse: new BerthError("start_failed", `The sandbox failed: ${state.reason}.`, {
-              hint: "Destroy it and create a new one.",
-              facts: { reason: state.reason },
-            }),
-          };
+      if (!state.restartable) return { refuse: failedError(state.reason) };
+      return mayWake ? { wake: true } : { refuse: notRunning("failed") };
     case "destroying":
     case "destroyed":
       return { refuse: destroyedError(state.reason) };
@@ -38,6 +37,20 @@ export function admit(record: SandboxRecord): Admission {
 export function destroyedError(reason: string): BerthError {
   return new BerthError("sandbox_destroyed", "The sandbox was destroyed.", {
     hint: "Create a new one; an id is never used again.",
+    facts: { reason },
+  });
+}
+
+export function notRunning(state: string): BerthError {
+  return new BerthError("not_running", `The sandbox is ${state} and the call may not start it.`, {
+    hint: "Start it with POST /v1/sandboxes/:id/start.",
+    facts: { state },
+  });
+}
+
+function failedError(reason: string): BerthError {
+  return new BerthError("start_failed", `The sandbox failed: ${reason}.`, {
+    hint: "Start it with POST /v1/sandboxes/:id/start, or destroy it.",
     facts: { reason },
   });
 }

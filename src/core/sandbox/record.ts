@@ -3,7 +3,7 @@
  * Does not own the moves between them (step.ts).
  */
 import type { Isolation } from "../../protocol/isolation.ts";
-import type { FailReason, Network } from "../../protocol/sandbox.ts";
+import type { FailReason, Network, OnIdle } from "../../protocol/sandbox.ts";
 
 /** What `create` was given; it never changes. */
 export type SandboxSpec = {
@@ -14,6 +14,11 @@ export type SandboxSpec = {
   cwd?: string | undefined;
   image?: string | undefined;
   network: Network;
+  idleTimeoutMs: number;
+  onIdle: OnIdle;
+  maxLifetimeMs?: number | undefined;
+  /** Whether a call that needs a container may start it. */
+  wake: "auto" | "never";
 };
 
 /** One attempt to give the sandbox a container. The secret is what its agent will demand. */
@@ -31,7 +36,18 @@ export type Life = {
 
 export type SandboxState =
   | { name: "starting"; since: number; until: number; lookAt: number; start: Start }
-  | { name: "running"; since: number; life: Life }
+  /** `activeAt`: the last work that was noted; memory may know of later work. */
+  | { name: "running"; since: number; activeAt: number; life: Life }
+  | {
+      name: "pausing";
+      since: number;
+      until: number;
+      lookAt: number;
+      reason: string;
+      /** Somebody wants it running again: it starts as soon as it is paused. */
+      next?: Start;
+    }
+  | { name: "paused"; since: number; reason: string }
   | { name: "failed"; since: number; reason: FailReason; restartable: boolean }
   | { name: "destroying"; since: number; tryAt: number; tries: number; reason: string }
   | { name: "destroyed"; since: number; reason: string };

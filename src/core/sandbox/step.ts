@@ -1,6 +1,7 @@
 /**
- * Owns the moves of a sandbox: which event is allowed in which state, and what is to be done then.
- * Does not own doing it. `now`, start ids and secrets are arguments; anything late names its start or life.
+ * Owns the moves of a sandbox: which event is allowed in which state, and what it becomes then.
+ * Does not own what a state wants done (pending.ts). `now`, start ids and secrets are arguments; anything that
+ * can come late names its start or its life.
  */
 import { limits } from "../../protocol/limits.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
@@ -10,87 +11,64 @@ export type SandboxEvent =
   | { type: "started"; startId: string; life: Life }
   | { type: "start_failed"; startId: string; reason: FailReason }
   | { type: "lost"; incarnation: string; reason: FailReason }
+  /** A call that needs a container came while there is none. */
   | { type: "wake"; start: Start }
+  /** Somebody asks for a start, whatever it failed of. */
+  | { type: "start"; start: Start }
+  | { type: "pause"; reason: string }
+  | { type: "paused" }
+  /** Work was noted at this time. */
+  | { type: "active"; at: number }
   | { type: "destroy"; reason: string }
   | { type: "destroyed" }
-  | { type: "deadline" };
+  /** `busy`: something is running, attached or leased, so it is not idle. */
+  | { type: "deadline"; busy: boolean };
 
-/** What the state wants done. A fresh wake asks again, so each must be harmless when repeated. */
-export type Effect =
-  | { type: "start"; start: Start }
-  | { type: "destroy" }
-  /** The tombstone's time is over. */
-  | { type: "forget" };
-
-export function createRecord(spec: SandboxSpec, start: Start, now: number): SandboxRecord {
-  return { spec, state: starting(start, now), restarts: [] };
+/** Without a start it is paused at once: no container until one is used. */
+export function createRecord(
+  spec: SandboxSpec,
+  start: Start | undefined,
+  now: number,
+): SandboxRecord {
+  const state: SandboxState =
+    start === undefined ? { name: "paused", since: now, reason: "created" } : starting(start, now);
+  return { spec, state, restarts: [] };
 }
 
 /** The same record where the event has no meaning (any more): late, repeated or overtaken. */
 export function step(record: SandboxRecord, event: SandboxEvent, now: number): SandboxRecord {
+  const { state } = record;
   switch (event.type) {
     case "started":
-      return startIs(record, event.startId)
-        ? enter(record, { name: "running", since: now, life: event.life })
+      return startIs(state, event.startId)
+        ? enter(record, { name: "running", since: now, activeAt: now, life: event.life })
         : record;
     case "start_failed":
-      return startIs(record, event.startId) ? failed(record, event.reason, false, now) : record;
+      return startIs(state, event.startId) ? failed(record, event.reason, false, now) : record;
     case "lost":
-      return record.state.name === "running" && record.state.life.incarnation === event.incarnation
+      return state.name === "running" && state.life.incarnation === event.incarnation
         ? failed(record, event.reason, true, now)
         : record;
     case "wake":
       return wake(record, event.start, now);
+    case "start":
+      return start(record, event.start, now);
+    case "pause":
+      return state.name === "running" ? pause(record, event.reason, now) : record;
+    case "paused":
+      return paused(record, now);
+    case "active":
+      return state.name === "running" && event.at > state.activeAt
+        ? enter(record, { ...state, activeAt: event.at })
+        : record;
     case "destroy":
-      return isOver(record.state)
-        ? record
-        : enter(record, {
-            name: "destroying",
-            since: now,
-            tryAt: now + destroyPauseMs(1),
-            tries: 1,
-            reason: event.reason,
-          });
+      return isOver(state) ? record : destroying(record, event.reason, now);
     case "destroyed":
-      return record.state.name === "destroying"
-        ? enter(record, { name: "destroyed", since: now, reason: record.state.reason })
+      return state.name === "destroying"
+        ? enter(record, { name: "destroyed", since: now, reason: state.reason })
         : record;
     case "deadline":
-      return deadline(record, now);
-  }
-}
-
-/** What is to be done in this state, however the object came to be in it. */
-export function pending(record: SandboxRecord, now: number): Effect | undefined {
-  const { state } = record;
-  switch (state.name) {
-    case "starting":
-      return { type: "start", start: state.start };
-    case "destroying":
-      return { type: "destroy" };
-    case "destroyed":
-      return now >= state.since + limits.tombstoneMs ? { type: "forget" } : undefined;
-    case "running":
-    case "failed":
-      return undefined;
-  }
-}
-
-/** The one moment at which the state must be looked at again, and why. */
-export function nextDeadline(record: SandboxRecord): { at: number; why: string } | undefined {
-  const { state } = record;
-  switch (state.name) {
-    case "starting":
-      return state.lookAt < state.until
-        ? { at: state.lookAt, why: "is the start still under way" }
-        : { at: state.until, why: "the start must have come up" };
-    case "destroying":
-      return { at: state.tryAt, why: "destroy again" };
-    case "destroyed":
-      return { at: state.since + limits.tombstoneMs, why: "the tombstone ends" };
-    case "running":
-    case "failed":
-      return undefined;
+      return deadline(record, event.busy, now);
   }
 }
 
@@ -98,34 +76,95 @@ export function isOver(state: SandboxState): boolean {
   return state.name === "destroying" || state.name === "destroyed";
 }
 
-function deadline(record: SandboxRecord, now: number): SandboxRecord {
-  const { state } = record;
-  if (state.name === "starting" && now >= state.until) {
-    return failed(record, "start_timed_out", false, now);
-  }
-  if (state.name === "starting" && now >= state.lookAt) {
-    return { ...record, state: { ...state, lookAt: now + limits.startLookMs } };
-  }
-  if (state.name === "destroying" && now >= state.tryAt) {
-    const tries = state.tries + 1;
-    return { ...record, state: { ...state, tries, tryAt: now + destroyPauseMs(tries) } };
-  }
-  return record;
-}
-
 /** 1 s, 2 s, 4 s … 64 s: an engine that is away is asked until it confirms. */
 function destroyPauseMs(tries: number): number {
   return 1000 * 2 ** Math.min(tries - 1, 6);
 }
 
-function wake(record: SandboxRecord, start: Start, now: number): SandboxRecord {
-  const { state } = record;
+function deadline(record: SandboxRecord, busy: boolean, now: number): SandboxRecord {
+  const { spec, state } = record;
+  const { maxLifetimeMs } = spec;
+  const expired = maxLifetimeMs !== undefined && now >= spec.createdAt + maxLifetimeMs;
+  if (expired && !isOver(state)) return destroying(record, "expired", now);
+  switch (state.name) {
+    case "starting":
+      if (now >= state.until) return failed(record, "start_timed_out", false, now);
+      return now >= state.lookAt
+        ? enter(record, { ...state, lookAt: now + limits.startLookMs })
+        : record;
+    case "running":
+      return now >= state.activeAt + spec.idleTimeoutMs ? idle(record, busy, now) : record;
+    case "pausing":
+      if (now >= state.until) return failed(record, "pause_timed_out", true, now);
+      return now >= state.lookAt
+        ? enter(record, { ...state, lookAt: now + limits.startLookMs })
+        : record;
+    case "destroying": {
+      if (now < state.tryAt) return record;
+      const tries = state.tries + 1;
+      return enter(record, { ...state, tries, tryAt: now + destroyPauseMs(tries) });
+    }
+    default:
+      return record;
+  }
+}
+
+function idle(record: SandboxRecord, busy: boolean, now: number): SandboxRecord {
+  const { spec, state } = record;
+  if (state.name !== "running" || spec.onIdle === "none") return record;
+  if (busy) return enter(record, { ...state, activeAt: now });
+  return spec.onIdle === "pause" ? pause(record, "idle", now) : destroying(record, "idle", now);
+}
+
+function wake(record: SandboxRecord, attempt: Start, now: number): SandboxRecord {
+  const { state, spec } = record;
+  if (state.name === "paused" || state.name === "pausing") {
+    return spec.wake === "never" ? record : start(record, attempt, now);
+  }
   if (state.name !== "failed" || !state.restartable) return record;
   const restarts = record.restarts.filter((at) => at > now - limits.restartsWindowMs);
   if (restarts.length >= limits.restartsMax) {
     return failed(record, "restarted_too_often", false, now);
   }
-  return { ...record, restarts: [...restarts, now], state: starting(start, now) };
+  return { ...record, restarts: [...restarts, now], state: starting(attempt, now) };
+}
+
+function start(record: SandboxRecord, attempt: Start, now: number): SandboxRecord {
+  const { state } = record;
+  if (state.name === "paused" || state.name === "failed") {
+    return enter(record, starting(attempt, now));
+  }
+  if (state.name === "pausing" && state.next === undefined) {
+    return enter(record, { ...state, next: attempt });
+  }
+  return record;
+}
+
+function pause(record: SandboxRecord, reason: string, now: number): SandboxRecord {
+  return enter(record, {
+    name: "pausing",
+    since: now,
+    until: now + limits.pauseTimeoutMs,
+    lookAt: now + limits.startLookMs,
+    reason,
+  });
+}
+
+function paused(record: SandboxRecord, now: number): SandboxRecord {
+  const { state } = record;
+  if (state.name !== "pausing") return record;
+  if (state.next !== undefined) return enter(record, starting(state.next, now));
+  return enter(record, { name: "paused", since: now, reason: state.reason });
+}
+
+function destroying(record: SandboxRecord, reason: string, now: number): SandboxRecord {
+  return enter(record, {
+    name: "destroying",
+    since: now,
+    tryAt: now + destroyPauseMs(1),
+    tries: 1,
+    reason,
+  });
 }
 
 function failed(
@@ -137,18 +176,18 @@ function failed(
   return enter(record, { name: "failed", since: now, reason, restartable });
 }
 
-function starting(start: Start, now: number): SandboxState {
+function starting(attempt: Start, now: number): SandboxState {
   return {
     name: "starting",
     since: now,
     until: now + limits.startTimeoutMs,
     lookAt: now + limits.startLookMs,
-    start,
+    start: attempt,
   };
 }
 
-function startIs(record: SandboxRecord, startId: string): boolean {
-  return record.state.name === "starting" && record.state.start.startId === startId;
+function startIs(state: SandboxState, startId: string): boolean {
+  return state.name === "starting" && state.start.startId === startId;
 }
 
 function enter(record: SandboxRecord, state: SandboxState): SandboxRecord {

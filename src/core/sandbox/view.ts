@@ -2,10 +2,13 @@
  * Owns what of a record is told to callers. Secrets, addresses and the environment are not.
  */
 import type { Sandbox } from "../../protocol/sandbox.ts";
+import type { Lease } from "../lease/lease.ts";
+import type { Versioned } from "../metadata/patch.ts";
 import type { SandboxRecord } from "./record.ts";
 
-export function view(record: SandboxRecord): Sandbox {
+export function view(record: SandboxRecord, metadata: Versioned, lease: Lease): Sandbox {
   const { spec, state } = record;
+  const { cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
   return {
     id: spec.id,
     state: state.name,
@@ -21,8 +24,22 @@ export function view(record: SandboxRecord): Sandbox {
           notes: state.life.notes,
         }
       : {}),
-    ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }),
-    ...(spec.image === undefined ? {} : { image: spec.image }),
-    network: spec.network,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(image === undefined ? {} : { image }),
+    ...(maxLifetimeMs === undefined ? {} : { maxLifetimeMs }),
+    network,
+    idleTimeoutMs,
+    onIdle,
+    wake,
+    metadata: { ...metadata.map },
+    metadataVersion: metadata.version,
+    ...(lease.state.name === "held"
+      ? {
+          lease: {
+            holder: lease.state.grant.holder,
+            expiresAt: new Date(lease.state.expiresAt).toISOString(),
+          },
+        }
+      : {}),
   };
 }

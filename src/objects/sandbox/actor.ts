@@ -1,79 +1,122 @@
 /**
  * Owns the one commit of a sandbox: decide, persist, arm the alarm, and only then act.
- * Does not own decisions (core) nor the calls that reach it (object.ts).
+ * Does not own decisions (core), nor what callers ask for (the files beside this one).
  */
-
-import { isAlive } from "../../container/agent-client.ts";
 import type { Container } from "../../container/container.ts";
-import { admit } from "../../core/sandbox/admit.ts";
-import type { Life, SandboxRecord, SandboxSpec } from "../../core/sandbox/record.ts";
-import {
-  createRecord,
-  nextDeadline,
-  pending,
-  type SandboxEvent,
-  step,
-} from "../../core/sandbox/step.ts";
-import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
-import { limits } from "../../protocol/limits.ts";
+import { earliest } from "../../core/deadline.ts";
+import { leaseDeadline } from "../../core/lease/deadline.ts";
+import type { Busy, Lease } from "../../core/lease/lease.ts";
+import { type LeaseEvent, type LeaseReply, stepLease } from "../../core/lease/step.ts";
+import { leaseEvents } from "../../core/lease/tell.ts";
+import { nextDeadline, pending } from "../../core/sandbox/pending.ts";
+import type { SandboxRecord } from "../../core/sandbox/record.ts";
+import { isOver, type SandboxEvent, step } from "../../core/sandbox/step.ts";
+import { unknownSandbox } from "../../protocol/errors.ts";
+import type { EventData } from "../../protocol/event.ts";
+import { AgentLink } from "./agent-link.ts";
 import { perform } from "./effects.ts";
-import { newStart } from "./random.ts";
-import type { SandboxStore } from "./store.ts";
+import { append } from "./event-log.ts";
+import type { Host } from "./host.ts";
+import { InFlight } from "./in-flight.ts";
+import { create, type Facts, load, save } from "./store.ts";
+import { Watchers } from "./watchers.ts";
+
+/** What sockets have to say: which of their leases still live, and what they are told. */
+export type LeaseListener = {
+  /** Before time is looked at: whoever still pings has not gone. */
+  revive(lease: Lease, now: number): Lease;
+  changed(before: Lease, after: Lease): void;
+};
 
 export class SandboxActor {
-  readonly #state: DurableObjectState;
-  readonly #store: SandboxStore;
-  readonly #openContainer: (id: string) => Container;
-  #record: SandboxRecord | undefined;
+  readonly host: Host;
+  listener: LeaseListener | undefined;
+  readonly watchers: Watchers;
+  readonly inFlight = new InFlight();
+  readonly link: AgentLink;
+  #facts: Facts | undefined;
+  #clock = 0;
   #container: Container | undefined;
   /** Effects under way, by what they do: a repeated one joins. */
   readonly #underWay = new Map<string, Promise<void>>();
   #resumed = false;
-  readonly #watchers = new Set<() => void>();
-  /** The life that has answered this instance of the object. After an eviction it is asked first. */
-  #seenAlive: string | undefined;
-  #confirming: Promise<void> | undefined;
+  #armed: number | undefined | "unknown" = "unknown";
+  /** The newest work that memory knows of; a row is written only now and then. */
+  #activeAt = 0;
 
-  constructor(
-    state: DurableObjectState,
-    store: SandboxStore,
-    openContainer: (id: string) => Container,
-  ) {
-    this.#state = state;
-    this.#store = store;
-    this.#openContainer = openContainer;
-    this.#record = store.load();
+  constructor(host: Host) {
+    this.host = host;
+    this.watchers = new Watchers(host);
+    this.link = new AgentLink(this);
+    const loaded = load(host);
+    this.#facts = loaded?.facts;
+    this.#clock = loaded?.clock ?? 0;
   }
 
-  get record(): SandboxRecord | undefined {
-    return this.#record;
+  /** Never runs backwards, also not over a restart: a step of the clock revives no lease. */
+  now(): number {
+    this.#clock = Math.max(this.#clock, this.host.clock());
+    return this.#clock;
   }
 
-  /** The record, for a caller of its tenant. A foreign one learns no more than of an invented id. */
-  recordFor(tenant: string): SandboxRecord {
-    if (this.#record === undefined || this.#record.spec.tenant !== tenant) throw unknownSandbox();
-    return this.#record;
+  get known(): Facts | undefined {
+    return this.#facts;
+  }
+
+  get facts(): Facts {
+    if (this.#facts === undefined) throw unknownSandbox();
+    return this.#facts;
   }
 
   get container(): Container {
-    if (this.#record === undefined) throw unknownSandbox();
-    this.#container ??= this.#openContainer(this.#record.spec.id);
+    this.#container ??= this.host.openContainer(this.facts.sandbox.spec.id);
     return this.#container;
   }
 
-  create(spec: SandboxSpec): void {
-    this.#record = createRecord(spec, newStart(), Date.now());
-    this.#store.create(this.#record);
-    this.#committed(this.#record, "create");
+  busy(): Busy {
+    return this.inFlight.busy(this.facts.lease);
   }
 
-  commit(event: SandboxEvent): void {
-    if (this.#record === undefined) return;
-    const next = step(this.#record, event, Date.now());
-    if (next === this.#record) return;
-    this.#record = next;
-    this.#store.update(next);
-    this.#committed(next, event.type);
+  create(facts: Facts): void {
+    const now = this.now();
+    this.#facts = facts;
+    create(this.host, facts, now);
+    append(this.host, [stateEvent(facts.sandbox)], now);
+    this.#committed("create");
+  }
+
+  sandbox(event: SandboxEvent): void {
+    if (this.#facts === undefined) return;
+    const sandbox = step(this.#facts.sandbox, event, this.now());
+    if (sandbox !== this.#facts.sandbox) this.commit({ sandbox }, [], event.type);
+  }
+
+  lease(event: LeaseEvent, by?: string): LeaseReply {
+    const { lease: before } = this.facts;
+    const now = this.now();
+    const revived = this.listener?.revive(before, now) ?? before;
+    const { lease, reply } = stepLease(revived, event, now, this.busy());
+    if (lease !== before) this.commit({ lease }, leaseEvents(before, lease, by), event.type);
+    return reply;
+  }
+
+  /** The one way in which anything of a sandbox changes. */
+  commit(change: Partial<Facts>, events: readonly EventData[], why: string): void {
+    const before = this.facts;
+    const now = this.now();
+    const after = { ...before, ...change };
+    const told = [...events];
+    if (after.sandbox.state.name !== before.sandbox.state.name)
+      told.push(stateEvent(after.sandbox));
+    if (isOver(after.sandbox.state) && !isOver(before.sandbox.state)) {
+      after.lease = stepLease(after.lease, { type: "destroyed" }, now, { others: 0, own: 0 }).lease;
+      told.push(...leaseEvents(before.lease, after.lease, undefined));
+    }
+    this.#facts = after;
+    save(this.host, before, after, now);
+    append(this.host, told, now);
+    this.#committed(why);
+    if (after.lease !== before.lease) this.#tellTurns(before, after);
   }
 
   /** At each call: a fresh instance of the object takes up what an earlier one may have left undone. */
@@ -85,111 +128,113 @@ export class SandboxActor {
 
   /** Does what the state wants done: after a commit, on a fresh wake, and when the alarm rings. */
   pursue(): void {
-    if (this.#record === undefined) return;
-    const effect = pending(this.#record, Date.now());
-    if (effect === undefined) return;
-    const key = effect.type === "start" ? `start ${effect.start.startId}` : effect.type;
-    if (this.#underWay.has(key)) return;
-    const work = perform(effect, this).finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, work);
-    this.#state.waitUntil(work);
+    if (this.#facts === undefined) return;
+    const { sandbox, lease } = this.#facts;
+    const effect = pending(sandbox, this.now());
+    if (effect !== undefined) {
+      const key = effect.type === "start" ? `start ${effect.start.startId}` : effect.type;
+      this.#begin(key, () => perform(effect, this));
+    }
+    if (lease.state.name === "draining") {
+      const { fence } = lease.state;
+      this.#begin(`drain ${fence}`, () => this.link.drain(fence));
+    }
   }
 
-  /** What is under way now; none of it rejects. */
+  /** Answers when what is under way is done; none of it rejects. */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay.values());
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
   }
 
   startsUnderWay(): Promise<void>[] {
     return [...this.#underWay].filter(([key]) => key.startsWith("start ")).map(([, work]) => work);
   }
 
-  /** Rows are on disk. Control of a container does not wait for that by itself. */
-  durable(): Promise<void> {
-    return this.#state.storage.sync();
-  }
-
-  /** The life that a gated call may use; starts a lost container again and waits for it. */
-  async ready(): Promise<Life> {
-    const until = Date.now() + limits.waitMaxMs;
-    for (;;) {
-      if (this.#record === undefined) throw unknownSandbox();
-      const admission = admit(this.#record);
-      if ("refuse" in admission) throw admission.refuse;
-      if ("go" in admission) {
-        if (this.#seenAlive === admission.go.incarnation) return admission.go;
-        await this.confirm(admission.go);
-        continue;
-      }
-      if ("wake" in admission) {
-        this.commit({ type: "wake", start: newStart() });
-        continue;
-      }
-      if (!(await this.#change(until - Date.now()))) {
-        throw new BerthError("unavailable", "The sandbox is still starting.", {
-          hint: "Try again in a moment.",
-          facts: { state: "starting" },
-        });
-      }
-    }
-  }
-
-  /** Asks a life in doubt; one that does not answer is lost. Callers at the same time share one question. */
-  async confirm(life: Life): Promise<void> {
-    this.#confirming ??= this.#ask(life).finally(() => {
-      this.#confirming = undefined;
-    });
-    await this.#confirming;
-  }
-
-  async #ask(life: Life): Promise<void> {
-    if (await isAlive(this.container, life, limits.aliveMs)) {
-      this.#seenAlive = life.incarnation;
-      return;
-    }
-    this.commit({ type: "lost", incarnation: life.incarnation, reason: "container_lost" });
-  }
-
   /** Resolves when `done` holds, or when the time is over. */
   async until(done: (record: SandboxRecord) => boolean, waitMs: number): Promise<void> {
-    const end = Date.now() + waitMs;
-    while (this.#record !== undefined && !done(this.#record)) {
-      if (!(await this.#change(end - Date.now()))) return;
+    const end = this.host.clock() + waitMs;
+    while (this.#facts !== undefined && !done(this.#facts.sandbox)) {
+      if (!(await this.watchers.change(end - this.host.clock()))) return;
     }
+  }
+
+  /** Work was done. Written down at most ten times within the idle time-out. */
+  active(): void {
+    this.#activeAt = this.now();
+    const { spec, state } = this.facts.sandbox;
+    if (state.name !== "running") return;
+    if (this.#activeAt - state.activeAt < spec.idleTimeoutMs / 10) return;
+    this.sandbox({ type: "active", at: this.#activeAt });
+  }
+
+  async alarm(): Promise<void> {
+    this.#armed = undefined;
+    if (this.#facts === undefined) return;
+    this.#resumed = true;
+    if (this.#facts.sandbox.state.name === "running") await this.link.known();
+    if (this.#facts === undefined) return;
+    if (this.#activeAt > 0) this.sandbox({ type: "active", at: this.#activeAt });
+    const leased = this.#facts.lease.state.name !== "free";
+    this.sandbox({ type: "deadline", busy: leased || this.inFlight.size > 0 });
+    this.lease({ type: "tick" });
+    this.#arm();
+    this.pursue();
+    await this.settled();
   }
 
   async forget(): Promise<void> {
-    this.#record = undefined;
-    await this.#state.storage.deleteAll();
+    this.#facts = undefined;
+    await this.host.wipe();
   }
 
-  #committed(record: SandboxRecord, why: string): void {
-    const deadline = nextDeadline(record);
-    // Both are rows of the same commit as the state; in this storage they finish at once.
-    if (deadline === undefined) void this.#state.storage.deleteAlarm();
-    else void this.#state.storage.setAlarm(deadline.at);
-    if (record.state.name === "running") this.#seenAlive = record.state.life.incarnation;
-    log({ sandbox: record.spec.id, state: record.state.name, why, next: deadline?.why });
-    for (const wake of this.#watchers) wake();
+  /** In-flight calls bear on deadlines, and on whose turn it is, without being rows. */
+  flightChanged(): void {
+    if (this.#facts === undefined) return;
+    const { lease } = this.#facts;
+    if (lease.waiters.length > 0) this.lease({ type: "tick" });
+    if (lease.state.name !== "free" || lease.waiters.length > 0) this.#arm();
+  }
+
+  #begin(key: string, work: () => Promise<void>): void {
+    if (this.#underWay.has(key)) return;
+    const done = work().finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, done);
+    this.host.background(done);
+  }
+
+  #committed(why: string): void {
+    const { sandbox } = this.facts;
+    const next = this.#arm();
+    this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why, next });
+    this.watchers.wakeAll();
     this.pursue();
   }
 
-  /** False when nothing changed in time. */
-  #change(waitMs: number): Promise<boolean> {
-    if (waitMs <= 0) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const finish = (changed: boolean) => {
-        clearTimeout(timer);
-        this.#watchers.delete(woken);
-        resolve(changed);
-      };
-      const woken = () => finish(true);
-      const timer = setTimeout(() => finish(false), waitMs);
-      this.#watchers.add(woken);
-    });
+  #arm(): string | undefined {
+    const { sandbox, lease } = this.facts;
+    const next = earliest([nextDeadline(sandbox), leaseDeadline(lease, this.busy())]);
+    if (this.#armed !== next?.at) {
+      this.#armed = next?.at;
+      this.host.setAlarm(next?.at);
+    }
+    return next?.why;
+  }
+
+  /** Only the head of the queue has anything to learn from a change; at the end all have. */
+  #tellTurns(before: Facts, after: Facts): void {
+    if (isOver(after.sandbox.state)) this.watchers.wakeEveryTurn();
+    const [head] = after.lease.waiters;
+    if (after.lease.state.name === "offered" && head !== undefined) {
+      this.watchers.wakeTurn(head.ticket);
+    }
+    this.listener?.changed(before.lease, after.lease);
   }
 }
 
-function log(line: Record<string, string | undefined>): void {
-  console.log(JSON.stringify({ at: new Date().toISOString(), ...line }));
+function stateEvent({ state }: SandboxRecord): EventData {
+  return {
+    type: "state",
+    state: state.name,
+    ...("reason" in state ? { reason: state.reason } : {}),
+  };
 }

@@ -2,10 +2,9 @@
  * Owns doing what a state wants done. Each effect waits for its rows to be on disk, looks at the state again,
  * acts, and comes back with an event that names its start: a late one is dropped there.
  */
-
 import type { Started } from "../../container/container.ts";
+import type { Effect } from "../../core/sandbox/pending.ts";
 import type { SandboxSpec, Start } from "../../core/sandbox/record.ts";
-import type { Effect } from "../../core/sandbox/step.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
 import type { SandboxActor } from "./actor.ts";
@@ -16,38 +15,34 @@ const pauseMaxMs = 2000;
 /** Never rejects: what fails is tried again by the alarm. */
 export async function perform(effect: Effect, actor: SandboxActor): Promise<void> {
   try {
-    await actor.durable();
+    await actor.host.durable();
     if (effect.type === "start") await start(actor, effect.start);
+    else if (effect.type === "stop") await stop(actor);
     else if (effect.type === "destroy") await destroy(actor);
     else await actor.forget();
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    console.warn(JSON.stringify({ sandbox: actor.record?.spec.id, failed: effect.type, message }));
+    actor.host.log({ sandbox: actor.known?.sandbox.spec.id, failed: effect.type, message });
   }
 }
 
 async function start(actor: SandboxActor, attempt: Start): Promise<void> {
-  for (
-    let pauseMs = firstPauseMs;
-    wanted(actor, attempt);
-    pauseMs = Math.min(pauseMs * 2, pauseMaxMs)
-  ) {
-    const spec = actor.record?.spec;
-    if (spec === undefined) return;
-    const outcome = await tryStart(actor, spec, attempt);
+  let pauseMs = firstPauseMs;
+  while (wanted(actor, attempt)) {
+    const outcome = await tryStart(actor, actor.facts.sandbox.spec, attempt);
     if ("started" in outcome) {
-      actor.commit({
-        type: "started",
-        startId: attempt.startId,
-        life: { ...outcome.started, secret: attempt.secret },
-      });
+      const life = { ...outcome.started, secret: attempt.secret };
+      if (!wanted(actor, attempt)) return;
+      actor.sandbox({ type: "started", startId: attempt.startId, life });
+      actor.link.started(life);
       return;
     }
     if ("failed" in outcome) {
-      actor.commit({ type: "start_failed", startId: attempt.startId, reason: outcome.failed });
+      actor.sandbox({ type: "start_failed", startId: attempt.startId, reason: outcome.failed });
       return;
     }
-    await scheduler.wait(pauseMs);
+    await new Promise<void>((resolve) => actor.host.timer(pauseMs, resolve));
+    pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
   }
 }
 
@@ -68,10 +63,16 @@ async function tryStart(
   } catch (error) {
     const known = asBerthError(error);
     if (known === undefined) throw error;
-    console.warn(JSON.stringify({ sandbox: spec.id, failed: "start", message: known.message }));
+    actor.host.log({ sandbox: spec.id, failed: "start", message: known.message });
     if (known.code === "unavailable") return { again: true };
     return { failed: known.facts.field === "image" ? "image_missing" : "start_refused" };
   }
+}
+
+/** Ends the container and keeps its files. */
+async function stop(actor: SandboxActor): Promise<void> {
+  await actor.container.destroy("keep");
+  actor.sandbox({ type: "paused" });
 }
 
 async function destroy(actor: SandboxActor): Promise<void> {
@@ -82,10 +83,10 @@ async function destroy(actor: SandboxActor): Promise<void> {
     await Promise.all(starts);
     await actor.container.destroy("remove");
   }
-  actor.commit({ type: "destroyed" });
+  actor.sandbox({ type: "destroyed" });
 }
 
 function wanted(actor: SandboxActor, attempt: Start): boolean {
-  const state = actor.record?.state;
+  const state = actor.known?.sandbox.state;
   return state?.name === "starting" && state.start.startId === attempt.startId;
 }

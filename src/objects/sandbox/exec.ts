@@ -1,5 +1,5 @@
 /**
- * Owns one exec on its way through the object: admitted, handed to the agent, the answer passed on untouched.
+ * Owns one exec on its way through the object: past the gate, to the agent, the answer passed on untouched.
  * Does not own running it: the agent does, and writes the public answer itself.
  */
 import { AgentSilent, callAgent } from "../../container/agent-client.ts";
@@ -8,46 +8,46 @@ import { agentPaths } from "../../protocol/agent.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import type { ExecCall } from "../../protocol/exec.ts";
 import type { SandboxActor } from "./actor.ts";
+import type { ExecLog } from "./exec-log.ts";
+import { type GatedCaller, type Passed, pass } from "./gated.ts";
 import { guarded } from "./guarded-body.ts";
-import { newExecId } from "./random.ts";
-
-/** Until leases exist nobody has ever been fenced off. */
-const firstFence = 0;
 
 export async function exec(
   actor: SandboxActor,
+  log: ExecLog,
   call: ExecCall,
+  caller: GatedCaller,
   requestId: string,
 ): Promise<Response> {
-  const life = await actor.ready();
-  const cwd = call.cwd ?? actor.record?.spec.cwd;
-  const body = JSON.stringify({ ...call, cwd, execId: newExecId(), requestId });
-  const response = await runBy(actor, life, body, requestId);
-  const { status, headers } = response;
-  const length = headers.get("content-length");
-  if (length !== null) {
-    return new Response(response.body, {
-      status,
-      headers: { "content-type": "application/json", "content-length": length },
-    });
+  const passed = await pass(actor, caller);
+  const began = actor.host.clock();
+  const execId = `x${actor.host.draw(15)}`;
+  const done = () => {
+    passed.end();
+    log.finished(execId, actor.host.clock() - began);
+  };
+  try {
+    const response = await runBy(actor, passed, { ...call, execId, requestId });
+    return answer(actor, passed.life, response, requestId, done);
+  } catch (error) {
+    done();
+    throw error;
   }
-  const stream = guarded(response, requestId, () => interrupted(actor, life, true));
-  return new Response(stream, { status, headers: { "content-type": "application/json" } });
 }
 
 async function runBy(
   actor: SandboxActor,
-  life: Life,
-  body: string,
-  requestId: string,
+  { life, fence }: Passed,
+  call: ExecCall & { execId: string; requestId: string },
 ): Promise<Response> {
+  const cwd = call.cwd ?? actor.facts.sandbox.spec.cwd;
   try {
     return await callAgent(actor.container, life, {
       method: "POST",
       path: agentPaths.exec,
-      body,
-      fence: firstFence,
-      requestId,
+      body: JSON.stringify({ ...call, cwd }),
+      fence,
+      requestId: call.requestId,
     });
   } catch (error) {
     if (error instanceof AgentSilent) throw await interrupted(actor, life, "unknown");
@@ -55,12 +55,31 @@ async function runBy(
   }
 }
 
+/** What came whole has ended; what is still under way counts until its last byte. */
+function answer(
+  actor: SandboxActor,
+  life: Life,
+  response: Response,
+  requestId: string,
+  done: () => void,
+): Response {
+  const { status, headers } = response;
+  const type = { "content-type": "application/json" };
+  const length = headers.get("content-length");
+  if (length !== null) {
+    done();
+    return new Response(response.body, { status, headers: { ...type, "content-length": length } });
+  }
+  const cut = () => interrupted(actor, life, true);
+  return new Response(guarded(response, requestId, cut, done), { status, headers: type });
+}
+
 async function interrupted(
   actor: SandboxActor,
   life: Life,
   admitted: true | "unknown",
 ): Promise<BerthError> {
-  await actor.confirm(life);
+  if (actor.known !== undefined) await actor.link.confirm(life);
   return new BerthError("operation_interrupted", "The container was lost under the command.", {
     hint: "Files written before stay; look at them before you run it again.",
     facts: { admitted },

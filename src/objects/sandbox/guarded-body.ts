@@ -11,6 +11,7 @@ export function guarded(
   response: Response,
   requestId: string,
   onCut: () => Promise<BerthError>,
+  onEnd: () => void,
 ): ReadableStream<Uint8Array> {
   if (response.body === null) throw new Error("an answer under way has a body");
   const reader = response.body.getReader();
@@ -20,15 +21,22 @@ export function guarded(
       const read = await nextChunk(reader);
       if (read === "cut") {
         const error = await onCut();
+        onEnd();
         if (begun) return controller.error(error);
         controller.enqueue(new TextEncoder().encode(JSON.stringify(errorBody(error, requestId))));
         return controller.close();
       }
-      if (read.done) return controller.close();
+      if (read.done) {
+        onEnd();
+        return controller.close();
+      }
       begun ||= read.value.some((byte) => byte !== space);
       controller.enqueue(read.value);
     },
-    cancel: (reason) => reader.cancel(reason),
+    cancel(reason) {
+      onEnd();
+      return reader.cancel(reason);
+    },
   });
 }
 

@@ -1,84 +1,235 @@
 /**
- * Owns the calls that reach one sandbox, and its alarm. A reader learns nothing about sandboxes here.
+ * Owns the calls that reach one sandbox, its sockets and its alarm. A reader learns nothing about sandboxes here.
  */
 import { DurableObject } from "cloudflare:workers";
 import { configOf, type Env } from "../../config.ts";
 import type { Container } from "../../container/container.ts";
 import { openContainer } from "../../container/open.ts";
-import type { SandboxSpec } from "../../core/sandbox/record.ts";
-import { view } from "../../core/sandbox/view.ts";
 import { asBerthError, errorBody, errors } from "../../protocol/errors.ts";
+import type { EventsPage, EventsQuery } from "../../protocol/event.ts";
 import type { ExecCall } from "../../protocol/exec.ts";
-import { limits } from "../../protocol/limits.ts";
+import type {
+  AcquireCall,
+  LeaseGranted,
+  LeaseQueued,
+  LeaseReleased,
+  LeaseView,
+} from "../../protocol/lease.ts";
+import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
+import type { Caller, ConnectTicket } from "../../protocol/rights.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import { type Answer, refused } from "../answer.ts";
 import { SandboxActor } from "./actor.ts";
+import * as events from "./events.ts";
 import { exec } from "./exec.ts";
-import { SandboxStore } from "./store.ts";
+import { ExecLog } from "./exec-log.ts";
+import type { GatedCaller } from "./gated.ts";
+import { LeaseSockets } from "./lease-socket.ts";
+import * as leases from "./leases.ts";
+import * as lifecycle from "./lifecycle.ts";
+import * as metadata from "./metadata.ts";
+import { objectHost } from "./object-host.ts";
+import * as rights from "./rights.ts";
+import { type SocketCall, socketCallHeader } from "./socket-call.ts";
 
 export class SandboxObject extends DurableObject<Env> {
   readonly #actor: SandboxActor;
+  readonly #execs: ExecLog;
+  readonly #streams: events.EventStreams;
+  readonly #sockets: LeaseSockets;
+  #woken = false;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    const store = new SandboxStore(state.storage);
-    this.#actor = new SandboxActor(state, store, (id) => this.openContainer(id));
+    this.#actor = new SandboxActor(objectHost(state, (id) => this.openContainer(id)));
+    this.#execs = new ExecLog(this.#actor);
+    this.#streams = new events.EventStreams(this.#actor);
+    this.#sockets = new LeaseSockets(this.#actor, state);
   }
 
   protected openContainer(id: string): Container {
     return openContainer(this.ctx.container, configOf(this.env).engine, id);
   }
 
-  /** Durable when it answers; waits up to `waitMs` for the container. */
-  async create(spec: SandboxSpec, waitMs: number): Promise<Answer<Sandbox>> {
-    return this.#answer(async () => {
-      if (this.#actor.record === undefined) this.#actor.create(spec);
-      this.#actor.recordFor(spec.tenant);
-      await this.#actor.until((record) => record.state.name !== "starting", waitMs);
-      return view(this.#actor.recordFor(spec.tenant));
+  create(caller: Caller, call: lifecycle.NewSandbox): Promise<Answer<Sandbox>> {
+    return answer(async () => {
+      const made = await lifecycle.create(this.#actor, call);
+      rights.checkCaller(this.#actor, caller);
+      return made;
     });
   }
 
-  async get(tenant: string): Promise<Answer<Sandbox>> {
-    return this.#answer(async () => view(this.#actor.recordFor(tenant)));
+  get(caller: Caller): Promise<Answer<Sandbox>> {
+    return this.#for(caller, () => lifecycle.told(this.#actor));
   }
 
-  async destroy(tenant: string): Promise<Answer<Sandbox>> {
-    return this.#answer(async () => {
-      this.#actor.recordFor(tenant);
-      this.#actor.commit({ type: "destroy", reason: "requested" });
-      await this.#actor.until((record) => record.state.name === "destroyed", limits.waitMaxMs);
-      return view(this.#actor.recordFor(tenant));
+  start(caller: Caller): Promise<Answer<Sandbox>> {
+    return this.#for(caller, () => lifecycle.start(this.#actor));
+  }
+
+  pause(caller: Caller, gated: GatedCaller, force: boolean): Promise<Answer<Sandbox>> {
+    return this.#for(caller, () => lifecycle.pause(this.#actor, gated, force));
+  }
+
+  destroy(caller: Caller, gated: GatedCaller, force: boolean): Promise<Answer<Sandbox>> {
+    return this.#for(caller, () => lifecycle.destroy(this.#actor, gated, force));
+  }
+
+  touch(caller: Caller): Promise<Answer<Sandbox>> {
+    return this.#for(caller, () => lifecycle.touch(this.#actor));
+  }
+
+  acquire(caller: Caller, call: AcquireCall): Promise<Answer<LeaseGranted | LeaseQueued>> {
+    return this.#for(caller, () => leases.acquire(this.#actor, call));
+  }
+
+  renew(caller: Caller, token: string, ttlMs?: number): Promise<Answer<LeaseGranted>> {
+    return this.#for(caller, () => leases.renew(this.#actor, token, ttlMs));
+  }
+
+  release(caller: Caller, token: string, force: boolean): Promise<Answer<LeaseReleased>> {
+    return this.#for(caller, () => leases.release(this.#actor, token, force));
+  }
+
+  breakLease(caller: Caller, reason: string): Promise<Answer<LeaseReleased>> {
+    return this.#for(caller, () => leases.breakLease(this.#actor, caller.tenant, reason));
+  }
+
+  leaseState(caller: Caller): Promise<Answer<LeaseView>> {
+    return this.#for(caller, () => leases.look(this.#actor));
+  }
+
+  metadata(caller: Caller): Promise<Answer<MetadataAnswer>> {
+    return this.#for(caller, () => metadata.look(this.#actor));
+  }
+
+  patchMetadata(
+    caller: Caller,
+    change: MetadataPatch,
+    ifMatch?: number,
+  ): Promise<Answer<MetadataAnswer>> {
+    return this.#for(caller, () => metadata.patch(this.#actor, change, ifMatch));
+  }
+
+  replaceMetadata(
+    caller: Caller,
+    to: MetadataPatch,
+    ifMatch: number,
+  ): Promise<Answer<MetadataAnswer>> {
+    return this.#for(caller, () => metadata.replace(this.#actor, to, ifMatch));
+  }
+
+  events(caller: Caller, query: EventsQuery): Promise<Answer<EventsPage>> {
+    return this.#for(caller, () => events.page(this.#actor, query));
+  }
+
+  followEvents(caller: Caller, after: number): Promise<Answer<ReadableStream<Uint8Array>>> {
+    return this.#for(caller, () => this.#streams.follow(after));
+  }
+
+  tokenGeneration(caller: Caller): Promise<Answer<number>> {
+    return this.#for(caller, () => {
+      lifecycle.refuseWhenOver(this.#actor);
+      return rights.tokenGeneration(this.#actor);
+    });
+  }
+
+  revokeTokens(caller: Caller): Promise<Answer<null>> {
+    return this.#for(caller, () => {
+      rights.revokeTokens(this.#actor);
+      return null;
+    });
+  }
+
+  connectTicket(caller: Caller): Promise<Answer<ConnectTicket>> {
+    return this.#for(caller, () => {
+      lifecycle.refuseWhenOver(this.#actor);
+      return rights.makeConnectTicket(this.#actor);
     });
   }
 
   /** The answer of REST, streams and errors included: what the agent wrote is passed on untouched. */
-  async exec(tenant: string, call: ExecCall, requestId: string): Promise<Response> {
+  async exec(
+    caller: Caller,
+    gated: GatedCaller,
+    call: ExecCall,
+    requestId: string,
+  ): Promise<Response> {
     try {
-      this.#actor.resume();
-      this.#actor.recordFor(tenant);
-      return await exec(this.#actor, call, requestId);
+      rights.checkCaller(this.#actor, caller);
+      this.#wake();
+      return await exec(this.#actor, this.#execs, call, gated, requestId);
     } catch (error) {
-      const known = asBerthError(error);
-      if (known === undefined) throw error;
-      return Response.json(errorBody(known, requestId), { status: errors[known.code].status });
+      return failure(error, requestId);
     }
+  }
+
+  /** WebSockets only: RPC cannot carry them. The door has checked who calls and says so in `socketCall`. */
+  override async fetch(request: Request): Promise<Response> {
+    const requestId = request.headers.get("berth-request-id") ?? "";
+    try {
+      const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
+      if (call.ticket !== undefined) {
+        rights.checkTenantless(this.#actor);
+        rights.spendConnectTicket(this.#actor, call.ticket);
+      } else rights.checkCaller(this.#actor, call.caller);
+      this.#wake();
+      lifecycle.refuseWhenOver(this.#actor);
+      await this.#actor.link.known();
+      return this.#sockets.connect(call.acquire, call.leaseToken);
+    } catch (error) {
+      return failure(error, requestId);
+    }
+  }
+
+  override webSocketMessage(): void {
+    // The lease's socket has nothing to say but pings, and those are answered without waking us.
+  }
+
+  override webSocketClose(socket: WebSocket): void {
+    this.#wake();
+    this.#sockets.closed(socket);
+  }
+
+  override webSocketError(socket: WebSocket): void {
+    this.#wake();
+    this.#sockets.closed(socket);
   }
 
   override async alarm(): Promise<void> {
-    this.#actor.commit({ type: "deadline" });
-    this.#actor.pursue();
-    await this.#actor.settled();
+    this.#wake();
+    await this.#actor.alarm();
   }
 
-  async #answer<T>(work: () => Promise<T>): Promise<Answer<T>> {
-    try {
-      this.#actor.resume();
-      return { ok: await work() };
-    } catch (error) {
-      const known = asBerthError(error);
-      if (known === undefined) throw error;
-      return refused(known);
-    }
+  /** The first thing of a fresh instance, whatever woke it. */
+  #wake(): void {
+    if (this.#woken || this.#actor.known === undefined) return;
+    this.#woken = true;
+    this.#sockets.missing();
+    this.#actor.resume();
+  }
+
+  #for<T>(caller: Caller, work: () => T | Promise<T>): Promise<Answer<T>> {
+    return answer(async () => {
+      rights.checkCaller(this.#actor, caller);
+      this.#wake();
+      return work();
+    });
+  }
+}
+
+function failure(error: unknown, requestId: string): Response {
+  const known = asBerthError(error);
+  if (known === undefined) throw error;
+  return Response.json(errorBody(known, requestId), { status: errors[known.code].status });
+}
+
+async function answer<T>(work: () => Promise<T>): Promise<Answer<T>> {
+  try {
+    return { ok: await work() };
+  } catch (error) {
+    const known = asBerthError(error);
+    if (known === undefined) throw error;
+    return refused(known);
   }
 }

@@ -1,79 +1,151 @@
 /**
- * Owns the rows of one sandbox: the only SQL of this object, and its append-only migrations.
- * Does not own what the rows mean.
+ * Owns the rows of one sandbox: the only SQL beside the tables themselves (migrations.ts).
+ * Does not own what the rows mean. Writes what differs, by identity: untouched parts cost nothing.
  */
+import type { Ended, Lease, Waiter } from "../../core/lease/lease.ts";
+import type { Versioned } from "../../core/metadata/patch.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
+import type { Host } from "./host.ts";
+import { migrate, storedVersion } from "./migrations.ts";
 
-/** A step is never changed once it was released: a database of every old version must open. */
-const migrations: readonly string[] = [
-  `CREATE TABLE sandbox (
-     one INTEGER PRIMARY KEY CHECK (one = 1),
-     spec TEXT NOT NULL,
-     state TEXT NOT NULL,
-     restarts TEXT NOT NULL
-   )`,
-];
+export type Facts = {
+  sandbox: SandboxRecord;
+  lease: Lease;
+  metadata: Versioned;
+  /** Tokens of an earlier generation are dead. */
+  tokenGeneration: number;
+};
 
-type Row = { spec: string; state: string; restarts: string };
+type SandboxRow = {
+  spec: string;
+  state: string;
+  restarts: string;
+  token_generation: number;
+  at: number;
+};
+type LeaseRow = { state: string; fence: number; next_seq: number; at: number };
+type MetadataRow = { map: string; version: number; at: number };
 
-export class SandboxStore {
-  readonly #storage: DurableObjectStorage;
-  #migrated = false;
+/** Undefined for an id that was never created. `clock` is the newest time that was ever committed. */
+export function load(host: Host): { facts: Facts; clock: number } | undefined {
+  if (storedVersion(host) === 0) return undefined;
+  migrate(host);
+  const sandbox = host.sql<SandboxRow>("SELECT * FROM sandbox")[0];
+  const lease = host.sql<LeaseRow>("SELECT * FROM lease")[0];
+  const metadata = host.sql<MetadataRow>("SELECT * FROM metadata")[0];
+  if (sandbox === undefined || lease === undefined || metadata === undefined) return undefined;
+  const waiters = host.sql<{ body: string }>("SELECT body FROM waiter ORDER BY seq");
+  const facts: Facts = {
+    sandbox: {
+      spec: JSON.parse(sandbox.spec),
+      state: JSON.parse(sandbox.state),
+      restarts: JSON.parse(sandbox.restarts),
+    },
+    lease: {
+      state: JSON.parse(lease.state),
+      fence: lease.fence,
+      nextSeq: lease.next_seq,
+      waiters: waiters.map(({ body }) => JSON.parse(body) as Waiter),
+      ended: host.sql<Ended>("SELECT token, ticket, reason, at FROM ended ORDER BY at, rowid"),
+    },
+    metadata: { map: JSON.parse(metadata.map), version: metadata.version },
+    tokenGeneration: sandbox.token_generation,
+  };
+  return { facts, clock: Math.max(sandbox.at, lease.at, metadata.at) };
+}
 
-  constructor(storage: DurableObjectStorage) {
-    this.#storage = storage;
-  }
+export function create(host: Host, facts: Facts, now: number): void {
+  migrate(host);
+  const { sandbox, lease, metadata } = facts;
+  host.sql(
+    "INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?)",
+    JSON.stringify(sandbox.spec),
+    JSON.stringify(sandbox.state),
+    JSON.stringify(sandbox.restarts),
+    facts.tokenGeneration,
+    now,
+  );
+  host.sql(
+    "INSERT INTO lease VALUES (1, ?, ?, ?, ?)",
+    JSON.stringify(lease.state),
+    lease.fence,
+    lease.nextSeq,
+    now,
+  );
+  host.sql(
+    "INSERT INTO metadata VALUES (1, ?, ?, ?)",
+    JSON.stringify(metadata.map),
+    metadata.version,
+    now,
+  );
+}
 
-  /** Undefined for an id that was never created: reading it leaves nothing behind. */
-  load(): SandboxRecord | undefined {
-    if (this.#version() === 0) return undefined;
-    this.#migrate();
-    const row = this.#storage.sql
-      .exec<Row>("SELECT spec, state, restarts FROM sandbox")
-      .toArray()[0];
-    if (row === undefined) return undefined;
-    return {
-      spec: JSON.parse(row.spec),
-      state: JSON.parse(row.state),
-      restarts: JSON.parse(row.restarts),
-    };
-  }
-
-  create(record: SandboxRecord): void {
-    this.#migrate();
-    this.#storage.sql.exec(
-      "INSERT INTO sandbox (one, spec, state, restarts) VALUES (1, ?, ?, ?)",
-      JSON.stringify(record.spec),
-      JSON.stringify(record.state),
-      JSON.stringify(record.restarts),
+export function save(host: Host, before: Facts, after: Facts, now: number): void {
+  if (after.sandbox !== before.sandbox || after.tokenGeneration !== before.tokenGeneration) {
+    host.sql(
+      "UPDATE sandbox SET state = ?, restarts = ?, token_generation = ?, at = ?",
+      JSON.stringify(after.sandbox.state),
+      JSON.stringify(after.sandbox.restarts),
+      after.tokenGeneration,
+      now,
     );
   }
-
-  update(record: SandboxRecord): void {
-    this.#storage.sql.exec(
-      "UPDATE sandbox SET state = ?, restarts = ?",
-      JSON.stringify(record.state),
-      JSON.stringify(record.restarts),
+  if (after.lease !== before.lease) saveLease(host, before.lease, after.lease, now);
+  if (after.metadata !== before.metadata) {
+    host.sql(
+      "UPDATE metadata SET map = ?, version = ?, at = ?",
+      JSON.stringify(after.metadata.map),
+      after.metadata.version,
+      now,
     );
   }
+}
 
-  #migrate(): void {
-    if (this.#migrated) return;
-    const version = this.#version();
-    if (version > migrations.length) {
-      throw new Error(
-        `the sandbox's rows have version ${version}, this program knows ${migrations.length}: deploy the newer one`,
-      );
-    }
-    for (const [at, sql] of migrations.entries()) {
-      if (at < version) continue;
-      this.#storage.sql.exec(sql);
-      this.#storage.kv.put("version", at + 1);
-    }
-    this.#migrated = true;
+function saveLease(host: Host, before: Lease, after: Lease, now: number): void {
+  const { state, fence, nextSeq } = after;
+  if (state !== before.state || fence !== before.fence || nextSeq !== before.nextSeq) {
+    host.sql(
+      "UPDATE lease SET state = ?, fence = ?, next_seq = ?, at = ?",
+      JSON.stringify(state),
+      fence,
+      nextSeq,
+      now,
+    );
   }
+  if (after.waiters !== before.waiters) saveWaiters(host, before.waiters, after.waiters);
+  if (after.ended !== before.ended) saveEnded(host, before.ended, after.ended);
+}
 
-  #version(): number {
-    return this.#storage.kv.get<number>("version") ?? 0;
+function saveWaiters(host: Host, before: readonly Waiter[], after: readonly Waiter[]): void {
+  const kept = new Set(after.map(({ seq }) => seq));
+  for (const { seq } of before) {
+    if (!kept.has(seq)) host.sql("DELETE FROM waiter WHERE seq = ?", seq);
+  }
+  const known = new Set(before);
+  for (const waiter of after) {
+    if (known.has(waiter)) continue;
+    host.sql(
+      "INSERT OR REPLACE INTO waiter (seq, body) VALUES (?, ?)",
+      waiter.seq,
+      JSON.stringify(waiter),
+    );
+  }
+}
+
+function saveEnded(host: Host, before: readonly Ended[], after: readonly Ended[]): void {
+  const kept = new Set(after);
+  for (const ended of before) {
+    if (!kept.has(ended)) host.sql("DELETE FROM ended WHERE token = ?", ended.token);
+  }
+  const known = new Set(before);
+  for (const ended of after) {
+    if (known.has(ended)) continue;
+    host.sql(
+      "INSERT OR REPLACE INTO ended (token, ticket, reason, at) VALUES (?, ?, ?, ?)",
+      ended.token,
+      ended.ticket,
+      ended.reason,
+      ended.at,
+    );
   }
 }

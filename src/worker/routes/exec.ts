@@ -1,13 +1,15 @@
 /**
  * Owns the route of exec: the call is checked, the object's answer is passed on untouched.
  */
-import type { Context } from "hono";
 import { execCallSchema } from "../../protocol/exec.ts";
-import type { Door } from "../app.ts";
+import type { Handler } from "../app.ts";
 import { readBody } from "../body.ts";
-import { exec } from "../operations.ts";
+import { objectOf } from "../operations.ts";
+import { gatedCaller } from "../query.ts";
 
-export async function execRoute(c: Context<Door, "/:id/exec">): Promise<Response> {
+export const exec: Handler = async (c) => {
+  const object = objectOf(c.env, c.req.param("id"));
+  const gated = gatedCaller(c);
   const call = await readBody(c.req.raw, execCallSchema);
-  return exec(c.env, c.var.caller, c.req.param("id"), call, c.var.requestId);
-}
+  return object.exec(c.var.caller, gated, call, c.var.requestId);
+};

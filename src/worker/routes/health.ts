@@ -8,7 +8,7 @@ import type { Health } from "../../protocol/health.ts";
 import type { Door } from "../app.ts";
 import { version } from "../version.ts";
 
-export async function healthRoute(c: Context<Door>): Promise<Response> {
+export async function health(c: Context<Door>): Promise<Response> {
   const { engine } = configOf(c.env);
   if (engine === undefined) {
     return c.json({ status: "ok", version, engine: "platform", missing: [] } satisfies Health);

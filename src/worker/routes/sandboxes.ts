@@ -1,23 +1,34 @@
 /**
- * Owns the routes of a sandbox as a whole: make, look, end.
+ * Owns the routes of a sandbox as a whole: make, look, start, pause, touch, end.
  */
-import type { Context } from "hono";
 import { createCallSchema } from "../../protocol/sandbox.ts";
-import type { Door } from "../app.ts";
+import type { Handler } from "../app.ts";
 import { readBody } from "../body.ts";
-import { createSandbox, destroySandbox, getSandbox } from "../operations.ts";
+import { createSandbox, objectOf, told } from "../operations.ts";
+import { flag, gatedCaller } from "../query.ts";
 
-export async function createRoute(c: Context<Door>): Promise<Response> {
+export const create: Handler = async (c) => {
   const call = await readBody(c.req.raw, createCallSchema);
   const sandbox = await createSandbox(c.env, c.var.caller, call);
   c.header("location", `/v1/sandboxes/${sandbox.id}`);
   return c.json(sandbox, 201);
-}
+};
 
-export async function getRoute(c: Context<Door, "/:id">): Promise<Response> {
-  return c.json(await getSandbox(c.env, c.var.caller, c.req.param("id")));
-}
+export const get: Handler = async (c) =>
+  c.json(told(await objectOf(c.env, c.req.param("id")).get(c.var.caller)));
 
-export async function destroyRoute(c: Context<Door, "/:id">): Promise<Response> {
-  return c.json(await destroySandbox(c.env, c.var.caller, c.req.param("id")));
-}
+export const start: Handler = async (c) =>
+  c.json(told(await objectOf(c.env, c.req.param("id")).start(c.var.caller)));
+
+export const pause: Handler = async (c) => {
+  const object = objectOf(c.env, c.req.param("id"));
+  return c.json(told(await object.pause(c.var.caller, gatedCaller(c), flag(c, "force"))));
+};
+
+export const touch: Handler = async (c) =>
+  c.json(told(await objectOf(c.env, c.req.param("id")).touch(c.var.caller)));
+
+export const destroy: Handler = async (c) => {
+  const object = objectOf(c.env, c.req.param("id"));
+  return c.json(told(await object.destroy(c.var.caller, gatedCaller(c), flag(c, "force"))));
+};

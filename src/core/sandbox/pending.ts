@@ -1,0 +1,68 @@
+/**
+ * Owns what a state wants done, and when it must be looked at again. A fresh wake asks both anew.
+ */
+import { limits } from "../../protocol/limits.ts";
+import { type Deadline, earliest } from "../deadline.ts";
+import type { SandboxRecord, Start } from "./record.ts";
+
+/** Each must be harmless when repeated. */
+export type Effect =
+  | { type: "start"; start: Start }
+  /** Stop the container and keep its files. */
+  | { type: "stop" }
+  | { type: "destroy" }
+  /** The tombstone's time is over. */
+  | { type: "forget" };
+
+export function pending(record: SandboxRecord, now: number): Effect | undefined {
+  const { state } = record;
+  switch (state.name) {
+    case "starting":
+      return { type: "start", start: state.start };
+    case "pausing":
+      return { type: "stop" };
+    case "destroying":
+      return { type: "destroy" };
+    case "destroyed":
+      return now >= state.since + limits.tombstoneMs ? { type: "forget" } : undefined;
+    case "running":
+    case "paused":
+    case "failed":
+      return undefined;
+  }
+}
+
+export function nextDeadline(record: SandboxRecord): Deadline | undefined {
+  return earliest([ofState(record), ofLifetime(record)]);
+}
+
+function ofState({ spec, state }: SandboxRecord): Deadline | undefined {
+  switch (state.name) {
+    case "starting":
+      return state.lookAt < state.until
+        ? { at: state.lookAt, why: "is the start still under way" }
+        : { at: state.until, why: "the start must have come up" };
+    case "running":
+      return spec.onIdle === "none"
+        ? undefined
+        : { at: state.activeAt + spec.idleTimeoutMs, why: "is it idle" };
+    case "pausing":
+      return state.lookAt < state.until
+        ? { at: state.lookAt, why: "is the pause still under way" }
+        : { at: state.until, why: "the pause must be done" };
+    case "destroying":
+      return { at: state.tryAt, why: "destroy again" };
+    case "destroyed":
+      return { at: state.since + limits.tombstoneMs, why: "the tombstone ends" };
+    case "paused":
+    case "failed":
+      return undefined;
+  }
+}
+
+function ofLifetime({ spec, state }: SandboxRecord): Deadline | undefined {
+  const { maxLifetimeMs } = spec;
+  if (maxLifetimeMs === undefined) return undefined;
+  if (state.name === "destroying" || state.name === "destroyed") return undefined;
+  return { at: spec.createdAt + maxLifetimeMs, why: "its lifetime ends" };
+}

@@ -1,0 +1,44 @@
+/**
+ * Owns the events of one sandbox: appended in the commit that they tell of, bounded, read in order, gaps told.
+ */
+import type { EventData, EventsPage, SandboxEventView } from "../../protocol/event.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Host } from "./host.ts";
+
+/** Pruning by the hundred spares a delete for each event. */
+const pruneEvery = 100;
+
+export function append(host: Host, events: readonly EventData[], now: number): void {
+  for (const event of events) {
+    const [row] = host.sql<{ seq: number }>(
+      "INSERT INTO event (at, data) VALUES (?, ?) RETURNING seq",
+      now,
+      JSON.stringify(event),
+    );
+    const seq = row?.seq ?? 0;
+    if (seq % pruneEvery === 0)
+      host.sql("DELETE FROM event WHERE seq <= ?", seq - limits.eventsMax);
+  }
+}
+
+export function read(host: Host, after: number, limit: number): EventsPage {
+  const rows = host.sql<{ seq: number; at: number; data: string }>(
+    "SELECT seq, at, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?",
+    after,
+    limit,
+  );
+  const events = rows.map(
+    ({ seq, at, data }): SandboxEventView => ({
+      seq,
+      at: new Date(at).toISOString(),
+      event: JSON.parse(data) as EventData,
+    }),
+  );
+  const [oldest] = host.sql<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
+  const last = events.at(-1);
+  return {
+    events,
+    nextCursor: events.length === limit && last !== undefined ? String(last.seq) : null,
+    gap: (oldest?.seq ?? 1) > after + 1,
+  };
+}

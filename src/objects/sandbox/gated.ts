@@ -1,0 +1,98 @@
+/**
+ * Owns the way of a gated call: past the lease, counted as in flight, to a running container, and out again.
+ * Does not own what the call does there.
+ */
+
+import { refuseAtGate } from "../../core/lease/gate.ts";
+import { admit } from "../../core/sandbox/admit.ts";
+import type { Life } from "../../core/sandbox/record.ts";
+import { BerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { SandboxActor } from "./actor.ts";
+import { acquireWaiting } from "./leases.ts";
+
+export type GatedCaller = {
+  /** Of its lease, where it has one. */
+  token?: string | undefined;
+  /** Instead of a token: how long it may queue to run alone. */
+  waitMs?: number | undefined;
+  holder?: string | undefined;
+  /** Whether it may start a container. */
+  mayWake: boolean;
+};
+
+/** `end` is called once, when the last byte of the answer has gone. */
+export type Passed = { life: Life; fence: number; token: string | undefined; end: () => void };
+
+export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Passed> {
+  await actor.link.known();
+  const alone = await aloneToken(actor, caller);
+  const token = caller.token ?? alone;
+  const refused = refuseAtGate(actor.facts.lease, token);
+  if (refused !== undefined) throw refused;
+  const id = actor.inFlight.begin(token);
+  let ended = false;
+  const end = () => {
+    if (ended) return;
+    ended = true;
+    actor.inFlight.end(id);
+    if (actor.known === undefined) return;
+    actor.active();
+    if (alone !== undefined) actor.lease({ type: "release", token: alone, force: false });
+    else if (token !== undefined) actor.lease({ type: "used", token });
+    actor.flightChanged();
+  };
+  try {
+    actor.active();
+    if (token !== undefined) confirmUse(actor, token);
+    const life = await ready(actor, caller.mayWake);
+    // It may have been lost while the container came up.
+    const lost = token === undefined ? undefined : refuseAtGate(actor.facts.lease, token);
+    if (lost !== undefined) throw lost;
+    return { life, fence: actor.facts.lease.fence, token, end };
+  } catch (error) {
+    end();
+    throw error;
+  }
+}
+
+/** The life that a call may use; where there is none it is started, once for all who wait. */
+export async function ready(actor: SandboxActor, mayWake: boolean): Promise<Life> {
+  const until = actor.host.clock() + limits.waitMaxMs;
+  for (;;) {
+    await actor.link.known();
+    const admission = admit(actor.facts.sandbox, mayWake);
+    if ("refuse" in admission) throw admission.refuse;
+    if ("go" in admission) return admission.go;
+    if ("wake" in admission) {
+      actor.sandbox({ type: "wake", start: newStart(actor) });
+      continue;
+    }
+    if (!(await actor.watchers.change(until - actor.host.clock()))) {
+      throw new BerthError("unavailable", "The sandbox is still starting.", {
+        hint: "Try again in a moment.",
+        facts: { state: actor.facts.sandbox.state.name },
+      });
+    }
+  }
+}
+
+export function newStart(actor: SandboxActor): { startId: string; secret: string } {
+  return { startId: actor.host.draw(16), secret: actor.host.draw(43) };
+}
+
+/** A call that says how long it may wait queues like everybody, runs alone, and lets go. */
+async function aloneToken(actor: SandboxActor, caller: GatedCaller): Promise<string | undefined> {
+  if (caller.token !== undefined || caller.waitMs === undefined) return undefined;
+  return acquireWaiting(actor, {
+    holder: caller.holder ?? "a waiting call",
+    waitMs: caller.waitMs,
+    ttlMs: limits.leaseTtlMs,
+  });
+}
+
+/** While the call runs its lease cannot end; only one that must be used soon is written down now. */
+function confirmUse(actor: SandboxActor, token: string): void {
+  const { state } = actor.facts.lease;
+  if (state.name === "held" && state.useBy !== undefined) actor.lease({ type: "used", token });
+}

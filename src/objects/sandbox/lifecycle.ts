@@ -1,0 +1,131 @@
+/**
+ * Owns the calls on a sandbox as a whole: create, start, pause, touch, destroy.
+ * Does not own the moves (core/sandbox); calls with the same aim join.
+ */
+
+import { refuseAtGate } from "../../core/lease/gate.ts";
+import { newLease } from "../../core/lease/lease.ts";
+import { notGranted } from "../../core/lease/refusals.ts";
+import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
+import { destroyedError, notRunning } from "../../core/sandbox/admit.ts";
+import type { SandboxSpec } from "../../core/sandbox/record.ts";
+import { createRecord, isOver } from "../../core/sandbox/step.ts";
+import { view } from "../../core/sandbox/view.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { MetadataPatch } from "../../protocol/metadata.ts";
+import type { Sandbox } from "../../protocol/sandbox.ts";
+import type { SandboxActor } from "./actor.ts";
+import { type GatedCaller, newStart } from "./gated.ts";
+import { acquireWaiting } from "./leases.ts";
+
+export type NewSandbox = {
+  spec: SandboxSpec;
+  metadata: MetadataPatch;
+  start: boolean;
+  waitMs: number;
+};
+
+export async function create(actor: SandboxActor, call: NewSandbox): Promise<Sandbox> {
+  if (actor.known === undefined) {
+    const metadata = patchMetadata(noMetadata, call.metadata, undefined);
+    if ("refuse" in metadata) throw metadata.refuse;
+    const start = call.start ? newStart(actor) : undefined;
+    actor.create({
+      sandbox: createRecord(call.spec, start, actor.now()),
+      lease: newLease,
+      metadata: metadata.next,
+      tokenGeneration: 0,
+    });
+  }
+  await actor.until(({ state }) => state.name !== "starting", call.waitMs);
+  return told(actor);
+}
+
+export async function start(actor: SandboxActor): Promise<Sandbox> {
+  refuseWhenOver(actor);
+  actor.sandbox({ type: "start", start: newStart(actor) });
+  await actor.until(
+    ({ state }) => state.name !== "starting" && state.name !== "pausing",
+    limits.waitMaxMs,
+  );
+  return told(actor);
+}
+
+/** Processes end, files stay. With `force` it waits for nobody. */
+export async function pause(
+  actor: SandboxActor,
+  caller: GatedCaller,
+  force: boolean,
+): Promise<Sandbox> {
+  await actor.link.known();
+  refuseWhenOver(actor);
+  const done = await takeGate(actor, caller, force);
+  try {
+    await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
+    const { name } = actor.facts.sandbox.state;
+    if (name === "failed") throw notRunning(name);
+    actor.sandbox({ type: "pause", reason: "requested" });
+    await actor.until(({ state }) => state.name !== "pausing", limits.waitMaxMs);
+  } finally {
+    done();
+  }
+  return told(actor);
+}
+
+export async function destroy(
+  actor: SandboxActor,
+  caller: GatedCaller,
+  force: boolean,
+): Promise<Sandbox> {
+  await actor.link.known();
+  if (!isOver(actor.facts.sandbox.state)) {
+    const refused = refuseAtGate(actor.facts.lease, caller.token);
+    if (refused !== undefined && !force) throw refused;
+    actor.sandbox({ type: "destroy", reason: "requested" });
+  }
+  await actor.until(({ state }) => state.name === "destroyed", limits.waitMaxMs);
+  return told(actor);
+}
+
+export function touch(actor: SandboxActor): Sandbox {
+  refuseWhenOver(actor);
+  const { state } = actor.facts.sandbox;
+  if (state.name === "running") actor.sandbox({ type: "active", at: actor.now() });
+  return told(actor);
+}
+
+export function told(actor: SandboxActor): Sandbox {
+  const { sandbox, metadata, lease } = actor.facts;
+  return view(sandbox, metadata, lease);
+}
+
+export function refuseWhenOver(actor: SandboxActor): void {
+  const { state } = actor.facts.sandbox;
+  if (isOver(state) && "reason" in state) throw destroyedError(state.reason);
+}
+
+/** Nothing gated of others may run beside a pause: it is taken away, waited for, or the call is refused. */
+async function takeGate(
+  actor: SandboxActor,
+  caller: GatedCaller,
+  force: boolean,
+): Promise<() => void> {
+  if (force) {
+    actor.lease({ type: "take", reason: "forced" });
+    return () => undefined;
+  }
+  if (caller.token === undefined && caller.waitMs !== undefined) {
+    const holder = caller.holder ?? "pause";
+    const { waitMs } = caller;
+    const token = await acquireWaiting(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
+    return () => {
+      if (actor.known !== undefined) actor.lease({ type: "release", token, force: true });
+    };
+  }
+  const refused = refuseAtGate(actor.facts.lease, caller.token);
+  if (refused !== undefined) throw refused;
+  const busy = actor.busy();
+  const running = busy.others + busy.own;
+  if (running > 0) throw notGranted(actor.facts.lease, { others: running, own: 0 });
+  return () => undefined;
+}

@@ -1,0 +1,37 @@
+/**
+ * Owns the calls on the metadata: one request, one commit; the copy inside the sandbox follows.
+ */
+import { type Changed, patchMetadata, replaceMetadata } from "../../core/metadata/patch.ts";
+import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
+import type { SandboxActor } from "./actor.ts";
+import { refuseWhenOver } from "./lifecycle.ts";
+
+export function look(actor: SandboxActor): MetadataAnswer {
+  const { map, version } = actor.facts.metadata;
+  return { metadata: { ...map }, version };
+}
+
+export function patch(
+  actor: SandboxActor,
+  change: MetadataPatch,
+  ifMatch: number | undefined,
+): MetadataAnswer {
+  refuseWhenOver(actor);
+  return apply(actor, patchMetadata(actor.facts.metadata, change, ifMatch));
+}
+
+export function replace(actor: SandboxActor, to: MetadataPatch, ifMatch: number): MetadataAnswer {
+  refuseWhenOver(actor);
+  return apply(actor, replaceMetadata(actor.facts.metadata, to, ifMatch));
+}
+
+function apply(actor: SandboxActor, changed: Changed): MetadataAnswer {
+  if ("refuse" in changed) throw changed.refuse;
+  const { next, set, removed } = changed;
+  if (next !== actor.facts.metadata) {
+    const event = { type: "metadata" as const, version: next.version, set, removed };
+    actor.commit({ metadata: next }, [event], "metadata");
+    actor.link.copyMetadata();
+  }
+  return look(actor);
+}

@@ -1,0 +1,61 @@
+/**
+ * Owns the tables of a sandbox. A step is never changed once it was released: a database of every old version opens.
+ */
+import type { Host } from "./host.ts";
+
+const steps: readonly string[][] = [
+  [
+    `CREATE TABLE sandbox (
+       one INTEGER PRIMARY KEY CHECK (one = 1),
+       spec TEXT NOT NULL,
+       state TEXT NOT NULL,
+       restarts TEXT NOT NULL,
+       token_generation INTEGER NOT NULL,
+       at INTEGER NOT NULL
+     )`,
+    `CREATE TABLE lease (
+       one INTEGER PRIMARY KEY CHECK (one = 1),
+       state TEXT NOT NULL,
+       fence INTEGER NOT NULL,
+       next_seq INTEGER NOT NULL,
+       at INTEGER NOT NULL
+     )`,
+    "CREATE TABLE waiter (seq INTEGER PRIMARY KEY, body TEXT NOT NULL)",
+    "CREATE TABLE ended (token TEXT PRIMARY KEY, ticket TEXT NOT NULL, reason TEXT NOT NULL, at INTEGER NOT NULL)",
+    `CREATE TABLE metadata (
+       one INTEGER PRIMARY KEY CHECK (one = 1),
+       map TEXT NOT NULL,
+       version INTEGER NOT NULL,
+       at INTEGER NOT NULL
+     )`,
+    "CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, data TEXT NOT NULL)",
+    "CREATE TABLE connect_ticket (ticket TEXT PRIMARY KEY, expires_at INTEGER NOT NULL)",
+  ],
+];
+
+export const newestVersion = steps.length;
+
+/** 0 for an id that was never created: reading it leaves nothing behind. */
+export function storedVersion(host: Host): number {
+  const known = host.sql<{ n: number }>(
+    "SELECT count(*) AS n FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'",
+  );
+  if ((known[0]?.n ?? 0) === 0) return 0;
+  return host.sql<{ version: number }>("SELECT version FROM schema_version")[0]?.version ?? 0;
+}
+
+export function migrate(host: Host): void {
+  const version = storedVersion(host);
+  if (version > newestVersion) {
+    throw new Error(
+      `the rows of this sandbox have version ${version}, this program knows ${newestVersion}: deploy the newer one`,
+    );
+  }
+  if (version === newestVersion) return;
+  if (version === 0) {
+    host.sql("CREATE TABLE schema_version (version INTEGER NOT NULL)");
+    host.sql("INSERT INTO schema_version (version) VALUES (0)");
+  }
+  for (const statements of steps.slice(version)) for (const sql of statements) host.sql(sql);
+  host.sql("UPDATE schema_version SET version = ?", newestVersion);
+}

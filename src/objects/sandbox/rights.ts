@@ -1,0 +1,60 @@
+/**
+ * Owns whether a caller may speak to this very sandbox, and the single-use tickets for WebSockets.
+ * Does not own signatures: the door has checked those.
+ */
+import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Caller, ConnectTicket } from "../../protocol/rights.ts";
+import type { SandboxActor } from "./actor.ts";
+
+/** A foreign caller learns no more than of an invented id. */
+export function checkCaller(actor: SandboxActor, caller: Caller): void {
+  const facts = actor.known;
+  if (facts === undefined || facts.sandbox.spec.tenant !== caller.tenant) throw unknownSandbox();
+  const { token } = caller;
+  if (token !== undefined && token.generation !== facts.tokenGeneration) {
+    throw new BerthError("unauthenticated", "The token was revoked.");
+  }
+}
+
+/** A connect ticket needs no more than a sandbox that exists: it was made by one who had the right. */
+export function checkTenantless(actor: SandboxActor): void {
+  if (actor.known === undefined) throw unknownSandbox();
+}
+
+export function tokenGeneration(actor: SandboxActor): number {
+  return actor.facts.tokenGeneration;
+}
+
+export function revokeTokens(actor: SandboxActor): void {
+  const next = actor.facts.tokenGeneration + 1;
+  actor.commit({ tokenGeneration: next }, [{ type: "tokens", what: "revoked" }], "tokens revoked");
+}
+
+export function makeConnectTicket(actor: SandboxActor): ConnectTicket {
+  const { host } = actor;
+  const now = actor.now();
+  host.sql("DELETE FROM connect_ticket WHERE expires_at <= ?", now);
+  const [{ n } = { n: 0 }] = host.sql<{ n: number }>("SELECT count(*) AS n FROM connect_ticket");
+  if (n >= limits.connectTicketsMax) {
+    throw new BerthError("too_many", `${n} connect tickets wait to be used.`, {
+      facts: { ticketsMax: limits.connectTicketsMax },
+    });
+  }
+  const ticket = host.draw(32);
+  const expiresAt = now + limits.connectTicketMs;
+  host.sql("INSERT INTO connect_ticket VALUES (?, ?)", ticket, expiresAt);
+  return { ticket, expiresAt: new Date(expiresAt).toISOString() };
+}
+
+/** Once: it is gone before anything else happens. */
+export function spendConnectTicket(actor: SandboxActor, ticket: string): void {
+  const spent = actor.host.sql<{ expires_at: number }>(
+    "DELETE FROM connect_ticket WHERE ticket = ? RETURNING expires_at",
+    ticket,
+  );
+  if ((spent[0]?.expires_at ?? 0) > actor.now()) return;
+  throw new BerthError("unauthenticated", "The connect ticket is used, expired or unknown.", {
+    hint: "Make a new one with POST /v1/sandboxes/:id/tickets.",
+  });
+}

@@ -1,0 +1,70 @@
+/**
+ * Owns the events of one sandbox: what happened, in order, each with a number that only grows.
+ */
+import { z } from "zod";
+import { limits } from "./limits.ts";
+import { metadataSchema } from "./metadata.ts";
+import { stateNames } from "./sandbox.ts";
+
+const stateEvent = z.strictObject({
+  type: z.literal("state"),
+  state: z.enum(stateNames),
+  reason: z.string().optional(),
+});
+
+const leaseEvent = z.strictObject({
+  type: z.literal("lease"),
+  what: z.enum(["granted", "ended", "lost", "drained"]),
+  fence: z.int(),
+  holder: z.string(),
+  reason: z.string().optional(),
+  /** Who took it away. */
+  by: z.string().optional(),
+});
+
+const metadataEvent = z.strictObject({
+  type: z.literal("metadata"),
+  version: z.int(),
+  set: metadataSchema,
+  removed: z.array(z.string()),
+});
+
+/** Commands are told in batches, at most one a second. */
+const execEvent = z.strictObject({
+  type: z.literal("exec"),
+  count: z.int(),
+  execs: z.array(z.strictObject({ execId: z.string(), durationMs: z.int() })),
+});
+
+const tokensEvent = z.strictObject({ type: z.literal("tokens"), what: z.literal("revoked") });
+
+export const eventDataSchema = z.discriminatedUnion("type", [
+  stateEvent,
+  leaseEvent,
+  metadataEvent,
+  execEvent,
+  tokensEvent,
+]);
+
+export const eventSchema = z
+  .object({ seq: z.int(), at: z.iso.datetime(), event: eventDataSchema })
+  .meta({ id: "Event" });
+
+export const eventsQuerySchema = z.strictObject({
+  after: z.coerce.number().int().min(0).default(0),
+  limit: z.coerce.number().int().min(1).max(limits.eventsPageMax).default(100),
+  follow: z.enum(["0", "1"]).default("0"),
+});
+
+export const eventsSchema = z
+  .strictObject({
+    events: z.array(eventSchema),
+    nextCursor: z.string().nullable(),
+    gap: z.boolean().meta({ description: "Older events than the first of these are gone." }),
+  })
+  .meta({ id: "Events" });
+
+export type EventData = z.infer<typeof eventDataSchema>;
+export type SandboxEventView = z.infer<typeof eventSchema>;
+export type EventsPage = z.infer<typeof eventsSchema>;
+export type EventsQuery = z.infer<typeof eventsQuerySchema>;

@@ -1,0 +1,53 @@
+/**
+ * Owns reading flags and headers of calls; one that is not understood is named.
+ */
+import type { Context } from "hono";
+import type { GatedCaller } from "../objects/sandbox/gated.ts";
+import { BerthError } from "../protocol/errors.ts";
+import { leaseHeader, waitHeader } from "../protocol/lease.ts";
+import { limits } from "../protocol/limits.ts";
+import type { Door } from "./app.ts";
+
+export function flag(c: Context<Door>, name: string): boolean {
+  const text = c.req.query(name);
+  if (text === undefined || text === "false" || text === "0") return false;
+  if (text === "true" || text === "1") return true;
+  throw bad(name, "must be true or false");
+}
+
+/** Of a gated call: its lease, or how long it may queue, and whether it may start a container. */
+export function gatedCaller(c: Context<Door>): GatedCaller {
+  const wait = c.req.header(waitHeader);
+  const waitMs = wait === undefined ? undefined : Number(wait);
+  if (
+    waitMs !== undefined &&
+    !(Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= limits.waitMaxMs)
+  ) {
+    throw bad("Berth-Wait-Ms", `must be a whole number from 0 to ${limits.waitMaxMs}`);
+  }
+  const wake = c.req.query("wake");
+  return {
+    token: c.req.header(leaseHeader),
+    waitMs,
+    mayWake: wake === undefined || flag(c, "wake"),
+  };
+}
+
+export function leaseToken(c: Context<Door>): string {
+  const token = c.req.header(leaseHeader);
+  if (token !== undefined && token !== "") return token;
+  throw bad("Berth-Lease", "the header must carry the token of the lease");
+}
+
+/** An entity tag of ours: the version in quotes. */
+export function ifMatch(c: Context<Door>): number | undefined {
+  const text = c.req.header("if-match");
+  if (text === undefined) return undefined;
+  const version = /^"?(\d{1,15})"?$/.exec(text)?.[1];
+  if (version === undefined) throw bad("If-Match", "must be a version as ETag gave it");
+  return Number(version);
+}
+
+export function bad(field: string, what: string): BerthError {
+  return new BerthError("bad_request", `${field}: ${what}`, { facts: { field } });
+}
