@@ -41,8 +41,14 @@ function make(): Json {
 
 function operation(name: string, route: Route, schemas: Json): Json {
   const responses: Json = {};
+  // The one route without a body of its own is a WebSocket.
+  if (Object.keys(route.answers).length === 0)
+    responses[101] = { description: "It goes on as one." };
   for (const [status, { schema, meaning }] of Object.entries(route.answers)) {
-    responses[status] = content(meaning, refer(schema, "output", schemas));
+    const empty = schema instanceof z.ZodNull;
+    responses[status] = empty
+      ? { description: meaning }
+      : content(meaning, refer(schema, "output", schemas));
   }
   for (const [status, codes] of byStatus(route.errors)) {
     const meaning = codes.map((code) => `\`${code}\`: ${errors[code].meaning}`).join("\n\n");

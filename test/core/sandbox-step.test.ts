@@ -1,17 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { newLease } from "../../src/core/lease/lease.ts";
+import { noMetadata } from "../../src/core/metadata/patch.ts";
 import { admit } from "../../src/core/sandbox/admit.ts";
+import { nextDeadline, pending } from "../../src/core/sandbox/pending.ts";
 import type { Life, SandboxRecord, SandboxState, Start } from "../../src/core/sandbox/record.ts";
-import {
-  createRecord,
-  nextDeadline,
-  pending,
-  type SandboxEvent,
-  step,
-} from "../../src/core/sandbox/step.ts";
+import { createRecord, type SandboxEvent, step } from "../../src/core/sandbox/step.ts";
 import { view } from "../../src/core/sandbox/view.ts";
 import { limits } from "../../src/protocol/limits.ts";
-import { sandboxSchema } from "../../src/protocol/sandbox.ts";
+import { sandboxSchema, stateNames } from "../../src/protocol/sandbox.ts";
 
 const spec = {
   id: "k3v9q2m7x1c5b8n4tq0w8e2r",
@@ -19,6 +16,9 @@ const spec = {
   createdAt: 1_000,
   env: { TOKEN: "canary" },
   network: { internet: true },
+  idleTimeoutMs: 600_000,
+  onIdle: "pause" as const,
+  wake: "auto" as const,
 };
 const start = (n: number): Start => ({ startId: `start${n}`, secret: `secret${n}` });
 const life = (n: number): Life => ({
@@ -66,7 +66,7 @@ describe("the moves of a sandbox", () => {
       { type: "lost", incarnation: "start0.life", reason: "container_lost" },
       { type: "wake", start: start(2) },
       { type: "destroyed" },
-      { type: "deadline" },
+      { type: "deadline", busy: false },
     ];
     for (const event of late) expect(step(running, event, 9_000), event.type).toBe(running);
   });
@@ -95,7 +95,7 @@ describe("the moves of a sandbox", () => {
     for (let n = 2; n <= 4; n++) {
       const incarnation = `start${n - 1}.life`;
       record = step(record, { type: "lost", incarnation, reason: "container_lost" }, n * 10_000);
-      expect(admit(record)).toEqual({ wake: true });
+      expect(admit(record, true)).toEqual({ wake: true });
       record = step(record, { type: "wake", start: start(n) }, n * 10_000);
       expect(record.state).toMatchObject({ name: "starting", start: start(n) });
       record = step(record, { type: "started", startId: `start${n}`, life: life(n) }, n * 10_000);
@@ -107,17 +107,17 @@ describe("the moves of a sandbox", () => {
     );
     const tooOften = step(record, { type: "wake", start: start(5) }, 50_000);
     expect(tooOften.state).toMatchObject({ name: "failed", reason: "restarted_too_often" });
-    expect(admit(tooOften)).toMatchObject({ refuse: { code: "start_failed" } });
+    expect(admit(tooOften, true)).toMatchObject({ refuse: { code: "start_failed" } });
     const later = step(record, { type: "wake", start: start(5) }, 50_000 + limits.restartsWindowMs);
     expect(later.state.name).toBe("starting");
   });
 
   it("[S7] a start that never comes up fails at its limit and is not tried again", () => {
-    const looked = step(created, { type: "deadline" }, 1_000 + limits.startLookMs);
+    const looked = step(created, { type: "deadline", busy: false }, 1_000 + limits.startLookMs);
     expect(looked.state).toMatchObject({ name: "starting", start: start(1) });
-    const late = step(looked, { type: "deadline" }, 1_000 + limits.startTimeoutMs);
+    const late = step(looked, { type: "deadline", busy: false }, 1_000 + limits.startTimeoutMs);
     expect(late.state).toMatchObject({ reason: "start_timed_out", restartable: false });
-    expect(admit(late)).toMatchObject({ refuse: { code: "start_failed" } });
+    expect(admit(late, true)).toMatchObject({ refuse: { code: "start_failed" } });
   });
 
   it("[S8] a destroy that is not confirmed is tried again, ever more slowly, without end", () => {
@@ -125,8 +125,8 @@ describe("the moves of a sandbox", () => {
     const pauses: number[] = [];
     for (let n = 0; n < 10; n++) {
       const at = nextDeadline(record)?.at ?? 0;
-      expect(step(record, { type: "deadline" }, at - 1)).toBe(record);
-      record = step(record, { type: "deadline" }, at);
+      expect(step(record, { type: "deadline", busy: false }, at - 1)).toBe(record);
+      record = step(record, { type: "deadline", busy: false }, at);
       pauses.push((nextDeadline(record)?.at ?? 0) - at);
       expect(pending(record, at)).toEqual({ type: "destroy" });
     }
@@ -148,9 +148,13 @@ describe("the moves of a sandbox", () => {
         reason: "container_lost" as const,
       })),
       number.map((n) => ({ type: "wake" as const, start: start(n) })),
+      number.map((n) => ({ type: "start" as const, start: start(n) })),
+      fc.constant({ type: "pause" as const, reason: "requested" }),
+      fc.constant({ type: "paused" as const }),
+      fc.boolean().map((busy) => ({ type: "deadline" as const, busy })),
       fc.constant(destroy),
       fc.constant({ type: "destroyed" as const }),
-      fc.constant({ type: "deadline" as const }),
+      fc.constant({ type: "deadline" as const, busy: false }),
     );
     const seen = new Set<SandboxState["name"]>();
     fc.assert(
@@ -165,28 +169,90 @@ describe("the moves of a sandbox", () => {
           seen.add(state.name);
           if (over) expect(["destroying", "destroyed"]).toContain(state.name);
           over ||= state.name === "destroying";
-          const transient = state.name === "starting" || state.name === "destroying";
+          const transient = ["starting", "pausing", "destroying"].includes(state.name);
           if (transient) expect(nextDeadline(record)?.why).toBeTruthy();
           expect(transient).toBe(pending(record, state.since) !== undefined);
-          sandboxSchema.parse(view(record));
+          sandboxSchema.parse(view(record, noMetadata, newLease));
         }
       }),
       { numRuns: 500, seed: 7 },
     );
-    expect([...seen].sort()).toEqual(["destroyed", "destroying", "failed", "running", "starting"]);
+    expect([...seen].sort()).toEqual([...stateNames].sort());
+  });
+
+  it("[S14] pauses, keeps its files for the next start, and joins a start that comes meanwhile", () => {
+    const running = having(created, up);
+    const pausing = step(running, { type: "pause", reason: "requested" }, 9_000);
+    expect(pausing.state.name).toBe("pausing");
+    expect(step(pausing, { type: "pause", reason: "again" }, 9_500)).toBe(pausing);
+    const paused = step(pausing, { type: "paused" }, 10_000);
+    expect(paused.state).toMatchObject({ name: "paused", reason: "requested" });
+    expect(admit(paused, true)).toEqual({ wake: true });
+    expect(admit(paused, false)).toMatchObject({ refuse: { code: "not_running" } });
+    expect(step(paused, { type: "wake", start: start(2) }, 11_000).state.name).toBe("starting");
+    const wanted = step(pausing, { type: "start", start: start(3) }, 9_600);
+    expect(admit(wanted, true)).toEqual({ wait: true });
+    expect(step(wanted, { type: "paused" }, 10_000).state).toMatchObject({
+      name: "starting",
+      start: start(3),
+    });
+    const stuck = step(pausing, { type: "deadline", busy: false }, 9_000 + limits.pauseTimeoutMs);
+    expect(stuck.state).toMatchObject({ name: "failed", restartable: true });
+  });
+
+  it("[S15] starts paused where it was asked to, and never by a call where it was told not to", () => {
+    const asleep = createRecord({ ...spec, wake: "never" }, undefined, 1_000);
+    expect(asleep.state.name).toBe("paused");
+    expect(pending(asleep, 1_000)).toBeUndefined();
+    expect(admit(asleep, true)).toMatchObject({ refuse: { code: "not_running" } });
+    expect(step(asleep, { type: "wake", start: start(1) }, 2_000)).toBe(asleep);
+    expect(step(asleep, { type: "start", start: start(1) }, 2_000).state.name).toBe("starting");
+  });
+
+  it("[S16] does what it was told when it is idle, and only then", () => {
+    const idleAt = (record: SandboxRecord) => nextDeadline(record)?.at ?? 0;
+    const running = having(created, up);
+    const tick = { type: "deadline", busy: false } as const;
+    expect(idleAt(running)).toBe(2_000 + spec.idleTimeoutMs);
+    expect(step(running, tick, idleAt(running) - 1)).toBe(running);
+    expect(step(running, tick, idleAt(running)).state).toMatchObject({
+      name: "pausing",
+      reason: "idle",
+    });
+    const active = step(running, { type: "active", at: 5_000 }, 5_000);
+    expect(idleAt(active)).toBe(5_000 + spec.idleTimeoutMs);
+    const busy = step(running, { type: "deadline", busy: true }, idleAt(running));
+    expect(idleAt(busy)).toBe(idleAt(running) + spec.idleTimeoutMs);
+    const policy = (onIdle: "destroy" | "none") =>
+      having(createRecord({ ...spec, onIdle }, start(1), 1_000), up);
+    expect(step(policy("destroy"), tick, idleAt(running)).state.name).toBe("destroying");
+    expect(nextDeadline(policy("none"))).toBeUndefined();
+  });
+
+  it("[S17] ends when its lifetime is over, whatever it does", () => {
+    const short = createRecord({ ...spec, maxLifetimeMs: 5_000 }, start(1), 1_000);
+    const tick = { type: "deadline", busy: true } as const;
+    for (const record of [short, having(short, up), createRecord(short.spec, undefined, 1_000)]) {
+      expect(step(record, tick, 5_999).state.name).toBe(record.state.name);
+      expect(nextDeadline(record)?.at).toBeLessThanOrEqual(6_000);
+      expect(step(record, tick, 6_000).state).toMatchObject({
+        name: "destroying",
+        reason: "expired",
+      });
+    }
   });
 
   it("[S9] a call on a starting sandbox waits, and one on a running sandbox gets its life", () => {
-    expect(admit(created)).toEqual({ wait: true });
-    expect(admit(having(created, up))).toEqual({ go: life(1) });
-    expect(admit(having(created, destroy))).toMatchObject({
+    expect(admit(created, true)).toEqual({ wait: true });
+    expect(admit(having(created, up), true)).toEqual({ go: life(1) });
+    expect(admit(having(created, destroy), true)).toMatchObject({
       refuse: { code: "sandbox_destroyed" },
     });
   });
 
   it("[S13] what is told of a sandbox holds neither its environment nor a secret nor an address", () => {
     for (const record of [created, having(created, up), having(created, up, lost)]) {
-      const told = JSON.stringify(view(record));
+      const told = JSON.stringify(view(record, noMetadata, newLease));
       expect(told).toContain(spec.id);
       expect(told).not.toMatch(/canary|secret1|127\.0\.0\.1/);
     }

@@ -3,7 +3,7 @@
  * Runs in Node and in workerd.
  */
 
-import type { AgentExecCall } from "../../src/protocol/agent.ts";
+import type { AgentExecCall, AgentFence, AgentMetadata } from "../../src/protocol/agent.ts";
 import { agentHeaders, agentPaths, agentProtocol } from "../../src/protocol/agent.ts";
 import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
 
@@ -14,7 +14,10 @@ export type FakeAgent = {
   env: Record<string, string>;
   fence: number;
   ended: boolean;
-  running: Map<string, { kill: (signal: string) => void }>;
+  metadata: { version: number; metadata: Record<string, string> };
+  running: Map<string, { fence: number; kill: (signal: string) => void }>;
+  /** Called when a command has ended. */
+  watchers: Set<() => void>;
   /** Each command that began, in order. */
   ran: string[];
   servers: Map<number, (request: Request) => Promise<Response>>;
@@ -41,6 +44,8 @@ export function newAgent(options: {
     ...options,
     incarnation: `${options.startId}.${random.join("")}`,
     fence: 0,
+    metadata: { version: 0, metadata: {} },
+    watchers: new Set(),
     running,
     ended: false,
     ran: [],
@@ -82,24 +87,66 @@ export async function answerAsAgent(agent: FakeAgent, request: Request): Promise
     };
     return Response.json(health, { headers });
   }
+  if (path === agentPaths.fence) {
+    return Response.json(await raise(agent, (await request.json()) as AgentFence), { headers });
+  }
+  if (path === agentPaths.metadata) {
+    const told = (await request.json()) as AgentMetadata;
+    if (told.version > agent.metadata.version) agent.metadata = told;
+    return Response.json({ version: agent.metadata.version }, { headers });
+  }
   if (path !== agentPaths.exec) return refuse(new BerthError("not_found", "No such route."));
+  const call = (await request.json()) as AgentExecCall;
+  // In the same piece in which the command begins: nothing can raise the fence in between.
   const fence = Number(request.headers.get(agentHeaders.fence));
   if (fence < agent.fence) {
     return refuse(new BerthError("stale_fence", "The fence is an old one."));
   }
   agent.fence = fence;
-  return exec(agent, (await request.json()) as AgentExecCall, headers);
+  try {
+    return await exec(agent, call, fence, headers);
+  } catch (error) {
+    if (error instanceof BerthError) return refuse(error);
+    throw error;
+  }
+}
+
+/** From now on nothing below begins; with `drain` it also ends. */
+async function raise(agent: FakeAgent, call: AgentFence): Promise<{ fence: number; left: number }> {
+  agent.fence = Math.max(agent.fence, call.fence);
+  const below = () => [...agent.running.values()].filter(({ fence }) => fence < call.fence);
+  if (call.drain) for (const { kill } of below()) kill("fenced");
+  const until = Date.now() + call.waitMs;
+  while (below().length > 0 && Date.now() < until && !agent.ended) {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, until - Date.now());
+      agent.watchers.add(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+    agent.watchers.clear();
+  }
+  if (agent.ended) throw new TypeError("connection reset");
+  return { fence: agent.fence, left: below().length };
 }
 
 async function exec(
   agent: FakeAgent,
   call: AgentExecCall,
+  fence: number,
   headers: Record<string, string>,
 ): Promise<Response> {
   const began = Date.now();
   const [program = "", ...args] = call.argv ?? (call.command ?? "").split(" ");
   agent.ran.push([program, ...args].join(" "));
-  const outcome = agent.ended ? "cut" : await run(agent, call, program, args);
+  const outcome = agent.ended ? "cut" : await run(agent, call, fence, program, args);
+  for (const watcher of agent.watchers) watcher();
+  if (outcome === "fenced") {
+    throw new BerthError("operation_interrupted", "The lease of this command was lost.", {
+      facts: { admitted: true, reason: "lease_lost" },
+    });
+  }
   if (outcome === "cut") throw new TypeError("connection reset");
   const result = {
     execId: call.execId,
@@ -118,9 +165,10 @@ async function exec(
 async function run(
   agent: FakeAgent,
   call: AgentExecCall,
+  fence: number,
   program: string,
   args: string[],
-): Promise<Outcome | "cut"> {
+): Promise<Outcome | "cut" | "fenced"> {
   const done = (exitCode: number, stdout = "", stderr = "") => ({
     exitCode,
     signal: null,
@@ -137,13 +185,18 @@ async function run(
   }
   if (program === "pwd") return done(0, `${call.cwd ?? "/workspace"}\n`);
   if (program === "cat") return done(0, call.stdin ?? "");
-  if (program === "sleep") return sleep(agent, call, Number(args[0]) * 1000);
+  if (program === "sleep") return sleep(agent, call, fence, Number(args[0]) * 1000);
   return done(127, "", `${program}: not found\n`);
 }
 
-function sleep(agent: FakeAgent, call: AgentExecCall, ms: number): Promise<Outcome | "cut"> {
+function sleep(
+  agent: FakeAgent,
+  call: AgentExecCall,
+  fence: number,
+  ms: number,
+): Promise<Outcome | "cut" | "fenced"> {
   return new Promise((resolve) => {
-    const finish = (outcome: Outcome | "cut") => {
+    const finish = (outcome: Outcome | "cut" | "fenced") => {
       clearTimeout(timer);
       clearTimeout(limit);
       agent.running.delete(call.execId);
@@ -158,7 +211,8 @@ function sleep(agent: FakeAgent, call: AgentExecCall, ms: number): Promise<Outco
     const timer = setTimeout(() => finish(ended(null)), ms);
     const limit = setTimeout(() => finish(ended("timeout")), call.timeoutMs);
     agent.running.set(call.execId, {
-      kill: (signal) => finish(signal === "cut" ? "cut" : ended(signal)),
+      fence,
+      kill: (signal) => finish(signal === "cut" || signal === "fenced" ? signal : ended(signal)),
     });
   });
 }

@@ -171,10 +171,13 @@ describe("a sandbox object", () => {
     expect(await stateOf(id)).toBe("destroyed");
   });
 
-  it("[S12] sets no alarm for a running sandbox, and a GET starts nothing", async () => {
+  it("[S12] has no alarm but its next deadline, and a GET starts nothing", async () => {
     const id = await createSandbox();
     await json(exec(id, "true"));
-    expect(await alarmOf(id)).toBeNull();
+    const { stateSince, idleTimeoutMs } = await json(call("GET", `/v1/sandboxes/${id}`));
+    expect(await alarmOf(id)).toBe(Date.parse(stateSince) + idleTimeoutMs);
+    const never = await createSandbox({ onIdle: "none" });
+    expect(await alarmOf(never)).toBeNull();
     await machine(id).die();
     await evictDurableObject(stubOf(id));
     expect(await stateOf(id)).toBe("running");
