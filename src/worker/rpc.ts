@@ -75,8 +75,9 @@ class SandboxTarget extends RpcTarget implements SandboxApi {
     const object = this.#object("exec");
     const checked = parseCall(execCallSchema, call);
     const requestId = crypto.randomUUID();
-    const response = await object.exec(this.#caller, gated(options), checked, requestId);
-    const body = (await response.json()) as ExecResult | ErrorBody;
+    const reply = await object.exec(this.#caller, gated(options), checked, requestId);
+    const text = reply instanceof Response ? await reply.text() : reply.json;
+    const body = JSON.parse(text) as ExecResult | ErrorBody;
     if (!("error" in body)) return body;
     const { code, message, hint, retryable: _retryable, ...facts } = body.error;
     throw new BerthError(code, message, { facts, ...(hint === undefined ? {} : { hint }) });

@@ -7,10 +7,12 @@ import type { Life } from "../../core/sandbox/record.ts";
 import { agentPaths } from "../../protocol/agent.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import type { ExecCall } from "../../protocol/exec.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
 import type { ExecLog } from "./exec-log.ts";
 import { type GatedCaller, type Passed, pass } from "./gated.ts";
-import { guarded } from "./guarded-body.ts";
+import { guarded, whole } from "./guarded-body.ts";
 
 export async function exec(
   actor: SandboxActor,
@@ -18,7 +20,7 @@ export async function exec(
   call: ExecCall,
   caller: GatedCaller,
   requestId: string,
-): Promise<Response> {
+): Promise<Reply> {
   const passed = await pass(actor, caller);
   const began = actor.host.clock();
   const execId = `x${actor.host.draw(15)}`;
@@ -28,7 +30,7 @@ export async function exec(
   };
   try {
     const response = await runBy(actor, passed, { ...call, execId, requestId });
-    return answer(actor, passed.life, response, requestId, done);
+    return await answer(actor, passed.life, response, requestId, done);
   } catch (error) {
     done();
     throw error;
@@ -56,16 +58,22 @@ async function runBy(
 }
 
 /** What came whole has ended; what is still under way counts until its last byte. */
-function answer(
+async function answer(
   actor: SandboxActor,
   life: Life,
   response: Response,
   requestId: string,
   done: () => void,
-): Response {
+): Promise<Reply> {
   const { status, headers } = response;
   const type = { "content-type": "application/json" };
   const length = headers.get("content-length");
+  if (length !== null && Number(length) <= limits.answerWholeBytesMax) {
+    const json = await whole(response);
+    if (json === undefined) throw await interrupted(actor, life, true);
+    done();
+    return { status, json };
+  }
   if (length !== null) {
     done();
     return new Response(response.body, { status, headers: { ...type, "content-length": length } });

@@ -18,7 +18,7 @@ import type {
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { Caller, ConnectTicket } from "../../protocol/rights.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
-import { type Answer, refused } from "../answer.ts";
+import { type Answer, type Reply, refused } from "../answer.ts";
 import { SandboxActor } from "./actor.ts";
 import * as events from "./events.ts";
 import { exec } from "./exec.ts";
@@ -154,7 +154,7 @@ export class SandboxObject extends DurableObject<Env> {
     gated: GatedCaller,
     call: ExecCall,
     requestId: string,
-  ): Promise<Response> {
+  ): Promise<Reply> {
     try {
       rights.checkCaller(this.#actor, caller);
       this.#wake();

@@ -11,5 +11,8 @@ export const exec: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
   const gated = gatedCaller(c);
   const call = await readBody(c.req.raw, execCallSchema);
-  return object.exec(c.var.caller, gated, call, c.var.requestId);
+  const reply = await object.exec(c.var.caller, gated, call, c.var.requestId);
+  if (reply instanceof Response) return reply;
+  const headers = { "content-type": "application/json" };
+  return new Response(reply.json, { status: reply.status, headers });
 };

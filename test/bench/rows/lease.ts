@@ -1,0 +1,133 @@
+/**
+ * Owns the figures of the lease: how many a second over HTTP and by RPC, and how long a hand-over takes.
+ * Does not own its rules.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LeaseGranted, LeaseView } from "../../../src/protocol/lease.ts";
+import { startSecondWorker } from "../../e2e/second-worker.ts";
+import { Berth } from "../berth.ts";
+import { type Bench, type Figure, median, percentile, round, spread } from "../figure.ts";
+import { parallel } from "../http.ts";
+
+const clients = 16;
+const waiters = 50;
+const httpPerSecondMin = 500;
+const rpcPerSecondMin = 1000;
+const handOverMsMax = 5;
+
+/** Cycles by RPC, timed inside the Worker that makes them: no HTTP of ours is in the figure. */
+const callerSource = `
+export default {
+  async fetch(request, env) {
+    const { cycles, clients } = await request.json();
+    const { id } = await env.BERTH.create({ start: false });
+    const begun = Date.now();
+    let next = 0;
+    const client = async (n) => {
+      const sandbox = env.BERTH.sandbox(id);
+      while (next++ < cycles) {
+        const lease = await sandbox.acquireLease({ holder: "client " + n, waitMs: 25000 });
+        await sandbox.releaseLease(lease.token);
+      }
+    };
+    await Promise.all(Array.from({ length: clients }, (_, n) => client(n)));
+    const ms = Date.now() - begun;
+    await env.BERTH.sandbox(id).destroy();
+    return Response.json({ value: { ms } });
+  },
+};`;
+
+export async function lease(bench: Bench): Promise<Figure[]> {
+  const berth = await Berth.start(bench.folder(), waiters + 2);
+  bench.ends(() => berth.end());
+  const id = await berth.create();
+  return [await overHttp(bench, berth, id), await handOver(bench, berth, id), await byRpc(bench)];
+}
+
+async function overHttp(bench: Bench, berth: Berth, id: string): Promise<Figure> {
+  const cycles = bench.isShort ? 400 : 4000;
+  bench.progress.say(`${clients} clients take turns over HTTP`);
+  await parallel(clients * 5, clients, (at) => cycle(berth, id, `client ${at % clients}`));
+  const begun = performance.now();
+  await parallel(cycles, clients, (at) => cycle(berth, id, `client ${at % clients}`));
+  const perSecond = (cycles * 1000) / (performance.now() - begun);
+  return {
+    row: `lease acquire + release, ${clients} clients waiting, HTTP`,
+    measured: `${perSecond.toFixed(0)} a second`,
+    target: `≥ ${httpPerSecondMin} a second`,
+    met: perSecond >= httpPerSecondMin,
+    raw: { cycles, perSecond: round(perSecond, 1) },
+  };
+}
+
+/** From the release that is sent to the grant that the next one receives. */
+async function handOver(bench: Bench, berth: Berth, id: string): Promise<Figure> {
+  const rounds = bench.isShort ? 2 : 6;
+  const samples: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    bench.progress.of(round, rounds, `${waiters} wait, round`);
+    let released = 0;
+    const first = await acquire(berth, id, "first");
+    const queue = Array.from({ length: waiters }, async (_, n) => {
+      const { token } = await acquire(berth, id, `waiter ${n}`);
+      samples.push(performance.now() - released);
+      released = performance.now();
+      await release(berth, id, token);
+    });
+    while ((await look(berth, id)).waiterCount < waiters) await sleep(5);
+    released = performance.now();
+    await release(berth, id, first.token);
+    await Promise.all(queue);
+  }
+  const ms = median(samples);
+  return {
+    row: `lease hand-over, ${waiters} waiting: median`,
+    measured: `${ms.toFixed(2)} ms (p99 ${percentile(samples, 99).toFixed(2)} ms)`,
+    target: `≤ ${handOverMsMax} ms`,
+    met: ms <= handOverMsMax,
+    raw: spread(samples),
+  };
+}
+
+async function byRpc(bench: Bench): Promise<Figure> {
+  const cycles = bench.isShort ? 500 : 5000;
+  bench.progress.say(`${clients} clients take turns by RPC`);
+  const worker = await startSecondWorker(callerSource);
+  bench.ends(() => worker[Symbol.asyncDispose]());
+  await worker.send({ cycles: 200, clients });
+  const { value, thrown } = await worker.send({ cycles, clients });
+  if (value === undefined) throw new Error(`by RPC: ${JSON.stringify(thrown)}`);
+  const perSecond = (cycles * 1000) / Number(value.ms);
+  return {
+    row: `lease acquire + release, ${clients} clients waiting, RPC`,
+    measured: `${perSecond.toFixed(0)} a second`,
+    target: `≥ ${rpcPerSecondMin} a second`,
+    met: perSecond >= rpcPerSecondMin,
+    raw: { cycles, perSecond: round(perSecond, 1) },
+  };
+}
+
+async function cycle(berth: Berth, id: string, holder: string): Promise<void> {
+  const { token } = await acquire(berth, id, holder);
+  await release(berth, id, token);
+}
+
+async function acquire(berth: Berth, id: string, holder: string): Promise<LeaseGranted> {
+  const body = JSON.stringify({ holder, waitMs: 25_000 });
+  const { status, text } = await berth.http.call("POST", `/v1/sandboxes/${id}/lease`, body);
+  if (status !== 201) throw new Error(`acquire answered ${status}: ${text}`);
+  return JSON.parse(text) as LeaseGranted;
+}
+
+async function release(berth: Berth, id: string, token: string): Promise<void> {
+  const path = `/v1/sandboxes/${id}/lease`;
+  const { status, text } = await berth.http.call("DELETE", path, undefined, {
+    "berth-lease": token,
+  });
+  if (status !== 200) throw new Error(`release answered ${status}: ${text}`);
+}
+
+async function look(berth: Berth, id: string): Promise<LeaseView> {
+  const { text } = await berth.http.call("GET", `/v1/sandboxes/${id}/lease`);
+  return JSON.parse(text) as LeaseView;
+}

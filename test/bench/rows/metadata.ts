@@ -1,0 +1,101 @@
+/**
+ * Owns the figures of what is small and frequent: metadata changes, looks at the state, what an idle sandbox costs,
+ * and what each of these writes to disk, because users pay for it.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Berth } from "../berth.ts";
+import { type Bench, type Figure, round } from "../figure.ts";
+import { parallel } from "../http.ts";
+
+const clients = 16;
+const patchPerSecondMin = 1500;
+const getPerSecondMin = 4000;
+
+export async function metadata(bench: Bench): Promise<Figure[]> {
+  const berth = await Berth.start(bench.folder(), clients);
+  bench.ends(() => berth.end());
+  const id = await berth.create();
+  const path = `/v1/sandboxes/${id}`;
+  const count = bench.isShort ? 1000 : 8000;
+  const patch = (at: number) =>
+    expect200(
+      berth.http.call("PATCH", `${path}/metadata`, JSON.stringify({ [`k${at % 60}`]: `v${at}` })),
+    );
+  const get = () => expect200(berth.http.call("GET", path));
+  const exec = () => berth.exec(id, '{"command":"true"}');
+  await parallel(500, clients, patch);
+  const patched = await rate(bench, berth, "changes of metadata", count, patch);
+  const got = await rate(bench, berth, "looks at the state", count, get);
+  const ran = await rate(bench, berth, "commands", Math.ceil(count / 8), exec);
+  return [
+    figure(`metadata PATCH, one sandbox, ${clients} clients`, patched, patchPerSecondMin),
+    figure(`GET of a sandbox, ${clients} clients`, got, getPerSecondMin),
+    {
+      row: "written to disk for each PATCH, GET, exec",
+      measured: [patched, got, ran].map(({ bytes }) => `${bytes.toFixed(0)} B`).join(", "),
+      raw: { patch: patched.bytes, get: got.bytes, exec: ran.bytes, objectCallsEach: 1 },
+    },
+    await idle(bench, berth),
+  ];
+}
+
+type Rate = { perSecond: number; bytes: number };
+
+async function rate(
+  bench: Bench,
+  berth: Berth,
+  what: string,
+  count: number,
+  work: (at: number) => Promise<unknown>,
+): Promise<Rate> {
+  bench.progress.say(`${count} ${what}`);
+  const written = bytesWritten(berth);
+  const begun = performance.now();
+  await parallel(count, clients, work);
+  const perSecond = (count * 1000) / (performance.now() - begun);
+  return { perSecond, bytes: (bytesWritten(berth) - written) / count };
+}
+
+function figure(row: string, { perSecond }: Rate, min: number): Figure {
+  return {
+    row,
+    measured: `${perSecond.toFixed(0)} a second`,
+    target: `≥ ${min} a second`,
+    met: perSecond >= min,
+    raw: { perSecond: round(perSecond, 1) },
+  };
+}
+
+/** Each commit of an object is a line in the log: an idle sandbox adds none before its next deadline. */
+async function idle(bench: Bench, berth: Berth): Promise<Figure> {
+  const seconds = bench.isShort ? 5 : 20;
+  bench.progress.say(`${seconds} s of nothing`);
+  // What the last commands left to be told is told within a second.
+  await sleep(2_000);
+  const before = logLines(berth);
+  await sleep(seconds * 1000);
+  const wakes = logLines(berth) - before;
+  return {
+    row: `wakes of an idle sandbox in ${seconds} s`,
+    measured: String(wakes),
+    target: "0",
+    met: wakes === 0,
+    raw: { wakes, seconds },
+  };
+}
+
+function logLines(berth: Berth): number {
+  return readFileSync(join(berth.data, "logs/workerd.log"), "utf8").split("\n").length;
+}
+
+function bytesWritten(berth: Berth): number {
+  const io = readFileSync(`/proc/${berth.workerd}/io`, "utf8");
+  return Number(/^write_bytes: (\d+)$/m.exec(io)?.[1] ?? 0);
+}
+
+async function expect200(call: Promise<{ status: number; text: string }>): Promise<void> {
+  const { status, text } = await call;
+  if (status !== 200) throw new Error(`answered ${status}: ${text}`);
+}
