@@ -5,8 +5,11 @@
 import { BerthError } from "../../src/protocol/error-codes.ts";
 import { limits } from "../../src/protocol/limits.ts";
 
-export async function readJson(request: Request): Promise<unknown> {
-  const text = await readText(request);
+export async function readJson(
+  request: Request,
+  bytesMax: number = limits.bodyBytesMax,
+): Promise<unknown> {
+  const text = await readText(request, bytesMax);
   try {
     return JSON.parse(text);
   } catch {
@@ -14,9 +17,9 @@ export async function readJson(request: Request): Promise<unknown> {
   }
 }
 
-async function readText(request: Request): Promise<string> {
+async function readText(request: Request, bytesMax: number): Promise<string> {
   const announced = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (announced > limits.bodyBytesMax) throw tooLarge();
+  if (announced > bytesMax) throw tooLarge(bytesMax);
   if (request.body === null) return "";
   const reader = request.body.getReader();
   const limit = setTimeout(() => {
@@ -30,7 +33,7 @@ async function readText(request: Request): Promise<string> {
       const { done, value } = await reader.read();
       if (done) break;
       bytes += value.length;
-      if (bytes > limits.bodyBytesMax) throw tooLarge();
+      if (bytes > bytesMax) throw tooLarge(bytesMax);
       chunks.push(value);
     }
   } finally {
@@ -42,8 +45,8 @@ async function readText(request: Request): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-function tooLarge(): BerthError {
-  return new BerthError("too_large", `the body is larger than ${limits.bodyBytesMax} bytes`, {
-    facts: { limit: limits.bodyBytesMax },
+function tooLarge(limit: number): BerthError {
+  return new BerthError("too_large", `the body is larger than ${limit} bytes`, {
+    facts: { limit },
   });
 }

@@ -13,6 +13,8 @@ export type Differences = {
   port?: number;
   workspace?: string;
   home?: string;
+  /** Where the copy of the metadata is kept. */
+  metadata?: string;
   user?: User;
   tree?: "cgroup" | "subreaper";
 };

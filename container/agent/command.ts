@@ -4,6 +4,7 @@
  */
 import { closeSync, writeSync } from "node:fs";
 import type { AgentExecCall } from "../../src/protocol/agent.ts";
+import { BerthError } from "../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { giveDescriptor, openMemory, openPipe } from "./libc.ts";
@@ -12,12 +13,16 @@ import { PipeReader } from "./pipe.ts";
 import { environmentOf, folderOf, type Place } from "./place.ts";
 import { findProgram, type Refusal, refusal } from "./program.ts";
 import type { Exit, Forest, Launch, Tree } from "./tree/tree.ts";
+import { within } from "./within.ts";
 
 export type Finished = Omit<ExecResult, "execId" | "incarnation">;
 
 const shell = "/bin/sh";
 
-/** Throws bad_cwd before anything ran. `gone` aborts: the caller no longer wants the answer. */
+/**
+ * Throws bad_cwd before anything ran. `gone` aborts: the command is ended, because the caller no longer wants the
+ * answer, or for the reason that is then the answer. Synchronous until the process is born.
+ */
 export async function runCommand(
   call: AgentExecCall,
   { place, forest, gone }: { place: Place; forest: Forest; gone: AbortSignal },
@@ -93,6 +98,8 @@ async function follow(
   // All writers are dead and the pipes end, unless one was handed to a process of another command.
   if (!(await within(read, limits.execDrainMs))) for (const reader of readers) reader.stop();
   await read;
+  // One that ended by itself, or at its time limit, keeps its answer.
+  if (cut === "gone" && gone.reason instanceof BerthError) throw gone.reason;
   return { exit: await tree.exited, timedOut: cut === "timeout", leftovers };
 }
 
@@ -113,17 +120,6 @@ function exitOrCut(
       gone.removeEventListener("abort", onGone);
       resolve(why);
     }
-  });
-}
-
-/** False: the time passed first. */
-function within(work: Promise<unknown>, ms: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(false), ms);
-    work.then(() => {
-      clearTimeout(timer);
-      resolve(true);
-    }, reject);
   });
 }
 

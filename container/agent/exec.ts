@@ -11,19 +11,21 @@ import { readExecCall } from "./read-call.ts";
 
 export async function answerExec(
   request: Request,
-  { commands, incarnation }: { commands: Commands; incarnation: string },
+  { commands, fence, incarnation }: { commands: Commands; fence: number; incarnation: string },
 ): Promise<Response> {
   const call = readExecCall(await readJson(request));
+  const caller = new AbortController();
   const gone = new AbortController();
-  const onAbort = () => gone.abort();
+  caller.signal.addEventListener("abort", () => gone.abort());
+  const onAbort = () => caller.abort();
   request.signal.addEventListener("abort", onAbort);
-  if (request.signal.aborted) gone.abort();
+  if (request.signal.aborted) caller.abort();
   const work = commands
-    .run(call, gone)
+    .run(call, { fence, gone })
     .then((finished): ExecResult => ({ execId: call.execId, ...finished, incarnation }))
     .finally(() => request.signal.removeEventListener("abort", onAbort));
   if (await isSoon(work)) return Response.json(await work);
-  return new Response(withHeartbeat(work, { requestId: call.requestId, gone }), {
+  return new Response(withHeartbeat(work, { requestId: call.requestId, caller }), {
     headers: { "content-type": "application/json" },
   });
 }
@@ -43,7 +45,7 @@ function isSoon(work: Promise<unknown>): Promise<boolean> {
 /** Spaces are legal before JSON. Written to, a connection shows whether its other end is still there. */
 function withHeartbeat(
   work: Promise<ExecResult>,
-  { requestId, gone }: { requestId: string; gone: AbortController },
+  { requestId, caller }: { requestId: string; caller: AbortController },
 ): ReadableStream<Uint8Array> {
   const space = Buffer.from(" ");
   let beat: Timer | undefined;
@@ -56,14 +58,14 @@ function withHeartbeat(
         .catch((error: unknown) => failureBody(error, requestId))
         .then((body) => {
           clearInterval(beat);
-          if (gone.signal.aborted) return;
+          if (caller.signal.aborted) return;
           controller.enqueue(Buffer.from(JSON.stringify(body)));
           controller.close();
         });
     },
     cancel() {
       clearInterval(beat);
-      gone.abort();
+      caller.abort();
     },
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Owns who may speak to the agent and when: the secret, the incarnation that is meant, the fence.
- * Does not own routes. The fence only grows for the life of this agent.
+ * Owns who may speak to the agent: the secret, and the incarnation that is meant.
+ * Does not own routes, nor which of the calls that a lease gates come too late (fence.ts).
  */
 import { agentHeaders } from "../../src/protocol/agent-wire.ts";
 import { BerthError } from "../../src/protocol/error-codes.ts";
@@ -8,15 +8,10 @@ import { BerthError } from "../../src/protocol/error-codes.ts";
 export class Gate {
   readonly #expected: Buffer;
   readonly #incarnation: string;
-  #fence = 0;
 
   constructor(secret: string, incarnation: string) {
     this.#expected = Buffer.from(`Bearer ${secret}`);
     this.#incarnation = incarnation;
-  }
-
-  get fence(): number {
-    return this.#fence;
   }
 
   /** Every request. */
@@ -29,23 +24,6 @@ export class Gate {
     if (meant !== null && meant !== this.#incarnation) {
       throw new BerthError("stale_handle", "the call is meant for another life of this container");
     }
-  }
-
-  /** Every call that a lease gates; one without the header stands below all fences. */
-  pass(headers: Headers): void {
-    const text = headers.get(agentHeaders.fence) ?? "0";
-    const fence = Number(text);
-    if (!/^[0-9]+$/.test(text) || !Number.isSafeInteger(fence)) {
-      throw new BerthError("bad_request", `header ${agentHeaders.fence} must be a whole number`, {
-        facts: { field: agentHeaders.fence },
-      });
-    }
-    if (fence < this.#fence) {
-      throw new BerthError("stale_fence", `fence ${fence} is below ${this.#fence}`, {
-        facts: { fence: this.#fence },
-      });
-    }
-    this.#fence = fence;
   }
 }
 

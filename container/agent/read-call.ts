@@ -1,11 +1,11 @@
 /**
  * Owns the check that an exec call has the form of agentExecCallSchema, by hand.
- * Does not own that form: the door has held the call against the schema already. The library of schemas would
- * cost each running agent megabytes; a test holds this reading and the schema together.
+ * Does not own that form: the door has held the call against the schema already; a test holds this reading and
+ * the schema together.
  */
 import type { AgentExecCall } from "../../src/protocol/agent.ts";
-import { BerthError } from "../../src/protocol/error-codes.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import { callOf, numberOf, objectOf, refuse, textOf } from "./fields.ts";
 
 const fields = [
   ...["command", "argv", "cwd", "env", "stdin", "timeoutMs", "maxOutputBytes", "encoding"],
@@ -15,10 +15,7 @@ const envName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 export function readExecCall(value: unknown): AgentExecCall {
-  const call = objectOf(value, "body");
-  for (const field of Object.keys(call)) {
-    if (!fields.includes(field)) refuse(field, "is not known");
-  }
+  const call = callOf(value, fields);
   const { command, argv, cwd, env, stdin } = call;
   if ((command === undefined) === (argv === undefined)) {
     refuse("command", "or argv must be given, not both");
@@ -108,31 +105,4 @@ function kernelTextOf(value: unknown, field: string, bytesMax: number): string {
   if (!text.isWellFormed()) refuse(field, "must be well-formed Unicode");
   if (Buffer.byteLength(text) > bytesMax) refuse(field, `must be at most ${bytesMax} bytes`);
   return text;
-}
-
-function textOf(value: unknown, field: string): string {
-  if (typeof value !== "string") refuse(field, "must be a text");
-  return value;
-}
-
-function numberOf(
-  value: unknown,
-  field: string,
-  { min, max }: { min: number; max: number },
-): number {
-  if (!Number.isInteger(value) || Number(value) < min || Number(value) > max) {
-    refuse(field, `must be a whole number from ${min} to ${max}`);
-  }
-  return Number(value);
-}
-
-function objectOf(value: unknown, field: string): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    refuse(field, "must be an object");
-  }
-  return value as Record<string, unknown>;
-}
-
-function refuse(field: string, what: string): never {
-  throw new BerthError("bad_request", `${field} ${what}`, { facts: { field } });
 }

@@ -6,9 +6,13 @@ import type { AgentHealth } from "../../src/protocol/agent.ts";
 import { agentHeaders, agentPaths, agentProtocol } from "../../src/protocol/agent-wire.ts";
 import { BerthError } from "../../src/protocol/error-codes.ts";
 import type { Commands } from "./commands.ts";
+import { answerFence } from "./drain.ts";
 import { answerExec } from "./exec.ts";
 import { failureAnswer } from "./failure.ts";
+import { fenceOf } from "./fence.ts";
 import { Gate } from "./gate.ts";
+import { answerMetadata } from "./metadata.ts";
+import type { MetadataCopy } from "./metadata-copy.ts";
 import { answerPort } from "./ports/answer.ts";
 import { type PortSocket, portSocketHandler } from "./ports/socket.ts";
 
@@ -23,7 +27,10 @@ export type Serving = {
   sharesLoopback: boolean;
 };
 
-export function listen(serving: Serving, commands: () => Commands): AgentServer {
+/** What the routes are about. */
+export type Sandbox = { commands: Commands; metadata: MetadataCopy };
+
+export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
   const gate = new Gate(serving.secret, serving.incarnation);
   const { incarnation } = serving;
   return Bun.serve<PortSocket>({
@@ -49,8 +56,19 @@ export function listen(serving: Serving, commands: () => Commands): AgentServer 
     const { pathname } = new URL(request.url);
     if (pathname === agentPaths.exec) {
       demandMethod(request, "POST");
-      gate.pass(request.headers);
-      return answerExec(request, { commands: commands(), incarnation });
+      const { commands } = sandbox();
+      const fence = fenceOf(request.headers);
+      // Once more when it begins (commands.ts); what comes too late already need not send its body.
+      commands.fence.pass(fence);
+      return answerExec(request, { commands, fence, incarnation });
+    }
+    if (pathname === agentPaths.fence) {
+      demandMethod(request, "POST");
+      return answerFence(request, sandbox().commands);
+    }
+    if (pathname === agentPaths.metadata) {
+      demandMethod(request, "PUT");
+      return answerMetadata(request, sandbox().metadata);
     }
     if (pathname === agentPaths.health) {
       demandMethod(request, "GET");
@@ -64,8 +82,8 @@ export function listen(serving: Serving, commands: () => Commands): AgentServer 
   }
 
   function health(): AgentHealth {
-    const { running, tree } = commands();
-    return { incarnation, protocol: agentProtocol, tree, running, fence: gate.fence };
+    const { running, tree, fence } = sandbox().commands;
+    return { incarnation, protocol: agentProtocol, tree, running, fence: fence.highest };
   }
 }
 

@@ -9,6 +9,7 @@ import { z } from "zod";
 import { envSchema } from "./env.ts";
 import { execCallSchema } from "./exec.ts";
 import { isolationSchema } from "./isolation.ts";
+import { limits } from "./limits.ts";
 
 export * from "./agent-wire.ts";
 
@@ -40,7 +41,7 @@ export const agentFenceSchema = z.strictObject({
   /** End the gated work that was started below the fence. */
   drain: z.boolean(),
   /** Answer when no gated work below the fence is left, or after this long. */
-  waitMs: z.int().min(0),
+  waitMs: z.int().min(0).max(limits.leaseDrainMs),
 });
 
 export const agentFencedSchema = z.strictObject({

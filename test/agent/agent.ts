@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import {
   accessSync,
   chmodSync,
+  chownSync,
   constants,
   existsSync,
   mkdtempSync,
@@ -47,6 +48,8 @@ export class Agent {
   readonly secret = randomBytes(24).toString("hex");
   readonly startId = randomBytes(8).toString("hex");
   readonly workspace = mkdtempSync(join(tmpdir(), "berth-agent-"));
+  /** In place of /run: the agent's alone, where the user of commands is another one. */
+  readonly run = mkdtempSync(join(tmpdir(), "berth-run-"));
   /** In the environment of all that the agent runs: by it the check finds what is left. */
   readonly mark = `mark${randomBytes(8).toString("hex")}`;
   readonly process: ChildProcess;
@@ -64,8 +67,13 @@ export class Agent {
 
   private constructor(options: Options) {
     chmodSync(this.workspace, 0o777);
+    chmodSync(this.run, 0o755);
     const { tree, env, ownEnv = {}, ownCwd = "/", ownUid, viaEntry = false } = options;
-    const place = { port: 0, workspace: this.workspace, home: this.workspace };
+    if (ownUid !== undefined) chownSync(this.run, ownUid, ownUid);
+    const place = {
+      ...{ port: 0, workspace: this.workspace, home: this.workspace },
+      metadata: join(this.run, "berth"),
+    };
     const document = JSON.stringify({
       startId: this.startId,
       secret: this.secret,
@@ -168,7 +176,7 @@ export class Agent {
       );
       expect(groups, "control groups").toEqual([]);
     }
-    rmSync(this.workspace, { recursive: true });
+    for (const folder of [this.workspace, this.run]) rmSync(folder, { recursive: true });
   }
 
   #firstLine(): Promise<string> {

@@ -6,8 +6,9 @@ import { enterRoom } from "../../engine/room/enter.ts";
 import { readRoomBoot } from "../boot.ts";
 import { Commands } from "../commands.ts";
 import { drawIncarnation } from "../incarnation.ts";
+import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
 import { PipeReader } from "../pipe.ts";
-import { listen } from "../server.ts";
+import { listen, type Sandbox } from "../server.ts";
 import { CgroupForest } from "../tree/cgroup.ts";
 import { TendedForest } from "../tree/keeper.ts";
 import { Reaper } from "../tree/reaper.ts";
@@ -19,7 +20,7 @@ export function serveRoom(): void {
   const { boot, room: plan } = readRoomBoot();
   const room = enterRoom(plan);
   const incarnation = drawIncarnation(boot.startId);
-  let commands: Commands | undefined;
+  let sandbox: Sandbox | undefined;
   const server = listen(
     {
       hostname: "127.0.0.1",
@@ -29,8 +30,8 @@ export function serveRoom(): void {
       sharesLoopback: plan.network === "host",
     },
     () => {
-      if (commands === undefined) throw new Error("asked before it was ready");
-      return commands;
+      if (sandbox === undefined) throw new Error("asked before it was ready");
+      return sandbox;
     },
   );
   room.takeOwnNetwork();
@@ -39,7 +40,10 @@ export function serveRoom(): void {
     room.cgroup === undefined
       ? new TendedForest(new Reaper("end"))
       : new CgroupForest(room.cgroup, new Reaper("collect"));
-  commands = new Commands({ ...room, env: boot.env }, forest);
+  sandbox = {
+    commands: new Commands({ ...room, env: boot.env }, forest),
+    metadata: new MetadataCopy(metadataFolder),
+  };
   // The first process of its namespace takes everything in it along.
   const engine = new PipeReader(engineFd, () => {});
   engine.ended.finally(() => process.exit(0));

@@ -10,6 +10,7 @@ import { Commands } from "../commands.ts";
 import { findCgroup } from "../find-cgroup.ts";
 import { drawIncarnation } from "../incarnation.ts";
 import { adoptOrphans, hideFromOthers, leaveAllGroups, refuseNewPrivileges } from "../libc.ts";
+import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
 import { listen } from "../server.ts";
 import { CgroupForest } from "../tree/cgroup.ts";
 import { TendedForest } from "../tree/keeper.ts";
@@ -39,6 +40,8 @@ export async function serve(): Promise<void> {
     env: boot.env,
   };
   const commands = new Commands(place, forest);
+  const metadata = new MetadataCopy(differences.metadata ?? metadataFolder);
+  const sandbox = { commands, metadata };
   const server = listen(
     {
       hostname: "0.0.0.0",
@@ -47,7 +50,7 @@ export async function serve(): Promise<void> {
       incarnation,
       sharesLoopback: true,
     },
-    () => commands,
+    () => sandbox,
   );
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.once(signal, async () => {

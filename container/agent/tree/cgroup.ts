@@ -59,6 +59,10 @@ export class CgroupForest implements Forest {
     return new CgroupTree(group, spawned, () => this.#giveBack(group));
   }
 
+  collect(limitMs: number): Promise<void> {
+    return this.#reaper.collectDead(limitMs);
+  }
+
   async close(): Promise<void> {
     if (this.#home === undefined) return;
     moveInto(this.#home);

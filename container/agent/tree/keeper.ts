@@ -26,6 +26,10 @@ export class TendedForest implements Forest {
     return tree;
   }
 
+  collect(limitMs: number): Promise<void> {
+    return this.#reaper.collectDead(limitMs);
+  }
+
   async close(): Promise<void> {}
 }
 

@@ -3,7 +3,7 @@
  * Does not own children that the runtime started and collects itself; they are told to it by `own`.
  */
 import { collectChild } from "../libc.ts";
-import { childrenOf, killBelow } from "./family.ts";
+import { childrenOf, isAlive, killBelow } from "./family.ts";
 
 /** Deaths within this time are collected together: reading the list for each would cost every command. */
 const collectAfterMs = 20;
@@ -45,6 +45,16 @@ export class Reaper {
       await Bun.sleep(collectAfterMs);
     }
     return true;
+  }
+
+  /** Until no child that we did not start is dead, or about to be, and with it what it leaves to us in turn. */
+  async collectDead(limitMs: number): Promise<void> {
+    const deadline = performance.now() + limitMs;
+    for (;;) {
+      this.sweep();
+      if (this.#unknown().every(isAlive) || performance.now() > deadline) return;
+      await Bun.sleep(1);
+    }
   }
 
   #unknown(): number[] {

@@ -34,6 +34,8 @@ export interface Forest {
   readonly kind: "cgroup" | "subreaper";
   /** Rejects with the error of the kernel (`code`: ENOENT, EACCES, …) where the program cannot run. */
   start(launch: Launch): Promise<Tree>;
+  /** The dead that trees left behind are collected, as far as that goes within the limit. */
+  collect(limitMs: number): Promise<void>;
   /** Once every tree has ended: gives back what was taken from the machine. */
   close(): Promise<void>;
 }
