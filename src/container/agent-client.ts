@@ -20,25 +20,32 @@ export type AgentCall = {
   requestId: string;
 };
 
+/** The way to an agent, and the clock by which the caller is patient. */
+export type AgentReach = {
+  container: Container;
+  /** Calls back once, unless the answered function is called before. */
+  timer: (ms: number, ring: () => void) => () => void;
+};
+
 /** The address has no meaning to the platform's container, which has one agent only. */
 const agentHost = "http://agent";
 
 /** The agent's answer, its body not yet read. Throws AgentSilent where that life did not answer in time. */
 export async function callAgent(
-  container: Container,
+  { container, timer }: AgentReach,
   life: AgentAddress,
   call: AgentCall,
   headersMs: number = limits.agentHeadersMs,
 ): Promise<Response> {
   const patience = new AbortController();
-  const timer = setTimeout(() => patience.abort(), headersMs);
+  const cancel = timer(headersMs, () => patience.abort());
   let response: Response;
   try {
     response = await container.agent(life.address, agentRequest(life, call, patience.signal));
   } catch {
     throw new AgentSilent(`the agent did not answer ${call.path}`);
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
   if (response.headers.get(agentHeaders.incarnation) !== life.incarnation) {
     await response.body?.cancel();

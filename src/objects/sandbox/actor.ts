@@ -2,6 +2,7 @@
  * Owns the one commit of a sandbox: decide, persist, arm the alarm, and only then act.
  * Does not own decisions (core), nor what callers ask for (the files beside this one).
  */
+import type { AgentReach } from "../../container/agent-client.ts";
 import type { Container } from "../../container/container.ts";
 import { earliest } from "../../core/deadline.ts";
 import { leaseDeadline } from "../../core/lease/deadline.ts";
@@ -71,6 +72,10 @@ export class SandboxActor {
   get container(): Container {
     this.#container ??= this.host.openContainer(this.facts.sandbox.spec.id);
     return this.#container;
+  }
+
+  get reach(): AgentReach {
+    return { container: this.container, timer: (ms, ring) => this.host.timer(ms, ring) };
   }
 
   busy(): Busy {

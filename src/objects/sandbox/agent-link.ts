@@ -143,7 +143,7 @@ export class AgentLink {
       if (this.#copied?.incarnation === incarnation && this.#copied.version >= version) return;
       await this.#actor.host.durable();
       try {
-        const response = await callAgent(this.#actor.container, life, {
+        const response = await callAgent(this.#actor.reach, life, {
           method: "PUT",
           path: agentPaths.metadata,
           body: JSON.stringify({ version, metadata: map }),
@@ -166,7 +166,7 @@ export class AgentLink {
   ): Promise<AgentFenced | undefined> {
     try {
       const response = await callAgent(
-        this.#actor.container,
+        this.#actor.reach,
         life,
         { method: "POST", path: agentPaths.fence, body: JSON.stringify(call), requestId: "fence" },
         headersMs,

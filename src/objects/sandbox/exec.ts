@@ -44,7 +44,7 @@ async function runBy(
 ): Promise<Response> {
   const cwd = call.cwd ?? actor.facts.sandbox.spec.cwd;
   try {
-    return await callAgent(actor.container, life, {
+    return await callAgent(actor.reach, life, {
       method: "POST",
       path: agentPaths.exec,
       body: JSON.stringify({ ...call, cwd }),
@@ -69,7 +69,7 @@ async function answer(
   const type = { "content-type": "application/json" };
   const length = headers.get("content-length");
   if (length !== null && Number(length) <= limits.answerWholeBytesMax) {
-    const json = await whole(response);
+    const json = await whole(response, actor.reach.timer);
     if (json === undefined) throw await interrupted(actor, life, true);
     done();
     return { status, json };
@@ -79,7 +79,10 @@ async function answer(
     return new Response(response.body, { status, headers: { ...type, "content-length": length } });
   }
   const cut = () => interrupted(actor, life, true);
-  return new Response(guarded(response, requestId, cut, done), { status, headers: type });
+  return new Response(guarded(response, requestId, actor.reach.timer, cut, done), {
+    status,
+    headers: type,
+  });
 }
 
 async function interrupted(

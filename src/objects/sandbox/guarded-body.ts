@@ -2,6 +2,7 @@
  * Owns an answer that is under way while its agent may die: it ends with an error inside, never with silence.
  * Does not own which answers are read whole and which are passed on without being read (exec.ts).
  */
+import type { AgentReach } from "../../container/agent-client.ts";
 import { type BerthError, errorBody } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -10,6 +11,7 @@ const space = 0x20;
 export function guarded(
   response: Response,
   requestId: string,
+  timer: AgentReach["timer"],
   onCut: () => Promise<BerthError>,
   onEnd: () => void,
 ): ReadableStream<Uint8Array> {
@@ -18,7 +20,7 @@ export function guarded(
   let begun = false;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const read = await nextChunk(reader);
+      const read = await nextChunk(reader, timer);
       if (read === "cut") {
         const error = await onCut();
         onEnd();
@@ -41,28 +43,35 @@ export function guarded(
 }
 
 /** A short answer; undefined where it broke off. */
-export async function whole(response: Response): Promise<string | undefined> {
-  const read = await orCut(response.text().then((text) => ({ text })));
+export async function whole(
+  response: Response,
+  timer: AgentReach["timer"],
+): Promise<string | undefined> {
+  const read = await orCut(
+    response.text().then((text) => ({ text })),
+    timer,
+  );
   return read === "cut" ? undefined : read.text;
 }
 
 function nextChunk(
   reader: ReadableStreamDefaultReader<Uint8Array>,
+  timer: AgentReach["timer"],
 ): Promise<ReadableStreamReadResult<Uint8Array> | "cut"> {
-  return orCut(reader.read());
+  return orCut(reader.read(), timer);
 }
 
 /** What breaks off, and what stays silent. */
-async function orCut<T>(work: Promise<T>): Promise<T | "cut"> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+async function orCut<T>(work: Promise<T>, timer: AgentReach["timer"]): Promise<T | "cut"> {
+  let cancel = () => {};
   const silence = new Promise<"cut">((resolve) => {
-    timer = setTimeout(() => resolve("cut"), limits.streamSilenceMs);
+    cancel = timer(limits.streamSilenceMs, () => resolve("cut"));
   });
   try {
     return await Promise.race([work, silence]);
   } catch {
     return "cut";
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
 }
