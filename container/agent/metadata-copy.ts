@@ -19,7 +19,7 @@ export const metadataFolder = "/run/berth";
 
 const fileName = "metadata.json";
 const [folderMode, fileMode] = [0o755, 0o644];
-const writableByOthers = 0o022;
+const permissions = 0o7777;
 
 export class MetadataCopy {
   readonly #folder: string;
@@ -75,17 +75,13 @@ export class MetadataCopy {
 /** A real folder, of the agent's own, in which nobody else can put or replace a file. */
 function takeFolder(folder: string): void {
   const status = statusOf(folder);
-  if (status !== undefined) {
-    const own = status.isDirectory() && status.uid === process.getuid?.();
-    if (own && (status.mode & writableByOthers) === 0) {
-      // Whoever shares the user may have closed it.
-      if ((status.mode & folderMode) !== folderMode) chmodSync(folder, folderMode);
-      return;
-    }
+  if (status?.isDirectory() !== true || status.uid !== process.getuid?.()) {
     remove(folder);
+    mkdirSync(folder);
+  } else if ((status.mode & permissions) === folderMode) {
+    return;
   }
-  mkdirSync(folder, { mode: folderMode });
-  // Whatever the mask for new files is.
+  // Whatever the mask for new files is, or whoever shares the user made of it.
   chmodSync(folder, folderMode);
 }
 

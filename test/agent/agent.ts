@@ -37,6 +37,8 @@ type Options = {
   ownEnv?: Record<string, string>;
   ownCwd?: string;
   ownUid?: number;
+  /** In place of a new and empty folder. */
+  run?: string;
   program?: string;
   /** The boot document in the environment, as the platform gives it to a container's entry. */
   viaEntry?: boolean;
@@ -49,7 +51,7 @@ export class Agent {
   readonly startId = randomBytes(8).toString("hex");
   readonly workspace = mkdtempSync(join(tmpdir(), "berth-agent-"));
   /** In place of /run: the agent's alone, where the user of commands is another one. */
-  readonly run = mkdtempSync(join(tmpdir(), "berth-run-"));
+  readonly run: string;
   /** In the environment of all that the agent runs: by it the check finds what is left. */
   readonly mark = `mark${randomBytes(8).toString("hex")}`;
   readonly process: ChildProcess;
@@ -67,9 +69,8 @@ export class Agent {
 
   private constructor(options: Options) {
     chmodSync(this.workspace, 0o777);
-    chmodSync(this.run, 0o755);
     const { tree, env, ownEnv = {}, ownCwd = "/", ownUid, viaEntry = false } = options;
-    if (ownUid !== undefined) chownSync(this.run, ownUid, ownUid);
+    this.run = options.run ?? newRun(ownUid);
     const place = {
       ...{ port: 0, workspace: this.workspace, home: this.workspace },
       metadata: join(this.run, "berth"),
@@ -189,6 +190,14 @@ export class Agent {
       this.process.once("exit", () => reject(new Error(`the agent ended: ${this.log}`)));
     });
   }
+}
+
+/** A folder as /run is one: of the agent's own user, for everybody to read. */
+export function newRun(uid?: number): string {
+  const run = mkdtempSync(join(tmpdir(), "berth-run-"));
+  chmodSync(run, 0o755);
+  if (uid !== undefined) chownSync(run, uid, uid);
+  return run;
 }
 
 export function childrenOf(pid: number): number[] {
