@@ -3,7 +3,7 @@
  * Does not own HTTP, nor what the object decides.
  */
 import { configOf, type Env } from "../config.ts";
-import type { Answer } from "../objects/answer.ts";
+import type { Answer, Reply } from "../objects/answer.ts";
 import { BerthError, unknownSandbox } from "../protocol/errors.ts";
 import type { ExecCall } from "../protocol/exec.ts";
 import type { CreateCall, Sandbox } from "../protocol/sandbox.ts";
@@ -26,14 +26,17 @@ export async function destroySandbox(env: Env, caller: Caller, id: string): Prom
 }
 
 /** The answer of REST as it stands, an expected failure included. */
-export function exec(
+export async function exec(
   env: Env,
   caller: Caller,
   id: string,
   call: ExecCall,
   requestId: string,
 ): Promise<Response> {
-  return objectOf(env, id).exec(caller.tenant, call, requestId);
+  const reply: Reply = await objectOf(env, id).exec(caller.tenant, call, requestId);
+  if (reply instanceof Response) return reply;
+  const headers = { "content-type": "application/json" };
+  return new Response(reply.json, { status: reply.status, headers });
 }
 
 function objectOf(env: Env, id: string) {

@@ -7,24 +7,27 @@ import type { Life } from "../../core/sandbox/record.ts";
 import { agentPaths } from "../../protocol/agent.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import type { ExecCall } from "../../protocol/exec.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
-import { guarded } from "./guarded-body.ts";
+import { guarded, whole } from "./guarded-body.ts";
 import { newExecId } from "./random.ts";
 
 /** Until leases exist nobody has ever been fenced off. */
 const firstFence = 0;
 
-export async function exec(
-  actor: SandboxActor,
-  call: ExecCall,
-  requestId: string,
-): Promise<Response> {
+export async function exec(actor: SandboxActor, call: ExecCall, requestId: string): Promise<Reply> {
   const life = await actor.ready();
   const cwd = call.cwd ?? actor.record?.spec.cwd;
   const body = JSON.stringify({ ...call, cwd, execId: newExecId(), requestId });
   const response = await runBy(actor, life, body, requestId);
   const { status, headers } = response;
   const length = headers.get("content-length");
+  if (length !== null && Number(length) <= limits.answerWholeBytesMax) {
+    const json = await whole(response);
+    if (json === undefined) throw await interrupted(actor, life, true);
+    return { status, json };
+  }
   if (length !== null) {
     return new Response(response.body, {
       status,

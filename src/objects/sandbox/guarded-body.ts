@@ -1,6 +1,6 @@
 /**
  * Owns an answer that is under way while its agent may die: it ends with an error inside, never with silence.
- * Short answers do not come here: they are passed on without being read.
+ * Does not own which answers are read whole and which are passed on without being read (exec.ts).
  */
 import { type BerthError, errorBody } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -32,15 +32,26 @@ export function guarded(
   });
 }
 
-async function nextChunk(
+/** A short answer; undefined where it broke off. */
+export async function whole(response: Response): Promise<string | undefined> {
+  const read = await orCut(response.text().then((text) => ({ text })));
+  return read === "cut" ? undefined : read.text;
+}
+
+function nextChunk(
   reader: ReadableStreamDefaultReader<Uint8Array>,
 ): Promise<ReadableStreamReadResult<Uint8Array> | "cut"> {
+  return orCut(reader.read());
+}
+
+/** What breaks off, and what stays silent. */
+async function orCut<T>(work: Promise<T>): Promise<T | "cut"> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<"cut">((resolve) => {
     timer = setTimeout(() => resolve("cut"), limits.streamSilenceMs);
   });
   try {
-    return await Promise.race([reader.read(), silence]);
+    return await Promise.race([work, silence]);
   } catch {
     return "cut";
   } finally {

@@ -11,7 +11,7 @@ import { asBerthError, errorBody, errors } from "../../protocol/errors.ts";
 import type { ExecCall } from "../../protocol/exec.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
-import { type Answer, refused } from "../answer.ts";
+import { type Answer, type Reply, refused } from "../answer.ts";
 import { SandboxActor } from "./actor.ts";
 import { exec } from "./exec.ts";
 import { SandboxStore } from "./store.ts";
@@ -53,7 +53,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   /** The answer of REST, streams and errors included: what the agent wrote is passed on untouched. */
-  async exec(tenant: string, call: ExecCall, requestId: string): Promise<Response> {
+  async exec(tenant: string, call: ExecCall, requestId: string): Promise<Reply> {
     try {
       this.#actor.resume();
       this.#actor.recordFor(tenant);
