@@ -114,11 +114,6 @@ export class Oracle {
     return "done";
   }
 
-  instance(): string {
-    this.fence += 1;
-    return "done";
-  }
-
   gate(token?: string): string {
     if (token !== undefined) return this.holder?.token === token ? "passes" : this.#told(token);
     if (this.holder !== undefined) return "lease_held";

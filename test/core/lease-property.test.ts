@@ -83,6 +83,10 @@ class Pair {
     const { busy, now } = desk;
     if (one.do === "end-own" || one.do === "end-others") return this.#end(one.do);
     const gated = one.do === "begin" || one.do === "begin-unleased";
+    if (one.do === "instance") {
+      desk.step({ type: "instance" });
+      oracle.fence += 1;
+    }
     oracle.look(now, busy);
     let said: string;
     let expected: string;
@@ -143,7 +147,7 @@ class Pair {
     if (one.do === "drained") {
       return { type: "drained", fence: this.desk.lease.fence - one.below };
     }
-    return { type: one.do === "instance" ? "instance" : "tick" };
+    return { type: "tick" };
   }
 
   #expected(event: LeaseEvent): string {
@@ -155,7 +159,7 @@ class Pair {
     if (event.type === "release") return oracle.release(event.token, event.force, now, busy);
     if (event.type === "take") return oracle.take(event.reason, now);
     if (event.type === "drained") return oracle.drained(event.fence);
-    return event.type === "instance" ? oracle.instance() : "done";
+    return "done";
   }
 
   /** What the loser has in flight is from then on a call of others. */
