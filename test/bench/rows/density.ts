@@ -27,8 +27,7 @@ const settleMs = 40_000;
 export async function density(bench: Bench): Promise<Figure[]> {
   const many = bench.isShort ? 20 : 500;
   const idleMs = bench.isShort ? 3_000 : 20_000;
-  const berth = await Berth.start(bench.folder());
-  bench.ends(() => berth.end());
+  const berth = await Berth.start(bench);
   await berth.destroy(await berth.create());
   await settle(bench);
 

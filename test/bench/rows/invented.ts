@@ -14,8 +14,7 @@ const MiB = 1024 * 1024;
 
 export async function invented(bench: Bench): Promise<Figure[]> {
   const count = bench.isShort ? 500 : 3000;
-  const berth = await Berth.start(bench.folder());
-  bench.ends(() => berth.end());
+  const berth = await Berth.start(bench);
   const real = await berth.create();
   const ask = (id: string) => berth.http.call("GET", `/v1/sandboxes/${id}`);
   if ((await ask(real)).status !== 200) throw new Error("a real sandbox is not found");
