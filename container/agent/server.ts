@@ -38,6 +38,7 @@ export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
     port: serving.port,
     // Streams to a server in the sandbox have no length; calls of our own are bounded where they are read.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    development: false,
     websocket: portSocketHandler,
     async fetch(request, server) {
       // An answer may be silent for as long as its command is.

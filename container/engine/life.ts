@@ -75,7 +75,9 @@ export class Life {
     const ready = await this.#launch(call, network);
     this.#process = this.#agent?.agent();
     if (this.#process === undefined) throw new Error("the agent ended as soon as it was ready");
-    this.#connection = await connect(this.#engine, network, this.#process.pid);
+    const connection = await connect(this.#engine, network, this.#process.pid);
+    if (this.#exit === undefined) this.#connection = connection;
+    else connection?.close();
     this.#refuseIfEnded();
     return {
       startId: this.startId,
@@ -152,7 +154,7 @@ export class Life {
   }
 
   #refuseIfEnded(): void {
-    if (this.#endAsked)
+    if (this.isOver)
       throw new BerthError("start_failed", "the container was ended while it started");
   }
 

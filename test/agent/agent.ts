@@ -62,8 +62,14 @@ export class Agent {
 
   static async start(options: Options = {}): Promise<Agent> {
     const agent = new Agent(options);
-    const line = await agent.#firstLine();
-    Object.assign(agent, JSON.parse(line));
+    // A test that fails before its end must not leave an agent behind either.
+    process.once("exit", () => agent.process.kill("SIGTERM"));
+    try {
+      Object.assign(agent, JSON.parse(await agent.#firstLine()));
+    } catch (error) {
+      rmSync(agent.workspace, { recursive: true });
+      throw error;
+    }
     return agent;
   }
 

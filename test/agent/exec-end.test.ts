@@ -122,6 +122,24 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
     },
   );
 
+  test.runIf(tree === "subreaper")(
+    "[X13] a command that kills what holds it, at once, has killed itself: its answer says so, nothing is left",
+    async () => {
+      // Where agent and commands share a user, a command may.
+      const shared = await Agent.start({ tree, ...(isRoot ? { ownUid: 12_345 } : {}) });
+      const command = "(setsid sleep 1000 > /dev/null 2>&1 &); kill -9 $PPID; sleep 1000";
+      for (let i = 0; i < 20; i += 1) {
+        expect(await shared.sh(command)).toMatchObject({ exitCode: null, signal: "SIGKILL" });
+        expect(await shared.exec({ argv: ["sh", "-c", "kill -9 $PPID"] })).toMatchObject({
+          signal: "SIGKILL",
+        });
+      }
+      expect(shared.left()).toEqual([]);
+      expect(await shared.sh("echo still here")).toMatchObject({ stdout: "still here\n" });
+      await shared.stop();
+    },
+  );
+
   test.runIf(isRoot)("[X13] a command cannot stop or kill what holds its tree", async () => {
     const result = await agent.sh("kill -9 $PPID; kill -STOP $PPID; echo still here");
     expect(result.stdout).toBe("still here\n");

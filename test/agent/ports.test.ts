@@ -108,6 +108,20 @@ describe("ports of servers in the sandbox", () => {
     await until("the server noticed", () => server.aborted() === before + 1);
   });
 
+  test("[X27] a server that breaks off and a caller who stops in the middle of a body leave the agent well", async () => {
+    await expect(port("/breaks?secret").then((broken) => broken.text())).rejects.toThrow();
+    const caller = new AbortController();
+    const before = server.aborted();
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from("part")) });
+    const init = { method: "POST", body, duplex: "half", signal: caller.signal } as RequestInit;
+    const answer = await port("/echo", init);
+    expect(answer.status).toBe(200);
+    caller.abort();
+    await until("the server noticed", () => server.aborted() > before);
+    expect((await port("/empty")).status).toBe(204);
+    expect(agent.log).not.toContain("secret");
+  });
+
   test("[X28] a port on which nothing answers is 502 with a hint, for WebSockets too", async () => {
     const gone = await startServer();
     await gone.close();

@@ -57,6 +57,10 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     case "/never":
       response.write("begun");
       break;
+    case "/breaks":
+      response.writeHead(200, { "content-length": 1000 });
+      response.write("begun", () => response.destroy());
+      break;
     case "/redirect":
       response.writeHead(302, { location: "/else", "set-cookie": ["a=1", "b=2"] }).end();
       break;

@@ -1,21 +1,24 @@
 /**
- * Owns a whole Berth of one machine under measure: its start, calls to it, its end, and that nothing is left.
- * Does not own figures.
+ * Owns a whole Berth of one machine under measure: its start, calls to it, its end.
+ * Does not own figures, nor the look for what is left (traces.ts).
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root, tools } from "../../container/engine/launch/places.js";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import type { Sandbox } from "../../src/protocol/sandbox.ts";
+import type { Bench } from "./figure.ts";
 import { Http } from "./http.ts";
-import { isRunning, nameOf, treeOf } from "./processes.ts";
+import { nameOf, treeOf } from "./processes.ts";
+import { tracesOf } from "./traces.ts";
 
 const readyMs = 60_000;
 const endMs = 60_000;
 const createWaitMs = 25_000;
+const connections = 64;
 
 export class Berth {
   readonly data: string;
@@ -23,10 +26,11 @@ export class Berth {
   readonly #ended: Promise<void>;
   #http: Http | undefined;
 
-  static async start(data: string, connections = 64): Promise<Berth> {
-    const berth = new Berth(data);
+  static async start(bench: Bench): Promise<Berth> {
+    const berth = new Berth(bench.folder());
+    bench.ends(() => berth.end());
     const url = await berth.#ready();
-    const key = readFileSync(join(data, "key"), "utf8").trim();
+    const key = readFileSync(join(berth.data, "key"), "utf8").trim();
     berth.#http = new Http(url, { authorization: `Bearer ${key}` }, connections);
     return berth;
   }
@@ -108,29 +112,4 @@ export class Berth {
     this.#child.kill("SIGKILL");
     throw new Error(`Berth did not start; see ${join(this.data, "logs")}`);
   }
-}
-
-/** What a Berth of one machine may not leave: processes, groups, mounts, interfaces. */
-function tracesOf(data: string, processes: number[]): string[] {
-  const file = join(data, "engine/instance");
-  const instance = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
-  const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
-  const interfaces = readdirSync("/sys/class/net");
-  return [
-    ...processes.filter(isRunning).map((pid) => `process ${pid} (${nameOf(pid)})`),
-    ...mounts.filter((line) => line.includes(data)).map((line) => `mount ${line.split(" ")[4]}`),
-    ...interfaces
-      .filter((name) => instance !== "" && name.startsWith(`brth${instance.slice(0, 6)}`))
-      .map((name) => `interface ${name}`),
-    ...(instance === "" ? [] : groupsOf(`berth-${instance}`, "/sys/fs/cgroup", 4)),
-  ];
-}
-
-function groupsOf(name: string, folder: string, depth: number): string[] {
-  if (depth === 0 || !existsSync(folder)) return [];
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (!entry.isDirectory()) return [];
-    return entry.name === name ? [`group ${path}`] : groupsOf(name, path, depth - 1);
-  });
 }

@@ -8,26 +8,39 @@ import { Engine } from "../../container/engine/launch/engine.js";
 import { agentHeaders, agentPaths } from "../../src/protocol/agent-wire.ts";
 import { type EngineStarted, enginePaths } from "../../src/protocol/engine.ts";
 import type { ExecResult } from "../../src/protocol/exec.ts";
+import type { Bench } from "./figure.ts";
 import { Http } from "./http.ts";
+import { treeOf } from "./processes.ts";
+import { tracesOf } from "./traces.ts";
 
 const containersMax = 64;
 
 export class DirectEngine {
   readonly #engine: Engine;
-  readonly #http: Http;
+  readonly #data: string;
   readonly #letGo: () => void;
+  #http: Http | undefined;
 
-  static async start(data: string): Promise<DirectEngine> {
+  static async start(bench: Bench): Promise<DirectEngine> {
+    const data = bench.folder();
     const lock = openDataFolder(data);
     const engine = new Engine(data, containersMax);
+    const direct = new DirectEngine(engine, data, () => lock.release());
+    bench.ends(() => direct.end());
     await engine.start();
-    return new DirectEngine(engine, () => lock.release());
+    direct.#http = new Http(engine.url, { authorization: `Bearer ${engine.secret}` });
+    return direct;
   }
 
-  private constructor(engine: Engine, letGo: () => void) {
+  private constructor(engine: Engine, data: string, letGo: () => void) {
     this.#engine = engine;
+    this.#data = data;
     this.#letGo = letGo;
-    this.#http = new Http(engine.url, { authorization: `Bearer ${engine.secret}` });
+  }
+
+  get http(): Http {
+    if (this.#http === undefined) throw new Error("asked before it was ready");
+    return this.#http;
   }
 
   async create(connections = 1): Promise<DirectSandbox> {
@@ -35,7 +48,7 @@ export class DirectEngine {
     const secret = randomBytes(32).toString("base64url");
     const startId = randomBytes(8).toString("hex");
     const call = { startId, secret, env: {}, network: { internet: true } };
-    const { status, text } = await this.#http.call(
+    const { status, text } = await this.http.call(
       "POST",
       enginePaths.start(id),
       JSON.stringify(call),
@@ -48,14 +61,17 @@ export class DirectEngine {
   async destroy(sandbox: DirectSandbox): Promise<void> {
     sandbox.http.close();
     const body = JSON.stringify({ files: "remove" });
-    const { status, text } = await this.#http.call("POST", enginePaths.destroy(sandbox.id), body);
+    const { status, text } = await this.http.call("POST", enginePaths.destroy(sandbox.id), body);
     if (status !== 204) throw new Error(`the engine answered ${status}: ${text}`);
   }
 
-  async end(): Promise<void> {
-    this.#http.close();
+  /** What is left of it then, in words. */
+  async end(): Promise<string[]> {
+    const before = treeOf(this.#engine.child?.pid ?? 0);
+    this.#http?.close();
     await this.#engine.end();
     this.#letGo();
+    return tracesOf(this.#data, before);
   }
 }
 

@@ -4,6 +4,9 @@
  */
 import type { Progress } from "./progress.ts";
 
+/** Ends something of a row's; what is left of it then, in words. */
+export type End = () => Promise<string[]>;
+
 /** What a row needs of the program around it. */
 export type Bench = {
   isShort: boolean;
@@ -11,7 +14,7 @@ export type Bench = {
   /** A new folder for a server of the row's own; removed at the end. */
   folder(): string;
   /** Ended at the end, whatever happens. */
-  ends(end: () => Promise<unknown>): void;
+  ends(end: End): void;
 };
 
 export type Figure = {

@@ -20,7 +20,7 @@ export class Http {
     this.#hostname = hostname;
     this.#port = port;
     this.#headers = headers;
-    this.#agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true });
+    this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
   call(method: string, path: string, body?: string): Promise<Answer> {

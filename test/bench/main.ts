@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "../../container/engine/launch/say.js";
-import type { Bench, Figure } from "./figure.ts";
+import type { Bench, End, Figure } from "./figure.ts";
 import { help, type Options, parseOptions } from "./options.ts";
 import { Progress } from "./progress.ts";
 import { writeReport } from "./report.ts";
@@ -15,7 +15,8 @@ import { tableOf } from "./table.ts";
 
 const progress = new Progress(process.stderr);
 /** Of the row that runs now; the latest is ended first. */
-const ends: (() => Promise<unknown>)[] = [];
+const ends: End[] = [];
+let ending: Promise<string[]> | undefined;
 
 await run(async () => {
   const options = parseOptions(process.argv.slice(2));
@@ -33,7 +34,9 @@ async function measure({ rows: chosen, isShort, judges }: Options): Promise<numb
   const failures: string[] = [];
   let stopped = false;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.once(signal, async () => {
+    // More than once: each thread of a parent that dies sends its own.
+    process.on(signal, async () => {
+      if (stopped) return;
       stopped = true;
       progress.clear();
       await endAll();
@@ -60,29 +63,49 @@ async function measure({ rows: chosen, isShort, judges }: Options): Promise<numb
 }
 
 async function measureRow(name: RowName, isShort: boolean): Promise<Figure[]> {
-  const folders: string[] = [];
   const bench: Bench = {
     isShort,
     progress,
     folder() {
       const made = mkdtempSync(join(tmpdir(), "berth-bench-"));
-      folders.push(made);
+      ends.push(async () => {
+        rmSync(made, { recursive: true, force: true });
+        return [];
+      });
       return made;
     },
     ends: (end) => ends.push(end),
   };
+  let figures: Figure[];
   try {
-    return await rows[name](bench);
-  } finally {
+    figures = await rows[name](bench);
+  } catch (thrown) {
     await endAll();
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+    throw thrown;
   }
+  const left = await endAll();
+  if (left.length > 0) throw new Error(`it left behind: ${left.slice(0, 10).join(", ")}`);
+  return figures;
 }
 
-async function endAll(): Promise<void> {
+/** What is left of it all then, in words. A row that a signal cut off joins the end that is under way. */
+function endAll(): Promise<string[]> {
+  ending ??= endEach().finally(() => {
+    ending = undefined;
+  });
+  return ending;
+}
+
+async function endEach(): Promise<string[]> {
+  const left: string[] = [];
   for (let end = ends.pop(); end !== undefined; end = ends.pop()) {
-    await end().catch((thrown) => process.stderr.write(`${errorText(thrown)}\n`));
+    try {
+      left.push(...(await end()));
+    } catch (thrown) {
+      left.push(errorText(thrown));
+    }
   }
+  return left;
 }
 
 function errorText(thrown: unknown): string {

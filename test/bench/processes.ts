@@ -2,7 +2,7 @@
  * Owns what /proc tells of a machine and of a tree of processes: memory, processor time, descriptors.
  * Does not own which processes are looked at.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 const kibibyte = 1024;
 /** USER_HZ: the same on every Linux that Node runs on. */
@@ -11,6 +11,18 @@ const ticksPerSecond = 100;
 export function memoryAvailableBytes(): number {
   const found = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"));
   return Number(found?.[1]) * kibibyte;
+}
+
+/** What the kernel holds for processes, mounts, groups and networks; most of it belongs to no process. */
+export function kernelBytes(): Record<string, number> {
+  const text = readFileSync("/proc/meminfo", "utf8");
+  const kinds = ["Slab", "KernelStack", "PageTables", "Percpu", "Shmem"];
+  return Object.fromEntries(
+    kinds.map((kind) => {
+      const found = new RegExp(`^${kind}:\\s+(\\d+) kB$`, "m").exec(text)?.[1];
+      return [kind, Number(found ?? 0) * kibibyte];
+    }),
+  );
 }
 
 /** `pid` and everything below it. */
@@ -40,8 +52,16 @@ export function nameOf(pid: number): string {
   return read(`/proc/${pid}/comm`)?.trim() ?? "";
 }
 
-export function descriptorsOf(pid: number): number {
-  return readdirSync(`/proc/${pid}/fd`).length;
+/** How many descriptors lead to files below the folder. */
+export function openBelow(pid: number, folder: string): number {
+  return readdirSync(`/proc/${pid}/fd`).filter((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith(folder);
+    } catch {
+      // It was closed while we looked.
+      return false;
+    }
+  }).length;
 }
 
 export function residentBytes(pid: number): number {

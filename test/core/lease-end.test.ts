@@ -220,6 +220,28 @@ describe("the fence", () => {
     expect(desk.renew(ann)).toBe("granted");
   });
 
+  it("[Q18] a fresh instance offers nothing before it knows what runs", () => {
+    const desk = new Desk();
+    desk.busy = { others: 1, own: 0 };
+    desk.acquire("ann");
+    desk.busy = { others: 0, own: 0 };
+    desk.step({ type: "instance" });
+    expect(desk.state).toBe("free");
+    desk.tick();
+    expect(desk.state).toBe("offered");
+  });
+
+  it("[Q11] a fresh instance ends nothing before it knows what runs", () => {
+    const desk = new Desk();
+    const ann = desk.held("ann", { ttlMs: second });
+    desk.after(2 * second).step({ type: "instance" });
+    expect(desk.grant.token).toBe(ann);
+    desk.busy = { others: 0, own: 1 };
+    desk.tick();
+    expect(desk.grant.token).toBe(ann);
+    expect(desk.used(ann)).toBe("granted");
+  });
+
   it("[Q22] the end of the sandbox ends the lease and the queue, and tells the holder", () => {
     const desk = new Desk();
     const ann = desk.held("ann");

@@ -217,6 +217,28 @@ describe.each(identities())("lives under an engine that is %s", (as) => {
     expect((await calm.sh("echo calm")).stdout).toBe("calm\n");
   });
 
+  it.skipIf(as !== "root")(
+    "[R34] an agent that the kernel ends for want of memory is told of as that",
+    async () => {
+      const engine = await start({ BERTH_ENGINE_MEMORY_MAX: String(96 * 1024 * 1024) });
+      const one = await run(engine);
+      if (!one.started.isolation.memoryLimit)
+        return console.warn("SKIPPED: no memory controller here");
+      const told = one.container.monitor(one.startId);
+      // What lies in /tmp counts as memory, and no command's end gives it back: in the end the agent is chosen.
+      const fill = () => one.sh("head -c 200m /dev/zero > /tmp/large").catch(() => "cut");
+      const life = { over: false };
+      void told.then(() => (life.over = true));
+      await until("the end of the agent", async () => {
+        await fill();
+        return life.over;
+      });
+      expect(await told).toEqual({ exitCode: null, signal: "SIGKILL", reason: "out_of_memory" });
+      const again = await run(engine, { id: one.id });
+      expect((await again.sh("ls /tmp; echo lives")).stdout).toBe("lives\n");
+    },
+  );
+
   it("[R22] the engine's own words: isolation and what is missing, truthfully", async () => {
     const engine = await start();
     const response = await fetch(`${engine.baseUrl}/v1/health`, {

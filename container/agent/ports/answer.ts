@@ -31,7 +31,7 @@ export async function answerPort(
       decompress: false,
       keepalive: false,
     });
-    return new Response(answer.body, {
+    return new Response(answer.body === null ? null : bodyFrom(answer.body), {
       status: answer.status,
       statusText: answer.statusText,
       headers: answerHeadersFrom(answer.headers),
@@ -39,6 +39,26 @@ export async function answerPort(
   } catch {
     throw unreachable(port);
   }
+}
+
+/**
+ * Read as it is asked for. Were the runtime's own body handed over, a server that breaks off would put its whole
+ * address into the log, and with it whatever a user wrote into a query.
+ */
+function bodyFrom(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch {
+        controller.error("a server in the sandbox broke off its answer");
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
 }
 
 export function unreachable(port: number): BerthError {

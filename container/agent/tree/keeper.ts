@@ -65,7 +65,7 @@ class TendedTree implements Tree {
     this.#orders = ordersWrite;
     const facts = new PipeReader(factsRead, (bytes) => this.#hear(bytes));
     // Both: what it said last is read before its death counts.
-    Promise.all([facts.ended, this.#tender.exited]).then(() => this.#over());
+    Promise.all([this.#tender.exited, facts.ended]).then(([exit]) => this.#over(exit));
   }
 
   terminate(): void {
@@ -123,10 +123,12 @@ class TendedTree implements Tree {
   }
 
   /** What was not said by now is not going to be. */
-  #over(): void {
+  #over({ signal }: Exit): void {
     if (this.#orders !== undefined) closeSync(this.#orders);
     this.#orders = undefined;
-    this.#start.reject(new Error("the tender of a command ended before it began"));
+    // A command may kill its tender before that could say a word: then it has begun, and dies with it.
+    if (signal !== null) this.#start.resolve();
+    else this.#start.reject(new Error("the tender of a command ended before it began"));
     this.#exit.resolve({ exitCode: null, signal: "SIGKILL" });
     this.#end.resolve(undefined);
   }

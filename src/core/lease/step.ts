@@ -45,11 +45,17 @@ export type LeaseStep = { lease: Lease; reply: LeaseReply };
 const done: LeaseReply = { done: true };
 
 export function stepLease(before: Lease, event: LeaseEvent, now: number, busy: Busy): LeaseStep {
+  // It does not know yet what runs: it must neither end a lease that a call keeps alive nor offer one.
+  if (event.type === "instance") {
+    return { lease: { ...before, fence: before.fence + 1 }, reply: done };
+  }
   const { lease, reply } = decide(settle(before, now, busy), event, now, busy);
   return { lease: offer(lease, now, busy), reply };
 }
 
-function decide(lease: Lease, event: LeaseEvent, now: number, busy: Busy): LeaseStep {
+type Decided = Exclude<LeaseEvent, { type: "instance" }>;
+
+function decide(lease: Lease, event: Decided, now: number, busy: Busy): LeaseStep {
   switch (event.type) {
     case "acquire":
       return acquire(lease, event, now, busy);
@@ -68,8 +74,6 @@ function decide(lease: Lease, event: LeaseEvent, now: number, busy: Busy): Lease
       };
     case "drained":
       return { lease: drained(lease, event.fence), reply: done };
-    case "instance":
-      return { lease: { ...lease, fence: lease.fence + 1 }, reply: done };
     case "destroyed":
       return { lease: closed(lease, now), reply: done };
     case "tick":

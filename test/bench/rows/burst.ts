@@ -8,8 +8,7 @@ import { type Bench, type Figure, round } from "../figure.ts";
 const many = 50;
 
 export async function burst(bench: Bench): Promise<Figure[]> {
-  const berth = await Berth.start(bench.folder());
-  bench.ends(() => berth.end());
+  const berth = await Berth.start(bench);
   const begun = performance.now();
   const times = await Promise.all(
     Array.from({ length: many }, async (_, at) => {

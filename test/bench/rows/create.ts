@@ -11,10 +11,8 @@ const p99MaxMs = 250;
 const warmUps = 5;
 
 export async function create(bench: Bench): Promise<Figure[]> {
-  const berth = await Berth.start(bench.folder());
-  bench.ends(() => berth.end());
-  const engine = await DirectEngine.start(bench.folder());
-  bench.ends(() => engine.end());
+  const berth = await Berth.start(bench);
+  const engine = await DirectEngine.start(bench);
   const call = JSON.stringify({ command: "true" });
   const agentsCall = agentCall("true");
 

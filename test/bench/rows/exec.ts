@@ -15,10 +15,8 @@ const command = "true";
 type Side = { name: string; run(): Promise<{ exitCode: number | null }> };
 
 export async function exec(bench: Bench): Promise<Figure[]> {
-  const berth = await Berth.start(bench.folder());
-  bench.ends(() => berth.end());
-  const engine = await DirectEngine.start(bench.folder());
-  bench.ends(() => engine.end());
+  const berth = await Berth.start(bench);
+  const engine = await DirectEngine.start(bench);
   const id = await berth.create();
   const direct = await engine.create(wide);
   const call = JSON.stringify({ command });
@@ -33,7 +31,7 @@ export async function exec(bench: Bench): Promise<Figure[]> {
 }
 
 async function latency(bench: Bench, sides: [Side, Side]): Promise<Figure> {
-  const blocks = bench.isShort ? 5 : 40;
+  const blocks = bench.isShort ? 16 : 40;
   const each = 25;
   const samples: [number[], number[]] = [[], []];
   for (let block = 0; block < blocks; block += 1) {

@@ -7,20 +7,17 @@ import { join } from "node:path";
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, round } from "../figure.ts";
 import { parallel } from "../http.ts";
-import { descriptorsOf, residentBytes } from "../processes.ts";
+import { openBelow, residentBytes } from "../processes.ts";
 
 const wide = 16;
 const MiB = 1024 * 1024;
 
 export async function invented(bench: Bench): Promise<Figure[]> {
   const count = bench.isShort ? 500 : 3000;
-  const berth = await Berth.start(bench.folder());
-  bench.ends(() => berth.end());
+  const berth = await Berth.start(bench);
   const real = await berth.create();
   const ask = (id: string) => berth.http.call("GET", `/v1/sandboxes/${id}`);
   if ((await ask(real)).status !== 200) throw new Error("a real sandbox is not found");
-  // The connections of the callers are there before it is counted.
-  await parallel(wide * 4, wide, () => ask(inventedId()));
   const before = stateOf(berth);
   let refused = 0;
   await parallel(count, wide, async (at) => {
@@ -47,9 +44,11 @@ export async function invented(bench: Bench): Promise<Figure[]> {
 
 function stateOf(berth: Berth) {
   const { workerd } = berth;
+  const folder = join(berth.data, "objects");
   return {
-    files: readdirSync(join(berth.data, "objects"), { recursive: true }).length,
-    descriptors: descriptorsOf(workerd),
+    files: readdirSync(folder, { recursive: true }).length,
+    // Of objects that are awake; an earlier one may fall asleep meanwhile.
+    descriptors: openBelow(workerd, folder),
     resident: residentBytes(workerd),
   };
 }

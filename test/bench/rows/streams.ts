@@ -10,8 +10,7 @@ const wide = 16;
 
 export async function streams(bench: Bench): Promise<Figure[]> {
   const count = bench.isShort ? 200 : 1000;
-  const berth = await Berth.start(bench.folder());
-  bench.ends(() => berth.end());
+  const berth = await Berth.start(bench);
   const id = await berth.create();
   const begun = performance.now();
   let done = 0;

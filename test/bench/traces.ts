@@ -1,0 +1,32 @@
+/**
+ * Owns the look for what a Berth, or an engine alone, left on the machine when it had ended.
+ * Does not own ending it.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isRunning, nameOf } from "./processes.ts";
+
+/** Processes, groups, mounts and interfaces, in words. */
+export function tracesOf(data: string, processes: number[]): string[] {
+  const file = join(data, "engine/instance");
+  const instance = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  const interfaces = readdirSync("/sys/class/net");
+  return [
+    ...processes.filter(isRunning).map((pid) => `process ${pid} (${nameOf(pid)})`),
+    ...mounts.filter((line) => line.includes(data)).map((line) => `mount ${line.split(" ")[4]}`),
+    ...interfaces
+      .filter((name) => instance !== "" && name.startsWith(`brth${instance.slice(0, 6)}`))
+      .map((name) => `interface ${name}`),
+    ...(instance === "" ? [] : groupsOf(`berth-${instance}`, "/sys/fs/cgroup", 4)),
+  ];
+}
+
+function groupsOf(name: string, folder: string, depth: number): string[] {
+  if (depth === 0 || !existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (!entry.isDirectory()) return [];
+    return entry.name === name ? [`group ${path}`] : groupsOf(name, path, depth - 1);
+  });
+}

@@ -1,0 +1,153 @@
+/**
+ * Owns a second reading of what is promised of leases: plain, slow, mutable, written from the promises alone.
+ * Does not own the words of refusals, nor calls in flight. Property tests hold the real moves against it.
+ */
+const second = 1_000;
+
+type Person = {
+  ticket: string;
+  holder: string;
+  ttlMs: number;
+  patienceUntil: number;
+  asksUntil: number;
+  /** Set while it has the turn: then nothing else counts. */
+  turnUntil?: number;
+};
+type Holder = { ticket: string; token: string; ttlMs: number; until: number; useUntil?: number };
+type Past = { ticket: string; token: string; reason: string; at: number };
+export type Call = { own: number; others: number };
+export type Asked = {
+  ticket: string;
+  token: string;
+  holder: string;
+  ttlMs: number;
+  queueMs: number;
+};
+
+export class Oracle {
+  line: Person[] = [];
+  holder: Holder | undefined;
+  drain: { fence: number; until: number; overdue: boolean } | undefined;
+  past: Past[] = [];
+  fence = 0;
+
+  /** Time alone: who is late is out. */
+  look(now: number, calls: Call): void {
+    this.past = this.past.filter(({ at }) => now - at < 600 * second);
+    this.line = this.line.filter(({ turnUntil, patienceUntil, asksUntil }) =>
+      turnUntil === undefined ? now < Math.min(patienceUntil, asksUntil) : now < turnUntil,
+    );
+    if (this.drain !== undefined && now >= this.drain.until) {
+      this.drain = { ...this.drain, until: now + 5 * second, overdue: true };
+    }
+    if (this.holder === undefined || calls.own > 0) return;
+    if (now >= (this.holder.useUntil ?? Number.POSITIVE_INFINITY)) this.#gone("unused", now);
+    else if (now >= this.holder.until) this.#lost("expired", now);
+  }
+
+  /** Whoever is first has its turn when nothing is in the way. */
+  turn(now: number, calls: Call): void {
+    const [first] = this.line;
+    const inTheWay = this.holder ?? this.drain ?? (calls.others > 0 ? calls : undefined);
+    if (first !== undefined && inTheWay === undefined) first.turnUntil ??= now + 10 * second;
+  }
+
+  acquire(asked: Asked, now: number, calls: Call): string {
+    const { ticket, token, queueMs } = asked;
+    if (this.holder?.ticket === ticket) return this.#use(now);
+    const past = this.past.filter((one) => one.ticket === ticket).at(-1);
+    if (past !== undefined) return `lease_lost ${past.reason}`;
+    const me = this.line.find((person) => person.ticket === ticket);
+    if (me?.turnUntil !== undefined) {
+      this.line.shift();
+      return this.#hold(token, me, now, now + 10 * second);
+    }
+    if (me !== undefined) {
+      me.asksUntil = now + 30 * second;
+      return `queued ${this.line.indexOf(me)}`;
+    }
+    const taken = this.holder !== undefined;
+    const alone = !taken && this.drain === undefined && this.line.length === 0;
+    if (alone && calls.others === 0) return this.#hold(token, asked, now);
+    if (queueMs === 0) return taken ? "lease_held" : "lease_pending";
+    if (this.line.filter(({ holder }) => holder === asked.holder).length === 16)
+      return "queue_full";
+    const { holder, ttlMs } = asked;
+    const limits = { patienceUntil: now + queueMs, asksUntil: now + 30 * second };
+    this.line.push({ ticket, holder, ttlMs, ...limits });
+    return `queued ${this.line.length - 1}`;
+  }
+
+  leave(ticket: string): string {
+    this.line = this.line.filter((person) => person.ticket !== ticket);
+    return "done";
+  }
+
+  renew(token: string, now: number, ttlMs?: number): string {
+    if (this.holder?.token !== token) return this.#told(token);
+    if (ttlMs === undefined) return this.#use(now);
+    this.holder.ttlMs = ttlMs;
+    this.holder.until = 0;
+    return this.#use(now);
+  }
+
+  release(token: string, force: boolean, now: number, calls: Call): string {
+    if (this.holder?.token !== token) {
+      const told = this.#told(token);
+      if (told !== "lease_lost released") return told;
+      const lately = this.past.at(-1)?.token === token;
+      return lately && this.drain !== undefined ? "draining" : "released";
+    }
+    if (calls.own > 0 && !force) return "lease_busy";
+    if (calls.own > 0) this.#lost("released", now);
+    else this.#gone("released", now);
+    return calls.own > 0 ? "draining" : "released";
+  }
+
+  take(reason: string, now: number): string {
+    if (this.holder !== undefined) this.#lost(reason, now);
+    return "done";
+  }
+
+  drained(fence: number): string {
+    if (this.drain !== undefined && fence >= this.drain.fence) this.drain = undefined;
+    return "done";
+  }
+
+  gate(token?: string): string {
+    if (token !== undefined) return this.holder?.token === token ? "passes" : this.#told(token);
+    if (this.holder !== undefined) return "lease_held";
+    return this.drain === undefined && this.line.length === 0 ? "passes" : "lease_pending";
+  }
+
+  #hold(token: string, who: Omit<Asked, "token" | "queueMs">, now: number, useUntil?: number) {
+    const { ticket, ttlMs } = who;
+    this.fence += 1;
+    this.holder = { ticket, token, ttlMs, until: now + ttlMs };
+    if (useUntil !== undefined) this.holder.useUntil = useUntil;
+    return "granted";
+  }
+
+  #use(now: number): string {
+    if (this.holder === undefined) throw new Error("nobody holds it");
+    delete this.holder.useUntil;
+    this.holder.until = Math.max(this.holder.until, now + this.holder.ttlMs);
+    return "granted";
+  }
+
+  #gone(reason: string, at: number): void {
+    if (this.holder === undefined) throw new Error("nobody holds it");
+    this.past.push({ ticket: this.holder.ticket, token: this.holder.token, reason, at });
+    this.holder = undefined;
+  }
+
+  #lost(reason: string, now: number): void {
+    this.#gone(reason, now);
+    this.fence += 1;
+    this.drain = { fence: this.fence, until: now + 30 * second, overdue: false };
+  }
+
+  #told(token: string): string {
+    return `lease_lost ${this.past.filter((one) => one.token === token).at(-1)?.reason ?? "unknown"}`;
+  }
+}

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type SecondWorker, startSecondWorker } from "./second-worker.ts";
+
+let worker: SecondWorker;
+let running: SecondWorker | undefined;
+
+describe("a second Worker that binds Berth", () => {
+  beforeAll(async () => {
+    worker = await startSecondWorker();
+    running = worker;
+  });
+  afterAll(() => running?.[Symbol.asyncDispose]());
+
+  it("[W10] makes a sandbox, runs commands in it and ends it, with the real agent", async () => {
+    const made = await worker.call("BERTH", ["create", [{ env: { COLOUR: "blue" } }]]);
+    const id = made.value?.id;
+    expect(id).toMatch(/^[a-z][a-z0-9]{23}$/);
+    const argv = ["printf", "%s|", "two\nlines", "", "😀 'quoted' \"twice\"", "$HOME"];
+    const ran = await worker.call("BERTH", ["sandbox", [id]], ["exec", [{ argv }]]);
+    expect(ran.value).toMatchObject({
+      exitCode: 0,
+      stdout: "two\nlines||😀 'quoted' \"twice\"|$HOME|",
+    });
+    const env = await worker.call(
+      "BERTH",
+      ["sandbox", [id]],
+      ["exec", [{ command: "echo $COLOUR; exit 3" }]],
+    );
+    expect(env.value).toMatchObject({ exitCode: 3, stdout: "blue\n" });
+    const ended = await worker.call("BERTH", ["sandbox", [id]], ["destroy", []]);
+    expect(ended.value).toMatchObject({ state: "destroyed" });
+    const late = await worker.call("BERTH", ["sandbox", [id]], ["exec", [{ command: "true" }]]);
+    expect(late.thrown).toMatchObject({ code: "sandbox_destroyed" });
+  });
+
+  it("[W10] is told by code what a binding without a tenant may not do", async () => {
+    const refused = await worker.call("NOBODY", ["create", [{}]]);
+    expect(refused.thrown).toMatchObject({ code: "unauthenticated" });
+  });
+});

@@ -1,0 +1,100 @@
+/** The engine's own server: who may ask, in which form, and what it refuses. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  identities,
+  newData,
+  newId,
+  newStart,
+  removeData,
+  startEngine,
+  type TestEngine,
+  tracesOf,
+} from "./test-engine.ts";
+
+type Refusal = { error: { code: string; message: string; field?: string } };
+
+describe("the engine's server", () => {
+  const [as = "not root"] = identities();
+  const data = newData(as);
+  let engine: TestEngine;
+
+  beforeAll(async () => {
+    engine = await startEngine(as, { data });
+  });
+  afterAll(async () => {
+    const processes = engine.processes();
+    await engine.stop();
+    expect(tracesOf(data, processes)).toEqual([]);
+    removeData(data);
+  });
+
+  const ask = (method: string, path: string, body?: unknown, secret = engine.secret) =>
+    fetch(`${engine.baseUrl}${path}`, {
+      method,
+      headers: secret === "" ? {} : { authorization: `Bearer ${secret}` },
+      ...(body === undefined
+        ? {}
+        : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+
+  it("[R31] it demands its secret on every path, and starts nothing without", async () => {
+    const start = `/v1/containers/${newId()}/start`;
+    for (const wrong of ["", "x", `${engine.secret}x`, engine.secret.toUpperCase()]) {
+      for (const path of ["/v1/health", start, "/nowhere"]) {
+        const response = await ask(path === start ? "POST" : "GET", path, undefined, wrong);
+        expect(response.status).toBe(401);
+        expect(((await response.json()) as Refusal).error.code).toBe("unauthenticated");
+      }
+    }
+    expect(engine.processes()).toEqual([]);
+    expect((await ask("GET", "/v1/health")).status).toBe(200);
+  });
+
+  it("[R32] a request of a wrong form names its field and starts nothing", async () => {
+    const start = (body: unknown, id = newId()) => ask("POST", `/v1/containers/${id}/start`, body);
+    const call = newStart();
+    const cases: [Response, number, string | undefined][] = [
+      [await start({ ...call, startId: "UPPER" }), 400, "body.startId"],
+      [await start({ ...call, secret: "short" }), 400, "body.secret"],
+      [await start({ ...call, network: {} }), 400, "body.network.internet"],
+      [await start({ ...call, env: { "BAD NAME": "x" } }), 400, "body.env.BAD NAME"],
+      [await start(call, "..%2f..%2fetc"), 400, "id"],
+      [await start("{"), 400, undefined],
+      [
+        await ask("POST", `/v1/containers/${newId()}/destroy`, { files: "some" }),
+        400,
+        "body.files",
+      ],
+      [await ask("POST", `/v1/containers/${newId()}/signal`, { signal: 99 }), 400, "body.signal"],
+      [await ask("GET", `/v1/containers/${newId()}/monitor`), 400, "query.startId"],
+      [await ask("DELETE", "/v1/snapshots/..%2f..%2ftrees"), 400, "id"],
+      [await ask("GET", `/v1/containers/${newId()}/start`), 405, undefined],
+      [await ask("GET", "/v1/nowhere"), 404, undefined],
+    ];
+    for (const [response, status, field] of cases) {
+      const { error } = (await response.json()) as Refusal;
+      expect({ url: response.url, status: response.status, field: error.field }).toEqual({
+        url: response.url,
+        status,
+        field,
+      });
+    }
+    expect(engine.processes()).toEqual([]);
+  });
+
+  it("[R33] settings that cannot be are one clear line with the variable's name", async () => {
+    const wrong: [Record<string, string>, string][] = [
+      [{ BERTH_ENGINE_SECRET: "short" }, "BERTH_ENGINE_SECRET: must be at least 32 characters"],
+      [{ BERTH_ENGINE_DATA: "relative" }, "BERTH_ENGINE_DATA: must be an absolute path"],
+      [{ BERTH_ENGINE_NETWORK: "bridge" }, "BERTH_ENGINE_NETWORK"],
+      [{ BERTH_ENGINE_SUBNET: "10.0.0.0" }, "BERTH_ENGINE_SUBNET"],
+      [{ BERTH_ENGINE_AGENT: "/nowhere/agent" }, "BERTH_ENGINE_AGENT: there is no agent at"],
+      [{ BERTH_ENGINE_CONTAINERS_MAX: "9999" }, "BERTH_ENGINE_CONTAINERS_MAX"],
+    ];
+    for (const [env, words] of wrong) {
+      const other = newData(as);
+      await expect(startEngine(as, { data: other, env }), words).rejects.toThrow(words);
+      removeData(other);
+    }
+  });
+});

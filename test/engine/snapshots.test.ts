@@ -1,0 +1,109 @@
+/** Saved trees: whole, exact, taken while everything stands still, restored in place of what was there. */
+import { existsSync, readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  identities,
+  newData,
+  newId,
+  removeData,
+  run,
+  startEngine,
+  type TestEngine,
+  tracesOf,
+  until,
+} from "./test-engine.ts";
+
+describe.each(identities())("snapshots of an engine that is %s", (as) => {
+  const data = newData(as);
+  let engine: TestEngine;
+
+  beforeAll(async () => {
+    engine = await startEngine(as, { data });
+  });
+  afterAll(async () => {
+    const processes = engine.processes();
+    expect(processes.length).toBeGreaterThan(0);
+    await engine.stop();
+    expect(tracesOf(data, processes)).toEqual([]);
+    removeData(data);
+  });
+
+  const remove = (snapshotId: string) =>
+    fetch(`${engine.baseUrl}/v1/snapshots/${snapshotId}`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${engine.secret}` },
+    });
+
+  it("[R28] a restored tree is the saved one: contents, modes, times, links, attributes, deletions", async () => {
+    const one = await run(engine);
+    const made = await one.sh(
+      [
+        "set -e; cd /workspace; printf 'a\\000b' > bytes; ln bytes hard; ln -s nowhere soft",
+        "mkdir -p empty closed; echo x > closed/in; chmod 000 closed; chmod 640 bytes",
+        "touch -d '2001-02-03 04:05:06.123456789' bytes; truncate -s 3M sparse; mkfifo pipe",
+        "echo mine > /home/berth/file; mkdir /home/berth/gone; rm -rf /home/berth/gone",
+        "echo kept > /var/tmp/file; rm -f /etc/motd; rm -rf /etc/alternatives 2>/dev/null || true",
+      ].join("; "),
+    );
+    expect(made).toMatchObject({ exitCode: 0 });
+    const look =
+      "cd /; chmod 700 /workspace/closed; find /workspace /home /var/tmp /etc -printf '%p %y %m %U %n %s %T@ %l\\n' | grep -v -e ^/workspace/closed' ' | sort | sha256sum; sha256sum /workspace/bytes; chmod 000 /workspace/closed";
+    const before = (await one.sh(look)).stdout;
+    expect(before).toMatch(/^[0-9a-f]{64}/);
+    const snapshotId = newId();
+    expect(await one.container.snapshot(snapshotId)).toBeGreaterThan(0);
+    await one.sh(
+      "rm -rf /home/berth/file; echo changed > /workspace/bytes; echo more > /workspace/more",
+    );
+    expect((await one.sh(look)).stdout).not.toBe(before);
+    const again = await run(engine, { id: one.id, snapshotId });
+    expect(again.started.files).toBe("snapshot");
+    expect((await again.sh(look)).stdout).toBe(before);
+    // Another sandbox may begin from it too, and neither disturbs the other.
+    const fork = await run(engine, { snapshotId });
+    expect((await fork.sh(look)).stdout).toBe(before);
+    await fork.sh("echo fork > /workspace/fork");
+    expect((await again.sh("ls /workspace/fork")).exitCode).not.toBe(0);
+    expect((await remove(snapshotId)).status).toBe(204);
+    expect(existsSync(`${data}/snapshots/${snapshotId}`)).toBe(false);
+    expect((await remove(snapshotId)).status).toBe(204);
+    expect((await again.sh(look)).stdout).toBe(before);
+  });
+
+  it("[R29] everything stands still while a snapshot is taken, and goes on after it", async () => {
+    const one = await run(engine);
+    // Twenty files that a running program keeps equally long but for the moment of its next round.
+    const files = "$(seq -f f%g 20)";
+    const writer = `cd /workspace; while :; do for f in ${files}; do echo x >> $f; done; done`;
+    const running = one.sh(writer, 15_000).catch(() => "ended");
+    const read = async () => Number((await one.sh("wc -l < /workspace/f20")).stdout);
+    await until("the writer", async () => (await read()) > 10);
+    await one.sh("head -c 60000000 /dev/urandom > /workspace/large");
+    const snapshotId = newId();
+    await one.container.snapshot(snapshotId);
+    const after = await read();
+    await until("the writer goes on", async () => (await read()) > after);
+    const fork = await run(engine, { snapshotId });
+    const { stdout } = await fork.sh(`cd /workspace; for f in ${files}; do wc -l < $f; done`);
+    const counts = stdout.trim().split("\n").map(Number);
+    expect(counts.length).toBe(20);
+    expect(Math.min(...counts)).toBeGreaterThan(10);
+    expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+    await one.container.destroy("remove");
+    await running;
+  });
+
+  it("[R30] a snapshot that fails leaves the sandbox, its files and no half of a copy", async () => {
+    const one = await run(engine);
+    await one.sh("echo kept > /workspace/file");
+    const call = { snapshotId: newId() };
+    await expect(run(engine, { id: one.id, ...call })).rejects.toMatchObject({
+      code: "start_failed",
+    });
+    const again = await run(engine, { id: one.id });
+    expect(again.started.files).toBe("kept");
+    expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
+    expect(readdirSync(`${data}/snapshots`).includes(call.snapshotId)).toBe(false);
+    await until("the trash is empty", () => readdirSync(`${data}/trash`).length === 0);
+  });
+});
