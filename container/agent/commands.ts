@@ -8,8 +8,11 @@ import { limits } from "../../src/protocol/limits.ts";
 import { type Finished, runCommand } from "./command.ts";
 import { Fence } from "./fence.ts";
 import type { Place } from "./place.ts";
-import type { Forest } from "./tree/tree.ts";
+import { endLimitMs, type Forest, Unended } from "./tree/tree.ts";
 import { within } from "./within.ts";
+
+/** The grace, and twice the kernel's time: a tender has one, and the agent after it. */
+const endAllLimitMs = limits.execKillGraceMs + 2 * endLimitMs;
 
 type Running = { fence: number; gone: AbortController };
 
@@ -17,7 +20,8 @@ export class Commands {
   readonly fence = new Fence();
   readonly #place: Place;
   readonly #forest: Forest;
-  readonly #running = new Map<Promise<Finished>, Running>();
+  /** By a promise that resolves when nothing of the command is left. */
+  readonly #running = new Map<Promise<unknown>, Running>();
 
   constructor(place: Place, forest: Forest) {
     this.#place = place;
@@ -46,35 +50,35 @@ export class Commands {
     }
     const around = { place: this.#place, forest: this.#forest, gone: gone.signal };
     const work = runCommand(call, around);
-    this.#running.set(work, { fence, gone });
-    const forget = () => this.#running.delete(work);
-    work.then(forget, forget);
+    const over = work.catch((error) => (error instanceof Unended ? error.gone : undefined));
+    this.#running.set(over, { fence, gone });
+    over.finally(() => this.#running.delete(over));
     return work;
   }
 
   /** Ends what began below the fence; its callers are told why. */
   interruptBelow(fence: number, why: BerthError): void {
-    for (const work of this.#below(fence)) this.#running.get(work)?.gone.abort(why);
+    for (const over of this.#below(fence)) this.#running.get(over)?.gone.abort(why);
   }
 
   /** How many are left that began below a fence that was raised, once there are none or the time is over. */
   async leftBelow(fence: number, waitMs: number): Promise<number> {
-    const over = performance.now() + waitMs;
+    const deadline = performance.now() + waitMs;
     await within(Promise.allSettled(this.#below(fence)), waitMs);
     const left = this.#below(fence).length;
-    if (left === 0) await this.#forest.collect(over - performance.now());
+    if (left === 0) await this.#forest.collect(deadline - performance.now());
     return left;
   }
 
-  /** TERM, then KILL after the grace; resolves when nothing is left. */
+  /** TERM, then KILL after the grace; resolves when nothing is left, or cannot be ended. */
   async endAll(): Promise<void> {
     this.interruptBelow(Number.POSITIVE_INFINITY, containerStopped());
-    await Promise.allSettled(this.#running.keys());
+    await within(Promise.allSettled(this.#running.keys()), endAllLimitMs);
     await this.#forest.close();
   }
 
-  #below(fence: number): Promise<Finished>[] {
-    return [...this.#running].filter(([, began]) => began.fence < fence).map(([work]) => work);
+  #below(fence: number): Promise<unknown>[] {
+    return [...this.#running].filter(([, began]) => began.fence < fence).map(([over]) => over);
   }
 }
 

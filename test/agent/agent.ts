@@ -183,6 +183,10 @@ export class Agent {
       );
       expect(groups, "control groups").toEqual([]);
     }
+    this.#removeFolders();
+  }
+
+  #removeFolders(): void {
     for (const folder of [this.workspace, this.run]) rmSync(folder, { recursive: true });
   }
 

@@ -1,4 +1,11 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -9,10 +16,12 @@ import {
 import { errorBodySchema } from "../../src/protocol/errors.ts";
 import { execResultSchema } from "../../src/protocol/exec.ts";
 import { limits } from "../../src/protocol/limits.ts";
-import { Agent, childrenOf, kinds } from "./agent.ts";
+import { Agent, childrenOf, isRoot, kinds } from "./agent.ts";
 import { until } from "./until.ts";
 
 const lost = { code: "operation_interrupted", admitted: true, reason: "lease_lost" };
+const freezer = "/sys/fs/cgroup/freezer";
+const canFreeze = isRoot && existsSync(`${freezer}/cgroup.procs`);
 
 describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
   let agent: Agent;
@@ -195,6 +204,30 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     expect(await errorOf(await running)).toMatchObject(lost);
   });
 
+  test.runIf(canFreeze)(
+    "[X42] a killed process that the kernel does not let go of is counted until it is gone",
+    async () => {
+      const low = fence;
+      fence += 1;
+      const stuck = at(low, "echo $$ > new; mv new stuck; sleep 1000");
+      await until("it runs", exists("stuck"));
+      const hold = freeze(readFileSync(file("stuck"), "utf8").trim());
+      try {
+        expect(await raise(fence, true, 3000)).toEqual({ fence, left: 1 });
+        // The caller is told once the agent's own patience has ended, and it is counted still.
+        expect(await errorOf(await stuck)).toMatchObject({ code: "internal" });
+        expect(await raise(fence, true, 100)).toEqual({ fence, left: 1 });
+        expect(await health()).toMatchObject({ running: 1 });
+        expect(agent.left().length).toBeGreaterThan(0);
+      } finally {
+        hold.thaw();
+      }
+      expect(await raise(fence, true, 20_000)).toEqual({ fence, left: 0 });
+      expect(agent.left()).toEqual([]);
+      await until("its group is free again", hold.isRemoved);
+    },
+  );
+
   test("[X44] a fence call needs the secret, no fence, and the form of the protocol", async () => {
     const before = (await health()).fence;
     const anybody = await fetch(`${agent.url}/v1/fence`, {
@@ -255,6 +288,25 @@ async function halfSent(
   ];
   socket.write(`${head.join("\r\n")}\r\n\r\n${body.slice(0, 10)}`);
   return { socket, answer, rest: body.slice(10) };
+}
+
+/** The way to hold a process beyond KILL's reach: a freezer group of the older kind, which root may make. */
+function freeze(pid: string): { thaw: () => void; isRemoved: () => boolean } {
+  const group = `${freezer}/berth-test-${pid}`;
+  mkdirSync(group);
+  writeFileSync(`${group}/cgroup.procs`, pid);
+  writeFileSync(`${group}/freezer.state`, "FROZEN");
+  return {
+    thaw: () => writeFileSync(`${group}/freezer.state`, "THAWED"),
+    isRemoved() {
+      try {
+        rmdirSync(group);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  };
 }
 
 function sessionOf(pid: number): string | undefined {

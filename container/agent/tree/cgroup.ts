@@ -9,7 +9,15 @@ import { accessSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "n
 import { isAlive, numbers, send } from "./family.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
-import { type Exit, endLimitMs, type Forest, type Launch, type Tree } from "./tree.ts";
+import {
+  type Exit,
+  endLimitMs,
+  type Forest,
+  type Launch,
+  type Tree,
+  Unended,
+  unendedLookMs,
+} from "./tree.ts";
 
 const pollMs = 5;
 /** Empty groups kept for the next commands: making and removing one costs as much as a move. */
@@ -101,10 +109,7 @@ class CgroupTree implements Tree {
   }
 
   async empty(limitMs: number): Promise<void> {
-    const deadline = performance.now() + limitMs;
-    while (processesIn(this.#group).length > 0 && performance.now() < deadline) {
-      await Bun.sleep(pollMs);
-    }
+    await this.#isEmptied(limitMs, pollMs);
   }
 
   async end(): Promise<number> {
@@ -112,14 +117,23 @@ class CgroupTree implements Tree {
     const leftovers = left.filter((pid) => pid !== this.#leader && isAlive(pid)).length;
     if (left.length > 0) {
       writeFileSync(`${this.#group}/cgroup.kill`, "1");
-      const deadline = performance.now() + endLimitMs;
-      while (processesIn(this.#group).length > 0) {
-        if (performance.now() > deadline) throw new Error("killed processes did not end");
-        await Bun.sleep(1);
+      if (!(await this.#isEmptied(endLimitMs, 1))) {
+        const gone = this.#isEmptied(Number.POSITIVE_INFINITY, unendedLookMs);
+        throw new Unended(gone.then(this.#giveBack));
       }
     }
     this.#giveBack();
     return leftovers;
+  }
+
+  /** False: the limit passed and some were still there. */
+  async #isEmptied(limitMs: number, everyMs: number): Promise<boolean> {
+    const deadline = performance.now() + limitMs;
+    while (processesIn(this.#group).length > 0) {
+      if (performance.now() > deadline) return false;
+      await Bun.sleep(everyMs);
+    }
+    return true;
   }
 }
 

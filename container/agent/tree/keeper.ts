@@ -10,7 +10,15 @@ import { send } from "./family.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
 import { type Fact, order, type TenderLaunch } from "./tending.ts";
-import { type Exit, endLimitMs, type Forest, type Launch, type Tree } from "./tree.ts";
+import {
+  type Exit,
+  endLimitMs,
+  type Forest,
+  type Launch,
+  type Tree,
+  Unended,
+  unendedLookMs,
+} from "./tree.ts";
 
 export class TendedForest implements Forest {
   readonly kind = "subreaper";
@@ -85,7 +93,7 @@ class TendedTree implements Tree {
     if (leftovers !== undefined) return leftovers;
     const strays = this.#reaper.sweep();
     if (!(await this.#reaper.sweepUntilNone(endLimitMs))) {
-      throw new Error("processes of a lost command did not end");
+      throw new Unended(this.#reaper.sweepUntilNone(Number.POSITIVE_INFINITY, unendedLookMs));
     }
     return strays;
   }

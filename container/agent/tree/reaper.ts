@@ -38,11 +38,11 @@ export class Reaper {
   }
 
   /** False: the limit passed and some were still there. */
-  async sweepUntilNone(limitMs: number): Promise<boolean> {
+  async sweepUntilNone(limitMs: number, everyMs = collectAfterMs): Promise<boolean> {
     const deadline = performance.now() + limitMs;
     while (this.sweep() > 0) {
       if (performance.now() > deadline) return false;
-      await Bun.sleep(collectAfterMs);
+      await Bun.sleep(everyMs);
     }
     return true;
   }

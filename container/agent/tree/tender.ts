@@ -42,6 +42,8 @@ export async function tend(): Promise<void> {
     reaper.sweep();
     await Bun.sleep(1);
   }
+  // Unsaid, what the kernel did not let go of is the agent's to wait for.
+  if (childrenOf(process.pid).length > 0) return;
   await command.exited;
   tell({ fact: "ended", leftovers });
 }

@@ -26,7 +26,7 @@ export interface Tree {
   terminate(): void;
   /** Resolves when no process is left, or after the limit. */
   empty(limitMs: number): Promise<void>;
-  /** Kills all that is left. How many there were beside the first process; none is left then. */
+  /** Kills all that is left. How many there were beside the first process; none is left then. Else Unended. */
   end(): Promise<number>;
 }
 
@@ -42,3 +42,16 @@ export interface Forest {
 
 /** How long the kernel may take to be rid of processes that were killed. */
 export const endLimitMs = 10_000;
+
+/** Killed, but the kernel did not let go of them in time. They count for as long as they are there. */
+export class Unended extends Error {
+  readonly gone: Promise<unknown>;
+
+  constructor(gone: Promise<unknown>) {
+    super("killed processes did not end");
+    this.gone = gone;
+  }
+}
+
+/** How often it is looked whether they are gone at last. */
+export const unendedLookMs = 100;
