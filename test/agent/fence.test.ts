@@ -204,6 +204,31 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     expect(await errorOf(await running)).toMatchObject(lost);
   });
 
+  test.each([
+    ["before the heartbeat", 0],
+    ["during the heartbeat", 1],
+  ])(
+    "[X42] a caller who goes away in the middle of a drain, %s, takes nothing along",
+    async (when, beats) => {
+      const low = fence;
+      fence += 1;
+      const mark = `going.${beats}`;
+      const caller = new AbortController();
+      const command = `trap "" TERM; touch ${mark}; while :; do sleep 1000; done`;
+      const headers = { "berth-fence": String(low) };
+      const post = agent.post({ command, timeoutMs: 600_000 }, { headers, signal: caller.signal });
+      post.catch(() => {});
+      await until("it runs", exists(mark));
+      if (beats > 0) expect((await post).status, when).toBe(200);
+      expect(await raise(fence, true, 0)).toEqual({ fence, left: 1 });
+      caller.abort();
+      expect(await raise(fence, false, 20_000)).toEqual({ fence, left: 0 });
+      expect(agent.left()).toEqual([]);
+      expect(agent.log).toBe("");
+      expect((await health()).running).toBe(0);
+    },
+  );
+
   test.runIf(canFreeze)(
     "[X42] a killed process that the kernel does not let go of is counted until it is gone",
     async () => {
