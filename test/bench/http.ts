@@ -23,9 +23,14 @@ export class Http {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  call(method: string, path: string, body?: string): Promise<Answer> {
+  call(
+    method: string,
+    path: string,
+    body?: string,
+    more: Record<string, string> = {},
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const headers: Record<string, string | number> = { ...this.#headers };
+      const headers: Record<string, string | number> = { ...this.#headers, ...more };
       if (body !== undefined) {
         headers["content-type"] = "application/json";
         headers["content-length"] = Buffer.byteLength(body);

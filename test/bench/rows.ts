@@ -8,9 +8,20 @@ import { create } from "./rows/create.ts";
 import { density } from "./rows/density.ts";
 import { exec } from "./rows/exec.ts";
 import { invented } from "./rows/invented.ts";
+import { lease } from "./rows/lease.ts";
+import { metadata } from "./rows/metadata.ts";
 import { streams } from "./rows/streams.ts";
 
-export const rowNames = ["exec", "create", "density", "streams", "burst", "invented"] as const;
+export const rowNames = [
+  "exec",
+  "create",
+  "density",
+  "streams",
+  "burst",
+  "invented",
+  "lease",
+  "metadata",
+] as const;
 
 export type RowName = (typeof rowNames)[number];
 
@@ -21,4 +32,6 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   streams,
   burst,
   invented,
+  lease,
+  metadata,
 };

@@ -41,11 +41,12 @@ export class SecondWorker implements AsyncDisposable {
     this.#end = end;
   }
 
-  async call(binding: "BERTH" | "NOBODY", ...steps: Step[]): Promise<Outcome> {
-    const response = await fetch(this.#url, {
-      method: "POST",
-      body: JSON.stringify({ binding, steps }),
-    });
+  call(binding: "BERTH" | "NOBODY", ...steps: Step[]): Promise<Outcome> {
+    return this.send({ binding, steps });
+  }
+
+  async send(body: Record<string, unknown>): Promise<Outcome> {
+    const response = await fetch(this.#url, { method: "POST", body: JSON.stringify(body) });
     return (await response.json()) as Outcome;
   }
 
@@ -54,14 +55,15 @@ export class SecondWorker implements AsyncDisposable {
   }
 }
 
-export async function startSecondWorker(): Promise<SecondWorker> {
+/** `source` is the second Worker; unless given, one that calls what it is told to. */
+export async function startSecondWorker(source = callerSource): Promise<SecondWorker> {
   const as = process.getuid?.() === 0 ? "root" : "not root";
   const data = newData(as);
   const engine = await startEngine(as, { data });
   const folder = mkdtempSync(join(tmpdir(), "berth-second-worker-"));
   mkdirSync(join(folder, "objects"));
   copyFileSync(places.worker, join(folder, "worker.js"));
-  writeFileSync(join(folder, "caller.js"), callerSource);
+  writeFileSync(join(folder, "caller.js"), source);
   const config = join(folder, "workerd.capnp");
   writeFileSync(config, withCaller(workerdConfig({ host: "127.0.0.1", port: 0 })));
   const child = spawn(

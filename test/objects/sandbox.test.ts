@@ -175,8 +175,12 @@ describe("a sandbox object", () => {
     const id = await createSandbox();
     await json(exec(id, "true"));
     const { stateSince, idleTimeoutMs } = await json(call("GET", `/v1/sandboxes/${id}`));
-    expect(await alarmOf(id)).toBe(Date.parse(stateSince) + idleTimeoutMs);
+    const idleAt = Date.parse(stateSince) + idleTimeoutMs;
+    expect(await alarmOf(id)).toBeLessThanOrEqual(idleAt);
+    expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
+    expect(await alarmOf(id)).toBe(idleAt);
     const never = await createSandbox({ onIdle: "none" });
+    expect(await runDurableObjectAlarm(stubOf(never))).toBe(true);
     expect(await alarmOf(never)).toBeNull();
     await machine(id).die();
     await evictDurableObject(stubOf(id));

@@ -22,6 +22,9 @@ import { InFlight } from "./in-flight.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
 
+/** An alarm that should have rung this long ago is not relied on. */
+const alarmOverdueMs = 60_000;
+
 /** What sockets have to say: which of their leases still live, and what they are told. */
 export type LeaseListener = {
   /** Before time is looked at: whoever still pings has not gone. */
@@ -41,7 +44,8 @@ export class SandboxActor {
   /** Effects under way, by what they do: a repeated one joins. */
   readonly #underWay = new Map<string, Promise<void>>();
   #resumed = false;
-  #armed: number | undefined | "unknown" = "unknown";
+  /** Of this instance; what an earlier one has set may still ring, early and harmless. */
+  #armed: number | undefined;
   /** The newest work that memory knows of; a row is written only now and then. */
   #activeAt = 0;
 
@@ -218,11 +222,17 @@ export class SandboxActor {
   #arm(): string | undefined {
     const { sandbox, lease } = this.facts;
     const next = earliest([nextDeadline(sandbox), leaseDeadline(lease, this.busy())]);
-    if (this.#armed !== next?.at) {
-      this.#armed = next?.at;
-      this.host.setAlarm(next?.at);
+    if (next !== undefined && !this.#ringsBy(next.at)) {
+      this.#armed = next.at;
+      this.host.setAlarm(next.at);
     }
     return next?.why;
+  }
+
+  /** An alarm is not moved later: one that rings early looks and arms anew, and costs less than a write for each call. */
+  #ringsBy(at: number): boolean {
+    const armed = this.#armed;
+    return armed !== undefined && armed <= at && armed > this.now() - alarmOverdueMs;
   }
 
   /** Only the head of the queue has anything to learn from a change; at the end all have. */

@@ -10,7 +10,7 @@ export interface Host {
   /** Synchronous; writes without an await between them are one atomic unit. */
   sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[];
   /** One alarm: the earliest deadline of the whole sandbox. Part of the same commit as the rows beside it. */
-  setAlarm(at: number | undefined): void;
+  setAlarm(at: number): void;
   /** Rows are on disk. Control of a container does not wait for that by itself. */
   durable(): Promise<void>;
   /** Keeps the object until the work is done; the work never rejects. */

@@ -17,9 +17,8 @@ export function objectHost(
     sql: <Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]) =>
       storage.sql.exec<Row>(query, ...bindings).toArray(),
     setAlarm(at) {
-      // Both finish at once in this storage and are part of the commit.
-      if (at === undefined) void storage.deleteAlarm();
-      else void storage.setAlarm(at);
+      // It finishes at once in this storage and is part of the commit.
+      void storage.setAlarm(at);
     },
     durable: () => storage.sync(),
     background: (work) => state.waitUntil(work),

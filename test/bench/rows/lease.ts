@@ -38,8 +38,7 @@ export default {
 };`;
 
 export async function lease(bench: Bench): Promise<Figure[]> {
-  const berth = await Berth.start(bench.folder(), waiters + 2);
-  bench.ends(() => berth.end());
+  const berth = await Berth.start(bench);
   const id = await berth.create();
   return [await overHttp(bench, berth, id), await handOver(bench, berth, id), await byRpc(bench)];
 }
@@ -93,7 +92,10 @@ async function byRpc(bench: Bench): Promise<Figure> {
   const cycles = bench.isShort ? 500 : 5000;
   bench.progress.say(`${clients} clients take turns by RPC`);
   const worker = await startSecondWorker(callerSource);
-  bench.ends(() => worker[Symbol.asyncDispose]());
+  bench.ends(async () => {
+    await worker[Symbol.asyncDispose]();
+    return [];
+  });
   await worker.send({ cycles: 200, clients });
   const { value, thrown } = await worker.send({ cycles, clients });
   if (value === undefined) throw new Error(`by RPC: ${JSON.stringify(thrown)}`);

@@ -14,8 +14,7 @@ const patchPerSecondMin = 1500;
 const getPerSecondMin = 4000;
 
 export async function metadata(bench: Bench): Promise<Figure[]> {
-  const berth = await Berth.start(bench.folder(), clients);
-  bench.ends(() => berth.end());
+  const berth = await Berth.start(bench);
   const id = await berth.create();
   const path = `/v1/sandboxes/${id}`;
   const count = bench.isShort ? 1000 : 8000;
