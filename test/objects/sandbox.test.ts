@@ -117,6 +117,7 @@ describe("a sandbox object", () => {
     }
     expect((await call("GET", `/v1/sandboxes/${id}`)).status).toBe(200);
     expect(await json(exec(id, "true"))).toMatchObject({ error: { code: "sandbox_destroyed" } });
+    await runDurableObjectAlarm(stubOf(id));
     const due = await alarmOf(id);
     const since = Date.parse((await json(call("GET", `/v1/sandboxes/${id}`))).stateSince);
     expect(due).toBe(since + limits.tombstoneMs);
@@ -178,7 +179,8 @@ describe("a sandbox object", () => {
     const idleAt = Date.parse(stateSince) + idleTimeoutMs;
     expect(await alarmOf(id)).toBeLessThanOrEqual(idleAt);
     expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
-    expect(await alarmOf(id)).toBe(idleAt);
+    // The command after it counts as work.
+    expect(await alarmOf(id)).toBeGreaterThanOrEqual(idleAt);
     const never = await createSandbox({ onIdle: "none" });
     expect(await runDurableObjectAlarm(stubOf(never))).toBe(true);
     expect(await alarmOf(never)).toBeNull();
