@@ -44,6 +44,7 @@ export class SandboxActor {
   /** Effects under way, by what they do: a repeated one joins. */
   readonly #underWay = new Map<string, Promise<void>>();
   #resumed = false;
+  #logged: string | undefined;
   /** Of this instance; what an earlier one has set may still ring, early and harmless. */
   #armed: number | undefined;
   /** The newest work that memory knows of; a row is written only now and then. */
@@ -179,6 +180,8 @@ export class SandboxActor {
   async alarm(): Promise<void> {
     this.#armed = undefined;
     if (this.#facts === undefined) return;
+    const { sandbox } = this.#facts;
+    this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why: "alarm" });
     this.#resumed = true;
     if (this.#facts.sandbox.state.name === "running") await this.link.known();
     if (this.#facts === undefined) return;
@@ -214,7 +217,11 @@ export class SandboxActor {
   #committed(why: string): void {
     const { sandbox } = this.facts;
     const next = this.#arm();
-    this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why, next });
+    // A line for each state, not for each lease: what is frequent stands in the events.
+    if (sandbox.state.name !== this.#logged) {
+      this.#logged = sandbox.state.name;
+      this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why, next });
+    }
     this.watchers.wakeAll();
     this.pursue();
   }

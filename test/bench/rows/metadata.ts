@@ -67,12 +67,12 @@ function figure(row: string, { perSecond }: Rate, min: number): Figure {
   };
 }
 
-/** Each commit of an object is a line in the log: an idle sandbox adds none before its next deadline. */
+/** Each alarm of an object is a line in the log: an idle sandbox adds none before its next deadline. */
 async function idle(bench: Bench, berth: Berth): Promise<Figure> {
   const seconds = bench.isShort ? 5 : 20;
   bench.progress.say(`${seconds} s of nothing`);
-  // What the last commands left to be told is told within a second.
-  await sleep(2_000);
+  // The last commands are told of within a second, and the alarm of the start has rung by then.
+  await sleep(6_000);
   const before = logLines(berth);
   await sleep(seconds * 1000);
   const wakes = logLines(berth) - before;
