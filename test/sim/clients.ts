@@ -1,0 +1,244 @@
+/**
+ * Owns what the clients of a plan do, one step after the other each: they ask, repeat what was lost, and give up.
+ * Does not own what they may expect (observer.ts, quiet.ts).
+ */
+import { exec } from "../../src/objects/sandbox/exec.ts";
+import * as leases from "../../src/objects/sandbox/leases.ts";
+import * as lifecycle from "../../src/objects/sandbox/lifecycle.ts";
+import * as metadata from "../../src/objects/sandbox/metadata.ts";
+import type { LeaseGranted } from "../../src/protocol/lease.ts";
+import type { MetadataAnswer } from "../../src/protocol/metadata.ts";
+import type { Work } from "./agent.ts";
+import type { Outcome } from "./object.ts";
+import type { Action, Exec, Inner, Plan } from "./plan.ts";
+import type { World } from "./world.ts";
+
+const triesMax = 40;
+
+/** Resolves when all have done what they had to. */
+export async function serveClients(world: World, plan: Plan): Promise<void> {
+  await create(world, plan);
+  const clients = Array.from({ length: plan.clients }, (_, client) => new Client(world, client));
+  await Promise.all(
+    clients.map(async (client, index) => {
+      for (const step of plan.steps) {
+        if (step.kind !== "action" || step.client !== index) continue;
+        await world.sleep(step.restMs, `client ${index} goes on`);
+        await client.act(step.action);
+      }
+    }),
+  );
+}
+
+async function create(world: World, { spec }: Plan): Promise<void> {
+  for (let tries = 0; tries < triesMax; tries++) {
+    const call = { spec, metadata: {}, start: true, waitMs: 0 };
+    const made = await world.object.call("create", (actor) => lifecycle.create(actor, call));
+    if ("ok" in made) return;
+    await world.sleep(500, "create again");
+  }
+}
+
+export class Client {
+  readonly #world: World;
+  readonly #name: string;
+  #count = 0;
+
+  constructor(world: World, index: number | string) {
+    this.#world = world;
+    this.#name = `c${index}`;
+  }
+
+  async act(action: Action): Promise<void> {
+    const { object } = this.#world;
+    const name = `${this.#name}-${this.#count++}`;
+    const told = (answer: MetadataAnswer) =>
+      this.#world.observer.toldMetadata(answer.version, answer.metadata);
+    switch (action.type) {
+      case "lease":
+        return this.#lease(name, action);
+      case "exec":
+        await this.exec(name, action, undefined);
+        return;
+      case "pause": {
+        const caller = { waitMs: action.waitMs, holder: `alone-${name}`, mayWake: false };
+        const call = object.call(`${name} pauses${action.force ? " by force" : ""}`, (actor) =>
+          lifecycle.pause(actor, caller, action.force),
+        );
+        return this.#note("pause", await call);
+      }
+      case "start":
+        return this.#note("start", await object.call(`${name} starts it`, lifecycle.start));
+      case "touch":
+        return this.#note("touch", await object.call(`${name} touches`, lifecycle.touch));
+      case "look":
+        return this.#note("look", await object.call(`${name} looks`, lifecycle.told));
+      case "break": {
+        const call = object.call(`${name} breaks the lease`, (actor) =>
+          leases.breakLease(actor, "sim", "the plan"),
+        );
+        return this.#note("break", await call);
+      }
+      case "destroy": {
+        const call = object.call(`${name} destroys it`, (actor) =>
+          lifecycle.destroy(actor, { mayWake: false }, action.force),
+        );
+        return this.#note("destroy", await call);
+      }
+      case "patch": {
+        const { key, value, isMatched } = action;
+        const seen = isMatched
+          ? await object.call(`${name} reads`, metadata.look, told)
+          : undefined;
+        const ifMatch = seen !== undefined && "ok" in seen ? seen.ok.version : undefined;
+        const call = object.call(
+          `${name} patches ${key}`,
+          (actor) => metadata.patch(actor, { [key]: value }, ifMatch),
+          told,
+        );
+        return this.#note("patch", await call);
+      }
+      case "put": {
+        const seen = await object.call(`${name} reads`, metadata.look, told);
+        if (!("ok" in seen)) return this.#note("read", seen);
+        const { version } = seen.ok;
+        const call = object.call(
+          `${name} replaces the metadata`,
+          (actor) => metadata.replace(actor, { put: action.value }, version),
+          told,
+        );
+        return this.#note("put", await call);
+      }
+    }
+  }
+
+  /** Granted, or why not. Asks again where the answer was lost, and while it queues. */
+  async acquire(
+    holder: string,
+    action: Extract<Action, { type: "lease" }>,
+  ): Promise<LeaseGranted | undefined> {
+    const { ttlMs, waitMs, queueMs } = action;
+    let ticket = action.hasTicket ? this.#world.random.name(24) : undefined;
+    for (let tries = 0; tries < triesMax; tries++) {
+      const outcome = await this.#world.object.call(
+        `${holder} acquires`,
+        (actor) => leases.acquire(actor, { holder, ttlMs, waitMs, queueMs, ticket }),
+        (answer) => {
+          if ("token" in answer) this.#world.observer.leases.told(answer.fence, answer.token);
+        },
+      );
+      this.#note("acquire", outcome);
+      if ("refused" in outcome) return undefined;
+      if ("lost" in outcome) {
+        if (ticket === undefined) return undefined;
+        await this.#world.sleep(this.#world.random.between(1, 2_000), `${holder} asks again`);
+        continue;
+      }
+      if ("token" in outcome.ok) return outcome.ok;
+      this.#world.count("outcome", "a waiter polled");
+      if (action.leavesQueue) return undefined;
+      ticket = outcome.ok.ticket;
+      const isLate = this.#world.random.chance(0.1);
+      const pollMs = this.#world.random.between(0, isLate ? 40_000 : 10_000);
+      await this.#world.sleep(pollMs, `${holder} polls`);
+    }
+    return undefined;
+  }
+
+  async exec(name: string, action: Exec, token: string | undefined): Promise<Outcome<string>> {
+    const { runMs, waitMs, mayWake, leaveAfterMs } = action;
+    const isAlone = token === undefined && waitMs !== undefined;
+    const owner = isAlone ? `alone-${name}` : name;
+    const work: Work = { owner, isLeased: token !== undefined || isAlone, runMs };
+    const call = {
+      command: JSON.stringify(work),
+      timeoutMs: 60_000,
+      maxOutputBytes: 0,
+      encoding: "utf8" as const,
+    };
+    const outcome = await this.#world.object.call(
+      `${owner} runs ${runMs} ms`,
+      async (actor, log) => {
+        const caller = { token, waitMs: isAlone ? waitMs : undefined, holder: owner, mayWake };
+        const reply = await exec(actor, log, call, caller, "sim");
+        return reply instanceof Response ? this.#read(reply, leaveAfterMs) : reply.json;
+      },
+    );
+    const code = "ok" in outcome ? codeIn(outcome.ok) : undefined;
+    if (code !== undefined) this.#world.count("answer", `exec: ${code}`);
+    else this.#note("exec", outcome);
+    return outcome;
+  }
+
+  async release(name: string, token: string, force: boolean): Promise<void> {
+    for (let tries = 0; tries < triesMax; tries++) {
+      const outcome = await this.#world.object.call(
+        `${name} releases${force ? " by force" : ""}`,
+        (actor) => leases.release(actor, token, force),
+        () => this.#world.observer.leases.toldReleased(token),
+      );
+      this.#note("release", outcome);
+      if ("ok" in outcome) return;
+      if ("refused" in outcome && outcome.refused.code !== "lease_busy") return;
+      await this.#world.sleep(this.#world.random.between(1, 3_000), `${name} releases again`);
+    }
+  }
+
+  async #lease(name: string, action: Extract<Action, { type: "lease" }>): Promise<void> {
+    const granted = await this.acquire(name, action);
+    if (granted === undefined) return;
+    const { token } = granted;
+    const { inner, end } = action;
+    const beside = end === "beside" || end === "force" ? inner.at(-1) : undefined;
+    for (const one of inner) if (one !== beside) await this.#inside(name, one, token);
+    const last = beside === undefined ? undefined : this.#inside(name, beside, token);
+    if (end !== "forget") await this.release(name, token, end === "force");
+    await last;
+  }
+
+  async #inside(name: string, inner: Inner, token: string): Promise<void> {
+    if (inner.type === "rest") return this.#world.sleep(inner.ms, `${name} rests`);
+    if (inner.type === "exec") {
+      await this.exec(name, inner, token);
+      return;
+    }
+    const call = this.#world.object.call(`${name} renews`, (actor) =>
+      leases.renew(actor, token, undefined),
+    );
+    this.#note("renew", await call);
+  }
+
+  async #read(response: Response, leaveAfterMs: number | undefined): Promise<string> {
+    const reader = response.body?.getReader();
+    if (reader === undefined) return "";
+    const leave = () => {
+      this.#world.count("fault", "caller goes away");
+      void reader.cancel().catch(() => {});
+    };
+    const stay =
+      leaveAfterMs === undefined
+        ? () => {}
+        : this.#world.schedule.after(leaveAfterMs, "the caller goes away", leave);
+    const decoder = new TextDecoder();
+    let text = "";
+    for (;;) {
+      const read = await reader.read();
+      if (read.done) break;
+      text += decoder.decode(read.value, { stream: true });
+    }
+    stay();
+    return text;
+  }
+
+  #note(verb: string, outcome: Outcome<unknown>): void {
+    const said = "ok" in outcome ? "ok" : "lost" in outcome ? "lost" : outcome.refused.code;
+    this.#world.count("answer", `${verb}: ${said}`);
+    this.#world.schedule.say(`${this.#name} was told: ${verb}: ${said}`);
+  }
+}
+
+function codeIn(json: string): string | undefined {
+  if (json.trim() === "") return undefined;
+  const body = JSON.parse(json) as { error?: { code: string } };
+  return body.error?.code;
+}

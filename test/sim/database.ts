@@ -1,0 +1,124 @@
+/**
+ * Owns the rows and the alarm of one object, which outlive its instances. Rows become durable some time after they
+ * were written, in order; a crash loses what is not. Does not own who may write (place.ts).
+ */
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { SqlValue } from "../../src/objects/sandbox/host.ts";
+import type { Breakage } from "./breakages.ts";
+import type { Random } from "./random.ts";
+import type { Schedule } from "./schedule.ts";
+
+export class Database {
+  alarm: number | undefined;
+  /** The alarm handler runs; its alarm is only spent when it has ended. */
+  isRinging = false;
+  /** Called when the alarm was moved, and when rows have become durable. */
+  onAlarm: () => void = () => {};
+  onDurable: () => void = () => {};
+  onLost: () => void = () => {};
+  readonly #rows = new DatabaseSync(":memory:");
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #schedule: Schedule;
+  readonly #random: Random;
+  readonly #breakage: Breakage | undefined;
+  #durableAlarm: number | undefined;
+  #isDirty = false;
+  #cancelFlush = () => {};
+  #waiting: (() => void)[] = [];
+
+  constructor(schedule: Schedule, random: Random, breakage: Breakage | undefined) {
+    this.#schedule = schedule;
+    this.#random = random;
+    this.#breakage = breakage;
+  }
+
+  get isDirty(): boolean {
+    return this.#isDirty;
+  }
+
+  sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[] {
+    if (!query.startsWith("SELECT")) {
+      if (this.#breakage === "waiters are not written" && query.includes("INTO waiter")) return [];
+      this.#touch();
+    }
+    return this.#all(query, bindings) as Row[];
+  }
+
+  setAlarm(at: number | undefined): void {
+    if (this.#breakage === "an alarm is lost" && this.#random.chance(0.3)) return;
+    this.#touch();
+    this.alarm = at;
+    this.onAlarm();
+  }
+
+  /** Resolves once all that was written is on disk. */
+  durable(): Promise<void> {
+    if (!this.#isDirty) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** What is not durable was never written. Those who wait for it wait for ever. */
+  lose(): void {
+    this.#waiting = [];
+    this.#cancelFlush();
+    if (this.#isDirty) {
+      this.#rows.exec("ROLLBACK");
+      this.#isDirty = false;
+    }
+    this.isRinging = false;
+    this.alarm = this.#durableAlarm;
+    this.onLost();
+    this.onAlarm();
+  }
+
+  /** The handler has ended well. */
+  rung(): void {
+    this.isRinging = false;
+    if (this.alarm === undefined && !this.#isDirty) this.#durableAlarm = undefined;
+    this.onAlarm();
+  }
+
+  wipe(): void {
+    this.#touch();
+    const tables = this.#all(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+      [],
+    );
+    for (const { name } of tables) this.#rows.exec(`DROP TABLE ${name}`);
+    this.alarm = undefined;
+    this.onAlarm();
+  }
+
+  close(): void {
+    this.#rows.close();
+  }
+
+  #all(query: string, bindings: SqlValue[]): Record<string, SqlValue>[] {
+    let statement = this.#statements.get(query);
+    if (statement === undefined) {
+      statement = this.#rows.prepare(query);
+      // A statement that makes tables is used once, and would be stale after a rollback.
+      if (!query.startsWith("CREATE")) this.#statements.set(query, statement);
+    }
+    return statement.all(...bindings).map((row) => ({ ...row })) as Record<string, SqlValue>[];
+  }
+
+  #touch(): void {
+    if (this.#isDirty) return;
+    this.#isDirty = true;
+    this.#rows.exec("BEGIN");
+    const slow = this.#random.chance(0.02);
+    const ms = this.#random.between(0, slow ? 200 : 3);
+    this.#cancelFlush = this.#schedule.after(ms, "rows are durable", () => this.#flush());
+  }
+
+  #flush(): void {
+    this.#rows.exec("COMMIT");
+    this.#isDirty = false;
+    if (this.alarm !== undefined || !this.isRinging) this.#durableAlarm = this.alarm;
+    this.onDurable();
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Owns what each fault of a plan does, and that it ends. Does not own when (plan.ts).
+ */
+import type { FaultName, Plan } from "./plan.ts";
+import type { World } from "./world.ts";
+
+type Fault = { ms: number; size: number };
+
+/** Answers how it ends, where it lasts. */
+type Begin = (world: World, fault: Fault) => (() => void) | undefined;
+
+const begins: Record<FaultName, Begin> = {
+  crash: once((world) => world.object.crash("dead")),
+  "forgotten instance": once((world) => world.object.crash("forgotten")),
+  "crash after a commit": once((world, { size }) =>
+    world.crashAfterCommits(1 + Math.floor(size * 12)),
+  ),
+  "crash with the container": once((world) => {
+    world.object.crash("dead");
+    world.engine.die();
+  }),
+  "container dies": once((world) => world.engine.die()),
+  "agent restarts": once((world) => world.engine.restartAgent()),
+  "engine restarts": once((world) => world.engine.restart()),
+  "clock steps": once((world, { ms }) => world.setClock(ms)),
+  "clock steps back": once((world, { ms }) => world.setClock(-ms)),
+  "agent is silent": (world) => {
+    const { agent } = world.engine;
+    agent?.silence(true);
+    return () => agent?.silence(false);
+  },
+  "engine is away": (world) => {
+    world.engine.isAway = true;
+    return () => {
+      world.engine.isAway = false;
+    };
+  },
+  "engine refuses": (world) => {
+    world.engine.refuses = true;
+    return () => {
+      world.engine.refuses = false;
+    };
+  },
+  "messages are lost": ({ weather }, { size }) => {
+    weather.lossShare = 0.05 + size * 0.4;
+    return () => {
+      weather.lossShare = 0;
+    };
+  },
+  "messages are slow": ({ weather }) => {
+    weather.isSlow = true;
+    return () => {
+      weather.isSlow = false;
+    };
+  },
+  "bodies are late": ({ weather }) => {
+    weather.hasLateBodies = true;
+    return () => {
+      weather.hasLateBodies = false;
+    };
+  },
+  "alarms are late": ({ weather }) => {
+    weather.hasLateAlarms = true;
+    return () => {
+      weather.hasLateAlarms = false;
+    };
+  },
+};
+
+export const faultNames = Object.keys(begins);
+
+/** Resolves when the last one is over. */
+export async function goWrong(world: World, plan: Plan): Promise<void> {
+  const faults = plan.steps.filter((step) => step.kind === "fault");
+  await Promise.all(
+    faults.map(async ({ fault, atMs, ms, size }) => {
+      await world.sleep(atMs, `FAULT: ${fault}`);
+      world.count("fault", fault);
+      const end = begins[fault](world, { ms, size });
+      if (end === undefined) return;
+      await world.sleep(ms, `the fault is over: ${fault}`);
+      end();
+    }),
+  );
+}
+
+function once(begin: (world: World, fault: Fault) => void): Begin {
+  return (world, fault) => {
+    begin(world, fault);
+    return undefined;
+  };
+}

@@ -1,0 +1,127 @@
+/**
+ * Owns the invariants of leases: fences that grow, turns in order of arrival, nobody lost from the queue, no work
+ * beside a holder. Knows moves only from outside: what the rows said before, and what they say after.
+ */
+import type { Lease, Waiter } from "../../src/core/lease/lease.ts";
+import { isOver } from "../../src/core/sandbox/step.ts";
+import type { Facts } from "../../src/objects/sandbox/store.ts";
+import type { Command } from "./agent.ts";
+import type { World } from "./world.ts";
+
+export class LeaseWatch {
+  readonly #world: World;
+  /** The highest fence that a client or an agent has been told. */
+  #toldFence = 0;
+  readonly #toldGrants = new Map<number, string>();
+  readonly #givenUp = new Set<string>();
+  /** Waiters that leave by themselves: of calls that wait to run alone. */
+  static readonly leaves = "alone";
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** A grant was answered: from here on a crash may not undo it. */
+  told(fence: number, token: string): void {
+    this.#world.observer.grants++;
+    this.#toldFence = Math.max(this.#toldFence, fence);
+    const known = this.#toldGrants.get(fence);
+    if (known !== undefined && known !== token) {
+      this.#world.fail("at most one holder", `two tokens have fence ${fence}`);
+    }
+    this.#toldGrants.set(fence, token);
+  }
+
+  /** A release was answered. */
+  toldReleased(token: string): void {
+    this.#givenUp.add(token);
+  }
+
+  loaded({ lease }: Facts): void {
+    if (lease.fence < this.#toldFence) {
+      const message = `fence ${this.#toldFence} was answered, ${lease.fence} is left`;
+      this.#world.fail("what was answered stays", message);
+    }
+    this.#holderIsTheOneTold(lease);
+  }
+
+  moved(before: Facts, after: Facts, now: number): void {
+    if (after.lease.fence < before.lease.fence) {
+      this.#world.fail("fences only grow", `from ${before.lease.fence} to ${after.lease.fence}`);
+    }
+    this.#holderIsTheOneTold(after.lease);
+    this.#granted(before.lease, after.lease, now);
+    this.#queue(before, after, now);
+    this.#drained(before, after);
+    this.besideHolder(after, this.#world.observer.running.values());
+  }
+
+  /** While somebody holds the lease, the running life has nobody else's work. */
+  besideHolder(facts: Facts | undefined, running: Iterable<Command>): void {
+    if (facts?.lease.state.name !== "held" || facts.sandbox.state.name !== "running") return;
+    const { holder } = facts.lease.state.grant;
+    const { incarnation } = facts.sandbox.state.life;
+    for (const command of running) {
+      if (command.incarnation !== incarnation || command.owner === holder) continue;
+      this.#world.fail("gated work never overlaps", `${command.owner} runs while ${holder} holds`);
+    }
+  }
+
+  #holderIsTheOneTold({ state }: Lease): void {
+    if (state.name !== "held") return;
+    const { fence, token } = state.grant;
+    const told = this.#toldGrants.get(fence);
+    if (told !== undefined && told !== token) {
+      this.#world.fail("at most one holder", `fence ${fence} has two tokens`);
+    }
+    if (this.#givenUp.has(token)) {
+      this.#world.fail("what was answered stays", "a lease that was released is held again");
+    }
+  }
+
+  #granted(before: Lease, after: Lease, now: number): void {
+    if (after.state.name !== "held") return;
+    const { grant } = after.state;
+    if (before.state.name === "held" && before.state.grant.token === grant.token) return;
+    this.#world.count("outcome", "a lease was granted");
+    if (grant.fence <= before.fence) {
+      this.#world.fail("fences only grow", `a grant has ${grant.fence} after ${before.fence}`);
+    }
+    const own = before.waiters.find(({ ticket }) => ticket === grant.ticket);
+    const ahead = (waiter: Waiter) => own === undefined || waiter.seq < own.seq;
+    const overtaken = before.waiters.find(
+      (waiter) => waiter !== own && ahead(waiter) && !isTimeOver(waiter, before, now),
+    );
+    if (overtaken === undefined) return;
+    this.#world.fail("turns come in order", `${grant.holder} overtook ${overtaken.holder}`);
+  }
+
+  #queue(before: Facts, after: Facts, now: number): void {
+    if (isOver(after.sandbox.state)) return;
+    const left = new Set(after.lease.waiters.map(({ seq }) => seq));
+    const granted = after.lease.state.name === "held" ? after.lease.state.grant.ticket : undefined;
+    for (const waiter of before.lease.waiters) {
+      if (left.has(waiter.seq) || waiter.ticket === granted) continue;
+      if (isTimeOver(waiter, before.lease, now)) continue;
+      if (waiter.holder.startsWith(LeaseWatch.leaves)) continue;
+      this.#world.fail("nobody is lost from the queue", `${waiter.holder} is not there any more`);
+    }
+  }
+
+  #drained(before: Facts, after: Facts): void {
+    const was = before.lease.state;
+    if (was.name !== "draining" || after.lease.state.name === "draining") return;
+    this.#world.count("outcome", was.replace ? "a drain by replacement" : "a drain was confirmed");
+    if (after.sandbox.state.name !== "running") return;
+    const { incarnation } = after.sandbox.state.life;
+    for (const { owner, isLeased, incarnation: life } of this.#world.observer.running.values()) {
+      if (!isLeased || owner !== was.holder || life !== incarnation) continue;
+      this.#world.fail("nothing runs after its lease was lost", `${owner} still runs`);
+    }
+  }
+}
+
+function isTimeOver(waiter: Waiter, { state, waiters }: Lease, now: number): boolean {
+  if (waiter.until <= now || waiter.pollBy <= now) return true;
+  return waiters[0] === waiter && state.name === "offered" && state.until <= now;
+}

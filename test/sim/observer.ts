@@ -1,0 +1,194 @@
+/**
+ * Owns the invariants: looked at with every commit, at every move of the agent and the engine, and after every step.
+ * Does not own what must hold at the end (quiet.ts), nor the moves of a lease (lease-watch.ts).
+ */
+import { earliest } from "../../src/core/deadline.ts";
+import { leaseDeadline } from "../../src/core/lease/deadline.ts";
+import { nextDeadline } from "../../src/core/sandbox/pending.ts";
+import type { SandboxActor } from "../../src/objects/sandbox/actor.ts";
+import { type Facts, load } from "../../src/objects/sandbox/store.ts";
+import type { AgentMetadata } from "../../src/protocol/agent.ts";
+import type { Command, SimAgent } from "./agent.ts";
+import { LeaseWatch } from "./lease-watch.ts";
+import type { World } from "./world.ts";
+
+/** Alarms come up to a minute late; with a greeting before, and a step of the clock, a deadline waits no longer. */
+const overdueMs = 150_000;
+
+export class Observer {
+  /** As of the last commit, and as of the last that is durable. */
+  facts: Facts | undefined;
+  #durable: Facts | undefined;
+  readonly leases: LeaseWatch;
+  readonly running = new Map<string, Command>();
+  readonly #world: World;
+  readonly #fences = new Map<string, number>();
+  readonly #durableStarts = new Set<string>();
+  #toldVersion = 0;
+  readonly #toldMaps = new Map<number, string>();
+  grants = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.leases = new LeaseWatch(world);
+    world.database.onDurable = () => this.#durableNow();
+    world.database.onLost = () => {
+      this.facts = this.#durable;
+    };
+  }
+
+  committed(actor: SandboxActor, why: string): void {
+    if (actor.known === undefined) return;
+    const before = this.facts;
+    const after = actor.known;
+    this.facts = after;
+    this.#world.schedule.say(`commit: ${why} → ${after.sandbox.state.name}, ${leaseWord(after)}`);
+    this.#world.count("state", after.sandbox.state.name);
+    this.#world.count("lease", after.lease.state.name);
+    this.#rowsSayTheSame(actor);
+    if (before?.sandbox.state.name === "destroyed" && after.sandbox.state.name !== "destroyed") {
+      this.#world.fail("destroyed is final", `it became ${after.sandbox.state.name}`);
+    }
+    if (before !== undefined && after.metadata.version < before.metadata.version) {
+      this.#world.fail("metadata never goes back", `version ${after.metadata.version}`);
+    }
+    if (before !== undefined) this.leases.moved(before, after, actor.now());
+    this.#world.onCommit();
+  }
+
+  /** A fresh instance has read the rows. */
+  loaded(actor: SandboxActor): void {
+    const facts = actor.known;
+    if (facts === undefined) {
+      if (this.facts !== undefined) this.#world.fail("rows stay", "a created sandbox is not there");
+      return;
+    }
+    this.facts = facts;
+    this.leases.loaded(facts);
+    if (facts.metadata.version < this.#toldVersion) {
+      const message = `version ${this.#toldVersion} was answered, ${facts.metadata.version} is left`;
+      this.#world.fail("what was answered stays", message);
+    }
+  }
+
+  wiped(): void {
+    this.facts = undefined;
+    this.#durable = undefined;
+  }
+
+  toldMetadata(version: number, map: Record<string, string>): void {
+    const text = JSON.stringify(Object.entries(map).sort());
+    this.#toldVersion = Math.max(this.#toldVersion, version);
+    const known = this.#toldMaps.get(version);
+    if (known !== undefined && known !== text) {
+      this.#world.fail("one version, one map", `version ${version} was ${known} and is ${text}`);
+    }
+    this.#toldMaps.set(version, text);
+  }
+
+  // What the agent does.
+
+  fenced(agent: SimAgent, fence: number): void {
+    const highest = Math.max(this.#fences.get(agent.incarnation) ?? 0, fence);
+    this.#fences.set(agent.incarnation, highest);
+  }
+
+  began(agent: SimAgent, command: Command): void {
+    this.#world.count("outcome", command.isLeased ? "leased work ran" : "unleased work ran");
+    const { fence, owner } = command;
+    const highest = this.#fences.get(agent.incarnation) ?? 0;
+    if (fence < highest) {
+      this.#world.fail("nothing begins below the fence", `${owner} began at ${fence} < ${highest}`);
+    }
+    this.fenced(agent, fence);
+    for (const other of this.running.values()) {
+      if (other.owner === owner || !(other.isLeased || command.isLeased)) continue;
+      this.#world.fail("gated work never overlaps", `${owner} began beside ${other.owner}`);
+    }
+    this.running.set(command.execId, command);
+    this.leases.besideHolder(this.facts, this.running.values());
+  }
+
+  ended(command: Command): void {
+    this.running.delete(command.execId);
+  }
+
+  copied(agent: SimAgent, told: AgentMetadata): void {
+    if (told.version < agent.metadata.version) {
+      this.#world.fail("the copy never goes back", `to ${told.version}`);
+    }
+    const map = this.#toldMaps.get(told.version);
+    const text = JSON.stringify(Object.entries(told.metadata).sort());
+    if (map !== undefined && map !== text) this.#world.fail("one version, one map", text);
+  }
+
+  // What the engine does.
+
+  started(startId: string): void {
+    if (!this.#durableStarts.has(startId)) {
+      this.#world.fail("rows come before verbs", `start ${startId} is in no row`);
+    }
+    if (this.#durable?.sandbox.state.name === "destroyed") {
+      this.#world.fail("destroyed is final", "its container was started");
+    }
+  }
+
+  destroyed(files: "keep" | "remove"): void {
+    const state = this.#durable?.sandbox.state.name;
+    if (files === "remove" && state !== "destroying" && state !== "destroyed") {
+      this.#world.fail("rows come before verbs", `its files are removed while it is ${state}`);
+    }
+  }
+
+  // After every step.
+
+  stepped(): void {
+    const facts = this.facts;
+    if (facts === undefined) return;
+    const { database, object, engine } = this.#world;
+    if (this.#durable?.sandbox.state.name === "destroyed" && engine.hasContainer) {
+      this.#world.fail("destroyed is final", "it has a container");
+    }
+    const busy = object.actor?.known === undefined ? { own: 1, others: 0 } : object.actor.busy();
+    const next = earliest([nextDeadline(facts.sandbox), leaseDeadline(facts.lease, busy)]);
+    if (next === undefined) return;
+    if (!database.isRinging && (database.alarm === undefined || database.alarm > next.at)) {
+      const late =
+        database.alarm === undefined
+          ? "none is"
+          : `one is for ${database.alarm - next.at} ms later`;
+      this.#world.fail("what passes has a deadline", `${next.why}: an alarm is due, ${late} armed`);
+    }
+    if (this.#world.clock() > next.at + overdueMs + Math.abs(this.#world.weather.skewMs)) {
+      this.#world.fail("deadlines are kept", `${next.why}: long overdue, and nothing happens`);
+    }
+  }
+
+  #durableNow(): void {
+    this.#durable = this.facts;
+    const state = this.facts?.sandbox.state;
+    if (state?.name === "starting") this.#durableStarts.add(state.start.startId);
+  }
+
+  #rowsSayTheSame(actor: SandboxActor): void {
+    const known = actor.known;
+    const rows = load(actor.host)?.facts;
+    if (known === undefined || rows === undefined) return;
+    for (const part of ["sandbox", "metadata"] as const) this.#same(part, known[part], rows[part]);
+    for (const part of ["state", "waiters", "ended", "fence", "nextSeq"] as const) {
+      this.#same(part, known.lease[part], rows.lease[part]);
+    }
+  }
+
+  #same(part: string, known: unknown, rows: unknown): void {
+    const [one, other] = [JSON.stringify(known), JSON.stringify(rows)];
+    if (one === other) return;
+    this.#world.fail("memory holds no fact of its own", `${part}: ${one}, in rows ${other}`);
+  }
+}
+
+function leaseWord({ lease }: Facts): string {
+  const { state, fence, waiters } = lease;
+  const who = state.name === "held" ? ` by ${state.grant.holder}` : "";
+  return `${state.name}${who}, fence ${fence}, ${waiters.length} wait`;
+}

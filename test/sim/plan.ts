@@ -1,0 +1,182 @@
+/**
+ * Owns what happens in a run, drawn from its seed before it begins: what each client does, and what goes wrong when.
+ * It is a list, so that a failure can be told again with less in it (shrink.ts).
+ */
+import type { SandboxSpec } from "../../src/core/sandbox/record.ts";
+import { Random } from "./random.ts";
+
+export type Exec = {
+  type: "exec";
+  runMs: number;
+  /** It queues to run alone. */
+  waitMs?: number;
+  mayWake: boolean;
+  /** The caller goes away. */
+  leaveAfterMs?: number;
+};
+
+export type Inner = Exec | { type: "renew" } | { type: "rest"; ms: number };
+
+export type Action =
+  | Exec
+  | {
+      type: "lease";
+      ttlMs: number;
+      waitMs: number;
+      queueMs: number;
+      hasTicket: boolean;
+      inner: Inner[];
+      /** `beside`: released while its last command runs. */
+      end: "release" | "force" | "forget" | "beside";
+      /** Stops asking once it stands in the queue. */
+      leavesQueue: boolean;
+    }
+  | { type: "pause"; force: boolean; waitMs?: number }
+  | { type: "start" | "touch" | "look" | "break" }
+  | { type: "destroy"; force: boolean }
+  | { type: "patch"; key: string; value: string | null; isMatched: boolean }
+  | { type: "put"; value: string };
+
+export type FaultName =
+  | "crash"
+  | "forgotten instance"
+  | "crash after a commit"
+  | "crash with the container"
+  | "container dies"
+  | "agent restarts"
+  | "agent is silent"
+  | "engine is away"
+  | "engine restarts"
+  | "engine refuses"
+  | "messages are lost"
+  | "messages are slow"
+  | "bodies are late"
+  | "alarms are late"
+  | "clock steps"
+  | "clock steps back";
+
+export type Step =
+  | { kind: "action"; client: number; restMs: number; action: Action }
+  | { kind: "fault"; atMs: number; fault: FaultName; ms: number; size: number };
+
+export type Plan = { seed: number; spec: SandboxSpec; clients: number; steps: Step[] };
+
+const faultNames: [FaultName, ...FaultName[]] = [
+  "crash",
+  "crash",
+  "forgotten instance",
+  "forgotten instance",
+  "crash after a commit",
+  "crash after a commit",
+  "crash with the container",
+  "container dies",
+  "agent restarts",
+  "agent is silent",
+  "agent is silent",
+  "engine is away",
+  "engine restarts",
+  "engine refuses",
+  "messages are lost",
+  "messages are slow",
+  "bodies are late",
+  "alarms are late",
+  "clock steps",
+  "clock steps back",
+];
+
+export function planOf(seed: number): Plan {
+  const random = new Random(seed * 7919 + 1);
+  const clients = random.between(3, 8);
+  const steps: Step[] = [];
+  for (let client = 0; client < clients; client++) {
+    for (let left = random.between(1, 5); left > 0; left--) {
+      const restMs = random.chance(0.7) ? random.between(0, 500) : random.between(0, 60_000);
+      steps.push({ kind: "action", client, restMs, action: actionOf(random) });
+    }
+  }
+  // Some runs are calm: there, too, nothing may go wrong.
+  const faults = random.chance(0.15) ? 0 : random.between(1, 7);
+  for (let left = faults; left > 0; left--) {
+    steps.push({
+      kind: "fault",
+      atMs: random.chance(0.6) ? random.between(0, 4_000) : random.between(0, 120_000),
+      fault: random.pick(faultNames),
+      ms: random.chance(0.5) ? random.between(100, 8_000) : random.between(8_000, 90_000),
+      size: random.next(),
+    });
+  }
+  return { seed, spec: specOf(random), clients, steps };
+}
+
+function specOf(random: Random): SandboxSpec {
+  return {
+    id: "sim".padEnd(24, "0"),
+    tenant: "sim",
+    createdAt: Date.UTC(2030, 0, 1),
+    env: {},
+    network: { internet: false },
+    idleTimeoutMs: random.pick([5_000, 60_000, 600_000]),
+    onIdle: random.pick(["pause", "pause", "none", "destroy"]),
+    wake: random.chance(0.9) ? "auto" : "never",
+    ...(random.chance(0.1) ? { maxLifetimeMs: random.between(10_000, 200_000) } : {}),
+  };
+}
+
+function actionOf(random: Random): Action {
+  const roll = random.next();
+  if (roll < 0.4) return leaseOf(random);
+  if (roll < 0.65) return execOf(random, random.chance(0.4));
+  if (roll < 0.8) return metadataOf(random);
+  if (roll < 0.86) {
+    return random.chance(0.3)
+      ? { type: "pause", force: false, waitMs: random.between(100, 25_000) }
+      : { type: "pause", force: random.chance(0.5) };
+  }
+  if (roll < 0.9) return { type: "start" };
+  if (roll < 0.94) return { type: "break" };
+  if (roll < 0.97) return { type: random.chance(0.5) ? "touch" : "look" };
+  return { type: "destroy", force: random.chance(0.7) };
+}
+
+function leaseOf(random: Random): Action {
+  const waitMs = random.chance(0.7) ? random.between(0, 25_000) : 0;
+  const queueMs = random.chance(0.5) ? random.between(waitMs, 300_000) : waitMs;
+  const inner: Inner[] = [];
+  for (let left = random.between(0, 3); left > 0; left--) {
+    const roll = random.next();
+    if (roll < 0.6) inner.push(execOf(random, false));
+    else if (roll < 0.8) inner.push({ type: "renew" });
+    else inner.push({ type: "rest", ms: random.between(0, 15_000) });
+  }
+  return {
+    type: "lease",
+    ttlMs: random.pick([1_000, 5_000, 30_000]),
+    waitMs,
+    queueMs,
+    hasTicket: random.chance(0.7),
+    inner,
+    end: random.pick(["release", "release", "release", "force", "forget", "beside"]),
+    leavesQueue: random.chance(0.1),
+  };
+}
+
+function execOf(random: Random, waits: boolean): Exec {
+  return {
+    type: "exec",
+    runMs: random.chance(0.7) ? random.between(0, 1_500) : random.between(0, 30_000),
+    mayWake: random.chance(0.9),
+    ...(waits ? { waitMs: random.between(0, 25_000) } : {}),
+    ...(random.chance(0.1) ? { leaveAfterMs: random.between(0, 5_000) } : {}),
+  };
+}
+
+function metadataOf(random: Random): Action {
+  const value = random.name(4);
+  if (random.chance(0.3)) return { type: "put", value };
+  return {
+    type: "patch",
+    key: random.pick(["one", "two", "three"]),
+    value: random.chance(0.3) ? null : value,
+    isMatched: random.chance(0.3),
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * Owns what must hold at the end, when nothing goes wrong any more and time has passed: nobody waits, the copy of
+ * the metadata is true, the lease can be had, work runs, and what was destroyed leaves nothing.
+ */
+import { isOver } from "../../src/core/sandbox/step.ts";
+import { limits } from "../../src/protocol/limits.ts";
+import { Client } from "./clients.ts";
+import { drive } from "./drive.ts";
+import type { World } from "./world.ts";
+
+const minute = 60_000;
+const settleMs = 30 * minute;
+
+export async function checkQuiet(world: World): Promise<void> {
+  await drive(world, () => false, settleMs);
+  if (world.violation !== undefined) return;
+  checkRest(world);
+  checkCopy(world);
+  checkEvents(world);
+  const facts = world.observer.facts;
+  if (facts === undefined || world.violation !== undefined) return;
+  if (isOver(facts.sandbox.state)) await checkForgotten(world);
+  else await checkUse(world);
+}
+
+function checkRest(world: World): void {
+  const { actor } = world.object;
+  const lease = world.observer.facts?.lease;
+  if (lease !== undefined && lease.waiters.length > 0) {
+    world.fail("nothing waits for ever", `${lease.waiters.length} still wait for the lease`);
+  }
+  if (lease?.state.name === "draining" || lease?.state.name === "offered") {
+    world.fail("nothing waits for ever", `the lease is still ${lease.state.name}`);
+  }
+  const state = world.observer.facts?.sandbox.state.name;
+  if (state === "starting" || state === "pausing" || state === "destroying") {
+    world.fail("nothing waits for ever", `it is still ${state}`);
+  }
+  if (actor?.known !== undefined && actor.inFlight.size > 0) {
+    world.fail("nothing waits for ever", `${actor.inFlight.size} calls still count as in flight`);
+  }
+  const place = world.object.place;
+  if (place !== undefined && place.timers + place.backgrounds > 0) {
+    const { timers, backgrounds } = place;
+    world.fail("nothing is left", `${timers} timers, ${backgrounds} pieces of work`);
+  }
+}
+
+function checkCopy(world: World): void {
+  const facts = world.observer.facts;
+  const { agent } = world.engine;
+  if (facts?.sandbox.state.name !== "running" || agent === undefined) return;
+  if (agent.incarnation !== facts.sandbox.state.life.incarnation) return;
+  const { version } = facts.metadata;
+  if (agent.metadata.version === version) return;
+  world.fail("the copy follows", `it has version ${agent.metadata.version}, not ${version}`);
+}
+
+function checkEvents(world: World): void {
+  if (world.observer.facts === undefined) return;
+  const rows = world.database.sql<{ seq: number; at: number }>(
+    "SELECT seq, at FROM event ORDER BY seq",
+  );
+  for (const [index, { seq, at }] of rows.entries()) {
+    const before = rows[index - 1];
+    if (before === undefined) continue;
+    if (seq !== before.seq + 1) world.fail("events have no holes", `${before.seq}, then ${seq}`);
+    if (at < before.at)
+      world.fail("time never runs backwards", `event ${seq} is before ${seq - 1}`);
+  }
+}
+
+/** A tombstone ends after its time, and then there is nothing. */
+async function checkForgotten(world: World): Promise<void> {
+  if (world.engine.hasContainer) world.fail("destroyed is final", "it has a container");
+  if (world.engine.hasFiles) world.fail("destroyed is final", "it has files");
+  await drive(world, () => world.observer.facts === undefined, limits.tombstoneMs + 60 * minute);
+  if (world.violation !== undefined) return;
+  await drive(world, () => false, minute);
+  if (world.observer.facts !== undefined || world.database.alarm !== undefined) {
+    world.fail("nothing is left", "the tombstone stays");
+  } else world.count("outcome", "a tombstone ended");
+}
+
+async function checkUse(world: World): Promise<void> {
+  const client = new Client(world, "auditor");
+  const wish = { type: "lease", ttlMs: 30_000, waitMs: 25_000, queueMs: 25_000 } as const;
+  let isDone = false;
+  const use = async () => {
+    const rest = { hasTicket: true, inner: [], end: "release", leavesQueue: false } as const;
+    const granted = await client.acquire("auditor", { ...wish, ...rest, inner: [] });
+    if (granted === undefined) return world.fail("a lease can be had again", "it was refused");
+    const work = { type: "exec", runMs: 10, mayWake: true } as const;
+    const outcome = await client.exec("auditor", work, granted.token);
+    const refused = "refused" in outcome ? outcome.refused.code : undefined;
+    // What failed for good, or was told not to wake by itself, says so.
+    if (!("ok" in outcome) && refused !== "start_failed" && refused !== "not_running") {
+      world.fail("work runs again", refused ?? "the answer was lost");
+    }
+    await client.release("auditor", granted.token, false);
+    isDone = true;
+  };
+  void use();
+  await drive(world, () => isDone, 10 * minute);
+  if (!isDone) world.fail("a lease can be had again", "nobody answered");
+}

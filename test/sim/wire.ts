@@ -1,0 +1,209 @@
+/**
+ * Owns the way between one instance of the object and its container: each message takes a time that the seed
+ * draws, and may be lost. Does not own what stands at the ends.
+ */
+import type { Container } from "../../src/container/container.ts";
+import { agentHeaders, agentProtocol } from "../../src/protocol/agent.ts";
+import { BerthError } from "../../src/protocol/errors.ts";
+import { limits } from "../../src/protocol/limits.ts";
+import type { Reply, SimAgent } from "./agent.ts";
+import type { Place } from "./place.ts";
+import type { World } from "./world.ts";
+
+const engineAnswerMs = 2_000;
+
+export function containerOver(world: World, place: Place): Container {
+  const engine = world.engine;
+  return {
+    start: (options) =>
+      verb(world, place, "start", limits.startTimeoutMs, () => engine.start(options)),
+    destroy: (files) =>
+      verb(world, place, `destroy ${files}`, limits.destroyTimeoutMs, () => engine.destroy(files)),
+    agent: (_address, request) => exchange(world, place, request),
+    signal: unused,
+    monitor: unused,
+    port: unused,
+    snapshot: unused,
+  };
+}
+
+function unused(): never {
+  throw new Error("no call of the object comes here");
+}
+
+/** Verbs go to the same machine and keep their order; their answers may be late, or lost. */
+function verb<T>(
+  world: World,
+  place: Place,
+  name: string,
+  limitMs: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const patience = limitMs + engineAnswerMs;
+    const giveUp = world.schedule.after(patience, `patience with ${name} ends`, () =>
+      place.deliver(() => reject(new BerthError("unavailable", "no answer"))),
+    );
+    const answer = (settle: () => void) => {
+      if (world.loses("answer of the engine")) return;
+      world.schedule.after(world.delay(), `the engine has answered ${name}`, () => {
+        giveUp();
+        place.deliver(settle);
+      });
+    };
+    world.engineTurn(`the engine is told: ${name}`, () => {
+      try {
+        work().then(
+          (value) => answer(() => resolve(value)),
+          (error: unknown) => answer(() => reject(error)),
+        );
+      } catch (error) {
+        answer(() => reject(error));
+      }
+    });
+  });
+}
+
+async function exchange(world: World, place: Place, request: Request): Promise<Response> {
+  const body = request.body === null ? "" : await request.text();
+  // What leaves the object waits for the rows before it.
+  await world.database.durable();
+  const connection = new Connection(world, place, request);
+  return connection.open(body);
+}
+
+class Connection {
+  readonly #world: World;
+  readonly #place: Place;
+  readonly #request: Request;
+  readonly #path: string;
+  #isGone = false;
+  #isClosed = false;
+  #lastAt = 0;
+  #stream: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #tellGone = () => {};
+  #cut = (_why: string) => {};
+
+  constructor(world: World, place: Place, request: Request) {
+    this.#world = world;
+    this.#place = place;
+    this.#request = request;
+    this.#path = new URL(request.url).pathname;
+  }
+
+  open(body: string): Promise<Response> {
+    const { signal, headers } = this.#request;
+    return new Promise((resolve, reject) => {
+      this.#cut = (why) => {
+        if (this.#isClosed) return;
+        this.#isClosed = true;
+        if (this.#stream === undefined) reject(new TypeError(why));
+        else this.#stream.error(new TypeError(why));
+      };
+      const leave = () => {
+        this.#leave();
+        this.#cut("aborted");
+      };
+      if (signal.aborted) return leave();
+      signal.addEventListener("abort", leave);
+      this.#place.onCut.add(() => this.#leave());
+      if (this.#world.loses("request to the agent")) return this.#reset();
+      this.#world.schedule.after(this.#world.delay(), `${this.#path} arrives`, () => {
+        const { agent } = this.#world.engine;
+        if (agent === undefined) return this.#reset();
+        this.#arrive(agent, headers, body, resolve);
+      });
+    });
+  }
+
+  #arrive(
+    agent: SimAgent,
+    headers: Headers,
+    body: string,
+    resolve: (response: Response) => void,
+  ): void {
+    const cut = () => this.#reset();
+    agent.connections.add(cut);
+    const names = {
+      [agentHeaders.incarnation]: agent.incarnation,
+      [agentHeaders.protocol]: String(agentProtocol),
+      "content-type": "application/json",
+    };
+    const reply: Reply = {
+      send: (status, value) => {
+        agent.connections.delete(cut);
+        const text = JSON.stringify(value);
+        const answerHeaders = { ...names, "content-length": String(text.length) };
+        if (this.#world.loses("answer of the agent")) return this.#reset();
+        this.#arriveBack(`the answer to ${this.#path}`, () => {
+          this.#isClosed = true;
+          resolve(new Response(text, { status, headers: answerHeaders }));
+        });
+      },
+      begin: () => this.#begin(names, resolve),
+      push: (text) =>
+        this.#arriveBack("a piece of an answer", () =>
+          this.#stream?.enqueue(new TextEncoder().encode(text)),
+        ),
+      close: () => {
+        agent.connections.delete(cut);
+        if (this.#world.loses("answer of the agent")) return this.#reset();
+        this.#arriveBack("the end of an answer", () => {
+          this.#isClosed = true;
+          this.#stream?.close();
+        });
+      },
+      onGone: (tell) => {
+        this.#tellGone = tell;
+        if (this.#isGone) tell();
+      },
+      isGone: () => this.#isGone,
+    };
+    agent.receive({ path: this.#path, headers, body, reply }, this.#world.bodyDelay());
+  }
+
+  #begin(headers: Record<string, string>, resolve: (response: Response) => void): void {
+    this.#world.count("outcome", "an answer was streamed");
+    this.#arriveBack("an answer begins", () => {
+      const stream = new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          this.#stream = controller;
+        },
+        cancel: () => {
+          this.#isClosed = true;
+          this.#leave();
+        },
+      });
+      resolve(new Response(stream, { headers }));
+    });
+  }
+
+  /** In order, on this connection. */
+  #arriveBack(what: string, work: () => void): void {
+    const { schedule } = this.#world;
+    this.#lastAt = Math.max(this.#lastAt, schedule.now + this.#world.delay());
+    schedule.after(this.#lastAt - schedule.now, what, () => {
+      if (!this.#isClosed) this.#place.deliver(work);
+    });
+  }
+
+  /** The connection broke. Its end here may see that, or see nothing until its patience is over. */
+  #reset(): void {
+    if (this.#world.random.chance(0.5)) return;
+    this.#world.schedule.after(this.#world.delay(), `the connection of ${this.#path} broke`, () =>
+      this.#place.deliver(() => this.#cut("connection reset")),
+    );
+  }
+
+  /** The agent notices at its next byte, or, where nothing of the machine ended, never. */
+  #leave(): void {
+    if (this.#isGone) return;
+    const isCrash = this.#place.state !== "live";
+    if (isCrash && this.#world.random.chance(0.5)) return;
+    const ms = this.#world.random.between(1, limits.execHeartbeatEveryMs);
+    this.#world.schedule.after(ms, `the caller of ${this.#path} is seen to be gone`, () => {
+      this.#isGone = true;
+      this.#tellGone();
+    });
+  }
+}
