@@ -21,6 +21,12 @@ export function append(host: Host, events: readonly EventData[], now: number): v
   }
 }
 
+/** When the newest was appended: some are in a commit of their own. */
+export function newestAt(host: Host): number {
+  const [newest] = host.sql<{ at: number }>("SELECT at FROM event ORDER BY seq DESC LIMIT 1");
+  return newest?.at ?? 0;
+}
+
 export function read(host: Host, after: number, limit: number): EventsPage {
   const rows = host.sql<{ seq: number; at: number; data: string }>(
     "SELECT seq, at, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?",

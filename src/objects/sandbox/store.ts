@@ -5,6 +5,7 @@
 import type { Ended, Lease, Waiter } from "../../core/lease/lease.ts";
 import type { Versioned } from "../../core/metadata/patch.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
+import { newestAt } from "./event-log.ts";
 import type { Host } from "./host.ts";
 import { migrate, storedVersion } from "./migrations.ts";
 
@@ -51,7 +52,7 @@ export function load(host: Host): { facts: Facts; clock: number } | undefined {
     metadata: { map: JSON.parse(metadata.map), version: metadata.version },
     tokenGeneration: sandbox.token_generation,
   };
-  return { facts, clock: Math.max(sandbox.at, lease.at, metadata.at) };
+  return { facts, clock: Math.max(sandbox.at, lease.at, metadata.at, newestAt(host)) };
 }
 
 export function create(host: Host, facts: Facts, now: number): void {
