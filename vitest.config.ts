@@ -27,6 +27,10 @@ export default defineConfig({
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
     projects: [
       {
+        // The whole Worker runs in Node too, over a platform in memory.
+        resolve: {
+          alias: { "cloudflare:workers": new URL("./test/fakes/workers.ts", import.meta.url).pathname },
+        },
         test: {
           name: "node",
           include: ["test/**/*.test.ts"],
@@ -50,6 +54,7 @@ export default defineConfig({
               serviceBindings: {
                 BERTH: bound({ tenant: "local" }),
                 OTHER: bound({ tenant: "other" }),
+                LEASER: bound({ tenant: "local", rights: ["read", "lease"] }),
                 NOBODY: bound({}),
               },
               bindings: {

@@ -63,7 +63,7 @@ export class Client {
       case "pause": {
         const caller = { waitMs: action.waitMs, holder: `alone-${name}`, mayWake: false };
         const call = object.call(`${name} pauses${action.force ? " by force" : ""}`, (actor) =>
-          lifecycle.pause(actor, caller, action.force),
+          lifecycle.pause(actor, caller, action.force ? { by: "somebody" } : undefined),
         );
         return this.#note("pause", await call);
       }
@@ -81,7 +81,11 @@ export class Client {
       }
       case "destroy": {
         const call = object.call(`${name} destroys it`, (actor) =>
-          lifecycle.destroy(actor, { mayWake: false }, action.force),
+          lifecycle.destroy(
+            actor,
+            { mayWake: false },
+            action.force ? { by: "somebody" } : undefined,
+          ),
         );
         return this.#note("destroy", await call);
       }

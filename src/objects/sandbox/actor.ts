@@ -23,6 +23,8 @@ import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
 
 /** An alarm that should have rung this long ago is not relied on. */
+/** The next alarm cannot ring before this one has ended: a drain or a start under way must not keep it from that. */
+const alarmWaitMs = 1_000;
 const alarmOverdueMs = 60_000;
 
 /** What sockets have to say: which of their leases still live, and what they are told. */
@@ -95,10 +97,10 @@ export class SandboxActor {
     this.#committed("create");
   }
 
-  sandbox(event: SandboxEvent): void {
+  sandbox(event: SandboxEvent, by?: string): void {
     if (this.#facts === undefined) return;
     const sandbox = step(this.#facts.sandbox, event, this.now());
-    if (sandbox !== this.#facts.sandbox) this.commit({ sandbox }, [], event.type);
+    if (sandbox !== this.#facts.sandbox) this.commit({ sandbox }, [], event.type, by);
   }
 
   lease(event: LeaseEvent, by?: string): LeaseReply {
@@ -111,7 +113,7 @@ export class SandboxActor {
   }
 
   /** The one way in which anything of a sandbox changes. */
-  commit(change: Partial<Facts>, events: readonly EventData[], why: string): void {
+  commit(change: Partial<Facts>, events: readonly EventData[], why: string, by?: string): void {
     const before = this.facts;
     const now = this.now();
     const after = { ...before, ...change };
@@ -120,7 +122,7 @@ export class SandboxActor {
       told.push(stateEvent(after.sandbox));
     if (isOver(after.sandbox.state) && !isOver(before.sandbox.state)) {
       after.lease = stepLease(after.lease, { type: "destroyed" }, now, { others: 0, own: 0 }).lease;
-      told.push(...leaseEvents(before.lease, after.lease, undefined));
+      told.push(...leaseEvents(before.lease, after.lease, by));
     }
     this.#facts = after;
     save(this.host, before, after, now);
@@ -134,6 +136,8 @@ export class SandboxActor {
     if (this.#resumed) return;
     this.#resumed = true;
     this.pursue();
+    // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
+    if (this.#facts !== undefined && this.#facts.lease.state.name !== "free") this.#arm();
   }
 
   /** Does what the state wants done: after a commit, on a fresh wake, and when the alarm rings. */
@@ -149,11 +153,6 @@ export class SandboxActor {
       const { fence } = lease.state;
       this.#begin(`drain ${fence}`, () => this.link.drain(fence));
     }
-  }
-
-  /** Answers when what is under way is done; none of it rejects. */
-  async settled(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
   }
 
   startsUnderWay(): Promise<void>[] {
@@ -191,7 +190,7 @@ export class SandboxActor {
     this.lease({ type: "tick" });
     this.#arm();
     this.pursue();
-    await this.settled();
+    await this.#settled(alarmWaitMs);
   }
 
   async forget(): Promise<void> {
@@ -205,6 +204,17 @@ export class SandboxActor {
     const { lease } = this.#facts;
     if (lease.waiters.length > 0) this.lease({ type: "tick" });
     if (lease.state.name !== "free" || lease.waiters.length > 0) this.#arm();
+  }
+
+  /** Answers when what is under way is done, which never rejects, or when the time is over. */
+  async #settled(waitMs: number): Promise<void> {
+    if (this.#underWay.size === 0) return;
+    let cancel = () => {};
+    const over = new Promise<void>((resolve) => {
+      cancel = this.host.timer(waitMs, resolve);
+    });
+    await Promise.race([Promise.all(this.#underWay.values()), over]);
+    cancel();
   }
 
   #begin(key: string, work: () => Promise<void>): void {

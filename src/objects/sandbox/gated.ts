@@ -35,11 +35,12 @@ export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Pa
   const end = () => {
     if (ended) return;
     ended = true;
-    actor.inFlight.end(id);
-    if (actor.known === undefined) return;
+    if (actor.known === undefined) return actor.inFlight.end(id);
     actor.active();
+    // While it still counts: the moment it does not, a lease that is past its time has expired.
+    if (token !== undefined) actor.lease({ type: "used", token });
+    actor.inFlight.end(id);
     if (alone !== undefined) actor.lease({ type: "release", token: alone, force: false });
-    else if (token !== undefined) actor.lease({ type: "used", token });
     actor.flightChanged();
   };
   try {

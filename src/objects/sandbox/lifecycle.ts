@@ -55,7 +55,7 @@ export async function start(actor: SandboxActor): Promise<Sandbox> {
 export async function pause(
   actor: SandboxActor,
   caller: GatedCaller,
-  force: boolean,
+  force: { by: string } | undefined,
 ): Promise<Sandbox> {
   await actor.link.known();
   refuseWhenOver(actor);
@@ -75,13 +75,13 @@ export async function pause(
 export async function destroy(
   actor: SandboxActor,
   caller: GatedCaller,
-  force: boolean,
+  force: { by: string } | undefined,
 ): Promise<Sandbox> {
   await actor.link.known();
   if (!isOver(actor.facts.sandbox.state)) {
     const refused = refuseAtGate(actor.facts.lease, caller.token);
-    if (refused !== undefined && !force) throw refused;
-    actor.sandbox({ type: "destroy", reason: "requested" });
+    if (refused !== undefined && force === undefined) throw refused;
+    actor.sandbox({ type: "destroy", reason: "requested" }, force?.by);
   }
   await actor.until(({ state }) => state.name === "destroyed", limits.waitMaxMs);
   return told(actor);
@@ -108,10 +108,10 @@ export function refuseWhenOver(actor: SandboxActor): void {
 async function takeGate(
   actor: SandboxActor,
   caller: GatedCaller,
-  force: boolean,
+  force: { by: string } | undefined,
 ): Promise<() => void> {
-  if (force) {
-    actor.lease({ type: "take", reason: "forced" });
+  if (force !== undefined) {
+    actor.lease({ type: "take", reason: "forced" }, force.by);
     return () => undefined;
   }
   if (caller.token === undefined && caller.waitMs !== undefined) {

@@ -68,11 +68,11 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   pause(caller: Caller, gated: GatedCaller, force: boolean): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () => lifecycle.pause(this.#actor, gated, force));
+    return this.#for(caller, () => lifecycle.pause(this.#actor, gated, by(caller, force)));
   }
 
   destroy(caller: Caller, gated: GatedCaller, force: boolean): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () => lifecycle.destroy(this.#actor, gated, force));
+    return this.#for(caller, () => lifecycle.destroy(this.#actor, gated, by(caller, force)));
   }
 
   touch(caller: Caller): Promise<Answer<Sandbox>> {
@@ -216,6 +216,11 @@ export class SandboxObject extends DurableObject<Env> {
       return work();
     });
   }
+}
+
+/** Who takes a lease away stands in the event of it. */
+function by(caller: Caller, force: boolean): { by: string } | undefined {
+  return force ? { by: caller.tenant } : undefined;
 }
 
 function failure(error: unknown, requestId: string): Response {

@@ -1,0 +1,39 @@
+import { afterEach, describe, vi } from "vitest";
+import { FakeBerth } from "../fakes/berth.ts";
+import { sandboxApiContract, type World } from "./sandbox-api.ts";
+
+const berth = new FakeBerth();
+
+const inMemory: World = {
+  berth: berth.bind({ tenant: "local" }),
+  other: berth.bind({ tenant: "other" }),
+  leaser: async (id) => berth.bind({ tenant: "local", rights: ["read", "lease"] }).sandbox(id),
+  async inside(id) {
+    const { agent, calls } = berth.machine(id);
+    return {
+      alive: agent !== undefined,
+      ran: [...(agent?.ran ?? [])],
+      running: agent?.running.size ?? 0,
+      starts: calls.filter((verb) => verb.startsWith("start")),
+      metadata: { ...agent?.metadata.metadata },
+      copied: agent?.metadata.version ?? 0,
+    };
+  },
+  async holdStarts(id) {
+    berth.machine(id).fault = { verb: "start", hold: true };
+  },
+  async goOn(id) {
+    berth.machine(id).release();
+  },
+  evict: (id) => berth.evict(id),
+  clock(at) {
+    vi.useFakeTimers({ toFake: ["Date"], now: at });
+  },
+  ring: (id) => berth.ring(id),
+};
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a Berth in memory", () => sandboxApiContract(inMemory));

@@ -1,0 +1,126 @@
+/**
+ * Owns a whole Berth in one Node process: the real entry, objects and core, over rows in memory and containers in
+ * memory. It knows no sockets. Its objects can be evicted, its alarms rung, its clock set.
+ */
+import { DatabaseSync } from "node:sqlite";
+import type { Env } from "../../src/config.ts";
+import type { Container } from "../../src/container/container.ts";
+import { SandboxObject } from "../../src/objects/sandbox/object.ts";
+import type { BerthApi } from "../../src/protocol/api.ts";
+import type { Right } from "../../src/protocol/rights.ts";
+import { BerthEntry } from "../../src/worker/rpc.ts";
+import { FakeMachine, fakeContainer } from "./container.ts";
+
+type Place = {
+  rows: DatabaseSync;
+  alarm: number | undefined;
+  object: SandboxObject | undefined;
+  machine: FakeMachine;
+  /** Work that the object goes on with after it has answered. */
+  background: Set<Promise<unknown>>;
+};
+
+// The object asks the platform for one at its birth; without sockets it is never used.
+Object.assign(globalThis, { WebSocketRequestResponsePair: class {} });
+
+export class FakeBerth {
+  readonly #places = new Map<string, Place>();
+  readonly #env: Env;
+
+  constructor() {
+    const namespace = { getByName: (id: string) => this.#object(id) };
+    this.#env = {
+      SANDBOX: namespace as unknown as Env["SANDBOX"],
+      BERTH_SECRET: "the secret of a Berth in memory, which guards nothing",
+    };
+  }
+
+  /** As a binding with these props sees it. */
+  bind(props: { tenant?: string; rights?: readonly Right[] }): BerthApi {
+    return new BerthEntry({ props } as never, this.#env);
+  }
+
+  machine(id: string): FakeMachine {
+    return this.#place(id).machine;
+  }
+
+  alarm(id: string): number | undefined {
+    return this.#place(id).alarm;
+  }
+
+  /** The next call meets a fresh instance; what the last one had under way ends first. */
+  async evict(id: string): Promise<void> {
+    const place = this.#place(id);
+    await Promise.all(place.background);
+    place.object = undefined;
+  }
+
+  async ring(id: string): Promise<boolean> {
+    const place = this.#place(id);
+    if (place.alarm === undefined) return false;
+    place.alarm = undefined;
+    await this.#object(id).alarm();
+    return true;
+  }
+
+  #object(id: string): SandboxObject {
+    const place = this.#place(id);
+    place.object ??= new ObjectInMemory(stateOf(place), this.#env, fakeContainer(place.machine));
+    return place.object;
+  }
+
+  #place(id: string): Place {
+    const known = this.#places.get(id);
+    if (known !== undefined) return known;
+    const place: Place = {
+      rows: new DatabaseSync(":memory:"),
+      alarm: undefined,
+      object: undefined,
+      machine: new FakeMachine(),
+      background: new Set(),
+    };
+    this.#places.set(id, place);
+    return place;
+  }
+}
+
+class ObjectInMemory extends SandboxObject {
+  readonly #container: Container;
+
+  constructor(state: DurableObjectState, env: Env, container: Container) {
+    super(state, env);
+    this.#container = container;
+  }
+
+  protected override openContainer(): Container {
+    return this.#container;
+  }
+}
+
+function stateOf(place: Place): DurableObjectState {
+  const state = {
+    storage: {
+      sql: {
+        exec: (query: string, ...bindings: (string | number | null)[]) => ({
+          toArray: () => place.rows.prepare(query).all(...bindings),
+        }),
+      },
+      setAlarm: async (at: number) => {
+        place.alarm = at;
+      },
+      sync: async () => undefined,
+      deleteAll: async () => {
+        place.rows = new DatabaseSync(":memory:");
+        place.alarm = undefined;
+      },
+    },
+    waitUntil(work: Promise<unknown>) {
+      place.background.add(work);
+      void work.finally(() => place.background.delete(work));
+    },
+    getWebSockets: () => [],
+    setWebSocketAutoResponse: () => undefined,
+  };
+  // Only what a sandbox asks of its object is there.
+  return state as unknown as DurableObjectState;
+}
