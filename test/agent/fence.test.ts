@@ -234,7 +234,7 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     async () => {
       const low = fence;
       fence += 1;
-      const stuck = at(low, "echo $$ > new; mv new stuck; sleep 1000");
+      const stuck = at(low, "sleep 1000 & echo $! > new; mv new stuck; wait");
       await until("it runs", exists("stuck"));
       const hold = freeze(readFileSync(file("stuck"), "utf8").trim());
       try {

@@ -1,10 +1,13 @@
 import {
   chownSync,
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -100,13 +103,20 @@ describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
       `touch reading; until grep -q '"version":${last},' ${file}; do cat ${file}; done; cat ${file}`,
       { maxOutputBytes: limits.execOutputMaxBytes },
     );
-    await until("it reads", () => existsSync(`${agent.workspace}/reading`));
+    // Without a process for each look: it would notice the shortest moment without a file.
+    const looking = agent.sh(
+      `touch looking; until [ -e enough ]; do [ -e ${file} ] || echo missing; done; echo looked`,
+    );
+    const both = () => ["reading", "looking"].every((it) => existsSync(`${agent.workspace}/${it}`));
+    await until("both look", both);
     for (let n = first; n <= last; n += 1) {
       const keys = Array.from({ length: 12 }, (_, key) => [`k${key}`, `${n}.`.padEnd(1000, "x")]);
       expect(await tell(agent, n, Object.fromEntries(keys))).toBe(n);
     }
-    const { stdout, truncated, exitCode } = await reading;
-    expect({ truncated, exitCode }).toEqual({ truncated: false, exitCode: 0 });
+    writeFileSync(`${agent.workspace}/enough`, "");
+    expect((await looking).stdout).toBe("looked\n");
+    const { stdout, ...rest } = await reading;
+    expect(rest).toMatchObject({ stderr: "", truncated: false, exitCode: 0 });
     const copies = stdout
       .trim()
       .split("\n")
@@ -120,6 +130,20 @@ describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
       expect(values.length).toBe(12);
       expect(values.every((value) => value.startsWith(`${copy.version}.x`))).toBe(true);
     }
+  });
+
+  test("[X46] a copy that is being read stays as it was, to its end", async () => {
+    version += 2;
+    const [old, value] = [version - 1, "o".repeat(1000)];
+    expect(await tell(agent, old, { value })).toBe(old);
+    const fd = openSync(fileOf(agent), "r");
+    const half = Buffer.alloc(500);
+    expect(readSync(fd, half)).toBe(500);
+    expect(await tell(agent, version, { value: "n".repeat(700) })).toBe(version);
+    const whole = `${half}${readFileSync(fd)}`;
+    closeSync(fd);
+    expect(JSON.parse(whole)).toEqual({ version: old, metadata: { value } });
+    expect(await read(agent)).toEqual({ version, metadata: { value: "n".repeat(700) } });
   });
 
   test("[X46] keys and values arrive as they are, up to all that metadata may hold", async () => {
