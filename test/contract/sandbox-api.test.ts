@@ -29,6 +29,15 @@ const inMemory: World = {
   clock(at) {
     vi.useFakeTimers({ toFake: ["Date"], now: at });
   },
+  async fillEvents(id, count) {
+    berth.rows(
+      id,
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+       INSERT INTO event (at, data) SELECT ?, '{"type":"tokens","what":"revoked"}' FROM n`,
+      count,
+      Date.now(),
+    );
+  },
   ring: (id) => berth.ring(id),
 };
 

@@ -48,6 +48,13 @@ export class FakeBerth {
     return this.#place(id).alarm;
   }
 
+  /** Straight to its rows. */
+  rows(id: string, query: string, ...bindings: (string | number)[]): void {
+    this.#place(id)
+      .rows.prepare(query)
+      .run(...bindings);
+  }
+
   /** The next call meets a fresh instance; what the last one had under way ends first. */
   async evict(id: string): Promise<void> {
     const place = this.#place(id);

@@ -33,6 +33,8 @@ async function start(actor: SandboxActor, attempt: Start): Promise<void> {
     if ("started" in outcome) {
       const life = { ...outcome.started, secret: attempt.secret };
       if (!wanted(actor, attempt)) return;
+      await actor.link.prepare(life);
+      if (!wanted(actor, attempt)) return;
       actor.sandbox({ type: "started", startId: attempt.startId, life });
       actor.link.started(life);
       return;

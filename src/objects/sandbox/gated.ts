@@ -28,6 +28,8 @@ export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Pa
   await actor.link.known();
   const alone = await aloneToken(actor, caller);
   const token = caller.token ?? alone;
+  // What time has ended is ended first: the alarm may be late.
+  actor.lease({ type: "tick" });
   const refused = refuseAtGate(actor.facts.lease, token);
   if (refused !== undefined) throw refused;
   const id = actor.inFlight.begin(token);

@@ -79,6 +79,7 @@ export async function destroy(
 ): Promise<Sandbox> {
   await actor.link.known();
   if (!isOver(actor.facts.sandbox.state)) {
+    actor.lease({ type: "tick" });
     const refused = refuseAtGate(actor.facts.lease, caller.token);
     if (refused !== undefined && force === undefined) throw refused;
     actor.sandbox({ type: "destroy", reason: "requested" }, force?.by);
@@ -122,6 +123,7 @@ async function takeGate(
       if (actor.known !== undefined) actor.lease({ type: "release", token, force: true });
     };
   }
+  actor.lease({ type: "tick" });
   const refused = refuseAtGate(actor.facts.lease, caller.token);
   if (refused !== undefined) throw refused;
   const busy = actor.busy();
