@@ -15,7 +15,9 @@ export function nameOf(pid: number): ProcessName | undefined {
 
 export function isAlive(process: ProcessName): boolean {
   const fields = statOf(process.pid);
-  return fields?.[fieldStart] === process.start && fields[fieldState] !== "Z";
+  if (fields?.[fieldStart] !== process.start) return false;
+  // The first thread may have ended before the others, who still hold what the process holds.
+  return fields[fieldState] !== "Z" || entries(`/proc/${process.pid}/task`).length > 1;
 }
 
 export function isStopped(pid: number): boolean {
@@ -44,6 +46,10 @@ export function childrenOf(pid: number): number[] {
 export function descendantsOf(pid: number): number[] {
   const children = childrenOf(pid);
   return children.flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
+export function argumentsOf(pid: number): string[] {
+  return (text(`/proc/${pid}/cmdline`) ?? "").split("\0");
 }
 
 /** Whether it runs this very file, whatever it calls itself. */

@@ -5,13 +5,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../../container/engine/launch/say.js";
 import type { Bench, End, Figure } from "./figure.ts";
 import { help, type Options, parseOptions } from "./options.ts";
+import { machineSeconds } from "./processes.ts";
 import { Progress } from "./progress.ts";
 import { writeReport } from "./report.ts";
 import { type RowName, rows } from "./rows.ts";
 import { tableOf } from "./table.ts";
+
+/** Looked at before each row, while nothing of ours runs. */
+const lookMs = 500;
+const busyPercentMax = 15;
 
 const progress = new Progress(process.stderr);
 /** Of the row that runs now; the latest is ended first. */
@@ -32,6 +38,7 @@ async function measure({ rows: chosen, isShort, judges }: Options): Promise<numb
   const begunAt = new Date();
   const figures: Figure[] = [];
   const failures: string[] = [];
+  const busyPercents: Record<string, number> = {};
   let stopped = false;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     // More than once: each thread of a parent that dies sends its own.
@@ -46,6 +53,7 @@ async function measure({ rows: chosen, isShort, judges }: Options): Promise<numb
   for (const name of chosen) {
     if (stopped) return new Promise(() => {});
     progress.row(name);
+    busyPercents[name] = await busyPercent();
     try {
       figures.push(...(await measureRow(name, isShort)));
     } catch (thrown) {
@@ -57,9 +65,23 @@ async function measure({ rows: chosen, isShort, judges }: Options): Promise<numb
   }
   progress.clear();
   process.stdout.write(tableOf(figures));
-  process.stdout.write(`\n${writeReport({ begunAt, isShort, figures, failures })}\n`);
+  const busiest = Math.max(...Object.values(busyPercents));
+  if (busiest > busyPercentMax) {
+    const warning = `others took up to ${busiest} % of this machine: figures, ratios too, are worse than they would be alone`;
+    process.stdout.write(`\n${warning}\n`);
+  }
+  const report = writeReport({ begunAt, isShort, busyPercents, figures, failures });
+  process.stdout.write(`\n${report}\n`);
   const missed = figures.some(({ met }) => met === false);
   return failures.length > 0 || (judges && missed) ? 1 : 0;
+}
+
+/** How much of all cores is in use while nothing of the bench's own runs. */
+async function busyPercent(): Promise<number> {
+  const before = machineSeconds();
+  await sleep(lookMs);
+  const after = machineSeconds();
+  return Math.round(((after.busy - before.busy) / (after.all - before.all)) * 100);
 }
 
 async function measureRow(name: RowName, isShort: boolean): Promise<Figure[]> {

@@ -13,6 +13,15 @@ export function memoryAvailableBytes(): number {
   return Number(found?.[1]) * kibibyte;
 }
 
+/** Of all cores, since the machine began. */
+export function machineSeconds(): { busy: number; all: number } {
+  const line = /^cpu +(.*)$/m.exec(readFileSync("/proc/stat", "utf8"))?.[1] ?? "";
+  // user nice system idle iowait irq softirq steal; guests are counted in user already.
+  const ticks = line.split(" ").slice(0, 8).map(Number);
+  const all = ticks.reduce((sum, one) => sum + one, 0) / ticksPerSecond;
+  return { busy: all - ((ticks[3] ?? 0) + (ticks[4] ?? 0)) / ticksPerSecond, all };
+}
+
 /** What the kernel holds for processes, mounts, groups and networks; most of it belongs to no process. */
 export function kernelBytes(): Record<string, number> {
   const text = readFileSync("/proc/meminfo", "utf8");

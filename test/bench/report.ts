@@ -9,10 +9,17 @@ import { join, relative } from "node:path";
 import { root, tools } from "../../container/engine/launch/places.js";
 import type { Figure } from "./figure.ts";
 
-export type Run = { begunAt: Date; isShort: boolean; figures: Figure[]; failures: string[] };
+export type Run = {
+  begunAt: Date;
+  isShort: boolean;
+  /** Of all cores, by others, before each row. */
+  busyPercents: Record<string, number>;
+  figures: Figure[];
+  failures: string[];
+};
 
 /** Answers where it was written, as seen from the root. */
-export function writeReport({ begunAt, isShort, figures, failures }: Run): string {
+export function writeReport({ begunAt, isShort, busyPercents, figures, failures }: Run): string {
   const folder = join(root, "bench-results");
   mkdirSync(folder, { recursive: true });
   const path = join(folder, `${begunAt.toISOString().replaceAll(":", "-")}.json`);
@@ -25,6 +32,7 @@ export function writeReport({ begunAt, isShort, figures, failures }: Run): strin
       memoryMiB: Math.round(totalmem() / 1024 / 1024),
       kernel: release(),
       loadAtEnd: readFileSync("/proc/loadavg", "utf8").trim(),
+      busyPercents,
     },
     versions: {
       berth: said("git", ["-C", root, "describe", "--always", "--dirty"]),

@@ -138,7 +138,16 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
         for (const address of ["127.0.0.1", gateway, "169.254.1.53"]) {
           expect(await reach(one, address, hostPort), address).toBe("");
         }
+        const pasta = () => tracesOf(data, []).length;
+        expect(pasta()).toBe(1);
         await one.container.destroy("remove");
+        await until("its pasta gone", () => pasta() === 0);
+        await run(engine as TestEngine, { internet: true });
+        expect(pasta()).toBe(1);
+        // A killed engine cannot end it; the next one does.
+        await engine?.kill();
+        await start("none");
+        await until("the old pasta gone", () => pasta() === 0);
       } finally {
         internet.close();
       }

@@ -3,7 +3,7 @@
  * Does not own the choice of it (mode.ts).
  */
 import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { isAlive, nameOf, type ProcessName, sendSignal } from "../processes.ts";
+import { argumentsOf, nameOf, type ProcessName, sendSignal } from "../processes.ts";
 import { run } from "../run.ts";
 import type { Connection } from "./connect.ts";
 
@@ -36,18 +36,17 @@ export async function connectPasta(folder: string, agentPid: number): Promise<Co
 /** Ends those of an earlier engine. */
 export function endPastas(folder: string): void {
   for (const name of readdirSync(folder)) {
-    const process = processOf(`${folder}/${name}`);
-    if (process !== undefined && isPasta(process)) sendSignal(process, "SIGKILL");
-    rmSync(`${folder}/${name}`, { force: true });
+    const pidFile = `${folder}/${name}`;
+    const process = processOf(pidFile);
+    // A number on disk may belong to somebody else by now; only its own pasta was given this file.
+    if (process !== undefined && argumentsOf(process.pid).includes(pidFile)) {
+      sendSignal(process, "SIGKILL");
+    }
+    rmSync(pidFile, { force: true });
   }
 }
 
 function processOf(pidFile: string): ProcessName | undefined {
   const pid = Number.parseInt(readFileSync(pidFile, "utf8"), 10);
   return Number.isInteger(pid) ? nameOf(pid) : undefined;
-}
-
-/** A number on disk may belong to somebody else by now. */
-function isPasta(process: ProcessName): boolean {
-  return isAlive(process) && readFileSync(`/proc/${process.pid}/comm`, "utf8").startsWith("pasta");
 }

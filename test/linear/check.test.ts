@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import { newLease } from "../../src/core/lease/lease.ts";
+import { stepLease } from "../../src/core/lease/step.ts";
+import { noMetadata, patchMetadata } from "../../src/core/metadata/patch.ts";
+import { checkHistory } from "./check.ts";
+import {
+  doubleGrant,
+  type LeaseOperation,
+  lostUpdate,
+  type MetadataOperation,
+  sameFence,
+  staleRead,
+} from "./faults.ts";
+import { history, type Random, randomOf } from "./history.ts";
+import { type LeaseInput, type LeaseOutput, leaseModel } from "./lease-model.ts";
+import { type MetadataInput, type MetadataOutput, metadataModel } from "./metadata-model.ts";
+
+const histories = 300;
+const plan = { clients: 6, calls: 8, lostOf100: 5 };
+
+/** The real lease, asked by clients that acquire, renew and release. */
+function leaseHistory(random: Random): LeaseOperation[] {
+  let lease = newLease;
+  let wishes = 0;
+  const object = ({ verb, who }: LeaseInput): LeaseOutput => {
+    const wish = { ticket: who, token: who, holder: who, ttlMs: 1_000, queueMs: 0 };
+    const { lease: after, reply } = stepLease(
+      lease,
+      verb === "acquire"
+        ? { type: "acquire", ...wish }
+        : verb === "renew"
+          ? { type: "renew", token: who }
+          : { type: "release", token: who, force: false },
+      0,
+      { own: 0, others: 0 },
+    );
+    const held = lease.state.name === "held" ? lease.state.grant.holder : undefined;
+    lease = after;
+    if ("refuse" in reply) return verb === "acquire" ? { refused: held } : { lost: true };
+    return verb === "acquire" ? { granted: after.fence } : { done: true };
+  };
+  return history<LeaseInput, LeaseOutput>(
+    random,
+    plan,
+    (client, last) => {
+      wishes += 1;
+      const wish = { verb: "acquire", who: `${client}-${wishes}` } as const;
+      if (last === undefined) return wish;
+      const { input, output } = last;
+      if (output === undefined) return input;
+      if ("granted" in output || (input.verb === "renew" && "done" in output)) {
+        return { verb: random(3) === 0 ? "renew" : "release", who: input.who };
+      }
+      return wish;
+    },
+    object,
+  );
+}
+
+/** The real metadata, patched, sometimes with a condition, and read. */
+function metadataHistory(random: Random): MetadataOperation[] {
+  let now = noMetadata;
+  return history<MetadataInput, MetadataOutput>(
+    random,
+    plan,
+    () => {
+      if (random(3) === 0) return { verb: "get" };
+      const value = random(4) === 0 ? null : `${random(1_000)}`;
+      const condition = random(4) === 0 ? { ifMatch: Math.max(0, now.version - random(2)) } : {};
+      return { verb: "patch", patch: { [`key ${random(3)}`]: value }, ...condition };
+    },
+    (input) => {
+      if (input.verb === "patch") {
+        const changed = patchMetadata(now, input.patch, input.ifMatch);
+        if ("refuse" in changed) return { mismatch: true };
+        now = changed.next;
+      }
+      return { metadata: { ...now.map }, version: now.version };
+    },
+  );
+}
+
+/** Histories of the kind with the fault in them; how many there were, and how many were found. */
+function flagged<One>(
+  make: (random: Random) => One[],
+  fault: (all: One[], random: Random) => One[] | undefined,
+  linear: (all: One[]) => boolean,
+) {
+  let injected = 0;
+  let found = 0;
+  for (let seed = 0; seed < histories; seed += 1) {
+    const random = randomOf(seed);
+    const broken = fault(make(random), random);
+    if (broken === undefined) continue;
+    injected += 1;
+    if (!linear(broken)) found += 1;
+  }
+  return { injected, found };
+}
+
+const leaseIsLinear = (all: LeaseOperation[]) => checkHistory(leaseModel, all).linear;
+const metadataIsLinear = (all: MetadataOperation[]) => checkHistory(metadataModel, all).linear;
+
+describe("the checker of histories", () => {
+  it("[Q25] raises no alarm at histories of the real lease and the real metadata", () => {
+    let granted = 0;
+    let unanswered = 0;
+    for (let seed = 0; seed < histories; seed += 1) {
+      const leases = leaseHistory(randomOf(seed));
+      const verdict = checkHistory(leaseModel, leases);
+      expect(verdict, `lease history of seed ${seed}`).toMatchObject({ linear: true });
+      const changes = metadataHistory(randomOf(seed));
+      expect(checkHistory(metadataModel, changes), `metadata, seed ${seed}`).toMatchObject({
+        linear: true,
+      });
+      granted += leases.filter(({ output }) => output && "granted" in output).length;
+      unanswered += leases.filter(({ output }) => output === undefined).length;
+    }
+    expect(granted).toBeGreaterThan(histories);
+    expect(unanswered).toBeGreaterThan(histories);
+  });
+
+  it("[Q25] finds every second grant while the first is surely held", () => {
+    const { injected, found } = flagged(leaseHistory, doubleGrant, leaseIsLinear);
+    expect(injected).toBeGreaterThan(histories / 3);
+    expect(found).toBe(injected);
+  });
+
+  it("[Q25] finds every fence that is given twice", () => {
+    const { injected, found } = flagged(leaseHistory, sameFence, leaseIsLinear);
+    expect(injected).toBeGreaterThan(histories / 3);
+    expect(found).toBe(injected);
+  });
+
+  it("[Q25] finds every version that two changes were told", () => {
+    const { injected, found } = flagged(metadataHistory, lostUpdate, metadataIsLinear);
+    expect(injected).toBeGreaterThan(histories / 3);
+    expect(found).toBe(injected);
+  });
+
+  it("[Q25] finds every read of what a finished change had already replaced", () => {
+    const { injected, found } = flagged(metadataHistory, staleRead, metadataIsLinear);
+    expect(injected).toBeGreaterThan(histories / 3);
+    expect(found).toBe(injected);
+  });
+
+  it("[Q25] takes an operation without an answer as done, as not done, and never too early", () => {
+    const lost: LeaseOperation = { input: { verb: "acquire", who: "a" }, call: 1, back: Infinity };
+    const b = (call: number, output: LeaseOutput): LeaseOperation => ({
+      input: { verb: "acquire", who: "b" },
+      output,
+      call,
+      back: call + 1,
+    });
+    expect(leaseIsLinear([lost, b(2, { granted: 1 })])).toBe(true);
+    expect(leaseIsLinear([lost, b(2, { refused: "a" })])).toBe(true);
+    expect(leaseIsLinear([{ ...lost, call: 9 }, b(2, { refused: "a" })])).toBe(false);
+  });
+
+  it("[Q25] a lease that may have run out frees its place, but only since then", () => {
+    const grant = (who: string, granted: number, call: number): LeaseOperation => ({
+      input: { verb: "acquire", who },
+      output: { granted },
+      call,
+      back: call + 1,
+    });
+    const lose: LeaseOperation = { input: { verb: "lose", who: "a" }, call: 10, back: Infinity };
+    expect(leaseIsLinear([grant("a", 1, 1), lose, grant("b", 3, 11)])).toBe(true);
+    expect(leaseIsLinear([grant("a", 1, 1), lose, grant("b", 3, 4)])).toBe(false);
+    expect(leaseIsLinear([grant("a", 1, 1), grant("b", 3, 11)])).toBe(false);
+  });
+
+  it("[Q25] tells how far it came and what fits nowhere", () => {
+    const get = (version: number, call: number): MetadataOperation => ({
+      input: { verb: "get" },
+      output: { metadata: {}, version },
+      call,
+      back: call + 1,
+    });
+    const verdict = checkHistory(metadataModel, [get(0, 1), get(7, 3)]);
+    expect(verdict).toMatchObject({
+      linear: false,
+      explained: [get(0, 1)],
+      stuck: [get(7, 3)],
+    });
+  });
+});

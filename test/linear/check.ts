@@ -1,0 +1,88 @@
+/**
+ * Owns the question whether what concurrent callers saw could have come from one object that does one thing
+ * at a time (Wing and Gong's search, with Lowe's memory of where it has been).
+ * Does not own what the object does: a model says that, one operation at a time.
+ */
+
+export type Operation<Input, Output> = {
+  input: Input;
+  /** Left out when no answer came: it may have happened at any time since, or never. */
+  output?: Output;
+  /** Before it was sent. */
+  call: number;
+  /** After its answer was there; `Infinity` without one. */
+  back: number;
+};
+
+export type Model<State, Input, Output> = {
+  first: State;
+  /** Every state in which the operation may leave the object; none when it cannot have had this output. */
+  step(state: State, input: Input, output: Output | undefined): readonly State[];
+  /** The same text for the same state. */
+  key(state: State): string;
+};
+
+export type Verdict<Input, Output> =
+  | { linear: true; steps: number }
+  /** The longest explanation that there is, and what may come next but fits nowhere. */
+  | {
+      linear: false;
+      steps: number;
+      explained: Operation<Input, Output>[];
+      stuck: Operation<Input, Output>[];
+    };
+
+const stepsMax = 5_000_000;
+
+export function checkHistory<State, Input, Output>(
+  model: Model<State, Input, Output>,
+  operations: readonly Operation<Input, Output>[],
+): Verdict<Input, Output> {
+  const all = [...operations].sort((a, b) => a.call - b.call);
+  const bits = all.map((_, at) => 1n << BigInt(at));
+  const answered = all.reduce((set, { back }, at) => set | (back < Infinity ? bit(at) : 0n), 0n);
+  const seen = new Set<string>();
+  const open = [{ done: 0n, count: 0, state: model.first }];
+  let deepest = { done: 0n, count: -1 };
+  for (let here = open.pop(); here !== undefined; here = open.pop()) {
+    const { done, count, state } = here;
+    if ((done & answered) === answered) return { linear: true, steps: seen.size };
+    const place = `${done.toString(36)} ${model.key(state)}`;
+    if (seen.has(place)) continue;
+    if (seen.size >= stepsMax) throw new Error(`undecided after ${stepsMax} steps`);
+    seen.add(place);
+    if (count > deepest.count) deepest = { done, count };
+    for (const at of nextOf(done).reverse()) {
+      const { input, output } = operation(at);
+      for (const next of model.step(state, input, output)) {
+        open.push({ done: done | bit(at), count: count + 1, state: next });
+      }
+    }
+  }
+  const explained = all.filter((_, at) => (deepest.done & bit(at)) !== 0n);
+  const stuck = nextOf(deepest.done).map(operation);
+  return { linear: false, steps: seen.size, explained, stuck };
+
+  /** Whatever was called before the first of the open ones came back may be next. */
+  function nextOf(done: bigint): number[] {
+    const next: number[] = [];
+    let firstBack = Number.POSITIVE_INFINITY;
+    for (const [at, { call, back }] of all.entries()) {
+      if (call > firstBack) break;
+      if ((done & bit(at)) !== 0n) continue;
+      next.push(at);
+      firstBack = Math.min(firstBack, back);
+    }
+    return next;
+  }
+
+  function bit(at: number): bigint {
+    return bits[at] ?? 0n;
+  }
+
+  function operation(at: number): Operation<Input, Output> {
+    const one = all[at];
+    if (one === undefined) throw new Error(`there is no operation ${at}`);
+    return one;
+  }
+}

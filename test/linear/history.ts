@@ -1,0 +1,52 @@
+/**
+ * Owns histories for the tests of the checker: clients with overlapping calls to one object that does one
+ * thing at a time, at a moment between call and answer. The same seed gives the same history.
+ */
+import type { Operation } from "./check.ts";
+
+export type Random = (below: number) => number;
+
+/** A small generator (mulberry32): the histories need variety, not secrecy. */
+export function randomOf(seed: number): Random {
+  let at = seed;
+  return (below) => {
+    at = (at + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(at ^ (at >>> 15), 1 | at);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+export type Plan = { clients: number; calls: number; lostOf100: number };
+
+type Turn<Input> = { client: number; input: Input; call: number; at: number; back: number };
+
+/** `next` says what a client asks for, given what it last asked and was told; `object` does it. */
+export function history<Input, Output>(
+  random: Random,
+  { clients, calls, lostOf100 }: Plan,
+  next: (client: number, last: Operation<Input, Output> | undefined) => Input,
+  object: (input: Input) => Output,
+): Operation<Input, Output>[] {
+  const done: Operation<Input, Output>[] = [];
+  const turn = (client: number, from: number, last?: Operation<Input, Output>): Turn<Input> => {
+    const call = from + 1 + random(20);
+    const at = call + 1 + random(20);
+    return { client, input: next(client, last), call, at, back: at + 1 + random(20) };
+  };
+  const turns = Array.from({ length: clients }, (_, client) => turn(client, 0));
+  while (done.length < clients * calls) {
+    turns.sort((a, b) => a.at - b.at);
+    const now = turns.shift();
+    if (now === undefined) throw new Error("somebody always has a turn");
+    const { client, input, call, back } = now;
+    const output = object(input);
+    const lost = random(100) < lostOf100;
+    const one: Operation<Input, Output> = lost
+      ? { input, call, back: Number.POSITIVE_INFINITY }
+      : { input, output, call, back };
+    done.push(one);
+    turns.push(turn(client, back, one));
+  }
+  return done;
+}

@@ -1,0 +1,13 @@
+import { describe, expect, it } from "vitest";
+import { explore } from "./explore.ts";
+
+describe("every world of two clients, callers without a lease, lost and late messages", () => {
+  it("[Q24] never has work of two grants at once, nor turns a fence back, nor lets anybody wait for ever", () => {
+    const { states, transitions, held, draining } = explore(["ann", "bob"]);
+    console.log(`lease model: ${states} states, ${transitions} transitions, no violation`);
+    expect(states).toBeGreaterThan(100_000);
+    expect(transitions).toBeGreaterThan(states);
+    expect(held).toBeGreaterThan(1_000);
+    expect(draining).toBeGreaterThan(1_000);
+  });
+});
