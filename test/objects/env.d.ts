@@ -11,6 +11,8 @@ declare namespace Cloudflare {
     /** The entry for other Workers, bound as tenant `local`, as tenant `other`, and without a tenant. */
     BERTH: Service<typeof import("./worker.ts").BerthApi>;
     OTHER: Service<typeof import("./worker.ts").BerthApi>;
+    /** As tenant `local`, with the rights to read and to lease. */
+    LEASER: Service<typeof import("./worker.ts").BerthApi>;
     NOBODY: Service<typeof import("./worker.ts").BerthApi>;
   }
 }

@@ -57,6 +57,9 @@ export class MachineObject extends DurableObject {
       alive: agent !== undefined,
       ran: [...(agent?.ran ?? [])],
       running: agent?.running.size ?? 0,
+      fence: agent?.fence ?? 0,
+      metadata: agent?.metadata.metadata ?? {},
+      copied: agent?.metadata.version ?? 0,
     };
   }
 }

@@ -1,0 +1,10 @@
+import { afterEach, describe, vi } from "vitest";
+import { sandboxApiContract } from "../contract/sandbox-api.ts";
+import { overRest, overRpc } from "./world.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("over REST", () => sandboxApiContract(overRest));
+describe("over RPC", () => sandboxApiContract(overRpc));
