@@ -10,17 +10,31 @@ import { limits } from "../../protocol/limits.ts";
 import type { SandboxActor } from "./actor.ts";
 
 const pauseMs = 250;
+/** Together about two minutes, should the agent refuse at once. */
+const copyTriesMax = 9;
 
 export class AgentLink {
   readonly #actor: SandboxActor;
   /** The life that has answered this very instance of the object. */
   #greeted: string | undefined;
   #greeting: Promise<void> | undefined;
+  /** The fence of the newest count of what runs below it without anybody here waiting for it. */
+  #counted = 0;
+  #counting: Promise<unknown> = Promise.resolve();
   #copied: { incarnation: string; version: number } | undefined;
   #copying: Promise<void> | undefined;
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
+  }
+
+  /** Before a life is told of: its commands find the copy of the metadata in place. */
+  async prepare(life: Life): Promise<void> {
+    const { map, version } = this.#actor.facts.metadata;
+    if (version === 0) return;
+    if (await this.#push(life, JSON.stringify({ version, metadata: map }))) {
+      this.#copied = { incarnation: life.incarnation, version };
+    }
   }
 
   /** It was started by this instance, so no earlier one can have sent it anything. */
@@ -40,15 +54,19 @@ export class AgentLink {
     await this.#greeting;
   }
 
-  /** After a call that failed: does that life still answer? */
+  /** After a call that failed: does that life still answer? What it has left of the call counts until it is gone. */
   async confirm(life: Life): Promise<void> {
-    const fence = this.#actor.facts.lease.fence;
-    if (
-      (await this.#fence(life, { fence, drain: false, waitMs: 0 }, limits.aliveMs)) !== undefined
-    ) {
-      return;
-    }
-    this.lost(life);
+    if (!this.#isCurrent(life)) return;
+    this.#actor.lease({ type: "instance" });
+    await this.#actor.host.durable();
+    await this.#count(life);
+  }
+
+  /** A caller went away: its command is being ended, and counts until the agent confirms that. */
+  abandoned(life: Life): void {
+    if (!this.#isCurrent(life)) return;
+    this.#actor.inFlight.inherit(this.#actor.inFlight.inherited + 1);
+    this.#actor.host.background(this.confirm(life));
   }
 
   lost(life: Life): void {
@@ -88,24 +106,41 @@ export class AgentLink {
   async #greet(life: Life): Promise<void> {
     this.#actor.lease({ type: "instance" });
     await this.#actor.host.durable();
-    const { fence } = this.#actor.facts.lease;
-    const fenced = await this.#fence(life, { fence, drain: false, waitMs: 0 }, limits.aliveMs);
-    if (fenced === undefined) {
-      this.lost(life);
-      return;
-    }
+    if (!(await this.#count(life))) return;
     this.#greeted = life.incarnation;
-    this.#actor.inFlight.inherit(fenced.left);
-    if (fenced.left > 0) this.#actor.host.background(this.#outlive(life, fence));
     this.copyMetadata();
   }
 
-  /** What an earlier instance left running ends by itself; until then it counts. */
+  /** Counts run one after the other: the newest, which has the highest fence, is right about all before it. */
+  #count(life: Life): Promise<boolean> {
+    const count = this.#counting.then(() => this.#countNow(life));
+    this.#counting = count.catch(() => undefined);
+    return count;
+  }
+
+  /** From here on nothing below the present fence begins; what has begun counts until it is gone. */
+  async #countNow(life: Life): Promise<boolean> {
+    if (!this.#isCurrent(life)) return false;
+    const { fence } = this.#actor.facts.lease;
+    this.#counted = fence;
+    const fenced = await this.#fence(life, { fence, drain: false, waitMs: 0 }, limits.aliveMs);
+    if (!this.#isCurrent(life)) return false;
+    if (fenced === undefined) {
+      this.lost(life);
+      return false;
+    }
+    this.#actor.inFlight.inherit(fenced.left);
+    this.#actor.flightChanged();
+    if (fenced.left > 0) this.#actor.host.background(this.#outlive(life, fence));
+    return true;
+  }
+
+  /** It ends by itself; who counts anew takes over. */
   async #outlive(life: Life, fence: number): Promise<void> {
-    while (this.#isCurrent(life) && this.#actor.inFlight.inherited > 0) {
+    while (this.#actor.inFlight.inherited > 0) {
       const asked = { fence, drain: false, waitMs: limits.agentHeadersMs / 3 };
       const fenced = await this.#fence(life, asked, limits.agentHeadersMs);
-      if (!this.#isCurrent(life)) return;
+      if (!this.#isCurrent(life) || this.#counted !== fence) return;
       if (fenced === undefined) {
         this.lost(life);
         return;
@@ -134,6 +169,7 @@ export class AgentLink {
   }
 
   async #copy(): Promise<void> {
+    let failures = 0;
     for (;;) {
       const facts = this.#actor.known;
       if (facts?.sandbox.state.name !== "running") return;
@@ -142,20 +178,34 @@ export class AgentLink {
       const { incarnation } = life;
       if (this.#copied?.incarnation === incarnation && this.#copied.version >= version) return;
       await this.#actor.host.durable();
-      try {
-        const response = await callAgent(this.#actor.reach, life, {
-          method: "PUT",
-          path: agentPaths.metadata,
-          body: JSON.stringify({ version, metadata: map }),
-          requestId: "metadata",
-        });
-        await response.body?.cancel();
-        if (!response.ok) return;
-      } catch {
-        // The next change or the next greeting tries again; the truth is here, not there.
-        return;
+      if (await this.#push(life, JSON.stringify({ version, metadata: map }))) {
+        this.#copied = { incarnation, version };
+        failures = 0;
+        continue;
       }
-      this.#copied = { incarnation, version };
+      failures++;
+      // A later change or greeting tries again; the truth is here, not there.
+      if (failures >= copyTriesMax) return;
+      await this.confirm(life);
+      const restMs = pauseMs * 2 ** failures;
+      await new Promise<void>((resolve) => this.#actor.host.timer(restMs, resolve));
+    }
+  }
+
+  async #push(life: Life, body: string): Promise<boolean> {
+    try {
+      const call = {
+        method: "PUT",
+        path: agentPaths.metadata,
+        body,
+        requestId: "metadata",
+      } as const;
+      const response = await callAgent(this.#actor.reach, life, call);
+      await response.body?.cancel();
+      return response.ok;
+    } catch (error) {
+      if (error instanceof AgentSilent) return false;
+      throw error;
     }
   }
 

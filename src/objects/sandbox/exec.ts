@@ -3,9 +3,10 @@
  * Does not own running it: the agent does, and writes the public answer itself.
  */
 import { AgentSilent, callAgent } from "../../container/agent-client.ts";
+import { refuseAtGate } from "../../core/lease/gate.ts";
 import type { Life } from "../../core/sandbox/record.ts";
 import { agentPaths } from "../../protocol/agent.ts";
-import { BerthError } from "../../protocol/errors.ts";
+import { BerthError, errors } from "../../protocol/errors.ts";
 import type { ExecCall } from "../../protocol/exec.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Reply } from "../answer.ts";
@@ -39,7 +40,28 @@ export async function exec(
 
 async function runBy(
   actor: SandboxActor,
-  { life, fence }: Passed,
+  passed: Passed,
+  call: ExecCall & { execId: string; requestId: string },
+): Promise<Response> {
+  const { token } = passed;
+  let { fence } = passed;
+  for (;;) {
+    const response = await send(actor, passed.life, fence, call);
+    if (response.status !== errors.stale_fence.status) return response;
+    // Nothing was run. Where the fence has grown without this call being meant, it is sent again with that.
+    const lease = actor.known?.lease;
+    if (lease === undefined || lease.fence === fence) return response;
+    await response.body?.cancel();
+    const refused = token === undefined ? undefined : refuseAtGate(lease, token);
+    if (refused !== undefined) throw refused;
+    fence = lease.fence;
+  }
+}
+
+async function send(
+  actor: SandboxActor,
+  life: Life,
+  fence: number,
   call: ExecCall & { execId: string; requestId: string },
 ): Promise<Response> {
   const cwd = call.cwd ?? actor.facts.sandbox.spec.cwd;
@@ -79,10 +101,12 @@ async function answer(
     return new Response(response.body, { status, headers: { ...type, "content-length": length } });
   }
   const cut = () => interrupted(actor, life, true);
-  return new Response(guarded(response, requestId, actor.reach.timer, cut, done), {
-    status,
-    headers: type,
-  });
+  const leave = () => {
+    actor.link.abandoned(life);
+    done();
+  };
+  const body = guarded(response, requestId, actor.reach.timer, cut, done, leave);
+  return new Response(body, { status, headers: type });
 }
 
 async function interrupted(

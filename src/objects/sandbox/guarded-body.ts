@@ -14,6 +14,8 @@ export function guarded(
   timer: AgentReach["timer"],
   onCut: () => Promise<BerthError>,
   onEnd: () => void,
+  /** Its reader went away first. */
+  onLeave: () => void,
 ): ReadableStream<Uint8Array> {
   if (response.body === null) throw new Error("an answer under way has a body");
   const reader = response.body.getReader();
@@ -36,7 +38,7 @@ export function guarded(
       controller.enqueue(read.value);
     },
     cancel(reason) {
-      onEnd();
+      onLeave();
       return reader.cancel(reason);
     },
   });
