@@ -22,9 +22,9 @@ import { InFlight } from "./in-flight.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
 
-/** An alarm that should have rung this long ago is not relied on. */
 /** The next alarm cannot ring before this one has ended: a drain or a start under way must not keep it from that. */
 const alarmWaitMs = 1_000;
+/** An alarm that should have rung this long ago is not relied on. */
 const alarmOverdueMs = 60_000;
 
 /** What sockets have to say: which of their leases still live, and what they are told. */
@@ -125,10 +125,14 @@ export class SandboxActor {
       told.push(...leaseEvents(before.lease, after.lease, by));
     }
     this.#facts = after;
+    // What an earlier instance left running ends with its container, and frees the turn of who waited for that.
+    const freed = !hasContainer(after.sandbox) && this.inFlight.inherited > 0;
+    if (freed) this.inFlight.inherit(0);
     save(this.host, before, after, now);
     append(this.host, told, now);
     this.#committed(why);
     if (after.lease !== before.lease) this.#tellTurns(before, after);
+    if (freed) this.flightChanged();
   }
 
   /** At each call: a fresh instance of the object takes up what an earlier one may have left undone. */
@@ -261,6 +265,10 @@ export class SandboxActor {
     }
     this.listener?.changed(before.lease, after.lease);
   }
+}
+
+function hasContainer({ state }: SandboxRecord): boolean {
+  return state.name === "running" || state.name === "pausing" || state.name === "destroying";
 }
 
 function stateEvent({ state }: SandboxRecord): EventData {
