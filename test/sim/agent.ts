@@ -134,7 +134,7 @@ export class SimAgent {
   #exec(headers: Headers, body: string, reply: Reply): void {
     const { execId, command } = JSON.parse(body) as { execId: string; command: string };
     if (this.#world.breakage !== earlyLook && this.#isStale(headers)) {
-      this.#world.count("outcome", "agent refused a stale fence");
+      this.#world.count("outcome", "the agent refused a stale fence");
       refuse(reply, "stale_fence", 409);
       return;
     }

@@ -82,6 +82,7 @@ export async function goWrong(world: World, plan: Plan): Promise<void> {
       end();
     }),
   );
+  world.crashAfterCommits(0);
 }
 
 function once(begin: (world: World, fault: Fault) => void): Begin {

@@ -6,7 +6,6 @@ import { SandboxActor } from "../../src/objects/sandbox/actor.ts";
 import { ExecLog } from "../../src/objects/sandbox/exec-log.ts";
 import type { Facts } from "../../src/objects/sandbox/store.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
-import type { EventData } from "../../src/protocol/event.ts";
 import { Gone, Place } from "./place.ts";
 import type { World } from "./world.ts";
 
@@ -29,9 +28,9 @@ class WatchedActor extends SandboxActor {
     this.#world.observer.committed(this, "create");
   }
 
-  override commit(change: Partial<Facts>, events: readonly EventData[], why: string): void {
-    super.commit(change, events, why);
-    this.#world.observer.committed(this, why);
+  override commit(...change: Parameters<SandboxActor["commit"]>): void {
+    super.commit(...change);
+    this.#world.observer.committed(this, change[2]);
   }
 }
 

@@ -159,7 +159,9 @@ export class Observer {
           : `one is for ${database.alarm - next.at} ms later`;
       this.#world.fail("what passes has a deadline", `${next.why}: an alarm is due, ${late} armed`);
     }
-    if (this.#world.clock() > next.at + overdueMs + Math.abs(this.#world.weather.skewMs)) {
+    // A fresh instance finds what became due while nobody needed it: a lease that a lost call kept alive.
+    const due = Math.max(next.at, object.place?.bornAt ?? 0);
+    if (this.#world.clock() > due + overdueMs + Math.abs(this.#world.weather.skewMs)) {
       this.#world.fail("deadlines are kept", `${next.why}: long overdue, and nothing happens`);
     }
   }

@@ -89,17 +89,17 @@ export function planOf(seed: number): Plan {
   const clients = random.between(3, 8);
   const steps: Step[] = [];
   for (let client = 0; client < clients; client++) {
-    for (let left = random.between(1, 5); left > 0; left--) {
-      const restMs = random.chance(0.7) ? random.between(0, 500) : random.between(0, 60_000);
+    for (let left = random.between(2, 7); left > 0; left--) {
+      const restMs = random.chance(0.8) ? random.between(0, 400) : random.between(0, 40_000);
       steps.push({ kind: "action", client, restMs, action: actionOf(random) });
     }
   }
   // Some runs are calm: there, too, nothing may go wrong.
-  const faults = random.chance(0.15) ? 0 : random.between(1, 7);
+  const faults = random.chance(0.15) ? 0 : random.between(1, 9);
   for (let left = faults; left > 0; left--) {
     steps.push({
       kind: "fault",
-      atMs: random.chance(0.6) ? random.between(0, 4_000) : random.between(0, 120_000),
+      atMs: random.chance(0.7) ? random.between(0, 8_000) : random.between(0, 90_000),
       fault: random.pick(faultNames),
       ms: random.chance(0.5) ? random.between(100, 8_000) : random.between(8_000, 90_000),
       size: random.next(),
@@ -124,17 +124,17 @@ function specOf(random: Random): SandboxSpec {
 
 function actionOf(random: Random): Action {
   const roll = random.next();
-  if (roll < 0.4) return leaseOf(random);
-  if (roll < 0.65) return execOf(random, random.chance(0.4));
-  if (roll < 0.8) return metadataOf(random);
-  if (roll < 0.86) {
+  if (roll < 0.34) return leaseOf(random);
+  if (roll < 0.7) return execOf(random, random.chance(0.3));
+  if (roll < 0.82) return metadataOf(random);
+  if (roll < 0.88) {
     return random.chance(0.3)
       ? { type: "pause", force: false, waitMs: random.between(100, 25_000) }
       : { type: "pause", force: random.chance(0.5) };
   }
-  if (roll < 0.9) return { type: "start" };
-  if (roll < 0.94) return { type: "break" };
-  if (roll < 0.97) return { type: random.chance(0.5) ? "touch" : "look" };
+  if (roll < 0.91) return { type: "start" };
+  if (roll < 0.96) return { type: "break" };
+  if (roll < 0.985) return { type: random.chance(0.5) ? "touch" : "look" };
   return { type: "destroy", force: random.chance(0.7) };
 }
 
@@ -163,10 +163,10 @@ function leaseOf(random: Random): Action {
 function execOf(random: Random, waits: boolean): Exec {
   return {
     type: "exec",
-    runMs: random.chance(0.7) ? random.between(0, 1_500) : random.between(0, 30_000),
+    runMs: random.chance(0.6) ? random.between(0, 1_500) : random.between(0, 20_000),
     mayWake: random.chance(0.9),
     ...(waits ? { waitMs: random.between(0, 25_000) } : {}),
-    ...(random.chance(0.1) ? { leaveAfterMs: random.between(0, 5_000) } : {}),
+    ...(random.chance(0.15) ? { leaveAfterMs: random.between(0, 5_000) } : {}),
   };
 }
 

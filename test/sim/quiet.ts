@@ -91,8 +91,13 @@ async function checkUse(world: World): Promise<void> {
     const granted = await client.acquire("auditor", { ...wish, ...rest, inner: [] });
     if (granted === undefined) return world.fail("a lease can be had again", "it was refused");
     const work = { type: "exec", runMs: 10, mayWake: true } as const;
-    const outcome = await client.exec("auditor", work, granted.token);
-    const refused = "refused" in outcome ? outcome.refused.code : undefined;
+    let outcome = await client.exec("auditor", work, granted.token);
+    let refused = "refused" in outcome ? outcome.refused.code : undefined;
+    if (refused === "operation_interrupted") {
+      // A container that went away while nobody looked is found out by the first call, and started by the next.
+      outcome = await client.exec("auditor", work, granted.token);
+      refused = "refused" in outcome ? outcome.refused.code : undefined;
+    }
     // What failed for good, or was told not to wake by itself, says so.
     if (!("ok" in outcome) && refused !== "start_failed" && refused !== "not_running") {
       world.fail("work runs again", refused ?? "the answer was lost");

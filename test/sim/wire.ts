@@ -181,7 +181,7 @@ class Connection {
   /** In order, on this connection. */
   #arriveBack(what: string, work: () => void): void {
     const { schedule } = this.#world;
-    this.#lastAt = Math.max(this.#lastAt, schedule.now + this.#world.delay());
+    this.#lastAt = Math.max(this.#lastAt + 1, schedule.now + this.#world.delay());
     schedule.after(this.#lastAt - schedule.now, what, () => {
       if (!this.#isClosed) this.#place.deliver(work);
     });

@@ -67,7 +67,7 @@ export class World {
 
   onCommit(): void {
     if (this.#commitsUntilCrash === 0 || --this.#commitsUntilCrash > 0) return;
-    this.count("fault", "crash after a commit");
+    this.count("fault", "crash after a commit has come");
     this.schedule.after(this.random.between(0, 2), "crash after the commit", () =>
       this.object.crash("dead"),
     );
@@ -103,7 +103,8 @@ export class World {
 
   /** Verbs of the engine arrive in the order in which they were sent. */
   engineTurn(what: string, work: () => void): void {
-    this.#engineBusyUntil = Math.max(this.#engineBusyUntil, this.schedule.now + this.delay());
+    const soonest = this.schedule.now + this.delay();
+    this.#engineBusyUntil = Math.max(this.#engineBusyUntil + 1, soonest);
     this.schedule.after(this.#engineBusyUntil - this.schedule.now, what, work);
   }
 

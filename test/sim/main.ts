@@ -1,0 +1,93 @@
+/**
+ * Owns `npm run sim`: plays many seeds, and tells each failure by its seed and the shortest history that still fails.
+ */
+import { parseArgs } from "node:util";
+import { type Breakage, breakages } from "./breakages.ts";
+import { play } from "./history.ts";
+import { planOf } from "./plan.ts";
+import { shrink } from "./shrink.ts";
+import { Tally } from "./tally.ts";
+
+const help = `Plays histories by seed against the sandbox actor and holds them against its invariants.
+
+  npm run sim -- [--seeds N] [--from S] [--break NAME] [--trace]
+
+  --seeds N      how many seeds; 1000 unless given
+  --from S       the first one; 1 unless given
+  --break NAME   break something on purpose: ${breakages.join(", ")}
+  --trace        tell the whole history of the first seed as well
+
+A failure ends it with 1, after its shortest history.
+`;
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: "string", default: "1000" },
+      from: { type: "string", default: "1" },
+      break: { type: "string" },
+      trace: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(help);
+    return 0;
+  }
+  const from = wholeNumber("--from", values.from);
+  const seeds = wholeNumber("--seeds", values.seeds);
+  return explore(from, seeds, breakageOf(values.break), values.trace);
+}
+
+async function explore(
+  from: number,
+  seeds: number,
+  breakage: Breakage | undefined,
+  tells: boolean,
+): Promise<number> {
+  const tally = new Tally();
+  for (let seed = from; seed < from + seeds; seed++) {
+    const history = await play(planOf(seed), breakage);
+    tally.add(history);
+    if (tells && seed === from) process.stdout.write(`${history.trace.join("\n")}\n`);
+    if (history.violation !== undefined) {
+      process.stdout.write(await failure(seed, history.violation.rule, breakage));
+      process.stdout.write(`\n${tally.line()}, 1 failed\n`);
+      return 1;
+    }
+    if (tally.histories % 1000 === 0) process.stderr.write(`${tally.line()}\n`);
+  }
+  process.stdout.write(`${tally.table()}\n\n${tally.line()}, 0 failed\n`);
+  for (const name of tally.missed) process.stdout.write(`never reached: ${name}\n`);
+  return 0;
+}
+
+async function failure(seed: number, rule: string, breakage?: Breakage): Promise<string> {
+  const { plan, history, plays } = await shrink(planOf(seed), rule, breakage);
+  const steps = plan.steps.map((step) => `  ${JSON.stringify(step)}`).join("\n");
+  return [
+    `seed ${seed} breaks: ${rule}`,
+    history.violation?.message ?? "",
+    `\nthe shortest plan after ${plays} plays, ${plan.steps.length} steps:\n${steps}`,
+    `\nwhat happens:\n${history.trace.join("\n")}\n`,
+  ].join("\n");
+}
+
+function wholeNumber(flag: string, text: string): number {
+  if (/^[1-9][0-9]{0,9}$/.test(text)) return Number(text);
+  throw new Error(`${flag} must be a whole number from 1, not ${text}`);
+}
+
+function breakageOf(name: string | undefined): Breakage | undefined {
+  if (name === undefined) return undefined;
+  const found = breakages.find((one) => one === name);
+  if (found === undefined) throw new Error(`--break must be one of: ${breakages.join(", ")}`);
+  return found;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,27 @@
+/**
+ * Owns telling a failure again with less in it: steps are left out while the same invariant breaks.
+ */
+import type { Breakage } from "./breakages.ts";
+import { type History, play } from "./history.ts";
+import type { Plan } from "./plan.ts";
+
+const playsMax = 400;
+
+export type Shrunk = { plan: Plan; history: History; plays: number };
+
+export async function shrink(plan: Plan, rule: string, breakage?: Breakage): Promise<Shrunk> {
+  let smallest: Shrunk = { plan, history: await play(plan, breakage), plays: 1 };
+  let plays = 1;
+  for (let size = Math.ceil(plan.steps.length / 2); size >= 1; size = size === 1 ? 0 : size >> 1) {
+    let at = 0;
+    while (at < smallest.plan.steps.length && plays < playsMax) {
+      const steps = smallest.plan.steps.toSpliced(at, size);
+      const fewer = { ...smallest.plan, steps };
+      const history = await play(fewer, breakage);
+      plays++;
+      if (history.violation?.rule === rule) smallest = { plan: fewer, history, plays };
+      else at += size;
+    }
+  }
+  return { ...smallest, plays };
+}
