@@ -29,7 +29,9 @@ export default defineConfig({
       {
         // The whole Worker runs in Node too, over a platform in memory.
         resolve: {
-          alias: { "cloudflare:workers": new URL("./test/fakes/workers.ts", import.meta.url).pathname },
+          alias: {
+            "cloudflare:workers": new URL("./test/fakes/workers.ts", import.meta.url).pathname,
+          },
         },
         test: {
           name: "node",

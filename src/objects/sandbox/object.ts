@@ -18,6 +18,7 @@ import type {
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { Caller, ConnectTicket } from "../../protocol/rights.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
+import { type SocketCall, socketCallHeader } from "../../protocol/socket-call.ts";
 import { type Answer, type Reply, refused } from "../answer.ts";
 import { SandboxActor } from "./actor.ts";
 import * as events from "./events.ts";
@@ -30,7 +31,6 @@ import * as lifecycle from "./lifecycle.ts";
 import * as metadata from "./metadata.ts";
 import { objectHost } from "./object-host.ts";
 import * as rights from "./rights.ts";
-import { type SocketCall, socketCallHeader } from "./socket-call.ts";
 
 export class SandboxObject extends DurableObject<Env> {
   readonly #actor: SandboxActor;

@@ -2,10 +2,10 @@
  * Owns the routes of the lease, its WebSocket among them.
  */
 import type { Context } from "hono";
-import { type SocketCall, socketCallHeader } from "../../objects/sandbox/socket-call.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { acquireCallSchema, leaseHeader, renewCallSchema } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
+import { type SocketCall, socketCallHeader } from "../../protocol/socket-call.ts";
 import type { Door, Handler } from "../app.ts";
 import { demand } from "../auth.ts";
 import { parseCall, readBody } from "../body.ts";

@@ -2,8 +2,8 @@
  * Owns what the door tells an object about a WebSocket that it passes on: a header, because RPC carries none.
  * Only the door writes it; what a caller sends under this name is replaced.
  */
-import type { AcquireCall } from "../../protocol/lease.ts";
-import type { Caller } from "../../protocol/rights.ts";
+import type { AcquireCall } from "./lease.ts";
+import type { Caller } from "./rights.ts";
 
 export const socketCallHeader = "berth-socket-call";
 
