@@ -165,7 +165,9 @@ export class Client {
       async (actor, log) => {
         const caller = { token, waitMs: isAlone ? waitMs : undefined, holder: owner, mayWake };
         const reply = await exec(actor, log, call, caller, "sim");
-        return reply instanceof Response ? this.#read(reply, leaveAfterMs) : reply.json;
+        if (reply instanceof Response) return this.#read(reply, leaveAfterMs);
+        this.#world.observer.answered(actor, owner, codeIn(reply.json));
+        return reply.json;
       },
     );
     const code = "ok" in outcome ? codeIn(outcome.ok) : undefined;

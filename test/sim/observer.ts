@@ -86,6 +86,12 @@ export class Observer {
     this.#toldMaps.set(version, text);
   }
 
+  /** Only an instance that has been replaced may learn of a fence that it did not raise itself. */
+  answered(actor: SandboxActor, owner: string, code: string | undefined): void {
+    if (code !== "stale_fence" || this.#world.object.actor !== actor) return;
+    this.#world.fail("a fence stops only who is meant", `${owner} was refused by a stale fence`);
+  }
+
   // What the agent does.
 
   fenced(agent: SimAgent, fence: number): void {

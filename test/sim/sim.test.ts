@@ -15,18 +15,20 @@ const seedsToFind = 2_000;
 
 /** Seeds that once failed, and what they broke. */
 const pinned: readonly [seed: number, what: string][] = [
+  [13, "a fence that grew for another call meets one on its way"],
   [25, "a caller goes away while its command is still being ended"],
   [27, "a pause ends what an earlier instance left running"],
-  [54, "an answer that begins and ends in the same moment"],
-  [105, "the clock steps back after a restart"],
-  [278, "a lost call no longer keeps its lease alive"],
-  [283, "a drain that is not confirmed keeps the alarm from ringing"],
-  [1416, "the copy of the metadata is pushed while the agent is silent"],
+  [263, "the clock steps back after a restart"],
+  [278, "a crash ends the call that kept a lease alive"],
+  [283, "a drain that is not confirmed must not keep the alarm from ringing"],
+  [3403, "a push of the metadata is lost, and nothing changes after it"],
+  [1472, "an agent that was silent for a while goes on with a command that nobody waits for"],
 ];
 
 describe("the sandbox in a simulated world", () => {
   const tally = new Tally();
-  afterAll(() => console.log(`${tally.table()}\n\n${tally.line()}`));
+  // Not by the console, which tells of failed tests only.
+  afterAll(() => void process.stdout.write(`${tally.line()}\n`));
 
   for (let group = 0; group < groups; group++) {
     const from = 1 + group * seedsEach;
