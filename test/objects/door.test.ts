@@ -1,10 +1,10 @@
 import { listDurableObjectIds } from "cloudflare:test";
-import { env, exports } from "cloudflare:workers";
+import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { errors } from "../../src/protocol/errors.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { type Route, routes } from "../../src/protocol/routes.ts";
-import { call, createSandbox, json, keys } from "./calls.ts";
+import { ask, call, createSandbox, json, keys } from "./calls.ts";
 
 const concrete = (path: string) => path.replace(":id", "k3v9q2m7x1c5b8n4tq0w8e2r");
 
@@ -131,7 +131,7 @@ describe("the door", () => {
       headers: { authorization: `Bearer ${keys.local}`, "content-type": "application/json" },
       body: new Uint8Array([0x22, 0xff, 0x22]),
     });
-    expect(await json(exports.default.fetch(latin1))).toMatchObject({
+    expect(await json(ask(latin1))).toMatchObject({
       error: { code: "bad_json" },
     });
   });

@@ -1,10 +1,9 @@
 import { afterEach, describe, vi } from "vitest";
 import { sandboxApiContract } from "../contract/sandbox-api.ts";
-import { overRest, overRpc } from "./world.ts";
+import { overRpc } from "./world.ts";
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("over REST", () => sandboxApiContract(overRest));
 describe("over RPC", () => sandboxApiContract(overRpc));
