@@ -226,7 +226,9 @@ function by(caller: Caller, force: boolean): { by: string } | undefined {
 function failure(error: unknown, requestId: string): Response {
   const known = asBerthError(error);
   if (known === undefined) throw error;
-  return Response.json(errorBody(known, requestId), { status: errors[known.code].status });
+  const { status, retryable } = errors[known.code];
+  const headers = retryable ? { "retry-after": "1" } : undefined;
+  return Response.json(errorBody(known, requestId), headers ? { status, headers } : { status });
 }
 
 async function answer<T>(work: () => Promise<T>): Promise<Answer<T>> {
