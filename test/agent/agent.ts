@@ -67,7 +67,7 @@ export class Agent {
     try {
       Object.assign(agent, JSON.parse(await agent.#firstLine()));
     } catch (error) {
-      rmSync(agent.workspace, { recursive: true });
+      agent.#removeFolders();
       throw error;
     }
     return agent;
