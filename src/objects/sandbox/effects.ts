@@ -45,6 +45,8 @@ async function start(actor: SandboxActor, attempt: Start): Promise<void> {
     }
     await new Promise<void>((resolve) => actor.host.timer(pauseMs, resolve));
     pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
+    // An instance that was replaced meanwhile finds out here, and starts nothing that its successor has ended.
+    await actor.host.durable();
   }
 }
 
