@@ -19,15 +19,12 @@ export function flag(c: Context<Door>, name: string): boolean {
 export function gatedCaller(c: Context<Door>): GatedCaller {
   const wait = c.req.header(waitHeader);
   const waitMs = wait === undefined ? undefined : Number(wait);
-  if (
-    waitMs !== undefined &&
-    !(Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= limits.waitMaxMs)
-  ) {
+  if (waitMs !== undefined && !(/^\d+$/.test(wait ?? "") && waitMs <= limits.waitMaxMs)) {
     throw bad("Berth-Wait-Ms", `must be a whole number from 0 to ${limits.waitMaxMs}`);
   }
   const wake = c.req.query("wake");
   return {
-    token: c.req.header(leaseHeader),
+    token: c.req.header(leaseHeader) === undefined ? undefined : leaseToken(c),
     waitMs,
     mayWake: wake === undefined || flag(c, "wake"),
   };
