@@ -51,6 +51,9 @@ export class LeaseWatch {
     }
     this.#holderIsTheOneTold(after.lease);
     this.#granted(before.lease, after.lease, now);
+    for (const ended of after.lease.ended) {
+      if (!before.lease.ended.includes(ended)) this.#world.count("lease", `ended: ${ended.reason}`);
+    }
     this.#queue(before, after, now);
     this.#drained(before, after);
     this.besideHolder(after, this.#world.observer.running.values());

@@ -45,6 +45,9 @@ export class Observer {
     this.#world.schedule.say(`commit: ${why} → ${after.sandbox.state.name}, ${leaseWord(after)}`);
     this.#world.count("state", after.sandbox.state.name);
     this.#world.count("lease", after.lease.state.name);
+    if (after.sandbox.state.name === "failed" && before?.sandbox !== after.sandbox) {
+      this.#world.count("state", `failed: ${after.sandbox.state.reason}`);
+    }
     this.#rowsSayTheSame(actor);
     if (before?.sandbox.state.name === "destroyed" && after.sandbox.state.name !== "destroyed") {
       this.#world.fail("destroyed is final", `it became ${after.sandbox.state.name}`);

@@ -74,6 +74,7 @@ const faultNames: [FaultName, ...FaultName[]] = [
   "agent is silent",
   "agent is silent",
   "engine is away",
+  "engine is away",
   "engine restarts",
   "engine refuses",
   "messages are lost",
@@ -96,12 +97,14 @@ export function planOf(seed: number): Plan {
   }
   // Some runs are calm: there, too, nothing may go wrong.
   const faults = random.chance(0.15) ? 0 : random.between(1, 9);
+  // And some have one fault again and again.
+  const theme = random.chance(0.25) ? random.pick(faultNames) : undefined;
   for (let left = faults; left > 0; left--) {
     steps.push({
       kind: "fault",
       atMs: random.chance(0.7) ? random.between(0, 8_000) : random.between(0, 90_000),
-      fault: random.pick(faultNames),
-      ms: random.chance(0.5) ? random.between(100, 8_000) : random.between(8_000, 90_000),
+      fault: theme ?? random.pick(faultNames),
+      ms: random.chance(0.5) ? random.between(100, 8_000) : random.between(8_000, 200_000),
       size: random.next(),
     });
   }

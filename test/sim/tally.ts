@@ -6,11 +6,15 @@ import type { History } from "./history.ts";
 
 const states = ["starting", "running", "pausing", "paused", "failed", "destroying", "destroyed"];
 const leaseStates = ["free", "offered", "held", "draining"];
+const failReasons = ["container_lost", "start_timed_out", "pause_timed_out", "start_refused"];
+const endReasons = ["released", "expired", "broken", "forced", "unused", "destroyed"];
 
 /** What no set of histories may miss: else the invariants were never put to the test. */
 export const mustReach: readonly string[] = [
   ...states.map((name) => `state: ${name}`),
   ...leaseStates.map((name) => `lease: ${name}`),
+  ...failReasons.map((name) => `state: failed: ${name}`),
+  ...endReasons.map((name) => `lease: ended: ${name}`),
   ...faultNames.map((name) => `fault: ${name}`),
   "fault: caller goes away",
   "fault: crash: dead",
