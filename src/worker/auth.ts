@@ -2,7 +2,7 @@
  * Owns who calls: the tenant that a bearer key belongs to. No key, no service.
  * Keys are kept as SHA-256 only, so looking one up by its digest tells nothing of another by its time.
  */
-import { createHash } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { Config } from "../config.ts";
 import { BerthError } from "../protocol/errors.ts";
 import { type Caller, type Right, rights } from "../protocol/rights.ts";
@@ -17,10 +17,30 @@ export function authenticate(header: string | undefined, config: Config): Caller
     throw unauthenticated(header === undefined ? "No key was given." : "This is not a bearer key.");
   }
   if (isToken(bearer)) return readToken(bearer, config.secret, Date.now());
-  const digest = createHash("sha256").update(bearer).digest("hex");
-  const tenant = config.tenants.get(digest);
+  const tenant = tenantOf(bearer, config);
   if (tenant === undefined) throw unauthenticated("The key is not known here.");
   return { tenant, rights };
+}
+
+/** The keys that were last found right in this isolate: comparing a few costs less than hashing each time. */
+const foundRight: { key: Buffer; tenant: string; config: Config }[] = [];
+const foundRightMax = 8;
+
+/** Every one of them is compared, and each in constant time. */
+function tenantOf(bearer: string, config: Config): string | undefined {
+  const key = Buffer.from(bearer);
+  let known: string | undefined;
+  for (const found of foundRight) {
+    const same = found.key.length === key.length && timingSafeEqual(found.key, key);
+    if (same && found.config === config) known = found.tenant;
+  }
+  if (known !== undefined) return known;
+  const tenant = config.tenants.get(createHash("sha256").update(bearer).digest("hex"));
+  if (tenant !== undefined) {
+    if (foundRight.length >= foundRightMax) foundRight.shift();
+    foundRight.push({ key, tenant, config });
+  }
+  return tenant;
 }
 
 /** A token is good for its own sandbox and its own rights; a key for everything of its tenant. */

@@ -39,7 +39,10 @@ async function readText(request: Request): Promise<string> {
   if (body === null) return "";
   checkType(headers);
   if (Number(headers.get("content-length") ?? 0) > limits.bodyBytesMax) throw tooLarge();
-  const bytes = await readBytes(body);
+  // A length that was told holds for what comes over HTTP: nothing needs to be counted on the way.
+  const told = headers.has("content-length");
+  const bytes = told ? await inTime(request.arrayBuffer()) : await readBytes(body);
+  if (bytes.byteLength > limits.bodyBytesMax) throw tooLarge();
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {
@@ -60,7 +63,19 @@ function checkType(headers: Headers): void {
   }
 }
 
-/** Content-Length may lie or be absent, so the bytes are counted. */
+async function inTime(body: Promise<ArrayBuffer>): Promise<ArrayBuffer> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(tooSlow()), limits.bodyReadMs);
+  });
+  try {
+    return await Promise.race([body, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Without a told length the bytes are counted. */
 async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const reader = body.getReader();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -73,7 +88,7 @@ async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> 
     for (;;) {
       const read = await Promise.race([reader.read(), late]);
       if (read === "late") {
-        throw new BerthError("body_timeout", `The body did not arrive in ${limits.bodyReadMs} ms.`);
+        throw tooSlow();
       }
       if (read.done) return joined(chunks, bytes);
       bytes += read.value.length;
@@ -121,6 +136,10 @@ function hasProtoKey(root: unknown): boolean {
     for (const inner of Object.values(value)) open.push(inner ?? "");
   }
   return false;
+}
+
+function tooSlow(): BerthError {
+  return new BerthError("body_timeout", `The body did not arrive in ${limits.bodyReadMs} ms.`);
 }
 
 function tooLarge(): BerthError {

@@ -14,11 +14,19 @@ export function mintSandboxId(secret: string): string {
   return random + check(random, secret);
 }
 
+/** Ids that were found right in this isolate: a busy sandbox is not worth a MAC for each of its calls. */
+const foundRight = new Map<string, string>();
+const foundRightMax = 1000;
+
 export function isMintedHere(id: string, secret: string): boolean {
+  if (foundRight.get(id) === secret) return true;
   if (!sandboxIdPattern.test(id)) return false;
   const told = id.slice(sandboxIdRandomChars);
   const right = check(id.slice(0, sandboxIdRandomChars), secret);
-  return timingSafeEqual(Buffer.from(told), Buffer.from(right));
+  if (!timingSafeEqual(Buffer.from(told), Buffer.from(right))) return false;
+  if (foundRight.size >= foundRightMax) foundRight.clear();
+  foundRight.set(id, secret);
+  return true;
 }
 
 /** 8 characters of 36: about 41 bits of a MAC over the random part. */
