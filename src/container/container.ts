@@ -32,6 +32,8 @@ export type AgentAddress = { incarnation: string; secret: string; address: strin
 export type ContainerExit = Omit<EngineExit, "startId">;
 
 export interface Container {
+  /** Whether the files outlive a container that is destroyed with "keep". Where not, nothing may pause. */
+  readonly keepsFiles: boolean;
   /** Starts it, or joins the start of the same start id. Answers when the agent does. */
   start(options: StartOptions): Promise<Started>;
   /** Ends it, whatever runs inside. Ending what does not run is success. */

@@ -25,6 +25,7 @@ const monitorMs = 25_000;
 
 export function engineContainer({ id, ...engine }: Engine & { id: string }): Container {
   return {
+    keepsFiles: true,
     async start({ image, ...options }: StartOptions) {
       const started = await call(engine, "POST", enginePaths.start(id), {
         body: options,

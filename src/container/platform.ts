@@ -18,6 +18,7 @@ const pauseMaxMs = 500;
 
 export function platformContainer(attached: Attached): Container {
   return {
+    keepsFiles: false,
     start: (options) => start(attached, options),
     destroy: async () => {
       if (attached.running) await attached.destroy();

@@ -100,7 +100,7 @@ export const routes = {
     right: "lifecycle",
     gated: true,
     answers: sandbox("Paused, or still on its way."),
-    errors: [...ofOneAlive, ...atTheGate, "not_running", "bad_request"],
+    errors: [...ofOneAlive, ...atTheGate, "not_running", "bad_request", "unsupported"],
   },
   touchSandbox: {
     method: "POST",

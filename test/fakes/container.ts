@@ -21,6 +21,8 @@ export type Fault =
   | { verb: "agent"; silent: true };
 
 export class FakeMachine {
+  /** False: as where there are no snapshots. */
+  keepsFiles = true;
   fault: Fault | undefined;
   agent: FakeAgent | undefined;
   /** What the life that runs was answered with. */
@@ -52,6 +54,7 @@ export class FakeMachine {
 
 export function fakeContainer(here: FakeMachine): Container {
   return {
+    keepsFiles: here.keepsFiles,
     start: (options) => start(here, options),
     async destroy(files) {
       here.calls.push(`destroy ${files}`);

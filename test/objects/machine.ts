@@ -71,6 +71,7 @@ export function machine(id: string) {
 export function containerIn(id: string): Container {
   const stub = machine(id);
   return {
+    keepsFiles: true,
     start: (options) => stub.start(options),
     destroy: (files) => stub.destroy(files),
     signal: (signal) => stub.signal(signal),

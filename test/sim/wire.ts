@@ -15,6 +15,7 @@ const engineAnswerMs = 2_000;
 export function containerOver(world: World, place: Place): Container {
   const engine = world.engine;
   return {
+    keepsFiles: true,
     start: (options) =>
       verb(world, place, "start", limits.startTimeoutMs, () => engine.start(options)),
     destroy: (files) =>

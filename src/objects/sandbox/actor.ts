@@ -190,11 +190,18 @@ export class SandboxActor {
     if (this.#facts === undefined) return;
     if (this.#activeAt > 0) this.sandbox({ type: "active", at: this.#activeAt });
     const leased = this.#facts.lease.state.name !== "free";
-    this.sandbox({ type: "deadline", busy: leased || this.inFlight.size > 0 });
+    const busy = leased || this.inFlight.size > 0 || this.#wouldLoseFiles();
+    this.sandbox({ type: "deadline", busy });
     this.lease({ type: "tick" });
     this.#arm();
     this.pursue();
     await this.#settled(alarmWaitMs);
+  }
+
+  /** Where files do not outlive the container, idle is no reason to take it away. */
+  #wouldLoseFiles(): boolean {
+    const { spec, state } = this.facts.sandbox;
+    return state.name === "running" && spec.onIdle === "pause" && !this.container.keepsFiles;
   }
 
   async forget(): Promise<void> {

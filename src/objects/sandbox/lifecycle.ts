@@ -11,6 +11,7 @@ import { destroyedError, notRunning } from "../../core/sandbox/admit.ts";
 import type { SandboxSpec } from "../../core/sandbox/record.ts";
 import { createRecord, isOver } from "../../core/sandbox/step.ts";
 import { view } from "../../core/sandbox/view.ts";
+import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MetadataPatch } from "../../protocol/metadata.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
@@ -59,6 +60,11 @@ export async function pause(
 ): Promise<Sandbox> {
   await actor.link.known();
   refuseWhenOver(actor);
+  if (!actor.container.keepsFiles) {
+    throw new BerthError("unsupported", "Here the files would be lost with the container.", {
+      hint: "Destroy it, or let it run: this installation has no snapshots.",
+    });
+  }
   const done = await takeGate(actor, caller, force);
   try {
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
