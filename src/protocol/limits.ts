@@ -13,8 +13,6 @@ export const limits = {
   bodyBytesMax: 4 * MiB,
   /** A caller that sends a body slower than this is let go. */
   bodyReadMs: 30 * second,
-  /** Deep nesting costs stack in every parser behind the door. */
-  jsonDepthMax: 32,
   requestIdBytesMax: 64,
 
   /** Linux refuses one argument of 128 KiB and more (MAX_ARG_STRLEN counts the final NUL). */

@@ -40,11 +40,6 @@ export class Watchers {
     for (const ticket of [...this.#byTicket.keys()]) this.wakeTurn(ticket);
   }
 
-  /** Whether somebody hangs on this ticket now. */
-  isAttached(ticket: string): boolean {
-    return this.#byTicket.has(ticket);
-  }
-
   #wait(among: Set<() => void>, waitMs: number): Promise<boolean> {
     if (waitMs <= 0) return Promise.resolve(false);
     return new Promise((resolve) => {
