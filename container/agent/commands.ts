@@ -1,89 +1,51 @@
 /**
- * Owns the commands that run now: how many there may be, below which fence each began, and the end of them.
- * Does not own one command's course (command.ts), nor who asks for an end (drain.ts).
+ * Owns the commands that run now: how many there may be, and the start of each.
+ * Does not own one command's course (command.ts), nor the end of what a lost lease began (gated-work.ts).
  */
 import type { AgentExecCall } from "../../src/protocol/agent.ts";
 import { BerthError } from "../../src/protocol/error-codes.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { type Finished, runCommand } from "./command.ts";
-import { Fence } from "./fence.ts";
+import type { Begun, GatedWork } from "./gated-work.ts";
 import type { Place } from "./place.ts";
-import { endLimitMs, type Forest, Unended } from "./tree/tree.ts";
-import { within } from "./within.ts";
-
-/** The grace, and twice the kernel's time: a tender has one, and the agent after it. */
-const endAllLimitMs = limits.execKillGraceMs + 2 * endLimitMs;
-
-type Running = { fence: number; gone: AbortController };
+import { type Forest, Unended } from "./tree/tree.ts";
 
 export class Commands {
-  readonly fence = new Fence();
+  readonly gated: GatedWork;
   readonly #place: Place;
   readonly #forest: Forest;
-  /** By a promise that resolves when nothing of the command is left. */
-  readonly #running = new Map<Promise<unknown>, Running>();
+  #running = 0;
 
-  constructor(place: Place, forest: Forest) {
+  constructor(place: Place, forest: Forest, gated: GatedWork) {
     this.#place = place;
     this.#forest = forest;
+    this.gated = gated;
   }
 
   get running(): number {
-    return this.#running.size;
-  }
-
-  get tree(): Forest["kind"] {
-    return this.#forest.kind;
+    return this.#running;
   }
 
   /**
    * `gone` is the caller's to abort: it ends the command and all it started. Must stay synchronous down to the
    * birth of the process: between the look at the fence and that, nobody can raise it.
    */
-  run(call: AgentExecCall, { fence, gone }: Running): Promise<Finished> {
-    this.fence.pass(fence);
-    if (this.#running.size >= limits.execConcurrentMax) {
+  run(call: AgentExecCall, begun: Begun): Promise<Finished> {
+    this.gated.fence.pass(begun.fence);
+    if (this.#running >= limits.execConcurrentMax) {
       throw new BerthError("too_many", `${limits.execConcurrentMax} commands run already`, {
         hint: "wait for one of them to end",
         facts: { limit: limits.execConcurrentMax },
       });
     }
-    const around = { place: this.#place, forest: this.#forest, gone: gone.signal };
+    const around = { place: this.#place, forest: this.#forest, gone: begun.gone.signal };
     const work = runCommand(call, around);
     const over = work.catch((error) => (error instanceof Unended ? error.gone : undefined));
-    this.#running.set(over, { fence, gone });
-    over.finally(() => this.#running.delete(over));
+    this.#running++;
+    this.gated.track(over, begun);
+    over.finally(() => {
+      this.#running--;
+    });
     return work;
   }
-
-  /** Ends what began below the fence; its callers are told why. */
-  interruptBelow(fence: number, why: BerthError): void {
-    for (const over of this.#below(fence)) this.#running.get(over)?.gone.abort(why);
-  }
-
-  /** How many are left that began below a fence that was raised, once there are none or the time is over. */
-  async leftBelow(fence: number, waitMs: number): Promise<number> {
-    const deadline = performance.now() + waitMs;
-    await within(Promise.allSettled(this.#below(fence)), waitMs);
-    const left = this.#below(fence).length;
-    if (left === 0) await this.#forest.collect(deadline - performance.now());
-    return left;
-  }
-
-  /** TERM, then KILL after the grace; resolves when nothing is left, or cannot be ended. */
-  async endAll(): Promise<void> {
-    this.interruptBelow(Number.POSITIVE_INFINITY, containerStopped());
-    await within(Promise.allSettled(this.#running.keys()), endAllLimitMs);
-    await this.#forest.close();
-  }
-
-  #below(fence: number): Promise<unknown>[] {
-    return [...this.#running].filter(([, began]) => began.fence < fence).map(([over]) => over);
-  }
-}
-
-function containerStopped(): BerthError {
-  return new BerthError("operation_interrupted", "the container was stopped under the command", {
-    facts: { admitted: true, reason: "container_stopped" },
-  });
 }

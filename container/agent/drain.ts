@@ -1,21 +1,27 @@
 /**
  * Owns the answer to a fence call: the fence grows at once, what stands below it ends, and none left is confirmed.
- * Does not own how a command ends (command.ts), nor what the object makes of a missing confirmation.
+ * Does not own how work ends (gated-work.ts), nor what the object makes of a missing confirmation.
  */
 import type { AgentFence, AgentFenced } from "../../src/protocol/agent.ts";
 import { BerthError } from "../../src/protocol/error-codes.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { readJson } from "./body.ts";
-import type { Commands } from "./commands.ts";
 import { callOf, numberOf, refuse } from "./fields.ts";
+import type { GatedWork } from "./gated-work.ts";
+import type { Forest } from "./tree/tree.ts";
 
-export async function answerFence(request: Request, commands: Commands): Promise<Response> {
+export async function answerFence(
+  request: Request,
+  { gated, forest }: { gated: GatedWork; forest: Forest },
+): Promise<Response> {
   const { fence, drain, waitMs } = readFence(await readJson(request));
+  const deadline = performance.now() + waitMs;
   // Before anything else: from here on nothing below it begins, so what is below can only become less.
-  commands.fence.raise(fence);
-  if (drain) commands.interruptBelow(fence, leaseLost());
-  const left = await commands.leftBelow(fence, waitMs);
-  const fenced: AgentFenced = { fence: commands.fence.highest, left };
+  gated.fence.raise(fence);
+  if (drain) gated.interruptBelow(fence, leaseLost());
+  const left = await gated.leftBelow(fence, waitMs);
+  if (left === 0) await forest.collect(deadline - performance.now());
+  const fenced: AgentFenced = { fence: gated.fence.highest, left };
   return Response.json(fenced);
 }
 

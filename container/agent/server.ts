@@ -5,18 +5,18 @@
 import type { AgentHealth } from "../../src/protocol/agent.ts";
 import { agentHeaders, agentPaths, agentProtocol } from "../../src/protocol/agent-wire.ts";
 import { BerthError } from "../../src/protocol/error-codes.ts";
-import type { Commands } from "./commands.ts";
 import { answerFence } from "./drain.ts";
 import { answerExec } from "./exec.ts";
 import { failureAnswer } from "./failure.ts";
 import { fenceOf } from "./fence.ts";
 import { Gate } from "./gate.ts";
 import { answerMetadata } from "./metadata.ts";
-import type { MetadataCopy } from "./metadata-copy.ts";
 import { answerPort } from "./ports/answer.ts";
-import { type PortSocket, portSocketHandler } from "./ports/socket.ts";
+import type { Sandbox } from "./sandbox.ts";
+import { type AgentSocket, socketHandler } from "./socket.ts";
+import { answerWork } from "./work.ts";
 
-export type AgentServer = Bun.Server<PortSocket>;
+export type AgentServer = Bun.Server<AgentSocket>;
 
 export type Serving = {
   hostname: string;
@@ -27,45 +27,47 @@ export type Serving = {
   sharesLoopback: boolean;
 };
 
-/** What the routes are about. */
-export type Sandbox = { commands: Commands; metadata: MetadataCopy };
-
 export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
   const gate = new Gate(serving.secret, serving.incarnation);
   const { incarnation } = serving;
-  return Bun.serve<PortSocket>({
+  return Bun.serve<AgentSocket>({
     hostname: serving.hostname,
     port: serving.port,
     // Streams to a server in the sandbox have no length; calls of our own are bounded where they are read.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
-    websocket: portSocketHandler,
+    websocket: socketHandler,
     async fetch(request, server) {
       // An answer may be silent for as long as its command is.
       server.timeout(request, 0);
       const requestId = request.headers.get(agentHeaders.requestId) ?? "";
       try {
-        return carry(await route(request, server), incarnation);
+        return carry(await route(request, server, requestId), incarnation);
       } catch (error) {
         return carry(failureAnswer(error, requestId), incarnation);
       }
     },
   });
 
-  async function route(request: Request, server: AgentServer): Promise<Response | undefined> {
+  async function route(
+    request: Request,
+    server: AgentServer,
+    requestId: string,
+  ): Promise<Response | undefined> {
     gate.admit(request.headers);
-    const { pathname } = new URL(request.url);
+    const url = new URL(request.url);
+    const { pathname } = url;
     if (pathname === agentPaths.exec) {
       demandMethod(request, "POST");
       const { commands } = sandbox();
       const fence = fenceOf(request.headers);
       // Once more when it begins (commands.ts); what comes too late already need not send its body.
-      commands.fence.pass(fence);
+      commands.gated.fence.pass(fence);
       return answerExec(request, { commands, fence, incarnation });
     }
     if (pathname === agentPaths.fence) {
       demandMethod(request, "POST");
-      return answerFence(request, sandbox().commands);
+      return answerFence(request, sandbox());
     }
     if (pathname === agentPaths.metadata) {
       demandMethod(request, "PUT");
@@ -79,12 +81,30 @@ export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
       const refused = serving.sharesLoopback ? server.port : undefined;
       return answerPort(request, server, refused, answerHeaders(incarnation));
     }
-    throw new BerthError("not_found", `the agent has no route ${pathname}`);
+    if (pathname === agentPaths.work) {
+      demandMethod(request, "GET");
+      return answerWork(url, sandbox());
+    }
+    const [, version, name = "", ...rest] = pathname.split("/");
+    const part = sandbox().parts.get(`/${version}/${name}`);
+    if (part === undefined) {
+      throw new BerthError("not_found", `the agent has no route ${pathname}`);
+    }
+    const carried = answerHeaders(incarnation);
+    const call = { request, url, rest, server, requestId, incarnation, answerHeaders: carried };
+    return part.answer(call);
   }
 
   function health(): AgentHealth {
-    const { running, tree, fence } = sandbox().commands;
-    return { incarnation, protocol: agentProtocol, tree, running, fence: fence.highest };
+    const { gated, forest } = sandbox();
+    const { fence, size } = gated;
+    return {
+      incarnation,
+      protocol: agentProtocol,
+      tree: forest.kind,
+      running: size,
+      fence: fence.highest,
+    };
   }
 }
 

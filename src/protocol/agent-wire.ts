@@ -21,6 +21,16 @@ export const agentPaths = {
   health: "/v1/health",
   /** POST AgentExecCall → ExecResult, or an error body. Gated. */
   exec: "/v1/exec",
+  /** GET `/<exec id>`: the answer of an exec that was told to be kept; waits for it as the first caller would. */
+  execs: "/v1/execs",
+  /** POST AgentProcessCall (gated), GET → Processes; below `/<id>`: GET, DELETE, logs, wait, stdin, signal. */
+  processes: "/v1/processes",
+  /** POST AgentSessionCall (gated), GET → Sessions; below `/<id>`: GET, DELETE, exec, processes. */
+  sessions: "/v1/sessions",
+  /** POST AgentTerminalCall (gated), GET → Terminals; below `/<id>`: GET, PATCH, DELETE, screen, connect. */
+  terminals: "/v1/terminals",
+  /** GET `?after=<n>` → AgentWork: what runs, for how long nothing has, and what ended since. */
+  work: "/v1/work",
   /** POST AgentFence → AgentFenced. From now on nothing below the fence begins; with `drain` it also ends. */
   fence: "/v1/fence",
   /** PUT AgentMetadata → AgentMetadataKept. An older version than the one it has is ignored. */

@@ -10,6 +10,9 @@ import { envSchema } from "./env.ts";
 import { execCallSchema } from "./exec.ts";
 import { isolationSchema } from "./isolation.ts";
 import { limits } from "./limits.ts";
+import { handleSchema, processCallSchema } from "./process.ts";
+import { sessionCallSchema, sessionExecCallSchema } from "./session.ts";
+import { terminalCallSchema } from "./terminal.ts";
 
 export * from "./agent-wire.ts";
 
@@ -24,8 +27,61 @@ export const agentBootSchema = z.strictObject({
 export const agentExecCallSchema = z.intersection(
   execCallSchema,
   // Strict on both sides: an intersection refuses only the fields that neither knows.
-  z.strictObject({ execId: z.string(), requestId: z.string() }),
+  z.strictObject({
+    execId: z.string(),
+    requestId: z.string(),
+    /** Its caller has a key: it goes on without the caller, its answer is kept, and an id never runs twice. */
+    keep: z.boolean().optional(),
+  }),
 );
+
+/** The object gives the ids of this life. Repeated with the same one: the same process, and no second run. */
+export const agentProcessCallSchema = z.intersection(
+  processCallSchema,
+  z.strictObject({ id: handleSchema }),
+);
+
+/** Always with an id here: the caller's own or one that the object minted. */
+export const agentSessionCallSchema = sessionCallSchema.required({ id: true });
+
+export const agentSessionExecCallSchema = z.intersection(
+  sessionExecCallSchema,
+  z.strictObject({
+    execId: z.string(),
+    requestId: z.string(),
+    keep: z.boolean().optional(),
+  }),
+);
+
+export const agentTerminalCallSchema = z.intersection(
+  terminalCallSchema,
+  z.strictObject({ id: handleSchema }),
+);
+
+/** Something that ended: told once to the events, in the order of `n`. */
+export const agentEndingSchema = z.strictObject({
+  n: z.int().min(1),
+  kind: z.enum(["process", "session", "terminal"]),
+  id: handleSchema,
+  exitCode: z.int().nullable(),
+  signal: z.string().nullable(),
+  reason: z.enum(["exited", "timed_out", "ended", "lease_lost"]),
+  at: z.iso.datetime(),
+});
+
+export const agentWorkSchema = z.strictObject({
+  execs: z.int(),
+  /** That run. */
+  processes: z.int(),
+  sessions: z.int(),
+  terminals: z.int(),
+  /** Sockets that are attached to terminals. */
+  attached: z.int(),
+  /** Since when nothing of it kept the sandbox busy: running commands and processes, attached sockets. 0: it is busy. */
+  idleMs: z.int().min(0),
+  /** After the asked one; the newest 1,000 are kept. */
+  endings: z.array(agentEndingSchema),
+});
 
 export const agentHealthSchema = z.strictObject({
   incarnation: z.string(),
@@ -63,4 +119,10 @@ export type AgentFenced = z.infer<typeof agentFencedSchema>;
 export type AgentMetadata = z.infer<typeof agentMetadataSchema>;
 export type AgentBoot = z.infer<typeof agentBootSchema>;
 export type AgentExecCall = z.infer<typeof agentExecCallSchema>;
+export type AgentProcessCall = z.infer<typeof agentProcessCallSchema>;
+export type AgentSessionCall = z.infer<typeof agentSessionCallSchema>;
+export type AgentSessionExecCall = z.infer<typeof agentSessionExecCallSchema>;
+export type AgentTerminalCall = z.infer<typeof agentTerminalCallSchema>;
+export type AgentEnding = z.infer<typeof agentEndingSchema>;
+export type AgentWork = z.infer<typeof agentWorkSchema>;
 export type AgentHealth = z.infer<typeof agentHealthSchema>;

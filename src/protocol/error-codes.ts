@@ -22,6 +22,18 @@ export const errors = {
   start_failed: row(409, false, "The container did not come up; the reason stands in the sandbox."),
   stale_fence: row(409, false, "The call carries a fence below one that the agent has seen."),
   stale_handle: row(410, false, "The handle belongs to an earlier life of the container."),
+  result_gone: row(410, false, "The command ran; what it wrote is no longer kept. `exitCode` is."),
+  session_terminated: row(
+    410,
+    false,
+    "The session has ended; `reason` and `exitCode` say how. Create it anew.",
+  ),
+  idempotency_mismatch: row(409, false, "The key was used before, with another call."),
+  stdin_gap: row(
+    409,
+    false,
+    "The bytes begin after what was taken so far; `offset` says how much.",
+  ),
   lease_busy: row(409, true, "Calls of this lease are still running."),
   lease_lost: row(410, false, "The lease has ended; `reason` says how."),
   version_mismatch: row(412, false, "The metadata has another version than `If-Match` names."),

@@ -36,6 +36,21 @@ const execEvent = z.strictObject({
   execs: z.array(z.strictObject({ execId: z.string(), durationMs: z.int() })),
 });
 
+/** Processes, sessions and terminals. What ended is told when Berth next looks; `at` says when it was. */
+const workEvent = z.strictObject({
+  type: z.enum(["process", "session", "terminal"]),
+  what: z.enum(["started", "ended"]),
+  id: z.string(),
+  sessionId: z.string().optional(),
+  exitCode: z.int().nullable().optional(),
+  signal: z.string().nullable().optional(),
+  reason: z.enum(["exited", "timed_out", "ended", "lease_lost"]).optional(),
+  at: z.iso.datetime().optional(),
+  /** Of `ended`: which one of its life it was. */
+  n: z.int().optional(),
+  incarnation: z.string(),
+});
+
 const tokensEvent = z.strictObject({ type: z.literal("tokens"), what: z.literal("revoked") });
 
 export const eventDataSchema = z.discriminatedUnion("type", [
@@ -43,6 +58,7 @@ export const eventDataSchema = z.discriminatedUnion("type", [
   leaseEvent,
   metadataEvent,
   execEvent,
+  workEvent,
   tokensEvent,
 ]);
 

@@ -42,6 +42,60 @@ export const limits = {
   answerWholeBytesMax: 64 * KiB,
   /** Commands at once in one sandbox; each costs descriptors and memory of the agent. */
   execConcurrentMax: 256,
+  /** Answers of execs with a key, kept by the agent for those who ask again: the oldest go first. */
+  keptAnswersBytesMax: 64 * MiB,
+  /** How long a key is remembered, and how many. */
+  keyMs: 10 * minute,
+  keysMax: 10_000,
+
+  /** Processes that run at once in one sandbox, beside commands. */
+  processesMax: 256,
+  /** Exited ones that are remembered, and how long. */
+  processesExitedMax: 50,
+  processExitedMs: 60 * minute,
+  processTimeoutMaxMs: 7 * 24 * 60 * minute,
+  processLogMinBytes: 64 * KiB,
+  processLogDefaultBytes: 8 * MiB,
+  processLogMaxBytes: 1024 * MiB,
+  /** With `block`: kept for readers who come back, beyond what nobody has read. What a connection may have in flight. */
+  processReplayBytes: 32 * MiB,
+  /** With `block`: a reader who was cut off holds the process back this long. */
+  processReaderBackMs: 10 * second,
+  /** Runs of one stream in a log; each costs memory, so that many small writes are bounded too. */
+  processLogRunsMax: 65_536,
+  processFollowersMax: 64,
+  processWaitDefaultMs: 30 * second,
+  processWaitMaxMs: 60 * minute,
+  /** One write to a process; what it has not read yet waits in memory up to as much again. */
+  processStdinBytesMax: 4 * MiB,
+  /** A write waits this long for a process that does not read. */
+  processStdinWaitMs: 25 * second,
+  processWaitersMax: 256,
+
+  sessionsMax: 64,
+  /** Commands that wait for their turn in one session. */
+  sessionWaitersMax: 64,
+  /** Ended sessions that are remembered, to say why. */
+  sessionsEndedMax: 100,
+  /** Starting a shell, or taking its state. */
+  sessionReadyMs: 10 * second,
+
+  terminalsMax: 64,
+  terminalColsMax: 1000,
+  terminalRowsMax: 1000,
+  /** Output kept for those who come late or come back. */
+  terminalRingBytes: 2 * MiB,
+  /** Sent beyond the last acknowledgement of a framed viewer. */
+  terminalWindowBytes: MiB,
+  /** Waiting in one socket; beyond it the viewer is slow, and waits in the ring. */
+  terminalSocketBytes: 256 * KiB,
+  terminalViewersMax: 64,
+  /** A framed viewer that was cut off holds the program back this long. */
+  terminalBackMs: 10 * second,
+  /** One message of a viewer, and what the program has not read yet. */
+  terminalInputBytesMax: MiB,
+  /** A picture of the screen that takes longer is not waited for. */
+  terminalScreenMs: 5 * second,
 
   /** From the engine's or the platform's start to the agent's first answer. */
   startTimeoutMs: 60 * second,

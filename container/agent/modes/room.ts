@@ -4,11 +4,11 @@
  */
 import { enterRoom } from "../../engine/room/enter.ts";
 import { readRoomBoot } from "../boot.ts";
-import { Commands } from "../commands.ts";
 import { drawIncarnation } from "../incarnation.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
 import { PipeReader } from "../pipe.ts";
-import { listen, type Sandbox } from "../server.ts";
+import { Sandbox } from "../sandbox.ts";
+import { listen } from "../server.ts";
 import { CgroupForest } from "../tree/cgroup.ts";
 import { TendedForest } from "../tree/keeper.ts";
 import { Reaper } from "../tree/reaper.ts";
@@ -40,10 +40,8 @@ export function serveRoom(): void {
     room.cgroup === undefined
       ? new TendedForest(new Reaper("end"))
       : new CgroupForest(room.cgroup, new Reaper("collect"));
-  sandbox = {
-    commands: new Commands({ ...room, env: boot.env }, forest),
-    metadata: new MetadataCopy(metadataFolder),
-  };
+  const place = { ...room, env: boot.env };
+  sandbox = new Sandbox(place, forest, new MetadataCopy(metadataFolder));
   // The first process of its namespace takes everything in it along.
   const engine = new PipeReader(engineFd, () => {});
   engine.ended.finally(() => process.exit(0));

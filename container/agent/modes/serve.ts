@@ -6,11 +6,11 @@ import { mkdirSync } from "node:fs";
 import { agentPort } from "../../../src/protocol/agent-wire.ts";
 import { giveUpPrivileges } from "../../engine/room/privileges.ts";
 import { readServeBoot } from "../boot.ts";
-import { Commands } from "../commands.ts";
 import { findCgroup } from "../find-cgroup.ts";
 import { drawIncarnation } from "../incarnation.ts";
 import { adoptOrphans, hideFromOthers, leaveAllGroups, refuseNewPrivileges } from "../libc.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
+import { Sandbox } from "../sandbox.ts";
 import { listen } from "../server.ts";
 import { CgroupForest } from "../tree/cgroup.ts";
 import { TendedForest } from "../tree/keeper.ts";
@@ -39,9 +39,8 @@ export async function serve(): Promise<void> {
     workspace: differences.workspace ?? "/workspace",
     env: boot.env,
   };
-  const commands = new Commands(place, forest);
   const metadata = new MetadataCopy(differences.metadata ?? metadataFolder);
-  const sandbox = { commands, metadata };
+  const sandbox = new Sandbox(place, forest, metadata);
   const server = listen(
     {
       hostname: "0.0.0.0",
@@ -54,7 +53,7 @@ export async function serve(): Promise<void> {
   );
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.once(signal, async () => {
-      await commands.endAll();
+      await sandbox.endAll();
       process.exit(0);
     });
   }

@@ -4,14 +4,15 @@
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentServer } from "../server.ts";
+import type { AgentSocket } from "../socket.ts";
 import { unreachable } from "./answer.ts";
 import { requestHeadersFor } from "./headers.ts";
 
-export type PortSocket = {
+type PortSocket = {
   inner: WebSocket;
   /** What the server said before the caller's side was open. */
   early: (string | ArrayBuffer)[];
-  outer: Bun.ServerWebSocket<PortSocket> | undefined;
+  outer: Bun.ServerWebSocket<AgentSocket> | undefined;
 };
 
 const MiB = 1024 * 1024;
@@ -34,31 +35,29 @@ export async function connectSocket(
   await opened(inner, to.port);
   const protocol = inner.protocol === "" ? {} : { "sec-websocket-protocol": inner.protocol };
   const headers = { ...to.answerHeaders, ...protocol };
-  if (server.upgrade(request, { data: socket, headers })) return undefined;
+  if (server.upgrade(request, { data: earsOf(socket), headers })) return undefined;
   inner.close();
   throw new BerthError("bad_request", "the request is no WebSocket upgrade");
 }
 
-export const portSocketHandler: Bun.WebSocketHandler<PortSocket> = {
-  maxPayloadLength: bufferedBytesMax,
-  backpressureLimit: bufferedBytesMax,
-  closeOnBackpressureLimit: true,
-  perMessageDeflate: false,
-  open(outer) {
-    const { data } = outer;
-    data.outer = outer;
-    for (const message of data.early) outer.send(message);
-    data.early = [];
-    if (data.inner.readyState !== WebSocket.OPEN) outer.close(1001);
-  },
-  message({ data, close }, message) {
-    if (data.inner.bufferedAmount > bufferedBytesMax) close(tooSlow, "the server does not read");
-    else data.inner.send(message);
-  },
-  close({ data }, code, reason) {
-    closeSide(data.inner, code, reason);
-  },
-};
+/** The caller's side. */
+function earsOf(data: PortSocket): AgentSocket {
+  return {
+    open(outer) {
+      data.outer = outer;
+      for (const message of data.early) outer.send(message);
+      data.early = [];
+      if (data.inner.readyState !== WebSocket.OPEN) outer.close(1001);
+    },
+    message(outer, message) {
+      if (data.inner.bufferedAmount <= bufferedBytesMax) data.inner.send(message);
+      else outer.close(tooSlow, "the server does not read");
+    },
+    close(_outer, code, reason) {
+      closeSide(data.inner, code, reason);
+    },
+  };
+}
 
 function openInner(
   request: Request,

@@ -1,0 +1,76 @@
+/**
+ * Owns the calls and answers of terminals: real ones, made by a call, spoken to over a WebSocket.
+ * Does not own the frames of that WebSocket: terminal-frames.ts.
+ */
+import { z } from "zod";
+import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./command.ts";
+import { envSchema } from "./env.ts";
+import { limits } from "./limits.ts";
+import { handleSchema } from "./process.ts";
+
+const size = {
+  cols: z.int().min(1).max(limits.terminalColsMax),
+  rows: z.int().min(1).max(limits.terminalRowsMax),
+};
+
+export const terminalCallSchema = z
+  .strictObject({
+    id: handleSchema
+      .optional()
+      .meta({ description: "Get or create: repeated, it gives the same terminal." }),
+    cols: size.cols.default(80),
+    rows: size.rows.default(24),
+    cwd: cwdSchema.optional(),
+    env: envSchema.optional(),
+    argv: argvSchema.optional().meta({ description: "A login shell unless given." }),
+  })
+  .refine(argumentsFit, argumentsTooLong)
+  .meta({ id: "TerminalCall" });
+
+export const terminalResizeSchema = z.strictObject(size).meta({ id: "TerminalResize" });
+
+export const terminalSchema = z
+  .strictObject({
+    id: handleSchema,
+    pid: z.int(),
+    ...size,
+    argv: z.array(z.string()),
+    createdAt: z.iso.datetime(),
+    viewers: z.int().meta({ description: "Sockets that are attached now." }),
+    offset: z.int().meta({ description: "Bytes that it has written so far." }),
+    incarnation: z.string(),
+  })
+  .meta({ id: "Terminal" });
+
+export const terminalsSchema = z
+  .strictObject({ terminals: z.array(terminalSchema), nextCursor: z.null() })
+  .meta({ id: "Terminals" });
+
+export const terminalEndedSchema = z
+  .strictObject({ id: handleSchema, ended: z.literal(true) })
+  .meta({ id: "TerminalEnded" });
+
+export const screenSchema = z
+  .strictObject({
+    text: z.string().meta({ description: "The visible lines, without spaces at their ends." }),
+    cols: z.int(),
+    rows: z.int(),
+    cursor: z.strictObject({ x: z.int(), y: z.int() }),
+    title: z.string(),
+    alternate: z.boolean().meta({ description: "A full-screen program is shown." }),
+    offset: z.int().meta({ description: "Bytes of output that led to this screen." }),
+  })
+  .meta({ id: "Screen" });
+
+export const connectQuerySchema = z.strictObject({
+  after: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+  mode: z.enum(["writer", "viewer"]).default("writer"),
+});
+
+export type TerminalInput = z.input<typeof terminalCallSchema>;
+export type TerminalCall = z.infer<typeof terminalCallSchema>;
+export type TerminalSize = z.infer<typeof terminalResizeSchema>;
+export type Terminal = z.infer<typeof terminalSchema>;
+export type Terminals = z.infer<typeof terminalsSchema>;
+export type TerminalEnded = z.infer<typeof terminalEndedSchema>;
+export type Screen = z.infer<typeof screenSchema>;
