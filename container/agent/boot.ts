@@ -5,8 +5,8 @@
 import { closeSync, readFileSync } from "node:fs";
 import type { AgentBoot } from "../../src/protocol/agent.ts";
 import type { RoomDocument } from "../engine/room/plan.ts";
+import { envOf } from "./command-call.ts";
 import type { User } from "./libc.ts";
-import { envOf } from "./read-call.ts";
 
 /** How a container differs from the image that the Dockerfile makes; all of it may be left out. */
 export type Differences = {

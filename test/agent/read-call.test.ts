@@ -36,6 +36,7 @@ const call = fc.record(
     encoding: mostly(fc.constantFrom("utf8", "base64", "latin1")),
     execId: mostly(text),
     requestId: mostly(text),
+    keep: mostly(fc.boolean()),
     other: anything,
   },
   { requiredKeys: ["execId", "requestId"] },
@@ -50,6 +51,7 @@ const rarelyOdd = fc.record(
     encoding: fc.constantFrom("utf8", "base64"),
     execId: fc.constant("e"),
     requestId: fc.constant("r"),
+    keep: fc.boolean(),
   },
   { requiredKeys: ["command", "execId", "requestId"] },
 );
