@@ -29,6 +29,12 @@ export const agentPaths = {
   sessions: "/v1/sessions",
   /** POST AgentTerminalCall (gated), GET → Terminals; below `/<id>`: GET, PATCH, DELETE, screen, connect. */
   terminals: "/v1/terminals",
+  /** `?path=`: GET, PUT, DELETE; below it stat, list, mkdir, move, watch. Writes are gated. */
+  files: "/v1/files",
+  /** `?path=`: GET, PUT (gated). */
+  archive: "/v1/archive",
+  /** POST `/clone` CloneCall (gated) → server-sent events. */
+  git: "/v1/git",
   /** GET `?after=<n>` → AgentWork: what runs, for how long nothing has, and what ended since. */
   work: "/v1/work",
   /** POST AgentFence → AgentFenced. From now on nothing below the fence begins; with `drain` it also ends. */

@@ -162,6 +162,42 @@ export const limits = {
   maxLifetimeMaxMs: 365 * 24 * 60 * minute,
   pauseTimeoutMs: 2 * minute,
 
+  /** One file up or down; archives too, unpacked. What a disk of a sandbox may be expected to hold. */
+  fileBytesMax: 16 * 1024 * MiB,
+  /** A body that brings nothing for this long is given up. */
+  fileIdleMs: 30 * second,
+  fileTransfersMax: 64,
+  fileListDepthMax: 64,
+  fileListPageMax: 5000,
+  /** Entries that one listing looks at. */
+  fileListEntriesMax: 1_000_000,
+  fileWatchersMax: 32,
+  /** Folders under one watch: each costs the kernel a kilobyte. */
+  fileWatchFoldersMax: 16_384,
+  /** Changes of one path within this are told as one. */
+  fileWatchCoalesceMs: 50,
+  fileWatchEventsMax: 10_000,
+  /** Removing or reading trees is done in slices, so that nobody else waits for longer. */
+  fileSliceMs: 20,
+  archiveEntriesMax: 1_000_000,
+  /** Unpacked bytes for each packed one, beyond the first 16 MiB. */
+  archiveRatioMax: 200,
+
+  gitUrlBytesMax: 2048,
+  gitRefBytesMax: 255,
+  gitSecretBytesMax: 4096,
+  gitCloneTimeoutMs: 10 * minute,
+
+  /** Asked-for checkpoints of one sandbox; each holds a tree. */
+  checkpointsMax: 50,
+  checkpointNameCharsMax: 128,
+  /** On the platform; renewed by each restore. */
+  checkpointLifeMs: 30 * 24 * 60 * minute,
+
+  portsMax: 32,
+  /** Until a server in the sandbox begins to answer. */
+  portHeadersMs: 60 * second,
+
   tokenTtlMs: 60 * minute,
   tokenTtlMinMs: second,
   tokenTtlMaxMs: 30 * 24 * 60 * minute,
