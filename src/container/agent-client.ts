@@ -12,11 +12,15 @@ export class AgentSilent extends Error {
 }
 
 export type AgentCall = {
-  method: "GET" | "POST" | "PUT";
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** With the query. */
   path: string;
-  body?: string;
+  /** Text is JSON; bytes are bytes. */
+  body?: string | Uint8Array | undefined;
+  /** What else the agent is to know: the wanted form of the answer, an upgrade. */
+  headers?: Record<string, string> | undefined;
   /** Of a gated call. */
-  fence?: number;
+  fence?: number | undefined;
   requestId: string;
 };
 
@@ -55,19 +59,24 @@ export async function callAgent(
 }
 
 function agentRequest(life: AgentAddress, call: AgentCall, signal: AbortSignal): Request {
+  const { body } = call;
   const headers: Record<string, string> = {
+    ...call.headers,
     authorization: `Bearer ${life.secret}`,
     [agentHeaders.protocol]: String(agentProtocol),
     [agentHeaders.incarnation]: life.incarnation,
     [agentHeaders.requestId]: call.requestId,
   };
   if (call.fence !== undefined) headers[agentHeaders.fence] = String(call.fence);
-  if (call.body !== undefined) headers["content-type"] = "application/json";
+  if (body !== undefined) {
+    headers["content-type"] =
+      typeof body === "string" ? "application/json" : "application/octet-stream";
+  }
   const base = life.address === "" ? agentHost : life.address;
   return new Request(`${base}${call.path}`, {
     method: call.method,
     headers,
     signal,
-    ...(call.body === undefined ? {} : { body: call.body }),
+    ...(body === undefined ? {} : { body }),
   });
 }

@@ -1,6 +1,6 @@
 /**
  * Owns an answer that is under way while its agent may die: it ends with an error inside, never with silence.
- * Does not own which answers are read whole and which are passed on without being read (exec.ts).
+ * Does not own which answers are read whole and which are passed on without being read (pass-on.ts).
  */
 import type { AgentReach } from "../../container/agent-client.ts";
 import { type BerthError, errorBody } from "../../protocol/errors.ts";

@@ -1,0 +1,42 @@
+/**
+ * Owns passing on an answer of the agent that is JSON and may come late: whole where it is short, as a stream else.
+ * Does not own streams of output, which pass without being read.
+ */
+import type { Life } from "../../core/sandbox/record.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Reply } from "../answer.ts";
+import type { SandboxActor } from "./actor.ts";
+import { interrupted } from "./agent-ask.ts";
+import { guarded, whole } from "./guarded-body.ts";
+
+export type Coming = {
+  life: Life;
+  requestId: string;
+  /** Its end, told once: what came whole has ended; what is under way counts until its last byte. */
+  done: () => void;
+  /** Its reader went away before the end. */
+  leave: () => void;
+};
+
+export async function passOn(
+  actor: SandboxActor,
+  response: Response,
+  { life, requestId, done, leave }: Coming,
+): Promise<Reply> {
+  const { status, headers } = response;
+  const type = { "content-type": "application/json" };
+  const length = headers.get("content-length");
+  if (length !== null && Number(length) <= limits.answerWholeBytesMax) {
+    const json = await whole(response, actor.reach.timer);
+    if (json === undefined) throw await interrupted(actor, life, true);
+    done();
+    return { status, json };
+  }
+  if (length !== null) {
+    done();
+    return new Response(response.body, { status, headers: { ...type, "content-length": length } });
+  }
+  const cut = () => interrupted(actor, life, true);
+  const body = guarded(response, requestId, actor.reach.timer, cut, done, leave);
+  return new Response(body, { status, headers: type });
+}
