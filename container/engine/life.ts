@@ -70,7 +70,7 @@ export class Life {
 
   async #start(call: EngineStart): Promise<EngineStarted> {
     const { machine } = this.#engine;
-    const files = await this.#prepareFiles(call.snapshotId);
+    const files = await this.#prepareFiles(call);
     const network = call.network.internet ? machine.network.mode : "none";
     const ready = await this.#launch(call, network);
     this.#process = this.#agent?.agent();
@@ -89,14 +89,16 @@ export class Life {
     };
   }
 
-  async #prepareFiles(snapshotId: string | undefined): Promise<EngineStarted["files"]> {
+  async #prepareFiles({ snapshotId, baseId }: EngineStart): Promise<EngineStarted["files"]> {
     const { places } = this.#engine;
     this.#refuseIfEnded();
-    if (snapshotId !== undefined) {
-      await restoreInto(places, this.#id, snapshotId);
+    const kept = hasTree(places, this.#id);
+    const from = snapshotId ?? (kept ? undefined : baseId);
+    if (from !== undefined) {
+      await restoreInto(places, this.#id, from);
       return "snapshot";
     }
-    if (hasTree(places, this.#id)) return "kept";
+    if (kept) return "kept";
     makeTree(places, this.#id);
     return "new";
   }

@@ -90,7 +90,7 @@ function routesOf(engine: Engine, containers: Containers): Route[] {
       return Response.json({ snapshotId, bytes });
     }),
     route("DELETE", new RegExp(`^${enginePaths.snapshotOf("([^/]+)")}$`), async ([snapshotId]) => {
-      removeSnapshot(engine.places, idOf(snapshotId));
+      await removeSnapshot(engine.places, idOf(snapshotId));
       return new Response(null, { status: 204 });
     }),
   ];

@@ -6,6 +6,7 @@ import { chownSync, existsSync, mkdirSync, renameSync } from "node:fs";
 import { removeFolder } from "./copy.ts";
 import { log, messageOf } from "./log.ts";
 import { roomUser } from "./room/identity.ts";
+import { exchange } from "./room/kernel.ts";
 
 export type Places = {
   trees: string;
@@ -75,8 +76,11 @@ export function makeTree(places: Places, id: string): void {
 export function adoptTree(places: Places, id: string, base: string): void {
   const { root, usr } = treeAt(base);
   for (const folder of [root.work, usr.work]) mkdirSync(folder);
-  discardTree(places, id);
-  renameSync(base, `${places.trees}/${id}`);
+  const at = `${places.trees}/${id}`;
+  if (!hasTree(places, id)) return renameSync(base, at);
+  // In one step: a crash leaves the old tree or the new one in its place, never none.
+  exchange(base, at);
+  discard(places, base);
 }
 
 export function discardTree(places: Places, id: string): void {

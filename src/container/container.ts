@@ -14,7 +14,10 @@ export type StartOptions = {
   env: Env;
   network: { internet: boolean };
   image?: string;
-  snapshotId?: string;
+  /** Begin from this saved tree, whatever is kept. */
+  snapshot?: string | undefined;
+  /** Begin from this saved tree where no other files are known. */
+  base?: string | undefined;
 };
 
 export type Started = {
@@ -31,9 +34,14 @@ export type AgentAddress = { incarnation: string; secret: string; address: strin
 
 export type ContainerExit = Omit<EngineExit, "startId">;
 
+/** A saved tree, under the name by which `start` takes it. */
+export type Saved = { handle: string; bytes: number };
+
 export interface Container {
-  /** Whether the files outlive a container that is destroyed with "keep". Where not, nothing may pause. */
+  /** Whether the files outlive a container that is destroyed with "keep". Where not, a pause must save them. */
   readonly keepsFiles: boolean;
+  /** Whether its tree can be saved here at all. */
+  readonly savesFiles: boolean;
   /** Starts it, or joins the start of the same start id. Answers when the agent does. */
   start(options: StartOptions): Promise<Started>;
   /** Ends it, whatever runs inside. Ending what does not run is success. */
@@ -46,6 +54,8 @@ export interface Container {
   agent(address: string, request: Request): Promise<Response>;
   /** One request, or WebSocket upgrade, to a server that a command in the sandbox runs. */
   port(address: string, port: number, request: Request): Promise<Response>;
-  /** Saves the file tree under this id; the container must be quiet. Answers its size in bytes. */
-  snapshot(snapshotId: string): Promise<number>;
+  /** Saves the file tree; everything in the container stands still meanwhile. The same id again: the same tree. */
+  snapshot(snapshotId: string): Promise<Saved>;
+  /** One that is just being made is waited for. Removing what is not there is success. */
+  removeSnapshot(handle: string): Promise<void>;
 }

@@ -26,11 +26,12 @@ const monitorMs = 25_000;
 export function engineContainer({ id, ...engine }: Engine & { id: string }): Container {
   return {
     keepsFiles: true,
-    async start({ image, ...options }: StartOptions) {
+    savesFiles: true,
+    async start({ image, snapshot, base, ...options }: StartOptions) {
       const started = await call(engine, "POST", enginePaths.start(id), {
-        body: options,
+        body: { ...options, snapshotId: snapshot, baseId: base },
         schema: engineStartedSchema,
-        waitMs: limits.startTimeoutMs + answerMs,
+        waitMs: startMs({ snapshot, base }) + answerMs,
       });
       const { agentUrl, startId: _startId, ...rest } = started;
       const notes = image === undefined ? [] : [`image ${image}: one machine has only its own.`];
@@ -62,9 +63,20 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
         schema: engineSnapshotMadeSchema,
         waitMs: limits.snapshotTimeoutMs + answerMs,
       });
-      return made.bytes;
+      return { handle: snapshotId, bytes: made.bytes };
+    },
+    async removeSnapshot(handle) {
+      const waitMs = limits.snapshotTimeoutMs + answerMs;
+      await send(engine, "DELETE", enginePaths.snapshotOf(handle), undefined, waitMs);
     },
   };
+}
+
+/** Copying a tree takes its time. */
+function startMs({ snapshot, base }: Pick<StartOptions, "snapshot" | "base">): number {
+  return snapshot === undefined && base === undefined
+    ? limits.startTimeoutMs
+    : limits.snapshotTimeoutMs;
 }
 
 export function engineHealth(engine: Engine): Promise<EngineHealth> {
@@ -96,7 +108,7 @@ async function call<Schema extends z.ZodType>(
 
 async function send(
   engine: Engine,
-  method: "GET" | "POST",
+  method: "GET" | "POST" | "DELETE",
   path: string,
   body: unknown,
   waitMs: number,

@@ -19,6 +19,7 @@ const pauseMaxMs = 500;
 export function platformContainer(attached: Attached): Container {
   return {
     keepsFiles: false,
+    savesFiles: typeof attached.snapshotContainer === "function",
     start: (options) => start(attached, options),
     destroy: async () => {
       if (attached.running) await attached.destroy();
@@ -27,16 +28,27 @@ export function platformContainer(attached: Attached): Container {
     monitor: () => monitor(attached),
     agent: (_address, request) => attached.getTcpPort(agentPort).fetch(request),
     port: (_address, port, request) => attached.getTcpPort(port).fetch(request),
-    snapshot: async () => (await attached.snapshotContainer()).size,
+    async snapshot(snapshotId) {
+      const { id, size } = await attached.snapshotContainer({ name: snapshotId });
+      return { handle: id, bytes: size };
+    },
+    // The platform has no such call: what nobody names any more ends with its time.
+    removeSnapshot: async () => undefined,
   };
 }
 
 async function start(attached: Attached, options: StartOptions): Promise<Started> {
   const joined = await ask(attached, options.secret);
-  if (joined?.incarnation.startsWith(`${options.startId}.`)) return joined;
+  if (joined?.incarnation.startsWith(`${options.startId}.`)) return from(joined, options);
   if (attached.running) await attached.destroy();
+  const saved = options.snapshot ?? options.base;
+  // A saved tree brings its image along.
+  const files =
+    saved === undefined
+      ? { image: imageOf(attached, options.image) }
+      : { containerSnapshot: { id: saved } };
   attached.start({
-    image: imageOf(attached, options.image),
+    ...files,
     enableInternet: options.network.internet,
     env: {
       BERTH_BOOT: JSON.stringify({
@@ -50,6 +62,10 @@ async function start(attached: Attached, options: StartOptions): Promise<Started
   return firstAnswer(attached, options);
 }
 
+function from(started: Started, { snapshot, base }: StartOptions): Started {
+  return snapshot === undefined && base === undefined ? started : { ...started, files: "snapshot" };
+}
+
 async function firstAnswer(attached: Attached, options: StartOptions): Promise<Started> {
   const until = Date.now() + limits.startTimeoutMs;
   for (
@@ -58,7 +74,7 @@ async function firstAnswer(attached: Attached, options: StartOptions): Promise<S
     pauseMs = Math.min(pauseMs * 2, pauseMaxMs)
   ) {
     const started = await ask(attached, options.secret);
-    if (started?.incarnation.startsWith(`${options.startId}.`)) return started;
+    if (started?.incarnation.startsWith(`${options.startId}.`)) return from(started, options);
     await scheduler.wait(pauseMs);
   }
   throw new BerthError("unavailable", "The container did not answer in time.");

@@ -26,7 +26,7 @@ export const enginePaths = {
   monitor: (id: string) => `/v1/containers/${id}/monitor`,
   /** POST EngineSnapshot → EngineSnapshotMade. */
   snapshot: (id: string) => `/v1/containers/${id}/snapshot`,
-  /** DELETE → 204. */
+  /** DELETE → 204, once one that is just being made is whole. */
   snapshotOf: (snapshotId: string) => `/v1/snapshots/${snapshotId}`,
 } as const;
 
@@ -36,7 +36,9 @@ export const engineStartSchema = z.strictObject({
   env: envSchema,
   network: z.strictObject({ internet: z.boolean() }),
   /** Begin from this saved tree instead of the one that the engine has kept. */
-  snapshotId: z.string().optional(),
+  snapshotId: sandboxIdSchema.optional(),
+  /** Begin from this saved tree where the engine has kept none. */
+  baseId: sandboxIdSchema.optional(),
 });
 
 export const engineStartedSchema = z.strictObject({

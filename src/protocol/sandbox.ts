@@ -71,6 +71,7 @@ export const failReasonSchema = z.enum([
   "pause_timed_out",
   "start_refused",
   "image_missing",
+  "snapshot_missing",
   "restarted_too_often",
 ]);
 

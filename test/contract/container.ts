@@ -175,9 +175,9 @@ export function containerContract(name: string, make: () => Promise<Subject>): v
       const snapshotId = `s${random(23)}`;
       await expect(container.snapshot(snapshotId)).rejects.toMatchObject({ code: "not_running" });
       await container.start(options());
-      expect(await container.snapshot(snapshotId)).toBeGreaterThan(0);
-      expect((await container.start(options({ snapshotId }))).files).toBe("snapshot");
-      const absent = options({ snapshotId: `s${random(23)}` });
+      expect((await container.snapshot(snapshotId)).bytes).toBeGreaterThan(0);
+      expect((await container.start(options({ snapshot: snapshotId }))).files).toBe("snapshot");
+      const absent = options({ snapshot: `s${random(23)}` });
       await expect(container.start(absent)).rejects.toMatchObject({ code: "start_failed" });
     });
 

@@ -51,16 +51,16 @@ describe.each(identities())("snapshots of an engine that is %s", (as) => {
     const before = (await one.sh(look)).stdout;
     expect(before).toMatch(/^[0-9a-f]{64}/);
     const snapshotId = newId();
-    expect(await one.container.snapshot(snapshotId)).toBeGreaterThan(0);
+    expect((await one.container.snapshot(snapshotId)).bytes).toBeGreaterThan(0);
     await one.sh(
       "rm -rf /home/berth/file; echo changed > /workspace/bytes; echo more > /workspace/more",
     );
     expect((await one.sh(look)).stdout).not.toBe(before);
-    const again = await run(engine, { id: one.id, snapshotId });
+    const again = await run(engine, { id: one.id, snapshot: snapshotId });
     expect(again.started.files).toBe("snapshot");
     expect((await again.sh(look)).stdout).toBe(before);
     // Another sandbox may begin from it too, and neither disturbs the other.
-    const fork = await run(engine, { snapshotId });
+    const fork = await run(engine, { snapshot: snapshotId });
     expect((await fork.sh(look)).stdout).toBe(before);
     await fork.sh("echo fork > /workspace/fork");
     expect((await again.sh("ls /workspace/fork")).exitCode).not.toBe(0);
@@ -83,7 +83,7 @@ describe.each(identities())("snapshots of an engine that is %s", (as) => {
     await one.container.snapshot(snapshotId);
     const after = await read();
     await until("the writer goes on", async () => (await read()) > after);
-    const fork = await run(engine, { snapshotId });
+    const fork = await run(engine, { snapshot: snapshotId });
     const { stdout } = await fork.sh(`cd /workspace; for f in ${files}; do wc -l < $f; done`);
     const counts = stdout.trim().split("\n").map(Number);
     expect(counts.length).toBe(20);

@@ -129,14 +129,14 @@ export function newId(): string {
   return `t${String(drawn).padStart(7, "0")}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
 }
 
-export function newStart(over: { startId?: string; internet?: boolean; snapshotId?: string } = {}) {
-  const { internet = false, snapshotId } = over;
+export function newStart(over: { startId?: string; internet?: boolean; snapshot?: string } = {}) {
+  const { internet = false, snapshot } = over;
   return {
     startId: over.startId ?? crypto.randomUUID().replaceAll("-", "").slice(0, 16),
     secret: crypto.randomUUID(),
     env: {},
     network: { internet },
-    ...(snapshotId === undefined ? {} : { snapshotId }),
+    ...(snapshot === undefined ? {} : { snapshot }),
   };
 }
 

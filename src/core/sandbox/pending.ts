@@ -8,7 +8,9 @@ import type { SandboxRecord, Start } from "./record.ts";
 /** Each must be harmless when repeated. */
 export type Effect =
   | { type: "start"; start: Start }
-  /** Stop the container and keep its files. */
+  /** Save the files, which would not outlive their container. */
+  | { type: "save" }
+  /** Stop the container. */
   | { type: "stop" }
   | { type: "destroy" }
   /** The tombstone's time is over. */
@@ -20,7 +22,7 @@ export function pending(record: SandboxRecord, now: number): Effect | undefined 
     case "starting":
       return { type: "start", start: state.start };
     case "pausing":
-      return { type: "stop" };
+      return { type: state.save && state.saved === undefined ? "save" : "stop" };
     case "destroying":
       return { type: "destroy" };
     case "destroyed":

@@ -19,10 +19,17 @@ export type SandboxSpec = {
   maxLifetimeMs?: number | undefined;
   /** Whether a call that needs a container may start it. */
   wake: "auto" | "never";
+  /** The saved tree that it was forked from: where it has no files of its own yet, it begins from these. */
+  base?: string | undefined;
 };
 
 /** One attempt to give the sandbox a container. The secret is what its agent will demand. */
-export type Start = { startId: string; secret: string };
+export type Start = {
+  startId: string;
+  secret: string;
+  /** Begin from this saved tree: what a restore is, and a start from what a pause has saved. */
+  snapshot?: string | undefined;
+};
 
 /** One life of the agent, pinned at its first answer. */
 export type Life = {
@@ -44,10 +51,16 @@ export type SandboxState =
       until: number;
       lookAt: number;
       reason: string;
+      /** What goes on where the files could not be saved. */
+      life: Life;
+      /** Where they do not outlive their container they are saved first, unless nobody wants them. */
+      save: boolean;
+      /** They are, under this name. */
+      saved?: string;
       /** Somebody wants it running again: it starts as soon as it is paused. */
       next?: Start;
     }
-  | { name: "paused"; since: number; reason: string }
+  | { name: "paused"; since: number; reason: string; saved?: string | undefined }
   | { name: "failed"; since: number; reason: FailReason; restartable: boolean }
   | { name: "destroying"; since: number; tryAt: number; tries: number; reason: string }
   | { name: "destroyed"; since: number; reason: string };

@@ -15,14 +15,20 @@ export type SandboxEvent =
   | { type: "wake"; start: Start }
   /** Somebody asks for a start, whatever it failed of. */
   | { type: "start"; start: Start }
-  | { type: "pause"; reason: string }
+  /** `save`: the files do not outlive their container, and are wanted. */
+  | { type: "pause"; reason: string; save: boolean }
+  | { type: "saved"; snapshot: string }
+  /** They could not be saved. */
+  | { type: "not_saved" }
   | { type: "paused" }
+  /** A start from a saved tree, in place of whatever runs or is kept. */
+  | { type: "restore"; start: Start }
   /** Work was noted at this time. */
   | { type: "active"; at: number }
   | { type: "destroy"; reason: string }
   | { type: "destroyed" }
   /** `busy`: something is running, attached or leased, so it is not idle. */
-  | { type: "deadline"; busy: boolean };
+  | { type: "deadline"; busy: boolean; save: boolean };
 
 /** Without a start it is paused at once: no container until one is used. */
 export function createRecord(
@@ -54,9 +60,21 @@ export function step(record: SandboxRecord, event: SandboxEvent, now: number): S
     case "start":
       return start(record, event.start, now);
     case "pause":
-      return state.name === "running" ? pause(record, event.reason, now) : record;
+      return pause(record, event, now);
+    case "saved":
+      return state.name === "pausing" && state.saved === undefined
+        ? enter(record, { ...state, saved: event.snapshot })
+        : record;
+    case "not_saved":
+      return state.name === "pausing" && state.saved === undefined
+        ? enter(record, { name: "running", since: now, activeAt: now, life: state.life })
+        : record;
     case "paused":
       return paused(record, now);
+    case "restore":
+      return state.name === "running" || state.name === "paused" || state.name === "failed"
+        ? enter(record, starting(event.start, now))
+        : record;
     case "active":
       return state.name === "running" && event.at > state.activeAt
         ? enter(record, { ...state, activeAt: event.at })
@@ -68,7 +86,7 @@ export function step(record: SandboxRecord, event: SandboxEvent, now: number): S
         ? enter(record, { name: "destroyed", since: now, reason: state.reason })
         : record;
     case "deadline":
-      return deadline(record, event.busy, now);
+      return deadline(record, event, now);
   }
 }
 
@@ -81,7 +99,9 @@ function destroyPauseMs(tries: number): number {
   return 1000 * 2 ** Math.min(tries - 1, 6);
 }
 
-function deadline(record: SandboxRecord, busy: boolean, now: number): SandboxRecord {
+type Deadline = { busy: boolean; save: boolean };
+
+function deadline(record: SandboxRecord, { busy, save }: Deadline, now: number): SandboxRecord {
   const { spec, state } = record;
   const { maxLifetimeMs } = spec;
   const expired = maxLifetimeMs !== undefined && now >= spec.createdAt + maxLifetimeMs;
@@ -93,7 +113,7 @@ function deadline(record: SandboxRecord, busy: boolean, now: number): SandboxRec
         ? enter(record, { ...state, lookAt: now + limits.startLookMs })
         : record;
     case "running":
-      return now >= state.activeAt + spec.idleTimeoutMs ? idle(record, busy, now) : record;
+      return now >= state.activeAt + spec.idleTimeoutMs ? idle(record, { busy, save }, now) : record;
     case "pausing":
       if (now >= state.until) return failed(record, "pause_timed_out", true, now);
       return now >= state.lookAt
@@ -109,11 +129,13 @@ function deadline(record: SandboxRecord, busy: boolean, now: number): SandboxRec
   }
 }
 
-function idle(record: SandboxRecord, busy: boolean, now: number): SandboxRecord {
+function idle(record: SandboxRecord, { busy, save }: Deadline, now: number): SandboxRecord {
   const { spec, state } = record;
   if (state.name !== "running" || spec.onIdle === "none") return record;
   if (busy) return enter(record, { ...state, activeAt: now });
-  return spec.onIdle === "pause" ? pause(record, "idle", now) : destroying(record, "idle", now);
+  return spec.onIdle === "pause"
+    ? pause(record, { reason: "idle", save }, now)
+    : destroying(record, "idle", now);
 }
 
 function wake(record: SandboxRecord, attempt: Start, now: number): SandboxRecord {
@@ -132,7 +154,8 @@ function wake(record: SandboxRecord, attempt: Start, now: number): SandboxRecord
 function start(record: SandboxRecord, attempt: Start, now: number): SandboxRecord {
   const { state } = record;
   if (state.name === "paused" || state.name === "failed") {
-    return enter(record, starting(attempt, now));
+    const saved = state.name === "paused" ? state.saved : undefined;
+    return enter(record, starting({ snapshot: saved, ...attempt }, now));
   }
   if (state.name === "pausing" && state.next === undefined) {
     return enter(record, { ...state, next: attempt });
@@ -140,21 +163,33 @@ function start(record: SandboxRecord, attempt: Start, now: number): SandboxRecor
   return record;
 }
 
-function pause(record: SandboxRecord, reason: string, now: number): SandboxRecord {
+function pause(
+  record: SandboxRecord,
+  { reason, save }: { reason: string; save: boolean },
+  now: number,
+): SandboxRecord {
+  const { state } = record;
+  if (state.name !== "running") return record;
   return enter(record, {
     name: "pausing",
     since: now,
-    until: now + limits.pauseTimeoutMs,
+    until: now + (save ? limits.snapshotTimeoutMs : limits.pauseTimeoutMs),
     lookAt: now + limits.startLookMs,
     reason,
+    life: state.life,
+    save,
   });
 }
 
 function paused(record: SandboxRecord, now: number): SandboxRecord {
   const { state } = record;
   if (state.name !== "pausing") return record;
-  if (state.next !== undefined) return enter(record, starting(state.next, now));
-  return enter(record, { name: "paused", since: now, reason: state.reason });
+  const { next, reason, saved } = state;
+  // Who asked for it meanwhile could not know what the pause would save.
+  if (next !== undefined) {
+    return enter(record, starting({ snapshot: saved, ...next }, now));
+  }
+  return enter(record, { name: "paused", since: now, reason, saved });
 }
 
 function destroying(record: SandboxRecord, reason: string, now: number): SandboxRecord {
@@ -180,7 +215,7 @@ function starting(attempt: Start, now: number): SandboxState {
   return {
     name: "starting",
     since: now,
-    until: now + limits.startTimeoutMs,
+    until: now + (attempt.snapshot === undefined ? limits.startTimeoutMs : limits.snapshotTimeoutMs),
     lookAt: now + limits.startLookMs,
     start: attempt,
   };
