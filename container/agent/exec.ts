@@ -1,33 +1,79 @@
 /**
- * Owns the answer to an exec call: plain JSON where it comes soon, a heartbeat before it where it does not.
+ * Owns the answer to a call that runs a command: plain JSON where it comes soon, a heartbeat before it where it does
+ * not; and the way in which a caller who is gone ends its command, or with a key does not.
  * Does not own the command (commands.ts). The answer passes through the Worker untouched.
  */
+import { BerthError } from "../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { readJson } from "./body.ts";
+import type { Finished } from "./command.ts";
 import type { Commands } from "./commands.ts";
 import { failureBody } from "./failure.ts";
+import type { Kept } from "./kept.ts";
 import { readExecCall } from "./read-call.ts";
 
 export async function answerExec(
   request: Request,
-  { commands, fence, incarnation }: { commands: Commands; fence: number; incarnation: string },
+  { commands, ...around }: { commands: Commands; fence: number; kept: Kept; incarnation: string },
 ): Promise<Response> {
   const call = readExecCall(await readJson(request));
-  const caller = new AbortController();
+  const { fence } = around;
+  return answerCommand(request, call, around, (gone) => commands.run(call, { fence, gone }));
+}
+
+type Called = { execId: string; requestId: string; keep?: boolean | undefined };
+
+/** Of session commands too. `run` throws where nothing began; whoever aborts `gone` ends what it began. */
+export async function answerCommand(
+  request: Request,
+  { execId, requestId, keep }: Called,
+  { kept, incarnation }: { kept: Kept; incarnation: string },
+  run: (gone: AbortController) => Promise<Finished>,
+): Promise<Response> {
   const gone = new AbortController();
+  // The order of these is promised: the object reads from the beginning of a long answer how it ended.
+  const begin = () =>
+    run(gone).then(({ exitCode, signal, timedOut, ...more }): ExecResult => {
+      return { execId, exitCode, signal, timedOut, ...more, incarnation };
+    });
+  const caller = callerOf(request);
+  if (keep === true) return answerWith(kept.run(execId, begin), requestId, caller);
   caller.signal.addEventListener("abort", () => gone.abort());
-  const onAbort = () => caller.abort();
-  request.signal.addEventListener("abort", onAbort);
-  if (request.signal.aborted) caller.abort();
-  const work = commands
-    .run(call, { fence, gone })
-    .then((finished): ExecResult => ({ execId: call.execId, ...finished, incarnation }))
-    .finally(() => request.signal.removeEventListener("abort", onAbort));
-  if (await isSoon(work)) return Response.json(await work);
-  return new Response(withHeartbeat(work, { requestId: call.requestId, caller }), {
-    headers: { "content-type": "application/json" },
-  });
+  if (caller.signal.aborted) gone.abort();
+  const work = begin().then((result) => Buffer.from(JSON.stringify(result)));
+  return answerWith(work, requestId, caller);
+}
+
+/** For whoever asks for a command by its id; it begins nothing. */
+export async function answerKept(
+  request: Request,
+  execId: string,
+  { kept, requestId }: { kept: Kept; requestId: string },
+): Promise<Response> {
+  const work = kept.answer(execId);
+  if (work === undefined) {
+    throw new BerthError("not_found", "no command with this id has begun in this life");
+  }
+  return answerWith(work, requestId, callerOf(request));
+}
+
+/** Aborted when it is seen to be gone, by the server or by a heartbeat that nobody takes. */
+function callerOf({ signal }: Request): AbortController {
+  const caller = new AbortController();
+  signal.addEventListener("abort", () => caller.abort(), { once: true });
+  if (signal.aborted) caller.abort();
+  return caller;
+}
+
+async function answerWith(
+  work: Promise<Uint8Array>,
+  requestId: string,
+  caller: AbortController,
+): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  if (await isSoon(work)) return new Response(await work, { headers });
+  return new Response(withHeartbeat(work, requestId, caller), { headers });
 }
 
 /** Rejections count: they get a status of their own. */
@@ -44,8 +90,9 @@ function isSoon(work: Promise<unknown>): Promise<boolean> {
 
 /** Spaces are legal before JSON. Written to, a connection shows whether its other end is still there. */
 function withHeartbeat(
-  work: Promise<ExecResult>,
-  { requestId, caller }: { requestId: string; caller: AbortController },
+  work: Promise<Uint8Array>,
+  requestId: string,
+  caller: AbortController,
 ): ReadableStream<Uint8Array> {
   const space = Buffer.from(" ");
   let beat: Timer | undefined;
@@ -55,11 +102,11 @@ function withHeartbeat(
       write();
       beat = setInterval(write, limits.execHeartbeatEveryMs);
       work
-        .catch((error: unknown) => failureBody(error, requestId))
+        .catch((error: unknown) => Buffer.from(JSON.stringify(failureBody(error, requestId))))
         .then((body) => {
           clearInterval(beat);
           if (caller.signal.aborted) return;
-          controller.enqueue(Buffer.from(JSON.stringify(body)));
+          controller.enqueue(body);
           controller.close();
         });
     },

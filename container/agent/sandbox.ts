@@ -7,6 +7,7 @@ import { Activity } from "./activity.ts";
 import { Commands } from "./commands.ts";
 import { Endings } from "./endings.ts";
 import { GatedWork } from "./gated-work.ts";
+import { Kept } from "./kept.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
 import type { Part } from "./part.ts";
 import { partsOf } from "./parts.ts";
@@ -23,11 +24,13 @@ export type Ground = {
   gated: GatedWork;
   activity: Activity;
   endings: Endings;
+  kept: Kept;
 };
 
 export class Sandbox implements Ground {
   readonly activity = new Activity();
   readonly endings = new Endings();
+  readonly kept = new Kept();
   readonly gated = new GatedWork(this.activity);
   readonly place: Place;
   readonly forest: Forest;

@@ -6,7 +6,7 @@ import type { AgentHealth } from "../../src/protocol/agent.ts";
 import { agentHeaders, agentPaths, agentProtocol } from "../../src/protocol/agent-wire.ts";
 import { BerthError } from "../../src/protocol/error-codes.ts";
 import { answerFence } from "./drain.ts";
-import { answerExec } from "./exec.ts";
+import { answerExec, answerKept } from "./exec.ts";
 import { failureAnswer } from "./failure.ts";
 import { fenceOf } from "./fence.ts";
 import { Gate } from "./gate.ts";
@@ -59,11 +59,16 @@ export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
     const { pathname } = url;
     if (pathname === agentPaths.exec) {
       demandMethod(request, "POST");
-      const { commands } = sandbox();
+      const { commands, kept } = sandbox();
       const fence = fenceOf(request.headers);
       // Once more when it begins (commands.ts); what comes too late already need not send its body.
       commands.gated.fence.pass(fence);
-      return answerExec(request, { commands, fence, incarnation });
+      return answerExec(request, { commands, kept, fence, incarnation });
+    }
+    if (pathname.startsWith(`${agentPaths.execs}/`)) {
+      demandMethod(request, "GET");
+      const execId = pathname.slice(agentPaths.execs.length + 1);
+      return answerKept(request, execId, { kept: sandbox().kept, requestId });
     }
     if (pathname === agentPaths.fence) {
       demandMethod(request, "POST");

@@ -92,14 +92,14 @@ export class CgroupForest implements Forest {
 }
 
 class CgroupTree implements Tree {
+  readonly pid: number;
   readonly exited: Promise<Exit>;
   readonly #group: string;
-  readonly #leader: number;
   readonly #giveBack: () => void;
 
   constructor(group: string, spawned: Spawned, giveBack: () => void) {
     this.#group = group;
-    this.#leader = spawned.pid;
+    this.pid = spawned.pid;
     this.#giveBack = giveBack;
     this.exited = spawned.exited;
   }
@@ -114,7 +114,7 @@ class CgroupTree implements Tree {
 
   async end(): Promise<number> {
     const left = processesIn(this.#group);
-    const leftovers = left.filter((pid) => pid !== this.#leader && isAlive(pid)).length;
+    const leftovers = left.filter((pid) => pid !== this.pid && isAlive(pid)).length;
     if (left.length > 0) {
       writeFileSync(`${this.#group}/cgroup.kill`, "1");
       if (!(await this.#isEmptied(endLimitMs, 1))) {

@@ -42,6 +42,7 @@ export class TendedForest implements Forest {
 }
 
 class TendedTree implements Tree {
+  pid = 0;
   readonly started: Promise<void>;
   readonly exited: Promise<Exit>;
   readonly #reaper: Reaper;
@@ -116,6 +117,7 @@ class TendedTree implements Tree {
   #learn(fact: Fact): void {
     switch (fact.fact) {
       case "started":
+        this.pid = fact.pid;
         this.#start.resolve();
         break;
       case "refused":

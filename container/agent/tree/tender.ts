@@ -56,7 +56,7 @@ function start(reaper: Reaper): Spawned | undefined {
   const stdin = launch.emptyInput ? "ignore" : 0;
   try {
     const spawned = spawn({ ...launch, user, stdin, stdout: 1, stderr: 2 }, reaper);
-    tell({ fact: "started" });
+    tell({ fact: "started", pid: spawned.pid });
     letGoOfPipes();
     return spawned;
   } catch (error) {

@@ -18,7 +18,7 @@ export type TenderLaunch = Pick<Launch, "program" | "argv" | "cwd" | "env"> & {
 
 /** One JSON value a line. `ended` is the last. */
 export type Fact =
-  | { fact: "started" }
+  | { fact: "started"; pid: number }
   | { fact: "refused"; code: string }
   | { fact: "exited"; exitCode: number | null; signal: string | null }
   | { fact: "ended"; leftovers: number };

@@ -20,6 +20,8 @@ export type Launch = {
 export type Exit = { exitCode: number | null; signal: string | null };
 
 export interface Tree {
+  /** Of the first process. */
+  readonly pid: number;
   /** Of the first process. Resolves whatever becomes of the rest of the tree. */
   readonly exited: Promise<Exit>;
   /** TERM to every process there is now. */
