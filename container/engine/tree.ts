@@ -77,10 +77,11 @@ export function adoptTree(places: Places, id: string, base: string): void {
   const { root, usr } = treeAt(base);
   for (const folder of [root.work, usr.work]) mkdirSync(folder);
   const at = `${places.trees}/${id}`;
-  if (!hasTree(places, id)) return renameSync(base, at);
-  // In one step: a crash leaves the old tree or the new one in its place, never none.
-  exchange(base, at);
-  discard(places, base);
+  if (hasTree(places, id)) {
+    // In one step: a crash leaves the old tree or the new one in its place, never none.
+    exchange(base, at);
+    discard(places, base);
+  } else renameSync(base, at);
 }
 
 export function discardTree(places: Places, id: string): void {

@@ -29,6 +29,8 @@ export type AgentReach = {
   container: Container;
   /** Calls back once, unless the answered function is called before. */
   timer: (ms: number, ring: () => void) => () => void;
+  /** Resolves once the container does not stand still to be saved. */
+  awake: () => Promise<void>;
 };
 
 /** The address has no meaning to the platform's container, which has one agent only. */
@@ -36,11 +38,12 @@ const agentHost = "http://agent";
 
 /** The agent's answer, its body not yet read. Throws AgentSilent where that life did not answer in time. */
 export async function callAgent(
-  { container, timer }: AgentReach,
+  { container, timer, awake }: AgentReach,
   life: AgentAddress,
   call: AgentCall,
   headersMs: number = limits.agentHeadersMs,
 ): Promise<Response> {
+  await awake();
   const patience = new AbortController();
   const cancel = timer(headersMs, () => patience.abort());
   let response: Response;

@@ -51,6 +51,13 @@ const workEvent = z.strictObject({
   incarnation: z.string(),
 });
 
+const checkpointEvent = z.strictObject({
+  type: z.literal("checkpoint"),
+  what: z.enum(["made", "restored", "removed"]),
+  id: z.string(),
+  name: z.string().optional(),
+});
+
 const tokensEvent = z.strictObject({ type: z.literal("tokens"), what: z.literal("revoked") });
 
 export const eventDataSchema = z.discriminatedUnion("type", [
@@ -59,6 +66,7 @@ export const eventDataSchema = z.discriminatedUnion("type", [
   metadataEvent,
   execEvent,
   workEvent,
+  checkpointEvent,
   tokensEvent,
 ]);
 

@@ -66,7 +66,7 @@ describe("the moves of a sandbox", () => {
       { type: "lost", incarnation: "start0.life", reason: "container_lost" },
       { type: "wake", start: start(2) },
       { type: "destroyed" },
-      { type: "deadline", busy: false },
+      { type: "deadline", busy: false, save: false },
     ];
     for (const event of late) expect(step(running, event, 9_000), event.type).toBe(running);
   });
@@ -113,9 +113,17 @@ describe("the moves of a sandbox", () => {
   });
 
   it("[S7] a start that never comes up fails at its limit and is not tried again", () => {
-    const looked = step(created, { type: "deadline", busy: false }, 1_000 + limits.startLookMs);
+    const looked = step(
+      created,
+      { type: "deadline", busy: false, save: false },
+      1_000 + limits.startLookMs,
+    );
     expect(looked.state).toMatchObject({ name: "starting", start: start(1) });
-    const late = step(looked, { type: "deadline", busy: false }, 1_000 + limits.startTimeoutMs);
+    const late = step(
+      looked,
+      { type: "deadline", busy: false, save: false },
+      1_000 + limits.startTimeoutMs,
+    );
     expect(late.state).toMatchObject({ reason: "start_timed_out", restartable: false });
     expect(admit(late, true)).toMatchObject({ refuse: { code: "start_failed" } });
   });
@@ -125,8 +133,8 @@ describe("the moves of a sandbox", () => {
     const pauses: number[] = [];
     for (let n = 0; n < 10; n++) {
       const at = nextDeadline(record)?.at ?? 0;
-      expect(step(record, { type: "deadline", busy: false }, at - 1)).toBe(record);
-      record = step(record, { type: "deadline", busy: false }, at);
+      expect(step(record, { type: "deadline", busy: false, save: false }, at - 1)).toBe(record);
+      record = step(record, { type: "deadline", busy: false, save: false }, at);
       pauses.push((nextDeadline(record)?.at ?? 0) - at);
       expect(pending(record, at)).toEqual({ type: "destroy" });
     }
@@ -149,12 +157,15 @@ describe("the moves of a sandbox", () => {
       })),
       number.map((n) => ({ type: "wake" as const, start: start(n) })),
       number.map((n) => ({ type: "start" as const, start: start(n) })),
-      fc.constant({ type: "pause" as const, reason: "requested" }),
+      fc.boolean().map((save) => ({ type: "pause" as const, reason: "requested", save })),
+      fc.constant({ type: "saved" as const, snapshot: "saved" }),
+      fc.constant({ type: "not_saved" as const }),
+      fc.constant({ type: "restore" as const, start: { ...start(4), snapshot: "saved" } }),
       fc.constant({ type: "paused" as const }),
-      fc.boolean().map((busy) => ({ type: "deadline" as const, busy })),
+      fc.boolean().map((busy) => ({ type: "deadline" as const, busy, save: !busy })),
       fc.constant(destroy),
       fc.constant({ type: "destroyed" as const }),
-      fc.constant({ type: "deadline" as const, busy: false }),
+      fc.constant({ type: "deadline" as const, busy: false, save: false }),
     );
     const seen = new Set<SandboxState["name"]>();
     fc.assert(
@@ -175,16 +186,16 @@ describe("the moves of a sandbox", () => {
           sandboxSchema.parse(view(record, noMetadata, newLease));
         }
       }),
-      { numRuns: 500, seed: 7 },
+      { numRuns: 2000, seed: 7 },
     );
     expect([...seen].sort()).toEqual([...stateNames].sort());
   });
 
   it("[S14] pauses, keeps its files for the next start, and joins a start that comes meanwhile", () => {
     const running = having(created, up);
-    const pausing = step(running, { type: "pause", reason: "requested" }, 9_000);
+    const pausing = step(running, { type: "pause", reason: "requested", save: false }, 9_000);
     expect(pausing.state.name).toBe("pausing");
-    expect(step(pausing, { type: "pause", reason: "again" }, 9_500)).toBe(pausing);
+    expect(step(pausing, { type: "pause", reason: "again", save: false }, 9_500)).toBe(pausing);
     const paused = step(pausing, { type: "paused" }, 10_000);
     expect(paused.state).toMatchObject({ name: "paused", reason: "requested" });
     expect(admit(paused, true)).toEqual({ wake: true });
@@ -196,7 +207,11 @@ describe("the moves of a sandbox", () => {
       name: "starting",
       start: start(3),
     });
-    const stuck = step(pausing, { type: "deadline", busy: false }, 9_000 + limits.pauseTimeoutMs);
+    const stuck = step(
+      pausing,
+      { type: "deadline", busy: false, save: false },
+      9_000 + limits.pauseTimeoutMs,
+    );
     expect(stuck.state).toMatchObject({ name: "failed", restartable: true });
   });
 
@@ -212,7 +227,7 @@ describe("the moves of a sandbox", () => {
   it("[S16] does what it was told when it is idle, and only then", () => {
     const idleAt = (record: SandboxRecord) => nextDeadline(record)?.at ?? 0;
     const running = having(created, up);
-    const tick = { type: "deadline", busy: false } as const;
+    const tick = { type: "deadline", busy: false, save: false } as const;
     expect(idleAt(running)).toBe(2_000 + spec.idleTimeoutMs);
     expect(step(running, tick, idleAt(running) - 1)).toBe(running);
     expect(step(running, tick, idleAt(running)).state).toMatchObject({
@@ -221,7 +236,7 @@ describe("the moves of a sandbox", () => {
     });
     const active = step(running, { type: "active", at: 5_000 }, 5_000);
     expect(idleAt(active)).toBe(5_000 + spec.idleTimeoutMs);
-    const busy = step(running, { type: "deadline", busy: true }, idleAt(running));
+    const busy = step(running, { type: "deadline", busy: true, save: false }, idleAt(running));
     expect(idleAt(busy)).toBe(idleAt(running) + spec.idleTimeoutMs);
     const policy = (onIdle: "destroy" | "none") =>
       having(createRecord({ ...spec, onIdle }, start(1), 1_000), up);
@@ -231,7 +246,7 @@ describe("the moves of a sandbox", () => {
 
   it("[S17] ends when its lifetime is over, whatever it does", () => {
     const short = createRecord({ ...spec, maxLifetimeMs: 5_000 }, start(1), 1_000);
-    const tick = { type: "deadline", busy: true } as const;
+    const tick = { type: "deadline", busy: true, save: false } as const;
     for (const record of [short, having(short, up), createRecord(short.spec, undefined, 1_000)]) {
       expect(step(record, tick, 5_999).state.name).toBe(record.state.name);
       expect(nextDeadline(record)?.at).toBeLessThanOrEqual(6_000);

@@ -96,14 +96,14 @@ describe.each(identities())("snapshots of an engine that is %s", (as) => {
   it("[R30] a snapshot that fails leaves the sandbox, its files and no half of a copy", async () => {
     const one = await run(engine);
     await one.sh("echo kept > /workspace/file");
-    const call = { snapshotId: newId() };
+    const call = { snapshot: newId() };
     await expect(run(engine, { id: one.id, ...call })).rejects.toMatchObject({
       code: "start_failed",
     });
     const again = await run(engine, { id: one.id });
     expect(again.started.files).toBe("kept");
     expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
-    expect(readdirSync(`${data}/snapshots`).includes(call.snapshotId)).toBe(false);
+    expect(readdirSync(`${data}/snapshots`).includes(call.snapshot)).toBe(false);
     await until("the trash is empty", () => readdirSync(`${data}/trash`).length === 0);
   });
 });

@@ -50,7 +50,10 @@ export function step(record: SandboxRecord, event: SandboxEvent, now: number): S
         ? enter(record, { name: "running", since: now, activeAt: now, life: event.life })
         : record;
     case "start_failed":
-      return startIs(state, event.startId) ? failed(record, event.reason, false, now) : record;
+      // The files that it had are still there: it may go on with these.
+      return startIs(state, event.startId)
+        ? failed(record, event.reason, event.reason === "snapshot_missing", now)
+        : record;
     case "lost":
       return state.name === "running" && state.life.incarnation === event.incarnation
         ? failed(record, event.reason, true, now)
@@ -113,7 +116,9 @@ function deadline(record: SandboxRecord, { busy, save }: Deadline, now: number):
         ? enter(record, { ...state, lookAt: now + limits.startLookMs })
         : record;
     case "running":
-      return now >= state.activeAt + spec.idleTimeoutMs ? idle(record, { busy, save }, now) : record;
+      return now >= state.activeAt + spec.idleTimeoutMs
+        ? idle(record, { busy, save }, now)
+        : record;
     case "pausing":
       if (now >= state.until) return failed(record, "pause_timed_out", true, now);
       return now >= state.lookAt
@@ -215,7 +220,8 @@ function starting(attempt: Start, now: number): SandboxState {
   return {
     name: "starting",
     since: now,
-    until: now + (attempt.snapshot === undefined ? limits.startTimeoutMs : limits.snapshotTimeoutMs),
+    until:
+      now + (attempt.snapshot === undefined ? limits.startTimeoutMs : limits.snapshotTimeoutMs),
     lookAt: now + limits.startLookMs,
     start: attempt,
   };

@@ -15,10 +15,12 @@ import { isOver, type SandboxEvent, step } from "../../core/sandbox/step.ts";
 import { unknownSandbox } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event.ts";
 import { AgentLink } from "./agent-link.ts";
+import { cleanUp } from "./checkpoints.ts";
 import { perform } from "./effects.ts";
 import { append } from "./event-log.ts";
 import type { Host } from "./host.ts";
 import { InFlight } from "./in-flight.ts";
+import { Stillness } from "./stillness.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
 
@@ -39,6 +41,7 @@ export class SandboxActor {
   listener: LeaseListener | undefined;
   readonly watchers: Watchers;
   readonly inFlight = new InFlight();
+  readonly stillness: Stillness;
   readonly link: AgentLink;
   #facts: Facts | undefined;
   #clock = 0;
@@ -55,6 +58,7 @@ export class SandboxActor {
   constructor(host: Host) {
     this.host = host;
     this.watchers = new Watchers(host);
+    this.stillness = new Stillness(host);
     this.link = new AgentLink(this);
     const loaded = load(host);
     this.#facts = loaded?.facts;
@@ -82,7 +86,11 @@ export class SandboxActor {
   }
 
   get reach(): AgentReach {
-    return { container: this.container, timer: (ms, ring) => this.host.timer(ms, ring) };
+    return {
+      container: this.container,
+      timer: (ms, ring) => this.host.timer(ms, ring),
+      awake: () => this.stillness.over(),
+    };
   }
 
   busy(): Busy {
@@ -139,6 +147,7 @@ export class SandboxActor {
   resume(): void {
     if (this.#resumed) return;
     this.#resumed = true;
+    if (this.#facts !== undefined) cleanUp(this);
     this.pursue();
     // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
     if (this.#facts !== undefined && this.#facts.lease.state.name !== "free") this.#arm();
@@ -185,13 +194,17 @@ export class SandboxActor {
     if (this.#facts === undefined) return;
     const { sandbox } = this.#facts;
     this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why: "alarm" });
+    if (!this.#resumed) cleanUp(this);
     this.#resumed = true;
-    if (this.#facts.sandbox.state.name === "running") await this.link.known();
+    const asks = this.#facts.sandbox.state.name === "running" && !this.stillness.isHeld;
+    if (asks) await this.link.known();
     if (this.#facts === undefined) return;
     if (this.#activeAt > 0) this.sandbox({ type: "active", at: this.#activeAt });
     const leased = this.#facts.lease.state.name !== "free";
-    const busy = leased || this.inFlight.size > 0 || this.#wouldLoseFiles();
-    this.sandbox({ type: "deadline", busy });
+    const held = this.stillness.isHeld;
+    const busy = leased || held || this.inFlight.size > 0 || this.#wouldLoseFiles();
+    const save = !this.container.keepsFiles;
+    this.sandbox({ type: "deadline", busy, save });
     this.lease({ type: "tick" });
     this.#arm();
     this.pursue();
@@ -201,7 +214,8 @@ export class SandboxActor {
   /** Where files do not outlive the container, idle is no reason to take it away. */
   #wouldLoseFiles(): boolean {
     const { spec, state } = this.facts.sandbox;
-    return state.name === "running" && spec.onIdle === "pause" && !this.container.keepsFiles;
+    const { keepsFiles, savesFiles } = this.container;
+    return state.name === "running" && spec.onIdle === "pause" && !keepsFiles && !savesFiles;
   }
 
   async forget(): Promise<void> {

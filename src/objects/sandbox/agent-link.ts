@@ -3,13 +3,15 @@
  * instance, what that one left running, the drain of a lost lease, the copy of the metadata.
  * Does not own calls of users (gated.ts).
  */
-import { AgentSilent, callAgent } from "../../container/agent-client.ts";
+import { type AgentReach, AgentSilent, callAgent } from "../../container/agent-client.ts";
 import type { Life } from "../../core/sandbox/record.ts";
 import { type AgentFenced, agentFencedSchema, agentPaths } from "../../protocol/agent.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SandboxActor } from "./actor.ts";
 
 const pauseMs = 250;
+/** Beyond every work during which the agent cannot answer. */
+const patienceMs = limits.snapshotTimeoutMs + limits.waitMaxMs;
 /** Together about two minutes, should the agent refuse at once. */
 const copyTriesMax = 9;
 
@@ -200,7 +202,7 @@ export class AgentLink {
         body,
         requestId: "metadata",
       } as const;
-      const response = await callAgent(this.#actor.reach, life, call);
+      const response = await callAgent(this.#reach(), life, call);
       await response.body?.cancel();
       return response.ok;
     } catch (error) {
@@ -216,7 +218,7 @@ export class AgentLink {
   ): Promise<AgentFenced | undefined> {
     try {
       const response = await callAgent(
-        this.#actor.reach,
+        this.#reach(),
         life,
         { method: "POST", path: agentPaths.fence, body: JSON.stringify(call), requestId: "fence" },
         headersMs,
@@ -227,6 +229,11 @@ export class AgentLink {
       if (error instanceof AgentSilent || error instanceof SyntaxError) return undefined;
       throw error;
     }
+  }
+
+  /** What the object itself has to say waits as long as files are being saved: silence then means nothing. */
+  #reach(): AgentReach {
+    return { ...this.#actor.reach, awake: () => this.#actor.stillness.over(patienceMs) };
   }
 
   #isCurrent(life: Life): boolean {

@@ -5,9 +5,10 @@
 import type { Started } from "../../container/container.ts";
 import type { Effect } from "../../core/sandbox/pending.ts";
 import type { SandboxSpec, Start } from "../../core/sandbox/record.ts";
-import { asBerthError } from "../../protocol/errors.ts";
+import { asBerthError, type BerthError } from "../../protocol/errors.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
 import type { SandboxActor } from "./actor.ts";
+import { removeAll, save, startedFrom } from "./checkpoints.ts";
 
 const firstPauseMs = 100;
 const pauseMaxMs = 2000;
@@ -17,6 +18,7 @@ export async function perform(effect: Effect, actor: SandboxActor): Promise<void
   try {
     await actor.host.durable();
     if (effect.type === "start") await start(actor, effect.start);
+    else if (effect.type === "save") await saveForPause(actor);
     else if (effect.type === "stop") await stop(actor);
     else if (effect.type === "destroy") await destroy(actor);
     else await actor.forget();
@@ -37,6 +39,7 @@ async function start(actor: SandboxActor, attempt: Start): Promise<void> {
       if (!wanted(actor, attempt)) return;
       actor.sandbox({ type: "started", startId: attempt.startId, life });
       actor.link.started(life);
+      if (attempt.snapshot !== undefined) startedFrom(actor, attempt.snapshot);
       return;
     }
     if ("failed" in outcome) {
@@ -59,6 +62,8 @@ async function tryStart(
     const started = await actor.container.start({
       startId: attempt.startId,
       secret: attempt.secret,
+      snapshot: attempt.snapshot,
+      base: spec.base,
       env: spec.env,
       network: spec.network,
       ...(spec.image === undefined ? {} : { image: spec.image }),
@@ -69,11 +74,22 @@ async function tryStart(
     if (known === undefined) throw error;
     actor.host.log({ sandbox: spec.id, failed: "start", message: known.message });
     if (known.code === "unavailable") return { again: true };
-    return { failed: known.facts.field === "image" ? "image_missing" : "start_refused" };
+    return { failed: reasonOf(known) };
   }
 }
 
-/** Ends the container and keeps its files. */
+/** A pause that cannot save what would be lost does not happen. */
+async function saveForPause(actor: SandboxActor): Promise<void> {
+  try {
+    const { handle } = await save(actor, { name: null, usedBy: "pause" });
+    actor.sandbox({ type: "saved", snapshot: handle });
+  } catch (error) {
+    actor.sandbox({ type: "not_saved" });
+    throw error;
+  }
+}
+
+/** Ends the container; its files are kept, or saved, or not wanted. */
 async function stop(actor: SandboxActor): Promise<void> {
   await actor.container.destroy("keep");
   actor.sandbox({ type: "paused" });
@@ -87,7 +103,13 @@ async function destroy(actor: SandboxActor): Promise<void> {
     await Promise.all(starts);
     await actor.container.destroy("remove");
   }
+  await removeAll(actor);
   actor.sandbox({ type: "destroyed" });
+}
+
+function reasonOf({ facts }: BerthError): FailReason {
+  if (facts.field === "image") return "image_missing";
+  return facts.reason === "snapshot_missing" ? "snapshot_missing" : "start_refused";
 }
 
 function wanted(actor: SandboxActor, attempt: Start): boolean {

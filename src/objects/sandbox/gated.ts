@@ -5,10 +5,11 @@
 
 import { refuseAtGate } from "../../core/lease/gate.ts";
 import { admit } from "../../core/sandbox/admit.ts";
-import type { Life } from "../../core/sandbox/record.ts";
+import type { Life, Start } from "../../core/sandbox/record.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SandboxActor } from "./actor.ts";
+import { newestSaved } from "./checkpoint-rows.ts";
 import { acquireWaiting } from "./leases.ts";
 
 export type GatedCaller = {
@@ -25,6 +26,7 @@ export type GatedCaller = {
 export type Passed = { life: Life; fence: number; token: string | undefined; end: () => void };
 
 export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Passed> {
+  await actor.stillness.over();
   await actor.link.known();
   const alone = await aloneToken(actor, caller);
   const token = caller.token ?? alone;
@@ -80,8 +82,15 @@ export async function ready(actor: SandboxActor, mayWake: boolean): Promise<Life
   }
 }
 
-export function newStart(actor: SandboxActor): { startId: string; secret: string } {
-  return { startId: actor.host.draw(16), secret: actor.host.draw(43) };
+/** Where files do not outlive their container, a lost one begins again from the newest that were saved. */
+export function newStart(actor: SandboxActor): Start {
+  const lost = actor.known?.sandbox.state.name === "failed" && !actor.container.keepsFiles;
+  const snapshot = lost ? newestSaved(actor.host, actor.now()) : undefined;
+  return {
+    startId: actor.host.draw(16),
+    secret: actor.host.draw(43),
+    ...(snapshot === undefined ? {} : { snapshot }),
+  };
 }
 
 /** A call that says how long it may wait queues like everybody, runs alone, and lets go. */

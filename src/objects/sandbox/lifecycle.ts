@@ -5,7 +5,6 @@
 
 import { refuseAtGate } from "../../core/lease/gate.ts";
 import { newLease } from "../../core/lease/lease.ts";
-import { notGranted } from "../../core/lease/refusals.ts";
 import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import { destroyedError, notRunning } from "../../core/sandbox/admit.ts";
 import type { SandboxSpec } from "../../core/sandbox/record.ts";
@@ -16,8 +15,8 @@ import { limits } from "../../protocol/limits.ts";
 import type { MetadataPatch } from "../../protocol/metadata.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import type { SandboxActor } from "./actor.ts";
+import { alone } from "./alone.ts";
 import { type GatedCaller, newStart } from "./gated.ts";
-import { acquireWaiting } from "./leases.ts";
 
 export type NewSandbox = {
   spec: SandboxSpec;
@@ -57,20 +56,21 @@ export async function pause(
   actor: SandboxActor,
   caller: GatedCaller,
   force: { by: string } | undefined,
+  discardFiles: boolean,
 ): Promise<Sandbox> {
-  await actor.link.known();
   refuseWhenOver(actor);
-  if (!actor.container.keepsFiles) {
+  const { keepsFiles, savesFiles } = actor.container;
+  if (!keepsFiles && !savesFiles && !discardFiles) {
     throw new BerthError("unsupported", "Here the files would be lost with the container.", {
-      hint: "Destroy it, or let it run: this installation has no snapshots.",
+      hint: "This installation has no snapshots: pause with ?discardFiles=true, or let it run.",
     });
   }
-  const done = await takeGate(actor, caller, force);
+  const done = await alone(actor, caller, "pause", force);
   try {
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
     const { name } = actor.facts.sandbox.state;
     if (name === "failed") throw notRunning(name);
-    actor.sandbox({ type: "pause", reason: "requested" });
+    actor.sandbox({ type: "pause", reason: "requested", save: !keepsFiles && !discardFiles });
     await actor.until(({ state }) => state.name !== "pausing", limits.waitMaxMs);
   } finally {
     done();
@@ -109,31 +109,4 @@ export function told(actor: SandboxActor): Sandbox {
 export function refuseWhenOver(actor: SandboxActor): void {
   const { state } = actor.facts.sandbox;
   if (isOver(state) && "reason" in state) throw destroyedError(state.reason);
-}
-
-/** Nothing gated of others may run beside a pause: it is taken away, waited for, or the call is refused. */
-async function takeGate(
-  actor: SandboxActor,
-  caller: GatedCaller,
-  force: { by: string } | undefined,
-): Promise<() => void> {
-  if (force !== undefined) {
-    actor.lease({ type: "take", reason: "forced" }, force.by);
-    return () => undefined;
-  }
-  if (caller.token === undefined && caller.waitMs !== undefined) {
-    const holder = caller.holder ?? "pause";
-    const { waitMs } = caller;
-    const token = await acquireWaiting(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
-    return () => {
-      if (actor.known !== undefined) actor.lease({ type: "release", token, force: true });
-    };
-  }
-  actor.lease({ type: "tick" });
-  const refused = refuseAtGate(actor.facts.lease, caller.token);
-  if (refused !== undefined) throw refused;
-  const busy = actor.busy();
-  const running = busy.others + busy.own;
-  if (running > 0) throw notGranted(actor.facts.lease, { others: running, own: 0 });
-  return () => undefined;
 }

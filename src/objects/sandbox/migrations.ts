@@ -31,6 +31,19 @@ const steps: readonly string[][] = [
     "CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, data TEXT NOT NULL)",
     "CREATE TABLE connect_ticket (ticket TEXT PRIMARY KEY, expires_at INTEGER NOT NULL)",
   ],
+  [
+    `CREATE TABLE checkpoint (
+       id TEXT PRIMARY KEY,
+       name TEXT,
+       state TEXT NOT NULL,
+       handle TEXT NOT NULL,
+       made_at INTEGER NOT NULL,
+       expires_at INTEGER,
+       bytes INTEGER NOT NULL,
+       took_ms INTEGER NOT NULL,
+       used_by TEXT
+     )`,
+  ],
 ];
 
 export const newestVersion = steps.length;

@@ -1,0 +1,224 @@
+/**
+ * Owns checkpoints of a sandbox: made while nothing gated runs and everything stands still, restored by a start,
+ * removed together with their trees. A row comes before its tree and goes after it, so a crash leaves none behind.
+ * Does not own the move to a restored life (core/sandbox).
+ */
+import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
+import { BerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Sandbox } from "../../protocol/sandbox.ts";
+import type { SandboxActor } from "./actor.ts";
+import { alone } from "./alone.ts";
+import {
+  type CheckpointRow,
+  erase,
+  insert,
+  rowOf,
+  rows,
+  update,
+  viewRow,
+} from "./checkpoint-rows.ts";
+import { type GatedCaller, newStart } from "./gated.ts";
+import { refuseWhenOver, told } from "./lifecycle.ts";
+
+export function list(actor: SandboxActor): Checkpoints {
+  const checkpoints = rows(actor.host)
+    .filter((row) => row.state === "ready")
+    .map(viewRow)
+    .reverse();
+  return { checkpoints, nextCursor: null };
+}
+
+export function look(actor: SandboxActor, id: string): Checkpoint {
+  return viewRow(readyRow(actor, id));
+}
+
+export async function make(
+  actor: SandboxActor,
+  call: CheckpointCall,
+  caller: GatedCaller,
+): Promise<Checkpoint> {
+  refuseWhenOver(actor);
+  refuseWithoutSaving(actor);
+  const asked = rows(actor.host).filter((row) => row.used_by === null && row.state !== "leaving");
+  if (asked.length >= limits.checkpointsMax) {
+    throw new BerthError("too_many", `${asked.length} checkpoints are kept already.`, {
+      hint: "Delete one that is no longer needed.",
+      facts: { checkpointsMax: limits.checkpointsMax },
+    });
+  }
+  const end = await alone(actor, caller, "a checkpoint");
+  try {
+    await settled(actor);
+    refuseWhenOver(actor);
+    const row = await save(actor, { name: call.name ?? null, usedBy: null });
+    return viewRow(row);
+  } finally {
+    end();
+  }
+}
+
+/** The tree of this moment, saved whole or not at all. */
+export async function save(
+  actor: SandboxActor,
+  { name, usedBy }: { name: string | null; usedBy: CheckpointRow["used_by"] },
+): Promise<CheckpointRow> {
+  const { host, container } = actor;
+  const began = actor.now();
+  const row: CheckpointRow = {
+    id: `${actor.facts.sandbox.spec.id}.${host.draw(12)}`,
+    name,
+    state: "making",
+    handle: `c${host.draw(23)}`,
+    made_at: began,
+    expires_at: null,
+    bytes: 0,
+    took_ms: 0,
+    used_by: usedBy,
+  };
+  insert(host, row);
+  await host.durable();
+  try {
+    const { handle, bytes } = await actor.stillness.during(container.snapshot(row.handle));
+    const now = actor.now();
+    const made: CheckpointRow = {
+      ...row,
+      state: "ready",
+      handle,
+      bytes,
+      took_ms: now - began,
+      expires_at: expiry(actor, now),
+    };
+    update(host, row.id, made);
+    actor.commit({}, [{ type: "checkpoint", what: "made", id: row.id, ...named(name) }], "saved");
+    return made;
+  } catch (error) {
+    leave(actor, row);
+    throw error;
+  }
+}
+
+export async function remove(actor: SandboxActor, id: string): Promise<Checkpoint> {
+  refuseWhenOver(actor);
+  const row = readyRow(actor, id);
+  if (row.used_by !== null) {
+    throw new BerthError("checkpoint_in_use", `A ${row.used_by} still needs the checkpoint.`, {
+      hint: "It goes by itself when it is no longer needed.",
+      facts: { usedBy: row.used_by },
+    });
+  }
+  leave(actor, row);
+  actor.commit(
+    {},
+    [{ type: "checkpoint", what: "removed", id, ...named(row.name) }],
+    "checkpoint removed",
+  );
+  return viewRow(row);
+}
+
+/** Whatever runs ends; the files become those of the checkpoint. */
+export async function restore(
+  actor: SandboxActor,
+  id: string,
+  caller: GatedCaller,
+): Promise<Sandbox> {
+  refuseWhenOver(actor);
+  readyRow(actor, id);
+  const end = await alone(actor, caller, "a restore");
+  try {
+    await settled(actor);
+    refuseWhenOver(actor);
+    const row = readyRow(actor, id);
+    const now = actor.now();
+    if (row.expires_at !== null) update(actor.host, id, { ...row, expires_at: expiry(actor, now) });
+    const event = { type: "checkpoint", what: "restored", id, ...named(row.name) } as const;
+    actor.commit({}, [event], "restore");
+    actor.sandbox({ type: "restore", start: { ...newStart(actor), snapshot: row.handle } });
+    await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
+    return told(actor);
+  } finally {
+    end();
+  }
+}
+
+/** What a fork of it begins from. */
+export function forkable(actor: SandboxActor, id: string): string {
+  refuseWhenOver(actor);
+  return readyRow(actor, id).handle;
+}
+
+/** It has started from what a pause had saved: nothing needs that any more. */
+export function startedFrom(actor: SandboxActor, handle: string): void {
+  for (const row of rows(actor.host)) {
+    if (row.used_by === "pause" && row.handle === handle) leave(actor, row);
+  }
+}
+
+/** A fresh instance finds what an earlier one had begun: it is undone, and nothing else happens before. */
+export function cleanUp(actor: SandboxActor): void {
+  for (const row of rows(actor.host)) if (row.state !== "ready") leave(actor, row);
+}
+
+/** With the sandbox go all trees that were saved of it. */
+export async function removeAll(actor: SandboxActor): Promise<void> {
+  for (const row of rows(actor.host)) {
+    await actor.container.removeSnapshot(row.handle);
+    erase(actor.host, row.id);
+  }
+}
+
+/** From here on it cannot be used; the tree follows, and then the row. What fails is done by the next instance. */
+function leave(actor: SandboxActor, row: CheckpointRow): void {
+  update(actor.host, row.id, { ...row, state: "leaving" });
+  const removal = actor.container.removeSnapshot(row.handle).then(
+    () => {
+      if (actor.known !== undefined) erase(actor.host, row.id);
+    },
+    (error: unknown) => {
+      const message = error instanceof Error ? error.message : String(error);
+      actor.host.log({ sandbox: row.id, failed: "remove a checkpoint", message });
+    },
+  );
+  // One that was still being made holds everything still until it is whole.
+  if (row.state === "making") void actor.stillness.during(removal);
+  actor.host.background(removal);
+}
+
+function readyRow(actor: SandboxActor, id: string): CheckpointRow {
+  const row = rowOf(actor.host, id);
+  if (row === undefined || row.state !== "ready") {
+    throw new BerthError("not_found", "There is no such checkpoint of this sandbox.", {
+      hint: "GET /v1/sandboxes/:id/checkpoints lists those that there are.",
+    });
+  }
+  if (row.expires_at !== null && actor.now() >= row.expires_at) {
+    throw new BerthError("checkpoint_expired", "The checkpoint was kept until its time was over.", {
+      facts: { expiredAt: new Date(row.expires_at).toISOString() },
+    });
+  }
+  return row;
+}
+
+/** What is on its way up or down is waited for: a tree is saved and restored in a state that stays. */
+async function settled(actor: SandboxActor): Promise<void> {
+  const isSettled = (name: string) => name !== "starting" && name !== "pausing";
+  await actor.until(({ state }) => isSettled(state.name), limits.waitMaxMs);
+  const { name } = actor.facts.sandbox.state;
+  if (isSettled(name)) return;
+  throw new BerthError("unavailable", `The sandbox is still ${name}.`, { facts: { state: name } });
+}
+
+function refuseWithoutSaving(actor: SandboxActor): void {
+  if (actor.container.savesFiles) return;
+  throw new BerthError("unsupported", "This installation cannot save file trees.", {
+    hint: "Its containers have no snapshots; download an archive of what you need.",
+  });
+}
+
+function expiry(actor: SandboxActor, now: number): number | null {
+  return actor.container.keepsFiles ? null : now + limits.checkpointLifeMs;
+}
+
+function named(name: string | null): { name?: string } {
+  return name === null ? {} : { name };
+}
