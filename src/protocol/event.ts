@@ -58,6 +58,12 @@ const checkpointEvent = z.strictObject({
   name: z.string().optional(),
 });
 
+const portEvent = z.strictObject({
+  type: z.literal("port"),
+  what: z.enum(["opened", "closed"]),
+  port: z.int(),
+});
+
 const tokensEvent = z.strictObject({ type: z.literal("tokens"), what: z.literal("revoked") });
 
 export const eventDataSchema = z.discriminatedUnion("type", [
@@ -67,6 +73,7 @@ export const eventDataSchema = z.discriminatedUnion("type", [
   execEvent,
   workEvent,
   checkpointEvent,
+  portEvent,
   tokensEvent,
 ]);
 

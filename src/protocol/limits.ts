@@ -195,6 +195,8 @@ export const limits = {
   checkpointLifeMs: 30 * 24 * 60 * minute,
 
   portsMax: 32,
+  /** Letters and digits: more than 128 bits, and together with port and id one label of a host (63). */
+  portTokenChars: 26,
   /** Until a server in the sandbox begins to answer. */
   portHeadersMs: 60 * second,
 

@@ -2,6 +2,7 @@
  * Owns the calls and answers of ports: servers in a sandbox that others may reach by an address with a token.
  */
 import { z } from "zod";
+import { limits } from "./limits.ts";
 
 export const portNumberSchema = z.int().min(1).max(65535);
 
@@ -15,24 +16,39 @@ export const portCallSchema = z
   })
   .meta({ id: "PortCall" });
 
+const listed = { port: portNumberSchema, wake: z.boolean(), createdAt: z.iso.datetime() };
+
 export const portSchema = z
   .strictObject({
-    port: portNumberSchema,
-    url: z.string().meta({ description: "A host of its own." }),
+    ...listed,
+    url: z.string().meta({ description: "A host of its own. Whoever has it may visit." }),
     pathUrl: z
       .string()
       .meta({ description: "The same below a path, for where hosts cannot be had." }),
-    token: z.string(),
-    wake: z.boolean(),
-    createdAt: z.iso.datetime(),
+    token: z.string().meta({ description: "Shown this once. A new one ends it." }),
   })
   .meta({ id: "Port" });
 
 export const portsSchema = z
-  .strictObject({ ports: z.array(portSchema), nextCursor: z.null() })
+  .strictObject({ ports: z.array(z.strictObject(listed)), nextCursor: z.null() })
   .meta({ id: "Ports" });
+
+/** `<port>-<sandbox>-<token>`: one label of a host, or one segment of a path. */
+const label = new RegExp(`^([1-9]\\d{0,4})-([a-z][a-z0-9]{23})-([a-z0-9]{${limits.portTokenChars}})$`);
+
+export type PortAddress = { port: number; sandbox: string; token: string };
+
+export function readPortLabel(text: string): PortAddress | undefined {
+  const [, port, sandbox, token] = label.exec(text) ?? [];
+  if (port === undefined || sandbox === undefined || token === undefined) return undefined;
+  return Number(port) > 65535 ? undefined : { port: Number(port), sandbox, token };
+}
+
+export function portLabel({ port, sandbox, token }: PortAddress): string {
+  return `${port}-${sandbox}-${token}`;
+}
 
 export type PortInput = z.input<typeof portCallSchema>;
 export type PortCall = z.infer<typeof portCallSchema>;
 export type Port = z.infer<typeof portSchema>;
-export type Ports = z.infer<typeof portsSchema>;
+export type PortList = z.infer<typeof portsSchema>;

@@ -43,6 +43,7 @@ const steps: readonly string[][] = [
        took_ms INTEGER NOT NULL,
        used_by TEXT
      )`,
+    "CREATE TABLE port (port INTEGER PRIMARY KEY, hash TEXT NOT NULL, wake INTEGER NOT NULL, made_at INTEGER NOT NULL)",
   ],
 ];
 

@@ -1,0 +1,99 @@
+/**
+ * Owns traffic to servers in sandboxes: which addresses lead there, and which headers cross in either direction.
+ * Does not own who may visit: the object has the tokens. Bodies and WebSockets pass untouched.
+ */
+import type { Env } from "../config.ts";
+import { type PortAddress, portLabel, readPortLabel } from "../protocol/port.ts";
+import { visitHeader } from "../protocol/socket-call.ts";
+import { objectOf } from "./operations.ts";
+
+const pathPrefix = "/p/";
+
+/** Of one connection, not of the message (RFC 9110, 7.6.1). `upgrade` and `connection` open a WebSocket. */
+const hopByHop = ["keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"];
+const credentials = ["authorization", "proxy-authorization", "proxy-authenticate"];
+
+export type Visit = PortAddress & {
+  /** What the server is asked for: path and query as they were written. */
+  target: string;
+  /** The prefix of the path form; undefined: a host of its own. */
+  prefix: string | undefined;
+};
+
+/** Undefined: the request is for Berth itself. */
+export function visitOf(request: Request): Visit | undefined {
+  const { hostname, pathname, search } = new URL(request.url);
+  const byHost = readPortLabel(hostname.split(".", 1)[0] ?? "");
+  if (byHost !== undefined && hostname.includes(".")) {
+    return { ...byHost, target: `${pathname}${search}`, prefix: undefined };
+  }
+  if (!pathname.startsWith(pathPrefix)) return undefined;
+  const [text = ""] = pathname.slice(pathPrefix.length).split("/", 1);
+  const byPath = readPortLabel(text);
+  if (byPath === undefined) return undefined;
+  const prefix = `${pathPrefix}${text}`;
+  const rest = pathname.slice(prefix.length);
+  return { ...byPath, target: `${rest === "" ? "/" : rest}${search}`, prefix };
+}
+
+/** Where a port is reached, as seen from the address by which Berth itself was asked. */
+export function urlsOf(asked: string, address: PortAddress): { url: string; pathUrl: string } {
+  const { protocol, hostname, port, origin } = new URL(asked);
+  // An address of numbers has no names below it; every machine answers to names below `localhost`.
+  const isName = /[a-z]/i.test(hostname) && !hostname.includes(":");
+  const base = `${isName ? hostname : "localhost"}${port === "" ? "" : `:${port}`}`;
+  const label = portLabel(address);
+  return { url: `${protocol}//${label}.${base}/`, pathUrl: `${origin}${pathPrefix}${label}/` };
+}
+
+export async function visit(env: Env, request: Request, to: Visit): Promise<Response> {
+  const { prefix } = to;
+  if (prefix !== undefined && new URL(request.url).pathname === prefix) {
+    // Without the last slash every relative link of the page would lead elsewhere.
+    return new Response(null, { status: 308, headers: { location: `${prefix}/` } });
+  }
+  const answer = await objectOf(env, to.sandbox).fetch(inward(request, to));
+  if (answer.webSocket !== null) return answer;
+  return outward(answer, prefix);
+}
+
+function inward(request: Request, { port, token, target, prefix }: Visit): Request {
+  const asked = new URL(request.url);
+  const headers = new Headers();
+  for (const [name, value] of request.headers) {
+    if (hopByHop.includes(name) || credentials.includes(name) || name.startsWith("berth-")) continue;
+    // Below a path all servers share one host, and with it its cookies.
+    if (prefix !== undefined && name === "cookie") continue;
+    headers.append(name, value);
+  }
+  headers.set("x-forwarded-host", asked.host);
+  headers.set("x-forwarded-proto", asked.protocol.slice(0, -1));
+  if (prefix !== undefined) headers.set("x-forwarded-prefix", prefix);
+  headers.set(visitHeader, JSON.stringify({ port, token }));
+  return new Request(`http://sandbox${target}`, {
+    method: request.method,
+    headers,
+    body: request.body,
+    redirect: "manual",
+  });
+}
+
+function outward(answer: Response, prefix: string | undefined): Response {
+  const headers = new Headers();
+  for (const [name, value] of answer.headers) {
+    if (hopByHop.includes(name) || name.startsWith("berth-")) continue;
+    if (prefix !== undefined && name === "set-cookie") continue;
+    headers.append(name, value);
+  }
+  if (prefix !== undefined) {
+    // The page gets an origin of its own: it can neither read nor act as another page of this host.
+    headers.append("content-security-policy", "sandbox allow-scripts allow-forms allow-popups");
+    headers.set("referrer-policy", "no-referrer");
+    const location = headers.get("location");
+    if (location?.startsWith("/") && !location.startsWith("//")) {
+      headers.set("location", `${prefix}${location}`);
+    }
+  }
+  const { status, statusText, body } = answer;
+  return new Response(body, { status, statusText, headers, encodeBody: "manual" });
+}
