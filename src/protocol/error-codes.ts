@@ -35,6 +35,7 @@ export const errors = {
     "The bytes begin after what was taken so far; `offset` says how much.",
   ),
   lease_busy: row(409, true, "Calls of this lease are still running."),
+  scope_taken: row(409, false, "The scope has a sandbox already; `sandbox` names it."),
   file_exists: row(409, false, "Something is there already; nothing was changed."),
   not_a_file: row(400, false, "The path leads to a folder, a device or the like, not to a file."),
   not_a_folder: row(400, false, "The path, or a part of it, is no folder."),

@@ -194,6 +194,24 @@ export const limits = {
   /** On the platform; renewed by each restore. */
   checkpointLifeMs: 30 * 24 * 60 * minute,
 
+  scopeCharsMax: 512,
+  /** One page of a list of sandboxes. */
+  sandboxesPageMax: 1000,
+  metadataFiltersMax: 8,
+  /** A call that changes what lists show waits this long for the list to know. */
+  listedWaitMs: second,
+  /** A change that could not be told is told again after this long, and then ever more slowly. */
+  tellAgainMs: 5 * second,
+  tellAgainMaxMs: 5 * minute,
+  /** State and metadata events in one report; more are told as a gap. */
+  reportEventsMax: 100,
+  /** Events of a tenant that are kept. */
+  tenantEventsMax: 10_000,
+  /** Looks at sandboxes whose row seems old, at once. */
+  healAtOnceMax: 16,
+  /** A row that should have moved on by then is asked. */
+  staleAfterMs: 90 * second,
+
   portsMax: 32,
   /** Letters and digits: more than 128 bits, and together with port and id one label of a host (63). */
   portTokenChars: 26,

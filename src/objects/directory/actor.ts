@@ -1,0 +1,218 @@
+/**
+ * Owns find-or-create of one tenant: decided and written in one synchronous step, carried out until it is done,
+ * by whoever waits or by the alarm. Does not own the decision (core/directory) nor how a sandbox is made (its object).
+ */
+import { decide } from "../../core/directory/find.ts";
+import type { Report, ReportTaken } from "../../protocol/directory.ts";
+import { BerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { OnExisting } from "../../protocol/scope.ts";
+import { scopeKey } from "../../protocol/scope.ts";
+import type { Place } from "../place.ts";
+import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import { stale } from "./list.ts";
+import { migrate } from "./migrations.ts";
+import { take } from "./reports.ts";
+import { currentOf, due, keep, keyedOf, knownOf, nextTry, pointTo, type Row, rowOf, tryAgain } from "./rows.ts";
+
+/** A sandbox's object, as far as the Directory speaks to it. */
+export interface SandboxPort {
+  /** Makes it, or finds it made. */
+  make(call: NewSandbox): Promise<Report>;
+  /** Undefined: it never was, or was forgotten. */
+  report(): Promise<Report | undefined>;
+  /** Ends it for good, whoever holds its lease. */
+  end(reason: string): Promise<Report | undefined>;
+}
+
+export type FindCall = {
+  /** As the new sandbox will be, should one be made. */
+  make: NewSandbox;
+  onExisting: OnExisting;
+  key: string | undefined;
+  /** Of the whole call. */
+  hash: string;
+};
+
+export type Found = { id: string; made: boolean; replaced?: string };
+
+/** Each round corrects a row that was behind; more of them than this is a fault. */
+const roundsMax = 8;
+const alarmWaitMs = 1_000;
+
+export class DirectoryActor {
+  readonly #place: Place;
+  readonly #sandboxOf: (id: string) => SandboxPort;
+  readonly #epoch: string;
+  readonly #underWay = new Map<string, Promise<void>>();
+  #armed: number | undefined;
+
+  constructor(place: Place, sandboxOf: (id: string) => SandboxPort) {
+    this.#place = place;
+    this.#sandboxOf = sandboxOf;
+    migrate(place);
+    const [known] = place.sql<{ epoch: string }>("SELECT epoch FROM directory");
+    this.#epoch = known?.epoch ?? place.draw(16);
+    if (known === undefined) place.sql("INSERT INTO directory VALUES (1, ?)", this.#epoch);
+    this.#arm();
+  }
+
+  async find(call: FindCall): Promise<Found> {
+    let confirmed: string | undefined;
+    for (let round = 0; round < roundsMax; round++) {
+      const found = this.#decide(call, confirmed);
+      if ("ask" in found) {
+        confirmed = (await this.#ask(found.ask)) ? found.ask : undefined;
+        continue;
+      }
+      await this.#finish(found.id);
+      return found;
+    }
+    throw new BerthError("unavailable", "The scope changes hands faster than it can be looked at.");
+  }
+
+  told(report: Report): ReportTaken {
+    take(this.#place, report);
+    this.#arm();
+    return { epoch: this.#epoch };
+  }
+
+  /** What looks old is asked, beside whatever else happens. */
+  heal(): void {
+    for (const id of stale(this.#place, this.#place.clock())) {
+      this.#begin(`ask ${id}`, async () => {
+        await this.#ask(id);
+      });
+    }
+  }
+
+  async alarm(): Promise<void> {
+    this.#armed = undefined;
+    for (const id of due(this.#place, this.#place.clock())) this.#carryOut(id);
+    let cancel = () => {};
+    const over = new Promise<void>((resolve) => {
+      cancel = this.#place.timer(alarmWaitMs, resolve);
+    });
+    await Promise.race([Promise.allSettled(this.#underWay.values()), over]);
+    cancel();
+    this.#arm();
+  }
+
+  /** Looked at and written in one piece: nobody can come between. */
+  #decide(call: FindCall, confirmed: string | undefined): Found | { ask: string } {
+    const { make, key, hash } = call;
+    const { spec } = make;
+    const scope = spec.scope === undefined ? undefined : scopeKey(spec.scope);
+    const decision = decide(
+      call,
+      keyedOf(this.#place, key),
+      knownOf(currentOf(this.#place, scope)),
+      confirmed,
+    );
+    if ("refuse" in decision) throw decision.refuse;
+    if ("ask" in decision) return decision;
+    const now = this.#place.clock();
+    if ("join" in decision) {
+      if (key !== undefined) keep(this.#place, key, hash, decision.join, now);
+      return { id: decision.join, made: false };
+    }
+    this.#insert(make, now);
+    if (scope !== undefined) pointTo(this.#place, scope, spec.id);
+    if (key !== undefined) keep(this.#place, key, hash, spec.id, now);
+    const { replaces } = decision;
+    if (replaces !== undefined) {
+      this.#place.sql("UPDATE sandbox SET ending = 1, try_at = ? WHERE id = ?", now, replaces);
+      this.#carryOut(replaces);
+    }
+    this.#arm();
+    return { id: spec.id, made: true, ...(replaces === undefined ? {} : { replaced: replaces }) };
+  }
+
+  #insert(make: NewSandbox, now: number): void {
+    const { id, scope, madeBy, createdAt } = make.spec;
+    this.#place.sql(
+      `INSERT INTO sandbox
+         (id, created_at, scope, repo, branch, config, made_by, phase, call, try_at, state, state_since, as_of)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'creating', ?, ?, 'starting', ?, ?)`,
+      id,
+      createdAt,
+      scope === undefined ? null : scopeKey(scope),
+      scope?.repo ?? null,
+      scope?.branch ?? null,
+      scope?.config ?? null,
+      madeBy ?? null,
+      JSON.stringify(make),
+      now + limits.tellAgainMs,
+      createdAt,
+      now,
+    );
+  }
+
+  /** Answers when its object has it; what keeps it from that is tried again by the alarm. */
+  async #finish(id: string): Promise<void> {
+    if (rowOf(this.#place, id)?.phase !== "creating") return;
+    await this.#carryOut(id);
+    if (rowOf(this.#place, id)?.phase !== "creating") return;
+    throw new BerthError("unavailable", "The sandbox is decided on but not yet made.", {
+      hint: "Ask again with the same scope or Idempotency-Key: it is the same one.",
+      facts: { sandbox: id },
+    });
+  }
+
+  /** True: it lives. Its row is as it says then. */
+  async #ask(id: string): Promise<boolean> {
+    const report = await this.#sandboxOf(id).report();
+    if (report !== undefined) take(this.#place, report);
+    else this.#place.sql("UPDATE sandbox SET over = 1, state = 'destroyed' WHERE id = ?", id);
+    return knownOf(rowOf(this.#place, id))?.over === false;
+  }
+
+  /** Never rejects. */
+  #carryOut(id: string): Promise<void> {
+    return this.#begin(id, async () => {
+      const row = rowOf(this.#place, id);
+      if (row === undefined) return;
+      await this.#place.durable();
+      if (row.phase === "creating") {
+        take(this.#place, await this.#sandboxOf(id).make(JSON.parse(row.call ?? "") as NewSandbox));
+      }
+      if (rowOf(this.#place, id)?.ending === 1) await this.#end(id);
+    });
+  }
+
+  async #end(id: string): Promise<void> {
+    const report = await this.#sandboxOf(id).end("replaced");
+    if (report !== undefined) take(this.#place, report);
+    else this.#place.sql("UPDATE sandbox SET over = 1, ending = 0, try_at = NULL WHERE id = ?", id);
+  }
+
+  #begin(key: string, work: () => Promise<void>): Promise<void> {
+    const known = this.#underWay.get(key);
+    if (known !== undefined) return known;
+    const done = work()
+      .catch((error: unknown) => this.#failed(key, error))
+      .finally(() => {
+        this.#underWay.delete(key);
+        this.#arm();
+      });
+    this.#underWay.set(key, done);
+    this.#place.background(done);
+    return done;
+  }
+
+  #failed(key: string, error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    this.#place.log({ sandbox: key, failed: "directory", message });
+    const row: Row | undefined = rowOf(this.#place, key);
+    if (row === undefined || row.try_at === null) return;
+    const waitMs = Math.min(limits.tellAgainMs * 2 ** row.tries, limits.tellAgainMaxMs);
+    tryAgain(this.#place, key, row.tries + 1, this.#place.clock() + waitMs);
+  }
+
+  #arm(): void {
+    const at = nextTry(this.#place);
+    if (at === undefined || (this.#armed !== undefined && this.#armed <= at)) return;
+    this.#armed = at;
+    this.#place.setAlarm(at);
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * Owns the tables of a Directory. A step is never changed once it was released.
+ */
+import { migrate as migrateBy } from "../migrate.ts";
+import type { Place } from "../place.ts";
+
+const steps: readonly string[][] = [
+  [
+    "CREATE TABLE directory (one INTEGER PRIMARY KEY CHECK (one = 1), epoch TEXT NOT NULL)",
+    `CREATE TABLE sandbox (
+       id TEXT PRIMARY KEY,
+       created_at INTEGER NOT NULL,
+       scope TEXT,
+       repo TEXT,
+       branch TEXT,
+       config TEXT,
+       made_by TEXT,
+       phase TEXT NOT NULL,
+       call TEXT,
+       ending INTEGER NOT NULL DEFAULT 0,
+       tries INTEGER NOT NULL DEFAULT 0,
+       try_at INTEGER,
+       state TEXT NOT NULL,
+       state_since INTEGER NOT NULL,
+       over INTEGER NOT NULL DEFAULT 0,
+       view TEXT,
+       revision INTEGER NOT NULL DEFAULT 0,
+       as_of INTEGER NOT NULL,
+       event_seq INTEGER NOT NULL DEFAULT 0
+     )`,
+    "CREATE INDEX sandbox_list ON sandbox (over, created_at DESC, id DESC)",
+    "CREATE INDEX sandbox_state ON sandbox (state, created_at DESC, id DESC)",
+    "CREATE INDEX sandbox_scope ON sandbox (repo, branch, created_at DESC)",
+    "CREATE INDEX sandbox_due ON sandbox (try_at) WHERE try_at IS NOT NULL",
+    "CREATE TABLE scope (key TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE meta (id TEXT NOT NULL, k TEXT NOT NULL, v TEXT NOT NULL, PRIMARY KEY (id, k)) WITHOUT ROWID",
+    "CREATE INDEX meta_value ON meta (k, v, id)",
+    "CREATE TABLE keyed (key TEXT PRIMARY KEY, hash TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX keyed_at ON keyed (at)",
+    "CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, sandbox TEXT NOT NULL, data TEXT NOT NULL)",
+  ],
+];
+
+export function migrate(place: Place): void {
+  migrateBy(place, steps);
+}

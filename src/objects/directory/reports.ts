@@ -1,0 +1,91 @@
+/**
+ * Owns taking reports: what a sandbox says of itself becomes its row, in the order of its revisions.
+ * Does not own asking for one (actor.ts). Rows that are not there yet are made: a Directory can be told from nothing.
+ */
+import { limits } from "../../protocol/limits.ts";
+import type { Report } from "../../protocol/directory.ts";
+import { scopeKey } from "../../protocol/scope.ts";
+import type { Place } from "../place.ts";
+import { currentOf, pointTo, rowOf } from "./rows.ts";
+
+/** False: it says nothing new. */
+export function take(place: Place, report: Report): boolean {
+  const { view, revision, asOf } = report;
+  const known = rowOf(place, view.id);
+  if (known !== undefined && known.phase === "known" && revision <= known.revision) return false;
+  const over = view.state === "destroying" || view.state === "destroyed" ? 1 : 0;
+  const scope = view.scope === undefined ? null : scopeKey(view.scope);
+  // Nothing is left to do once it is made, and once it is gone.
+  const ending = known?.ending === 1 && view.state !== "destroyed" ? 1 : 0;
+  place.sql(
+    `INSERT INTO sandbox
+       (id, created_at, scope, repo, branch, config, made_by, phase, state, state_since, over, view, revision, as_of)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'known', ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET
+       phase = 'known', call = NULL, state = excluded.state, state_since = excluded.state_since,
+       over = excluded.over, view = excluded.view, revision = excluded.revision, as_of = excluded.as_of`,
+    view.id,
+    Date.parse(view.createdAt),
+    scope,
+    view.scope?.repo ?? null,
+    view.scope?.branch ?? null,
+    view.scope?.config ?? null,
+    view.madeBy ?? null,
+    view.state,
+    Date.parse(view.stateSince),
+    over,
+    JSON.stringify(view),
+    revision,
+    asOf,
+  );
+  place.sql(
+    "UPDATE sandbox SET ending = ?, try_at = CASE WHEN ? = 1 THEN try_at ELSE NULL END, tries = 0 WHERE id = ?",
+    ending,
+    ending,
+    view.id,
+  );
+  if (scope !== null) pointAt(place, scope, view.id, over === 1);
+  takeMetadata(place, view.id, view.metadata);
+  takeEvents(place, report, known?.event_seq ?? 0);
+  return true;
+}
+
+/** A dead one is no scope's; one that lives is its scope's where nobody else is. */
+function pointAt(place: Place, scope: string, id: string, over: boolean): void {
+  const current = currentOf(place, scope);
+  if (over) {
+    if (current?.id === id) place.sql("DELETE FROM scope WHERE key = ?", scope);
+  } else if (current === undefined) pointTo(place, scope, id);
+}
+
+function takeMetadata(place: Place, id: string, metadata: Record<string, string>): void {
+  const before = new Map(
+    place
+      .sql<{ k: string; v: string }>("SELECT k, v FROM meta WHERE id = ?", id)
+      .map(({ k, v }) => [k, v]),
+  );
+  for (const [k, v] of Object.entries(metadata)) {
+    if (before.get(k) !== v) place.sql("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", id, k, v);
+    before.delete(k);
+  }
+  for (const k of before.keys()) place.sql("DELETE FROM meta WHERE id = ? AND k = ?", id, k);
+}
+
+function takeEvents(place: Place, { view, events }: Report, told: number): void {
+  const fresh = events.filter(({ seq }) => seq > told);
+  for (const { at, event } of fresh) {
+    place.sql(
+      "INSERT INTO event (at, sandbox, data) VALUES (?, ?, ?)",
+      at,
+      view.id,
+      JSON.stringify(event),
+    );
+  }
+  const newest = fresh.at(-1);
+  if (newest === undefined) return;
+  place.sql("UPDATE sandbox SET event_seq = ? WHERE id = ?", newest.seq, view.id);
+  place.sql(
+    "DELETE FROM event WHERE seq <= (SELECT max(seq) FROM event) - ?",
+    limits.tenantEventsMax,
+  );
+}

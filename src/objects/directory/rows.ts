@@ -1,0 +1,76 @@
+/**
+ * Owns the rows of a Directory: one for each sandbox, the pointers of scopes, the keys of calls.
+ * Does not own lists (list.ts) nor decisions (core/directory).
+ */
+import type { Keyed, Known } from "../../core/directory/find.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Place } from "../place.ts";
+
+export type Row = {
+  id: string;
+  created_at: number;
+  scope: string | null;
+  phase: "creating" | "known";
+  /** While it is being made: what its object is to be told. */
+  call: string | null;
+  ending: number;
+  tries: number;
+  try_at: number | null;
+  state: string;
+  state_since: number;
+  over: number;
+  view: string | null;
+  revision: number;
+  as_of: number;
+  event_seq: number;
+};
+
+export function rowOf(place: Place, id: string): Row | undefined {
+  return place.sql<Row>("SELECT * FROM sandbox WHERE id = ?", id)[0];
+}
+
+export function knownOf(row: Row | undefined): Known | undefined {
+  if (row === undefined) return undefined;
+  return { id: row.id, phase: row.phase, over: row.over === 1 || row.ending === 1 };
+}
+
+export function currentOf(place: Place, scope: string | undefined): Row | undefined {
+  if (scope === undefined) return undefined;
+  const [pointer] = place.sql<{ id: string }>("SELECT id FROM scope WHERE key = ?", scope);
+  return pointer === undefined ? undefined : rowOf(place, pointer.id);
+}
+
+export function pointTo(place: Place, scope: string, id: string): void {
+  place.sql("INSERT OR REPLACE INTO scope VALUES (?, ?)", scope, id);
+}
+
+export function keyedOf(place: Place, key: string | undefined): Keyed | undefined {
+  if (key === undefined) return undefined;
+  const [row] = place.sql<{ hash: string; id: string }>("SELECT * FROM keyed WHERE key = ?", key);
+  if (row === undefined) return undefined;
+  return { hash: row.hash, sandbox: knownOf(rowOf(place, row.id)) };
+}
+
+export function keep(place: Place, key: string, hash: string, id: string, now: number): void {
+  place.sql("DELETE FROM keyed WHERE at <= ?", now - limits.createKeyMs);
+  place.sql("INSERT OR REPLACE INTO keyed VALUES (?, ?, ?, ?)", key, hash, id, now);
+}
+
+/** Those that a call or the alarm has to go on with. */
+export function due(place: Place, now: number): string[] {
+  const rows = place.sql<{ id: string }>(
+    "SELECT id FROM sandbox WHERE try_at <= ? ORDER BY try_at LIMIT ?",
+    now,
+    limits.healAtOnceMax,
+  );
+  return rows.map(({ id }) => id);
+}
+
+export function nextTry(place: Place): number | undefined {
+  const [first] = place.sql<{ at: number | null }>("SELECT min(try_at) AS at FROM sandbox");
+  return first?.at ?? undefined;
+}
+
+export function tryAgain(place: Place, id: string, tries: number, at: number): void {
+  place.sql("UPDATE sandbox SET tries = ?, try_at = ? WHERE id = ?", tries, at, id);
+}
