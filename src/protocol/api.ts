@@ -8,6 +8,7 @@ import type { AcquireInput, LeaseGranted, LeaseQueued, LeaseReleased, LeaseView 
 import type { MetadataAnswer, MetadataPatch } from "./metadata.ts";
 import type { ConnectTicket, Right, Token } from "./rights.ts";
 import type { CreateInput, Sandbox } from "./sandbox.ts";
+import type { KeyedOptions } from "./work-api.ts";
 
 /** For gated calls: the token of a lease, or how long the call may queue to run alone. */
 export type GateOptions = { lease?: string; waitMs?: number; wake?: boolean };
@@ -18,7 +19,7 @@ export interface SandboxApi {
   pause(options?: GateOptions & { force?: boolean }): Promise<Sandbox>;
   touch(): Promise<Sandbox>;
   destroy(options?: GateOptions & { force?: boolean }): Promise<Sandbox>;
-  exec(call: ExecInput, options?: GateOptions): Promise<ExecResult>;
+  exec(call: ExecInput, options?: KeyedOptions): Promise<ExecResult>;
   acquireLease(call?: AcquireInput): Promise<LeaseGranted | LeaseQueued>;
   renewLease(token: string, options?: { ttlMs?: number }): Promise<LeaseGranted>;
   releaseLease(token: string, options?: { force?: boolean }): Promise<LeaseReleased>;

@@ -4,6 +4,7 @@
 import type { Context } from "hono";
 import type { GatedCaller } from "../objects/sandbox/gated.ts";
 import { BerthError } from "../protocol/errors.ts";
+import { idempotencyHeader, idempotencyKeySchema } from "../protocol/idempotency.ts";
 import { leaseHeader, waitHeader } from "../protocol/lease.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Door } from "./app.ts";
@@ -28,6 +29,18 @@ export function gatedCaller(c: Context<Door>): GatedCaller {
     waitMs,
     mayWake: wake === undefined || flag(c, "wake"),
   };
+}
+
+/** Of a call that is known by its key when it is repeated. */
+export function keyedCaller(c: Context<Door>): GatedCaller {
+  return { ...gatedCaller(c), key: idempotencyKey(c.req.header(idempotencyHeader)) };
+}
+
+export function idempotencyKey(told: string | undefined): string | undefined {
+  if (told === undefined) return undefined;
+  const key = idempotencyKeySchema.safeParse(told);
+  if (key.success) return key.data;
+  throw bad("Idempotency-Key", key.error.issues[0]?.message ?? "is not valid");
 }
 
 export function leaseToken(c: Context<Door>): string {

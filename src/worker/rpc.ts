@@ -13,10 +13,12 @@ import { type AcquireInput, acquireCallSchema, renewCallSchema } from "../protoc
 import { type MetadataPatch, metadataPatchSchema } from "../protocol/metadata.ts";
 import { type Caller, type Right, rights, tokenCallSchema } from "../protocol/rights.ts";
 import { type CreateInput, createCallSchema, type Sandbox } from "../protocol/sandbox.ts";
+import type { KeyedOptions } from "../protocol/work-api.ts";
 import { door } from "./app.ts";
 import { demand, unauthenticated } from "./auth.ts";
 import { parseCall } from "./body.ts";
 import { createSandbox, createToken, objectOf, told } from "./operations.ts";
+import { idempotencyKey } from "./query.ts";
 
 type Props = { tenant?: string; rights?: readonly Right[] };
 
@@ -71,11 +73,11 @@ class SandboxTarget extends RpcTarget implements SandboxApi {
     return told(await object.destroy(this.#caller, gated(options), options.force ?? false));
   }
 
-  async exec(call: ExecInput, options: GateOptions = {}): Promise<ExecResult> {
+  async exec(call: ExecInput, options: KeyedOptions = {}): Promise<ExecResult> {
     const object = this.#object("exec");
     const checked = parseCall(execCallSchema, call);
     const requestId = crypto.randomUUID();
-    const reply = await object.exec(this.#caller, gated(options), checked, requestId);
+    const reply = await object.exec(this.#caller, keyed(options), checked, requestId);
     const text = reply instanceof Response ? await reply.text() : reply.json;
     const body = JSON.parse(text) as ExecResult | ErrorBody;
     if (!("error" in body)) return body;
@@ -149,6 +151,10 @@ class SandboxTarget extends RpcTarget implements SandboxApi {
 
 function gated({ lease, waitMs, wake }: GateOptions): GatedCaller {
   return { token: lease, waitMs, mayWake: wake ?? true };
+}
+
+function keyed({ idempotencyKey: key, ...options }: KeyedOptions): GatedCaller {
+  return { ...gated(options), key: idempotencyKey(key) };
 }
 
 function callerOf(props: Props | undefined): Caller {

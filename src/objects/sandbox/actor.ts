@@ -19,6 +19,7 @@ import { perform } from "./effects.ts";
 import { append } from "./event-log.ts";
 import type { Host } from "./host.ts";
 import { InFlight } from "./in-flight.ts";
+import { KeyedRows } from "./keyed-rows.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
 
@@ -40,6 +41,9 @@ export class SandboxActor {
   readonly watchers: Watchers;
   readonly inFlight = new InFlight();
   readonly link: AgentLink;
+  readonly keyedRows: KeyedRows;
+  /** By key, the call that is on its way to the agent; never rejects. */
+  readonly keyedUnderWay = new Map<string, Promise<void>>();
   #facts: Facts | undefined;
   #clock = 0;
   #container: Container | undefined;
@@ -56,6 +60,7 @@ export class SandboxActor {
     this.host = host;
     this.watchers = new Watchers(host);
     this.link = new AgentLink(this);
+    this.keyedRows = new KeyedRows(host, () => this.now());
     const loaded = load(host);
     this.#facts = loaded?.facts;
     this.#clock = loaded?.clock ?? 0;

@@ -31,6 +31,17 @@ const steps: readonly string[][] = [
     "CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, data TEXT NOT NULL)",
     "CREATE TABLE connect_ticket (ticket TEXT PRIMARY KEY, expires_at INTEGER NOT NULL)",
   ],
+  [
+    `CREATE TABLE keyed (
+       key TEXT PRIMARY KEY,
+       hash TEXT NOT NULL,
+       id TEXT NOT NULL,
+       incarnation TEXT NOT NULL,
+       at INTEGER NOT NULL,
+       until INTEGER NOT NULL,
+       outcome TEXT
+     ) WITHOUT ROWID`,
+  ],
 ];
 
 export const newestVersion = steps.length;
