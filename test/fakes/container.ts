@@ -10,7 +10,8 @@ import type {
   StartOptions,
 } from "../../src/container/container.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
-import { answerAsAgent, type FakeAgent, newAgent } from "./agent.ts";
+import { FakeAgent } from "./agent/agent.ts";
+import { answerAsAgent } from "./agent/answer.ts";
 
 export type Fault =
   /** The verb fails as if the engine were away. */
@@ -103,7 +104,7 @@ async function start(here: FakeMachine, options: StartOptions): Promise<Started>
     throw new BerthError("start_failed", `There is no snapshot ${options.snapshotId}.`);
   }
   here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
-  here.agent = newAgent(options);
+  here.agent = new FakeAgent(options);
   here.started = startedOf(here, here.agent, options);
   here.files = "kept";
   return here.started;
