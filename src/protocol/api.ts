@@ -8,12 +8,12 @@ import type { AcquireInput, LeaseGranted, LeaseQueued, LeaseReleased, LeaseView 
 import type { MetadataAnswer, MetadataPatch } from "./metadata.ts";
 import type { ConnectTicket, Right, Token } from "./rights.ts";
 import type { CreateInput, Sandbox } from "./sandbox.ts";
-import type { KeyedOptions } from "./work-api.ts";
+import type { KeyedOptions, WorkApi } from "./work-api.ts";
 
 /** For gated calls: the token of a lease, or how long the call may queue to run alone. */
 export type GateOptions = { lease?: string; waitMs?: number; wake?: boolean };
 
-export interface SandboxApi {
+export interface SandboxApi extends WorkApi {
   get(): Promise<Sandbox>;
   start(): Promise<Sandbox>;
   pause(options?: GateOptions & { force?: boolean }): Promise<Sandbox>;

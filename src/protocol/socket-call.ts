@@ -4,11 +4,25 @@
  */
 import type { AcquireCall } from "./lease.ts";
 import type { Caller } from "./rights.ts";
+import type { ConnectQuery } from "./terminal.ts";
 
 export const socketCallHeader = "berth-socket-call";
 
-export type SocketCall = {
+type Asker = { caller: Caller; ticket?: undefined } | { ticket: string };
+
+type OfLease = {
+  kind: "lease";
   acquire: AcquireCall;
   /** Of the lease that a lost socket held. */
   leaseToken?: string | undefined;
-} & ({ caller: Caller; ticket?: undefined } | { ticket: string });
+};
+
+type OfTerminal = {
+  kind: "terminal";
+  terminal: string;
+  query: ConnectQuery;
+  /** That the caller offers, without the one that carries its ticket. */
+  protocols: string[];
+};
+
+export type SocketCall = Asker & (OfLease | OfTerminal);

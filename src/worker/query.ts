@@ -7,6 +7,7 @@ import { BerthError } from "../protocol/errors.ts";
 import { idempotencyHeader, idempotencyKeySchema } from "../protocol/idempotency.ts";
 import { leaseHeader, waitHeader } from "../protocol/lease.ts";
 import { limits } from "../protocol/limits.ts";
+import { handleSchema } from "../protocol/process.ts";
 import type { Door } from "./app.ts";
 
 export function flag(c: Context<Door>, name: string): boolean {
@@ -29,6 +30,12 @@ export function gatedCaller(c: Context<Door>): GatedCaller {
     waitMs,
     mayWake: wake === undefined || flag(c, "wake"),
   };
+}
+
+/** The query of a gated call without what every gated call may say. */
+export function ownQuery(c: Context<Door>): Record<string, string> {
+  const { wake: _wake, ...own } = c.req.query();
+  return own;
 }
 
 /** Of a call that is known by its key when it is repeated. */
@@ -56,6 +63,13 @@ export function ifMatch(c: Context<Door>): number | undefined {
   const version = /^"?(\d{1,15})"?$/.exec(text)?.[1];
   if (version === undefined) throw bad("If-Match", "must be a version as ETag gave it");
   return Number(version);
+}
+
+/** The id of a process, a session or a terminal in the path. */
+export function handle(c: Context<Door>, name: "process" | "session" | "terminal"): string {
+  const id = handleSchema.safeParse(c.req.param(name));
+  if (id.success) return id.data;
+  throw bad(name, id.error.issues[0]?.message ?? "is not valid");
 }
 
 export function bad(field: string, what: string): BerthError {

@@ -56,8 +56,11 @@ export async function passOnKept(
     cancel: () => actor.host.background(reading.toTheEnd()),
   });
   const { status, headers } = response;
-  // Its reader going away is told to `cancel` above, and is no end.
-  const coming = { life, requestId, done, leave: () => {} };
+  // Its reader going away is no end: `cancel` above takes over.
+  const end = () => {
+    if (!reading.isLeft) done();
+  };
+  const coming = { life, requestId, done: end, leave: () => {} };
   return passOn(actor, new Response(body, { status, headers }), coming);
 }
 
@@ -68,6 +71,7 @@ class Reading {
   #head: Uint8Array[] = [];
   #headBytes = 0;
   #isTold = false;
+  isLeft = false;
 
   constructor(
     actor: SandboxActor,
@@ -81,12 +85,14 @@ class Reading {
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     const bytes = await this.#next();
+    if (this.isLeft) return;
     if (bytes === undefined) controller.close();
     else controller.enqueue(bytes);
   }
 
   /** Without its caller. Never rejects. */
   async toTheEnd(): Promise<void> {
+    this.isLeft = true;
     for (;;) {
       let cancel = () => {};
       const silence = new Promise<"cut">((resolve) => {

@@ -65,6 +65,8 @@ export async function pause(
       hint: "Destroy it, or let it run: this installation has no snapshots.",
     });
   }
+  // What ended before is told before its agent is gone.
+  await actor.work.idleMs();
   const done = await takeGate(actor, caller, force);
   try {
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);

@@ -42,6 +42,15 @@ const steps: readonly string[][] = [
        outcome TEXT
      ) WITHOUT ROWID`,
   ],
+  [
+    // Those of before were made by who may lease.
+    `ALTER TABLE connect_ticket ADD COLUMN rights TEXT NOT NULL DEFAULT '["lease"]'`,
+    `CREATE TABLE told_ending (
+       one INTEGER PRIMARY KEY CHECK (one = 1),
+       incarnation TEXT NOT NULL,
+       n INTEGER NOT NULL
+     )`,
+  ],
 ];
 
 export const newestVersion = steps.length;

@@ -28,9 +28,13 @@ import type { GatedCaller } from "./gated.ts";
 import { LeaseSockets } from "./lease-socket.ts";
 import * as leases from "./leases.ts";
 import * as lifecycle from "./lifecycle.ts";
+import { look } from "./look.ts";
 import * as metadata from "./metadata.ts";
 import { objectHost } from "./object-host.ts";
 import * as rights from "./rights.ts";
+import * as terminals from "./terminals.ts";
+import { work } from "./work.ts";
+import type { Look, Work } from "./work-call.ts";
 
 export class SandboxObject extends DurableObject<Env> {
   readonly #actor: SandboxActor;
@@ -144,24 +148,27 @@ export class SandboxObject extends DurableObject<Env> {
   connectTicket(caller: Caller): Promise<Answer<ConnectTicket>> {
     return this.#for(caller, () => {
       lifecycle.refuseWhenOver(this.#actor);
-      return rights.makeConnectTicket(this.#actor);
+      return rights.makeConnectTicket(this.#actor, caller.rights);
     });
   }
 
   /** The answer of REST, streams and errors included: what the agent wrote is passed on untouched. */
-  async exec(
-    caller: Caller,
-    gated: GatedCaller,
-    call: ExecCall,
-    requestId: string,
-  ): Promise<Reply> {
-    try {
-      rights.checkCaller(this.#actor, caller);
-      this.#wake();
-      return await exec(this.#actor, this.#execs, call, gated, requestId);
-    } catch (error) {
-      return failure(error, requestId);
-    }
+  exec(caller: Caller, gated: GatedCaller, call: ExecCall, requestId: string): Promise<Reply> {
+    return this.#reply(caller, requestId, () =>
+      exec(this.#actor, this.#execs, call, gated, requestId),
+    );
+  }
+
+  /** Gated calls on processes, sessions and terminals; answered as exec is. */
+  work(caller: Caller, gated: GatedCaller, call: Work, requestId: string): Promise<Reply> {
+    return this.#reply(caller, requestId, () =>
+      work({ actor: this.#actor, caller: gated, requestId }, this.#execs, call),
+    );
+  }
+
+  /** And those that are not gated. */
+  look(caller: Caller, call: Look, requestId: string): Promise<Reply> {
+    return this.#reply(caller, requestId, () => look(this.#actor, call, requestId));
   }
 
   /** WebSockets only: RPC cannot carry them. The door has checked who calls and says so in `socketCall`. */
@@ -171,9 +178,10 @@ export class SandboxObject extends DurableObject<Env> {
       const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
       if (call.ticket !== undefined) {
         rights.checkTenantless(this.#actor);
-        rights.spendConnectTicket(this.#actor, call.ticket);
+        rights.spendConnectTicket(this.#actor, call.ticket, call.kind);
       } else rights.checkCaller(this.#actor, call.caller);
       this.#wake();
+      if (call.kind === "terminal") return await terminals.connect(this.#actor, call, requestId);
       lifecycle.refuseWhenOver(this.#actor);
       await this.#actor.link.known();
       return this.#sockets.connect(call.acquire, call.leaseToken);
@@ -207,6 +215,16 @@ export class SandboxObject extends DurableObject<Env> {
     this.#woken = true;
     this.#sockets.missing();
     this.#actor.resume();
+  }
+
+  async #reply(caller: Caller, requestId: string, way: () => Promise<Reply>): Promise<Reply> {
+    try {
+      rights.checkCaller(this.#actor, caller);
+      this.#wake();
+      return await way();
+    } catch (error) {
+      return failure(error, requestId);
+    }
   }
 
   #for<T>(caller: Caller, work: () => T | Promise<T>): Promise<Answer<T>> {
