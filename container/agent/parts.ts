@@ -1,9 +1,12 @@
 /**
  * Owns the list of the agent's parts: which noun answers below which path.
  */
+import { agentPaths } from "../../src/protocol/agent-wire.ts";
 import type { Part } from "./part.ts";
+import { ProcessesPart } from "./processes/answer.ts";
 import type { Ground } from "./sandbox.ts";
 
-export function partsOf(_ground: Ground): Map<string, Part> {
-  return new Map();
+export function partsOf(ground: Ground): Map<string, Part> {
+  const processes = new ProcessesPart(ground);
+  return new Map<string, Part>([[agentPaths.processes, processes]]);
 }

@@ -28,6 +28,9 @@ export class MachineObject extends DurableObject {
   snapshot(snapshotId: string) {
     return this.#container.snapshot(snapshotId);
   }
+  removeSnapshot(handle: string) {
+    return this.#container.removeSnapshot(handle);
+  }
   override fetch(request: Request) {
     return this.#container.agent("", request);
   }
@@ -72,12 +75,13 @@ export function containerIn(id: string): Container {
   const stub = machine(id);
   return {
     keepsFiles: true,
+    savesFiles: true,
     start: (options) => stub.start(options),
     destroy: (files) => stub.destroy(files),
     signal: (signal) => stub.signal(signal),
     monitor: (startId) => stub.monitor(startId),
     agent: (_address, request) => stub.fetch(request),
-    port: (_address, _port, request) => stub.fetch(request),
     snapshot: (snapshotId) => stub.snapshot(snapshotId),
+    removeSnapshot: (handle) => stub.removeSnapshot(handle),
   };
 }

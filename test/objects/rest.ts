@@ -5,38 +5,46 @@ import type { BerthApi, GateOptions, SandboxApi } from "../../src/protocol/api.t
 import type { ErrorBody } from "../../src/protocol/errors.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { call } from "./calls.ts";
+import { type Ask, gate, type Open, queryOf, restWork } from "./rest-work.ts";
 
-type Sent = { body?: unknown; headers?: Record<string, string> };
 type Gated = GateOptions & { force?: boolean };
 
 /** `bearer` is a key, or a token of one sandbox. */
 export function restBerth(bearer: string): BerthApi {
-  const ask = async <T>(method: string, path: string, sent: Sent = {}): Promise<T> => {
+  const ask: Ask = async (method, path, { bytes, body, headers = {} } = {}) => {
+    const sent =
+      bytes === undefined ? { body, headers } : { body: bytes, headers: asBytes(headers) };
     const response = await call(method, path, { key: bearer, ...sent });
     const text = await response.text();
     const answer = text === "" ? undefined : JSON.parse(text);
     // An answer that took long is a 200 with what failed inside.
     if (response.ok && answer?.error === undefined) return answer;
-    const { code, message, retryable: _retryable, ...facts } = (answer as ErrorBody).error;
-    throw new BerthError(code, message, { facts });
+    throw failureOf(answer as ErrorBody);
+  };
+  const open: Open = async (path, headers) => {
+    const response = await call("GET", path, { key: bearer, headers });
+    if (response.ok && response.body !== null) return response.body;
+    throw failureOf((await response.json()) as ErrorBody);
   };
   return {
     create: (body = {}) => ask("POST", "/v1/sandboxes", { body }),
-    sandbox: (id) => restSandbox(ask, `/v1/sandboxes/${id}`),
+    sandbox: (id) => restSandbox(ask, open, `/v1/sandboxes/${id}`),
   };
 }
 
-function restSandbox(
-  ask: <T>(method: string, path: string, sent?: Sent) => Promise<T>,
-  one: string,
-): SandboxApi {
-  const flags = (options: Gated) => {
-    const query = new URLSearchParams();
-    if (options.force !== undefined) query.set("force", String(options.force));
-    if (options.wake !== undefined) query.set("wake", String(options.wake));
-    return query.size === 0 ? "" : `?${query}`;
-  };
+function asBytes(headers: Record<string, string>): Record<string, string> {
+  return { ...headers, "content-type": "application/octet-stream" };
+}
+
+function failureOf({ error }: ErrorBody): BerthError {
+  const { code, message, retryable: _retryable, ...facts } = error;
+  return new BerthError(code, message, { facts });
+}
+
+function restSandbox(ask: Ask, open: Open, one: string): SandboxApi {
+  const flags = ({ force, wake }: Gated) => queryOf({ force, wake });
   return {
+    ...restWork(ask, open, one),
     get: () => ask("GET", one),
     start: () => ask("POST", `${one}/start`),
     pause: (options = {}) =>
@@ -45,6 +53,13 @@ function restSandbox(
     destroy: (options = {}) => ask("DELETE", `${one}${flags(options)}`, { headers: gate(options) }),
     exec: (body, options = {}) =>
       ask("POST", `${one}/exec${flags(options)}`, { body, headers: gate(options) }),
+    makeCheckpoint: (body = {}, options = {}) =>
+      ask("POST", `${one}/checkpoints`, { body, headers: gate(options) }),
+    checkpoints: () => ask("GET", `${one}/checkpoints`),
+    checkpoint: (id) => ask("GET", `${one}/checkpoints/${id}`),
+    removeCheckpoint: (id) => ask("DELETE", `${one}/checkpoints/${id}`),
+    restore: (id, options = {}) =>
+      ask("POST", `${one}/checkpoints/${id}/restore`, { headers: gate(options) }),
     acquireLease: (body = {}) => ask("POST", `${one}/lease`, { body }),
     renewLease: (lease, body = {}) =>
       ask("PUT", `${one}/lease`, { body, headers: gate({ lease }) }),
@@ -58,20 +73,10 @@ function restSandbox(
       ask("PATCH", `${one}/metadata`, { body, headers: match(ifMatch) }),
     replaceMetadata: (body, { ifMatch }) =>
       ask("PUT", `${one}/metadata`, { body, headers: match(ifMatch) }),
-    events: (query = {}) => {
-      const asked = Object.entries(query).map(([name, value]) => [name, String(value)]);
-      return ask("GET", `${one}/events?${new URLSearchParams(Object.fromEntries(asked))}`);
-    },
+    events: (query = {}) => ask("GET", `${one}/events${queryOf(query)}`),
     createToken: (body) => ask("POST", `${one}/tokens`, { body }),
     revokeTokens: () => ask("DELETE", `${one}/tokens`),
     createTicket: () => ask("POST", `${one}/tickets`),
-  };
-}
-
-function gate({ lease, waitMs }: GateOptions): Record<string, string> {
-  return {
-    ...(lease === undefined ? {} : { "berth-lease": lease }),
-    ...(waitMs === undefined ? {} : { "berth-wait-ms": String(waitMs) }),
   };
 }
 

@@ -63,7 +63,7 @@ export class Client {
       case "pause": {
         const caller = { waitMs: action.waitMs, holder: `alone-${name}`, mayWake: false };
         const call = object.call(`${name} pauses${action.force ? " by force" : ""}`, (actor) =>
-          lifecycle.pause(actor, caller, action.force ? { by: "somebody" } : undefined),
+          lifecycle.pause(actor, caller, action.force ? { by: "somebody" } : undefined, false),
         );
         return this.#note("pause", await call);
       }

@@ -65,6 +65,8 @@ export async function pause(
       hint: "This installation has no snapshots: pause with ?discardFiles=true, or let it run.",
     });
   }
+  // What ended before is told before its agent is gone.
+  await actor.work.idleMs();
   const done = await alone(actor, caller, "pause", force);
   try {
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);

@@ -1,0 +1,65 @@
+/**
+ * Owns up to where a log has been read, for the process that waits until somebody has: the slowest reader's place.
+ * Does not own what is kept (log.ts). A reader who was cut off counts on for a while, so that he loses nothing.
+ */
+
+type Place = { position: number };
+
+export class Floor {
+  readonly #readers = new Set<Place>();
+  readonly #gone = new Map<Place, Timer>();
+  readonly #backMs: number;
+  readonly #onRise: () => void;
+  #furthest = 0;
+
+  /** `onRise`: it may have risen by itself. */
+  constructor(backMs: number, onRise: () => void) {
+    this.#backMs = backMs;
+    this.#onRise = onRise;
+  }
+
+  get readers(): number {
+    return this.#readers.size;
+  }
+
+  /** Without a reader: the furthest that ever was delivered. */
+  get value(): number {
+    let slowest = Number.POSITIVE_INFINITY;
+    for (const { position } of this.#readers) slowest = Math.min(slowest, position);
+    for (const { position } of this.#gone.keys()) slowest = Math.min(slowest, position);
+    return slowest === Number.POSITIVE_INFINITY ? this.#furthest : slowest;
+  }
+
+  attach(reader: Place): void {
+    // He who comes back to where another was is him, or does what he would have.
+    for (const place of [...this.#gone.keys()]) {
+      if (place.position >= reader.position) this.#forget(place);
+    }
+    this.#readers.add(reader);
+  }
+
+  /** `isCut`: he may come back. */
+  detach(reader: Place, isCut: boolean): void {
+    if (!this.#readers.delete(reader)) return;
+    this.#furthest = Math.max(this.#furthest, reader.position);
+    if (isCut) {
+      const place = { position: reader.position };
+      const forget = () => {
+        this.#forget(place);
+        this.#onRise();
+      };
+      this.#gone.set(place, setTimeout(forget, this.#backMs));
+    }
+    this.#onRise();
+  }
+
+  /** Nobody is waited for any more. */
+  close(): void {
+    for (const place of [...this.#gone.keys()]) this.#forget(place);
+  }
+
+  #forget(place: Place): void {
+    clearTimeout(this.#gone.get(place));
+    this.#gone.delete(place);
+  }
+}
