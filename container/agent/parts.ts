@@ -6,11 +6,13 @@ import type { Part } from "./part.ts";
 import { ProcessesPart } from "./processes/answer.ts";
 import type { Ground } from "./sandbox.ts";
 import { SessionsPart } from "./sessions/part.ts";
+import { Terminals } from "./terminals/terminals.ts";
 
 export function partsOf(ground: Ground): Map<string, Part> {
   const processes = new ProcessesPart(ground);
   return new Map<string, Part>([
     [agentPaths.processes, processes],
     [agentPaths.sessions, new SessionsPart(ground)],
+    [agentPaths.terminals, new Terminals(ground)],
   ]);
 }
