@@ -5,8 +5,14 @@ import { agentPaths } from "../../src/protocol/agent-wire.ts";
 import type { Part } from "./part.ts";
 import { ProcessesPart } from "./processes/answer.ts";
 import type { Ground } from "./sandbox.ts";
+import { SessionsPart } from "./sessions/part.ts";
+import { Terminals } from "./terminals/terminals.ts";
 
 export function partsOf(ground: Ground): Map<string, Part> {
   const processes = new ProcessesPart(ground);
-  return new Map<string, Part>([[agentPaths.processes, processes]]);
+  return new Map<string, Part>([
+    [agentPaths.processes, processes],
+    [agentPaths.sessions, new SessionsPart(ground)],
+    [agentPaths.terminals, new Terminals(ground)],
+  ]);
 }

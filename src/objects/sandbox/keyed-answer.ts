@@ -25,6 +25,7 @@ type Kept = {
 /** What refuses before anything has begun: the key is free again. */
 export const notRun: ReadonlySet<string> = new Set<ErrorCode>([
   ...(["bad_request", "bad_json", "bad_cwd", "too_large", "body_timeout", "too_many"] as const),
+  "not_found",
   ...(["stale_fence", "lease_lost", "lease_held", "lease_pending"] as const),
 ]);
 

@@ -67,7 +67,11 @@ async function repeated(
   const response = await ask(actor, life, row, work);
   if (response.status !== errors.not_found.status) {
     const learnt = learns(actor, row);
-    return passOnKept(actor, response, { life, requestId: work.requestId, learnt });
+    try {
+      return await passOnKept(actor, response, { life, requestId: work.requestId, learnt });
+    } catch (error) {
+      throw error instanceof BerthError ? unanswered(actor, row) : error;
+    }
   }
   await response.body?.cancel();
   if (row.outcome !== undefined) throw gone(row);
@@ -84,12 +88,17 @@ async function ask(actor: SandboxActor, life: Life, row: KeyedRow, work: Work): 
   } catch (error) {
     if (!(error instanceof AgentSilent)) throw error;
     if (actor.known !== undefined) await actor.link.confirm(life);
-    refuseWhenOver(actor);
-    lifeOf(actor, row);
-    throw new BerthError("unavailable", "The sandbox does not answer just now.", {
-      hint: "Repeat the call with the same key.",
-    });
+    throw unanswered(actor, row);
   }
+}
+
+/** What was asked for is kept still, or gone with its life. */
+function unanswered(actor: SandboxActor, row: KeyedRow): BerthError {
+  refuseWhenOver(actor);
+  lifeOf(actor, row);
+  return new BerthError("unavailable", "The sandbox does not answer just now.", {
+    hint: "Repeat the call with the same key.",
+  });
 }
 
 type Named = { key: string; hash: string; row: KeyedRow | undefined };
@@ -164,11 +173,15 @@ async function send(
   row: KeyedRow,
   work: Work,
 ): Promise<Response> {
+  let isSent = false;
   try {
     await actor.host.durable();
-    return await askGated(actor, passed, work.send(row.id));
+    const ask = work.send(row.id);
+    isSent = true;
+    return await askGated(actor, passed, ask);
   } catch (error) {
-    if (error instanceof BerthError && notRun.has(error.code)) actor.keyedRows.forget(row);
+    const isRefused = error instanceof BerthError && (!isSent || notRun.has(error.code));
+    if (isRefused && actor.known !== undefined) actor.keyedRows.forget(row);
     passed.end();
     work.done(row.id);
     throw error;

@@ -1,0 +1,114 @@
+/**
+ * Owns the routes of sessions: which call means what, and its answer.
+ * Does not own sessions (sessions.ts), nor what a command's answer looks like on its way (exec.ts of the agent).
+ */
+import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { Sessions as Listed, SessionEnded } from "../../../src/protocol/session.ts";
+import { readJson } from "../body.ts";
+import { answerCommand } from "../exec.ts";
+import { fenceOf } from "../fence.ts";
+import type { Begun } from "../gated-work.ts";
+import type { Part, PartCall } from "../part.ts";
+import type { Ground } from "../sandbox.ts";
+import { runCommand, runInTurn } from "./command.ts";
+import { readSessionCall, readSessionExecCall } from "./read.ts";
+import { Sessions } from "./sessions.ts";
+
+export class SessionsPart implements Part {
+  readonly #sessions: Sessions;
+  readonly #ground: Ground;
+
+  constructor(ground: Ground) {
+    this.#ground = ground;
+    this.#sessions = new Sessions(ground);
+  }
+
+  get count(): number {
+    return this.#sessions.count;
+  }
+
+  endAll(): Promise<void> {
+    return this.#sessions.endAll();
+  }
+
+  async answer(call: PartCall): Promise<Response> {
+    const { method } = call.request;
+    const [id, verb, ...more] = call.rest;
+    if (id === undefined) {
+      if (method === "GET") return this.#list(call);
+      if (method === "POST") return this.#open(call);
+      throw useOnly("GET", "POST");
+    }
+    if (more.length > 0) throw noRoute();
+    switch (verb) {
+      case undefined:
+        if (method === "GET") return this.#tell(id, call);
+        if (method === "DELETE") return this.#end(id, call);
+        throw useOnly("GET", "DELETE");
+      case "exec":
+        if (method === "POST") return this.#exec(id, call);
+        throw useOnly("POST");
+      default:
+        throw noRoute();
+    }
+  }
+
+  #list({ incarnation }: PartCall): Response {
+    const sessions = this.#sessions.all().map((session) => session.view(incarnation));
+    const listed: Listed = { sessions, nextCursor: null };
+    return Response.json(listed);
+  }
+
+  async #tell(id: string, { incarnation }: PartCall): Promise<Response> {
+    return Response.json((await this.#sessions.get(id)).view(incarnation));
+  }
+
+  async #open({ request, incarnation }: PartCall): Promise<Response> {
+    const begun = begunBy(request);
+    const call = readSessionCall(await readJson(request));
+    const { session, isNew } = await this.#sessions.open(call, begun);
+    return Response.json(session.view(incarnation), { status: isNew ? 201 : 200 });
+  }
+
+  /** Gated work until nothing of it is left, so that a drain waits for it. */
+  async #end(id: string, { request }: PartCall): Promise<Response> {
+    const begun = begunBy(request);
+    const { gated } = this.#ground;
+    gated.fence.pass(begun.fence);
+    const ending = this.#sessions.end(id);
+    gated.track(
+      ending.catch(() => {}),
+      begun,
+    );
+    await ending;
+    const ended: SessionEnded = { id, ended: true };
+    return Response.json(ended);
+  }
+
+  async #exec(id: string, { request, incarnation }: PartCall): Promise<Response> {
+    const { fence } = begunBy(request);
+    const { kept, gated } = this.#ground;
+    const { folder } = this.#sessions;
+    const call = readSessionExecCall(await readJson(request));
+    // A repeated call with a key gets its answer also when the session is no more: only a first one asks for it.
+    return answerCommand(request, call, { kept, incarnation }, async (gone) => {
+      gated.fence.pass(fence);
+      const session = await this.#sessions.get(id);
+      return runInTurn(session, { fence, gone }, gated, () =>
+        runCommand(call, { session, folder, gone: gone.signal }),
+      );
+    });
+  }
+}
+
+function begunBy(request: Request): Begun {
+  return { fence: fenceOf(request.headers), gone: new AbortController() };
+}
+
+function useOnly(...allow: string[]): BerthError {
+  return new BerthError("method_not_allowed", `use ${allow.join(" or ")}`, { facts: { allow } });
+}
+
+function noRoute(): BerthError {
+  return new BerthError("not_found", "the agent has no such route of sessions");
+}
