@@ -96,7 +96,7 @@ export function door(known?: Caller) {
   app.use(async (c, next) => {
     const to = visitOf(c.req.raw);
     if (to === undefined) return next();
-    c.res = await visit(c.env, c.req.raw, to);
+    c.res = await visit(c.env, c.req.raw, to, c.var.requestId);
   });
   app.get("/", page);
   app.get("/openapi.json", (c) => c.json(openApi()));

@@ -62,18 +62,27 @@ export function portOf(
   return { port, wake, createdAt, token, ...urlsOf(asked, { port, sandbox, token }) };
 }
 
-export async function visit(env: Env, request: Request, to: Visit): Promise<Response> {
+export async function visit(
+  env: Env,
+  request: Request,
+  to: Visit,
+  requestId: string,
+): Promise<Response> {
   const { prefix } = to;
   if (prefix !== undefined && new URL(request.url).pathname === prefix) {
     // Without the last slash every relative link of the page would lead elsewhere.
     return new Response(null, { status: 308, headers: { location: `${prefix}/` } });
   }
-  const answer = await objectOf(env, to.sandbox).fetch(inward(request, to));
+  const answer = await objectOf(env, to.sandbox).fetch(inward(request, to, requestId));
   if (answer.webSocket !== null) return answer;
   return outward(answer, prefix);
 }
 
-function inward(request: Request, { port, token, target, prefix }: Visit): Request {
+function inward(
+  request: Request,
+  { port, token, target, prefix }: Visit,
+  requestId: string,
+): Request {
   const asked = new URL(request.url);
   const headers = new Headers();
   for (const [name, value] of request.headers) {
@@ -86,6 +95,7 @@ function inward(request: Request, { port, token, target, prefix }: Visit): Reque
   headers.set("x-forwarded-host", asked.host);
   headers.set("x-forwarded-proto", asked.protocol.slice(0, -1));
   if (prefix !== undefined) headers.set("x-forwarded-prefix", prefix);
+  headers.set("berth-request-id", requestId);
   headers.set(visitHeader, JSON.stringify({ port, token }));
   return new Request(`http://sandbox${target}`, {
     method: request.method,

@@ -35,6 +35,25 @@ export class MachineObject extends DurableObject {
     return this.#container.agent("", request);
   }
 
+  /** As if the tree saved under this name stood where this machine finds it. */
+  adopt(handle: string): void {
+    this.#machine.snapshots.set(handle, 1);
+  }
+  /** A server that tells what it was asked. */
+  serve(port: number): void {
+    this.#machine.agent?.servers.set(port, async (request) => {
+      const { pathname, search } = new URL(request.url);
+      if (pathname === "/redirect") {
+        return new Response(null, { status: 302, headers: { location: "/elsewhere" } });
+      }
+      const headers = Object.fromEntries(request.headers);
+      const body = await request.text();
+      return Response.json(
+        { method: request.method, path: `${pathname}${search}`, headers, body },
+        { headers: { "set-cookie": "own=1" } },
+      );
+    });
+  }
   fault(fault: Fault): void {
     this.#machine.fault = fault;
   }

@@ -68,7 +68,9 @@ async function atPort(agent: FakeAgent, call: Call): Promise<Response> {
   const [port = "", ...path] = call.rest;
   const served = agent.servers.get(Number(port));
   if (served === undefined) {
-    throw new BerthError("port_unreachable", `Nothing answers on port ${port}.`);
+    throw new BerthError("port_unreachable", `Nothing answers on port ${port}.`, {
+      hint: "Start a server on it.",
+    });
   }
   const target = `http://127.0.0.1/${path.join("/")}${call.url.search}`;
   const answer = await served(new Request(target, call.request));
