@@ -12,6 +12,8 @@ const lost: ContainerExit = { exitCode: null, signal: "SIGKILL", reason: "unknow
 export class MachineObject extends DurableObject {
   readonly #machine = new FakeMachine();
   readonly #container = fakeContainer(this.#machine);
+  /** What its agents were asked, in order. */
+  readonly #asked: string[] = [];
 
   start(options: StartOptions) {
     return this.#container.start(options);
@@ -29,6 +31,7 @@ export class MachineObject extends DurableObject {
     return this.#container.snapshot(snapshotId);
   }
   override fetch(request: Request) {
+    this.#asked.push(`${request.method} ${new URL(request.url).pathname}`);
     return this.#container.agent("", request);
   }
 
@@ -52,6 +55,7 @@ export class MachineObject extends DurableObject {
     const { agent, calls, files } = this.#machine;
     return {
       calls: [...calls],
+      asked: [...this.#asked],
       starts: calls.filter((verb) => verb.startsWith("start")),
       files,
       alive: agent !== undefined,
