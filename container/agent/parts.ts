@@ -5,6 +5,8 @@ import { agentPaths } from "../../src/protocol/agent-wire.ts";
 import type { Part } from "./part.ts";
 import { ProcessesPart } from "./processes/answer.ts";
 import type { Ground } from "./sandbox.ts";
+import { drawersIn } from "./screen/launch-drawer.ts";
+import { Screens } from "./screen/screens.ts";
 import { SessionsPart } from "./sessions/part.ts";
 import { Terminals } from "./terminals/terminals.ts";
 
@@ -13,6 +15,6 @@ export function partsOf(ground: Ground): Map<string, Part> {
   return new Map<string, Part>([
     [agentPaths.processes, processes],
     [agentPaths.sessions, new SessionsPart(ground)],
-    [agentPaths.terminals, new Terminals(ground)],
+    [agentPaths.terminals, new Terminals(ground, new Screens(drawersIn(ground.forest)))],
   ]);
 }

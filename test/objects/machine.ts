@@ -12,6 +12,8 @@ const lost: ContainerExit = { exitCode: null, signal: "SIGKILL", reason: "unknow
 export class MachineObject extends DurableObject {
   readonly #machine = new FakeMachine();
   readonly #container = fakeContainer(this.#machine);
+  /** What its agents were asked, in order. */
+  readonly #asked: string[] = [];
 
   start(options: StartOptions) {
     return this.#container.start(options);
@@ -32,6 +34,7 @@ export class MachineObject extends DurableObject {
     return this.#container.removeSnapshot(handle);
   }
   override fetch(request: Request) {
+    this.#asked.push(`${request.method} ${new URL(request.url).pathname}`);
     return this.#container.agent("", request);
   }
 
@@ -74,6 +77,7 @@ export class MachineObject extends DurableObject {
     const { agent, calls, files } = this.#machine;
     return {
       calls: [...calls],
+      asked: [...this.#asked],
       starts: calls.filter((verb) => verb.startsWith("start")),
       files,
       alive: agent !== undefined,

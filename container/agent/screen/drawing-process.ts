@@ -48,8 +48,10 @@ export class DrawingProcess {
       this.#waiting = resolve;
     });
     const limit = setTimeout(() => this.end(), limits.terminalScreenMs);
-    // A pipe that is broken ends with its process, which is told by `ended`.
-    this.#pipes.send(orderBytes({ cols: 0, rows: 0, bytes: nothing, ...one })).catch(() => {});
+    // A pipe that is broken is one whose process has died.
+    this.#pipes
+      .send(orderBytes({ cols: 0, rows: 0, bytes: nothing, ...one }))
+      .catch(() => this.end());
     try {
       return await answer;
     } finally {

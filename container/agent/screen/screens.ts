@@ -27,6 +27,8 @@ const linesAbove = 200;
 export class Screens {
   readonly #studio: Studio;
   readonly #tracks = new Map<string, Track>();
+  /** Those that are asked for once more are drawn for that, and let go. */
+  readonly #forgotten = new WeakSet<ScreenSource>();
   readonly #waits = new Set<ReturnType<typeof setTimeout>>();
   #ids = 0;
   #isClosed = false;
@@ -57,7 +59,7 @@ export class Screens {
   /** There is more. */
   written(source: ScreenSource): void {
     const track = this.#track(source);
-    if (track.isPlanned || this.#isClosed) return;
+    if (track.isPlanned || !this.#isCurrent(track)) return;
     if (source.end - track.position(this.#studio.drawer) <= undrawnBytesMax) return;
     track.isPlanned = true;
     this.#drawAlong(track);
@@ -68,10 +70,11 @@ export class Screens {
   }
 
   forget(source: ScreenSource): void {
+    this.#forgotten.add(source);
     const track = this.#tracks.get(source.key);
     if (track?.source !== source) return;
     this.#tracks.delete(source.key);
-    if (this.#studio.drawer !== undefined) this.#studio.work((drawer) => this.#free(drawer, track));
+    this.#freeLater(track);
   }
 
   /** Whether a process that draws runs now. */
@@ -92,7 +95,7 @@ export class Screens {
     if (found?.source === source) return found;
     if (found !== undefined) this.forget(found.source);
     const track = new Track(source, this.#ids++);
-    if (!this.#isClosed) this.#tracks.set(source.key, track);
+    if (!this.#isClosed && !this.#forgotten.has(source)) this.#tracks.set(source.key, track);
     return track;
   }
 
@@ -117,7 +120,9 @@ export class Screens {
   ): Promise<Uint8Array | undefined> {
     await this.#makeRoom(drawer, track);
     const isDrawn = await catchUp(drawer, track, track.source.end);
-    return isDrawn ? asked(drawer, track, { kind }) : undefined;
+    const answer = isDrawn ? await asked(drawer, track, { kind }) : undefined;
+    if (!this.#isCurrent(track)) this.#freeLater(track);
+    return answer;
   }
 
   /** A slice at a time, so that whoever asks meanwhile has a turn in between. */
@@ -182,9 +187,17 @@ export class Screens {
     }
   }
 
-  async #free(drawer: DrawingProcess, track: Track): Promise<void> {
+  #freeLater(track: Track): void {
+    this.#studio.work(
+      (drawer) => this.#free(drawer, track),
+      () => track.drawn !== undefined && track.drawn.by === this.#studio.drawer,
+    );
+  }
+
+  async #free(drawer: DrawingProcess, track: Track): Promise<true> {
     if (track.drawn?.by === drawer) await asked(drawer, track, { kind: order.free });
     track.drawn = undefined;
+    return true;
   }
 }
 

@@ -51,7 +51,12 @@ export class Studio {
     if (this.#isClosed) return undefined;
     clearTimeout(this.#idle);
     try {
-      return await work(await this.#running());
+      const drawer = await this.#running();
+      const done = drawer && (await work(drawer));
+      if (done !== undefined || !drawer?.isOver) return done;
+      // It has died since it was last needed, or of this: once more with another one.
+      const other = await this.#running();
+      return other && (await work(other));
     } catch (error) {
       console.error("the screens of terminals cannot be drawn:", error);
       return undefined;
@@ -61,10 +66,11 @@ export class Studio {
     }
   }
 
-  async #running(): Promise<DrawingProcess> {
+  async #running(): Promise<DrawingProcess | undefined> {
     const { drawer } = this;
     if (drawer !== undefined) return drawer;
     await this.#drawer?.end();
+    if (this.#isClosed) return undefined;
     this.#drawer = new DrawingProcess(await this.#start());
     return this.#drawer;
   }

@@ -23,6 +23,8 @@ export interface Drawer {
   look(source: Drawn): Promise<Screen | undefined>;
   /** There is more. */
   written(source: Drawn): void;
+  /** From here on it has another size. */
+  resized(source: Drawn): void;
   forget(source: Drawn): void;
   close(): Promise<void>;
 }

@@ -39,7 +39,8 @@ export class Terminal implements Stage, Drawn {
   readonly #drawer: Drawer | undefined;
   readonly #output: Output;
   readonly #input: Input;
-  readonly #mustDie = Promise.withResolvers<void>();
+  /** Told to end: none is left, or the grace is over. */
+  readonly #graceOver = Promise.withResolvers<void>();
   #size: Size;
   #isEnding = false;
   #reason: Reason = "exited";
@@ -143,6 +144,7 @@ export class Terminal implements Stage, Drawn {
     if (this.#exit !== undefined || (cols === this.#size.cols && rows === this.#size.rows)) return;
     this.#size = { cols, rows };
     this.#pty.resize(this.#size);
+    this.#drawer?.resized(this);
     this.audience.tellSize(by);
   }
 
@@ -167,7 +169,7 @@ export class Terminal implements Stage, Drawn {
       this.moved();
       if (this.#tree.pid > 0) send(this.#tree.pid, "SIGHUP");
       this.#tree.terminate();
-      this.#tree.empty(limits.execKillGraceMs).then(this.#mustDie.resolve);
+      this.#tree.empty(limits.execKillGraceMs).then(this.#graceOver.resolve);
     }
     return this.over;
   }
@@ -179,7 +181,9 @@ export class Terminal implements Stage, Drawn {
   }
 
   async #live(): Promise<void> {
-    await Promise.race([this.#tree.exited, this.#mustDie.promise]);
+    await Promise.race([this.#tree.exited, this.#graceOver.promise]);
+    // What is left when the first process has gone has the grace too.
+    if (this.#isEnding) await this.#graceOver.promise;
     this.#isEnding = true;
     this.moved();
     await this.#tree.end().catch(orUnended);
