@@ -14,7 +14,7 @@ export function partsOf(ground: Ground): Map<string, Part> {
   const processes = new ProcessesPart(ground);
   return new Map<string, Part>([
     [agentPaths.processes, processes],
-    [agentPaths.sessions, new SessionsPart(ground)],
+    [agentPaths.sessions, new SessionsPart(ground, processes.processes)],
     [agentPaths.terminals, new Terminals(ground, new Screens(drawersIn(ground.forest)))],
   ]);
 }

@@ -20,12 +20,16 @@ describe.each(kinds)("what a session remembers, trees held by %s", (tree) => {
   const sh = (command: string) => sessions.exec(id, command);
 
   test("[L2] the folder, variables, functions, aliases, options and umask stay for the next command", async () => {
-    await sh("mkdir -p a/b; cd a/b; plain=1; export outer=2; list=(x 'y z'); declare -A map=([k]=v)");
-    await sh("f() { echo \"f $1\"; }; alias ll='echo aliased'; shopt -s nullglob; umask 027; set -f");
+    await sh(
+      "mkdir -p a/b; cd a/b; plain=1; export outer=2; list=(x 'y z'); declare -A map=([k]=v)",
+    );
+    await sh(
+      "f() { echo \"f $1\"; }; alias ll='echo aliased'; shopt -s nullglob; umask 027; set -f",
+    );
     expect((await sh("pwd; echo $plain; sh -c 'echo $outer'")).stdout).toBe(
       `${agent.workspace}/a/b\n1\n2\n`,
     );
-    expect((await sh("printf '<%s>' \"${list[@]}\" \"${map[k]}\"")).stdout).toBe("<x><y z><v>");
+    expect((await sh(`printf '<%s>' "\${list[@]}" "\${map[k]}"`)).stdout).toBe("<x><y z><v>");
     expect((await sh("f one; ll two; shopt -q nullglob && umask; echo *")).stdout).toBe(
       "f one\naliased two\n0027\n*\n",
     );

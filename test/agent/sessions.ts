@@ -6,10 +6,10 @@ import { expect } from "vitest";
 import type { ErrorBody } from "../../src/protocol/errors.ts";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import type {
+  Sessions as Listed,
   Session,
   SessionExecInput,
   SessionInput,
-  Sessions as Listed,
 } from "../../src/protocol/session.ts";
 import type { Agent } from "./agent.ts";
 

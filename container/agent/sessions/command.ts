@@ -105,7 +105,7 @@ export function reasonOf({ reason }: AbortSignal): Reason {
     : "ended";
 }
 
-function openPipes(...made: ConstructorParameters<typeof Pipes>): Pipes {
+export function openPipes(...made: ConstructorParameters<typeof Pipes>): Pipes {
   try {
     return new Pipes(...made);
   } catch (error) {

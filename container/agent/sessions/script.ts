@@ -29,10 +29,11 @@ export function commandLines(
   return `${statusLine(status)}\\builtin eval ${quoted(command)} ${redirected}\n${endLines(word)}`;
 }
 
-/** Between NULs, which no trace of this line can show. */
+/** Between NULs, which no trace of this line can show; by all the builtins that the next command needs too. */
 export function endLines(word: string): string {
   const told = `"$?" "\${PWD+\${PWD:0:${cwdCharsMax}}}"`;
-  return `\\builtin printf '\\0${word}\\0%s\\0%s\\0' ${told} >&2\n<${deafPath(word)} || </dev/null\n`;
+  const tell = `\\builtin printf '\\0${word}\\0%s\\0%s\\0' ${told} >&2`;
+  return `\\builtin eval ${quoted(tell)}\n<${deafPath(word)} || </dev/null\n`;
 }
 
 /** A file that is not there. Said without the end having been told: the shell no longer does what it is told. */
