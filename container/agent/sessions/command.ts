@@ -69,7 +69,7 @@ export async function runCommand(
     throw terminated(session.id, termination, written());
   }
   session.stand(end);
-  if (!(await within(pipes.ended, limits.execDrainMs))) session.hold(pipes);
+  if (!(await pipes.drain(limits.execDrainMs))) session.hold(pipes);
   return {
     ...{ exitCode: end.exitCode, signal: null, timedOut: false },
     ...written(),

@@ -37,6 +37,11 @@ export class SessionsPart implements Part {
     return this.#sessions.endAll();
   }
 
+  /** For relative paths of other calls. Undefined: there is no such session. */
+  cwdOf(id: string): string | undefined {
+    return this.#sessions.all().find((session) => session.id === id)?.cwd;
+  }
+
   async answer(call: PartCall): Promise<Response> {
     const { method } = call.request;
     const [id, verb, ...more] = call.rest;

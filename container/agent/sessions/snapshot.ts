@@ -7,7 +7,6 @@ import type { Env } from "../../../src/protocol/env.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Output } from "../output.ts";
-import { within } from "../within.ts";
 import { endOrCut, openPipes } from "./command.ts";
 import type { Folder } from "./folder.ts";
 import { quoted } from "./script.ts";
@@ -57,7 +56,7 @@ export async function takeState(
     pipes.stop();
     throw terminated(session.id, termination);
   }
-  if (!(await within(pipes.ended, limits.execDrainMs))) pipes.stop();
+  if (!(await pipes.drain(limits.execDrainMs))) pipes.stop();
   if (output.truncated) {
     throw new BerthError("too_large", `the state of session ${session.id} is too large to copy`, {
       hint: "unset large variables, or hand their values over in a file",
