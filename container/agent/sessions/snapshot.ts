@@ -35,7 +35,7 @@ function dump(word: string): string {
     ...["umask -p", "declare -F", "shopt -p", "set +o"],
   ];
   const between = `\\builtin printf '%s\\n' ${word}`;
-  return `(${parts.map((part) => `\\builtin ${part}`).join(`; ${between}; `)}) || </dev/null`;
+  return `(${parts.map((part) => `\\builtin ${part}`).join(`; ${between}; `)}) || 9</dev/null`;
 }
 
 /** One that takes too long ends the session, as a command does that takes too long. */
