@@ -2,8 +2,12 @@
  * Owns up to where a log has been read, for the process that waits until somebody has: the slowest reader's place.
  * Does not own what is kept (log.ts). A reader who was cut off counts on for a while, so that he loses nothing.
  */
+import { limits } from "../../../src/protocol/limits.ts";
 
 type Place = { position: number };
+
+/** As many as may be connected: more are not waited for. */
+const goneMax = limits.processFollowersMax;
 
 export class Floor {
   readonly #readers = new Set<Place>();
@@ -49,6 +53,8 @@ export class Floor {
         this.#onRise();
       };
       this.#gone.set(place, setTimeout(forget, this.#backMs));
+      const [oldest] = this.#gone.keys();
+      if (this.#gone.size > goneMax && oldest !== undefined) this.#forget(oldest);
     }
     this.#onRise();
   }
