@@ -15,7 +15,13 @@ import { mkdir } from "./folders.ts";
 import { list } from "./list.ts";
 import { move } from "./move.ts";
 import { type Target, targetOf } from "./paths.ts";
-import { readFileQuery, readListQuery, readPutQuery, readRemoveQuery } from "./query.ts";
+import {
+  readFileQuery,
+  readListQuery,
+  readPutQuery,
+  readRemoveQuery,
+  readWatchQuery,
+} from "./query.ts";
 import { refusalOf } from "./refusal.ts";
 import { remove } from "./remove.ts";
 import type { Sessions } from "./sessions.ts";
@@ -24,6 +30,7 @@ import { inSlices } from "./slices.ts";
 import { stat } from "./stat.ts";
 import { inTurn } from "./turn.ts";
 import { upload } from "./upload.ts";
+import { Watch } from "./watch.ts";
 
 type Route = (call: PartCall) => Promise<Response> | Response;
 
@@ -31,6 +38,7 @@ export class FileRoutes {
   readonly #ground: Ground;
   readonly #sessions: () => Sessions | undefined;
   #atWork = 0;
+  readonly #watches = new Set<Watch>();
 
   readonly #routes: Record<string, Record<string, Route>> = {
     "": {
@@ -40,6 +48,7 @@ export class FileRoutes {
     },
     stat: { GET: (call) => this.#stat(call) },
     list: { GET: (call) => this.#bounded(() => this.#list(call)) },
+    watch: { GET: (call) => this.#watch(call) },
     mkdir: { POST: (call) => this.#mkdir(call) },
     move: { POST: (call) => this.#move(call) },
   };
@@ -105,6 +114,20 @@ export class FileRoutes {
     return Response.json(page);
   }
 
+  async #watch(call: PartCall): Promise<Response> {
+    const query = readWatchQuery(call.url.search);
+    const target = this.#target(query);
+    if (this.#watches.size >= limits.fileWatchersMax) throw tooMany(limits.fileWatchersMax);
+    const watch = new Watch(target, { user: this.#user, recursive: query.recursive });
+    this.#watches.add(watch);
+    watch.ended.finally(() => this.#watches.delete(watch));
+    call.request.signal.addEventListener("abort", () => watch.close());
+    await watch.begin();
+    return new Response(watch.stream(), {
+      headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
+    });
+  }
+
   #mkdir(call: PartCall): Promise<Response> {
     return inTurn(this.#ground.gated, call.request, async (turn) => {
       const asked = readMkdirCall(await readJson(call.request));
@@ -143,13 +166,7 @@ export class FileRoutes {
   }
 
   async #bounded(work: () => Promise<Response>): Promise<Response> {
-    if (this.#atWork >= limits.fileTransfersMax) {
-      const limit = limits.fileTransfersMax;
-      throw new BerthError("too_many", `${limit} calls work on files already`, {
-        hint: "wait for one of them to end",
-        facts: { limit },
-      });
-    }
+    if (this.#atWork >= limits.fileTransfersMax) throw tooMany(limits.fileTransfersMax);
     this.#atWork += 1;
     try {
       return await work();
@@ -157,4 +174,11 @@ export class FileRoutes {
       this.#atWork -= 1;
     }
   }
+}
+
+function tooMany(limit: number): BerthError {
+  return new BerthError("too_many", `${limit} such calls work on files already`, {
+    hint: "wait for one of them to end",
+    facts: { limit },
+  });
 }
