@@ -125,6 +125,15 @@ test("[P8] what is read from the ring is what was written there, and the file ha
 test("[P14] a reader who was cut off holds the log, until he is back, also where his end is seen after that", () => {
   const floor = new Floor(60_000, () => {});
   const reader = (from: number) => ({ from, position: from });
+  const [one, two] = [reader(0), reader(0)];
+  floor.attach(one);
+  floor.attach(two);
+  one.position = 10;
+  two.position = 20;
+  floor.detach(one, true);
+  expect(floor.value).toBe(10);
+  floor.detach(two, false);
+  floor.close();
   const first = reader(0);
   floor.attach(first);
   first.position = 100;

@@ -12,7 +12,7 @@ const goneMax = limits.processFollowersMax;
 
 export class Floor {
   readonly #readers = new Set<Place>();
-  readonly #gone = new Map<Place, Timer>();
+  readonly #gone = new Map<Place, ReturnType<typeof setTimeout>>();
   /** Readers who are the next connection of one that was cut off. */
   readonly #back = new WeakSet<Place>();
   readonly #backMs: number;
@@ -72,15 +72,14 @@ export class Floor {
   /** Whether he has connected anew already: an end of a connection is often seen late. */
   #isBack(reader: Place): boolean {
     const all = [...this.#readers];
-    const next = all
-      .slice(all.indexOf(reader) + 1)
-      .find(
-        (other) =>
-          !this.#back.has(other) &&
-          other.from >= reader.from &&
-          other.from <= reader.position &&
-          reader.position - other.from <= limits.processReplayBytes,
-      );
+    const next = all.slice(all.indexOf(reader) + 1).find(
+      (other) =>
+        !this.#back.has(other) &&
+        // Two who began at the same place are two.
+        other.from > reader.from &&
+        other.from <= reader.position &&
+        reader.position - other.from <= limits.processReplayBytes,
+    );
     if (next !== undefined) this.#back.add(next);
     return next !== undefined;
   }
