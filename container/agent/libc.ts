@@ -90,6 +90,14 @@ export function controlDevice(fd: number, request: number, argument: number | Ui
   return result;
 }
 
+/** How many bytes lie in a pipe, unread. */
+export function bytesIn(fd: number): number {
+  const unread = new Int32Array(1);
+  const ask = 0x541b;
+  controlDevice(fd, ask, new Uint8Array(unread.buffer));
+  return unread[0] ?? 0;
+}
+
 export type User = { uid: number; gid: number };
 
 /** Looks at files with the rights of `user`; only synchronous calls of this thread are covered. */

@@ -36,9 +36,7 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
 
   afterAll(async () => {
     expect(drawn).not.toEqual([]);
-    const descriptors = agent.descriptors();
     await agent.stop();
-    expect(descriptors).toBeLessThan(40);
     expect(drawn.filter((pid) => argumentsOf(pid) !== "")).toEqual([]);
   });
 
@@ -106,11 +104,15 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
     const id = "again";
     await openTerminal(agent, { id, cols: 40, rows: 10, env, argv: script("echo here; read") });
     await seen(id, ({ text }) => text.includes("here"));
-    const [one, ...others] = drawersOf(agent);
-    expect(others).toEqual([]);
-    process.kill(one ?? 0, "SIGKILL");
-    await until("it is gone", () => !drawersOf(agent).includes(one ?? 0));
-    expect((await look(id)).text.trimEnd()).toBe("here");
+    const descriptors = agent.descriptors();
+    for (let death = 0; death < 5; death += 1) {
+      const [one, ...others] = drawersOf(agent);
+      expect(others).toEqual([]);
+      process.kill(one ?? 0, "SIGKILL");
+      await until("it is gone", () => !drawersOf(agent).includes(one ?? 0));
+      expect((await look(id)).text.trimEnd()).toBe("here");
+    }
+    await until("its descriptors are closed", () => agent.descriptors() <= descriptors);
     drawn = drawersOf(agent);
     expect(drawn).toHaveLength(1);
     expect(await endTerminal(agent, id)).toBe(200);

@@ -29,7 +29,7 @@ describe.each(kinds)("what a session remembers, trees held by %s", (tree) => {
     expect((await sh("pwd; echo $plain; sh -c 'echo $outer'")).stdout).toBe(
       `${agent.workspace}/a/b\n1\n2\n`,
     );
-    expect((await sh('printf \'<%s>\' "${list[@]}" "${map[k]}"')).stdout).toBe("<x><y z><v>");
+    expect((await sh(`printf '<%s>' "\${list[@]}" "\${map[k]}"`)).stdout).toBe("<x><y z><v>");
     expect((await sh("f one; ll two; shopt -q nullglob && umask; echo *")).stdout).toBe(
       "f one\naliased two\n0027\n*\n",
     );

@@ -34,5 +34,9 @@ export function sample(route: string): Sample {
 
 /** The path of a route in one sandbox; what else it names, nobody has made. */
 export function pathIn(id: string, { path }: Pick<Route, "path">): string {
-  return path.replace(":id", id).replaceAll(/:(?:process|session|terminal)\b/g, "nobodys");
+  return path
+    .replace(":id", id)
+    .replace(":checkpoint", `${id}.000000000000`)
+    .replace(":port", "8000")
+    .replaceAll(/:(?:process|session|terminal)\b/g, "nobodys");
 }

@@ -10,12 +10,14 @@ export type Piece = { stream: Stream; bytes: Uint8Array; cursor: number };
 export type Gap = { from: number; to: number };
 
 export class LogReader {
+  readonly from: number;
   position: number;
   readonly #log: Log;
   readonly #stream: Stream | undefined;
 
   constructor(log: Log, position: number, stream: Stream | undefined) {
     this.#log = log;
+    this.from = position;
     this.position = position;
     this.#stream = stream;
     log.floor.attach(this);

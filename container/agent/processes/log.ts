@@ -11,7 +11,6 @@ import { Runs, type Stream } from "./runs.ts";
 export type OnFull = "drop" | "block";
 type Tap = (stream: Stream, bytes: Uint8Array) => void;
 
-/** A reader that was cut off many times in a row must not leave more behind than this. */
 export class Log {
   readonly bytesMax: number;
   readonly onFull: OnFull;

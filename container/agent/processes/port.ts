@@ -17,7 +17,8 @@ export function answers(port: number, over: AbortSignal): Promise<boolean> {
       clearTimeout(timer);
       over.removeEventListener("abort", onOver);
       resolve(isOpen);
-      socket?.terminate();
+      // Not cut off: a server may take that for a fault.
+      socket?.end();
     };
     Bun.connect({
       hostname: "127.0.0.1",

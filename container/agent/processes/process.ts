@@ -39,6 +39,7 @@ export class Process {
   followers = 0;
   readonly #startedAt = new Date().toISOString();
   readonly #told = Promise.withResolvers<void>();
+  readonly #waiting = new Set<() => void>();
   readonly #over = Promise.withResolvers<void>();
   #tree: Tree | undefined;
   #stdin = new Stdin(undefined);
@@ -66,6 +67,13 @@ export class Process {
   /** What was taken already may be written again, whatever became of the process. */
   write(input: Input, pass: () => void): Promise<StdinTaken> {
     return this.#stdin.write(input, pass);
+  }
+
+  /** Calls `done` then, or soon where it is over already; the answer takes that back. */
+  whenOver(done: () => void): () => void {
+    if (this.isRunning) this.#waiting.add(done);
+    else queueMicrotask(done);
+    return () => this.#waiting.delete(done);
   }
 
   get exit(): Ended | undefined {
@@ -213,6 +221,7 @@ export class Process {
     this.log.close();
     this.#ended = { ...ended, endedAt: new Date().toISOString() };
     this.#over.resolve();
+    for (const done of [...this.#waiting]) done();
   }
 }
 

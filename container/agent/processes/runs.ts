@@ -39,8 +39,7 @@ export class Runs {
 
   /** What is older than the cursor is kept no more. */
   dropBefore(cursor: number): void {
-    if (cursor <= this.start) return;
-    this.start = Math.min(cursor, this.end);
+    this.start = Math.max(this.start, Math.min(cursor, this.end));
     // The newest stays, if empty: the next one's stream is told from it.
     while (this.#first + 1 < this.#next && this.#cursorOf(this.#first + 1) <= this.start) {
       this.#first += 1;
@@ -86,6 +85,8 @@ export class Runs {
   }
 
   #begin(): void {
+    // The newest one that was kept though empty is the newest no more.
+    this.dropBefore(this.start);
     if (this.#next - this.#first === this.#max) this.dropBefore(this.#cursorOf(this.#first + 1));
     if (this.#next - this.#first === this.#cursors.length) this.#grow();
     const at = this.#next % this.#cursors.length;

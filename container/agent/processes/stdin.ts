@@ -97,6 +97,8 @@ export class Stdin {
         for (let at = 0; at < bytes.length; at += pieceBytes) {
           const piece = bytes.subarray(at, at + pieceBytes);
           await this.#sink?.write(piece);
+          // A small write alone does not say that nobody reads.
+          await this.#sink?.flush();
           this.#queued -= piece.length;
           this.#wake();
         }

@@ -39,12 +39,11 @@ async function holdsText(process: Process, text: string, over: AbortSignal): Pro
 }
 
 async function portAnswers(process: Process, port: number, over: AbortSignal): Promise<boolean> {
-  const end = firstOf(process, over);
-  while (process.isRunning && !over.aborted) {
-    const asked = answers(port, over);
-    const isOpen = await Promise.race([asked, end.then(() => false)]);
-    if (isOpen) return process.isRunning;
-    await Promise.race([Bun.sleep(portEveryMs), end]);
+  const stop = new AbortController();
+  firstOf(process, over).then(() => stop.abort());
+  while (!stop.signal.aborted) {
+    if (await answers(port, stop.signal)) return process.isRunning;
+    await pause(portEveryMs, stop.signal);
   }
   return false;
 }
@@ -54,10 +53,25 @@ function firstOf(process: Process, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       over.removeEventListener("abort", done);
+      forget();
       resolve();
     };
+    // A process may be waited for again and again: a waiter leaves nothing with it.
+    const forget = process.whenOver(done);
     over.addEventListener("abort", done);
     if (over.aborted) done();
-    process.over.then(done);
+  });
+}
+
+function pause(ms: number, over: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      over.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    over.addEventListener("abort", done);
+    if (over.aborted) done();
   });
 }

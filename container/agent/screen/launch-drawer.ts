@@ -40,6 +40,7 @@ export function drawersIn(forest: Forest): StartDrawer {
 class Pipes implements DrawerPipes {
   readonly ended: Promise<void>;
   readonly #tree: Tree;
+  readonly #ordersFd: number;
   readonly #orders: Bun.FileSink;
   readonly #answersFd: number;
   readonly #left = Promise.withResolvers<void>();
@@ -48,6 +49,7 @@ class Pipes implements DrawerPipes {
 
   constructor(tree: Tree, ordersFd: number, answersFd: number) {
     this.#tree = tree;
+    this.#ordersFd = ordersFd;
     this.#orders = Bun.file(ordersFd).writer();
     this.#answersFd = answersFd;
     this.ended = this.#left.promise;
@@ -75,6 +77,8 @@ class Pipes implements DrawerPipes {
     this.#reader?.stop();
     await this.#reader?.ended;
     await Promise.resolve(this.#orders.end()).catch(() => {});
+    // The writer leaves it open.
+    closeSync(this.#ordersFd);
     this.#left.resolve();
   }
 }

@@ -69,7 +69,7 @@ export async function runCommand(
     throw terminated(session.id, termination, written());
   }
   session.stand(end);
-  if (!(await within(pipes.ended, limits.execDrainMs))) session.hold(pipes);
+  if (!(await pipes.drain(limits.execDrainMs))) session.hold(pipes);
   return {
     ...{ exitCode: end.exitCode, signal: null, timedOut: false },
     ...written(),
@@ -105,7 +105,7 @@ export function reasonOf({ reason }: AbortSignal): Reason {
     : "ended";
 }
 
-function openPipes(...made: ConstructorParameters<typeof Pipes>): Pipes {
+export function openPipes(...made: ConstructorParameters<typeof Pipes>): Pipes {
   try {
     return new Pipes(...made);
   } catch (error) {

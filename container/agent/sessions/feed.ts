@@ -3,6 +3,7 @@
  * Does not own the reader. What was not taken when it is closed is dropped.
  */
 import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { limits } from "../../../src/protocol/limits.ts";
 
 const retryMs = 2;
 
@@ -11,6 +12,7 @@ export class Feed {
   #left: Buffer = Buffer.alloc(0);
   #timer: Timer | undefined;
   #isClosed = false;
+  #isBroken = false;
 
   /** Opens what `path` names for writing; throws where nobody reads a named pipe. */
   constructor(path: string) {
@@ -22,13 +24,41 @@ export class Feed {
     return new Feed(`/proc/self/fd/${fd}`);
   }
 
-  get isEmpty(): boolean {
-    return this.#left.length === 0;
+  /** Waits for somebody to open the named pipe, and until all is read. False: not in time, or not all. */
+  static async toReader(path: string, bytes: Buffer, over: Promise<unknown>): Promise<boolean> {
+    const deadline = performance.now() + limits.sessionReadyMs;
+    let isOver = false;
+    over.then(() => {
+      isOver = true;
+    });
+    const isTime = () => !isOver && performance.now() < deadline;
+    let feed: Feed | undefined;
+    try {
+      while (feed === undefined && isTime()) {
+        feed = Feed.#opened(path);
+        if (feed === undefined) await Bun.sleep(retryMs);
+      }
+      feed?.write(bytes);
+      while (feed !== undefined && feed.#left.length > 0 && isTime()) await Bun.sleep(retryMs);
+      return feed !== undefined && !feed.#isBroken && feed.#left.length === 0;
+    } finally {
+      feed?.close();
+    }
   }
 
-  write(text: string): void {
+  /** Undefined: nobody has opened it for reading. */
+  static #opened(path: string): Feed | undefined {
+    try {
+      return new Feed(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENXIO") return undefined;
+      throw error;
+    }
+  }
+
+  write(bytes: Buffer): void {
     if (this.#isClosed) return;
-    this.#left = Buffer.concat([this.#left, Buffer.from(text)]);
+    this.#left = Buffer.concat([this.#left, bytes]);
     if (this.#timer === undefined) this.#push();
   }
 
@@ -50,6 +80,7 @@ export class Feed {
         this.#timer = setTimeout(() => this.#push(), retryMs);
       } else {
         // Its reader is gone, and says so by its own end.
+        this.#isBroken = true;
         this.#left = Buffer.alloc(0);
       }
     }

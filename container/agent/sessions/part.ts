@@ -2,6 +2,7 @@
  * Owns the routes of sessions: which call means what, and its answer.
  * Does not own sessions (sessions.ts), nor what a command's answer looks like on its way (exec.ts of the agent).
  */
+import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Sessions as Listed, SessionEnded } from "../../../src/protocol/session.ts";
 import { readJson } from "../body.ts";
@@ -9,17 +10,22 @@ import { answerCommand } from "../exec.ts";
 import { fenceOf } from "../fence.ts";
 import type { Begun } from "../gated-work.ts";
 import type { Part, PartCall } from "../part.ts";
+import type { Processes, Started } from "../processes/processes.ts";
+import { readProcessCall } from "../processes/read.ts";
 import type { Ground } from "../sandbox.ts";
 import { runCommand, runInTurn } from "./command.ts";
+import { startProcess } from "./process.ts";
 import { readSessionCall, readSessionExecCall } from "./read.ts";
 import { Sessions } from "./sessions.ts";
 
 export class SessionsPart implements Part {
   readonly #sessions: Sessions;
   readonly #ground: Ground;
+  readonly #processes: Processes;
 
-  constructor(ground: Ground) {
+  constructor(ground: Ground, processes: Processes) {
     this.#ground = ground;
+    this.#processes = processes;
     this.#sessions = new Sessions(ground);
   }
 
@@ -29,6 +35,11 @@ export class SessionsPart implements Part {
 
   endAll(): Promise<void> {
     return this.#sessions.endAll();
+  }
+
+  /** For relative paths of other calls. Undefined: there is no such session. */
+  cwdOf(id: string): string | undefined {
+    return this.#sessions.all().find((session) => session.id === id)?.cwd;
   }
 
   async answer(call: PartCall): Promise<Response> {
@@ -47,6 +58,9 @@ export class SessionsPart implements Part {
         throw useOnly("GET", "DELETE");
       case "exec":
         if (method === "POST") return this.#exec(id, call);
+        throw useOnly("POST");
+      case "processes":
+        if (method === "POST") return this.#start(id, call);
         throw useOnly("POST");
       default:
         throw noRoute();
@@ -98,6 +112,34 @@ export class SessionsPart implements Part {
         runCommand(call, { session, folder, gone: gone.signal }),
       );
     });
+  }
+
+  /** One that this life knows is joined, whatever became of the session. */
+  async #start(id: string, { request, incarnation }: PartCall): Promise<Response> {
+    const begun = begunBy(request);
+    const call = readProcessCall(await readJson(request));
+    const processes = this.#processes;
+    const isKnown = processes.all().some((process) => process.id === call.id);
+    const { process, isNew } = isKnown
+      ? await processes.start(call, { fence: begun.fence, sessionId: id })
+      : await this.#startNew(id, call, begun, request.signal);
+    return Response.json(process.record(incarnation), { status: isNew ? 201 : 200 });
+  }
+
+  /** A caller who leaves before the turn came gives it up; later it makes no difference. */
+  async #startNew(
+    id: string,
+    call: AgentProcessCall,
+    begun: Begun,
+    caller: AbortSignal,
+  ): Promise<Started> {
+    this.#ground.gated.fence.pass(begun.fence);
+    const session = await this.#sessions.get(id);
+    const leave = () => begun.gone.abort();
+    caller.addEventListener("abort", leave, { once: true });
+    const around = { session, sessions: this.#sessions, processes: this.#processes };
+    const hasTurn = () => caller.removeEventListener("abort", leave);
+    return startProcess(call, begun, { ...around, hasTurn }).finally(hasTurn);
   }
 }
 

@@ -3,9 +3,13 @@
  * Does not own what is done with the bytes, nor how long somebody waits for that end.
  */
 import { closeSync, constants, openSync } from "node:fs";
+import { bytesIn } from "../libc.ts";
 import { PipeReader } from "../pipe.ts";
+import { within } from "../within.ts";
 import type { Folder } from "./folder.ts";
 import type { Streams } from "./script.ts";
+
+const lookMs = 1;
 
 type Take = (stream: "stdout" | "stderr", bytes: Uint8Array) => void;
 
@@ -15,6 +19,8 @@ export class Pipes {
   readonly ended: Promise<unknown>;
   readonly #folder: Folder;
   readonly #readers: PipeReader[] = [];
+  /** Those that have not ended. */
+  readonly #readEnds = new Set<number>();
   /** What must be given back when the command is over. */
   readonly #paths: string[] = [];
   readonly #writeEnds: number[] = [];
@@ -43,6 +49,21 @@ export class Pipes {
     for (const path of this.#paths.splice(0)) this.#folder.remove(path);
   }
 
+  /**
+   * What the command wrote lies in its pipes when it is over, and is read; a child of it that has them still holds
+   * nothing up. False: there are such children.
+   */
+  async drain(limitMs: number): Promise<boolean> {
+    const deadline = performance.now() + limitMs;
+    let looks = 0;
+    // What was read by the first look has been taken by the second.
+    while (looks < 2 && performance.now() < deadline) {
+      if (await within(this.ended, lookMs)) return true;
+      looks = [...this.#readEnds].every((fd) => bytesIn(fd) === 0) ? looks + 1 : 0;
+    }
+    return false;
+  }
+
   /** What is written from now on is read, so that nobody waits, and dropped. */
   drop(): void {
     this.#take = () => {};
@@ -63,7 +84,10 @@ export class Pipes {
   #pipe(stream: "stdout" | "stderr"): string {
     const path = this.#folder.fifo((name) => {
       const read = openSync(name, constants.O_RDONLY | constants.O_NONBLOCK);
-      this.#readers.push(new PipeReader(read, (bytes) => this.#take(stream, bytes)));
+      const reader = new PipeReader(read, (bytes) => this.#take(stream, bytes));
+      this.#readers.push(reader);
+      this.#readEnds.add(read);
+      reader.ended.then(() => this.#readEnds.delete(read));
       this.#writeEnds.push(openSync(name, constants.O_WRONLY));
     });
     this.#paths.push(path);

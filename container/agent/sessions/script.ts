@@ -4,7 +4,7 @@
  *
  * What a session defines may bear any name. A backslash keeps aliases out, `builtin` functions; a session that makes
  * a function called `builtin` itself is found out by the last line, which has no word at all: it fails to open a
- * file, and so the shell says the name of that file.
+ * file, and so the shell says the name of that file. (As any descriptor but its own input: for that it would fork.)
  */
 
 /** Where a command's streams are; each is opened by its name. */
@@ -29,10 +29,11 @@ export function commandLines(
   return `${statusLine(status)}\\builtin eval ${quoted(command)} ${redirected}\n${endLines(word)}`;
 }
 
-/** Between NULs, which no trace of this line can show. */
+/** Between NULs, which no trace of this line can show; by all the builtins that the next command needs too. */
 export function endLines(word: string): string {
   const told = `"$?" "\${PWD+\${PWD:0:${cwdCharsMax}}}"`;
-  return `\\builtin printf '\\0${word}\\0%s\\0%s\\0' ${told} >&2\n<${deafPath(word)} || </dev/null\n`;
+  const tell = `\\builtin printf '\\0${word}\\0%s\\0%s\\0' ${told} >&2`;
+  return `\\builtin eval ${quoted(tell)}\n9<${deafPath(word)} || 9</dev/null\n`;
 }
 
 /** A file that is not there. Said without the end having been told: the shell no longer does what it is told. */
@@ -47,5 +48,5 @@ export function quoted(text: string): string {
 /** In forms that neither `set -e` nor a trap of ERR counts as a failure. */
 function statusLine(status: number): string {
   if (status === 0) return "";
-  return status === 1 ? "! </dev/null\n" : `(\\builtin exit ${status}) && </dev/null\n`;
+  return status === 1 ? "! 9</dev/null\n" : `(\\builtin exit ${status}) && 9</dev/null\n`;
 }

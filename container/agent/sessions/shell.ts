@@ -56,17 +56,23 @@ export class Shell {
     this.#reader = new PipeReader(endsRead, (bytes) => this.#ends.take(bytes));
     const word = drawWord();
     this.ready = this.#ends.of(word);
-    this.#feed.write(firstWords + endLines(word));
+    this.#feed.write(Buffer.from(firstWords + endLines(word)));
   }
 
   /** One at a time. Never resolves where the shell is gone before the command is over: watch its tree. */
   async run(command: string, streams: Streams): Promise<End | "deaf"> {
-    const word = drawWord();
-    const end = this.#ends.of(word);
-    this.#feed.write(commandLines(command, word, { streams, status: this.#status }));
-    const told = await end;
+    const told = await this.look(command, streams);
     if (told !== "deaf") this.#status = told.exitCode;
     return told;
+  }
+
+  /** The same, but the next command does not get to know how this one ended. */
+  look(command: string, streams: Streams): Promise<End | "deaf"> {
+    const word = drawWord();
+    const end = this.#ends.of(word);
+    const lines = commandLines(command, word, { streams, status: this.#status });
+    this.#feed.write(Buffer.from(lines));
+    return end;
   }
 
   /** Once its tree has ended. */

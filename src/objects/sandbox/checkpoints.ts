@@ -48,7 +48,7 @@ export async function make(
       facts: { checkpointsMax: limits.checkpointsMax },
     });
   }
-  const end = await alone(actor, caller, "a checkpoint");
+  const end = await alone(actor, caller, { what: "a checkpoint", counted: true });
   try {
     await settled(actor);
     refuseWhenOver(actor);
@@ -124,8 +124,7 @@ export async function restore(
   caller: GatedCaller,
 ): Promise<Sandbox> {
   refuseWhenOver(actor);
-  readyRow(actor, id);
-  const end = await alone(actor, caller, "a restore");
+  const end = await alone(actor, caller, { what: "a restore", counted: true });
   try {
     await settled(actor);
     refuseWhenOver(actor);

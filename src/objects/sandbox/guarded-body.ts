@@ -56,7 +56,7 @@ export async function whole(
   return read === "cut" ? undefined : read.text;
 }
 
-export function nextChunk(
+function nextChunk(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   timer: AgentReach["timer"],
 ): Promise<ReadableStreamReadResult<Uint8Array> | "cut"> {

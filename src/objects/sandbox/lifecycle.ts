@@ -67,7 +67,7 @@ export async function pause(
   }
   // What ended before is told before its agent is gone.
   await actor.work.idleMs();
-  const done = await alone(actor, caller, "pause", force);
+  const done = await alone(actor, caller, { what: "pause", counted: false, force });
   try {
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
     const { name } = actor.facts.sandbox.state;

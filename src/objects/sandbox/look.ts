@@ -6,6 +6,7 @@ import { AgentSilent, callAgent } from "../../container/agent-client.ts";
 import type { Life } from "../../core/sandbox/record.ts";
 import { agentPaths } from "../../protocol/agent.ts";
 import { BerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
 import { logOffsetHeader } from "../../protocol/process.ts";
 import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
@@ -90,7 +91,9 @@ function askOf(call: Look, requestId: string): Ask {
   const asked = { method: "GET", path: `${path}${queryText(call.query)}`, requestId } as const;
   if (!("part" in call) || call.part !== "logs") return asked;
   const accept = call.raw ? "application/octet-stream" : "text/event-stream";
-  return { ...asked, headers: { accept } };
+  // Raw bytes begin with the first one, however late a process writes it.
+  const begins = call.raw ? { headersMs: limits.processTimeoutMaxMs } : {};
+  return { ...asked, headers: { accept }, ...begins };
 }
 
 function pathOf(call: Look): string {

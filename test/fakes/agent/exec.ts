@@ -23,6 +23,8 @@ export async function exec(agent: FakeAgent, call: AgentExecCall): Promise<Answe
   return call.keep === true ? agent.answers.once(call.execId, run) : run();
 }
 
+export type Written = { stdout: string; stderr: string; truncated: boolean };
+
 type Call = Pick<AgentExecCall, "command" | "argv" | "execId" | "stdin" | "encoding"> &
   Pick<AgentSessionExecCall, "maxOutputBytes">;
 
@@ -32,6 +34,8 @@ export async function answered(
   call: Call,
   timeoutMs: number,
   run: (io: Io, stop: Stop) => Promise<Outcome>,
+  /** Of a session that ended with it. */
+  ended: (written: Written) => BerthError | undefined = () => undefined,
 ): Promise<Answer> {
   if (agent.running.size >= limits.execConcurrentMax) {
     throw new BerthError("too_many", `at most ${limits.execConcurrentMax} commands run at once`);
@@ -47,20 +51,25 @@ export async function answered(
   const stop = new Stop();
   const limit = stop.after(timeoutMs, timedOut);
   agent.running.set(call.execId, { fence: agent.fence, stop });
-  const end = agent.begin();
+  const idle = agent.begin();
   const { cut, ...outcome } = await run(io, stop).finally(() => {
     limit();
     agent.running.delete(call.execId);
-    end();
+    idle();
   });
   if (cut === "cut") throw new TypeError("connection reset");
+  const written = {
+    stdout: output.text("stdout", call.encoding),
+    stderr: output.text("stderr", call.encoding),
+    truncated: output.truncated,
+  };
+  const end = ended(written);
+  if (end !== undefined) throw end;
   if (cut !== undefined) throw leaseLost();
   const result = {
     execId: call.execId,
     ...outcome,
-    stdout: output.text("stdout", call.encoding),
-    stderr: output.text("stderr", call.encoding),
-    truncated: output.truncated,
+    ...written,
     leftovers: 0,
     durationMs: Math.max(0, Date.now() - began),
     incarnation: agent.incarnation,

@@ -15,6 +15,7 @@ export function answerLog(
   ended: () => Ended | undefined,
 ): { body: ReadableStream<Uint8Array>; headers: Record<string, string> } {
   const query = queryOf(request);
+  demandWritten(query.after, log.facts.end, "after");
   if (request.headers.get("accept")?.includes("application/octet-stream") !== true) {
     return { body: events(log, query, ended), headers: { "content-type": "text/event-stream" } };
   }
@@ -26,8 +27,9 @@ export function answerLog(
   }
   const from = query.offset === undefined ? { after: query.after } : { offset: query.offset };
   const { stdoutBytes, stderrBytes } = log.facts;
-  const first = log.next(from, stream)?.offset;
-  const offset = first ?? (stream === "stdout" ? stdoutBytes : stderrBytes);
+  const written = stream === "stdout" ? stdoutBytes : stderrBytes;
+  demandWritten(query.offset ?? 0, written, "offset");
+  const offset = log.next(from, stream)?.offset ?? written;
   return {
     body: raw(log, offset, { ...query, stream }),
     headers: { "content-type": "application/octet-stream", [logOffsetHeader]: String(offset) },
@@ -40,15 +42,15 @@ function events(
   ended: () => Ended | undefined,
 ): ReadableStream<Uint8Array> {
   let at = after;
-  const event = (name: string, data: unknown) =>
-    bytesOf(`event: ${name}\nid: ${at}\ndata: ${JSON.stringify(data)}\n\n`);
+  const event = (name: string, data: unknown, id = `id: ${at}\n`) =>
+    bytesOf(`event: ${name}\n${id}data: ${JSON.stringify(data)}\n\n`);
   return reading(log, after, follow, {
     next() {
       const { start } = log.facts;
       if (at < start) {
-        const missed = start - at;
+        const gap = { from: at, to: start };
         at = start;
-        return { bytes: event("truncated", { missed }), at };
+        return { bytes: event("truncated", gap), at };
       }
       const run = log.next({ after: at }, stream);
       if (run === undefined) return undefined;
@@ -57,7 +59,7 @@ function events(
     },
     last() {
       const end = ended();
-      return end === undefined ? undefined : event("exit", end);
+      return end === undefined ? undefined : event("exit", end, "");
     },
   });
 }
@@ -115,6 +117,13 @@ function reading(log: Log, after: number, follow: boolean, steps: Steps) {
     },
     { highWaterMark: 0 },
   );
+}
+
+function demandWritten(asked: number, written: number, field: string): void {
+  if (asked <= written) return;
+  throw new BerthError("bad_request", `${field} is beyond the ${written} bytes written`, {
+    facts: { field },
+  });
 }
 
 function endOf(run: Run): number {

@@ -28,7 +28,7 @@ export class FakeProcess {
   readonly #stop = new Stop();
   readonly #cwd: string;
   readonly #startedAt = new Date().toISOString();
-  #ended: { at: string; outcome: Outcome; asked: boolean } | undefined;
+  #ended: { at: string; outcome: Outcome } | undefined;
   #asked = false;
 
   constructor(agent: FakeAgent, call: AgentProcessCall, shell: Shell, sessionId?: string) {
@@ -44,6 +44,14 @@ export class FakeProcess {
 
   get ended(): Outcome | undefined {
     return this.#ended?.outcome;
+  }
+
+  get exit(): Omit<Outcome, "cut"> | undefined {
+    // Who reads its log then is cut off with everything else.
+    if (this.#agent.ended) throw new TypeError("connection reset");
+    if (this.#ended === undefined) return undefined;
+    const { cut: _cut, ...exit } = this.#ended.outcome;
+    return exit;
   }
 
   get endedAt(): number {
@@ -81,7 +89,12 @@ export class FakeProcess {
       });
     }
     const fresh = bytes.slice(skip);
-    if (fresh.length > 0 && !this.#input.ended) this.#input.write(fresh);
+    if (fresh.length > 0 && this.#input.ended) {
+      throw new BerthError("stdin_closed", `standard input is closed after ${taken} bytes`, {
+        facts: { offset: taken },
+      });
+    }
+    if (fresh.length > 0) this.#input.write(fresh);
     if (eof) this.#input.end();
     return this.taken;
   }
@@ -142,7 +155,8 @@ export class FakeProcess {
       stop,
     });
     limit();
-    this.#ended = { at: new Date().toISOString(), outcome, asked: this.#asked };
+    this.#input.end();
+    this.#ended = { at: new Date().toISOString(), outcome };
     this.log.close();
     end();
     const { exitCode, signal } = outcome;
@@ -158,9 +172,7 @@ export class FakeProcess {
 
   get #end(): Partial<Process> {
     if (this.#ended === undefined) return {};
-    const { at, outcome } = this.#ended;
-    const { exitCode, signal, timedOut: late } = outcome;
-    return { endedAt: at, exitCode, signal, timedOut: late, leftovers: 0 };
+    return { endedAt: this.#ended.at, ...this.exit, leftovers: 0 };
   }
 }
 

@@ -11,9 +11,18 @@ import { answerLog } from "./log-stream.ts";
 import { FakeProcess, isForgotten } from "./process.ts";
 import { Shell } from "./shell.ts";
 
+type Start = {
+  /** The look at the fence: what is there already is joined without one. */
+  pass: () => void;
+  shellOf: () => Shell;
+  sessionId?: string;
+};
+
 export class Processes {
   readonly #agent: FakeAgent;
   readonly #all = new Map<string, FakeProcess>();
+  /** That ran and are no longer listed, with how they exited. */
+  readonly #forgotten = new Map<string, number | null>();
 
   constructor(agent: FakeAgent) {
     this.#agent = agent;
@@ -36,10 +45,11 @@ export class Processes {
         return call.json(process.record);
       case "DELETE ":
         call.pass();
-        await process.end();
+        if (process.ended !== undefined) this.#remove(process);
+        else await process.end();
         return call.json(process.record);
       case "GET logs": {
-        const { body, headers } = answerLog(call.request, process.log, () => process.ended);
+        const { body, headers } = answerLog(call.request, process.log, () => process.exit);
         return call.stream(body, headers);
       }
       case "GET wait": {
@@ -68,11 +78,15 @@ export class Processes {
   /** The same process for the same id: it never runs twice. */
   add(
     call: AgentProcessCall,
-    shellOf: () => Shell,
-    sessionId?: string,
+    { pass, shellOf, sessionId }: Start,
   ): { process: FakeProcess; isNew: boolean } {
     const known = this.#all.get(call.id);
     if (known !== undefined) return { process: known, isNew: false };
+    const exitCode = this.#forgotten.get(call.id);
+    if (exitCode !== undefined) {
+      throw new BerthError("result_gone", "it ran, and is kept no more", { facts: { exitCode } });
+    }
+    pass();
     if (this.count >= limits.processesMax) {
       throw new BerthError("too_many", `at most ${limits.processesMax} processes run at once`);
     }
@@ -84,10 +98,9 @@ export class Processes {
 
   async #start(call: Call): Promise<Response> {
     const asked = await call.body<AgentProcessCall>();
-    call.pass();
     const agent = this.#agent;
     const shellOf = () => new Shell(agent, agent.folder(asked.cwd), environment(agent, asked.env));
-    const { process, isNew } = this.add(asked, shellOf);
+    const { process, isNew } = this.add(asked, { pass: () => call.pass(), shellOf });
     return call.json(process.record, isNew ? 201 : 200);
   }
 
@@ -99,7 +112,8 @@ export class Processes {
     const processes = [...this.#all.values()]
       .map(({ record }) => record)
       .filter((record) => state === null || record.state === state)
-      .filter((record) => session === null || record.sessionId === session);
+      .filter((record) => session === null || record.sessionId === session)
+      .reverse();
     return call.json({ processes, nextCursor: null });
   }
 
@@ -118,8 +132,13 @@ export class Processes {
     const ended = [...this.#all].filter(([, process]) => process.ended !== undefined);
     ended.sort(([, one], [, other]) => one.endedAt - other.endedAt);
     const tooMany = Math.max(0, ended.length - limits.processesExitedMax);
-    for (const [n, [id, process]] of ended.entries()) {
-      if (n < tooMany || isForgotten(process, Date.now())) this.#all.delete(id);
+    for (const [n, [, process]] of ended.entries()) {
+      if (n < tooMany || isForgotten(process, Date.now())) this.#remove(process);
     }
+  }
+
+  #remove(process: FakeProcess): void {
+    this.#all.delete(process.call.id);
+    this.#forgotten.set(process.call.id, process.ended?.exitCode ?? null);
   }
 }

@@ -8,7 +8,7 @@ import type { Session } from "../../../src/protocol/session.ts";
 import type { FakeAgent } from "./agent.ts";
 import type { Answer } from "./answers.ts";
 import { environment, type Outcome, outcomeOf } from "./command.ts";
-import { answered } from "./exec.ts";
+import { answered, type Written } from "./exec.ts";
 import { Exit, type Io, Shell } from "./shell.ts";
 import { type Stop, Stopped } from "./stop.ts";
 
@@ -78,10 +78,13 @@ export class FakeSession {
       // It may have waited for longer than its lease lasted.
       this.#agent.pass(fence);
       const timeoutMs = call.timeoutMs ?? this.#call.commandTimeoutMs;
-      const answer = await answered(this.#agent, call, timeoutMs, (io, stop) =>
-        this.#run(call.command, io, stop),
+      return await answered(
+        this.#agent,
+        call,
+        timeoutMs,
+        (io, stop) => this.#run(call.command, io, stop),
+        (written) => this.#ended && terminated(this.id, this.#ended, written),
       );
-      return answer;
     } finally {
       done();
     }
@@ -108,9 +111,9 @@ export class FakeSession {
   }
 }
 
-export function terminated(id: string, { reason, exitCode }: SessionEnd): BerthError {
+export function terminated(id: string, end: SessionEnd, written?: Written): BerthError {
   return new BerthError("session_terminated", `the session ${id} has ended`, {
     hint: "create it anew",
-    facts: { reason, exitCode },
+    facts: { ...end, timedOut: end.reason === "timed_out", ...written },
   });
 }

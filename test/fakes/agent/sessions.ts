@@ -46,7 +46,6 @@ export class Sessions {
       }
       case "POST processes": {
         const asked = await call.body<AgentProcessCall>();
-        call.pass();
         return this.#startProcess(call, this.#of(id), asked);
       }
     }
@@ -85,7 +84,11 @@ export class Sessions {
       const cwd = asked.cwd === undefined ? undefined : this.#agent.folder(asked.cwd);
       return shell.fork(cwd, asked.env ?? {});
     };
-    const { process, isNew } = this.#agent.processes.add(asked, from, session.id);
+    const { process, isNew } = this.#agent.processes.add(asked, {
+      pass: () => call.pass(),
+      shellOf: from,
+      sessionId: session.id,
+    });
     return call.json(process.record, isNew ? 201 : 200);
   }
 

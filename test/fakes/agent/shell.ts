@@ -29,6 +29,7 @@ export class Exit extends Error {
   }
 }
 
+const definition = /^(\w+)\(\) \{ (.*); \}$/;
 const assignment = /^([A-Za-z_]\w*)=([\s\S]*)$/;
 
 export class Shell {
@@ -36,6 +37,8 @@ export class Shell {
   cwd: string;
   readonly exported: Map<string, string>;
   readonly #variables: Map<string, string>;
+  /** Aliases and functions: what each is short for. */
+  readonly #short = new Map<string, string>();
   readonly #agent: FakeAgent;
   #last = 0;
 
@@ -52,11 +55,17 @@ export class Shell {
     const exported = { ...Object.fromEntries(this.exported), ...env };
     const fork = new Shell(this.#agent, cwd ?? this.cwd, exported);
     for (const [name, value] of this.#variables) fork.#variables.set(name, value);
+    for (const [name, line] of this.#short) fork.#short.set(name, line);
     return fork;
   }
 
   /** The code of the last command. Throws Exit and Stopped. */
   async run(line: string, io: Io, stop: Stop): Promise<number> {
+    const [, defined = "", body = ""] = definition.exec(line) ?? [];
+    if (defined !== "") {
+      this.#short.set(defined, body);
+      return 0;
+    }
     for (const command of read(line)) {
       if (command.when === "ok" && this.#last !== 0) continue;
       if (command.when === "failed" && this.#last === 0) continue;
@@ -74,7 +83,12 @@ export class Shell {
       (this.exported.has(variable) ? this.exported : this.#variables).set(variable, value);
       return 0;
     }
+    const short = this.#short.get(name);
+    if (short !== undefined) return this.run([short, ...args].join(" "), io, stop);
     switch (name) {
+      case "alias":
+        for (const arg of args) this.#short.set(...halves(arg));
+        return 0;
       case "cd":
         return this.#changeFolder(args[0] ?? "/", io);
       case "export":
@@ -140,6 +154,11 @@ export class Shell {
       throw error;
     }
   }
+}
+
+function halves(text: string): [string, string] {
+  const at = text.indexOf("=");
+  return [text.slice(0, at), text.slice(at + 1)];
 }
 
 /** 127 and a line where there is no such program. */

@@ -13,6 +13,7 @@ import { bytesOf } from "./output.ts";
 import type { FakeTerminal, Viewer } from "./terminal.ts";
 
 type Socket = {
+  binaryType: string;
   accept(): void;
   send(data: string | Uint8Array): void;
   close(code: number, reason: string): void;
@@ -37,6 +38,8 @@ export function connect(
   const { WebSocketPair } = globalThis as { WebSocketPair?: new () => [Socket, Socket] };
   if (WebSocketPair === undefined) throw new BerthError("unsupported", "no sockets in memory");
   const [theirs, ours] = Object.values(new WebSocketPair()) as [Socket, Socket];
+  // Else binary messages come as blobs, which only a promise can read.
+  ours.binaryType = "arraybuffer";
   ours.accept();
   const asked = new URL(request.url).searchParams;
   const offered = (request.headers.get("sec-websocket-protocol") ?? "").split(/\s*,\s*/);
@@ -89,6 +92,9 @@ function attach(agent: FakeAgent, terminal: FakeTerminal, socket: Socket, asked:
     tell({ type: "screen", offset: at });
     socket.send(bytesOf(terminal.picture.replaceAll("\n", "\r\n")));
   };
+  const warn = once(() =>
+    tell({ type: "error", code: "forbidden", message: "this connection only watches" }),
+  );
   const leave = once(() => {
     terminal.viewers.delete(viewer);
     end();
@@ -98,13 +104,15 @@ function attach(agent: FakeAgent, terminal: FakeTerminal, socket: Socket, asked:
     if (!isFramed || typeof data !== "string") {
       const text = typeof data === "string" ? data : new TextDecoder().decode(data);
       if (mayWrite) terminal.type(text);
+      else warn();
       return;
     }
     const frame = JSON.parse(data) as ToTerminal;
     if (frame.type === "ack") {
       acked = Math.max(acked ?? 0, frame.offset);
       viewer.wrote();
-    } else if (mayWrite) terminal.resize(frame);
+    } else if (mayWrite) terminal.resize(frame, viewer);
+    else warn();
   });
   terminal.viewers.add(viewer);
   const { after } = asked;
@@ -112,7 +120,7 @@ function attach(agent: FakeAgent, terminal: FakeTerminal, socket: Socket, asked:
   if (resumes) at = after;
   tell({ type: "ready", offset: at, ...terminal.size });
   if (after !== undefined && !resumes) tell({ type: "truncated", offset: at });
-  if (!resumes) show();
+  if (!resumes && terminal.offset > 0) show();
   viewer.wrote();
 }
 

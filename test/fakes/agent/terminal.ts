@@ -87,9 +87,11 @@ export class FakeTerminal {
     return this.#ring.slice(offset - this.start, offset - this.start + bytesMax);
   }
 
-  resize(size: TerminalSize): void {
-    this.size = { cols: size.cols, rows: size.rows };
-    for (const viewer of this.viewers) viewer.resized();
+  /** Whoever did it knows it. */
+  resize({ cols, rows }: TerminalSize, by?: Viewer): void {
+    if (cols === this.size.cols && rows === this.size.rows) return;
+    this.size = { cols, rows };
+    for (const viewer of this.viewers) if (viewer !== by) viewer.resized();
   }
 
   end(why = "SIGHUP"): void {
