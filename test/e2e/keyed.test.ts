@@ -46,12 +46,21 @@ async function stopAndLook(server: Server, data: string): Promise<void> {
 
 describe("calls with a key and kill -9 of the whole server", () => {
   const data = mkdtempSync(join(tmpdir(), "berth-keyed-"));
-  afterAll(() => rmSync(data, { recursive: true, force: true }));
+  let started: Server | undefined;
+  afterAll(async () => {
+    await started?.[Symbol.asyncDispose]();
+    rmSync(data, { recursive: true, force: true });
+  });
+  /** A test that fails before its end must not leave a server behind either. */
+  const start = async () => {
+    started = await startServer({ data });
+    return started;
+  };
 
   it("[K17] twenty times in a row: repeated until it is known, no command runs twice, and one that was answered ran", {
     timeout: 600_000,
   }, async () => {
-    let server = await startServer({ data });
+    let server = await start();
     const id = await server.create();
     const codes = new Map<string, number>();
     const note = (what: string) => codes.set(what, (codes.get(what) ?? 0) + 1);
@@ -93,13 +102,13 @@ describe("calls with a key and kill -9 of the whole server", () => {
       for (const { pid } of parts) process.kill(pid, "SIGKILL");
       await working;
       await server.ended();
-      server = await startServer({ data });
+      server = await start();
       expect(alive(tree)).toEqual([]);
 
       // The first call finds the loss; a container that was lost too often is only started by who says so.
       await exec(server, id, undefined, "true");
-      const started = await server.call("POST", `/v1/sandboxes/${id}/start`);
-      expect(started.body).toMatchObject({ state: "running" });
+      const running = await server.call("POST", `/v1/sandboxes/${id}/start`);
+      expect(running.body).toMatchObject({ state: "running" });
       for (const [key, command] of open) {
         const before = known.get(key);
         let told: Told = { status: 503, text: "" };
@@ -137,10 +146,19 @@ describe("calls with a key and kill -9 of the whole server", () => {
 
 describe("a caller who goes away", () => {
   const data = mkdtempSync(join(tmpdir(), "berth-gone-"));
-  afterAll(() => rmSync(data, { recursive: true, force: true }));
+  let started: Server | undefined;
+  afterAll(async () => {
+    await started?.[Symbol.asyncDispose]();
+    rmSync(data, { recursive: true, force: true });
+  });
+  /** A test that fails before its end must not leave a server behind either. */
+  const start = async () => {
+    started = await startServer({ data });
+    return started;
+  };
 
   it("[K18] leaves its command running where it has a key, which counts as running until its end; without a key it ends", async () => {
-    const server = await startServer({ data });
+    const server = await start();
     const id = await server.create();
     const command = (name: string) =>
       `echo $$ > ${name}; until [ -e end ]; do sleep 0.05; done; echo it`;
