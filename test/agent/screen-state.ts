@@ -3,6 +3,7 @@
  * Does not own how they came about.
  */
 
+import type { IBuffer, IBufferLine } from "@xterm/headless";
 import {
   attributesSequence,
   backgroundSequence,
@@ -17,6 +18,7 @@ import {
   type InsideBuffer,
   insideOf,
 } from "../../container/agent/screen/inside.ts";
+import { isWhole } from "../../container/agent/screen/lines.ts";
 
 export function stateOf({ terminal }: Emulator) {
   const inside = insideOf(terminal);
@@ -67,21 +69,21 @@ function withoutUnderline(attributes: Attributes): string {
   return backgroundSequence(attributes);
 }
 
-function linesOf(buffer: { length: number; getLine(y: number): Line | undefined }, cols: number) {
+function linesOf(buffer: IBuffer, cols: number) {
   return Array.from({ length: buffer.length }, (_, y) => {
     const line = buffer.getLine(y);
-    return Array.from({ length: cols }, (_, x) => cellOf(line?.getCell(x) as Cell | undefined));
+    return Array.from({ length: cols }, (_, x) => cellOf(line, x));
   });
 }
 
-type Line = { getCell(x: number): unknown };
-
-/** What is seen of it: nothing and a space look alike. */
-function cellOf(cell: Cell | undefined): string {
+/** What is seen of it: nothing, half of a wide character and a space look alike. */
+function cellOf(line: IBufferLine | undefined, x: number): string {
+  const cell = line?.getCell(x) as Cell | undefined;
   if (cell === undefined) return "none";
   const chars = cell.getChars();
   if (chars === "" && cell.getWidth() === 0) return "behind";
-  const isNothing = chars === "" || chars === " ";
+  const isHalf = line !== undefined && cell.getWidth() > 1 && !isWhole(line, x);
+  const isNothing = chars === "" || chars === " " || isHalf;
   const colours =
     isNothing && !isSeenAlone(cell) ? backgroundSequence(cell) : attributesSequence(cell);
   return `${isNothing ? " " : chars} ${colours.slice(1)}`;

@@ -60,7 +60,7 @@ export class Lines {
         continue;
       }
       const width = Math.max(cell.getWidth(), 1);
-      const fits = x + width <= this.#cols;
+      const fits = width === 1 || isWhole(line, x);
       const paint = this.#colours ? attributesSequence(cell) : plain;
       // Said again before what has no width, or it would join the character before.
       if (cell.getWidth() === 0 && chars !== "") this.#said += paint;
@@ -95,4 +95,10 @@ export class Lines {
     this.#now = sequence;
     this.#said += sequence;
   }
+}
+
+/** Without wrapping, the emulator lets a character overwrite the right half of a wide one in the last column. */
+export function isWhole(line: IBufferLine, x: number): boolean {
+  const right = line.getCell(x + 1);
+  return right?.getWidth() === 0 && right.getChars() === "";
 }

@@ -8,7 +8,7 @@
 import type { IBuffer, Terminal } from "@xterm/headless";
 import { attributesSequence, plain } from "./attributes.ts";
 import { type Cell, charsetCode, type InsideBuffer, insideOf } from "./inside.ts";
-import { Lines } from "./lines.ts";
+import { isWhole, Lines } from "./lines.ts";
 
 export type Detail = { scrollback: boolean; colours: boolean };
 
@@ -118,7 +118,7 @@ function cursor(terminal: Terminal): string {
   if (x === 0 || !(isBehind || mayJoin)) return `${to(x)}${now}`;
   // Only a character that is written takes the cursor there.
   const line = terminal.buffer.active.getLine(ybase + y);
-  const at = line?.getCell(x - 1)?.getWidth() === 0 && x > 1 ? x - 2 : x - 1;
+  const at = x > 1 && line !== undefined && isWhole(line, x - 2) ? x - 2 : x - 1;
   const last = line?.getCell(at) as Cell | undefined;
   if (last === undefined || at + Math.max(1, last.getWidth()) !== x)
     return `${to(Math.min(x, terminal.cols - 1))}${now}`;
