@@ -1,5 +1,5 @@
 /**
- * Owns reading a JSON body: bounded in bytes and in time.
+ * Owns reading a body, as JSON or as bytes: bounded in bytes and in time.
  * Does not own its meaning.
  */
 import { BerthError } from "../../src/protocol/error-codes.ts";
@@ -18,9 +18,13 @@ export async function readJson(
 }
 
 async function readText(request: Request, bytesMax: number): Promise<string> {
+  return (await readBytes(request, bytesMax)).toString("utf8");
+}
+
+export async function readBytes(request: Request, bytesMax: number): Promise<Buffer> {
   const announced = Number(request.headers.get("content-length") ?? Number.NaN);
   if (announced > bytesMax) throw tooLarge(bytesMax);
-  if (request.body === null) return "";
+  if (request.body === null) return Buffer.alloc(0);
   const reader = request.body.getReader();
   const limit = setTimeout(() => {
     reader.cancel(new BerthError("body_timeout", "")).catch(() => {});
@@ -42,7 +46,7 @@ async function readText(request: Request, bytesMax: number): Promise<string> {
   if (performance.now() - started >= limits.bodyReadMs) {
     throw new BerthError("body_timeout", `the body did not arrive in ${limits.bodyReadMs} ms`);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 function tooLarge(limit: number): BerthError {

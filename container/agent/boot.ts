@@ -15,6 +15,8 @@ export type Differences = {
   home?: string;
   /** Where the copy of the metadata is kept. */
   metadata?: string;
+  /** Where the logs of processes are kept; they have no names there. */
+  logs?: string;
   user?: User;
   tree?: "cgroup" | "subreaper";
 };

@@ -7,17 +7,16 @@ import type { AgentExecCall } from "../../src/protocol/agent.ts";
 import { BerthError } from "../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import { calledProgram, type Program } from "./called-program.ts";
 import { giveDescriptor, openMemory, openPipe } from "./libc.ts";
 import { Output } from "./output.ts";
 import { PipeReader } from "./pipe.ts";
-import { environmentOf, folderOf, type Place } from "./place.ts";
-import { findProgram, type Refusal, refusal } from "./program.ts";
-import type { Exit, Forest, Launch, Tree } from "./tree/tree.ts";
+import type { Place } from "./place.ts";
+import { type Refusal, refusal } from "./program.ts";
+import type { Exit, Forest, Tree } from "./tree/tree.ts";
 import { within } from "./within.ts";
 
 export type Finished = Omit<ExecResult, "execId" | "incarnation">;
-
-const shell = "/bin/sh";
 
 /**
  * Throws bad_cwd before anything ran. `gone` aborts: the command is ended, because the caller no longer wants the
@@ -28,16 +27,9 @@ export async function runCommand(
   { place, forest, gone }: { place: Place; forest: Forest; gone: AbortSignal },
 ): Promise<Finished> {
   const begun = performance.now();
-  const cwd = folderOf(place, call.cwd);
-  const env = environmentOf(place, call.env);
-  const argv = argvOf(call);
+  const program = calledProgram(place, call);
   const output = new Output(call.maxOutputBytes);
-  const program =
-    call.argv === undefined ? shell : findProgram(argv[0] ?? "", { cwd, env, user: place.user });
-  const ran =
-    typeof program === "string"
-      ? await run({ program, argv, cwd, env, user: place.user }, call, { forest, gone, output })
-      : program;
+  const ran = "program" in program ? await run(program, call, { forest, gone, output }) : program;
   if (!("exit" in ran)) output.take("stderr", Buffer.from(ran.line));
   return {
     ...("exit" in ran ? ran.exit : { exitCode: ran.exitCode, signal: null }),
@@ -51,7 +43,6 @@ export async function runCommand(
 }
 
 type Ran = { exit: Exit; timedOut: boolean; leftovers: number };
-type Program = Pick<Launch, "program" | "argv" | "cwd" | "env" | "user">;
 type Around = { forest: Forest; gone: AbortSignal; output: Output };
 
 async function run(program: Program, call: AgentExecCall, around: Around): Promise<Ran | Refusal> {
@@ -121,13 +112,6 @@ function exitOrCut(
       resolve(why);
     }
   });
-}
-
-function argvOf(call: AgentExecCall): string[] {
-  if (call.argv !== undefined) return call.argv;
-  const command = call.command ?? "";
-  // A shell takes a command that begins so for an option of its own.
-  return ["sh", "-c", /^[-+]/.test(command) ? ` ${command}` : command];
 }
 
 /** A file in memory holds it all at once: nothing waits for a command that does not read. */

@@ -2,7 +2,7 @@
  * Owns the answers of commands whose callers have a key: an id never runs twice in this life, and whoever asks again
  * joins the run or gets the same bytes. Does not own running a command, nor keys (the object has them).
  */
-import { BerthError } from "../../src/protocol/error-codes.ts";
+import { BerthError, type ErrorCode } from "../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import { limits } from "../../src/protocol/limits.ts";
 
@@ -13,6 +13,9 @@ type Run =
   /** Its bytes stand among the answers, unless they were pushed out. */
   | { state: "ended"; at: number; outcome: Outcome }
   | { state: "failed"; at: number; error: unknown };
+
+/** Nothing was run: the same call may come again and find the folder there, or its turn. */
+const unrun: ErrorCode[] = ["bad_cwd", "stale_fence", "too_many"];
 
 export class Kept {
   /** By id; those that have ended in the order of their ends. */
@@ -73,9 +76,9 @@ export class Kept {
   }
 
   #failed(id: string, error: unknown): void {
-    // Nothing was run: the same call may come again and find the folder there.
-    if (error instanceof BerthError && error.code === "bad_cwd") this.#runs.delete(id);
-    else this.#moveToEnd(id, { state: "failed", at: performance.now(), error });
+    if (error instanceof BerthError && unrun.includes(error.code)) this.#runs.delete(id);
+    else
+      this.#moveToEnd(id, { state: "failed", at: performance.now(), error: withoutOutput(error) });
   }
 
   #moveToEnd(id: string, run: Run): void {
@@ -104,6 +107,14 @@ export class Kept {
       },
     );
   }
+}
+
+/** Of a command that ended its session: how it ended is kept; what it wrote would have no bound. */
+function withoutOutput(error: unknown): unknown {
+  if (!(error instanceof BerthError) || error.facts.stdout === undefined) return error;
+  const { stdout: _stdout, stderr: _stderr, truncated: _truncated, ...facts } = error.facts;
+  const { code, message, hint } = error;
+  return new BerthError(code, message, { ...(hint === undefined ? {} : { hint }), facts });
 }
 
 function resultGone({ exitCode, signal, timedOut }: Outcome): BerthError {

@@ -11,11 +11,13 @@ const libc = dlopen("libc.so.6", {
   pipe2: { args: [pointer, i32], returns: i32 },
   fchown: { args: [i32, u32, u32], returns: i32 },
   memfd_create: { args: [pointer, u32], returns: i32 },
+  mkfifo: { args: [pointer, u32], returns: i32 },
   dup2: { args: [i32, i32], returns: i32 },
   waitpid: { args: [i32, pointer, i32], returns: i32 },
   setfsuid: { args: [u32], returns: i32 },
   setfsgid: { args: [u32], returns: i32 },
   setgroups: { args: [u64, pointer], returns: i32 },
+  ioctl: { args: [i32, u64, u64], returns: i32 },
 }).symbols;
 
 const option = { setDumpable: 4, setChildSubreaper: 36, setNoNewPrivileges: 38 } as const;
@@ -65,6 +67,11 @@ export function openMemory(): number {
   return fd;
 }
 
+/** A pipe with a name. */
+export function makeFifo(path: string, mode: number): void {
+  demand("mkfifo", libc.mkfifo(ptr(Buffer.from(`${path}\0`)), mode));
+}
+
 export function replaceDescriptor(by: number, fd: number): void {
   demand("dup2", libc.dup2(by, fd));
 }
@@ -73,6 +80,22 @@ export function replaceDescriptor(by: number, fd: number): void {
 export function collectChild(pid: number): boolean {
   const doNotWait = 1;
   return libc.waitpid(pid, null, doNotWait) === pid;
+}
+
+/** A device's own call; the argument is a number, or a buffer that the kernel reads or fills. Answers what it answers. */
+export function controlDevice(fd: number, request: number, argument: number | Uint8Array): number {
+  const value = typeof argument === "number" ? argument : ptr(argument);
+  const result = libc.ioctl(fd, BigInt(request), BigInt(value));
+  demand(`ioctl 0x${request.toString(16)}`, result);
+  return result;
+}
+
+/** How many bytes lie in a pipe, unread. */
+export function bytesIn(fd: number): number {
+  const unread = new Int32Array(1);
+  const ask = 0x541b;
+  controlDevice(fd, ask, new Uint8Array(unread.buffer));
+  return unread[0] ?? 0;
 }
 
 export type User = { uid: number; gid: number };

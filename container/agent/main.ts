@@ -1,5 +1,6 @@
 /**
- * Owns the three modes of the one program: an agent on the platform, an agent in a room, a tender of one command.
+ * Owns the modes of the one program: an agent on the platform, an agent in a room, a tender of one command, a drawer of
+ * screens.
  * Does not own what any of them does after its start. Each loads its own part only: a tender starts often.
  */
 import { hideFromOthers } from "./libc.ts";
@@ -17,6 +18,10 @@ switch (process.argv[2]) {
     break;
   case "tend":
     await (await import("./tree/tender.ts")).tend();
+    process.exit(0);
+    break;
+  case "draw":
+    await (await import("./screen/drawer.ts")).draw();
     process.exit(0);
     break;
   default:

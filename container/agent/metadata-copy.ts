@@ -22,12 +22,12 @@ const [folderMode, fileMode] = [0o755, 0o644];
 const permissions = 0o7777;
 
 export class MetadataCopy {
-  readonly #folder: string;
+  readonly folder: string;
   #version = 0;
 
   /** Version 0 is what a sandbox begins with; it also takes the place of what an earlier life left here. */
   constructor(folder: string) {
-    this.#folder = folder;
+    this.folder = folder;
     try {
       this.#write({ version: 0, metadata: {} });
     } catch (error) {
@@ -43,7 +43,7 @@ export class MetadataCopy {
         this.#write(told);
       } catch (error) {
         const { code = "unknown" } = error as NodeJS.ErrnoException;
-        throw new BerthError("unavailable", `${this.#folder} cannot be written (${code})`, {
+        throw new BerthError("unavailable", `${this.folder} cannot be written (${code})`, {
           hint: "the copy is behind until the metadata is told again",
         });
       }
@@ -54,9 +54,9 @@ export class MetadataCopy {
 
   /** Readers see the old file or the new one. One user for all could have put anything in the way: it goes. */
   #write({ version, metadata }: AgentMetadata): void {
-    takeFolder(this.#folder);
-    const file = join(this.#folder, fileName);
-    const fresh = join(this.#folder, `.${fileName}.new`);
+    takeFolder(this.folder);
+    const file = join(this.folder, fileName);
+    const fresh = join(this.folder, `.${fileName}.new`);
     remove(fresh);
     try {
       const text = `${JSON.stringify({ version, metadata })}\n`;

@@ -1,9 +1,23 @@
 /**
  * Owns the list of the agent's parts: which noun answers below which path.
  */
+import { agentPaths } from "../../src/protocol/agent-wire.ts";
+import { FilesPart } from "./files/part.ts";
 import type { Part } from "./part.ts";
+import { ProcessesPart } from "./processes/answer.ts";
 import type { Ground } from "./sandbox.ts";
+import { drawersIn } from "./screen/launch-drawer.ts";
+import { Screens } from "./screen/screens.ts";
+import { SessionsPart } from "./sessions/part.ts";
+import { Terminals } from "./terminals/terminals.ts";
 
-export function partsOf(_ground: Ground): Map<string, Part> {
-  return new Map();
+export function partsOf(ground: Ground): Map<string, Part> {
+  const processes = new ProcessesPart(ground);
+  const parts: Map<string, Part> = new Map<string, Part>([
+    [agentPaths.processes, processes],
+    [agentPaths.sessions, new SessionsPart(ground, processes.processes)],
+    [agentPaths.terminals, new Terminals(ground, new Screens(drawersIn(ground.forest)))],
+    [agentPaths.files, new FilesPart(ground, () => parts.get(agentPaths.sessions))],
+  ]);
+  return parts;
 }

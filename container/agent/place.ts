@@ -13,9 +13,14 @@ export type Place = {
   user: User | undefined;
   home: string;
   workspace: string;
+  /** Where the logs of processes are kept. */
+  logs: string;
   /** Given at create, for every command. */
   env: Env;
 };
+
+/** On disk: `/tmp` may be memory. */
+export const logsFolder = "/var/tmp";
 
 const userName = "berth";
 const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

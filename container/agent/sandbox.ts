@@ -25,6 +25,7 @@ export type Ground = {
   activity: Activity;
   endings: Endings;
   kept: Kept;
+  metadata: MetadataCopy;
 };
 
 export class Sandbox implements Ground {

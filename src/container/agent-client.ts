@@ -16,7 +16,7 @@ export type AgentCall = {
   /** With the query. */
   path: string;
   /** Text is JSON; bytes are bytes. */
-  body?: string | Uint8Array | undefined;
+  body?: string | Uint8Array<ArrayBuffer> | undefined;
   /** What else the agent is to know: the wanted form of the answer, an upgrade. */
   headers?: Record<string, string> | undefined;
   /** Of a gated call. */

@@ -52,8 +52,6 @@ export interface Container {
   monitor(startId: string): Promise<ContainerExit>;
   /** One request, or WebSocket upgrade, to the agent at the address that `start` gave. */
   agent(address: string, request: Request): Promise<Response>;
-  /** One request, or WebSocket upgrade, to a server that a command in the sandbox runs. */
-  port(address: string, port: number, request: Request): Promise<Response>;
   /** Saves the file tree; everything in the container stands still meanwhile. The same id again: the same tree. */
   snapshot(snapshotId: string): Promise<Saved>;
   /** One that is just being made is waited for. Removing what is not there is success. */

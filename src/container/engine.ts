@@ -3,7 +3,6 @@
  * Does not own the data path: requests to the agent go to its own address, not through the engine.
  */
 import type { z } from "zod";
-import { agentPaths } from "../protocol/agent.ts";
 import {
   type EngineHealth,
   engineExitSchema,
@@ -51,12 +50,6 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
     },
     monitor: (startId) => monitor(engine, id, startId),
     agent: (_address, request) => fetch(request),
-    port(address, port, request) {
-      const { pathname, search } = new URL(request.url);
-      return fetch(
-        new Request(`${address}${agentPaths.ports}/${port}${pathname}${search}`, request),
-      );
-    },
     async snapshot(snapshotId) {
       const made = await call(engine, "POST", enginePaths.snapshot(id), {
         body: { snapshotId },

@@ -27,7 +27,6 @@ export function platformContainer(attached: Attached): Container {
     signal: async (signal) => attached.signal(signal),
     monitor: () => monitor(attached),
     agent: (_address, request) => attached.getTcpPort(agentPort).fetch(request),
-    port: (_address, port, request) => attached.getTcpPort(port).fetch(request),
     async snapshot(snapshotId) {
       const { id, size } = await attached.snapshotContainer({ name: snapshotId });
       return { handle: id, bytes: size };

@@ -2,23 +2,31 @@
  * Owns the one interface of a sandbox for those who call it from code: other Workers, the SDK, tests.
  * Does not own how a call travels.
  */
+import type { Checkpoint, CheckpointInput, Checkpoints } from "./checkpoint.ts";
 import type { EventsPage } from "./event.ts";
 import type { ExecInput, ExecResult } from "./exec.ts";
 import type { AcquireInput, LeaseGranted, LeaseQueued, LeaseReleased, LeaseView } from "./lease.ts";
 import type { MetadataAnswer, MetadataPatch } from "./metadata.ts";
 import type { ConnectTicket, Right, Token } from "./rights.ts";
 import type { CreateInput, Sandbox } from "./sandbox.ts";
+import type { KeyedOptions, WorkApi } from "./work-api.ts";
 
 /** For gated calls: the token of a lease, or how long the call may queue to run alone. */
 export type GateOptions = { lease?: string; waitMs?: number; wake?: boolean };
 
-export interface SandboxApi {
+export interface SandboxApi extends WorkApi {
   get(): Promise<Sandbox>;
   start(): Promise<Sandbox>;
-  pause(options?: GateOptions & { force?: boolean }): Promise<Sandbox>;
+  pause(options?: GateOptions & { force?: boolean; discardFiles?: boolean }): Promise<Sandbox>;
   touch(): Promise<Sandbox>;
   destroy(options?: GateOptions & { force?: boolean }): Promise<Sandbox>;
-  exec(call: ExecInput, options?: GateOptions): Promise<ExecResult>;
+  exec(call: ExecInput, options?: KeyedOptions): Promise<ExecResult>;
+  makeCheckpoint(call?: CheckpointInput, options?: GateOptions): Promise<Checkpoint>;
+  checkpoints(): Promise<Checkpoints>;
+  checkpoint(id: string): Promise<Checkpoint>;
+  removeCheckpoint(id: string): Promise<Checkpoint>;
+  /** Begins a new life from its files. */
+  restore(id: string, options?: GateOptions): Promise<Sandbox>;
   acquireLease(call?: AcquireInput): Promise<LeaseGranted | LeaseQueued>;
   renewLease(token: string, options?: { ttlMs?: number }): Promise<LeaseGranted>;
   releaseLease(token: string, options?: { force?: boolean }): Promise<LeaseReleased>;

@@ -34,6 +34,7 @@ export const errors = {
     false,
     "The bytes begin after what was taken so far; `offset` says how much.",
   ),
+  stdin_closed: row(409, false, "The process takes no more input; `offset` says how much it took."),
   lease_busy: row(409, true, "Calls of this lease are still running."),
   scope_taken: row(409, false, "The scope has a sandbox already; `sandbox` names it."),
   file_exists: row(409, false, "Something is there already; nothing was changed."),

@@ -34,7 +34,9 @@ export const portsSchema = z
   .meta({ id: "Ports" });
 
 /** `<port>-<sandbox>-<token>`: one label of a host, or one segment of a path. */
-const label = new RegExp(`^([1-9]\\d{0,4})-([a-z][a-z0-9]{23})-([a-z0-9]{${limits.portTokenChars}})$`);
+const label = new RegExp(
+  `^([1-9]\\d{0,4})-([a-z][a-z0-9]{23})-([a-z0-9]{${limits.portTokenChars}})$`,
+);
 
 export type PortAddress = { port: number; sandbox: string; token: string };
 

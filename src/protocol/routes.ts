@@ -4,8 +4,8 @@
  * Does not own handlers.
  */
 import { z } from "zod";
-import type { ErrorCode } from "./errors.ts";
-import { eventsSchema } from "./event.ts";
+import { checkpointRoutes } from "./checkpoint-routes.ts";
+import { eventsQuerySchema, eventsSchema } from "./event.ts";
 import { execCallSchema, execResultSchema } from "./exec.ts";
 import { healthSchema } from "./health.ts";
 import {
@@ -17,36 +17,24 @@ import {
   renewCallSchema,
 } from "./lease.ts";
 import { metadataAnswerSchema, metadataPatchSchema } from "./metadata.ts";
-import { connectTicketSchema, type Right, tokenCallSchema, tokenSchema } from "./rights.ts";
+import { portRoutes } from "./port-routes.ts";
+import { processRoutes } from "./process-routes.ts";
+import { connectTicketSchema, tokenCallSchema, tokenSchema } from "./rights.ts";
+import {
+  atTheDoor,
+  atTheGate,
+  badBody,
+  ofOneAlive,
+  ofOneSandbox,
+  one,
+  type Route,
+} from "./route.ts";
 import { createCallSchema, sandboxSchema } from "./sandbox.ts";
+import { sessionRoutes } from "./session-routes.ts";
+import { terminalRoutes } from "./terminal-routes.ts";
 
-export type Route = {
-  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** `:name` marks a parameter. */
-  path: string;
-  summary: string;
-  /** What a token must be good for. Left out: anyone may call it, without a key. `key`: no token will do. */
-  right?: Right | "key";
-  /** Gated by the lease: while somebody holds it, only with its token. */
-  gated?: true;
-  body?: z.ZodType;
-  answers: Record<number, { schema: z.ZodType; meaning: string }>;
-  errors: ErrorCode[];
-};
+export type { Route } from "./route.ts";
 
-const atTheDoor: ErrorCode[] = ["unauthenticated", "forbidden"];
-const badBody: ErrorCode[] = [
-  "bad_request",
-  "bad_json",
-  "too_large",
-  "unsupported_type",
-  "body_timeout",
-];
-const ofOneSandbox: ErrorCode[] = [...atTheDoor, "not_found", "unavailable"];
-const ofOneAlive: ErrorCode[] = [...ofOneSandbox, "sandbox_destroyed"];
-const atTheGate: ErrorCode[] = ["lease_held", "lease_pending", "lease_wait_timeout", "lease_lost"];
-
-const one = "/v1/sandboxes/:id";
 const sandbox = (meaning: string) => ({ 200: { schema: sandboxSchema, meaning } });
 
 export const routes = {
@@ -96,7 +84,8 @@ export const routes = {
   pauseSandbox: {
     method: "POST",
     path: `${one}/pause`,
-    summary: "Stop the container; files stay, processes end",
+    summary:
+      "Stop the container; files stay, processes end (?discardFiles=true: where they cannot be kept)",
     right: "lifecycle",
     gated: true,
     answers: sandbox("Paused, or still on its way."),
@@ -116,6 +105,7 @@ export const routes = {
     summary: "Run one command; nothing persists but the files it writes",
     right: "exec",
     gated: true,
+    keyed: true,
     body: execCallSchema,
     answers: {
       200: {
@@ -215,6 +205,7 @@ export const routes = {
     path: `${one}/events`,
     summary: "What happened, in order (?after=&limit=), or a stream of it (?follow=1)",
     right: "read",
+    query: eventsQuerySchema,
     answers: {
       200: { schema: eventsSchema, meaning: "JSON, or with `follow=1` server-sent events." },
     },
@@ -240,11 +231,17 @@ export const routes = {
   createTicket: {
     method: "POST",
     path: `${one}/tickets`,
-    summary: "A ticket for one WebSocket, good once and for a minute",
-    right: "lease",
+    summary:
+      "A ticket for one WebSocket, good once and for a minute, and for what its maker may do",
+    right: ["lease", "terminal"],
     answers: { 201: { schema: connectTicketSchema, meaning: "Shown this once." } },
     errors: [...ofOneAlive, "too_many"],
   },
+  ...checkpointRoutes,
+  ...portRoutes,
+  ...processRoutes,
+  ...sessionRoutes,
+  ...terminalRoutes,
 } as const satisfies Record<string, Route>;
 
 export type RouteName = keyof typeof routes;

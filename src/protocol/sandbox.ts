@@ -3,6 +3,7 @@
  * Does not own the record that the object keeps, which holds secrets as well.
  */
 import { z } from "zod";
+import { checkpointIdSchema } from "./checkpoint.ts";
 import { envSchema, pathSchema } from "./env.ts";
 import { sandboxIdSchema } from "./id.ts";
 import { isolationSchema } from "./isolation.ts";
@@ -28,6 +29,10 @@ export const createCallSchema = z
       .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
       .optional()
       .meta({ description: "The name of a configured image." }),
+    from: checkpointIdSchema.optional().meta({
+      description:
+        "Begin with the files of this checkpoint, and with metadata, env and policy of its sandbox where none are given.",
+    }),
     network: networkSchema.default({ internet: true }),
     metadata: metadataPatchSchema.default({}),
     start: z

@@ -67,6 +67,7 @@ export const connectQuerySchema = z.strictObject({
   mode: z.enum(["writer", "viewer"]).default("writer"),
 });
 
+export type ConnectQuery = z.infer<typeof connectQuerySchema>;
 export type TerminalInput = z.input<typeof terminalCallSchema>;
 export type TerminalCall = z.infer<typeof terminalCallSchema>;
 export type TerminalSize = z.infer<typeof terminalResizeSchema>;

@@ -9,14 +9,21 @@ import { type Route, type RouteName, routes } from "../protocol/routes.ts";
 import { authenticate, demand } from "./auth.ts";
 import { openApi } from "./openapi.ts";
 import { page } from "./page.ts";
+import { visit, visitOf } from "./port-traffic.ts";
 import { noSuchRoute, refuse } from "./refusals.ts";
+import * as checkpoints from "./routes/checkpoints.ts";
 import * as events from "./routes/events.ts";
 import { exec } from "./routes/exec.ts";
 import { health } from "./routes/health.ts";
 import * as lease from "./routes/lease.ts";
 import * as metadata from "./routes/metadata.ts";
+import * as ports from "./routes/ports.ts";
+import * as processes from "./routes/processes.ts";
 import * as sandboxes from "./routes/sandboxes.ts";
+import * as sessions from "./routes/sessions.ts";
+import * as terminals from "./routes/terminals.ts";
 import * as tokens from "./routes/tokens.ts";
+import { connectTicket } from "./socket.ts";
 
 export type Door = { Bindings: Env; Variables: { requestId: string; caller: Caller } };
 
@@ -43,7 +50,39 @@ const handlers: Record<RouteName, Handler> = {
   createToken: tokens.create,
   revokeTokens: tokens.revoke,
   createTicket: tokens.ticket,
+  makeCheckpoint: checkpoints.make,
+  listCheckpoints: checkpoints.list,
+  getCheckpoint: checkpoints.get,
+  removeCheckpoint: checkpoints.remove,
+  restoreCheckpoint: checkpoints.restore,
+  openPort: ports.open,
+  listPorts: ports.list,
+  closePort: ports.close,
+  startProcess: processes.start,
+  listProcesses: processes.list,
+  getProcess: processes.get,
+  endProcess: processes.end,
+  processLogs: processes.logs,
+  waitForProcess: processes.wait,
+  writeStdin: processes.stdin,
+  signalProcess: processes.signal,
+  createSession: sessions.create,
+  listSessions: sessions.list,
+  getSession: sessions.get,
+  endSession: sessions.end,
+  execInSession: sessions.exec,
+  startProcessInSession: sessions.startProcess,
+  createTerminal: terminals.create,
+  listTerminals: terminals.list,
+  getTerminal: terminals.get,
+  resizeTerminal: terminals.resize,
+  endTerminal: terminals.end,
+  terminalScreen: terminals.screen,
+  connectTerminal: terminals.connect,
 };
+
+/** A browser's WebSocket can carry no key: its connect ticket is spent by the object. */
+const byTicket: readonly Route[] = [routes.connectLease, routes.connectTerminal];
 
 /** `known` says who calls where that is settled already, by the binding of another Worker. */
 export function door(known?: Caller) {
@@ -53,6 +92,11 @@ export function door(known?: Caller) {
     await next();
     // Afterwards: an answer that an object gave brings headers of its own.
     if (c.res.webSocket === null) c.header("berth-request-id", c.var.requestId);
+  });
+  app.use(async (c, next) => {
+    const to = visitOf(c.req.raw);
+    if (to === undefined) return next();
+    c.res = await visit(c.env, c.req.raw, to, c.var.requestId);
   });
   app.get("/", page);
   app.get("/openapi.json", (c) => c.json(openApi()));
@@ -74,8 +118,7 @@ export function door(known?: Caller) {
 
 function admit(c: Context<Door, "/:id">, route: Route, known: Caller | undefined): void {
   if (route.right === undefined) return;
-  // A browser's WebSocket can carry no key: its connect ticket is spent by the object.
-  if (lease.connectTicket(c) !== undefined && route === routes.connectLease) return;
+  if (byTicket.includes(route) && connectTicket(c) !== undefined) return;
   const caller = known ?? authenticate(c.req.header("authorization"), configOf(c.env));
   demand(caller, route.right, c.req.param("id"));
   c.set("caller", caller);

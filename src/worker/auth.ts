@@ -44,7 +44,11 @@ function tenantOf(bearer: string, config: Config): string | undefined {
 }
 
 /** A token is good for its own sandbox and its own rights; a key for everything of its tenant. */
-export function demand(caller: Caller, right: Right | "key", sandbox: string | undefined): void {
+export function demand(
+  caller: Caller,
+  right: Right | "key" | readonly Right[],
+  sandbox: string | undefined,
+): void {
   const { token } = caller;
   if (token !== undefined && token.sandbox !== sandbox) {
     throw new BerthError("forbidden", "The token is for another sandbox.");
@@ -53,10 +57,11 @@ export function demand(caller: Caller, right: Right | "key", sandbox: string | u
     if (token === undefined) return;
     throw new BerthError("forbidden", "This needs a key; a token of a sandbox will not do.");
   }
-  if (caller.rights.includes(right)) return;
-  throw new BerthError("forbidden", `The call needs the right ${right}.`, {
+  const enough = typeof right === "string" ? [right] : right;
+  if (enough.some((one) => caller.rights.includes(one))) return;
+  throw new BerthError("forbidden", `The call needs the right ${enough.join(" or ")}.`, {
     hint: "Ask for a token with it: POST /v1/sandboxes/:id/tokens.",
-    facts: { right },
+    facts: { right: typeof right === "string" ? right : [...right] },
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Owns reading a JSON body: type, size, time, encoding, and the schema of its route; a bad field is named.
+ * Owns reading a body: type, size, time, encoding, and of JSON the schema of its route; a bad field is named.
  * Does not own what the fields mean.
  */
 import type { z } from "zod";
@@ -34,15 +34,22 @@ export function parseCall<Schema extends z.ZodType>(
   });
 }
 
+/** Bytes as they are. */
+export async function readBytes(
+  request: Request,
+  bytesMax: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { headers, body } = request;
+  if (body === null) return new Uint8Array(0);
+  checkType(headers, "application/octet-stream", headers.has("content-type"));
+  return readWhole(request, body, bytesMax);
+}
+
 async function readText(request: Request): Promise<string> {
   const { headers, body } = request;
   if (body === null) return "";
-  checkType(headers);
-  if (Number(headers.get("content-length") ?? 0) > limits.bodyBytesMax) throw tooLarge();
-  // A length that was told holds for what comes over HTTP: nothing needs to be counted on the way.
-  const told = headers.has("content-length");
-  const bytes = told ? await inTime(request.arrayBuffer()) : await readBytes(body);
-  if (bytes.byteLength > limits.bodyBytesMax) throw tooLarge();
+  checkType(headers, "application/json", true);
+  const bytes = await readWhole(request, body, limits.bodyBytesMax);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {
@@ -50,11 +57,27 @@ async function readText(request: Request): Promise<string> {
   }
 }
 
-function checkType(headers: Headers): void {
+async function readWhole(
+  request: Request,
+  body: ReadableStream<Uint8Array>,
+  bytesMax: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { headers } = request;
+  if (Number(headers.get("content-length") ?? 0) > bytesMax) throw tooLarge(bytesMax);
+  // A length that was told holds for what comes over HTTP: nothing needs to be counted on the way.
+  const told = headers.has("content-length");
+  const bytes = told
+    ? new Uint8Array(await inTime(request.arrayBuffer()))
+    : await count(body, bytesMax);
+  if (bytes.byteLength > bytesMax) throw tooLarge(bytesMax);
+  return bytes;
+}
+
+function checkType(headers: Headers, wanted: string, demanded: boolean): void {
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-  if (type !== "application/json") {
-    throw new BerthError("unsupported_type", "The body must be application/json.", {
-      hint: "Send `Content-Type: application/json`.",
+  if (demanded && type !== wanted) {
+    throw new BerthError("unsupported_type", `The body must be ${wanted}.`, {
+      hint: `Send \`Content-Type: ${wanted}\`.`,
     });
   }
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
@@ -76,7 +99,10 @@ async function inTime(body: Promise<ArrayBuffer>): Promise<ArrayBuffer> {
 }
 
 /** Without a told length the bytes are counted. */
-async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+async function count(
+  body: ReadableStream<Uint8Array>,
+  bytesMax: number,
+): Promise<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<"late">((resolve) => {
@@ -92,7 +118,7 @@ async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> 
       }
       if (read.done) return joined(chunks, bytes);
       bytes += read.value.length;
-      if (bytes > limits.bodyBytesMax) throw tooLarge();
+      if (bytes > bytesMax) throw tooLarge(bytesMax);
       chunks.push(read.value);
     }
   } finally {
@@ -101,8 +127,7 @@ async function readBytes(body: ReadableStream<Uint8Array>): Promise<Uint8Array> 
   }
 }
 
-function joined(chunks: Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1 && chunks[0] !== undefined) return chunks[0];
+function joined(chunks: Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length);
   let at = 0;
   for (const chunk of chunks) {
@@ -142,8 +167,8 @@ function tooSlow(): BerthError {
   return new BerthError("body_timeout", `The body did not arrive in ${limits.bodyReadMs} ms.`);
 }
 
-function tooLarge(): BerthError {
-  return new BerthError("too_large", `The body is larger than ${limits.bodyBytesMax} bytes.`, {
-    facts: { bytesMax: limits.bodyBytesMax },
+export function tooLarge(bytesMax: number): BerthError {
+  return new BerthError("too_large", `The body is larger than ${bytesMax} bytes.`, {
+    facts: { bytesMax },
   });
 }

@@ -3,6 +3,7 @@
  */
 import { z } from "zod";
 import { type ErrorCode, errorBodySchema, errors } from "../protocol/errors.ts";
+import { idempotencyKeySchema } from "../protocol/idempotency.ts";
 import { type Route, type RouteName, routes } from "../protocol/routes.ts";
 import { version } from "./version.ts";
 
@@ -45,10 +46,12 @@ function operation(name: string, route: Route, schemas: Json): Json {
   if (Object.keys(route.answers).length === 0)
     responses[101] = { description: "It goes on as one." };
   for (const [status, { schema, meaning }] of Object.entries(route.answers)) {
-    const empty = schema instanceof z.ZodNull;
-    responses[status] = empty
-      ? { description: meaning }
-      : content(meaning, refer(schema, "output", schemas));
+    responses[status] =
+      schema === "stream"
+        ? { description: meaning, content: { "text/event-stream": {}, ...bytes } }
+        : schema instanceof z.ZodNull
+          ? { description: meaning }
+          : content(meaning, refer(schema, "output", schemas));
   }
   for (const [status, codes] of byStatus(route.errors)) {
     const meaning = codes.map((code) => `\`${code}\`: ${errors[code].meaning}`).join("\n\n");
@@ -58,17 +61,38 @@ function operation(name: string, route: Route, schemas: Json): Json {
     operationId: name,
     summary: route.summary,
     ...(route.right === undefined ? { security: [] } : {}),
-    parameters: [...route.path.matchAll(/:(\w+)/g)].map(([, param]) => ({
-      name: param,
-      in: "path",
-      required: true,
-      schema: { type: "string" },
-    })),
-    ...(route.body === undefined
-      ? {}
-      : { requestBody: { content: json(refer(route.body, "input", schemas)) } }),
+    parameters: parametersOf(route),
+    ...(route.body === undefined ? {} : { requestBody: { content: bodyOf(route.body, schemas) } }),
     responses,
   };
+}
+
+function parametersOf(route: Route): Json[] {
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, param]) => ({
+    name: param,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const asked = route.query === undefined ? {} : inputSchema(route.query);
+  const inQuery = Object.entries((asked.properties ?? {}) as Json).map(([name, schema]) => ({
+    name,
+    in: "query",
+    schema,
+  }));
+  const key = { name: "Idempotency-Key", in: "header", schema: inputSchema(idempotencyKeySchema) };
+  return [...inPath, ...inQuery, ...(route.keyed === true ? [key] : [])];
+}
+
+function bodyOf(body: z.ZodType | "bytes", schemas: Json): Json {
+  return body === "bytes" ? bytes : json(refer(body, "input", schemas));
+}
+
+const bytes: Json = { "application/octet-stream": {} };
+
+function inputSchema(schema: z.ZodType): Json {
+  const made = z.toJSONSchema(schema, { io: "input", target: "draft-2020-12" }) as Json;
+  return withoutId(made);
 }
 
 /** The schema goes below components once, under its own name. */
@@ -91,7 +115,7 @@ function byStatus(codes: ErrorCode[]): Map<number, ErrorCode[]> {
   const grouped = new Map<number, ErrorCode[]>();
   for (const code of codes) {
     const { status } = errors[code];
-    grouped.set(status, [...(grouped.get(status) ?? []), code]);
+    grouped.set(status, [...new Set([...(grouped.get(status) ?? []), code])]);
   }
   return grouped;
 }

@@ -8,16 +8,8 @@ import type { SandboxObject } from "../objects/sandbox/object.ts";
 import { BerthError, unknownSandbox } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller, Token, TokenCall } from "../protocol/rights.ts";
-import type { CreateCall, Sandbox } from "../protocol/sandbox.ts";
-import { isMintedHere, mintSandboxId } from "./ids.ts";
+import { isMintedHere } from "./ids.ts";
 import { signToken } from "./tokens.ts";
-
-export async function createSandbox(env: Env, caller: Caller, call: CreateCall): Promise<Sandbox> {
-  const id = mintSandboxId(configOf(env).secret);
-  const { waitMs, metadata, start, ...rest } = call;
-  const spec = { id, tenant: caller.tenant, createdAt: Date.now(), ...rest };
-  return told(await env.SANDBOX.getByName(id).create(caller, { spec, metadata, start, waitMs }));
-}
 
 /** An invented id is refused here: no object is addressed for it. */
 export function objectOf(env: Env, id: string): DurableObjectStub<SandboxObject> {

@@ -3,7 +3,13 @@
  * Does not own who may visit: the object has the tokens. Bodies and WebSockets pass untouched.
  */
 import type { Env } from "../config.ts";
-import { type PortAddress, portLabel, readPortLabel } from "../protocol/port.ts";
+import {
+  type Port,
+  type PortAddress,
+  type PortCall,
+  portLabel,
+  readPortLabel,
+} from "../protocol/port.ts";
 import { visitHeader } from "../protocol/socket-call.ts";
 import { objectOf } from "./operations.ts";
 
@@ -37,7 +43,7 @@ export function visitOf(request: Request): Visit | undefined {
 }
 
 /** Where a port is reached, as seen from the address by which Berth itself was asked. */
-export function urlsOf(asked: string, address: PortAddress): { url: string; pathUrl: string } {
+function urlsOf(asked: string, address: PortAddress): { url: string; pathUrl: string } {
   const { protocol, hostname, port, origin } = new URL(asked);
   // An address of numbers has no names below it; every machine answers to names below `localhost`.
   const isName = /[a-z]/i.test(hostname) && !hostname.includes(":");
@@ -46,22 +52,42 @@ export function urlsOf(asked: string, address: PortAddress): { url: string; path
   return { url: `${protocol}//${label}.${base}/`, pathUrl: `${origin}${pathPrefix}${label}/` };
 }
 
-export async function visit(env: Env, request: Request, to: Visit): Promise<Response> {
+/** What is told of a port that was just opened. */
+export function portOf(
+  asked: string,
+  sandbox: string,
+  { port, wake }: PortCall,
+  { token, createdAt }: { token: string; createdAt: string },
+): Port {
+  return { port, wake, createdAt, token, ...urlsOf(asked, { port, sandbox, token }) };
+}
+
+export async function visit(
+  env: Env,
+  request: Request,
+  to: Visit,
+  requestId: string,
+): Promise<Response> {
   const { prefix } = to;
   if (prefix !== undefined && new URL(request.url).pathname === prefix) {
     // Without the last slash every relative link of the page would lead elsewhere.
     return new Response(null, { status: 308, headers: { location: `${prefix}/` } });
   }
-  const answer = await objectOf(env, to.sandbox).fetch(inward(request, to));
+  const answer = await objectOf(env, to.sandbox).fetch(inward(request, to, requestId));
   if (answer.webSocket !== null) return answer;
   return outward(answer, prefix);
 }
 
-function inward(request: Request, { port, token, target, prefix }: Visit): Request {
+function inward(
+  request: Request,
+  { port, token, target, prefix }: Visit,
+  requestId: string,
+): Request {
   const asked = new URL(request.url);
   const headers = new Headers();
   for (const [name, value] of request.headers) {
-    if (hopByHop.includes(name) || credentials.includes(name) || name.startsWith("berth-")) continue;
+    if (hopByHop.includes(name) || credentials.includes(name) || name.startsWith("berth-"))
+      continue;
     // Below a path all servers share one host, and with it its cookies.
     if (prefix !== undefined && name === "cookie") continue;
     headers.append(name, value);
@@ -69,6 +95,7 @@ function inward(request: Request, { port, token, target, prefix }: Visit): Reque
   headers.set("x-forwarded-host", asked.host);
   headers.set("x-forwarded-proto", asked.protocol.slice(0, -1));
   if (prefix !== undefined) headers.set("x-forwarded-prefix", prefix);
+  headers.set("berth-request-id", requestId);
   headers.set(visitHeader, JSON.stringify({ port, token }));
   return new Request(`http://sandbox${target}`, {
     method: request.method,

@@ -4,8 +4,10 @@
 import type { Context } from "hono";
 import type { GatedCaller } from "../objects/sandbox/gated.ts";
 import { BerthError } from "../protocol/errors.ts";
+import { idempotencyHeader, idempotencyKeySchema } from "../protocol/idempotency.ts";
 import { leaseHeader, waitHeader } from "../protocol/lease.ts";
 import { limits } from "../protocol/limits.ts";
+import { handleSchema } from "../protocol/process.ts";
 import type { Door } from "./app.ts";
 
 export function flag(c: Context<Door>, name: string): boolean {
@@ -30,6 +32,24 @@ export function gatedCaller(c: Context<Door>): GatedCaller {
   };
 }
 
+/** The query of a gated call without what every gated call may say. */
+export function ownQuery(c: Context<Door>): Record<string, string> {
+  const { wake: _wake, ...own } = c.req.query();
+  return own;
+}
+
+/** Of a call that is known by its key when it is repeated. */
+export function keyedCaller(c: Context<Door>): GatedCaller {
+  return { ...gatedCaller(c), key: idempotencyKey(c.req.header(idempotencyHeader)) };
+}
+
+export function idempotencyKey(told: string | undefined): string | undefined {
+  if (told === undefined) return undefined;
+  const key = idempotencyKeySchema.safeParse(told);
+  if (key.success) return key.data;
+  throw bad("Idempotency-Key", key.error.issues[0]?.message ?? "is not valid");
+}
+
 export function leaseToken(c: Context<Door>): string {
   const token = c.req.header(leaseHeader);
   if (token !== undefined && token !== "") return token;
@@ -43,6 +63,13 @@ export function ifMatch(c: Context<Door>): number | undefined {
   const version = /^"?(\d{1,15})"?$/.exec(text)?.[1];
   if (version === undefined) throw bad("If-Match", "must be a version as ETag gave it");
   return Number(version);
+}
+
+/** The id of a process, a session or a terminal in the path. */
+export function handle(c: Context<Door>, name: "process" | "session" | "terminal"): string {
+  const id = handleSchema.safeParse(c.req.param(name));
+  if (id.success) return id.data;
+  throw bad(name, id.error.issues[0]?.message ?? "is not valid");
 }
 
 export function bad(field: string, what: string): BerthError {

@@ -80,6 +80,7 @@ export class Agent {
     const place = {
       ...{ port: 0, workspace: this.workspace, home: this.workspace },
       metadata: join(this.run, "berth"),
+      logs: this.run,
     };
     const document = JSON.stringify({
       startId: this.startId,

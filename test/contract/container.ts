@@ -189,8 +189,9 @@ export function containerContract(name: string, make: () => Promise<Subject>): v
         authorization: `Bearer ${call.secret}`,
         [agentHeaders.incarnation]: incarnation,
       };
-      const request = new Request("http://port.invalid/path?query=1", { headers });
-      const response = await container.port(address, 8099, request);
+      const base = address === "" ? "http://agent" : address;
+      const request = new Request(`${base}${agentPaths.ports}/8099/path?query=1`, { headers });
+      const response = await container.agent(address, request);
       expect(response.status).toBe(502);
       expect(await response.json()).toMatchObject({ error: { code: "port_unreachable" } });
     });

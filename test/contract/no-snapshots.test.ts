@@ -6,6 +6,7 @@ it("[S18] takes no container away whose files would be lost with it, by a pause 
   const local = berth.bind({ tenant: "local" });
   const { id } = await local.create({ start: false, idleTimeoutMs: 1_000 });
   berth.machine(id).keepsFiles = false;
+  berth.machine(id).savesFiles = false;
   await berth.evict(id);
   const box = local.sandbox(id);
   expect((await box.start()).state).toBe("running");

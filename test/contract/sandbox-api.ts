@@ -2,13 +2,20 @@
  * Owns the suite over the one interface of a sandbox: whichever way a call travels, it keeps the same promises.
  */
 import { eventContract } from "./sandbox/events.ts";
+import { keyedContract } from "./sandbox/keyed.ts";
 import { leaseEndContract } from "./sandbox/lease-end.ts";
 import { leaseContract } from "./sandbox/leases.ts";
 import { lifecycleContract } from "./sandbox/lifecycle.ts";
 import { metadataContract } from "./sandbox/metadata.ts";
+import { processLogContract } from "./sandbox/process-logs.ts";
+import { processContract } from "./sandbox/processes.ts";
+import { sessionContract } from "./sandbox/sessions.ts";
+import { terminalSocketContract } from "./sandbox/terminal-sockets.ts";
+import { terminalContract } from "./sandbox/terminals.ts";
+import { workContract } from "./sandbox/work.ts";
 import type { World } from "./sandbox/world.ts";
 
-export type { World } from "./sandbox/world.ts";
+export type { Power, Socket, World } from "./sandbox/world.ts";
 
 export function sandboxApiContract(world: World): void {
   lifecycleContract(world);
@@ -16,4 +23,11 @@ export function sandboxApiContract(world: World): void {
   leaseEndContract(world);
   metadataContract(world);
   eventContract(world);
+  processContract(world);
+  processLogContract(world);
+  sessionContract(world);
+  terminalContract(world);
+  terminalSocketContract(world);
+  workContract(world);
+  keyedContract(world);
 }

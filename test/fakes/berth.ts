@@ -20,8 +20,11 @@ type Place = {
   background: Set<Promise<unknown>>;
 };
 
-// The object asks the platform for one at its birth; without sockets it is never used.
-Object.assign(globalThis, { WebSocketRequestResponsePair: class {} });
+// What the platform has and Node does not. The first is never used without sockets.
+Object.assign(globalThis, {
+  WebSocketRequestResponsePair: class {},
+  IdentityTransformStream: TransformStream,
+});
 
 export class FakeBerth {
   readonly #places = new Map<string, Place>();

@@ -10,19 +10,21 @@ import type {
   StartOptions,
 } from "../../src/container/container.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
-import { answerAsAgent, type FakeAgent, newAgent } from "./agent.ts";
+import { FakeAgent } from "./agent/agent.ts";
+import { answerAsAgent } from "./agent/answer.ts";
 
 export type Fault =
   /** The verb fails as if the engine were away. */
-  | { verb: "start" | "destroy"; fail: "unavailable" | "unsupported"; times: number }
+  | { verb: "start" | "destroy" | "snapshot"; fail: "unavailable" | "unsupported"; times: number }
   /** The verb waits until `release`. */
-  | { verb: "start" | "destroy"; hold: true }
+  | { verb: "start" | "destroy" | "snapshot"; hold: true }
   /** The agent does not answer, though it lives. */
   | { verb: "agent"; silent: true };
 
 export class FakeMachine {
   /** False: as where there are no snapshots. */
   keepsFiles = true;
+  savesFiles = true;
   fault: Fault | undefined;
   agent: FakeAgent | undefined;
   /** What the life that runs was answered with. */
@@ -55,6 +57,7 @@ export class FakeMachine {
 export function fakeContainer(here: FakeMachine): Container {
   return {
     keepsFiles: here.keepsFiles,
+    savesFiles: here.savesFiles,
     start: (options) => start(here, options),
     async destroy(files) {
       here.calls.push(`destroy ${files}`);
@@ -77,17 +80,18 @@ export function fakeContainer(here: FakeMachine): Container {
       }
     },
     agent: (_address, request) => reach(here, request),
-    port: async (_address, port, request) => {
-      const served = here.agent?.servers.get(port);
-      if (served !== undefined) return served(request);
-      return Response.json({ error: { code: "port_unreachable" } }, { status: 502 });
-    },
     async snapshot(snapshotId) {
       if (here.agent === undefined && here.files === "none") {
         throw new BerthError("not_running", "There is nothing to save.");
       }
+      here.calls.push(`snapshot ${snapshotId}`);
+      await meet(here, "snapshot");
       here.snapshots.set(snapshotId, 1);
-      return 1;
+      return { handle: snapshotId, bytes: 1 };
+    },
+    async removeSnapshot(handle) {
+      here.calls.push(`remove ${handle}`);
+      here.snapshots.delete(handle);
     },
   };
 }
@@ -99,11 +103,14 @@ async function start(here: FakeMachine, options: StartOptions): Promise<Started>
   if (here.exits.has(options.startId)) {
     throw new BerthError("start_failed", `The life ${options.startId} has ended.`);
   }
-  if (options.snapshotId !== undefined && !here.snapshots.has(options.snapshotId)) {
-    throw new BerthError("start_failed", `There is no snapshot ${options.snapshotId}.`);
+  const from = options.snapshot ?? (here.files === "kept" ? undefined : options.base);
+  if (from !== undefined && !here.snapshots.has(from)) {
+    throw new BerthError("start_failed", `There is no snapshot ${from}.`, {
+      facts: { reason: "snapshot_missing" },
+    });
   }
   here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
-  here.agent = newAgent(options);
+  here.agent = new FakeAgent(options);
   here.started = startedOf(here, here.agent, options);
   here.files = "kept";
   return here.started;
@@ -114,7 +121,7 @@ function startedOf(here: FakeMachine, { incarnation }: FakeAgent, options: Start
   return {
     incarnation,
     address: "http://fake.agent",
-    files: options.snapshotId === undefined ? files : "snapshot",
+    files: options.snapshot === undefined && options.base === undefined ? files : "snapshot",
     isolation: {
       engine: "embedded",
       user: "own",
@@ -141,7 +148,7 @@ async function reach(here: FakeMachine, request: Request): Promise<Response> {
   return answerAsAgent(agent, request);
 }
 
-async function meet(here: FakeMachine, verb: "start" | "destroy"): Promise<void> {
+async function meet(here: FakeMachine, verb: "start" | "destroy" | "snapshot"): Promise<void> {
   const { fault } = here;
   if (fault?.verb !== verb) return;
   if ("hold" in fault) return new Promise((go) => here.held.add(go));

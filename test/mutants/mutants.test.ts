@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { faults } from "./faults.ts";
+import { faults as leaseFaults } from "./faults.ts";
+import { keyFaults } from "./key-faults.ts";
 import { type Outcome, Workshop } from "./workshop.ts";
 
+const faults = [...leaseFaults, ...keyFaults];
 const sound = "sound";
 const nameOf = (at: number) => `fault-${at}`;
 

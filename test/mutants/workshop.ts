@@ -11,6 +11,8 @@ import type { Fault } from "./faults.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const runMsMax = 120_000;
+const sources = ["tsconfig.json", "src/core", "src/protocol", "src/objects", "src/container"];
+const testFolders = ["test/core", "test/model", "test/sim"];
 
 type Report = {
   testResults: { name: string; assertionResults: { title: string; status: string }[] }[];
@@ -46,11 +48,11 @@ export class Workshop {
   /** A copy of the sources, with the tests of these rules, and the fault where there is one. */
   async copy(name: string, rules: readonly string[], fault?: Fault): Promise<void> {
     const to = join(this.#folder, name);
-    for (const part of ["tsconfig.json", "src/core", "src/protocol"]) {
+    for (const part of sources) {
       await cp(join(root, part), join(to, part), { recursive: true });
     }
     const tests = new Set(rules.flatMap((rule) => [...this.#of(rule)]));
-    for (const folder of ["test/core", "test/model"]) {
+    for (const folder of testFolders) {
       await mkdir(join(to, folder), { recursive: true });
       for (const file of await readdir(join(root, folder))) {
         const path = join(folder, file);
@@ -117,7 +119,7 @@ async function damage(path: string, { name, find, put }: Fault): Promise<void> {
 /** Which files hold tests of a rule. */
 async function testsByRule(): Promise<Map<string, Set<string>>> {
   const tests = new Map<string, Set<string>>();
-  for (const folder of ["test/core", "test/model"]) {
+  for (const folder of testFolders) {
     for (const file of await readdir(join(root, folder))) {
       if (!file.endsWith(".test.ts")) continue;
       const text = await readFile(join(root, folder, file), "utf8");

@@ -33,6 +33,10 @@ const exec = (headers: Record<string, string>): BadCall[1] => [
   headers,
 ];
 const lost: BadCall[2] = [410, "lease_lost"];
+const unknown: BadCall[2] = [404, "not_found"];
+const upgrade = { upgrade: "websocket" };
+const raw = { "content-type": "application/octet-stream" };
+const one = "/processes/nobodys";
 
 export const badCreates: [what: string, body: unknown, field: string][] = [
   ["a field that create does not know", { colour: "red" }, "colour"],
@@ -179,6 +183,7 @@ export function badCalls({ mine, released, others, destroyed }: Secrets): BadCal
       ["GET", "/events?follow=1", undefined, { "last-event-id": "then" }],
       bad("after"),
     ],
+    ...badWork(mine),
     ["a socket without an upgrade", ["GET", "/lease/connect"], [426, "upgrade_required"]],
     [
       "a socket of a nameless holder",
@@ -190,6 +195,102 @@ export function badCalls({ mine, released, others, destroyed }: Secrets): BadCal
       ["GET", "/lease/connect?ct=x", undefined, { upgrade: "websocket" }],
       [401, "unauthenticated"],
     ],
+  ];
+}
+
+/** The holder's own calls, so that nothing but their form refuses them. */
+function badWork(mine: string): BadCall[] {
+  const lease = { "berth-lease": mine };
+  const held = (method: string, tail: string, body?: unknown, more = {}): BadCall[1] => [
+    ...([method, tail, body] as const),
+    { ...lease, ...more },
+  ];
+  const start = (body: unknown): BadCall[1] => held("POST", "/processes", body);
+  const session = (body: unknown): BadCall[1] => held("POST", "/sessions", body);
+  const terminal = (body: unknown): BadCall[1] => held("POST", "/terminals", body);
+  return [
+    ["a process without a command", start({}), bad("command")],
+    ["a process with both commands", start({ command: "a", argv: ["a"] }), bad("command")],
+    ["a process with a standard input", start({ command: "a", stdin: "b" }), bad("stdin")],
+    ["a process with an id of its own", start({ command: "a", id: "p1" }), bad("id")],
+    ["a process with a tiny log", start({ command: "a", logBytesMax: 1 }), bad("logBytesMax")],
+    ["a process with a log of text", start({ command: "a", logBytesMax: "1" }), bad("logBytesMax")],
+    ["a process that waits in vain", start({ command: "a", onFull: "wait" }), bad("onFull")],
+    ["a process for no time", start({ command: "a", timeoutMs: 0 }), bad("timeoutMs")],
+    ["a process under no lease", ["POST", "/processes", { command: "a" }], [423, "lease_held"]],
+    [
+      "a process under a key with a space",
+      held("POST", "/processes", { command: "a" }, { "idempotency-key": "a b" }),
+      bad("Idempotency-Key"),
+    ],
+    ["a process by a name of dots", ["GET", "/processes/..%2F.."], bad("process")],
+    ["a process by a long name", ["GET", `/processes/${"p".repeat(65)}`], bad("process")],
+    ["a process that nobody made", ["GET", one], unknown],
+    ["processes in a strange state", ["GET", "/processes?state=tired"], bad("state")],
+    ["processes of a nameless session", ["GET", "/processes?session="], bad("session")],
+    ["processes by colour", ["GET", "/processes?colour=red"], bad("colour")],
+    ["logs before the first byte", ["GET", `${one}/logs?after=-1`], bad("after")],
+    ["logs after words", ["GET", `${one}/logs?after=then`], bad("after")],
+    ["logs of a third stream", ["GET", `${one}/logs?stream=stdlog`], bad("stream")],
+    ["logs that follow perhaps", ["GET", `${one}/logs?follow=yes`], bad("follow")],
+    ["logs by an offset of no stream", ["GET", `${one}/logs?offset=5`], bad("offset")],
+    [
+      "raw logs of both streams",
+      ["GET", `${one}/logs`, undefined, { accept: "application/octet-stream" }],
+      bad("stream"),
+    ],
+    [
+      "a stream of logs after words",
+      ["GET", `${one}/logs?follow=1`, undefined, { "last-event-id": "then" }],
+      bad("after"),
+    ],
+    ["a wait for luck", ["GET", `${one}/wait?for=luck`], bad("for")],
+    ["a wait for no port", ["GET", `${one}/wait?for=port:0`], bad("for")],
+    ["a wait for no text", ["GET", `${one}/wait?for=log:`], bad("for")],
+    ["a wait for a day", ["GET", `${one}/wait?timeoutMs=86400000`], bad("timeoutMs")],
+    ["input as JSON", held("POST", `${one}/stdin`, {}), [415, "unsupported_type"]],
+    [
+      "input before the first byte",
+      held("POST", `${one}/stdin?offset=-1`, "a", raw),
+      bad("offset"),
+    ],
+    ["input that ends perhaps", held("POST", `${one}/stdin?eof=true`, "a", raw), bad("eof")],
+    ["an unknown signal", held("POST", `${one}/signal`, { signal: "SIGFOO" }), bad("signal")],
+    ["a signal by number", held("POST", `${one}/signal`, { signal: 9 }), bad("signal")],
+
+    ["a session by a bad name", session({ id: "a b" }), bad("id")],
+    ["a session by no name", session({ id: "" }), bad("id")],
+    ["a session with a program", session({ argv: ["a"] }), bad("argv")],
+    ["a session of hours", session({ commandTimeoutMs: 1e9 }), bad("commandTimeoutMs")],
+    ["a session in no folder", session({ cwd: "" }), bad("cwd")],
+    ["arguments in a session", held("POST", "/sessions/a/exec", { argv: ["a"] }), bad("command")],
+    ["a command in a nameless session", held("POST", "/sessions/-/exec", {}), bad("session")],
+
+    ["a terminal without width", terminal({ cols: 0 }), bad("cols")],
+    ["a terminal of half a row", terminal({ rows: 1.5 }), bad("rows")],
+    ["a terminal wider than all", terminal({ cols: 1001 }), bad("cols")],
+    ["a terminal with a command", terminal({ command: "a" }), bad("command")],
+    ["a terminal of no program", terminal({ argv: [] }), bad("argv")],
+    ["a size without rows", ["PATCH", "/terminals/a", { cols: 80 }], bad("rows")],
+    ["a size of no terminal", ["PATCH", "/terminals/a", { cols: 80, rows: 24 }], unknown],
+    ["a screen of no terminal", ["GET", "/terminals/nobodys/screen"], unknown],
+    ["the end of no terminal", ["DELETE", "/terminals/nobodys"], unknown],
+    [
+      "a terminal's socket without an upgrade",
+      ["GET", "/terminals/a/connect"],
+      [426, "upgrade_required"],
+    ],
+    [
+      "a terminal's socket that paints",
+      ["GET", "/terminals/a/connect?mode=painter", undefined, upgrade],
+      bad("mode"),
+    ],
+    [
+      "a terminal's socket with a wrong ticket",
+      ["GET", "/terminals/a/connect?ct=x", undefined, upgrade],
+      [401, "unauthenticated"],
+    ],
+    ["a socket of no terminal", ["GET", "/terminals/a/connect", undefined, upgrade], unknown],
   ];
 }
 

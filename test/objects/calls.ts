@@ -16,7 +16,8 @@ export function call(method: string, path: string, options: Options = {}): Promi
   const init: RequestInit = { method, headers: sent };
   if (body !== undefined) {
     sent["content-type"] ??= "application/json";
-    init.body = typeof body === "string" ? body : JSON.stringify(body);
+    const isReady = typeof body === "string" || body instanceof Uint8Array;
+    init.body = isReady ? body : JSON.stringify(body);
   }
   return ask(new Request(`http://berth.test${path}`, init));
 }

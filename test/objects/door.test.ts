@@ -5,8 +5,9 @@ import { errors } from "../../src/protocol/errors.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { type Route, routes } from "../../src/protocol/routes.ts";
 import { ask, call, createSandbox, json, keys } from "./calls.ts";
+import { pathIn } from "./samples.ts";
 
-const concrete = (path: string) => path.replace(":id", "k3v9q2m7x1c5b8n4tq0w8e2r");
+const concrete = (path: string) => pathIn("k3v9q2m7x1c5b8n4tq0w8e2r", { path });
 
 describe("the door", () => {
   it.each([

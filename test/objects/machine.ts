@@ -12,6 +12,8 @@ const lost: ContainerExit = { exitCode: null, signal: "SIGKILL", reason: "unknow
 export class MachineObject extends DurableObject {
   readonly #machine = new FakeMachine();
   readonly #container = fakeContainer(this.#machine);
+  /** What its agents were asked, in order. */
+  readonly #asked: string[] = [];
 
   start(options: StartOptions) {
     return this.#container.start(options);
@@ -28,10 +30,33 @@ export class MachineObject extends DurableObject {
   snapshot(snapshotId: string) {
     return this.#container.snapshot(snapshotId);
   }
+  removeSnapshot(handle: string) {
+    return this.#container.removeSnapshot(handle);
+  }
   override fetch(request: Request) {
+    this.#asked.push(`${request.method} ${new URL(request.url).pathname}`);
     return this.#container.agent("", request);
   }
 
+  /** As if the tree saved under this name stood where this machine finds it. */
+  adopt(handle: string): void {
+    this.#machine.snapshots.set(handle, 1);
+  }
+  /** A server that tells what it was asked. */
+  serve(port: number): void {
+    this.#machine.agent?.servers.set(port, async (request) => {
+      const { pathname, search } = new URL(request.url);
+      if (pathname === "/redirect") {
+        return new Response(null, { status: 302, headers: { location: "/elsewhere" } });
+      }
+      const headers = Object.fromEntries(request.headers);
+      const body = await request.text();
+      return Response.json(
+        { method: request.method, path: `${pathname}${search}`, headers, body },
+        { headers: { "set-cookie": "own=1" } },
+      );
+    });
+  }
   fault(fault: Fault): void {
     this.#machine.fault = fault;
   }
@@ -52,6 +77,7 @@ export class MachineObject extends DurableObject {
     const { agent, calls, files } = this.#machine;
     return {
       calls: [...calls],
+      asked: [...this.#asked],
       starts: calls.filter((verb) => verb.startsWith("start")),
       files,
       alive: agent !== undefined,
@@ -72,12 +98,13 @@ export function containerIn(id: string): Container {
   const stub = machine(id);
   return {
     keepsFiles: true,
+    savesFiles: true,
     start: (options) => stub.start(options),
     destroy: (files) => stub.destroy(files),
     signal: (signal) => stub.signal(signal),
     monitor: (startId) => stub.monitor(startId),
     agent: (_address, request) => stub.fetch(request),
-    port: (_address, _port, request) => stub.fetch(request),
     snapshot: (snapshotId) => stub.snapshot(snapshotId),
+    removeSnapshot: (handle) => stub.removeSnapshot(handle),
   };
 }

@@ -5,8 +5,8 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import type { BerthApi, SandboxApi } from "../../src/protocol/api.ts";
-import type { World } from "../contract/sandbox-api.ts";
-import { keys } from "./calls.ts";
+import type { Power, Socket, World } from "../contract/sandbox-api.ts";
+import { ask, keys } from "./calls.ts";
 import { machine } from "./machine.ts";
 import { restBerth } from "./rest.ts";
 
@@ -16,6 +16,7 @@ export const alarmOf = (id: string) =>
   runInDurableObject(stubOf(id), (_object, state) => state.storage.getAlarm());
 
 const around = {
+  can: new Set<Power>(["clock", "evict", "fillEvents", "holdStarts", "ran", "ring", "sockets"]),
   inside: (id: string) => machine(id).facts(),
   holdStarts: (id: string) => machine(id).fault({ verb: "start", hold: true }),
   goOn: (id: string) => machine(id).release(),
@@ -33,6 +34,7 @@ const around = {
       );
     }),
   ring: (id: string) => runDurableObjectAlarm(stubOf(id)),
+  connect: connectTerminal,
 };
 
 export const overRest: World = {
@@ -53,6 +55,41 @@ export const overRpc: World = {
   other: rpcBerth(env.OTHER),
   leaser: async (id) => rpcBerth(env.LEASER).sandbox(id),
 };
+
+async function connectTerminal(
+  id: string,
+  terminal: string,
+  query: string,
+  protocol?: string,
+): Promise<Socket> {
+  const headers: Record<string, string> = {
+    authorization: `Bearer ${keys.local}`,
+    upgrade: "websocket",
+  };
+  if (protocol !== undefined) headers["sec-websocket-protocol"] = protocol;
+  const url = `http://berth.test/v1/sandboxes/${id}/terminals/${terminal}/connect?${query}`;
+  const { status, webSocket } = await ask(new Request(url, { headers }));
+  if (webSocket === null) throw new Error(`the socket was refused: ${status}`);
+  const received: Socket["received"][number][] = [];
+  let closed: number | undefined;
+  webSocket.addEventListener("message", ({ data }) => {
+    const isFrame = typeof data === "string";
+    received.push(isFrame ? { frame: data } : { bytes: new TextDecoder().decode(data) });
+  });
+  webSocket.addEventListener("close", ({ code }) => {
+    closed = code;
+  });
+  webSocket.binaryType = "arraybuffer";
+  webSocket.accept();
+  return {
+    received,
+    get closed() {
+      return closed;
+    },
+    send: (data) => webSocket.send(data),
+    close: () => webSocket.close(1000, "enough"),
+  };
+}
 
 type Bound = typeof env.BERTH;
 type Verb = (...args: unknown[]) => PromiseLike<unknown>;

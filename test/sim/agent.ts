@@ -8,13 +8,15 @@ import type { ErrorCode } from "../../src/protocol/errors.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import type { World } from "./world.ts";
 
-/** What a call says in its command: who runs it, and for how long. */
-export type Work = { owner: string; isLeased: boolean; runMs: number };
+/** What a call says in its command: who runs it, for how long, and under which key. */
+export type Work = { owner: string; isLeased: boolean; runMs: number; key?: string };
 
 export type Command = Work & {
   execId: string;
   fence: number;
   incarnation: string;
+  /** Which one of the whole history. */
+  run: number;
   /** Ends it: after the grace that TERM gives. */
   kill: (why: "fenced" | "gone") => void;
 };
@@ -46,6 +48,8 @@ export class SimAgent {
   fence = 0;
   metadata: AgentMetadata = { version: 0, metadata: {} };
   readonly running = new Map<string, Command>();
+  /** Of commands with a key, by id: how whoever asks is answered. */
+  readonly #kept = new Map<string, (reply: Reply) => void>();
   /** Of its connections, each with what cuts it. */
   readonly connections = new Set<() => void>();
   isOver = false;
@@ -98,7 +102,12 @@ export class SimAgent {
     if (path === agentPaths.fence) this.#raise(JSON.parse(body) as AgentFence, reply);
     else if (path === agentPaths.metadata) this.#follow(JSON.parse(body) as AgentMetadata, reply);
     else if (path === agentPaths.exec) this.#exec(headers, body, reply);
-    else refuse(reply, "not_found", 404);
+    else if (path.startsWith(`${agentPaths.execs}/`)) {
+      const answer = this.#kept.get(path.slice(agentPaths.execs.length + 1));
+      if (answer === undefined) this.#world.count("outcome", "the agent had never seen an id");
+      else this.#world.count("outcome", "the agent knew an id");
+      (answer ?? ((asked) => refuse(asked, "not_found", 404)))(reply);
+    } else refuse(reply, "not_found", 404);
   }
 
   #follow(told: AgentMetadata, reply: Reply): void {
@@ -132,37 +141,37 @@ export class SimAgent {
   }
 
   #exec(headers: Headers, body: string, reply: Reply): void {
-    const { execId, command } = JSON.parse(body) as { execId: string; command: string };
+    const { execId, command, keep } = JSON.parse(body) as Call;
     if (this.#world.breakage !== earlyLook && this.#isStale(headers)) {
       this.#world.count("outcome", "the agent refused a stale fence");
       refuse(reply, "stale_fence", 409);
       return;
     }
+    const known = this.#kept.get(execId);
+    if (known !== undefined && this.#world.breakage !== "the agent runs an id again") {
+      this.#world.count("outcome", "an id was sent twice");
+      known(reply);
+      return;
+    }
     if (reply.isGone()) return;
     const fence = Number(headers.get(agentHeaders.fence));
     this.fence = Math.max(this.fence, fence);
-    const work = JSON.parse(command) as Work;
-    this.#run(execId, work, fence, reply);
+    this.#run({ execId, fence, keeps: keep === true }, JSON.parse(command) as Work, reply);
   }
 
-  #run(execId: string, work: Work, fence: number, reply: Reply): void {
+  #run({ execId, fence, keeps }: Begun, work: Work, reply: Reply): void {
     let why: "fenced" | "gone" | undefined;
-    let hasBegun = false;
-    let cancelBeat = () => {};
+    const callers = new Set<Caller>();
+    const { incarnation } = this;
     const finish = () => {
-      cancelBeat();
       this.running.delete(execId);
       this.#world.observer.ended(command);
-      const failure = { error: { code: "operation_interrupted", message: "", retryable: false } };
-      const outcome = why === "fenced" ? failure : { execId, exitCode: 0 };
-      if (hasBegun) {
-        reply.push(JSON.stringify(outcome));
-        reply.close();
-      } else if (why !== "gone") reply.send(why === undefined ? 200 : 502, outcome);
+      const [status, outcome] = why === "fenced" ? [502, interrupted] : [200, outcomeOf(command)];
+      if (keeps) this.#keep(execId, status, outcome);
+      for (const caller of callers) caller.answer(why === "gone" ? undefined : { status, outcome });
       for (const look of [...this.#onEnd]) look();
     };
     let cancel = this.#after(work.runMs, `${work.owner} ends`, finish);
-    const { incarnation } = this;
     const kill = (reason: "fenced" | "gone") => {
       if (why !== undefined || !this.running.has(execId)) return;
       why = reason;
@@ -170,18 +179,47 @@ export class SimAgent {
       const graceMs = this.#world.random.between(0, limits.execKillGraceMs);
       cancel = this.#after(graceMs, `${work.owner} is ended`, finish);
     };
-    const command: Command = { execId, ...work, fence, incarnation, kill };
+    const run = this.#world.runs++;
+    const command: Command = { execId, ...work, fence, incarnation, run, kill };
     this.running.set(execId, command);
     this.#world.observer.began(this, command);
-    reply.onGone(() => this.#do(() => kill("gone")));
+    const join = (asked: Reply) => callers.add(this.#answerLate(asked));
+    if (keeps) this.#kept.set(execId, join);
+    else reply.onGone(() => this.#do(() => kill("gone")));
+    join(reply);
+  }
+
+  /** What was kept may be pushed out by newer answers; its exit code stays. */
+  #keep(execId: string, status: number, outcome: object): void {
+    const gone = status === 200 && this.#world.random.chance(0.1);
+    if (gone) {
+      const error = { ...outcome, code: "result_gone", message: "", retryable: false };
+      this.#kept.set(execId, (reply) => reply.send(410, { error }));
+    } else this.#kept.set(execId, (reply) => reply.send(status, outcome));
+  }
+
+  /** Behind a heartbeat, once it takes long. */
+  #answerLate(reply: Reply): Caller {
+    let hasBegun = false;
+    let isAnswered = false;
     const beat = () => {
-      if (!this.running.has(execId)) return;
+      if (isAnswered) return;
       if (!hasBegun) reply.begin();
       hasBegun = true;
       reply.push(" ");
       cancelBeat = this.#after(limits.execHeartbeatEveryMs, "a heartbeat", beat);
     };
-    cancelBeat = this.#after(limits.execHeartbeatAfterMs, "a heartbeat", beat);
+    let cancelBeat = this.#after(limits.execHeartbeatAfterMs, "a heartbeat", beat);
+    return {
+      answer: (told) => {
+        isAnswered = true;
+        cancelBeat();
+        if (hasBegun) {
+          reply.push(JSON.stringify(told?.outcome ?? {}));
+          reply.close();
+        } else if (told !== undefined) reply.send(told.status, told.outcome);
+      },
+    };
   }
 
   #isStale(headers: Headers): boolean {
@@ -198,6 +236,19 @@ export class SimAgent {
     if (this.#isSilent) this.#held.push(work);
     else work();
   }
+}
+
+type Call = { execId: string; command: string; keep?: boolean };
+type Begun = { execId: string; fence: number; keeps: boolean };
+type Told = { status: number; outcome: object };
+/** Who waits for the end of a command; undefined: there is nobody any more. */
+type Caller = { answer: (told: Told | undefined) => void };
+
+const interrupted = { error: { code: "operation_interrupted", message: "", retryable: false } };
+
+/** No two runs end alike, so that a second one shows. */
+function outcomeOf({ execId, run }: Command): object {
+  return { execId, exitCode: run, signal: null, timedOut: false, stdout: "" };
 }
 
 const earlyLook = "the agent looks at the fence too early";

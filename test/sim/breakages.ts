@@ -20,6 +20,10 @@ export const breakages = [
   "an effect does not wait",
   /** Answers leave before what they tell is on disk. */
   "an answer does not wait",
+  /** Keys are only in memory. */
+  "keys are not written",
+  /** An id that it has seen is one like any other. */
+  "the agent runs an id again",
   /** A fresh instance of the object forgets the newest time, and the clock has stepped back. */
   "the clock runs backwards",
 ] as const;

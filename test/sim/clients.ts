@@ -9,6 +9,7 @@ import * as metadata from "../../src/objects/sandbox/metadata.ts";
 import type { LeaseGranted } from "../../src/protocol/lease.ts";
 import type { MetadataAnswer } from "../../src/protocol/metadata.ts";
 import type { Work } from "./agent.ts";
+import { askUntilKnown } from "./keyed-calls.ts";
 import type { Outcome } from "./object.ts";
 import type { Action, Exec, Inner, Plan } from "./plan.ts";
 import type { World } from "./world.ts";
@@ -63,7 +64,7 @@ export class Client {
       case "pause": {
         const caller = { waitMs: action.waitMs, holder: `alone-${name}`, mayWake: false };
         const call = object.call(`${name} pauses${action.force ? " by force" : ""}`, (actor) =>
-          lifecycle.pause(actor, caller, action.force ? { by: "somebody" } : undefined),
+          lifecycle.pause(actor, caller, action.force ? { by: "somebody" } : undefined, false),
         );
         return this.#note("pause", await call);
       }
@@ -150,10 +151,23 @@ export class Client {
   }
 
   async exec(name: string, action: Exec, token: string | undefined): Promise<Outcome<string>> {
+    if (action.key === undefined) return this.#execOnce(name, action, token, undefined);
+    const key = `${name}-${this.#count++}`;
+    const call = () => this.#execOnce(name, action, token, key);
+    return askUntilKnown(this.#world, key, action.key, call);
+  }
+
+  async #execOnce(
+    name: string,
+    action: Exec,
+    token: string | undefined,
+    key: string | undefined,
+  ): Promise<Outcome<string>> {
     const { runMs, waitMs, mayWake, leaveAfterMs } = action;
     const isAlone = token === undefined && waitMs !== undefined;
     const owner = isAlone ? `alone-${name}` : name;
-    const work: Work = { owner, isLeased: token !== undefined || isAlone, runMs };
+    const isLeased = token !== undefined || isAlone;
+    const work: Work = { owner, isLeased, runMs, ...(key === undefined ? {} : { key }) };
     const call = {
       command: JSON.stringify(work),
       timeoutMs: 60_000,
@@ -163,7 +177,8 @@ export class Client {
     const outcome = await this.#world.object.call(
       `${owner} runs ${runMs} ms`,
       async (actor, log) => {
-        const caller = { token, waitMs: isAlone ? waitMs : undefined, holder: owner, mayWake };
+        const alone = { waitMs: isAlone ? waitMs : undefined, holder: owner };
+        const caller = { token, ...alone, mayWake, key };
         const reply = await exec(actor, log, call, caller, "sim");
         if (reply instanceof Response) return this.#read(reply, leaveAfterMs);
         this.#world.observer.answered(actor, owner, codeIn(reply.json));

@@ -39,6 +39,7 @@ export class Database {
   sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[] {
     if (!query.startsWith("SELECT")) {
       if (this.#breakage === "waiters are not written" && query.includes("INTO waiter")) return [];
+      if (this.#breakage === "keys are not written" && query.includes("INTO keyed")) return [];
       this.#touch();
     }
     return this.#all(query, bindings) as Row[];

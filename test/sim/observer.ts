@@ -9,6 +9,7 @@ import type { SandboxActor } from "../../src/objects/sandbox/actor.ts";
 import { type Facts, load } from "../../src/objects/sandbox/store.ts";
 import type { AgentMetadata } from "../../src/protocol/agent.ts";
 import type { Command, SimAgent } from "./agent.ts";
+import { KeyWatch } from "./key-watch.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import type { World } from "./world.ts";
 
@@ -20,6 +21,7 @@ export class Observer {
   facts: Facts | undefined;
   #durable: Facts | undefined;
   readonly leases: LeaseWatch;
+  readonly keys: KeyWatch;
   readonly running = new Map<string, Command>();
   readonly #world: World;
   readonly #fences = new Map<string, number>();
@@ -31,6 +33,7 @@ export class Observer {
   constructor(world: World) {
     this.#world = world;
     this.leases = new LeaseWatch(world);
+    this.keys = new KeyWatch(world);
     world.database.onDurable = () => this.#durableNow();
     world.database.onLost = () => {
       this.facts = this.#durable;
@@ -110,6 +113,7 @@ export class Observer {
       this.#world.fail("nothing begins below the fence", `${owner} began at ${fence} < ${highest}`);
     }
     this.fenced(agent, fence);
+    this.keys.began(command);
     for (const other of this.running.values()) {
       if (other.owner === owner || !(other.isLeased || command.isLeased)) continue;
       this.#world.fail("gated work never overlaps", `${owner} began beside ${other.owner}`);
@@ -152,6 +156,7 @@ export class Observer {
   // After every step.
 
   stepped(): void {
+    this.keys.stepped();
     const facts = this.facts;
     if (facts === undefined) return;
     const { database, object, engine } = this.#world;

@@ -13,6 +13,8 @@ export type Exec = {
   mayWake: boolean;
   /** The caller goes away. */
   leaveAfterMs?: number;
+  /** It has a key: asked again where its answer was lost, and so many times more; each time by so many at once. */
+  key?: { repeats: number; atOnce: number };
 };
 
 export type Inner = Exec | { type: "renew" } | { type: "rest"; ms: number };
@@ -108,7 +110,24 @@ export function planOf(seed: number): Plan {
       size: random.next(),
     });
   }
-  return { seed, spec: specOf(random), clients, steps };
+  const plan = { seed, spec: specOf(random), clients, steps };
+  return seed % 7 < 3 ? withKeys(plan) : plan;
+}
+
+/** In three seeds of seven. By a chance of its own: the others keep the histories that they had without keys. */
+function withKeys(plan: Plan): Plan {
+  const random = new Random(plan.seed * 104_729 + 7);
+  const keyed = <Any extends Action | Inner>(action: Any): Any =>
+    action.type === "exec" && random.chance(0.7)
+      ? { ...action, key: { repeats: random.between(0, 3), atOnce: random.pick([1, 1, 2, 4]) } }
+      : action;
+  const steps = plan.steps.map((step): Step => {
+    if (step.kind !== "action") return step;
+    const { action } = step;
+    if (action.type !== "lease") return { ...step, action: keyed(action) };
+    return { ...step, action: { ...action, inner: action.inner.map(keyed) } };
+  });
+  return { ...plan, steps };
 }
 
 function specOf(random: Random): SandboxSpec {

@@ -39,6 +39,9 @@ function checkRest(world: World): void {
   if (actor?.known !== undefined && actor.inFlight.size > 0) {
     world.fail("nothing waits for ever", `${actor.inFlight.size} calls still count as in flight`);
   }
+  if (actor !== undefined && actor.keyedUnderWay.size > 0) {
+    world.fail("nothing is left", `${actor.keyedUnderWay.size} keys are still under way`);
+  }
   const place = world.object.place;
   if (place !== undefined && place.timers + place.backgrounds > 0) {
     const { timers, backgrounds } = place;

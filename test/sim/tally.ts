@@ -51,6 +51,13 @@ export const mustReach: readonly string[] = [
   "outcome: leased work ran",
   "outcome: unleased work ran",
   "outcome: a tombstone ended",
+  "answer: keyed: operation_interrupted",
+  "answer: keyed: result_gone",
+  "answer: keyed: unavailable",
+  "outcome: a known key was repeated",
+  "outcome: an unsure key was repeated",
+  "outcome: the agent knew an id",
+  "outcome: the agent had never seen an id",
 ];
 
 export class Tally {

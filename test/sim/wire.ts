@@ -16,6 +16,7 @@ export function containerOver(world: World, place: Place): Container {
   const engine = world.engine;
   return {
     keepsFiles: true,
+    savesFiles: true,
     start: (options) =>
       verb(world, place, "start", limits.startTimeoutMs, () => engine.start(options)),
     destroy: (files) =>
@@ -23,8 +24,8 @@ export function containerOver(world: World, place: Place): Container {
     agent: (_address, request) => exchange(world, place, request),
     signal: unused,
     monitor: unused,
-    port: unused,
     snapshot: unused,
+    removeSnapshot: unused,
   };
 }
 

@@ -22,6 +22,8 @@ export class Weather {
   hasLateBodies = false;
   hasLateAlarms = false;
   skewMs = 0;
+  /** By how much clocks were set back, all together. */
+  setBackMs = 0;
 }
 
 const began = Date.UTC(2030, 0, 1);
@@ -37,6 +39,8 @@ export class World {
   readonly weather = new Weather();
   readonly counts = new Map<string, number>();
   violation: Violation | undefined;
+  /** Commands that have begun. */
+  runs = 0;
   #engineBusyUntil = 0;
   #commitsUntilCrash = 0;
 
@@ -57,6 +61,7 @@ export class World {
 
   setClock(byMs: number): void {
     this.weather.skewMs += byMs;
+    this.weather.setBackMs += Math.max(0, -byMs);
     this.database.onAlarm();
   }
 

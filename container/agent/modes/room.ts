@@ -7,6 +7,7 @@ import { readRoomBoot } from "../boot.ts";
 import { drawIncarnation } from "../incarnation.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
 import { PipeReader } from "../pipe.ts";
+import { logsFolder } from "../place.ts";
 import { Sandbox } from "../sandbox.ts";
 import { listen } from "../server.ts";
 import { CgroupForest } from "../tree/cgroup.ts";
@@ -40,7 +41,7 @@ export function serveRoom(): void {
     room.cgroup === undefined
       ? new TendedForest(new Reaper("end"))
       : new CgroupForest(room.cgroup, new Reaper("collect"));
-  const place = { ...room, env: boot.env };
+  const place = { ...room, env: boot.env, logs: logsFolder };
   sandbox = new Sandbox(place, forest, new MetadataCopy(metadataFolder));
   // The first process of its namespace takes everything in it along.
   const engine = new PipeReader(engineFd, () => {});

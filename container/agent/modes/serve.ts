@@ -10,6 +10,7 @@ import { findCgroup } from "../find-cgroup.ts";
 import { drawIncarnation } from "../incarnation.ts";
 import { adoptOrphans, hideFromOthers, leaveAllGroups, refuseNewPrivileges } from "../libc.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
+import { logsFolder } from "../place.ts";
 import { Sandbox } from "../sandbox.ts";
 import { listen } from "../server.ts";
 import { CgroupForest } from "../tree/cgroup.ts";
@@ -37,6 +38,7 @@ export async function serve(): Promise<void> {
     user: isRoot ? (differences.user ?? commandUser) : undefined,
     home: differences.home ?? "/home/berth",
     workspace: differences.workspace ?? "/workspace",
+    logs: differences.logs ?? logsFolder,
     env: boot.env,
   };
   const metadata = new MetadataCopy(differences.metadata ?? metadataFolder);

@@ -105,7 +105,11 @@ class CgroupTree implements Tree {
   }
 
   terminate(): void {
-    for (const pid of processesIn(this.#group)) send(pid, "SIGTERM");
+    this.signal("SIGTERM");
+  }
+
+  signal(name: NodeJS.Signals): void {
+    for (const pid of processesIn(this.#group)) send(pid, name);
   }
 
   async empty(limitMs: number): Promise<void> {

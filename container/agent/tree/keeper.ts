@@ -9,7 +9,7 @@ import { PipeReader } from "../pipe.ts";
 import { send } from "./family.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
-import { type Fact, order, type TenderLaunch } from "./tending.ts";
+import type { Fact, Order, TenderLaunch } from "./tending.ts";
 import {
   type Exit,
   endLimitMs,
@@ -78,7 +78,11 @@ class TendedTree implements Tree {
   }
 
   terminate(): void {
-    this.#tell(order.terminate);
+    this.signal("SIGTERM");
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#tell({ order: "signal", name });
   }
 
   async empty(limitMs: number): Promise<void> {
@@ -86,7 +90,7 @@ class TendedTree implements Tree {
   }
 
   async end(): Promise<number> {
-    this.#tell(order.end);
+    this.#tell({ order: "end" });
     const limit = setTimeout(() => send(this.#tender.pid, "SIGKILL"), endLimitMs);
     const leftovers = await this.#end.promise;
     clearTimeout(limit);
@@ -99,10 +103,10 @@ class TendedTree implements Tree {
     return strays;
   }
 
-  #tell(what: string): void {
+  #tell(order: Order): void {
     if (this.#orders === undefined) return;
     try {
-      writeSync(this.#orders, what);
+      writeSync(this.#orders, `${JSON.stringify(order)}\n`);
     } catch {
       // It is dying: #over follows.
     }

@@ -8,7 +8,7 @@ import { PipeReader } from "../pipe.ts";
 import { childrenOf, descendantsOf, isAlive, killBelow, send } from "./family.ts";
 import { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
-import { type Fact, order, type TenderLaunch, tenderFd } from "./tending.ts";
+import { type Fact, type Order, type TenderLaunch, tenderFd } from "./tending.ts";
 import { endLimitMs } from "./tree.ts";
 
 const pollMs = 5;
@@ -25,10 +25,15 @@ export async function tend(): Promise<void> {
     while (reaper.sweep() > 0) await Bun.sleep(pollMs);
   });
   const toldToEnd = new Promise<void>((resolve) => {
+    let text = "";
     const orders = new PipeReader(tenderFd.orders, (bytes) => {
-      const text = Buffer.from(bytes).toString("latin1");
-      if (text.includes(order.terminate)) terminate();
-      if (text.includes(order.end)) resolve();
+      const lines = (text + Buffer.from(bytes).toString("latin1")).split("\n");
+      text = lines.pop() ?? "";
+      for (const line of lines) {
+        const told = JSON.parse(line) as Order;
+        if (told.order === "end") resolve();
+        else signalAll(told.name);
+      }
     });
     // The agent is gone: nobody is left to give the order.
     orders.ended.then(resolve, resolve);
@@ -65,8 +70,8 @@ function start(reaper: Reaper): Spawned | undefined {
   }
 }
 
-function terminate(): void {
-  for (const pid of descendantsOf(process.pid)) send(pid, "SIGTERM");
+function signalAll(name: NodeJS.Signals): void {
+  for (const pid of descendantsOf(process.pid)) send(pid, name);
 }
 
 /** Else the command's pipes would not end before the tender does. */

@@ -7,7 +7,8 @@ import type { Launch } from "./tree.ts";
 /** Of the tender; 0, 1 and 2 are the command's. */
 export const tenderFd = { orders: 3, facts: 4, launch: 5 } as const;
 
-export const order = { terminate: "T", end: "E" } as const;
+/** One JSON value a line, short enough for a pipe to take it whole. */
+export type Order = { order: "signal"; name: NodeJS.Signals } | { order: "end" };
 
 /** In a file in memory, never as environment or arguments: those would be the tender's own. */
 export type TenderLaunch = Pick<Launch, "program" | "argv" | "cwd" | "env"> & {

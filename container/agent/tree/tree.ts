@@ -26,6 +26,8 @@ export interface Tree {
   readonly exited: Promise<Exit>;
   /** TERM to every process there is now. */
   terminate(): void;
+  /** To every process there is now. */
+  signal(name: NodeJS.Signals): void;
   /** Resolves when no process is left, or after the limit. */
   empty(limitMs: number): Promise<void>;
   /** Kills all that is left. How many there were beside the first process; none is left then. Else Unended. */

@@ -41,7 +41,8 @@ const parts = [
     outputs: [places.agent],
     make: (folder) =>
       call(tools.bun, [
-        ...["build", "--compile", "--minify"],
+        // Split: each mode then keeps only its own part in memory, nearly 1 MB less an agent.
+        ...["build", "--compile", "--minify", "--splitting"],
         // A user's bunfig.toml or .env in a working folder must not reach the agent.
         ...["--no-compile-autoload-bunfig", "--no-compile-autoload-dotenv"],
         ...["container/agent/main.ts", "--outfile", join(folder, basename(places.agent))],

@@ -19,10 +19,13 @@ import { cleanUp } from "./checkpoints.ts";
 import { perform } from "./effects.ts";
 import { append } from "./event-log.ts";
 import type { Host } from "./host.ts";
+import { keepsBusy } from "./idleness.ts";
 import { InFlight } from "./in-flight.ts";
+import { KeyedRows } from "./keyed-rows.ts";
 import { Stillness } from "./stillness.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
+import { WorkLink } from "./work-link.ts";
 
 /** The next alarm cannot ring before this one has ended: a drain or a start under way must not keep it from that. */
 const alarmWaitMs = 1_000;
@@ -43,6 +46,10 @@ export class SandboxActor {
   readonly inFlight = new InFlight();
   readonly stillness: Stillness;
   readonly link: AgentLink;
+  readonly keyedRows: KeyedRows;
+  /** By key, the call that is on its way to the agent; never rejects. */
+  readonly keyedUnderWay = new Map<string, Promise<void>>();
+  readonly work: WorkLink;
   #facts: Facts | undefined;
   #clock = 0;
   #container: Container | undefined;
@@ -60,6 +67,8 @@ export class SandboxActor {
     this.watchers = new Watchers(host);
     this.stillness = new Stillness(host);
     this.link = new AgentLink(this);
+    this.keyedRows = new KeyedRows(host, () => this.now());
+    this.work = new WorkLink(this);
     const loaded = load(host);
     this.#facts = loaded?.facts;
     this.#clock = loaded?.clock ?? 0;
@@ -199,10 +208,10 @@ export class SandboxActor {
     const asks = this.#facts.sandbox.state.name === "running" && !this.stillness.isHeld;
     if (asks) await this.link.known();
     if (this.#facts === undefined) return;
-    if (this.#activeAt > 0) this.sandbox({ type: "active", at: this.#activeAt });
-    const leased = this.#facts.lease.state.name !== "free";
-    const held = this.stillness.isHeld;
-    const busy = leased || held || this.inFlight.size > 0 || this.#wouldLoseFiles();
+    this.#noteActive();
+    const busy = await keepsBusy(this);
+    if (this.#facts === undefined) return;
+    this.#noteActive();
     const save = !this.container.keepsFiles;
     this.sandbox({ type: "deadline", busy, save });
     this.lease({ type: "tick" });
@@ -211,11 +220,9 @@ export class SandboxActor {
     await this.#settled(alarmWaitMs);
   }
 
-  /** Where files do not outlive the container, idle is no reason to take it away. */
-  #wouldLoseFiles(): boolean {
-    const { spec, state } = this.facts.sandbox;
-    const { keepsFiles, savesFiles } = this.container;
-    return state.name === "running" && spec.onIdle === "pause" && !keepsFiles && !savesFiles;
+  /** What memory knows of work becomes a row. */
+  #noteActive(): void {
+    if (this.#activeAt > 0) this.sandbox({ type: "active", at: this.#activeAt });
   }
 
   async forget(): Promise<void> {

@@ -50,6 +50,10 @@ export async function interrupted(
   admitted: true | "unknown",
 ): Promise<BerthError> {
   if (actor.known !== undefined) await actor.link.confirm(life);
+  return interruptedError(admitted);
+}
+
+export function interruptedError(admitted: true | "unknown"): BerthError {
   return new BerthError("operation_interrupted", "The container was lost under the call.", {
     hint: "What it did before stays done; look at it before you repeat the call.",
     facts: { admitted },

@@ -1,6 +1,6 @@
 /**
  * Owns the way of a call beside which nothing gated may run: a pause, a checkpoint, a restore.
- * It holds the lease, waits for it, takes it by force, or is refused; until its end it counts as in flight.
+ * It holds the lease, waits for it, takes it by force, or is refused.
  */
 import { refuseAtGate } from "../../core/lease/gate.ts";
 import { notGranted } from "../../core/lease/refusals.ts";
@@ -9,24 +9,30 @@ import type { SandboxActor } from "./actor.ts";
 import type { GatedCaller } from "./gated.ts";
 import { acquireWaiting } from "./leases.ts";
 
+type How = {
+  what: string;
+  /** Whether others must be told that it runs; a pause is a state, which tells it by itself. */
+  counted: boolean;
+  force?: { by: string } | undefined;
+};
+
 /** The answered function is called once, at the end. */
 export async function alone(
   actor: SandboxActor,
   caller: GatedCaller,
-  what: string,
-  force?: { by: string },
+  { what, counted, force }: How,
 ): Promise<() => void> {
   await actor.stillness.over();
   await actor.link.known();
   if (force !== undefined) {
     actor.lease({ type: "take", reason: "forced" }, force.by);
-    return inFlight(actor, undefined);
+    return counted ? inFlight(actor, undefined) : () => undefined;
   }
   if (caller.token === undefined && caller.waitMs !== undefined) {
     const holder = caller.holder ?? what;
     const { waitMs } = caller;
     const token = await acquireWaiting(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
-    const end = inFlight(actor, token);
+    const end = counted ? inFlight(actor, token) : () => undefined;
     return () => {
       end();
       if (actor.known !== undefined) actor.lease({ type: "release", token, force: true });
@@ -38,7 +44,7 @@ export async function alone(
   const busy = actor.busy();
   const running = busy.others + busy.own;
   if (running > 0) throw notGranted(actor.facts.lease, { others: running, own: 0 });
-  return inFlight(actor, caller.token);
+  return counted ? inFlight(actor, caller.token) : () => undefined;
 }
 
 function inFlight(actor: SandboxActor, token: string | undefined): () => void {

@@ -3,6 +3,7 @@
  * removed together with their trees. A row comes before its tree and goes after it, so a crash leaves none behind.
  * Does not own the move to a restored life (core/sandbox).
  */
+import type { SandboxSpec } from "../../core/sandbox/record.ts";
 import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -47,7 +48,7 @@ export async function make(
       facts: { checkpointsMax: limits.checkpointsMax },
     });
   }
-  const end = await alone(actor, caller, "a checkpoint");
+  const end = await alone(actor, caller, { what: "a checkpoint", counted: true });
   try {
     await settled(actor);
     refuseWhenOver(actor);
@@ -123,8 +124,7 @@ export async function restore(
   caller: GatedCaller,
 ): Promise<Sandbox> {
   refuseWhenOver(actor);
-  readyRow(actor, id);
-  const end = await alone(actor, caller, "a restore");
+  const end = await alone(actor, caller, { what: "a restore", counted: true });
   try {
     await settled(actor);
     refuseWhenOver(actor);
@@ -141,10 +141,13 @@ export async function restore(
   }
 }
 
-/** What a fork of it begins from. */
-export function forkable(actor: SandboxActor, id: string): string {
+/** What a fork begins from, and has of its origin unless it is told otherwise. */
+export type Fork = { base: string; spec: SandboxSpec; metadata: Record<string, string> };
+
+export function forkOf(actor: SandboxActor, id: string): Fork {
   refuseWhenOver(actor);
-  return readyRow(actor, id).handle;
+  const { sandbox, metadata } = actor.facts;
+  return { base: readyRow(actor, id).handle, spec: sandbox.spec, metadata: { ...metadata.map } };
 }
 
 /** It has started from what a pause had saved: nothing needs that any more. */

@@ -1,14 +1,16 @@
 /**
  * Owns one exec on its way through the object: past the gate, to the agent, the answer passed on untouched.
- * Does not own running it: the agent does, and writes the public answer itself.
+ * Does not own running it: the agent does, and writes the public answer itself; nor calls with a key (keyed.ts).
  */
 import { agentPaths } from "../../protocol/agent.ts";
 import type { ExecCall } from "../../protocol/exec.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
-import { askGated } from "./agent-ask.ts";
+import { type Ask, askGated } from "./agent-ask.ts";
 import type { ExecLog } from "./exec-log.ts";
 import { type GatedCaller, pass } from "./gated.ts";
+import { keyed } from "./keyed.ts";
 import { passOn } from "./pass-on.ts";
 
 export async function exec(
@@ -18,23 +20,53 @@ export async function exec(
   caller: GatedCaller,
   requestId: string,
 ): Promise<Reply> {
+  const send = (execId: string, more: { keep?: true }): Ask => {
+    const cwd = call.cwd ?? actor.facts.sandbox.spec.cwd;
+    const body = JSON.stringify({ ...call, cwd, execId, requestId, ...more });
+    return { method: "POST", path: agentPaths.exec, body, requestId };
+  };
+  const command = { requestId, lastsMs: call.timeoutMs, same: ["exec", call], send };
+  return runCommand(actor, log, caller, command);
+}
+
+/** A command whose answer comes whole, here or in a session. */
+export type Command = {
+  requestId: string;
+  same: readonly unknown[];
+  lastsMs: number;
+  send: (execId: string, more: { keep?: true }) => Ask;
+};
+
+export async function runCommand(
+  actor: SandboxActor,
+  log: ExecLog,
+  caller: GatedCaller,
+  { requestId, same, lastsMs, send }: Command,
+): Promise<Reply> {
+  const began = actor.host.clock();
+  const mint = () => `x${actor.host.draw(15)}`;
+  const finished = (execId: string) => log.finished(execId, actor.host.clock() - began);
+  if (caller.key !== undefined) {
+    return keyed(actor, caller, caller.key, {
+      ...{ same, requestId, mint, done: finished },
+      lastsMs: lastsMs + limits.execKillGraceMs,
+      send: (execId) => send(execId, { keep: true }),
+      again: (execId) => ({ method: "GET", path: `${agentPaths.execs}/${execId}`, requestId }),
+    });
+  }
   const passed = await pass(actor, caller);
   const { life } = passed;
-  const began = actor.host.clock();
-  const execId = `x${actor.host.draw(15)}`;
+  const execId = mint();
   const done = () => {
     passed.end();
-    log.finished(execId, actor.host.clock() - began);
+    finished(execId);
   };
   const leave = () => {
     actor.link.abandoned(life);
     done();
   };
   try {
-    const cwd = call.cwd ?? actor.facts.sandbox.spec.cwd;
-    const body = JSON.stringify({ ...call, cwd, execId, requestId });
-    const ask = { method: "POST", path: agentPaths.exec, body, requestId } as const;
-    const response = await askGated(actor, passed, ask);
+    const response = await askGated(actor, passed, send(execId, {}));
     return await passOn(actor, response, { life, requestId, done, leave });
   } catch (error) {
     done();

@@ -20,6 +20,8 @@ export type GatedCaller = {
   holder?: string | undefined;
   /** Whether it may start a container. */
   mayWake: boolean;
+  /** By which a repeated call is known, where the call takes one. */
+  key?: string | undefined;
 };
 
 /** `end` is called once, when the last byte of the answer has gone. */

@@ -65,7 +65,9 @@ export async function pause(
       hint: "This installation has no snapshots: pause with ?discardFiles=true, or let it run.",
     });
   }
-  const done = await alone(actor, caller, "pause", force);
+  // What ended before is told before its agent is gone.
+  await actor.work.idleMs();
+  const done = await alone(actor, caller, { what: "pause", counted: false, force });
   try {
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
     const { name } = actor.facts.sandbox.state;

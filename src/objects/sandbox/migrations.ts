@@ -32,6 +32,26 @@ const steps: readonly string[][] = [
     "CREATE TABLE connect_ticket (ticket TEXT PRIMARY KEY, expires_at INTEGER NOT NULL)",
   ],
   [
+    `CREATE TABLE keyed (
+       key TEXT PRIMARY KEY,
+       hash TEXT NOT NULL,
+       id TEXT NOT NULL,
+       incarnation TEXT NOT NULL,
+       at INTEGER NOT NULL,
+       until INTEGER NOT NULL,
+       outcome TEXT
+     ) WITHOUT ROWID`,
+  ],
+  [
+    // Those of before were made by who may lease.
+    `ALTER TABLE connect_ticket ADD COLUMN rights TEXT NOT NULL DEFAULT '["lease"]'`,
+    `CREATE TABLE told_ending (
+       one INTEGER PRIMARY KEY CHECK (one = 1),
+       incarnation TEXT NOT NULL,
+       n INTEGER NOT NULL
+     )`,
+  ],
+  [
     `CREATE TABLE checkpoint (
        id TEXT PRIMARY KEY,
        name TEXT,

@@ -5,6 +5,7 @@ import { DurableObject } from "cloudflare:workers";
 import { configOf, type Env } from "../../config.ts";
 import type { Container } from "../../container/container.ts";
 import { openContainer } from "../../container/open.ts";
+import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
 import { asBerthError, errorBody, errors } from "../../protocol/errors.ts";
 import type { EventsPage, EventsQuery } from "../../protocol/event.ts";
 import type { ExecCall } from "../../protocol/exec.ts";
@@ -16,11 +17,18 @@ import type {
   LeaseView,
 } from "../../protocol/lease.ts";
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
+import type { PortCall, PortList } from "../../protocol/port.ts";
 import type { Caller, ConnectTicket } from "../../protocol/rights.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
-import { type SocketCall, socketCallHeader } from "../../protocol/socket-call.ts";
+import {
+  type PortVisit,
+  type SocketCall,
+  socketCallHeader,
+  visitHeader,
+} from "../../protocol/socket-call.ts";
 import { type Answer, type Reply, refused } from "../answer.ts";
 import { SandboxActor } from "./actor.ts";
+import * as checkpoints from "./checkpoints.ts";
 import * as events from "./events.ts";
 import { exec } from "./exec.ts";
 import { ExecLog } from "./exec-log.ts";
@@ -28,9 +36,15 @@ import type { GatedCaller } from "./gated.ts";
 import { LeaseSockets } from "./lease-socket.ts";
 import * as leases from "./leases.ts";
 import * as lifecycle from "./lifecycle.ts";
+import { look } from "./look.ts";
 import * as metadata from "./metadata.ts";
 import { objectHost } from "./object-host.ts";
+import * as ports from "./ports.ts";
 import * as rights from "./rights.ts";
+import * as terminals from "./terminals.ts";
+import { visit } from "./visits.ts";
+import { work } from "./work.ts";
+import type { Look, Work } from "./work-call.ts";
 
 export class SandboxObject extends DurableObject<Env> {
   readonly #actor: SandboxActor;
@@ -67,8 +81,14 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#for(caller, () => lifecycle.start(this.#actor));
   }
 
-  pause(caller: Caller, gated: GatedCaller, force: boolean): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () => lifecycle.pause(this.#actor, gated, by(caller, force)));
+  pause(
+    caller: Caller,
+    gated: GatedCaller,
+    { force, discardFiles }: { force: boolean; discardFiles: boolean },
+  ): Promise<Answer<Sandbox>> {
+    return this.#for(caller, () =>
+      lifecycle.pause(this.#actor, gated, by(caller, force), discardFiles),
+    );
   }
 
   destroy(caller: Caller, gated: GatedCaller, force: boolean): Promise<Answer<Sandbox>> {
@@ -77,6 +97,50 @@ export class SandboxObject extends DurableObject<Env> {
 
   touch(caller: Caller): Promise<Answer<Sandbox>> {
     return this.#for(caller, () => lifecycle.touch(this.#actor));
+  }
+
+  makeCheckpoint(
+    caller: Caller,
+    gated: GatedCaller,
+    call: CheckpointCall,
+  ): Promise<Answer<Checkpoint>> {
+    return this.#for(caller, () => checkpoints.make(this.#actor, call, gated));
+  }
+
+  checkpoints(caller: Caller): Promise<Answer<Checkpoints>> {
+    return this.#for(caller, () => checkpoints.list(this.#actor));
+  }
+
+  checkpoint(caller: Caller, id: string): Promise<Answer<Checkpoint>> {
+    return this.#for(caller, () => checkpoints.look(this.#actor, id));
+  }
+
+  removeCheckpoint(caller: Caller, id: string): Promise<Answer<Checkpoint>> {
+    return this.#for(caller, () => checkpoints.remove(this.#actor, id));
+  }
+
+  restore(caller: Caller, gated: GatedCaller, id: string): Promise<Answer<Sandbox>> {
+    return this.#for(caller, () => checkpoints.restore(this.#actor, id, gated));
+  }
+
+  /** For the door, which makes the fork. */
+  forkOf(caller: Caller, id: string): Promise<Answer<checkpoints.Fork>> {
+    return this.#for(caller, () => checkpoints.forkOf(this.#actor, id));
+  }
+
+  openPort(caller: Caller, call: PortCall): Promise<Answer<{ token: string; createdAt: string }>> {
+    return this.#for(caller, () => ports.open(this.#actor, call));
+  }
+
+  ports(caller: Caller): Promise<Answer<PortList>> {
+    return this.#for(caller, () => ports.list(this.#actor));
+  }
+
+  closePort(caller: Caller, port: number): Promise<Answer<null>> {
+    return this.#for(caller, () => {
+      ports.close(this.#actor, port);
+      return null;
+    });
   }
 
   acquire(caller: Caller, call: AcquireCall): Promise<Answer<LeaseGranted | LeaseQueued>> {
@@ -144,36 +208,42 @@ export class SandboxObject extends DurableObject<Env> {
   connectTicket(caller: Caller): Promise<Answer<ConnectTicket>> {
     return this.#for(caller, () => {
       lifecycle.refuseWhenOver(this.#actor);
-      return rights.makeConnectTicket(this.#actor);
+      return rights.makeConnectTicket(this.#actor, caller.rights);
     });
   }
 
   /** The answer of REST, streams and errors included: what the agent wrote is passed on untouched. */
-  async exec(
-    caller: Caller,
-    gated: GatedCaller,
-    call: ExecCall,
-    requestId: string,
-  ): Promise<Reply> {
-    try {
-      rights.checkCaller(this.#actor, caller);
-      this.#wake();
-      return await exec(this.#actor, this.#execs, call, gated, requestId);
-    } catch (error) {
-      return failure(error, requestId);
-    }
+  exec(caller: Caller, gated: GatedCaller, call: ExecCall, requestId: string): Promise<Reply> {
+    return this.#reply(caller, requestId, () =>
+      exec(this.#actor, this.#execs, call, gated, requestId),
+    );
   }
 
-  /** WebSockets only: RPC cannot carry them. The door has checked who calls and says so in `socketCall`. */
+  /** Gated calls on processes, sessions and terminals; answered as exec is. */
+  work(caller: Caller, gated: GatedCaller, call: Work, requestId: string): Promise<Reply> {
+    return this.#reply(caller, requestId, () =>
+      work({ actor: this.#actor, caller: gated, requestId }, this.#execs, call),
+    );
+  }
+
+  /** And those that are not gated. */
+  look(caller: Caller, call: Look, requestId: string): Promise<Reply> {
+    return this.#reply(caller, requestId, () => look(this.#actor, call, requestId));
+  }
+
+  /** WebSockets and visits to ports: RPC cannot carry them. The door says in a header who calls and for what. */
   override async fetch(request: Request): Promise<Response> {
     const requestId = request.headers.get("berth-request-id") ?? "";
     try {
+      const visiting = request.headers.get(visitHeader);
+      if (visiting !== null) return await this.#visit(request, JSON.parse(visiting), requestId);
       const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
       if (call.ticket !== undefined) {
         rights.checkTenantless(this.#actor);
-        rights.spendConnectTicket(this.#actor, call.ticket);
+        rights.spendConnectTicket(this.#actor, call.ticket, call.kind);
       } else rights.checkCaller(this.#actor, call.caller);
       this.#wake();
+      if (call.kind === "terminal") return await terminals.connect(this.#actor, call, requestId);
       lifecycle.refuseWhenOver(this.#actor);
       await this.#actor.link.known();
       return this.#sockets.connect(call.acquire, call.leaseToken);
@@ -207,6 +277,21 @@ export class SandboxObject extends DurableObject<Env> {
     this.#woken = true;
     this.#sockets.missing();
     this.#actor.resume();
+  }
+
+  #visit(request: Request, to: PortVisit, requestId: string): Promise<Response> {
+    this.#wake();
+    return visit(this.#actor, request, to, requestId);
+  }
+
+  async #reply(caller: Caller, requestId: string, way: () => Promise<Reply>): Promise<Reply> {
+    try {
+      rights.checkCaller(this.#actor, caller);
+      this.#wake();
+      return await way();
+    } catch (error) {
+      return failure(error, requestId);
+    }
   }
 
   #for<T>(caller: Caller, work: () => T | Promise<T>): Promise<Answer<T>> {

@@ -3,9 +3,9 @@
  * Does not own the address that carries a token (worker/port-traffic.ts), nor the way of bytes to a server.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { PortCall, PortList } from "../../protocol/port.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { PortCall, PortList } from "../../protocol/port.ts";
 import type { SandboxActor } from "./actor.ts";
 import { refuseWhenOver } from "./lifecycle.ts";
 
@@ -27,7 +27,13 @@ export function open(
   }
   const token = host.draw(limits.portTokenChars);
   const now = actor.now();
-  host.sql("INSERT OR REPLACE INTO port VALUES (?, ?, ?, ?)", port, hashOf(token), Number(wake), now);
+  host.sql(
+    "INSERT OR REPLACE INTO port VALUES (?, ?, ?, ?)",
+    port,
+    hashOf(token),
+    Number(wake),
+    now,
+  );
   actor.commit({}, [{ type: "port", what: "opened", port }], "port opened");
   return { token, createdAt: new Date(now).toISOString() };
 }

@@ -4,7 +4,7 @@
  */
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Caller, ConnectTicket } from "../../protocol/rights.ts";
+import type { Caller, ConnectTicket, Right } from "../../protocol/rights.ts";
 import type { SandboxActor } from "./actor.ts";
 
 /** A foreign caller learns no more than of an invented id. */
@@ -31,7 +31,8 @@ export function revokeTokens(actor: SandboxActor): void {
   actor.commit({ tokenGeneration: next }, [{ type: "tokens", what: "revoked" }], "tokens revoked");
 }
 
-export function makeConnectTicket(actor: SandboxActor): ConnectTicket {
+/** It may do what its maker may. */
+export function makeConnectTicket(actor: SandboxActor, rights: readonly Right[]): ConnectTicket {
   const { host } = actor;
   const now = actor.now();
   host.sql("DELETE FROM connect_ticket WHERE expires_at <= ?", now);
@@ -43,18 +44,31 @@ export function makeConnectTicket(actor: SandboxActor): ConnectTicket {
   }
   const ticket = host.draw(32);
   const expiresAt = now + limits.connectTicketMs;
-  host.sql("INSERT INTO connect_ticket VALUES (?, ?)", ticket, expiresAt);
+  host.sql(
+    "INSERT INTO connect_ticket (ticket, expires_at, rights) VALUES (?, ?, ?)",
+    ticket,
+    expiresAt,
+    JSON.stringify(rights),
+  );
   return { ticket, expiresAt: new Date(expiresAt).toISOString() };
 }
 
-/** Once: it is gone before anything else happens. */
-export function spendConnectTicket(actor: SandboxActor, ticket: string): void {
-  const spent = actor.host.sql<{ expires_at: number }>(
-    "DELETE FROM connect_ticket WHERE ticket = ? RETURNING expires_at",
+/** Once: it is gone before anything else happens. One that does not bring the right stays as it is. */
+export function spendConnectTicket(actor: SandboxActor, ticket: string, right: Right): void {
+  const { host } = actor;
+  const [known] = host.sql<{ expires_at: number; rights: string }>(
+    "SELECT expires_at, rights FROM connect_ticket WHERE ticket = ?",
     ticket,
   );
-  if ((spent[0]?.expires_at ?? 0) > actor.now()) return;
-  throw new BerthError("unauthenticated", "The connect ticket is used, expired or unknown.", {
-    hint: "Make a new one with POST /v1/sandboxes/:id/tickets.",
-  });
+  if (known === undefined || known.expires_at <= actor.now()) {
+    throw new BerthError("unauthenticated", "The connect ticket is used, expired or unknown.", {
+      hint: "Make a new one with POST /v1/sandboxes/:id/tickets.",
+    });
+  }
+  if (!(JSON.parse(known.rights) as Right[]).includes(right)) {
+    throw new BerthError("forbidden", `The maker of the connect ticket lacks the right ${right}.`, {
+      facts: { right },
+    });
+  }
+  host.sql("DELETE FROM connect_ticket WHERE ticket = ?", ticket);
 }

@@ -6,7 +6,7 @@ import type { Life } from "../../core/sandbox/record.ts";
 import { agentHeaders, agentPaths, agentProtocol } from "../../protocol/agent-wire.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { PortVisit } from "../../protocol/socket-call.ts";
+import { type PortVisit, visitHeader } from "../../protocol/socket-call.ts";
 import type { SandboxActor } from "./actor.ts";
 import { ready } from "./gated.ts";
 import { admitVisitor } from "./ports.ts";
@@ -50,6 +50,7 @@ function agentRequest(
 ): Request {
   const { pathname, search } = new URL(request.url);
   const headers = new Headers(request.headers);
+  headers.delete(visitHeader);
   headers.set("authorization", `Bearer ${life.secret}`);
   headers.set(agentHeaders.protocol, String(agentProtocol));
   headers.set(agentHeaders.incarnation, life.incarnation);

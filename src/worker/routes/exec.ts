@@ -5,11 +5,11 @@ import { execCallSchema } from "../../protocol/exec.ts";
 import type { Handler } from "../app.ts";
 import { readBody } from "../body.ts";
 import { objectOf } from "../operations.ts";
-import { gatedCaller } from "../query.ts";
+import { keyedCaller } from "../query.ts";
 
 export const exec: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
-  const gated = gatedCaller(c);
+  const gated = keyedCaller(c);
   const call = await readBody(c.req.raw, execCallSchema);
   // The door has looked at the rights; the object has no use for them.
   const caller = { ...c.var.caller, rights: [] };

@@ -1,18 +1,15 @@
 /**
  * Owns the routes of the lease, its WebSocket among them.
  */
-import type { Context } from "hono";
-import { BerthError } from "../../protocol/errors.ts";
 import { acquireCallSchema, leaseHeader, renewCallSchema } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type SocketCall, socketCallHeader } from "../../protocol/socket-call.ts";
-import type { Door, Handler } from "../app.ts";
+import type { Handler } from "../app.ts";
 import { demand } from "../auth.ts";
 import { parseCall, readBody } from "../body.ts";
 import { objectOf, told } from "../operations.ts";
 import { bad, flag, leaseToken } from "../query.ts";
+import { demandUpgrade, passSocket, protocols } from "../socket.ts";
 
-const ticketProtocol = "berth.ticket.";
 const leaseProtocol = "berth.lease.v1";
 
 export const acquire: Handler = async (c) => {
@@ -46,25 +43,12 @@ export const get: Handler = async (c) =>
   c.json(told(await objectOf(c.env, c.req.param("id")).leaseState(c.var.caller)));
 
 export const connect: Handler = async (c) => {
-  if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
-    throw new BerthError("upgrade_required", "This route is a WebSocket.", {
-      hint: "Send `Connection: Upgrade` and `Upgrade: websocket`.",
-    });
-  }
-  checkOrigin(c);
+  demandUpgrade(c);
   const object = objectOf(c.env, c.req.param("id"));
   const holder = c.req.query("holder");
-  const call = parseCall(acquireCallSchema, holder === undefined ? {} : { holder });
-  const ticket = connectTicket(c);
-  const who = ticket === undefined ? { caller: c.var.caller } : { ticket };
-  const told: SocketCall = { acquire: call, leaseToken: c.req.header(leaseHeader), ...who };
-  const response = await object.fetch("http://object/lease", {
-    headers: {
-      upgrade: "websocket",
-      "berth-request-id": c.var.requestId,
-      [socketCallHeader]: JSON.stringify(told),
-    },
-  });
+  const acquire = parseCall(acquireCallSchema, holder === undefined ? {} : { holder });
+  const leaseToken = c.req.header(leaseHeader);
+  const response = await passSocket(c, object, { kind: "lease", acquire, leaseToken });
   if (response.webSocket === null || !protocols(c).includes(leaseProtocol)) return response;
   return new Response(null, {
     status: 101,
@@ -72,22 +56,3 @@ export const connect: Handler = async (c) => {
     headers: { "sec-websocket-protocol": leaseProtocol },
   });
 };
-
-/** Of a browser, which can set no header: a subprotocol, or `?ct=`. Good once. */
-export function connectTicket(c: Context<Door>): string | undefined {
-  const offered = protocols(c).find((name) => name.startsWith(ticketProtocol));
-  return offered?.slice(ticketProtocol.length) ?? c.req.query("ct");
-}
-
-/** A page of somebody else's must not speak for the one who looks at it. */
-function checkOrigin(c: Context<Door>): void {
-  const origin = c.req.header("origin");
-  if (origin === undefined || origin === new URL(c.req.url).origin) return;
-  throw new BerthError("forbidden", "Pages of this origin may not connect.", {
-    facts: { origin: origin.slice(0, 256) },
-  });
-}
-
-function protocols(c: Context<Door>): string[] {
-  return (c.req.header("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
-}

@@ -1,15 +1,15 @@
 /**
  * Owns the routes of a sandbox as a whole: make, look, start, pause, touch, end.
  */
-import { createCallSchema } from "../../protocol/sandbox.ts";
 import type { Handler } from "../app.ts";
 import { readBody } from "../body.ts";
-import { createSandbox, objectOf, told } from "../operations.ts";
+import { createSandbox, writtenCallSchema } from "../create.ts";
+import { objectOf, told } from "../operations.ts";
 import { flag, gatedCaller } from "../query.ts";
 
 export const create: Handler = async (c) => {
-  const call = await readBody(c.req.raw, createCallSchema);
-  const sandbox = await createSandbox(c.env, c.var.caller, call);
+  const written = await readBody(c.req.raw, writtenCallSchema);
+  const sandbox = await createSandbox(c.env, c.var.caller, written);
   c.header("location", `/v1/sandboxes/${sandbox.id}`);
   return c.json(sandbox, 201);
 };
@@ -22,7 +22,8 @@ export const start: Handler = async (c) =>
 
 export const pause: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
-  return c.json(told(await object.pause(c.var.caller, gatedCaller(c), flag(c, "force"))));
+  const how = { force: flag(c, "force"), discardFiles: flag(c, "discardFiles") };
+  return c.json(told(await object.pause(c.var.caller, gatedCaller(c), how)));
 };
 
 export const touch: Handler = async (c) =>

@@ -3,7 +3,17 @@
  */
 import { describe, expect, it } from "vitest";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
-import { granted, made, queued, refusal, refusals, soon, told, type World } from "./world.ts";
+import {
+  granted,
+  made,
+  queued,
+  refusal,
+  refusals,
+  saying,
+  soon,
+  told,
+  type World,
+} from "./world.ts";
 
 export function leaseEndContract(world: World): void {
   const running = (id: string, count = 1) =>
@@ -14,7 +24,11 @@ export function leaseEndContract(world: World): void {
     (await told(box, "lease")).map(({ what, holder }) => `${what} ${holder}`);
 
   describe("the end of a lease", () => {
-    it("[Q12] comes at its time, by the alarm, once; whoever waits gets the next one", async () => {
+    saying(
+      world,
+      "clock",
+      "ring",
+    )("[Q12] comes at its time, by the alarm, once; whoever waits gets the next one", async () => {
       const { id, box } = await made(world);
       const now = Date.now();
       world.clock(now);
@@ -57,44 +71,47 @@ export function leaseEndContract(world: World): void {
       expect(await box.releaseLease(token)).toEqual({ state: "released" });
     });
 
-    it("[Q15] [Q16] is broken by one with the right to; what ran under it ends before the next begins", async () => {
-      const { id, box } = await made(world);
-      const lease = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
-      const cut = refusal(box.exec({ command: "sleep 60" }, { lease: lease.token }));
-      await running(id);
-      const waits = box.acquireLease({ holder: "two", waitMs: 20_000 });
-      await waiting(box, 1);
-      const leaser = await world.leaser(id);
-      expect(await refusal(leaser.breakLease("I want it"))).toMatchObject({
-        code: "forbidden",
-        facts: { right: "admin" },
-      });
-      expect((await box.lease()).holder).toBe("one");
-      await box.breakLease("it is stuck");
-      const next = granted(await waits);
-      expect((await world.inside(id)).running).toBe(0);
-      expect((await cut).code).toBe("operation_interrupted");
-      expect(next.fence).toBeGreaterThan(lease.fence + 1);
-      const late = [
-        box.exec({ command: "echo late" }, { lease: lease.token }),
-        box.renewLease(lease.token),
-        box.releaseLease(lease.token),
-        box.pause({ lease: lease.token }),
-      ];
-      for (const refused of await refusals(late)) {
-        expect(refused).toMatchObject({
-          code: "lease_lost",
-          facts: { reason: "broken" },
+    saying(world, "ran")(
+      "[Q15] [Q16] is broken by one with the right to; what ran under it ends before the next begins",
+      async () => {
+        const { id, box } = await made(world);
+        const lease = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+        const cut = refusal(box.exec({ command: "sleep 60" }, { lease: lease.token }));
+        await running(id);
+        const waits = box.acquireLease({ holder: "two", waitMs: 20_000 });
+        await waiting(box, 1);
+        const leaser = await world.leaser(id);
+        expect(await refusal(leaser.breakLease("I want it"))).toMatchObject({
+          code: "forbidden",
+          facts: { right: "admin" },
         });
-      }
-      expect((await world.inside(id)).ran).toEqual(["sleep 60"]);
-      expect(await told(box, "lease")).toMatchObject([
-        { what: "granted", holder: "one" },
-        { what: "lost", holder: "one", reason: "broken", by: "local: it is stuck" },
-        { what: "drained", holder: "one" },
-        { what: "granted", holder: "two" },
-      ]);
-    });
+        expect((await box.lease()).holder).toBe("one");
+        await box.breakLease("it is stuck");
+        const next = granted(await waits);
+        expect((await world.inside(id)).running).toBe(0);
+        expect((await cut).code).toBe("operation_interrupted");
+        expect(next.fence).toBeGreaterThan(lease.fence + 1);
+        const late = [
+          box.exec({ command: "echo late" }, { lease: lease.token }),
+          box.renewLease(lease.token),
+          box.releaseLease(lease.token),
+          box.pause({ lease: lease.token }),
+        ];
+        for (const refused of await refusals(late)) {
+          expect(refused).toMatchObject({
+            code: "lease_lost",
+            facts: { reason: "broken" },
+          });
+        }
+        expect((await world.inside(id)).ran).toEqual(["sleep 60"]);
+        expect(await told(box, "lease")).toMatchObject([
+          { what: "granted", holder: "one" },
+          { what: "lost", holder: "one", reason: "broken", by: "local: it is stuck" },
+          { what: "drained", holder: "one" },
+          { what: "granted", holder: "two" },
+        ]);
+      },
+    );
 
     it("[Q15] of a lease that nobody holds is nothing", async () => {
       const { box } = await made(world);
@@ -148,32 +165,35 @@ export function leaseEndContract(world: World): void {
       expect((await box.destroy({ lease: token })).state).toBe("destroyed");
     });
 
-    it("[Y17] finds holder, fence and order of those who wait after each eviction", async () => {
-      const { id, box } = await made(world);
-      const first = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
-      const asks = (n: number) =>
-        box.acquireLease({ holder: `w${n}`, queueMs: 600_000, ticket: `ticket-of-waiter-${n}` });
-      for (let n = 0; n < 3; n++) {
-        queued(await asks(n));
-        await world.evict(id);
-      }
-      expect(await box.lease()).toMatchObject({
-        holder: "one",
-        waiters: [{ holder: "w0" }, { holder: "w1" }, { holder: "w2" }],
-      });
-      let { token, fence } = first;
-      for (let n = 0; n < 3; n++) {
-        expect((await box.exec({ command: "true" }, { lease: token })).exitCode).toBe(0);
-        await world.evict(id);
-        await box.releaseLease(token);
-        await world.evict(id);
-        expect((await box.lease()).state).toBe("offered");
-        for (let late = n + 1; late < 3; late++) queued(await asks(late));
-        await world.evict(id);
-        const next = granted(await asks(n));
-        expect(next.fence).toBeGreaterThan(fence);
-        ({ token, fence } = next);
-      }
-    });
+    saying(world, "evict")(
+      "[Y17] finds holder, fence and order of those who wait after each eviction",
+      async () => {
+        const { id, box } = await made(world);
+        const first = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+        const asks = (n: number) =>
+          box.acquireLease({ holder: `w${n}`, queueMs: 600_000, ticket: `ticket-of-waiter-${n}` });
+        for (let n = 0; n < 3; n++) {
+          queued(await asks(n));
+          await world.evict(id);
+        }
+        expect(await box.lease()).toMatchObject({
+          holder: "one",
+          waiters: [{ holder: "w0" }, { holder: "w1" }, { holder: "w2" }],
+        });
+        let { token, fence } = first;
+        for (let n = 0; n < 3; n++) {
+          expect((await box.exec({ command: "true" }, { lease: token })).exitCode).toBe(0);
+          await world.evict(id);
+          await box.releaseLease(token);
+          await world.evict(id);
+          expect((await box.lease()).state).toBe("offered");
+          for (let late = n + 1; late < 3; late++) queued(await asks(late));
+          await world.evict(id);
+          const next = granted(await asks(n));
+          expect(next.fence).toBeGreaterThan(fence);
+          ({ token, fence } = next);
+        }
+      },
+    );
   });
 }

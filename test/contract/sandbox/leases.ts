@@ -5,7 +5,17 @@
 import { describe, expect, it } from "vitest";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { granted, made, queued, refusal, refusals, soon, told, type World } from "./world.ts";
+import {
+  granted,
+  made,
+  queued,
+  refusal,
+  refusals,
+  saying,
+  soon,
+  told,
+  type World,
+} from "./world.ts";
 
 const ticketOf = (name: string) => `ticket-of-${name}`.padEnd(24, "_");
 
@@ -83,32 +93,37 @@ export function leaseContract(world: World): void {
       expect(await box.releaseLease(token)).toEqual({ state: "released" });
     });
 
-    it("[Q5] [Q11] gives a repeated ticket the same place, then the same lease", async () => {
-      const { id, box } = await made(world);
-      const first = granted(await box.acquireLease({ holder: "one", ticket: ticketOf("one") }));
-      expect(granted(await box.acquireLease({ holder: "one", ticket: ticketOf("one") }))).toEqual({
-        ...first,
-        expiresAt: expect.any(String),
-      });
-      const asks = (name: string) =>
-        box.acquireLease({ holder: name, queueMs: 60_000, ticket: ticketOf(name) });
-      expect(queued(await asks("two")).position).toBe(0);
-      expect(queued(await asks("three"))).toEqual({
-        ticket: ticketOf("three"),
-        position: 1,
-        pollWithinMs: limits.leasePollMs,
-      });
-      await world.evict(id);
-      expect(queued(await asks("three")).position).toBe(1);
-      expect((await box.lease()).waiterCount).toBe(2);
+    saying(world, "evict")(
+      "[Q5] [Q11] gives a repeated ticket the same place, then the same lease",
+      async () => {
+        const { id, box } = await made(world);
+        const first = granted(await box.acquireLease({ holder: "one", ticket: ticketOf("one") }));
+        expect(granted(await box.acquireLease({ holder: "one", ticket: ticketOf("one") }))).toEqual(
+          {
+            ...first,
+            expiresAt: expect.any(String),
+          },
+        );
+        const asks = (name: string) =>
+          box.acquireLease({ holder: name, queueMs: 60_000, ticket: ticketOf(name) });
+        expect(queued(await asks("two")).position).toBe(0);
+        expect(queued(await asks("three"))).toEqual({
+          ticket: ticketOf("three"),
+          position: 1,
+          pollWithinMs: limits.leasePollMs,
+        });
+        await world.evict(id);
+        expect(queued(await asks("three")).position).toBe(1);
+        expect((await box.lease()).waiterCount).toBe(2);
 
-      await box.releaseLease(first.token);
-      expect((await box.lease()).state).toBe("offered");
-      expect(queued(await asks("three")).position).toBe(1);
-      const second = granted(await asks("two"));
-      expect(granted(await asks("two")).token).toBe(second.token);
-      expect(second.fence).toBeGreaterThan(first.fence);
-    });
+        await box.releaseLease(first.token);
+        expect((await box.lease()).state).toBe("offered");
+        expect(queued(await asks("three")).position).toBe(1);
+        const second = granted(await asks("two"));
+        expect(granted(await asks("two")).token).toBe(second.token);
+        expect(second.fence).toBeGreaterThan(first.fence);
+      },
+    );
 
     it("[Q6] tells a ticket and a token of an ended lease how it ended", async () => {
       const { box } = await made(world);
@@ -121,7 +136,11 @@ export function leaseContract(world: World): void {
       expect(await refusal(box.renewLease(token))).toMatchObject(lost);
     });
 
-    it("[Q7] offers a turn for ten seconds; unclaimed it passes on", async () => {
+    saying(
+      world,
+      "clock",
+      "ring",
+    )("[Q7] offers a turn for ten seconds; unclaimed it passes on", async () => {
       const { id, box } = await made(world);
       const { token } = granted(await box.acquireLease({ holder: "one" }));
       const asks = (name: string) =>
@@ -140,7 +159,11 @@ export function leaseContract(world: World): void {
       expect(granted(await asks("three")).holder).toBe("three");
     });
 
-    it("[Q8] forgets a waiter who does not ask for thirty seconds", async () => {
+    saying(
+      world,
+      "clock",
+      "ring",
+    )("[Q8] forgets a waiter who does not ask for thirty seconds", async () => {
       const { id, box } = await made(world);
       const { token } = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
       const asks = (name: string) =>
@@ -158,7 +181,11 @@ export function leaseContract(world: World): void {
       expect(granted(await asks("three")).holder).toBe("three");
     });
 
-    it("[Q9] lets a lease go that was given to a waiter and never used", async () => {
+    saying(
+      world,
+      "clock",
+      "ring",
+    )("[Q9] lets a lease go that was given to a waiter and never used", async () => {
       const { id, box } = await made(world);
       const { token } = granted(await box.acquireLease({ holder: "one" }));
       const waits = box.acquireLease({ holder: "two", waitMs: 20_000 });
@@ -176,19 +203,22 @@ export function leaseContract(world: World): void {
       });
     });
 
-    it("[Q10] is renewed for another whole ttl, or for one that is told", async () => {
-      const { box } = await made(world);
-      const now = Date.now();
-      world.clock(now);
-      const { token, fence } = granted(await box.acquireLease({ ttlMs: 10_000 }));
-      world.clock(now + 9_000);
-      const renewed = await box.renewLease(token);
-      expect(renewed).toMatchObject({ token, fence });
-      expect(Date.parse(renewed.expiresAt)).toBe(now + 19_000);
-      expect(Date.parse((await box.renewLease(token, { ttlMs: 60_000 })).expiresAt)).toBe(
-        now + 69_000,
-      );
-    });
+    saying(world, "clock")(
+      "[Q10] is renewed for another whole ttl, or for one that is told",
+      async () => {
+        const { box } = await made(world);
+        const now = Date.now();
+        world.clock(now);
+        const { token, fence } = granted(await box.acquireLease({ ttlMs: 10_000 }));
+        world.clock(now + 9_000);
+        const renewed = await box.renewLease(token);
+        expect(renewed).toMatchObject({ token, fence });
+        expect(Date.parse(renewed.expiresAt)).toBe(now + 19_000);
+        expect(Date.parse((await box.renewLease(token, { ttlMs: 60_000 })).expiresAt)).toBe(
+          now + 69_000,
+        );
+      },
+    );
 
     it("[Q13] is released at once, and again without harm to whoever has it then", async () => {
       const { box } = await made(world);
@@ -203,47 +233,57 @@ export function leaseContract(world: World): void {
       expect((await box.releaseLease(second.token)).state).toBe("released");
     });
 
-    it("[Q18] is granted once no call of others is in flight; newcomers do not pass", async () => {
-      const { id, box } = await made(world);
-      const slept = box.exec({ command: "sleep 0.5" });
-      await running(id);
-      expect(await refusal(box.acquireLease())).toMatchObject({
-        code: "lease_pending",
-        facts: { running: 1, waiting: 0 },
-      });
-      const waits = box.acquireLease({ holder: "patient", waitMs: 20_000 });
-      await waiting(box, 1);
-      expect(await refusal(box.exec({ command: "true" }))).toMatchObject({
-        code: "lease_pending",
-        facts: { waiting: 1, next: "patient" },
-      });
-      expect((await box.lease()).state).toBe("free");
-      const lease = granted(await waits);
-      expect((await world.inside(id)).running).toBe(0);
-      expect((await slept).exitCode).toBe(0);
-      expect((await world.inside(id)).ran).toEqual(["sleep 0.5"]);
-      await box.releaseLease(lease.token);
-    });
+    saying(world, "ran")(
+      "[Q18] is granted once no call of others is in flight; newcomers do not pass",
+      async () => {
+        const { id, box } = await made(world);
+        const slept = box.exec({ command: "sleep 0.5" });
+        await running(id);
+        expect(await refusal(box.acquireLease())).toMatchObject({
+          code: "lease_pending",
+          facts: { running: 1, waiting: 0 },
+        });
+        const waits = box.acquireLease({ holder: "patient", waitMs: 20_000 });
+        await waiting(box, 1);
+        expect(await refusal(box.exec({ command: "true" }))).toMatchObject({
+          code: "lease_pending",
+          facts: { waiting: 1, next: "patient" },
+        });
+        expect((await box.lease()).state).toBe("free");
+        const lease = granted(await waits);
+        expect((await world.inside(id)).running).toBe(0);
+        expect((await slept).exitCode).toBe(0);
+        expect((await world.inside(id)).ran).toEqual(["sleep 0.5"]);
+        await box.releaseLease(lease.token);
+      },
+    );
 
-    it("[Y4] runs a call that says how long it may wait alone, in its turn, and lets go", async () => {
-      const { id, box } = await made(world);
-      const { token } = granted(await box.acquireLease({ holder: "one" }));
-      const began = Date.now();
-      const calls = Array.from({ length: 5 }, () =>
-        box.exec({ command: "sleep 0.05" }, { waitMs: 20_000 }),
-      );
-      await waiting(box, 5);
-      expect((await world.inside(id)).ran).toEqual([]);
-      await box.releaseLease(token);
-      for (const answer of await Promise.all(calls)) expect(answer.exitCode).toBe(0);
-      // One after the other: together they would have taken as long as one.
-      expect(Date.now() - began).toBeGreaterThanOrEqual(5 * 50 - 5);
-      expect(await box.lease()).toMatchObject({ state: "free", waiterCount: 0 });
-      const grants = (await told(box, "lease")).filter(({ what }) => what === "granted");
-      expect(grants).toHaveLength(6);
-    });
+    saying(world, "ran")(
+      "[Y4] runs a call that says how long it may wait alone, in its turn, and lets go",
+      async () => {
+        const { id, box } = await made(world);
+        const { token } = granted(await box.acquireLease({ holder: "one" }));
+        const began = Date.now();
+        const calls = Array.from({ length: 5 }, () =>
+          box.exec({ command: "sleep 0.05" }, { waitMs: 20_000 }),
+        );
+        await waiting(box, 5);
+        expect((await world.inside(id)).ran).toEqual([]);
+        await box.releaseLease(token);
+        for (const answer of await Promise.all(calls)) expect(answer.exitCode).toBe(0);
+        // One after the other: together they would have taken as long as one.
+        expect(Date.now() - began).toBeGreaterThanOrEqual(5 * 50 - 5);
+        expect(await box.lease()).toMatchObject({ state: "free", waiterCount: 0 });
+        const grants = (await told(box, "lease")).filter(({ what }) => what === "granted");
+        expect(grants).toHaveLength(6);
+      },
+    );
 
-    it("[Q11] lives as long as a call of its holder runs, and a whole ttl after it", async () => {
+    saying(
+      world,
+      "clock",
+      "ring",
+    )("[Q11] lives as long as a call of its holder runs, and a whole ttl after it", async () => {
       const { id, box } = await made(world);
       const lease = granted(await box.acquireLease({ ttlMs: 10_000 }));
       const slept = box.exec({ command: "sleep 0.4" }, { lease: lease.token });

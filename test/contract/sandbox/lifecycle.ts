@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { made, refusal, refusals, soon, told, type World } from "./world.ts";
+import { made, refusal, refusals, saying, soon, told, type World } from "./world.ts";
 
 export function lifecycleContract(world: World): void {
   const running = (id: string) =>
@@ -120,7 +120,7 @@ export function lifecycleContract(world: World): void {
       expect((await box.lease()).state).toBe("free");
     });
 
-    it.each([
+    saying(world, "clock", "ring").each([
       ["pause", "paused"],
       ["destroy", "destroyed"],
       ["none", "running"],
@@ -137,7 +137,11 @@ export function lifecycleContract(world: World): void {
       if (onIdle !== "none") expect(after.reason).toBe("idle");
     });
 
-    it("[S16] is not idle while it is leased, runs a command or was touched", async () => {
+    saying(
+      world,
+      "clock",
+      "ring",
+    )("[S16] is not idle while it is leased, runs a command or was touched", async () => {
       const { id, box } = await made(world, { idleTimeoutMs: 60_000 });
       const since = Date.parse((await box.get()).stateSince);
       world.clock(since + 50_000);
@@ -163,7 +167,11 @@ export function lifecycleContract(world: World): void {
       expect((await box.get()).state).toBe("paused");
     });
 
-    it("[S17] ends with its lifetime, whatever runs in it", async () => {
+    saying(
+      world,
+      "clock",
+      "ring",
+    )("[S17] ends with its lifetime, whatever runs in it", async () => {
       const { id, box } = await made(world, { maxLifetimeMs: 120_000 });
       const createdAt = Date.parse((await box.get()).createdAt);
       const cut = refusal(box.exec({ command: "sleep 60" }));

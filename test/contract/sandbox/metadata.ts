@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { granted, made, refusal, soon, told, type World } from "./world.ts";
+import { granted, made, refusal, saying, soon, told, type World } from "./world.ts";
 
 export function metadataContract(world: World): void {
   const copied = (id: string, version: number, metadata: Record<string, string>) =>
@@ -105,7 +105,7 @@ export function metadataContract(world: World): void {
       expect((await slept).exitCode).toBe(0);
     });
 
-    it("[Y14] is kept and may change while the sandbox is paused", async () => {
+    saying(world, "evict")("[Y14] is kept and may change while the sandbox is paused", async () => {
       const { id, box } = await made(world, { metadata: { a: "1" } });
       await box.pause();
       expect((await box.patchMetadata({ b: "2" })).version).toBe(2);
@@ -114,16 +114,19 @@ export function metadataContract(world: World): void {
       await copied(id, 2, { a: "1", b: "2" });
     });
 
-    it("[Y15] brings the copy inside up to date, after each change and each start", async () => {
-      const { id, box } = await made(world, { metadata: { a: "1" } });
-      await copied(id, 1, { a: "1" });
-      await box.patchMetadata({ a: "2" });
-      await copied(id, 2, { a: "2" });
-      await world.evict(id);
-      await box.patchMetadata({ a: "3" });
-      await box.exec({ command: "true" });
-      await copied(id, 3, { a: "3" });
-    });
+    saying(world, "evict")(
+      "[Y15] brings the copy inside up to date, after each change and each start",
+      async () => {
+        const { id, box } = await made(world, { metadata: { a: "1" } });
+        await copied(id, 1, { a: "1" });
+        await box.patchMetadata({ a: "2" });
+        await copied(id, 2, { a: "2" });
+        await world.evict(id);
+        await box.patchMetadata({ a: "3" });
+        await box.exec({ command: "true" });
+        await copied(id, 3, { a: "3" });
+      },
+    );
 
     it("[N16] tells each change in an event: what was set, what was removed", async () => {
       const { box } = await made(world, { metadata: { a: "1", b: "2" } });

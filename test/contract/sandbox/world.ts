@@ -2,14 +2,20 @@
  * Owns what the suite over the sandbox's interface needs around it: callers, the container, the clock, evictions.
  * Does not own how a call travels: whoever runs the suite brings that.
  */
+import { it } from "vitest";
 import type { BerthApi, SandboxApi } from "../../../src/protocol/api.ts";
 import type { EventData } from "../../../src/protocol/event.ts";
 import type { LeaseGranted, LeaseQueued } from "../../../src/protocol/lease.ts";
 import type { CreateInput } from "../../../src/protocol/sandbox.ts";
+import { checked } from "./checked.ts";
 
 export type Inside = { alive: boolean; ran: string[]; running: number; starts: string[] };
 
+/** What cannot be done to every Berth: to evict its objects, to set its clock, to look what its agent ran. */
+export type Power = "clock" | "evict" | "fillEvents" | "holdStarts" | "ran" | "ring" | "sockets";
+
 export type World = {
+  can: ReadonlySet<Power>;
   berth: BerthApi;
   /** The same of another tenant. */
   other: BerthApi;
@@ -25,7 +31,22 @@ export type World = {
   fillEvents(id: string, count: number): Promise<void>;
   /** Rings the alarm, if one is set. */
   ring(id: string): Promise<boolean>;
+  /** The WebSocket of a terminal; a call that is refused instead rejects with the status. */
+  connect(id: string, terminal: string, query: string, protocol?: string): Promise<Socket>;
 };
+
+/** What has come, in order: text frames as they are, bytes as text. */
+export type Socket = {
+  readonly received: ({ frame: string } | { bytes: string })[];
+  readonly closed: number | undefined;
+  send(data: string | Uint8Array): void;
+  close(): void;
+};
+
+/** A sentence that needs more than each Berth allows; where it cannot be looked at, it is left out. */
+export function saying(world: World, ...needs: Power[]) {
+  return it.runIf(needs.every((power) => world.can.has(power)));
+}
 
 export type Refusal = { code: string; message: string; facts: Record<string, unknown> };
 
@@ -52,7 +73,7 @@ export async function made(
   call: CreateInput = {},
 ): Promise<{ id: string; box: SandboxApi }> {
   const { id } = await world.berth.create({ waitMs: 10_000, ...call });
-  return { id, box: world.berth.sandbox(id) };
+  return { id, box: checked(world.berth.sandbox(id)) };
 }
 
 export function granted(answer: LeaseGranted | LeaseQueued): LeaseGranted {

@@ -1,0 +1,144 @@
+/**
+ * Owns writing one file whole or not at all: beside its place under a name of its own, then renamed.
+ * Does not own the body (body.ts), conditions (conditions.ts), nor who may write now (turn.ts).
+ */
+import { fchmodSync, write } from "node:fs";
+import { promisify } from "node:util";
+import type { User } from "../libc.ts";
+import { withRightsOf } from "../libc.ts";
+import { announcedBytes, takeBody } from "./body.ts";
+import { type Conditions, demandConditions } from "./conditions.ts";
+import { holderOf, makeFolders } from "./folders.ts";
+import { close, open, openAt, renameAt, type Status, statusAt, unlinkAt } from "./kernel.ts";
+import { type Entry, follow, openEntry, shownOf, type Target } from "./paths.ts";
+import { isCode, notAFile, refusalOf } from "./refusal.ts";
+import type { Turn } from "./turn.ts";
+import { tagOf, viewOf } from "./view.ts";
+
+export type Upload = {
+  target: Target;
+  user: User | undefined;
+  mkdirs: boolean;
+  mode: string | undefined;
+  conditions: Conditions;
+};
+
+const newMode = 0o644;
+const permissions = 0o777;
+const writeAsync = promisify(write);
+
+/** Such names are no news to those who watch: they are gone in a moment. */
+export const besidePattern = /^\.berth-[a-z0-9]{16}$/;
+
+export async function upload(request: Request, asked: Upload, turn: Turn): Promise<Response> {
+  announcedBytes(request);
+  const { target, user } = asked;
+  let entry: Entry | undefined;
+  let beside: { fd: number; name: string } | undefined;
+  try {
+    const at = withRightsOf(user, () => findPlace(asked));
+    entry = at;
+    beside = withRightsOf(user, () => makeBeside(at.folder));
+    const { fd, name } = beside;
+    await takeBody(request, turn.signal, (bytes) => writeAll(fd, bytes));
+    const { status, isNew } = withRightsOf(user, () => {
+      turn.pass();
+      return takePlace(at, { fd, name }, asked);
+    });
+    close(fd);
+    beside = undefined;
+    return Response.json(viewOf(shownOf(target, at), status), {
+      status: isNew ? 201 : 200,
+      headers: { etag: tagOf(status) },
+    });
+  } catch (error) {
+    throw refusalOf(error, target.shown);
+  } finally {
+    if (beside !== undefined && entry !== undefined) {
+      const { folder } = entry;
+      const { fd, name } = beside;
+      close(fd);
+      withRightsOf(user, () => removeBeside(folder, name));
+    }
+    if (entry !== undefined) close(entry.folder);
+  }
+}
+
+/** Before the body is read: most of what can be wrong is known here. */
+function findPlace({ target, mkdirs, conditions }: Upload): Entry {
+  const entry = follow(openHolder(target, mkdirs));
+  try {
+    demandConditions(conditions, tagIf(fileAt(entry, target.shown)), target.shown);
+  } catch (error) {
+    close(entry.folder);
+    throw error;
+  }
+  return entry;
+}
+
+function openHolder(target: Target, mkdirs: boolean): Entry {
+  try {
+    return openEntry(target);
+  } catch (error) {
+    if (!mkdirs || !isCode(error, "ENOENT")) throw error;
+  }
+  makeFolders(holderOf(target.raw));
+  return openEntry(target);
+}
+
+/** Undefined: nothing is there. */
+function fileAt({ folder, name, asFolder }: Entry, shown: string): Status | undefined {
+  if (asFolder || name === "" || name === "." || name === "..") throw notAFile(shown, "a folder");
+  try {
+    const status = statusAt(folder, name);
+    if (status.kind === "folder") throw notAFile(shown, "a folder");
+    if (status.kind === "other") throw notAFile(shown, "a device, pipe or socket");
+    return status;
+  } catch (error) {
+    if (isCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+function makeBeside(folder: number): { fd: number; name: string } {
+  const name = `.berth-${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+  const flags = open.write | open.create | open.exclusive | open.noFollow;
+  return { name, fd: openAt(folder, name, flags, 0o600) };
+}
+
+async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    const { bytesWritten } = await writeAsync(fd, bytes, at, bytes.length - at, null);
+    at += bytesWritten;
+  }
+}
+
+/** One synchronous piece: what is there is looked at, and in the next moment replaced. */
+function takePlace(
+  entry: Entry,
+  { fd, name }: { fd: number; name: string },
+  { target, mode, conditions }: Upload,
+): { status: Status; isNew: boolean } {
+  const old = fileAt(entry, target.shown);
+  demandConditions(conditions, tagIf(old), target.shown);
+  fchmodSync(fd, mode === undefined ? permissionsOf(old) : Number.parseInt(mode, 8));
+  const overwrite = old !== undefined || conditions.noneMatch !== "*";
+  renameAt({ folder: entry.folder, name }, entry, { overwrite });
+  return { status: statusAt(fd), isNew: old === undefined };
+}
+
+function permissionsOf(old: Status | undefined): number {
+  return old?.kind === "file" ? old.mode & permissions : newMode;
+}
+
+function tagIf(status: Status | undefined): string | undefined {
+  return status === undefined ? undefined : tagOf(status);
+}
+
+function removeBeside(folder: number, name: string): void {
+  try {
+    unlinkAt(folder, name, "file");
+  } catch (error) {
+    if (!isCode(error, "ENOENT")) console.error("a file that was not finished stays:", error);
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * Owns how a file, folder or link is told: FileView, and the entity tag that changes with every write.
+ */
+import type { FileView } from "../../../src/protocol/file.ts";
+import type { Status } from "./kernel.ts";
+import { textOf } from "./paths.ts";
+
+/** `target` is what a link says. */
+export function viewOf(path: string, status: Status, target?: string): FileView {
+  const view: FileView = {
+    path,
+    kind: status.kind,
+    size: status.size,
+    mode: modeText(status.mode),
+    uid: status.uid,
+    gid: status.gid,
+    modifiedAt: new Date(Number(status.modifiedNs / 1_000_000n)).toISOString(),
+  };
+  if (status.kind === "file") view.etag = tagOf(status);
+  if (target !== undefined) view.target = textOf(target);
+  return view;
+}
+
+export function modeText(mode: number): string {
+  return mode.toString(8).padStart(3, "0");
+}
+
+/** As it stands in headers, with its quotes. */
+export function tagOf({ inode, size, modifiedNs }: Status): string {
+  return `"${inode}-${size}-${modifiedNs}"`;
+}

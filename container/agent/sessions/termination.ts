@@ -1,0 +1,30 @@
+/**
+ * Owns what is said of a session that has ended: why, and how its shell went.
+ * Does not own for how long that is remembered (sessions.ts).
+ */
+import type { AgentEnding } from "../../../src/protocol/agent.ts";
+import { BerthError, type ErrorFacts } from "../../../src/protocol/error-codes.ts";
+import type { Exit } from "../tree/tree.ts";
+
+export type Reason = AgentEnding["reason"];
+
+export type Termination = Exit & { timedOut: boolean; reason: Reason };
+
+const words: Record<Reason, string> = {
+  exited: "its shell exited",
+  timed_out: "a command took longer than its time limit",
+  ended: "it was ended",
+  lease_lost: "the lease of its command was lost",
+};
+
+/** `written`: of the command that ran when it ended, what it wrote until then. */
+export function terminated(
+  id: string,
+  { exitCode, signal, timedOut, reason }: Termination,
+  written: ErrorFacts = {},
+): BerthError {
+  return new BerthError("session_terminated", `session ${id} has ended: ${words[reason]}`, {
+    hint: "POST /sessions with this id makes a new one, which begins fresh",
+    facts: { exitCode, signal, timedOut, reason, ...written },
+  });
+}

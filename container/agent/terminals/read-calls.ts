@@ -1,0 +1,43 @@
+/**
+ * Owns reading the calls of terminals by hand: create, resize, connect.
+ * Does not own their form: src/protocol/terminal.ts; a test holds these readings and the schemas together.
+ */
+import type { AgentTerminalCall } from "../../../src/protocol/agent.ts";
+import { handlePattern, handleWords } from "../../../src/protocol/handle.ts";
+import { argvOf, cwdOf, demandFit, envOf } from "../command-call.ts";
+import { callOf, numberOf, refuse, textOf } from "../fields.ts";
+import { sizeOf } from "./frames.ts";
+import type { Size } from "./pty.ts";
+
+const usual: Size = { cols: 80, rows: 24 };
+
+export function readTerminalCall(value: unknown): AgentTerminalCall {
+  const call = callOf(value, ["id", "cols", "rows", "cwd", "env", "argv"]);
+  const { cols = usual.cols, rows = usual.rows } = call;
+  const read: AgentTerminalCall = { id: idOf(call.id), ...sizeOf({ cols, rows }) };
+  if (call.cwd !== undefined) read.cwd = cwdOf(call.cwd);
+  if (call.env !== undefined) read.env = envOf(call.env);
+  if (call.argv !== undefined) read.argv = argvOf(call.argv);
+  demandFit({ ...(read.argv && { argv: read.argv }), ...(read.env && { env: read.env }) });
+  return read;
+}
+
+export function readSize(value: unknown): Size {
+  return sizeOf(callOf(value, ["cols", "rows"]));
+}
+
+export type Connect = { after?: number; mode: "writer" | "viewer" };
+
+export function readConnect(query: URLSearchParams): Connect {
+  const { after, mode = "writer" } = callOf(Object.fromEntries(query), ["after", "mode"]);
+  if (mode !== "writer" && mode !== "viewer") refuse("mode", "must be writer or viewer");
+  if (after === undefined) return { mode };
+  const offset = /^\d+$/.test(String(after)) ? Number(after) : after;
+  return { mode, after: numberOf(offset, "after", { min: 0, max: Number.MAX_SAFE_INTEGER }) };
+}
+
+function idOf(value: unknown): string {
+  const id = textOf(value, "id");
+  if (!handlePattern.test(id)) refuse("id", handleWords);
+  return id;
+}

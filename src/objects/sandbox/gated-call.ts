@@ -1,0 +1,97 @@
+/**
+ * Owns a gated call on a process, a session or a terminal: past the gate, to the agent, the answer passed on
+ * untouched; and what begins by it, told to the events.
+ * Does not own commands (exec.ts), nor calls with a key (keyed.ts).
+ */
+import type { Life } from "../../core/sandbox/record.ts";
+import { agentPaths } from "../../protocol/agent.ts";
+import type { EventData } from "../../protocol/event.ts";
+import { mintHandle } from "../../protocol/handle.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Reply } from "../answer.ts";
+import type { SandboxActor } from "./actor.ts";
+import { type Ask, askGated } from "./agent-ask.ts";
+import { type GatedCaller, pass } from "./gated.ts";
+import { type Handle, refuseStale, refuseUnknown, runningLife } from "./handles.ts";
+import { keyed } from "./keyed.ts";
+import { passOn } from "./pass-on.ts";
+
+export type Call = { actor: SandboxActor; caller: GatedCaller; requestId: string };
+
+/** `named` is there already. */
+export async function callOn(
+  { actor, caller, requestId }: Call,
+  named: Handle,
+  ask: Omit<Ask, "requestId">,
+): Promise<Reply> {
+  refuseUnknown(actor, named);
+  return throughGate(actor, caller, requestId, () => {
+    // While it waited at the gate the life may have become another.
+    refuseUnknown(actor, named);
+    return ask;
+  });
+}
+
+export type Beginning = {
+  kind: Handle["kind"];
+  /** Chosen by the caller; else one is minted. */
+  id?: string | undefined;
+  /** Of a process: what makes two calls with one key the same. */
+  same?: readonly unknown[];
+  /** In which it begins. */
+  session?: string | undefined;
+  send: (id: string) => Omit<Ask, "requestId">;
+};
+
+/** Something begins, or is there already. */
+export async function begin(call: Call, beginning: Beginning): Promise<Reply> {
+  const { actor, caller, requestId } = call;
+  const { kind, session, same = [] } = beginning;
+  const mint = (life: Life) => mintHandle(kind, life.incarnation, actor.host.draw);
+  let begun: { id: string; incarnation: string } | undefined;
+  const check = () => {
+    if (session !== undefined) refuseUnknown(actor, { kind: "session", id: session });
+    if (beginning.id !== undefined) refuseStale(actor, { kind, id: beginning.id });
+  };
+  const send = (id: string): Ask => {
+    check();
+    begun = { id, incarnation: runningLife(actor)?.incarnation ?? "" };
+    return { ...beginning.send(id), requestId };
+  };
+  check();
+  const reply = await (caller.key === undefined
+    ? throughGate(actor, caller, requestId, (life) => send(beginning.id ?? mint(life)))
+    : keyed(actor, caller, caller.key, {
+        ...{ same, requestId, mint, send },
+        lastsMs: limits.agentHeadersMs,
+        again: (id) => ({ method: "GET", path: `${agentPaths.processes}/${id}`, requestId }),
+        done: () => undefined,
+      }));
+  if (reply.status === 201 && begun !== undefined && actor.known !== undefined) {
+    const sessionId = session === undefined ? {} : { sessionId: session };
+    const event: EventData = { type: kind, what: "started", ...begun, ...sessionId };
+    actor.commit({}, [event], `${kind} started`);
+  }
+  return reply;
+}
+
+async function throughGate(
+  actor: SandboxActor,
+  caller: GatedCaller,
+  requestId: string,
+  ask: (life: Life) => Omit<Ask, "requestId">,
+): Promise<Reply> {
+  const passed = await pass(actor, caller);
+  const { life, end: done } = passed;
+  const leave = () => {
+    actor.link.abandoned(life);
+    done();
+  };
+  try {
+    const response = await askGated(actor, passed, { ...ask(life), requestId });
+    return await passOn(actor, response, { life, requestId, done, leave });
+  } catch (error) {
+    done();
+    throw error;
+  }
+}

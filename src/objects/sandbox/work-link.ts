@@ -1,0 +1,96 @@
+/**
+ * Owns asking the agent what runs and what has ended: when somebody must know whether the sandbox is idle, and when
+ * something was seen to end. What ended becomes events, each once, also over an eviction.
+ */
+import { AgentSilent, callAgent } from "../../container/agent-client.ts";
+import type { Life } from "../../core/sandbox/record.ts";
+import {
+  type AgentEnding,
+  type AgentWork,
+  agentPaths,
+  agentWorkSchema,
+} from "../../protocol/agent.ts";
+import type { EventData } from "../../protocol/event.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { SandboxActor } from "./actor.ts";
+import { tellUntil, toldUntil } from "./told-endings.ts";
+
+export class WorkLink {
+  readonly #actor: SandboxActor;
+  #looking: Promise<void> | undefined;
+  #again = false;
+
+  constructor(actor: SandboxActor) {
+    this.#actor = actor;
+  }
+
+  /** For how long nothing has kept the sandbox busy; undefined where its container does not say so now. */
+  async idleMs(): Promise<number | undefined> {
+    const state = this.#actor.known?.sandbox.state;
+    if (state?.name !== "running") return undefined;
+    const { life } = state;
+    const work = await this.#ask(life);
+    if (!this.#isCurrent(life)) return undefined;
+    if (work === undefined || work === "unanswered") {
+      // An agent of before there were processes: only what the object has in flight keeps it busy.
+      return work === undefined ? Number.POSITIVE_INFINITY : undefined;
+    }
+    this.#tell(life, work.endings);
+    return work.idleMs;
+  }
+
+  /** Something may have ended. Who asks while it is asked is answered by one more asking. */
+  lookSoon(): void {
+    this.#again = true;
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    });
+    this.#actor.host.background(this.#looking);
+  }
+
+  async #look(): Promise<void> {
+    while (this.#again) {
+      this.#again = false;
+      await this.idleMs();
+    }
+  }
+
+  #tell(life: Life, endings: readonly AgentEnding[]): void {
+    const { host } = this.#actor;
+    const { incarnation } = life;
+    const told = toldUntil(host, incarnation);
+    const fresh = endings.filter(({ n }) => n > told);
+    const last = fresh.at(-1);
+    if (last === undefined) return;
+    tellUntil(host, incarnation, last.n);
+    const events = fresh.map(
+      ({ kind, ...ending }): EventData => ({
+        type: kind,
+        what: "ended",
+        ...ending,
+        incarnation,
+      }),
+    );
+    this.#actor.commit({}, events, "something ended");
+  }
+
+  async #ask(life: Life): Promise<AgentWork | "unanswered" | undefined> {
+    const { host, reach, link } = this.#actor;
+    const path = `${agentPaths.work}?after=${toldUntil(host, life.incarnation)}`;
+    try {
+      const call = { method: "GET", path, requestId: "work" } as const;
+      const response = await callAgent(reach, life, call, limits.aliveMs);
+      const work = agentWorkSchema.safeParse(await response.json());
+      return response.ok && work.success ? work.data : undefined;
+    } catch (error) {
+      if (!(error instanceof AgentSilent)) throw error;
+      await link.confirm(life);
+      return "unanswered";
+    }
+  }
+
+  #isCurrent(life: Life): boolean {
+    const state = this.#actor.known?.sandbox.state;
+    return state?.name === "running" && state.life.incarnation === life.incarnation;
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * Owns the routes by which ports are opened, listed and closed. Traffic to them: port-traffic.ts.
+ */
+import { portCallSchema, portNumberSchema } from "../../protocol/port.ts";
+import type { Handler } from "../app.ts";
+import { readBody } from "../body.ts";
+import { objectOf, told } from "../operations.ts";
+import { portOf } from "../port-traffic.ts";
+import { bad } from "../query.ts";
+
+export const open: Handler = async (c) => {
+  const id = c.req.param("id");
+  const object = objectOf(c.env, id);
+  const call = await readBody(c.req.raw, portCallSchema);
+  return c.json(portOf(c.req.url, id, call, told(await object.openPort(c.var.caller, call))), 201);
+};
+
+export const list: Handler = async (c) =>
+  c.json(told(await objectOf(c.env, c.req.param("id")).ports(c.var.caller)));
+
+export const close: Handler = async (c) => {
+  const object = objectOf(c.env, c.req.param("id"));
+  const port = portNumberSchema.safeParse(Number(c.req.param("port" as never)));
+  if (!port.success) throw bad("port", "must be a whole number from 1 to 65535");
+  told(await object.closePort(c.var.caller, port.data));
+  return c.body(null, 204);
+};

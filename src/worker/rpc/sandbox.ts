@@ -1,0 +1,145 @@
+/**
+ * Owns the verbs of one sandbox, as methods for other Workers; those about what runs in it stand in work.ts.
+ * Does not own the work: REST and RPC share operations.ts and the objects.
+ */
+import type { GateOptions, SandboxApi } from "../../protocol/api.ts";
+import { type CheckpointInput, checkpointCallSchema } from "../../protocol/checkpoint.ts";
+import { eventsQuerySchema } from "../../protocol/event.ts";
+import { type ExecInput, type ExecResult, execCallSchema } from "../../protocol/exec.ts";
+import { type AcquireInput, acquireCallSchema, renewCallSchema } from "../../protocol/lease.ts";
+import { type MetadataPatch, metadataPatchSchema } from "../../protocol/metadata.ts";
+import { type Right, tokenCallSchema } from "../../protocol/rights.ts";
+import type { KeyedOptions } from "../../protocol/work-api.ts";
+import { parseCall } from "../body.ts";
+import { checkpointIn } from "../checkpoints.ts";
+import { createToken, told } from "../operations.ts";
+import { contentOf } from "../reply.ts";
+import { gated, keyed } from "./calling.ts";
+import { WorkTarget } from "./work.ts";
+
+export class SandboxTarget extends WorkTarget implements SandboxApi {
+  async get() {
+    return told(await this.calling.object("read").get(this.calling.caller));
+  }
+
+  async start() {
+    return told(await this.calling.object("lifecycle").start(this.calling.caller));
+  }
+
+  async pause(options: GateOptions & { force?: boolean; discardFiles?: boolean } = {}) {
+    const object = this.calling.object("lifecycle");
+    const { force = false, discardFiles = false } = options;
+    return told(await object.pause(this.calling.caller, gated(options), { force, discardFiles }));
+  }
+
+  async touch() {
+    return told(await this.calling.object("exec").touch(this.calling.caller));
+  }
+
+  async destroy(options: GateOptions & { force?: boolean } = {}) {
+    const object = this.calling.object("lifecycle");
+    return told(await object.destroy(this.calling.caller, gated(options), options.force ?? false));
+  }
+
+  async exec(call: ExecInput, options: KeyedOptions = {}): Promise<ExecResult> {
+    const object = this.calling.object("exec");
+    const checked = parseCall(execCallSchema, call);
+    const requestId = crypto.randomUUID();
+    const reply = await object.exec(this.calling.caller, keyed(options), checked, requestId);
+    return contentOf(reply);
+  }
+
+  async makeCheckpoint(call: CheckpointInput = {}, options: GateOptions = {}) {
+    const object = this.calling.object("lifecycle");
+    const checked = parseCall(checkpointCallSchema, call);
+    return told(await object.makeCheckpoint(this.calling.caller, gated(options), checked));
+  }
+
+  async checkpoints() {
+    return told(await this.calling.object("read").checkpoints(this.calling.caller));
+  }
+
+  async checkpoint(id: string) {
+    const object = this.calling.object("read");
+    return told(await object.checkpoint(this.calling.caller, this.#checkpoint(id)));
+  }
+
+  async removeCheckpoint(id: string) {
+    const object = this.calling.object("lifecycle");
+    return told(await object.removeCheckpoint(this.calling.caller, this.#checkpoint(id)));
+  }
+
+  async restore(id: string, options: GateOptions = {}) {
+    const object = this.calling.object("lifecycle");
+    return told(await object.restore(this.calling.caller, gated(options), this.#checkpoint(id)));
+  }
+
+  async acquireLease(call: AcquireInput = {}) {
+    const object = this.calling.object("lease");
+    return told(await object.acquire(this.calling.caller, parseCall(acquireCallSchema, call)));
+  }
+
+  async renewLease(token: string, options: { ttlMs?: number } = {}) {
+    const object = this.calling.object("lease");
+    const { ttlMs } = parseCall(renewCallSchema, options);
+    return told(await object.renew(this.calling.caller, token, ttlMs));
+  }
+
+  async releaseLease(token: string, options: { force?: boolean } = {}) {
+    const object = this.calling.object("lease");
+    return told(await object.release(this.calling.caller, token, options.force ?? false));
+  }
+
+  async breakLease(reason: string) {
+    return told(await this.calling.object("admin").breakLease(this.calling.caller, reason));
+  }
+
+  async lease() {
+    return told(await this.calling.object("read").leaseState(this.calling.caller));
+  }
+
+  async metadata() {
+    return told(await this.calling.object("read").metadata(this.calling.caller));
+  }
+
+  async patchMetadata(patch: MetadataPatch, options: { ifMatch?: number } = {}) {
+    const object = this.calling.object("lifecycle");
+    const change = parseCall(metadataPatchSchema, patch);
+    return told(await object.patchMetadata(this.calling.caller, change, options.ifMatch));
+  }
+
+  async replaceMetadata(to: MetadataPatch, options: { ifMatch: number }) {
+    const object = this.calling.object("lifecycle");
+    const all = parseCall(metadataPatchSchema, to);
+    return told(await object.replaceMetadata(this.calling.caller, all, options.ifMatch));
+  }
+
+  async events(query: { after?: number; limit?: number } = {}) {
+    const object = this.calling.object("read");
+    return told(await object.events(this.calling.caller, parseCall(eventsQuerySchema, query)));
+  }
+
+  async createToken(call: { rights: Right[]; ttlMs?: number }) {
+    this.calling.object("key");
+    return createToken(
+      this.calling.env,
+      this.calling.caller,
+      this.calling.id,
+      parseCall(tokenCallSchema, call),
+    );
+  }
+
+  async revokeTokens() {
+    told(await this.calling.object("key").revokeTokens(this.calling.caller));
+  }
+
+  async createTicket() {
+    return told(
+      await this.calling.object(["lease", "terminal"]).connectTicket(this.calling.caller),
+    );
+  }
+
+  #checkpoint(id: string): string {
+    return checkpointIn(this.calling.id, id);
+  }
+}

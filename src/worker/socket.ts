@@ -1,0 +1,60 @@
+/**
+ * Owns what the WebSockets of the API have in common at the door: the upgrade, the origin, the connect ticket, and
+ * the way to the object. Does not own what they carry.
+ */
+import type { Context } from "hono";
+import type { SandboxObject } from "../objects/sandbox/object.ts";
+import { BerthError } from "../protocol/errors.ts";
+import { type SocketCall, socketCallHeader } from "../protocol/socket-call.ts";
+import type { Door } from "./app.ts";
+
+const ticketProtocol = "berth.ticket.";
+
+type Without<Call> = Call extends unknown ? Omit<Call, "caller" | "ticket"> : never;
+
+/** Also refuses a page of somebody else's: it must not speak for the one who looks at it. */
+export function demandUpgrade(c: Context<Door>): void {
+  if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
+    throw new BerthError("upgrade_required", "This route is a WebSocket.", {
+      hint: "Send `Connection: Upgrade` and `Upgrade: websocket`.",
+    });
+  }
+  const origin = c.req.header("origin");
+  if (origin === undefined || origin === new URL(c.req.url).origin) return;
+  throw new BerthError("forbidden", "Pages of this origin may not connect.", {
+    facts: { origin: origin.slice(0, 256) },
+  });
+}
+
+/** RPC carries no WebSocket: who calls, and for what, goes along in a header. */
+export function passSocket(
+  c: Context<Door>,
+  object: DurableObjectStub<SandboxObject>,
+  call: Without<SocketCall>,
+): Promise<Response> {
+  const ticket = connectTicket(c);
+  const who = ticket === undefined ? { caller: c.var.caller } : { ticket };
+  const told = { ...call, ...who } as SocketCall;
+  return object.fetch("http://object/socket", {
+    headers: {
+      upgrade: "websocket",
+      "berth-request-id": c.var.requestId,
+      [socketCallHeader]: JSON.stringify(told),
+    },
+  });
+}
+
+/** Of a browser, which can set no header: a subprotocol, or `?ct=`. Good once. */
+export function connectTicket(c: Context<Door>): string | undefined {
+  const offered = offers(c).find((name) => name.startsWith(ticketProtocol));
+  return offered?.slice(ticketProtocol.length) ?? c.req.query("ct");
+}
+
+/** That the caller offers, without the one that carries its ticket. */
+export function protocols(c: Context<Door>): string[] {
+  return offers(c).filter((name) => name !== "" && !name.startsWith(ticketProtocol));
+}
+
+function offers(c: Context<Door>): string[] {
+  return (c.req.header("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
+}

@@ -1,0 +1,42 @@
+/**
+ * Owns the way of calls on processes, sessions and terminals from the door to the object, and of its reply back.
+ */
+import type { Context } from "hono";
+import type { GatedCaller } from "../objects/sandbox/gated.ts";
+import type { Look, Work } from "../objects/sandbox/work-call.ts";
+import type { Caller } from "../protocol/rights.ts";
+import type { Door } from "./app.ts";
+import { objectOf } from "./operations.ts";
+import { gatedCaller, keyedCaller } from "./query.ts";
+import { answered } from "./reply.ts";
+
+type Of = Context<Door, "/:id">;
+
+export function work(c: Of, read: () => Work | Promise<Work>): Promise<Response> {
+  return send(c, gatedCaller, read);
+}
+
+export function keyedWork(c: Of, read: () => Promise<Work>): Promise<Response> {
+  return send(c, keyedCaller, read);
+}
+
+export async function look(c: Of, read: () => Look | Promise<Look>): Promise<Response> {
+  const object = objectOf(c.env, c.req.param("id"));
+  return answered(await object.look(knownCaller(c.var.caller), await read(), c.var.requestId));
+}
+
+async function send(
+  c: Of,
+  gatedOf: (c: Of) => GatedCaller,
+  read: () => Work | Promise<Work>,
+): Promise<Response> {
+  const object = objectOf(c.env, c.req.param("id"));
+  const gated = gatedOf(c);
+  const caller = knownCaller(c.var.caller);
+  return answered(await object.work(caller, gated, await read(), c.var.requestId));
+}
+
+/** The door has looked at the rights; the object has no use for them. */
+function knownCaller(caller: Caller): Caller {
+  return { ...caller, rights: [] };
+}

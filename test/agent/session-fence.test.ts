@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Agent, kinds } from "./agent.ts";
+import { Sessions } from "./sessions.ts";
+import { until } from "./until.ts";
+
+describe.each(kinds)("sessions and leases, trees held by %s", (tree) => {
+  let agent: Agent;
+  let sessions: Sessions;
+  beforeEach(async () => {
+    agent = await Agent.start({ tree });
+    sessions = new Sessions(agent);
+  });
+  afterEach(() => agent.stop());
+
+  test("[B7] a lost lease ends the command that runs, and with it the session", async () => {
+    const id = await sessions.make({}, { fence: 1 });
+    const running = sessions.refused(sessions.run(id, "echo begun; sleep 1000", { fence: 1 }));
+    await until("it runs", async () => (await sessions.view(id)).state === "busy");
+    const waiting = sessions.refused(sessions.run(id, "touch never", { fence: 1 }));
+    await until("one waits", async () => (await sessions.view(id)).waiting === 1);
+    const drained = await agent.request("/v1/fence", {
+      method: "POST",
+      body: JSON.stringify({ fence: 2, drain: true, waitMs: 20_000 }),
+    });
+    expect(await drained.json()).toEqual({ fence: 2, left: 0 });
+    expect(agent.left()).toEqual([]);
+    expect(await running).toMatchObject({
+      code: "session_terminated",
+      reason: "lease_lost",
+      stdout: "begun\n",
+    });
+    expect((await waiting).code).toMatch(/^(session_terminated|stale_fence)$/);
+    expect(
+      await sessions.refused(sessions.request("", "POST", { id: "late" }, { fence: 1 })),
+    ).toMatchObject({
+      code: "stale_fence",
+    });
+    expect(await sessions.list()).toEqual([]);
+  });
+
+  test("[B7] a command whose fence was overtaken while it waited is refused, unrun", async () => {
+    const id = await sessions.make({}, { fence: 2 });
+    const running = sessions.run(id, "until [ -e go ]; do sleep 0.02; done", { fence: 2 });
+    await until("it runs", async () => (await sessions.view(id)).state === "busy");
+    const waiting = sessions.refused(sessions.run(id, "touch never", { fence: 2 }));
+    await until("one waits", async () => (await sessions.view(id)).waiting === 1);
+    await agent.request("/v1/fence", {
+      method: "POST",
+      body: JSON.stringify({ fence: 3, drain: false, waitMs: 0 }),
+    });
+    await agent.post({ command: "touch go" }, { headers: { "berth-fence": "3" } });
+    expect((await running).status).toBe(200);
+    expect(await waiting).toMatchObject({ status: 409, code: "stale_fence" });
+    expect(
+      (await agent.post({ command: "ls never" }, { headers: { "berth-fence": "3" } })).status,
+    ).toBe(200);
+    const still = await sessions.run(id, "ls never", { fence: 3 });
+    expect(((await still.json()) as { exitCode: number }).exitCode).not.toBe(0);
+  });
+});

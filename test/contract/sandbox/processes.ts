@@ -1,0 +1,189 @@
+/**
+ * Owns what callers are promised of processes: their course, their waits, their input, how they are remembered.
+ * Does not own their logs: process-logs.ts.
+ */
+import { describe, expect, it } from "vitest";
+import { limits } from "../../../src/protocol/limits.ts";
+import { rawLog } from "./log-events.ts";
+import { made, refusal, refusals, soon, type World } from "./world.ts";
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+export function processContract(world: World): void {
+  describe("a process", () => {
+    it("[Y32] runs beside its call, is listed, and tells how it ended", async () => {
+      const { box } = await made(world);
+      const started = await box.startProcess({ command: "echo one; sleep 0.3; exit 3" });
+      expect(started).toMatchObject({
+        state: "running",
+        command: "echo one; sleep 0.3; exit 3",
+        cwd: "/workspace",
+        stdin: { offset: 0, ended: false },
+        incarnation: (await box.get()).incarnation,
+      });
+      expect(started.pid).toBeGreaterThan(1);
+      expect((await box.processes()).processes.map(({ id }) => id)).toEqual([started.id]);
+      const { met, process } = await box.waitForProcess(started.id);
+      expect(met).toBe(true);
+      expect(process).toMatchObject({
+        id: started.id,
+        pid: started.pid,
+        state: "exited",
+        exitCode: 3,
+        signal: null,
+        timedOut: false,
+        leftovers: 0,
+        log: { start: 0, end: 4, stdoutBytes: 4, stderrBytes: 0 },
+      });
+      expect(Date.parse(process.endedAt ?? "")).toBeGreaterThanOrEqual(
+        Date.parse(process.startedAt),
+      );
+      expect(await box.process(started.id)).toEqual(process);
+    });
+
+    it("[Y32] is listed newest first, and by what it is asked for", async () => {
+      const { box } = await made(world);
+      const one = await box.startProcess({ argv: ["true"] });
+      await box.waitForProcess(one.id);
+      const two = await box.startProcess({ argv: ["sleep", "60"] });
+      expect(two.argv).toEqual(["sleep", "60"]);
+      const ids = async (query: Parameters<typeof box.processes>[0]) =>
+        (await box.processes(query)).processes.map(({ id }) => id);
+      expect(await ids({})).toEqual([two.id, one.id]);
+      expect(await ids({ state: "running" })).toEqual([two.id]);
+      expect(await ids({ state: "exited" })).toEqual([one.id]);
+      expect(await ids({ session: "nobody" })).toEqual([]);
+      await box.endProcess(two.id);
+      expect(await ids({ state: "running" })).toEqual([]);
+    });
+
+    it("[Y32] has folder and variables of its call, of nobody else's", async () => {
+      const { box } = await made(world, { env: { COLOUR: "blue", SIZE: "big" } });
+      const { id } = await box.startProcess({
+        command: "pwd; printenv COLOUR; printenv SIZE",
+        cwd: "/tmp",
+        env: { COLOUR: "red" },
+      });
+      expect((await box.waitForProcess(id)).process).toMatchObject({ exitCode: 0, cwd: "/tmp" });
+      expect(await rawLog(box, id)).toBe("/tmp\nred\nbig\n");
+      expect((await box.exec({ command: "pwd; printenv COLOUR" })).stdout).toBe(
+        "/workspace\nblue\n",
+      );
+    });
+
+    it("[Y32] is refused without a folder, and then there is none", async () => {
+      const { box } = await made(world);
+      expect((await refusal(box.startProcess({ command: "true", cwd: "/no/such" }))).code).toBe(
+        "bad_cwd",
+      );
+      expect((await box.processes()).processes).toEqual([]);
+    });
+
+    it("[Y32] of a program that is not there has ended with 127", async () => {
+      const { box } = await made(world);
+      const { id, pid } = await box.startProcess({ argv: ["no-such-program"] });
+      expect(pid).toBeNull();
+      const { process } = await box.waitForProcess(id);
+      expect(process).toMatchObject({ state: "exited", exitCode: 127, pid: null });
+      expect(await rawLog(box, id, { stream: "stderr" })).toBe("no-such-program: not found\n");
+    });
+
+    it("[Y32] ends at its own time limit, and what it wrote stays", async () => {
+      const { box } = await made(world);
+      const { id } = await box.startProcess({ command: "echo kept; sleep 60", timeoutMs: 300 });
+      const { process } = await box.waitForProcess(id);
+      expect(process).toMatchObject({ timedOut: true, exitCode: null, signal: "SIGTERM" });
+      expect(await rawLog(box, id)).toBe("kept\n");
+    });
+
+    it.each(["SIGTERM", "SIGKILL", "SIGINT", "SIGUSR1"] as const)(
+      "[Y33] gets a signal, and tells that it was this one: %s",
+      async (signal) => {
+        const { box } = await made(world);
+        const { id } = await box.startProcess({ argv: ["sleep", "60"] });
+        expect((await box.signalProcess(id, "SIGCONT")).state).toBe("running");
+        expect((await box.waitForProcess(id, { timeoutMs: 100 })).met).toBe(false);
+        await box.signalProcess(id, signal);
+        const { process } = await box.waitForProcess(id);
+        expect(process).toMatchObject({ exitCode: null, signal, timedOut: false });
+        expect((await box.signalProcess(id, signal)).state).toBe("exited");
+      },
+    );
+
+    it("[Y33] is ended by a call, and forgotten by a second one", async () => {
+      const { box } = await made(world);
+      const { id } = await box.startProcess({ command: "sleep 60" });
+      expect(await box.endProcess(id)).toMatchObject({ state: "exited", signal: "SIGTERM" });
+      expect((await box.process(id)).state).toBe("exited");
+      expect((await box.endProcess(id)).state).toBe("exited");
+      expect((await refusal(box.process(id))).code).toBe("not_found");
+      expect((await box.processes()).processes).toEqual([]);
+    });
+
+    it("[Y34] is waited for with a patience that is the waiter's alone", async () => {
+      const { box } = await made(world);
+      const { id } = await box.startProcess({ command: "sleep 60" });
+      const long = box.waitForProcess(id, { timeoutMs: 20_000 });
+      for (const what of ["exit", "port:9", "log:ready"]) {
+        const { met, process } = await box.waitForProcess(id, { for: what, timeoutMs: 50 });
+        expect({ met, state: process.state }).toEqual({ met: false, state: "running" });
+      }
+      expect((await box.waitForProcess(id, { timeoutMs: 0 })).met).toBe(false);
+      await box.endProcess(id);
+      expect(await long).toMatchObject({ met: true, process: { state: "exited" } });
+      expect((await box.waitForProcess(id, { timeoutMs: 0 })).met).toBe(true);
+    });
+
+    it("[Y34] is waited for until it says a text, literally, in either stream", async () => {
+      const { box } = await made(world);
+      const command = "sleep 0.2; echo 'server [1] is ready'; sleep 0.1; echo oops >&2; sleep 60";
+      const { id } = await box.startProcess({ command });
+      const waits = ["log:[1] is re", "log:oops\n"].map((what) =>
+        box.waitForProcess(id, { for: what, timeoutMs: 20_000 }),
+      );
+      for (const { met, process } of await Promise.all(waits)) {
+        expect({ met, state: process.state }).toEqual({ met: true, state: "running" });
+      }
+      expect((await box.waitForProcess(id, { for: "log:server", timeoutMs: 0 })).met).toBe(true);
+      const never = box.waitForProcess(id, { for: "log:never", timeoutMs: 20_000 });
+      await box.endProcess(id);
+      expect(await never).toMatchObject({ met: false, process: { state: "exited" } });
+    });
+
+    it("[Y35] takes its input by offset: what is written twice arrives once", async () => {
+      const { box } = await made(world);
+      const { id } = await box.startProcess({ argv: ["cat"] });
+      const first = { offset: 6, ended: false };
+      expect(await box.writeStdin(id, bytesOf("hello\n"), { offset: 0 })).toEqual(first);
+      expect(await box.writeStdin(id, bytesOf("hello\n"), { offset: 0 })).toEqual(first);
+      expect(await refusal(box.writeStdin(id, bytesOf("late"), { offset: 7 }))).toMatchObject({
+        code: "stdin_gap",
+        facts: { offset: 6 },
+      });
+      const [at] = ["lo\nwor"].map((text) => box.writeStdin(id, bytesOf(text), { offset: 3 }));
+      expect(await at).toEqual({ offset: 9, ended: false });
+      const eof = await box.writeStdin(id, bytesOf("ld\n"), { eof: true });
+      expect(eof).toEqual({ offset: 12, ended: true });
+      const { process } = await box.waitForProcess(id);
+      expect(process).toMatchObject({ exitCode: 0, stdin: { offset: 12, ended: true } });
+      expect(await rawLog(box, id)).toBe("hello\nworld\n");
+      expect(await box.writeStdin(id, bytesOf("hello\n"), { offset: 0 })).toEqual(eof);
+    });
+
+    it("[Y36] is forgotten when fifty others have ended after it", async () => {
+      const { box } = await made(world);
+      const ids: string[] = [];
+      for (let n = 0; n < limits.processesExitedMax + 3; n++) {
+        const { id } = await box.startProcess({ argv: ["true"] });
+        await box.waitForProcess(id);
+        ids.push(id);
+      }
+      await soon(async () => {
+        const { processes } = await box.processes();
+        expect(processes.map(({ id }) => id)).toEqual(ids.slice(3).reverse());
+      });
+      const gone = ids.slice(0, 3).map((id) => box.process(id));
+      for (const { code } of await refusals(gone)) expect(code).toBe("not_found");
+    });
+  });
+}

@@ -1,0 +1,119 @@
+/**
+ * Owns what one agent in memory has: its life, its fence, and the nouns that answer below its paths.
+ * Does not own how a request finds them (answer.ts). Runs in Node and in workerd.
+ */
+import type { AgentEnding } from "../../../src/protocol/agent.ts";
+import { BerthError } from "../../../src/protocol/errors.ts";
+import { Answers } from "./answers.ts";
+import { Processes } from "./processes.ts";
+import { Sessions } from "./sessions.ts";
+import type { Stop } from "./stop.ts";
+import { Terminals } from "./terminals.ts";
+
+export type AgentOptions = { startId: string; secret: string; env: Record<string, string> };
+
+export const workspace = "/workspace";
+
+const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
+
+export class FakeAgent {
+  readonly startId: string;
+  readonly secret: string;
+  readonly env: Record<string, string>;
+  incarnation: string;
+  fence = 0;
+  ended = false;
+  metadata: { version: number; metadata: Record<string, string> } = { version: 0, metadata: {} };
+  /** Work that a lease gates, by the id of its exec. */
+  readonly running = new Map<string, { fence: number; stop: Stop }>();
+  /** Called when a piece of it has ended. */
+  readonly watchers = new Set<() => void>();
+  /** Each command that began, in order. */
+  readonly ran: string[] = [];
+  readonly servers = new Map<number, (request: Request) => Promise<Response>>();
+  readonly folders = new Set(["/", workspace, "/tmp", "/usr", "/etc"]);
+  readonly endings: AgentEnding[] = [];
+  readonly answers = new Answers();
+  readonly processes = new Processes(this);
+  readonly sessions = new Sessions(this);
+  readonly terminals = new Terminals(this);
+  #busy = 0;
+  #idleSince = Date.now();
+  #lastPid = 100;
+
+  constructor({ startId, secret, env }: AgentOptions) {
+    this.startId = startId;
+    this.secret = secret;
+    this.env = env;
+    const drawn = crypto.getRandomValues(new Uint8Array(16));
+    this.incarnation = `${startId}.${Array.from(drawn, (byte) => alphabet[byte % 36]).join("")}`;
+  }
+
+  /** What comes after it in the same piece cannot be overtaken by a raise. */
+  pass(fence: number): void {
+    if (fence < this.fence) {
+      throw new BerthError("stale_fence", `fence ${fence} is below ${this.fence}`, {
+        facts: { fence: this.fence },
+      });
+    }
+    this.fence = fence;
+  }
+
+  /** As the engine sends it to everything in the container. */
+  signal(number: number): void {
+    this.#stopAll(number === 15 ? "SIGTERM" : "SIGKILL");
+  }
+
+  /** It dies: what runs is cut off without an answer. */
+  end(): void {
+    this.ended = true;
+    this.#stopAll("cut");
+    this.sessions.cut();
+    this.terminals.cut();
+    for (const watcher of this.watchers) watcher();
+  }
+
+  /** The answered function is called at the end of what keeps the sandbox busy. */
+  begin(): () => void {
+    this.#busy++;
+    return () => {
+      this.#busy--;
+      this.#idleSince = Date.now();
+      for (const watcher of this.watchers) watcher();
+    };
+  }
+
+  /** By the clock that tests set. */
+  get idleMs(): number {
+    return this.#busy > 0 ? 0 : Math.max(1, Date.now() - this.#idleSince);
+  }
+
+  tell(ending: Omit<AgentEnding, "n" | "at">): void {
+    this.endings.push({ n: this.endings.length + 1, at: new Date().toISOString(), ...ending });
+  }
+
+  drawPid(): number {
+    return ++this.#lastPid;
+  }
+
+  /** Throws where there is no such folder: nothing is run then. */
+  folder(cwd: string | undefined): string {
+    const path = absolute(cwd ?? workspace, workspace);
+    if (this.folders.has(path)) return path;
+    throw new BerthError("bad_cwd", `${path} is no folder; the command was not run`);
+  }
+
+  #stopAll(why: string): void {
+    for (const { stop } of this.running.values()) stop.now(why);
+    this.processes.stopAll(why);
+  }
+}
+
+export function absolute(path: string, from: string): string {
+  const parts: string[] = [];
+  for (const part of (path.startsWith("/") ? path : `${from}/${path}`).split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return `/${parts.join("/")}`;
+}

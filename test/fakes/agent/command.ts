@@ -1,0 +1,64 @@
+/**
+ * Owns one command from its start to how it ended: its shell or program, its time limit, its outcome.
+ * Does not own what becomes of its output.
+ */
+import type { FakeAgent } from "./agent.ts";
+import { Exit, type Io, runProgram, type Shell } from "./shell.ts";
+import { type Stop, Stopped } from "./stop.ts";
+
+export type Program = {
+  command?: string | undefined;
+  argv?: string[] | undefined;
+};
+
+export type Outcome = {
+  exitCode: number | null;
+  signal: string | null;
+  timedOut: boolean;
+  /** It was cut off by what is no signal: it has no answer. */
+  cut: string | undefined;
+};
+
+export const timedOut = "timeout";
+
+export function nameOf({ command, argv }: Program): string {
+  return command ?? (argv ?? []).join(" ");
+}
+
+export function environment(agent: FakeAgent, env: Record<string, string> | undefined) {
+  return { PATH: "/usr/bin:/bin", HOME: "/workspace", ...agent.env, ...env };
+}
+
+/** By a shell of its own, or as a program with arguments. */
+export function runOwn(
+  program: Program,
+  { agent, shell, io, stop }: { agent: FakeAgent; shell: Shell; io: Io; stop: Stop },
+): Promise<Outcome> {
+  const { argv } = program;
+  return outcomeOf(() => {
+    if (argv === undefined) return shell.run(program.command ?? "", io, stop);
+    if (argv[0] === "sh" && argv[1] === "-c") return shell.run(argv[2] ?? "", io, stop);
+    const env = Object.fromEntries(shell.exported);
+    if (argv[0] === "pwd") return shell.run("pwd", io, stop);
+    return runProgram(argv, { agent, io, stop, env });
+  });
+}
+
+export async function outcomeOf(run: () => Promise<number>): Promise<Outcome> {
+  const ended = { signal: null, timedOut: false, cut: undefined };
+  try {
+    return { ...ended, exitCode: await run() };
+  } catch (error) {
+    if (error instanceof Exit) return { ...ended, exitCode: error.code };
+    if (!(error instanceof Stopped)) throw error;
+    const { why } = error;
+    const isSignal = why.startsWith("SIG");
+    if (why !== timedOut && !isSignal) return { ...ended, exitCode: null, cut: why };
+    return {
+      exitCode: null,
+      signal: isSignal ? why : "SIGTERM",
+      timedOut: why === timedOut,
+      cut: undefined,
+    };
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Owns the output of a command whose answer comes whole: up to its limit, in the encoding that was asked for.
+ */
+const encoder = new TextEncoder();
+
+export type Encoding = "utf8" | "base64";
+
+export class Output {
+  readonly #max: number;
+  readonly #kept: { stdout: Uint8Array[]; stderr: Uint8Array[] } = { stdout: [], stderr: [] };
+  #bytes = 0;
+  truncated = false;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  take(stream: "stdout" | "stderr", output: string | Uint8Array): void {
+    const bytes = bytesOf(output);
+    const kept = bytes.subarray(0, Math.max(0, this.#max - this.#bytes));
+    if (kept.length < bytes.length) this.truncated = true;
+    this.#bytes += kept.length;
+    this.#kept[stream].push(kept);
+  }
+
+  text(stream: "stdout" | "stderr", encoding: Encoding): string {
+    const whole = joined(this.#kept[stream]);
+    return encoding === "base64" ? toBase64(whole) : new TextDecoder().decode(whole);
+  }
+}
+
+export function bytesOf(output: string | Uint8Array): Uint8Array {
+  return typeof output === "string" ? encoder.encode(output) : output;
+}
+
+export function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+export function toBase64(bytes: Uint8Array): string {
+  return btoa(latin1(bytes));
+}
+
+/** A character for each byte. */
+export function latin1(bytes: Uint8Array): string {
+  const pieces: string[] = [];
+  for (let at = 0; at < bytes.length; at += 8192) {
+    pieces.push(String.fromCharCode(...bytes.subarray(at, at + 8192)));
+  }
+  return pieces.join("");
+}
+
+export function decoded(text: string | undefined, encoding: Encoding): Uint8Array {
+  if (text === undefined) return new Uint8Array();
+  if (encoding === "utf8") return encoder.encode(text);
+  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+}

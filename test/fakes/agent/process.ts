@@ -1,0 +1,181 @@
+/**
+ * Owns one process in memory: its command, its log, its input, how it ended, and the waits for it.
+ */
+import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
+import { BerthError } from "../../../src/protocol/errors.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import type { Process, StdinTaken, Waited } from "../../../src/protocol/process.ts";
+import type { FakeAgent } from "./agent.ts";
+import { nameOf, type Outcome, runOwn, timedOut } from "./command.ts";
+import { Input } from "./input.ts";
+import { Log, type Stream } from "./log.ts";
+import { bytesOf, latin1 } from "./output.ts";
+import { programs } from "./programs.ts";
+import type { Shell } from "./shell.ts";
+import { Stop } from "./stop.ts";
+
+/** They end nothing. */
+const harmless = new Set(["SIGCONT", "SIGSTOP", "SIGWINCH"]);
+
+export class FakeProcess {
+  readonly call: AgentProcessCall;
+  readonly sessionId: string | undefined;
+  readonly log: Log;
+  readonly over: Promise<void>;
+  readonly #agent: FakeAgent;
+  readonly #shell: Shell;
+  readonly #input = new Input();
+  readonly #stop = new Stop();
+  readonly #cwd: string;
+  readonly #startedAt = new Date().toISOString();
+  #ended: { at: string; outcome: Outcome } | undefined;
+  #asked = false;
+
+  constructor(agent: FakeAgent, call: AgentProcessCall, shell: Shell, sessionId?: string) {
+    this.#agent = agent;
+    this.call = call;
+    this.sessionId = sessionId;
+    this.#shell = shell;
+    this.#cwd = shell.cwd;
+    this.log = new Log(call.logBytesMax, call.onFull);
+    agent.ran.push(nameOf(call));
+    this.over = this.#run();
+  }
+
+  get ended(): Outcome | undefined {
+    return this.#ended?.outcome;
+  }
+
+  get exit(): Omit<Outcome, "cut"> | undefined {
+    // Who reads its log then is cut off with everything else.
+    if (this.#agent.ended) throw new TypeError("connection reset");
+    if (this.#ended === undefined) return undefined;
+    const { cut: _cut, ...exit } = this.#ended.outcome;
+    return exit;
+  }
+
+  get endedAt(): number {
+    return Date.parse(this.#ended?.at ?? "");
+  }
+
+  get record(): Process {
+    const { call } = this;
+    return {
+      id: call.id,
+      pid: this.#began ? this.#shell.pid : null,
+      state: this.#ended === undefined ? "running" : "exited",
+      ...(call.command === undefined ? {} : { command: call.command }),
+      ...(call.argv === undefined ? {} : { argv: call.argv }),
+      cwd: this.#cwd,
+      ...(this.sessionId === undefined ? {} : { sessionId: this.sessionId }),
+      startedAt: this.#startedAt,
+      ...this.#end,
+      log: this.log.facts,
+      stdin: this.taken,
+      incarnation: this.#agent.incarnation,
+    };
+  }
+
+  get taken(): StdinTaken {
+    return { offset: this.#input.taken, ended: this.#input.ended };
+  }
+
+  write(bytes: Uint8Array, offset: number | undefined, eof: boolean): StdinTaken {
+    const { taken } = this.#input;
+    const skip = taken - (offset ?? taken);
+    if (skip < 0) {
+      throw new BerthError("stdin_gap", `only ${taken} bytes were taken so far`, {
+        facts: { offset: taken },
+      });
+    }
+    const fresh = bytes.slice(skip);
+    if (fresh.length > 0 && this.#input.ended) {
+      throw new BerthError("stdin_closed", `standard input is closed after ${taken} bytes`, {
+        facts: { offset: taken },
+      });
+    }
+    if (fresh.length > 0) this.#input.write(fresh);
+    if (eof) this.#input.end();
+    return this.taken;
+  }
+
+  signal(name: string): void {
+    if (!harmless.has(name)) this.#stop.now(name);
+  }
+
+  /** TERM to all of it. */
+  async end(): Promise<void> {
+    this.#asked = true;
+    this.#stop.now("SIGTERM");
+    await this.over;
+  }
+
+  /** The patience is the waiter's own: nothing of it touches the process. */
+  async wait(what: string, timeoutMs: number): Promise<Waited> {
+    const until = performance.now() + timeoutMs;
+    for (;;) {
+      const met = this.#meets(what);
+      const left = until - performance.now();
+      if (met || this.#ended !== undefined || left <= 0) return { met, process: this.record };
+      await new Promise<void>((resolve) => {
+        const forget = this.log.onChange(go);
+        // A server of the sandbox tells nobody that it listens.
+        const timer = setTimeout(go, what.startsWith("port:") ? Math.min(left, 10) : left);
+        function go() {
+          clearTimeout(timer);
+          forget();
+          resolve();
+        }
+      });
+    }
+  }
+
+  #meets(what: string): boolean {
+    if (what === "exit") return this.#ended !== undefined;
+    const wanted = what.slice(what.indexOf(":") + 1);
+    if (what.startsWith("port:")) return this.#agent.servers.has(Number(wanted));
+    const text = latin1(bytesOf(wanted));
+    return (["stdout", "stderr"] as const).some((stream) =>
+      latin1(this.log.kept(stream)).includes(text),
+    );
+  }
+
+  async #run(): Promise<void> {
+    const end = this.#agent.begin();
+    const stop = this.#stop;
+    const limit =
+      this.call.timeoutMs === undefined ? () => {} : stop.after(this.call.timeoutMs, timedOut);
+    const write = (stream: Stream) => (text: string | Uint8Array) =>
+      this.log.write(stream, bytesOf(text), stop);
+    const io = { input: this.#input, out: write("stdout"), err: write("stderr") };
+    const outcome = await runOwn(this.call, {
+      agent: this.#agent,
+      shell: this.#shell,
+      io,
+      stop,
+    });
+    limit();
+    this.#input.end();
+    this.#ended = { at: new Date().toISOString(), outcome };
+    this.log.close();
+    end();
+    const { exitCode, signal } = outcome;
+    const asked = this.#asked ? "ended" : "exited";
+    const reason = outcome.timedOut ? "timed_out" : asked;
+    this.#agent.tell({ kind: "process", id: this.call.id, exitCode, signal, reason });
+  }
+
+  get #began(): boolean {
+    const name = this.call.argv?.[0];
+    return name === undefined || name === "sh" || name === "pwd" || programs[name] !== undefined;
+  }
+
+  get #end(): Partial<Process> {
+    if (this.#ended === undefined) return {};
+    return { endedAt: this.#ended.at, ...this.exit, leftovers: 0 };
+  }
+}
+
+export function isForgotten(process: FakeProcess, now: number): boolean {
+  return process.ended !== undefined && now - process.endedAt > limits.processExitedMs;
+}

@@ -1,0 +1,144 @@
+/**
+ * Owns the processes of one agent in memory, and its routes below /v1/processes.
+ */
+import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
+import { BerthError } from "../../../src/protocol/errors.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import type { FakeAgent } from "./agent.ts";
+import { type Call, noRoute } from "./call.ts";
+import { environment } from "./command.ts";
+import { answerLog } from "./log-stream.ts";
+import { FakeProcess, isForgotten } from "./process.ts";
+import { Shell } from "./shell.ts";
+
+type Start = {
+  /** The look at the fence: what is there already is joined without one. */
+  pass: () => void;
+  shellOf: () => Shell;
+  sessionId?: string;
+};
+
+export class Processes {
+  readonly #agent: FakeAgent;
+  readonly #all = new Map<string, FakeProcess>();
+  /** That ran and are no longer listed, with how they exited. */
+  readonly #forgotten = new Map<string, number | null>();
+
+  constructor(agent: FakeAgent) {
+    this.#agent = agent;
+  }
+
+  get count(): number {
+    return this.#running.length;
+  }
+
+  stopAll(why: string): void {
+    for (const process of this.#running) process.signal(why);
+  }
+
+  async answer(call: Call): Promise<Response> {
+    const [id, verb] = call.rest;
+    if (id === undefined) return call.method === "POST" ? this.#start(call) : this.#list(call);
+    const process = this.#of(id);
+    switch (`${call.method} ${verb ?? ""}`) {
+      case "GET ":
+        return call.json(process.record);
+      case "DELETE ":
+        call.pass();
+        if (process.ended !== undefined) this.#remove(process);
+        else await process.end();
+        return call.json(process.record);
+      case "GET logs": {
+        const { body, headers } = answerLog(call.request, process.log, () => process.exit);
+        return call.stream(body, headers);
+      }
+      case "GET wait": {
+        const { searchParams } = call.url;
+        const timeoutMs = searchParams.get("timeoutMs") ?? limits.processWaitDefaultMs;
+        return call.json(await process.wait(searchParams.get("for") ?? "exit", Number(timeoutMs)));
+      }
+      case "POST stdin": {
+        const bytes = new Uint8Array(await call.request.arrayBuffer());
+        call.pass();
+        const { searchParams } = call.url;
+        const offset = searchParams.get("offset");
+        const eof = searchParams.get("eof") === "1";
+        return call.json(process.write(bytes, offset === null ? undefined : Number(offset), eof));
+      }
+      case "POST signal": {
+        const { signal } = await call.body<{ signal: string }>();
+        call.pass();
+        process.signal(signal);
+        return call.json(process.record);
+      }
+    }
+    throw noRoute();
+  }
+
+  /** The same process for the same id: it never runs twice. */
+  add(
+    call: AgentProcessCall,
+    { pass, shellOf, sessionId }: Start,
+  ): { process: FakeProcess; isNew: boolean } {
+    const known = this.#all.get(call.id);
+    if (known !== undefined) return { process: known, isNew: false };
+    const exitCode = this.#forgotten.get(call.id);
+    if (exitCode !== undefined) {
+      throw new BerthError("result_gone", "it ran, and is kept no more", { facts: { exitCode } });
+    }
+    pass();
+    if (this.count >= limits.processesMax) {
+      throw new BerthError("too_many", `at most ${limits.processesMax} processes run at once`);
+    }
+    const process = new FakeProcess(this.#agent, call, shellOf(), sessionId);
+    this.#all.set(call.id, process);
+    void process.over.then(() => this.#forget());
+    return { process, isNew: true };
+  }
+
+  async #start(call: Call): Promise<Response> {
+    const asked = await call.body<AgentProcessCall>();
+    const agent = this.#agent;
+    const shellOf = () => new Shell(agent, agent.folder(asked.cwd), environment(agent, asked.env));
+    const { process, isNew } = this.add(asked, { pass: () => call.pass(), shellOf });
+    return call.json(process.record, isNew ? 201 : 200);
+  }
+
+  #list(call: Call): Response {
+    const { searchParams } = call.url;
+    const state = searchParams.get("state");
+    const session = searchParams.get("session");
+    this.#forget();
+    const processes = [...this.#all.values()]
+      .map(({ record }) => record)
+      .filter((record) => state === null || record.state === state)
+      .filter((record) => session === null || record.sessionId === session)
+      .reverse();
+    return call.json({ processes, nextCursor: null });
+  }
+
+  #of(id: string): FakeProcess {
+    const process = this.#all.get(id);
+    if (process !== undefined) return process;
+    throw new BerthError("not_found", `there is no process ${id}`);
+  }
+
+  get #running(): FakeProcess[] {
+    return [...this.#all.values()].filter(({ ended }) => ended === undefined);
+  }
+
+  /** The oldest that have ended. */
+  #forget(): void {
+    const ended = [...this.#all].filter(([, process]) => process.ended !== undefined);
+    ended.sort(([, one], [, other]) => one.endedAt - other.endedAt);
+    const tooMany = Math.max(0, ended.length - limits.processesExitedMax);
+    for (const [n, [, process]] of ended.entries()) {
+      if (n < tooMany || isForgotten(process, Date.now())) this.#remove(process);
+    }
+  }
+
+  #remove(process: FakeProcess): void {
+    this.#all.delete(process.call.id);
+    this.#forgotten.set(process.call.id, process.ended?.exitCode ?? null);
+  }
+}

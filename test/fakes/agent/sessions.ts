@@ -1,0 +1,112 @@
+/**
+ * Owns the sessions of one agent in memory, and its routes below /v1/sessions.
+ */
+import type {
+  AgentProcessCall,
+  AgentSessionCall,
+  AgentSessionExecCall,
+} from "../../../src/protocol/agent.ts";
+import { BerthError } from "../../../src/protocol/errors.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import type { FakeAgent } from "./agent.ts";
+import { type Call, noRoute } from "./call.ts";
+import { FakeSession, type SessionEnd, terminated } from "./session.ts";
+
+export class Sessions {
+  readonly #agent: FakeAgent;
+  readonly #all = new Map<string, FakeSession>();
+  readonly #ended = new Map<string, SessionEnd>();
+
+  constructor(agent: FakeAgent) {
+    this.#agent = agent;
+  }
+
+  get count(): number {
+    return this.#all.size;
+  }
+
+  /** The whole container is gone: nobody is told. */
+  cut(): void {
+    this.#all.clear();
+  }
+
+  async answer(call: Call): Promise<Response> {
+    const [id, verb] = call.rest;
+    if (id === undefined) return call.method === "POST" ? this.#create(call) : this.#list(call);
+    switch (`${call.method} ${verb ?? ""}`) {
+      case "GET ":
+        return call.json(this.#of(id).record);
+      case "DELETE ":
+        call.pass();
+        return call.json(this.#end(id));
+      case "POST exec": {
+        const asked = await call.body<AgentSessionExecCall>();
+        const fence = call.pass();
+        return call.text((await this.#of(id).exec(asked, fence)).body);
+      }
+      case "POST processes": {
+        const asked = await call.body<AgentProcessCall>();
+        return this.#startProcess(call, this.#of(id), asked);
+      }
+    }
+    throw noRoute();
+  }
+
+  async #create(call: Call): Promise<Response> {
+    const asked = await call.body<AgentSessionCall>();
+    call.pass();
+    const known = this.#all.get(asked.id);
+    if (known !== undefined) return call.json(known.record);
+    if (this.count >= limits.sessionsMax) {
+      throw new BerthError("too_many", `at most ${limits.sessionsMax} sessions`);
+    }
+    const session = new FakeSession(this.#agent, asked, (end) => this.#onEnd(asked.id, end));
+    this.#ended.delete(asked.id);
+    this.#all.set(asked.id, session);
+    return call.json(session.record, 201);
+  }
+
+  #list(call: Call): Response {
+    const sessions = [...this.#all.values()].map(({ record }) => record);
+    return call.json({ sessions, nextCursor: null });
+  }
+
+  #end(id: string) {
+    if (!this.#ended.has(id)) {
+      this.#of(id).end({ reason: "ended", exitCode: null, signal: "SIGKILL" });
+    }
+    return { id, ended: true };
+  }
+
+  #startProcess(call: Call, session: FakeSession, asked: AgentProcessCall): Response {
+    const { shell } = session;
+    const from = () => {
+      const cwd = asked.cwd === undefined ? undefined : this.#agent.folder(asked.cwd);
+      return shell.fork(cwd, asked.env ?? {});
+    };
+    const { process, isNew } = this.#agent.processes.add(asked, {
+      pass: () => call.pass(),
+      shellOf: from,
+      sessionId: session.id,
+    });
+    return call.json(process.record, isNew ? 201 : 200);
+  }
+
+  #of(id: string): FakeSession {
+    const session = this.#all.get(id);
+    if (session !== undefined) return session;
+    const end = this.#ended.get(id);
+    if (end !== undefined) throw terminated(id, end);
+    throw new BerthError("not_found", `there is no session ${id}`);
+  }
+
+  #onEnd(id: string, end: SessionEnd): void {
+    this.#all.delete(id);
+    this.#ended.set(id, end);
+    for (const [oldest] of this.#ended) {
+      if (this.#ended.size <= limits.sessionsEndedMax) break;
+      this.#ended.delete(oldest);
+    }
+    if (!this.#agent.ended) this.#agent.tell({ kind: "session", id, ...end });
+  }
+}

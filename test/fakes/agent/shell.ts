@@ -1,0 +1,174 @@
+/**
+ * Owns a small shell: a folder, variables, and lines that are run with them. Each of its commands means what it means
+ * to a real one.
+ * Does not own the programs that it finds: programs.ts.
+ */
+import { absolute, type FakeAgent } from "./agent.ts";
+import type { Input } from "./input.ts";
+import { programs } from "./programs.ts";
+import { type Stop, Stopped } from "./stop.ts";
+import { read, type Simple, type Word } from "./words.ts";
+
+export type Io = {
+  input: Input;
+  out(text: string | Uint8Array): Promise<void> | void;
+  err(text: string | Uint8Array): Promise<void> | void;
+  /** Of a terminal. */
+  size?: () => { cols: number; rows: number };
+};
+
+export type Running = { agent: FakeAgent; io: Io; stop: Stop; env: Record<string, string> };
+
+/** `exit`: the shell itself ends. */
+export class Exit extends Error {
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`exit ${code}`);
+    this.code = code;
+  }
+}
+
+const definition = /^(\w+)\(\) \{ (.*); \}$/;
+const assignment = /^([A-Za-z_]\w*)=([\s\S]*)$/;
+
+export class Shell {
+  readonly pid: number;
+  cwd: string;
+  readonly exported: Map<string, string>;
+  readonly #variables: Map<string, string>;
+  /** Aliases and functions: what each is short for. */
+  readonly #short = new Map<string, string>();
+  readonly #agent: FakeAgent;
+  #last = 0;
+
+  constructor(agent: FakeAgent, cwd: string, env: Record<string, string>) {
+    this.#agent = agent;
+    this.pid = agent.drawPid();
+    this.cwd = cwd;
+    this.exported = new Map(Object.entries(env));
+    this.#variables = new Map();
+  }
+
+  /** The same state; what it changes stays its own. */
+  fork(cwd: string | undefined, env: Record<string, string>): Shell {
+    const exported = { ...Object.fromEntries(this.exported), ...env };
+    const fork = new Shell(this.#agent, cwd ?? this.cwd, exported);
+    for (const [name, value] of this.#variables) fork.#variables.set(name, value);
+    for (const [name, line] of this.#short) fork.#short.set(name, line);
+    return fork;
+  }
+
+  /** The code of the last command. Throws Exit and Stopped. */
+  async run(line: string, io: Io, stop: Stop): Promise<number> {
+    const [, defined = "", body = ""] = definition.exec(line) ?? [];
+    if (defined !== "") {
+      this.#short.set(defined, body);
+      return 0;
+    }
+    for (const command of read(line)) {
+      if (command.when === "ok" && this.#last !== 0) continue;
+      if (command.when === "failed" && this.#last === 0) continue;
+      const to = command.toStderr ? { ...io, out: io.err } : io;
+      this.#last = await this.#simple(command, to, stop);
+    }
+    return this.#last;
+  }
+
+  async #simple(command: Simple, io: Io, stop: Stop): Promise<number> {
+    const words = command.words.map((word) => this.#expand(word));
+    const [name = "", ...args] = words;
+    const [, variable = "", value = ""] = assignment.exec(name) ?? [];
+    if (variable !== "" && args.length === 0) {
+      (this.exported.has(variable) ? this.exported : this.#variables).set(variable, value);
+      return 0;
+    }
+    const short = this.#short.get(name);
+    if (short !== undefined) return this.run([short, ...args].join(" "), io, stop);
+    switch (name) {
+      case "alias":
+        for (const arg of args) this.#short.set(...halves(arg));
+        return 0;
+      case "cd":
+        return this.#changeFolder(args[0] ?? "/", io);
+      case "export":
+        for (const arg of args) this.#export(arg);
+        return 0;
+      case "exit":
+        throw new Exit(args[0] === undefined ? this.#last : Number(args[0]) & 255);
+      case "kill":
+        return this.#kill(args);
+      case "pwd":
+        await io.out(`${this.cwd}\n`);
+        return 0;
+      case "mkdir":
+        for (const arg of args) this.#agent.folders.add(absolute(arg, this.cwd));
+        return 0;
+      case "sh":
+        return this.#child(args[1] ?? "", io, stop);
+    }
+    const env = Object.fromEntries(this.exported);
+    return runProgram([name, ...args], { agent: this.#agent, io, stop, env }, "sh: 1: ");
+  }
+
+  #expand(word: Word): string {
+    return word
+      .map((piece) => (typeof piece === "string" ? piece : this.#value(piece.name)))
+      .join("");
+  }
+
+  #value(name: string): string {
+    if (name === "$") return String(this.pid);
+    if (name === "?") return String(this.#last);
+    return this.#variables.get(name) ?? this.exported.get(name) ?? "";
+  }
+
+  #export(text: string): void {
+    const [, name = text, value = this.#value(text)] = assignment.exec(text) ?? [];
+    this.#variables.delete(name);
+    this.exported.set(name, value);
+  }
+
+  async #changeFolder(to: string, io: Io): Promise<number> {
+    const path = absolute(to, this.cwd);
+    if (this.#agent.folders.has(path)) {
+      this.cwd = path;
+      return 0;
+    }
+    await io.err(`cd: can't cd to ${to}\n`);
+    return 2;
+  }
+
+  #kill([signal = "-TERM", pid]: string[]): number {
+    if (Number(pid) !== this.pid) return 1;
+    const name = signal.replace(/^-(?:SIG)?/, "");
+    throw new Stopped(`SIG${name === "9" ? "KILL" : name}`);
+  }
+
+  async #child(line: string, io: Io, stop: Stop): Promise<number> {
+    const child = new Shell(this.#agent, this.cwd, Object.fromEntries(this.exported));
+    try {
+      return await child.run(line, io, stop);
+    } catch (error) {
+      if (error instanceof Exit) return error.code;
+      throw error;
+    }
+  }
+}
+
+function halves(text: string): [string, string] {
+  const at = text.indexOf("=");
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** 127 and a line where there is no such program. */
+export async function runProgram(
+  [name = "", ...args]: string[],
+  running: Running,
+  before = "",
+): Promise<number> {
+  const program = programs[name];
+  if (program !== undefined) return program(args, running);
+  await running.io.err(`${before}${name}: not found\n`);
+  return 127;
+}

@@ -1,0 +1,60 @@
+/**
+ * Owns how a line is read as a shell reads it: commands in a row, words, quotes, variables, `>&2`.
+ * Does not own what the commands do: shell.ts.
+ */
+
+/** `when`: what the command before must have come to. */
+export type Simple = { words: Word[]; toStderr: boolean; when: "always" | "ok" | "failed" };
+
+/** A word in pieces: text, or the name of a variable. */
+export type Word = (string | { name: string })[];
+
+const token =
+  /(?<space>[ \t]+)|(?<next>&&|\|\||;|\n)|(?<stderr>1?>&2)|'(?<single>[^']*)'|"(?<double>[^"]*)"|\$(?<name>[A-Za-z_]\w*|[$?])|\$\{(?<braced>[A-Za-z_]\w*)\}|(?<text>[^\s;&|'"$>]+|.)/gy;
+
+const variable = /\$(?:([A-Za-z_]\w*|[$?])|\{([A-Za-z_]\w*)\})/g;
+
+export function read(line: string): Simple[] {
+  const commands: Simple[] = [];
+  let command: Simple = { words: [], toStderr: false, when: "always" };
+  let word: Word | undefined;
+  const endWord = () => {
+    if (word !== undefined) command.words.push(word);
+    word = undefined;
+  };
+  const add = (...pieces: Word) => {
+    word = [...(word ?? []), ...pieces];
+  };
+  const endCommand = (when: Simple["when"]) => {
+    endWord();
+    if (command.words.length > 0) commands.push(command);
+    command = { words: [], toStderr: false, when };
+  };
+  for (const { groups = {} } of line.matchAll(token)) {
+    const { next, single, double, text } = groups;
+    const name = groups.name ?? groups.braced;
+    if (groups.space !== undefined) endWord();
+    else if (next !== undefined) {
+      endCommand(next === "&&" ? "ok" : next === "||" ? "failed" : "always");
+    } else if (groups.stderr !== undefined) {
+      endWord();
+      command.toStderr = true;
+    } else if (single !== undefined) add(single);
+    else if (double !== undefined) add("", ...expandable(double));
+    else if (name !== undefined) add({ name });
+    else add(text ?? "");
+  }
+  endCommand("always");
+  return commands;
+}
+
+function expandable(text: string): Word {
+  const pieces: Word = [];
+  let from = 0;
+  for (const match of text.matchAll(variable)) {
+    pieces.push(text.slice(from, match.index), { name: match[1] ?? match[2] ?? "" });
+    from = match.index + match[0].length;
+  }
+  pieces.push(text.slice(from));
+  return pieces;
+}
