@@ -51,6 +51,7 @@ export default defineConfig({
               compatibilityDate: "2026-08-15",
               durableObjects: {
                 SANDBOX: { className: "SandboxObject", useSQLite: true },
+                DIRECTORY: { className: "DirectoryObject", useSQLite: true },
                 MACHINE: { className: "MachineObject", useSQLite: true },
               },
               serviceBindings: {

@@ -6,6 +6,7 @@
 /** The bindings of wrangler.toml, or of the one-machine server. */
 export type Env = {
   SANDBOX: DurableObjectNamespace<import("./objects/sandbox/object.ts").SandboxObject>;
+  DIRECTORY: DurableObjectNamespace<import("./objects/directory/object.ts").DirectoryObject>;
   BERTH_API_KEYS?: string;
   BERTH_SECRET?: string;
   BERTH_ENGINE_URL?: string;

@@ -4,6 +4,7 @@
 import { door } from "./worker/app.ts";
 
 export { ContainerProxy } from "@cloudflare/containers";
+export { DirectoryObject } from "./objects/directory/object.ts";
 export { SandboxObject } from "./objects/sandbox/object.ts";
 export { BerthEntry as BerthApi } from "./worker/rpc.ts";
 

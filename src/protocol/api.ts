@@ -3,6 +3,7 @@
  * Does not own how a call travels.
  */
 import type { Checkpoint, CheckpointInput, Checkpoints } from "./checkpoint.ts";
+import type { Counts, SandboxesInput, SandboxesPage, TenantEvents } from "./directory.ts";
 import type { EventsPage } from "./event.ts";
 import type { ExecInput, ExecResult } from "./exec.ts";
 import type { AcquireInput, LeaseGranted, LeaseQueued, LeaseReleased, LeaseView } from "./lease.ts";
@@ -42,6 +43,10 @@ export interface SandboxApi extends WorkApi {
 }
 
 export interface BerthApi {
-  create(call?: CreateInput): Promise<Sandbox>;
+  /** With a scope or a key: finds the one that is there already. */
+  create(call?: CreateInput, options?: { idempotencyKey?: string }): Promise<Sandbox>;
+  list(query?: SandboxesInput): Promise<SandboxesPage>;
+  counts(): Promise<Counts>;
+  events(query?: { after?: number; limit?: number }): Promise<TenantEvents>;
   sandbox(id: string): SandboxApi;
 }

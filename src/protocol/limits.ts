@@ -207,6 +207,8 @@ export const limits = {
   reportEventsMax: 100,
   /** Events of a tenant that are kept. */
   tenantEventsMax: 10_000,
+  /** How long the key of a create is remembered. */
+  createKeyMs: 24 * 60 * minute,
   /** Looks at sandboxes whose row seems old, at once. */
   healAtOnceMax: 16,
   /** A row that should have moved on by then is asked. */

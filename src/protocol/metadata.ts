@@ -33,7 +33,14 @@ export const metadataSchema = z
   .meta({ id: "Metadata", example: { owner: "ci" } });
 
 export const metadataAnswerSchema = z
-  .strictObject({ metadata: metadataSchema, version: z.int() })
+  .strictObject({
+    metadata: metadataSchema,
+    version: z.int(),
+    listed: z
+      .literal(false)
+      .optional()
+      .meta({ description: "Lists do not show this yet; they will." }),
+  })
   .meta({ id: "MetadataAnswer" });
 
 export type Metadata = z.infer<typeof metadataSchema>;

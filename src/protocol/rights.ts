@@ -44,6 +44,8 @@ export type ConnectTicket = z.infer<typeof connectTicketSchema>;
 export type Caller = {
   tenant: string;
   rights: readonly Right[];
+  /** Of a key: the beginning of its digest. */
+  key?: string;
   /** Of a token: the sandbox that it is good for, and the generation that it was made in. */
   token?: { sandbox: string; generation: number };
 };

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { checkpointRoutes } from "./checkpoint-routes.ts";
+import { directoryRoutes } from "./directory-routes.ts";
 import { eventsQuerySchema, eventsSchema } from "./event.ts";
 import { execCallSchema, execResultSchema } from "./exec.ts";
 import { healthSchema } from "./health.ts";
@@ -20,15 +21,7 @@ import { metadataAnswerSchema, metadataPatchSchema } from "./metadata.ts";
 import { portRoutes } from "./port-routes.ts";
 import { processRoutes } from "./process-routes.ts";
 import { connectTicketSchema, tokenCallSchema, tokenSchema } from "./rights.ts";
-import {
-  atTheDoor,
-  atTheGate,
-  badBody,
-  ofOneAlive,
-  ofOneSandbox,
-  one,
-  type Route,
-} from "./route.ts";
+import { atTheGate, badBody, ofOneAlive, ofOneSandbox, one, type Route } from "./route.ts";
 import { createCallSchema, sandboxSchema } from "./sandbox.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { terminalRoutes } from "./terminal-routes.ts";
@@ -48,13 +41,21 @@ export const routes = {
   createSandbox: {
     method: "POST",
     path: "/v1/sandboxes",
-    summary: "Make a sandbox",
+    summary: "Make a sandbox, or with a scope find its current one",
     right: "key",
+    keyed: true,
     body: createCallSchema,
     answers: {
       201: { schema: sandboxSchema, meaning: "Made, and durable; it may still be starting." },
+      200: { schema: sandboxSchema, meaning: "Found: by its scope, or by the key of this call." },
     },
-    errors: [...atTheDoor, ...badBody, "unavailable"],
+    errors: [
+      ...ofOneAlive,
+      ...badBody,
+      "scope_taken",
+      "idempotency_mismatch",
+      "checkpoint_expired",
+    ],
   },
   getSandbox: {
     method: "GET",
@@ -237,6 +238,7 @@ export const routes = {
     answers: { 201: { schema: connectTicketSchema, meaning: "Shown this once." } },
     errors: [...ofOneAlive, "too_many"],
   },
+  ...directoryRoutes,
   ...checkpointRoutes,
   ...portRoutes,
   ...processRoutes,

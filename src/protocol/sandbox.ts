@@ -9,6 +9,7 @@ import { sandboxIdSchema } from "./id.ts";
 import { isolationSchema } from "./isolation.ts";
 import { limits } from "./limits.ts";
 import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
+import { clientSchema, onExistingSchema, scopeSchema } from "./scope.ts";
 
 export const networkSchema = z
   .strictObject({
@@ -29,6 +30,11 @@ export const createCallSchema = z
       .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
       .optional()
       .meta({ description: "The name of a configured image." }),
+    scope: scopeSchema.optional().meta({
+      description: "Find or create: while its sandbox lives, this gives that one.",
+    }),
+    onExisting: onExistingSchema.default("reuse"),
+    client: clientSchema.optional().meta({ description: "Travels along and comes back in lists." }),
     from: checkpointIdSchema.optional().meta({
       description:
         "Begin with the files of this checkpoint, and with metadata, env and policy of its sandbox where none are given.",
@@ -103,6 +109,16 @@ export const sandboxSchema = z
     onIdle: onIdleSchema,
     maxLifetimeMs: z.int().optional(),
     wake: z.enum(["auto", "never"]),
+    scope: scopeSchema.optional(),
+    client: clientSchema.optional(),
+    madeBy: z.string().optional().meta({ description: "By which key: the same for all of its." }),
+    replaced: sandboxIdSchema
+      .optional()
+      .meta({ description: "In the answer to a create that took the place of this one." }),
+    listed: z
+      .literal(false)
+      .optional()
+      .meta({ description: "Lists do not show this yet; they will." }),
     metadata: metadataSchema,
     metadataVersion: z.int(),
     lease: z

@@ -12,6 +12,7 @@ import { page } from "./page.ts";
 import { visit, visitOf } from "./port-traffic.ts";
 import { noSuchRoute, refuse } from "./refusals.ts";
 import * as checkpoints from "./routes/checkpoints.ts";
+import * as directory from "./routes/directory.ts";
 import * as events from "./routes/events.ts";
 import { exec } from "./routes/exec.ts";
 import { health } from "./routes/health.ts";
@@ -32,6 +33,9 @@ export type Handler = (c: Context<Door, "/:id">) => Response | Promise<Response>
 const handlers: Record<RouteName, Handler> = {
   health,
   createSandbox: sandboxes.create,
+  listSandboxes: directory.list,
+  countSandboxes: directory.counts,
+  listTenantEvents: directory.events,
   getSandbox: sandboxes.get,
   destroySandbox: sandboxes.destroy,
   startSandbox: sandboxes.start,

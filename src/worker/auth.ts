@@ -17,30 +17,36 @@ export function authenticate(header: string | undefined, config: Config): Caller
     throw unauthenticated(header === undefined ? "No key was given." : "This is not a bearer key.");
   }
   if (isToken(bearer)) return readToken(bearer, config.secret, Date.now());
-  const tenant = tenantOf(bearer, config);
-  if (tenant === undefined) throw unauthenticated("The key is not known here.");
-  return { tenant, rights };
+  const found = foundBy(bearer, config);
+  if (found === undefined) throw unauthenticated("The key is not known here.");
+  return { ...found, rights };
 }
 
+type KeyHolder = { tenant: string; key: string };
+
+/** Enough of a digest to tell the keys of one tenant apart, and no more. */
+const shownChars = 8;
+
 /** The keys that were last found right in this isolate: comparing a few costs less than hashing each time. */
-const foundRight: { key: Buffer; tenant: string; config: Config }[] = [];
+const foundRight: { key: Buffer; who: KeyHolder; config: Config }[] = [];
 const foundRightMax = 8;
 
 /** Every one of them is compared, and each in constant time. */
-function tenantOf(bearer: string, config: Config): string | undefined {
+function foundBy(bearer: string, config: Config): KeyHolder | undefined {
   const key = Buffer.from(bearer);
-  let known: string | undefined;
+  let known: KeyHolder | undefined;
   for (const found of foundRight) {
     const same = found.key.length === key.length && timingSafeEqual(found.key, key);
-    if (same && found.config === config) known = found.tenant;
+    if (same && found.config === config) known = found.who;
   }
   if (known !== undefined) return known;
-  const tenant = config.tenants.get(createHash("sha256").update(bearer).digest("hex"));
-  if (tenant !== undefined) {
-    if (foundRight.length >= foundRightMax) foundRight.shift();
-    foundRight.push({ key, tenant, config });
-  }
-  return tenant;
+  const digest = createHash("sha256").update(bearer).digest("hex");
+  const tenant = config.tenants.get(digest);
+  if (tenant === undefined) return undefined;
+  const who = { tenant, key: digest.slice(0, shownChars) };
+  if (foundRight.length >= foundRightMax) foundRight.shift();
+  foundRight.push({ key, who, config });
+  return who;
 }
 
 /** A token is good for its own sandbox and its own rights; a key for everything of its tenant. */

@@ -2,6 +2,7 @@
  * Owns making a sandbox: the call checked, an id minted, and for a fork what it has of its origin filled in.
  * Does not own what the object makes of it.
  */
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { configOf, type Env } from "../config.ts";
 import type { Caller } from "../protocol/rights.ts";
@@ -9,20 +10,56 @@ import { type CreateCall, createCallSchema, type Sandbox } from "../protocol/san
 import { parseCall } from "./body.ts";
 import { sandboxOf } from "./checkpoints.ts";
 import { mintSandboxId } from "./ids.ts";
-import { objectOf, told } from "./operations.ts";
+import { directoryOf, objectOf, told } from "./operations.ts";
 
 /** As the caller wrote it: a fork must know what was said and what is only a default. */
 export const writtenCallSchema = z.unknown();
 
-export async function createSandbox(env: Env, caller: Caller, written: unknown): Promise<Sandbox> {
+export async function createSandbox(
+  env: Env,
+  caller: Caller,
+  written: unknown,
+  key: string | undefined,
+): Promise<{ sandbox: Sandbox; made: boolean }> {
   const call = parseCall(createCallSchema, written);
-  const { from, ...whole } = call;
+  const { from, onExisting, ...whole } = call;
   const origin = from === undefined ? undefined : await originOf(env, caller, from);
   const { waitMs, metadata, start, ...rest } =
     origin === undefined ? whole : fork(whole, written as object, origin);
   const id = mintSandboxId(configOf(env).secret);
-  const spec = { id, tenant: caller.tenant, createdAt: Date.now(), ...rest };
-  return told(await env.SANDBOX.getByName(id).create(caller, { spec, metadata, start, waitMs }));
+  const spec = {
+    id,
+    tenant: caller.tenant,
+    createdAt: Date.now(),
+    ...(caller.key === undefined ? {} : { madeBy: caller.key }),
+    ...rest,
+  };
+  const found = told(
+    await directoryOf(env, caller).find({
+      make: { spec, metadata, start },
+      onExisting,
+      key,
+      hash: hashOf({ ...call, waitMs: 0 }),
+    }),
+  );
+  if (waitMs === 0 || found.sandbox.state !== "starting") return found;
+  const settled = told(await env.SANDBOX.getByName(found.sandbox.id).settled(caller, waitMs));
+  const { replaced } = found.sandbox;
+  return { ...found, sandbox: replaced === undefined ? settled : { ...settled, replaced } };
+}
+
+/** The same call, written in any order, has the same one. */
+function hashOf(call: unknown): string {
+  return createHash("sha256")
+    .update(JSON.stringify(sorted(call)))
+    .digest("hex");
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]));
 }
 
 type Origin = Awaited<ReturnType<typeof originOf>>;
@@ -32,10 +69,10 @@ async function originOf(env: Env, caller: Caller, checkpoint: string) {
 }
 
 function fork(
-  call: Omit<CreateCall, "from">,
+  call: Omit<CreateCall, "from" | "onExisting">,
   written: object,
   { base, spec, metadata }: Origin,
-): Omit<CreateCall, "from"> & { base: string } {
+): Omit<CreateCall, "from" | "onExisting"> & { base: string } {
   const { env, cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
   const policy = { cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake };
   const inherited = Object.fromEntries(

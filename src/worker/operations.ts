@@ -4,12 +4,18 @@
  */
 import { configOf, type Env } from "../config.ts";
 import type { Answer } from "../objects/answer.ts";
+import type { DirectoryObject } from "../objects/directory/object.ts";
 import type { SandboxObject } from "../objects/sandbox/object.ts";
 import { BerthError, unknownSandbox } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller, Token, TokenCall } from "../protocol/rights.ts";
 import { isMintedHere } from "./ids.ts";
 import { signToken } from "./tokens.ts";
+
+/** What a tenant is called is known from its key: none can be invented. */
+export function directoryOf(env: Env, caller: Caller): DurableObjectStub<DirectoryObject> {
+  return env.DIRECTORY.getByName(caller.tenant);
+}
 
 /** An invented id is refused here: no object is addressed for it. */
 export function objectOf(env: Env, id: string): DurableObjectStub<SandboxObject> {

@@ -5,25 +5,59 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Env } from "../config.ts";
 import type { BerthApi } from "../protocol/api.ts";
+import {
+  type Counts,
+  type SandboxesInput,
+  type SandboxesPage,
+  sandboxesQuerySchema,
+  type TenantEvents,
+} from "../protocol/directory.ts";
+import { eventsQuerySchema } from "../protocol/event.ts";
 import { type Caller, type Right, rights } from "../protocol/rights.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
 import { door } from "./app.ts";
 import { demand, unauthenticated } from "./auth.ts";
+import { parseCall } from "./body.ts";
 import { createSandbox } from "./create.ts";
+import { directoryOf, told } from "./operations.ts";
+import { idempotencyKey } from "./query.ts";
 import { Calling } from "./rpc/calling.ts";
 import { SandboxTarget } from "./rpc/sandbox.ts";
 
 type Props = { tenant?: string; rights?: readonly Right[] };
 
 export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi {
-  async create(call: CreateInput = {}): Promise<Sandbox> {
-    const caller = callerOf(this.ctx.props);
-    demand(caller, "key", undefined);
-    return createSandbox(this.env, caller, call);
+  async create(
+    call: CreateInput = {},
+    { idempotencyKey: key }: { idempotencyKey?: string } = {},
+  ): Promise<Sandbox> {
+    const made = await createSandbox(this.env, this.#caller, call, idempotencyKey(key));
+    return made.sandbox;
+  }
+
+  async list(query: SandboxesInput = {}): Promise<SandboxesPage> {
+    const asked = parseCall(sandboxesQuerySchema, query);
+    return told(await directoryOf(this.env, this.#caller).list(this.#caller, asked));
+  }
+
+  async counts(): Promise<Counts> {
+    return told(await directoryOf(this.env, this.#caller).counts());
+  }
+
+  async events(query: { after?: number; limit?: number } = {}): Promise<TenantEvents> {
+    const asked = parseCall(eventsQuerySchema, query);
+    return told(await directoryOf(this.env, this.#caller).events(asked));
   }
 
   sandbox(id: string): SandboxTarget {
     return new SandboxTarget(new Calling(this.env, callerOf(this.ctx.props), id));
+  }
+
+  /** Of calls on all sandboxes of the tenant. */
+  get #caller(): Caller {
+    const caller = callerOf(this.ctx.props);
+    demand(caller, "key", undefined);
+    return caller;
   }
 
   /** REST with the binding's rights instead of a key: for what RPC cannot carry. */

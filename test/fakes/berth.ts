@@ -5,6 +5,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Env } from "../../src/config.ts";
 import type { Container } from "../../src/container/container.ts";
+import { DirectoryObject } from "../../src/objects/directory/object.ts";
 import { SandboxObject } from "../../src/objects/sandbox/object.ts";
 import type { BerthApi } from "../../src/protocol/api.ts";
 import type { Right } from "../../src/protocol/rights.ts";
@@ -15,6 +16,7 @@ type Place = {
   rows: DatabaseSync;
   alarm: number | undefined;
   object: SandboxObject | undefined;
+  directory: DirectoryObject | undefined;
   machine: FakeMachine;
   /** Work that the object goes on with after it has answered. */
   background: Set<Promise<unknown>>;
@@ -34,6 +36,9 @@ export class FakeBerth {
     const namespace = { getByName: (id: string) => this.#object(id) };
     this.#env = {
       SANDBOX: namespace as unknown as Env["SANDBOX"],
+      DIRECTORY: {
+        getByName: (tenant: string) => this.#directory(tenant),
+      } as unknown as Env["DIRECTORY"],
       BERTH_SECRET: "the secret of a Berth in memory, which guards nothing",
     };
   }
@@ -73,6 +78,12 @@ export class FakeBerth {
     return true;
   }
 
+  #directory(tenant: string): DirectoryObject {
+    const place = this.#place(tenant);
+    place.directory ??= new DirectoryObject(stateOf(place), this.#env);
+    return place.directory;
+  }
+
   #object(id: string): SandboxObject {
     const place = this.#place(id);
     place.object ??= new ObjectInMemory(stateOf(place), this.#env, fakeContainer(place.machine));
@@ -86,6 +97,7 @@ export class FakeBerth {
       rows: new DatabaseSync(":memory:"),
       alarm: undefined,
       object: undefined,
+      directory: undefined,
       machine: new FakeMachine(),
       background: new Set(),
     };

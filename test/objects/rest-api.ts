@@ -31,7 +31,21 @@ export function restApi(call: Call): BerthApi {
     throw failureOf((await response.json()) as ErrorBody);
   };
   return {
-    create: (body = {}) => ask("POST", "/v1/sandboxes", { body }),
+    create: (body = {}, { idempotencyKey } = {}) =>
+      ask("POST", "/v1/sandboxes", {
+        body,
+        headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
+      }),
+    list: (query = {}) => {
+      const { metadata = [], ...rest } = query;
+      const asked = new URLSearchParams(
+        Object.entries(rest).map(([name, value]) => [name, String(value)]),
+      );
+      for (const pair of metadata) asked.append("metadata", pair);
+      return ask("GET", `/v1/sandboxes?${asked}`);
+    },
+    counts: () => ask("GET", "/v1/counts"),
+    events: (query = {}) => ask("GET", `/v1/events${queryOf(query)}`),
     sandbox: (id) => restSandbox(ask, open, `/v1/sandboxes/${id}`),
   };
 }

@@ -97,7 +97,10 @@ type Verb = (...args: unknown[]) => PromiseLike<unknown>;
 /** A promise of RPC is not quite a promise: each is awaited once, here. */
 function rpcBerth(bound: Bound): BerthApi {
   return {
-    create: async (call) => await bound.create(call),
+    create: async (call, options) => await bound.create(call, options),
+    list: async (query) => await bound.list(query),
+    counts: async () => await bound.counts(),
+    events: async (query) => await bound.events(query),
     sandbox: (id) =>
       new Proxy({} as SandboxApi, {
         get:

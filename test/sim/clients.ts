@@ -33,8 +33,8 @@ export async function serveClients(world: World, plan: Plan): Promise<void> {
 
 async function create(world: World, { spec }: Plan): Promise<void> {
   for (let tries = 0; tries < triesMax; tries++) {
-    const call = { spec, metadata: {}, start: true, waitMs: 0 };
-    const made = await world.object.call("create", (actor) => lifecycle.create(actor, call));
+    const call = { spec, metadata: {}, start: true };
+    const made = await world.object.call("create", (actor) => lifecycle.make(actor, call));
     if ("ok" in made) return;
     await world.sleep(500, "create again");
   }

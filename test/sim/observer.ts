@@ -8,6 +8,7 @@ import { nextDeadline } from "../../src/core/sandbox/pending.ts";
 import type { SandboxActor } from "../../src/objects/sandbox/actor.ts";
 import { type Facts, load } from "../../src/objects/sandbox/store.ts";
 import type { AgentMetadata } from "../../src/protocol/agent.ts";
+import type { Report } from "../../src/protocol/directory.ts";
 import type { Command, SimAgent } from "./agent.ts";
 import { KeyWatch } from "./key-watch.ts";
 import { LeaseWatch } from "./lease-watch.ts";
@@ -26,6 +27,7 @@ export class Observer {
   readonly #world: World;
   readonly #fences = new Map<string, number>();
   readonly #durableStarts = new Set<string>();
+  readonly #reports = new Map<number, string>();
   #toldVersion = 0;
   readonly #toldMaps = new Map<number, string>();
   grants = 0;
@@ -90,6 +92,21 @@ export class Observer {
       this.#world.fail("one version, one map", `version ${version} was ${known} and is ${text}`);
     }
     this.#toldMaps.set(version, text);
+  }
+
+  /** What lists show: one revision is one state of things, whoever tells it. */
+  told({ revision, view }: Report): void {
+    const text = `${view.state} with metadata ${view.metadataVersion}`;
+    const known = this.#reports.get(revision);
+    if (known !== undefined && known !== text) {
+      this.#world.fail("one revision, one report", `${revision} was ${known} and is ${text}`);
+    }
+    this.#reports.set(revision, text);
+  }
+
+  /** In the order of revisions, as the Directory takes them. */
+  get newestReport(): string | undefined {
+    return this.#reports.get(Math.max(0, ...this.#reports.keys()));
   }
 
   /** Only an instance that has been replaced may learn of a fence that it did not raise itself. */

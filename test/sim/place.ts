@@ -4,6 +4,7 @@
  */
 import type { Container } from "../../src/container/container.ts";
 import type { Host, SqlValue } from "../../src/objects/sandbox/host.ts";
+import type { Report, ReportTaken } from "../../src/protocol/directory.ts";
 import { containerOver } from "./wire.ts";
 import type { World } from "./world.ts";
 
@@ -54,6 +55,13 @@ export class Place implements Host {
     void work
       .catch((error: unknown) => this.#world.threw("background work", this, error))
       .finally(() => this.backgrounds--);
+  }
+
+  /** The Directory of these histories takes every report at once. */
+  async tell(report: Report): Promise<ReportTaken> {
+    this.#storage();
+    this.#world.observer.told(report);
+    return { epoch: "simulated" };
   }
 
   async wipe(): Promise<void> {

@@ -16,6 +16,7 @@ export async function checkQuiet(world: World): Promise<void> {
   if (world.violation !== undefined) return;
   checkRest(world);
   checkCopy(world);
+  checkList(world);
   checkEvents(world);
   const facts = world.observer.facts;
   if (facts === undefined || world.violation !== undefined) return;
@@ -47,6 +48,15 @@ function checkRest(world: World): void {
     const { timers, backgrounds } = place;
     world.fail("nothing is left", `${timers} timers, ${backgrounds} pieces of work`);
   }
+}
+
+function checkList(world: World): void {
+  const facts = world.observer.facts;
+  if (facts === undefined) return;
+  const { newestReport } = world.observer;
+  const actual = `${facts.sandbox.state.name} with metadata ${facts.metadata.version}`;
+  if (newestReport === actual) return;
+  world.fail("lists follow", `they show ${newestReport ?? "nothing"}, true is ${actual}`);
 }
 
 function checkCopy(world: World): void {

@@ -4,6 +4,7 @@
  */
 import type { Isolation } from "../../protocol/isolation.ts";
 import type { FailReason, Network, OnIdle } from "../../protocol/sandbox.ts";
+import type { Client, Scope } from "../../protocol/scope.ts";
 
 /** What `create` was given; it never changes. */
 export type SandboxSpec = {
@@ -19,6 +20,11 @@ export type SandboxSpec = {
   maxLifetimeMs?: number | undefined;
   /** Whether a call that needs a container may start it. */
   wake: "auto" | "never";
+  /** What its maker stood on. */
+  scope?: Scope | undefined;
+  client?: Client | undefined;
+  /** The beginning of the digest of the key that made it. */
+  madeBy?: string | undefined;
   /** The saved tree that it was forked from: where it has no files of its own yet, it begins from these. */
   base?: string | undefined;
 };

@@ -9,6 +9,7 @@ import type { SandboxRecord } from "./record.ts";
 export function view(record: SandboxRecord, metadata: Versioned, lease: Lease): Sandbox {
   const { spec, state } = record;
   const { cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
+  const { scope, client, madeBy } = spec;
   return {
     id: spec.id,
     state: state.name,
@@ -27,6 +28,9 @@ export function view(record: SandboxRecord, metadata: Versioned, lease: Lease): 
     ...(cwd === undefined ? {} : { cwd }),
     ...(image === undefined ? {} : { image }),
     ...(maxLifetimeMs === undefined ? {} : { maxLifetimeMs }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(client === undefined ? {} : { client }),
+    ...(madeBy === undefined ? {} : { madeBy }),
     network,
     idleTimeoutMs,
     onIdle,

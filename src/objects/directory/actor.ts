@@ -3,17 +3,30 @@
  * by whoever waits or by the alarm. Does not own the decision (core/directory) nor how a sandbox is made (its object).
  */
 import { decide } from "../../core/directory/find.ts";
+import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import type { Report, ReportTaken } from "../../protocol/directory.ts";
-import { BerthError } from "../../protocol/errors.ts";
+import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { OnExisting } from "../../protocol/scope.ts";
-import { scopeKey } from "../../protocol/scope.ts";
+import type { Sandbox } from "../../protocol/sandbox.ts";
+import { type OnExisting, scopeKey } from "../../protocol/scope.ts";
 import type { Place } from "../place.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import { Watchers } from "../sandbox/watchers.ts";
 import { stale } from "./list.ts";
 import { migrate } from "./migrations.ts";
 import { take } from "./reports.ts";
-import { currentOf, due, keep, keyedOf, knownOf, nextTry, pointTo, type Row, rowOf, tryAgain } from "./rows.ts";
+import {
+  currentOf,
+  due,
+  keep,
+  keyedOf,
+  knownOf,
+  nextTry,
+  pointTo,
+  type Row,
+  rowOf,
+  tryAgain,
+} from "./rows.ts";
 
 /** A sandbox's object, as far as the Directory speaks to it. */
 export interface SandboxPort {
@@ -34,7 +47,10 @@ export type FindCall = {
   hash: string;
 };
 
-export type Found = { id: string; made: boolean; replaced?: string };
+/** The sandbox as it was last told. */
+export type Found = { sandbox: Sandbox; made: boolean };
+
+type Settled = { id: string; made: boolean; replaced?: string };
 
 /** Each round corrects a row that was behind; more of them than this is a fault. */
 const roundsMax = 8;
@@ -44,12 +60,15 @@ export class DirectoryActor {
   readonly #place: Place;
   readonly #sandboxOf: (id: string) => SandboxPort;
   readonly #epoch: string;
+  /** Of those who follow what happens. */
+  readonly watchers: Watchers;
   readonly #underWay = new Map<string, Promise<void>>();
   #armed: number | undefined;
 
   constructor(place: Place, sandboxOf: (id: string) => SandboxPort) {
     this.#place = place;
     this.#sandboxOf = sandboxOf;
+    this.watchers = new Watchers(place);
     migrate(place);
     const [known] = place.sql<{ epoch: string }>("SELECT epoch FROM directory");
     this.#epoch = known?.epoch ?? place.draw(16);
@@ -58,6 +77,8 @@ export class DirectoryActor {
   }
 
   async find(call: FindCall): Promise<Found> {
+    const metadata = patchMetadata(noMetadata, call.make.metadata, undefined);
+    if ("refuse" in metadata) throw metadata.refuse;
     let confirmed: string | undefined;
     for (let round = 0; round < roundsMax; round++) {
       const found = this.#decide(call, confirmed);
@@ -66,13 +87,13 @@ export class DirectoryActor {
         continue;
       }
       await this.#finish(found.id);
-      return found;
+      return this.#answer(found);
     }
     throw new BerthError("unavailable", "The scope changes hands faster than it can be looked at.");
   }
 
   told(report: Report): ReportTaken {
-    take(this.#place, report);
+    if (take(this.#place, report)) this.watchers.wakeAll();
     this.#arm();
     return { epoch: this.#epoch };
   }
@@ -99,7 +120,7 @@ export class DirectoryActor {
   }
 
   /** Looked at and written in one piece: nobody can come between. */
-  #decide(call: FindCall, confirmed: string | undefined): Found | { ask: string } {
+  #decide(call: FindCall, confirmed: string | undefined): Settled | { ask: string } {
     const { make, key, hash } = call;
     const { spec } = make;
     const scope = spec.scope === undefined ? undefined : scopeKey(spec.scope);
@@ -126,6 +147,13 @@ export class DirectoryActor {
     }
     this.#arm();
     return { id: spec.id, made: true, ...(replaces === undefined ? {} : { replaced: replaces }) };
+  }
+
+  #answer({ id, made, replaced }: Settled): Found {
+    const view = rowOf(this.#place, id)?.view;
+    if (view === null || view === undefined) throw unknownSandbox();
+    const sandbox = JSON.parse(view) as Sandbox;
+    return { made, sandbox: replaced === undefined ? sandbox : { ...sandbox, replaced } };
   }
 
   #insert(make: NewSandbox, now: number): void {

@@ -12,7 +12,9 @@ import type {
 import type { EventsQuery } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
+import { EventStreams } from "../event-stream.ts";
 import type { Place, SqlValue } from "../place.ts";
+import type { Watchers } from "../sandbox/watchers.ts";
 
 type Listed = { id: string; created_at: number; view: string; as_of: number; current: number };
 
@@ -58,6 +60,20 @@ export function events(place: Place, { after, limit }: EventsQuery): TenantEvent
     nextCursor: rows.length === limit && last !== undefined ? String(last.seq) : null,
     gap: (oldest?.seq ?? 1) > after + 1,
   };
+}
+
+export function streams(place: Place, watchers: Watchers): EventStreams {
+  return new EventStreams({
+    read(after) {
+      const page = events(place, { after, limit: limits.eventsPageMax, follow: "1" });
+      return {
+        gap: page.gap,
+        events: page.events.map((told) => ({ seq: told.seq, type: told.event.type, told })),
+      };
+    },
+    changed: (waitMs) => watchers.change(waitMs),
+    isOver: () => false,
+  });
 }
 
 /** Those that should have moved on by now: they are asked, not guessed. */

@@ -2,8 +2,9 @@
  * Owns taking reports: what a sandbox says of itself becomes its row, in the order of its revisions.
  * Does not own asking for one (actor.ts). Rows that are not there yet are made: a Directory can be told from nothing.
  */
-import { limits } from "../../protocol/limits.ts";
+
 import type { Report } from "../../protocol/directory.ts";
+import { limits } from "../../protocol/limits.ts";
 import { scopeKey } from "../../protocol/scope.ts";
 import type { Place } from "../place.ts";
 import { currentOf, pointTo, rowOf } from "./rows.ts";

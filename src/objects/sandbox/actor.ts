@@ -22,6 +22,7 @@ import type { Host } from "./host.ts";
 import { keepsBusy } from "./idleness.ts";
 import { InFlight } from "./in-flight.ts";
 import { KeyedRows } from "./keyed-rows.ts";
+import { Listing } from "./listing.ts";
 import { Stillness } from "./stillness.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
@@ -50,6 +51,7 @@ export class SandboxActor {
   /** By key, the call that is on its way to the agent; never rejects. */
   readonly keyedUnderWay = new Map<string, Promise<void>>();
   readonly work: WorkLink;
+  readonly listing: Listing;
   #facts: Facts | undefined;
   #clock = 0;
   #container: Container | undefined;
@@ -69,6 +71,7 @@ export class SandboxActor {
     this.link = new AgentLink(this);
     this.keyedRows = new KeyedRows(host, () => this.now());
     this.work = new WorkLink(this);
+    this.listing = new Listing(this);
     const loaded = load(host);
     this.#facts = loaded?.facts;
     this.#clock = loaded?.clock ?? 0;
@@ -111,6 +114,7 @@ export class SandboxActor {
     this.#facts = facts;
     create(this.host, facts, now);
     append(this.host, [stateEvent(facts.sandbox)], now);
+    this.listing.changed(undefined, facts);
     this.#committed("create");
   }
 
@@ -147,6 +151,7 @@ export class SandboxActor {
     if (freed) this.inFlight.inherit(0);
     save(this.host, before, after, now);
     append(this.host, told, now);
+    this.listing.changed(before, after);
     this.#committed(why);
     if (after.lease !== before.lease) this.#tellTurns(before, after);
     if (freed) this.flightChanged();
@@ -158,6 +163,7 @@ export class SandboxActor {
     this.#resumed = true;
     if (this.#facts !== undefined) cleanUp(this);
     this.pursue();
+    this.listing.tell();
     // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
     if (this.#facts !== undefined && this.#facts.lease.state.name !== "free") this.#arm();
   }
@@ -217,6 +223,7 @@ export class SandboxActor {
     this.lease({ type: "tick" });
     this.#arm();
     this.pursue();
+    this.listing.tell();
     await this.#settled(alarmWaitMs);
   }
 
@@ -266,11 +273,21 @@ export class SandboxActor {
     }
     this.watchers.wakeAll();
     this.pursue();
+    this.listing.tell();
+  }
+
+  /** A deadline changed that is not part of a commit. */
+  rearm(): void {
+    if (this.#facts !== undefined) this.#arm();
   }
 
   #arm(): string | undefined {
     const { sandbox, lease } = this.facts;
-    const next = earliest([nextDeadline(sandbox), leaseDeadline(lease, this.busy())]);
+    const next = earliest([
+      nextDeadline(sandbox),
+      leaseDeadline(lease, this.busy()),
+      this.listing.deadline(),
+    ]);
     if (next !== undefined && !this.#ringsBy(next.at)) {
       this.#armed = next.at;
       this.host.setAlarm(next.at);

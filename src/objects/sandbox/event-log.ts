@@ -27,19 +27,24 @@ export function newestAt(host: Host): number {
   return newest?.at ?? 0;
 }
 
+/** What a tenant's events are made of: state and metadata, after the one that was told last. */
+export function listedEvents(host: Host, after: number, limit: number): SandboxEventView[] {
+  const rows = host.sql<{ seq: number; at: number; data: string }>(
+    `SELECT seq, at, data FROM event
+      WHERE seq > ? AND data ->> 'type' IN ('state', 'metadata') ORDER BY seq DESC LIMIT ?`,
+    after,
+    limit,
+  );
+  return rows.reverse().map(viewRow);
+}
+
 export function read(host: Host, after: number, limit: number): EventsPage {
   const rows = host.sql<{ seq: number; at: number; data: string }>(
     "SELECT seq, at, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?",
     after,
     limit,
   );
-  const events = rows.map(
-    ({ seq, at, data }): SandboxEventView => ({
-      seq,
-      at: new Date(at).toISOString(),
-      event: JSON.parse(data) as EventData,
-    }),
-  );
+  const events = rows.map(viewRow);
   const [oldest] = host.sql<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
   const last = events.at(-1);
   return {
@@ -47,4 +52,8 @@ export function read(host: Host, after: number, limit: number): EventsPage {
     nextCursor: events.length === limit && last !== undefined ? String(last.seq) : null,
     gap: (oldest?.seq ?? 1) > after + 1,
   };
+}
+
+function viewRow({ seq, at, data }: { seq: number; at: number; data: string }): SandboxEventView {
+  return { seq, at: new Date(at).toISOString(), event: JSON.parse(data) as EventData };
 }

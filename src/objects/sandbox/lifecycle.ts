@@ -22,23 +22,31 @@ export type NewSandbox = {
   spec: SandboxSpec;
   metadata: MetadataPatch;
   start: boolean;
-  waitMs: number;
 };
 
-export async function create(actor: SandboxActor, call: NewSandbox): Promise<Sandbox> {
-  if (actor.known === undefined) {
-    const metadata = patchMetadata(noMetadata, call.metadata, undefined);
-    if ("refuse" in metadata) throw metadata.refuse;
-    const start = call.start ? newStart(actor) : undefined;
-    actor.create({
-      sandbox: createRecord(call.spec, start, actor.now()),
-      lease: newLease,
-      metadata: metadata.next,
-      tokenGeneration: 0,
-    });
-  }
-  await actor.until(({ state }) => state.name !== "starting", call.waitMs);
+/** Made once; who makes it again finds it made. */
+export function make(actor: SandboxActor, call: NewSandbox): void {
+  if (actor.known !== undefined) return;
+  const metadata = patchMetadata(noMetadata, call.metadata, undefined);
+  if ("refuse" in metadata) throw metadata.refuse;
+  const start = call.start ? newStart(actor) : undefined;
+  actor.create({
+    sandbox: createRecord(call.spec, start, actor.now()),
+    lease: newLease,
+    metadata: metadata.next,
+    tokenGeneration: 0,
+  });
+}
+
+export async function settled(actor: SandboxActor, waitMs: number): Promise<Sandbox> {
+  await actor.until(({ state }) => state.name !== "starting", waitMs);
   return told(actor);
+}
+
+/** Whoever holds the lease: somebody else has taken its place. */
+export async function end(actor: SandboxActor, reason: string): Promise<void> {
+  if (!isOver(actor.facts.sandbox.state)) actor.sandbox({ type: "destroy", reason });
+  await actor.until(({ state }) => state.name === "destroyed", limits.waitMaxMs);
 }
 
 export async function start(actor: SandboxActor): Promise<Sandbox> {

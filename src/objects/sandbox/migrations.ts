@@ -1,7 +1,8 @@
 /**
  * Owns the tables of a sandbox. A step is never changed once it was released: a database of every old version opens.
  */
-import type { Host } from "./host.ts";
+import { migrate as migrateBy, storedVersion } from "../migrate.ts";
+import type { Place } from "../place.ts";
 
 const steps: readonly string[][] = [
   [
@@ -65,31 +66,23 @@ const steps: readonly string[][] = [
      )`,
     "CREATE TABLE port (port INTEGER PRIMARY KEY, hash TEXT NOT NULL, wake INTEGER NOT NULL, made_at INTEGER NOT NULL)",
   ],
+  [
+    `CREATE TABLE listing (
+       one INTEGER PRIMARY KEY CHECK (one = 1),
+       revision INTEGER NOT NULL,
+       told INTEGER NOT NULL,
+       event_seq INTEGER NOT NULL,
+       epoch TEXT
+     )`,
+    // Those of before were never told of.
+    "INSERT INTO listing SELECT 1, 1, 0, 0, NULL FROM sandbox",
+  ],
 ];
 
 export const newestVersion = steps.length;
 
-/** 0 for an id that was never created: reading it leaves nothing behind. */
-export function storedVersion(host: Host): number {
-  const known = host.sql<{ n: number }>(
-    "SELECT count(*) AS n FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'",
-  );
-  if ((known[0]?.n ?? 0) === 0) return 0;
-  return host.sql<{ version: number }>("SELECT version FROM schema_version")[0]?.version ?? 0;
-}
+export { storedVersion };
 
-export function migrate(host: Host): void {
-  const version = storedVersion(host);
-  if (version > newestVersion) {
-    throw new Error(
-      `the rows of this sandbox have version ${version}, this program knows ${newestVersion}: deploy the newer one`,
-    );
-  }
-  if (version === newestVersion) return;
-  if (version === 0) {
-    host.sql("CREATE TABLE schema_version (version INTEGER NOT NULL)");
-    host.sql("INSERT INTO schema_version (version) VALUES (0)");
-  }
-  for (const statements of steps.slice(version)) for (const sql of statements) host.sql(sql);
-  host.sql("UPDATE schema_version SET version = ?", newestVersion);
+export function migrate(place: Place): void {
+  migrateBy(place, steps);
 }

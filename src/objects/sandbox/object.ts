@@ -6,7 +6,7 @@ import { configOf, type Env } from "../../config.ts";
 import type { Container } from "../../container/container.ts";
 import { openContainer } from "../../container/open.ts";
 import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
-import { asBerthError, errorBody, errors } from "../../protocol/errors.ts";
+import type { Report } from "../../protocol/directory.ts";
 import type { EventsPage, EventsQuery } from "../../protocol/event.ts";
 import type { ExecCall } from "../../protocol/exec.ts";
 import type {
@@ -26,7 +26,10 @@ import {
   socketCallHeader,
   visitHeader,
 } from "../../protocol/socket-call.ts";
-import { type Answer, type Reply, refused } from "../answer.ts";
+import type { Answer, Reply } from "../answer.ts";
+import { answer, failure } from "../answers.ts";
+import type { EventStreams } from "../event-stream.ts";
+import { objectPlace } from "../object-place.ts";
 import { SandboxActor } from "./actor.ts";
 import * as checkpoints from "./checkpoints.ts";
 import * as events from "./events.ts";
@@ -38,7 +41,6 @@ import * as leases from "./leases.ts";
 import * as lifecycle from "./lifecycle.ts";
 import { look } from "./look.ts";
 import * as metadata from "./metadata.ts";
-import { objectHost } from "./object-host.ts";
 import * as ports from "./ports.ts";
 import * as rights from "./rights.ts";
 import * as terminals from "./terminals.ts";
@@ -49,15 +51,19 @@ import type { Look, Work } from "./work-call.ts";
 export class SandboxObject extends DurableObject<Env> {
   readonly #actor: SandboxActor;
   readonly #execs: ExecLog;
-  readonly #streams: events.EventStreams;
+  readonly #streams: EventStreams;
   readonly #sockets: LeaseSockets;
   #woken = false;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    this.#actor = new SandboxActor(objectHost(state, (id) => this.openContainer(id)));
+    this.#actor = new SandboxActor({
+      ...objectPlace(state),
+      openContainer: (id) => this.openContainer(id),
+      tell: (report) => env.DIRECTORY.getByName(report.tenant).told(report),
+    });
     this.#execs = new ExecLog(this.#actor);
-    this.#streams = new events.EventStreams(this.#actor);
+    this.#streams = events.streams(this.#actor);
     this.#sockets = new LeaseSockets(this.#actor, state);
   }
 
@@ -65,12 +71,28 @@ export class SandboxObject extends DurableObject<Env> {
     return openContainer(this.ctx.container, configOf(this.env).engine, id);
   }
 
-  create(caller: Caller, call: lifecycle.NewSandbox): Promise<Answer<Sandbox>> {
-    return answer(async () => {
-      const made = await lifecycle.create(this.#actor, call);
-      rights.checkCaller(this.#actor, caller);
-      return made;
-    });
+  /** Of the Directory alone, which decides what is made and what is ended. */
+  async make(call: lifecycle.NewSandbox): Promise<Report> {
+    lifecycle.make(this.#actor, call);
+    this.#wake();
+    return this.#actor.listing.report();
+  }
+
+  async report(): Promise<Report | undefined> {
+    if (this.#actor.known === undefined) return undefined;
+    this.#wake();
+    return this.#actor.listing.report();
+  }
+
+  async end(reason: string): Promise<Report | undefined> {
+    if (this.#actor.known === undefined) return undefined;
+    this.#wake();
+    await lifecycle.end(this.#actor, reason);
+    return this.#actor.listing.report();
+  }
+
+  settled(caller: Caller, waitMs: number): Promise<Answer<Sandbox>> {
+    return this.#for(caller, () => lifecycle.settled(this.#actor, waitMs));
   }
 
   get(caller: Caller): Promise<Answer<Sandbox>> {
@@ -78,7 +100,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   start(caller: Caller): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () => lifecycle.start(this.#actor));
+    return this.#listed(caller, () => lifecycle.start(this.#actor));
   }
 
   pause(
@@ -86,13 +108,13 @@ export class SandboxObject extends DurableObject<Env> {
     gated: GatedCaller,
     { force, discardFiles }: { force: boolean; discardFiles: boolean },
   ): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () =>
+    return this.#listed(caller, () =>
       lifecycle.pause(this.#actor, gated, by(caller, force), discardFiles),
     );
   }
 
   destroy(caller: Caller, gated: GatedCaller, force: boolean): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () => lifecycle.destroy(this.#actor, gated, by(caller, force)));
+    return this.#listed(caller, () => lifecycle.destroy(this.#actor, gated, by(caller, force)));
   }
 
   touch(caller: Caller): Promise<Answer<Sandbox>> {
@@ -120,7 +142,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   restore(caller: Caller, gated: GatedCaller, id: string): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () => checkpoints.restore(this.#actor, id, gated));
+    return this.#listed(caller, () => checkpoints.restore(this.#actor, id, gated));
   }
 
   /** For the door, which makes the fork. */
@@ -172,7 +194,7 @@ export class SandboxObject extends DurableObject<Env> {
     change: MetadataPatch,
     ifMatch?: number,
   ): Promise<Answer<MetadataAnswer>> {
-    return this.#for(caller, () => metadata.patch(this.#actor, change, ifMatch));
+    return this.#listed(caller, () => metadata.patch(this.#actor, change, ifMatch));
   }
 
   replaceMetadata(
@@ -180,7 +202,7 @@ export class SandboxObject extends DurableObject<Env> {
     to: MetadataPatch,
     ifMatch: number,
   ): Promise<Answer<MetadataAnswer>> {
-    return this.#for(caller, () => metadata.replace(this.#actor, to, ifMatch));
+    return this.#listed(caller, () => metadata.replace(this.#actor, to, ifMatch));
   }
 
   events(caller: Caller, query: EventsQuery): Promise<Answer<EventsPage>> {
@@ -294,6 +316,17 @@ export class SandboxObject extends DurableObject<Env> {
     }
   }
 
+  /** Of calls that change what lists show: they answer when lists do, or say that these do not yet. */
+  #listed<T extends { listed?: false | undefined }>(
+    caller: Caller,
+    work: () => T | Promise<T>,
+  ): Promise<Answer<T>> {
+    return this.#for(caller, async () => {
+      const told = await work();
+      return (await this.#actor.listing.isListed()) ? told : { ...told, listed: false };
+    });
+  }
+
   #for<T>(caller: Caller, work: () => T | Promise<T>): Promise<Answer<T>> {
     return answer(async () => {
       rights.checkCaller(this.#actor, caller);
@@ -306,22 +339,4 @@ export class SandboxObject extends DurableObject<Env> {
 /** Who takes a lease away stands in the event of it. */
 function by(caller: Caller, force: boolean): { by: string } | undefined {
   return force ? { by: caller.tenant } : undefined;
-}
-
-function failure(error: unknown, requestId: string): Response {
-  const known = asBerthError(error);
-  if (known === undefined) throw error;
-  const { status, retryable } = errors[known.code];
-  const headers = retryable ? { "retry-after": "1" } : undefined;
-  return Response.json(errorBody(known, requestId), headers ? { status, headers } : { status });
-}
-
-async function answer<T>(work: () => Promise<T>): Promise<Answer<T>> {
-  try {
-    return { ok: await work() };
-  } catch (error) {
-    const known = asBerthError(error);
-    if (known === undefined) throw error;
-    return refused(known);
-  }
 }

@@ -1,14 +1,14 @@
 /**
  * Owns who waits for a change: of anything, or of the turn of one ticket. Wakes; decides nothing.
  */
-import type { Host } from "./host.ts";
+import type { Place } from "../place.ts";
 
 export class Watchers {
-  readonly #host: Host;
+  readonly #host: Pick<Place, "timer">;
   readonly #all = new Set<() => void>();
   readonly #byTicket = new Map<string, Set<() => void>>();
 
-  constructor(host: Host) {
+  constructor(host: Pick<Place, "timer">) {
     this.#host = host;
   }
 

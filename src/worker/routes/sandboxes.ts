@@ -1,17 +1,19 @@
 /**
  * Owns the routes of a sandbox as a whole: make, look, start, pause, touch, end.
  */
+import { idempotencyHeader } from "../../protocol/idempotency.ts";
 import type { Handler } from "../app.ts";
 import { readBody } from "../body.ts";
 import { createSandbox, writtenCallSchema } from "../create.ts";
 import { objectOf, told } from "../operations.ts";
-import { flag, gatedCaller } from "../query.ts";
+import { flag, gatedCaller, idempotencyKey } from "../query.ts";
 
 export const create: Handler = async (c) => {
   const written = await readBody(c.req.raw, writtenCallSchema);
-  const sandbox = await createSandbox(c.env, c.var.caller, written);
+  const key = idempotencyKey(c.req.header(idempotencyHeader));
+  const { sandbox, made } = await createSandbox(c.env, c.var.caller, written, key);
   c.header("location", `/v1/sandboxes/${sandbox.id}`);
-  return c.json(sandbox, 201);
+  return c.json(sandbox, made ? 201 : 200);
 };
 
 export const get: Handler = async (c) =>

@@ -1,17 +1,13 @@
 /**
- * Owns the Durable Object as the place a sandbox lives in.
+ * Owns the Durable Object as the place an object's library lives in.
  */
-import type { Container } from "../../container/container.ts";
-import type { Host, SqlValue } from "./host.ts";
+import type { Place, SqlValue } from "./place.ts";
 
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
 /** The largest multiple of 36 in a byte: bytes above it would favour the first letters. */
 const fairMax = 252;
 
-export function objectHost(
-  state: DurableObjectState,
-  openContainer: (id: string) => Container,
-): Host {
+export function objectPlace(state: DurableObjectState): Place {
   const { storage } = state;
   return {
     sql: <Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]) =>
@@ -29,7 +25,6 @@ export function objectHost(
       return () => clearTimeout(timer);
     },
     draw,
-    openContainer,
     log: (line) => console.log(JSON.stringify({ at: new Date().toISOString(), ...line })),
   };
 }

@@ -1,0 +1,67 @@
+/**
+ * Owns the calls that reach one tenant's Directory, and its alarm. A reader learns nothing about lists here.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { Env } from "../../config.ts";
+import type {
+  Counts,
+  Report,
+  ReportTaken,
+  SandboxesPage,
+  SandboxesQuery,
+  TenantEvents,
+} from "../../protocol/directory.ts";
+import type { EventsQuery } from "../../protocol/event.ts";
+import type { Caller } from "../../protocol/rights.ts";
+import type { Answer } from "../answer.ts";
+import { answer } from "../answers.ts";
+import type { EventStreams } from "../event-stream.ts";
+import { objectPlace } from "../object-place.ts";
+import type { Place } from "../place.ts";
+import { DirectoryActor, type FindCall, type Found } from "./actor.ts";
+import * as lists from "./list.ts";
+
+export class DirectoryObject extends DurableObject<Env> {
+  readonly #place: Place;
+  readonly #actor: DirectoryActor;
+  readonly #streams: EventStreams;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    this.#place = objectPlace(state);
+    this.#actor = new DirectoryActor(this.#place, (id) => env.SANDBOX.getByName(id));
+    this.#streams = lists.streams(this.#place, this.#actor.watchers);
+  }
+
+  find(call: FindCall): Promise<Answer<Found>> {
+    return answer(() => this.#actor.find(call));
+  }
+
+  /** Of a sandbox's own, and of nobody else: waits for nothing. */
+  async told(report: Report): Promise<ReportTaken> {
+    return this.#actor.told(report);
+  }
+
+  list(caller: Caller, query: SandboxesQuery): Promise<Answer<SandboxesPage>> {
+    return answer(() => {
+      this.#actor.heal();
+      return lists.page(this.#place, query, caller.key);
+    });
+  }
+
+  async counts(): Promise<Answer<Counts>> {
+    return { ok: lists.counts(this.#place) };
+  }
+
+  async events(query: EventsQuery): Promise<Answer<TenantEvents>> {
+    return { ok: lists.events(this.#place, query) };
+  }
+
+  followEvents(after: number): Promise<Answer<ReadableStream<Uint8Array>>> {
+    return answer(() => this.#streams.follow(after));
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#actor.alarm();
+  }
+}
