@@ -57,9 +57,10 @@ export class Place implements Host {
       .finally(() => this.backgrounds--);
   }
 
-  /** The Directory of these histories takes every report at once. */
+  /** The Directory of these histories takes every report. What leaves an object waits for its rows to be on disk. */
   async tell(report: Report): Promise<ReportTaken> {
     this.#storage();
+    await this.#world.database.durable();
     this.#world.observer.told(report);
     return { epoch: "simulated" };
   }
