@@ -194,6 +194,11 @@ export const limits = {
   /** On the platform; renewed by each restore. */
   checkpointLifeMs: 30 * 24 * 60 * minute,
 
+  /** Of one list: each request of a sandbox is held against all of them. */
+  networkHostsMax: 100,
+  /** Of a name in the DNS. */
+  hostCharsMax: 253,
+
   portsMax: 32,
   /** Letters and digits: more than 128 bits, and together with port and id one label of a host (63). */
   portTokenChars: 26,

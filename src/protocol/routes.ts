@@ -54,7 +54,7 @@ export const routes = {
     answers: {
       201: { schema: sandboxSchema, meaning: "Made, and durable; it may still be starting." },
     },
-    errors: [...atTheDoor, ...badBody, "unavailable"],
+    errors: [...atTheDoor, ...badBody, "unsupported", "unavailable"],
   },
   getSandbox: {
     method: "GET",

@@ -3,6 +3,7 @@
  * it is a database in memory and a clock that a seed moves.
  */
 import type { Container } from "../../container/container.ts";
+import type { Network } from "../../protocol/sandbox.ts";
 
 export type SqlValue = string | number | null;
 
@@ -22,6 +23,6 @@ export interface Host {
   timer(ms: number, ring: () => void): () => void;
   /** Letters and digits, drawn by chance. */
   draw(length: number): string;
-  openContainer(id: string): Container;
+  openContainer(id: string, network: Network): Container;
   log(line: Record<string, string | number | undefined>): void;
 }

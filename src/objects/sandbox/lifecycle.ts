@@ -27,6 +27,7 @@ export type NewSandbox = {
 
 export async function create(actor: SandboxActor, call: NewSandbox): Promise<Sandbox> {
   if (actor.known === undefined) {
+    refuseHosts(actor, call.spec);
     const metadata = patchMetadata(noMetadata, call.metadata, undefined);
     if ("refuse" in metadata) throw metadata.refuse;
     const start = call.start ? newStart(actor) : undefined;
@@ -39,6 +40,16 @@ export async function create(actor: SandboxActor, call: NewSandbox): Promise<San
   }
   await actor.until(({ state }) => state.name !== "starting", call.waitMs);
   return told(actor);
+}
+
+/** What cannot be held to is refused before anything is made. */
+function refuseHosts({ host }: SandboxActor, { id, network }: SandboxSpec): void {
+  const field = (["allow", "deny"] as const).find((name) => network[name] !== undefined);
+  if (field === undefined || host.openContainer(id, network).filtersHosts) return;
+  throw new BerthError("unsupported", `network.${field}: hosts cannot be told apart here.`, {
+    hint: "Leave it out: this installation has `internet: true` and `internet: false` only.",
+    facts: { field: `network.${field}` },
+  });
 }
 
 export async function start(actor: SandboxActor): Promise<Sandbox> {

@@ -1,17 +1,13 @@
 /**
  * Owns the Durable Object as the place a sandbox lives in.
  */
-import type { Container } from "../../container/container.ts";
 import type { Host, SqlValue } from "./host.ts";
 
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
 /** The largest multiple of 36 in a byte: bytes above it would favour the first letters. */
 const fairMax = 252;
 
-export function objectHost(
-  state: DurableObjectState,
-  openContainer: (id: string) => Container,
-): Host {
+export function objectHost(state: DurableObjectState, openContainer: Host["openContainer"]): Host {
   const { storage } = state;
   return {
     sql: <Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]) =>

@@ -19,7 +19,7 @@ import type {
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { PortCall, PortList } from "../../protocol/port.ts";
 import type { Caller, ConnectTicket } from "../../protocol/rights.ts";
-import type { Sandbox } from "../../protocol/sandbox.ts";
+import type { Network, Sandbox } from "../../protocol/sandbox.ts";
 import {
   type PortVisit,
   type SocketCall,
@@ -55,14 +55,16 @@ export class SandboxObject extends DurableObject<Env> {
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    this.#actor = new SandboxActor(objectHost(state, (id) => this.openContainer(id)));
+    this.#actor = new SandboxActor(
+      objectHost(state, (id, network) => this.openContainer(id, network)),
+    );
     this.#execs = new ExecLog(this.#actor);
     this.#streams = new events.EventStreams(this.#actor);
     this.#sockets = new LeaseSockets(this.#actor, state);
   }
 
-  protected openContainer(id: string): Container {
-    return openContainer(this.ctx.container, configOf(this.env).engine, id);
+  protected openContainer(id: string, network: Network): Container {
+    return openContainer(this.ctx, configOf(this.env).engine, id, network);
   }
 
   create(caller: Caller, call: lifecycle.NewSandbox): Promise<Answer<Sandbox>> {
