@@ -113,7 +113,6 @@ class Reading {
   async #next(): Promise<Uint8Array | undefined> {
     const read = await this.#reader.read();
     if (!read.done) this.#look(read.value);
-    else if (!this.#isTold) this.#tell();
     return read.value;
   }
 
@@ -123,30 +122,33 @@ class Reading {
     if (from < 0) return;
     this.#head.push(bytes.slice(from, from + headBytesMax));
     this.#headBytes += bytes.length - from;
-    if (this.#headBytes >= headBytesMax) this.#tell();
+    // At once: the piece that says it may be the last that comes through.
+    this.#isTold = this.#tell() || this.#headBytes >= headBytesMax;
+    if (this.#isTold) this.#head = [];
   }
 
-  #tell(): void {
-    this.#isTold = true;
+  /** False: the beginning has not come far enough. */
+  #tell(): boolean {
     const head = new Uint8Array(this.#head.reduce((sum, { length }) => sum + length, 0));
     let at = 0;
-    for (const piece of this.#head.splice(0)) {
+    for (const piece of this.#head) {
       head.set(piece, at);
       at += piece.length;
     }
-    tell(new TextDecoder().decode(head), this.#kept.learnt);
+    return tell(new TextDecoder().decode(head), this.#kept.learnt);
   }
 }
 
 /** Of a whole answer, or of the beginning of one: how it ended stands before what it wrote. */
-function tell(text: string, learnt: (learnt: Learnt) => void): void {
+function tell(text: string, learnt: (learnt: Learnt) => void): boolean {
   const body = parsed(text) ?? parsed(`${text.slice(0, text.indexOf(',"stdout":'))}}`);
-  if (body === undefined) return;
+  if (body === undefined) return false;
   const { error } = body;
   const { code, ...facts } = (error ?? {}) as ErrorFacts;
   if (error === undefined) learnt(outcomeOf(body));
   else if (code === "result_gone") learnt(outcomeOf(facts));
   else if (notRun.has(String(code))) learnt("not run");
+  return true;
 }
 
 /** Of a command how it ended; of a process its id, and how it ended where it has. */
