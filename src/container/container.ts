@@ -5,6 +5,7 @@
 import type { EngineExit } from "../protocol/engine.ts";
 import type { Env } from "../protocol/env.ts";
 import type { Isolation } from "../protocol/isolation.ts";
+import type { Network } from "../protocol/sandbox.ts";
 
 export type StartOptions = {
   /** Drawn by the object for this start; the agent's incarnation begins with it. */
@@ -12,7 +13,7 @@ export type StartOptions = {
   /** What the agent demands on every call of this life. */
   secret: string;
   env: Env;
-  network: { internet: boolean };
+  network: Network;
   image?: string;
   /** Begin from this saved tree, whatever is kept. */
   snapshot?: string | undefined;
@@ -42,6 +43,8 @@ export interface Container {
   readonly keepsFiles: boolean;
   /** Whether its tree can be saved here at all. */
   readonly savesFiles: boolean;
+  /** Whether it can hold a sandbox to a list of hosts. Where not, such a list is refused: it would be a promise unkept. */
+  readonly filtersHosts: boolean;
   /** Starts it, or joins the start of the same start id. Answers when the agent does. */
   start(options: StartOptions): Promise<Started>;
   /** Ends it, whatever runs inside. Ending what does not run is success. */

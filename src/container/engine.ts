@@ -26,9 +26,11 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
   return {
     keepsFiles: true,
     savesFiles: true,
-    async start({ image, snapshot, base, ...options }: StartOptions) {
+    filtersHosts: false,
+    async start({ image, snapshot, base, network, ...options }: StartOptions) {
+      const { internet } = network;
       const started = await call(engine, "POST", enginePaths.start(id), {
-        body: { ...options, snapshotId: snapshot, baseId: base },
+        body: { ...options, network: { internet }, snapshotId: snapshot, baseId: base },
         schema: engineStartedSchema,
         waitMs: startMs({ snapshot, base }) + answerMs,
       });

@@ -2,16 +2,25 @@
  * Owns the choice between the two ways to a container: the platform's where one is attached, else the engine's.
  */
 import { BerthError } from "../protocol/errors.ts";
+import type { Network } from "../protocol/sandbox.ts";
 import type { Container } from "./container.ts";
+import { egressOf } from "./egress.ts";
 import { engineContainer } from "./engine.ts";
 import { platformContainer } from "./platform.ts";
 
+/** Of the object: what the platform has attached to it, and the entries of its Worker. */
+type Place = Pick<DurableObjectState, "container" | "exports" | "id">;
+
 export function openContainer(
-  attached: DurableObjectState["container"],
+  place: Place,
   engine: { url: string; secret: string } | undefined,
   id: string,
+  network: Network,
 ): Container {
-  if (attached !== undefined) return platformContainer(attached);
+  const { container: attached } = place;
+  if (attached !== undefined) {
+    return platformContainer(attached, egressOf(attached, network, place));
+  }
   if (engine !== undefined) {
     return engineContainer({ id, baseUrl: engine.url, secret: engine.secret });
   }

@@ -7,6 +7,7 @@ import { BerthError } from "../protocol/errors.ts";
 import type { Isolation } from "../protocol/isolation.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Container, ContainerExit, Started, StartOptions } from "./container.ts";
+import type { Egress } from "./egress.ts";
 
 type Attached = NonNullable<DurableObjectState["container"]>;
 
@@ -16,17 +17,22 @@ const defaultImage = "default";
 const firstPauseMs = 20;
 const pauseMaxMs = 500;
 
-export function platformContainer(attached: Attached): Container {
+export function platformContainer(attached: Attached, egress: Egress): Container {
   return {
     keepsFiles: false,
     savesFiles: typeof attached.snapshotContainer === "function",
-    start: (options) => start(attached, options),
+    filtersHosts: true,
+    start: (options) => start(attached, egress, options),
     destroy: async () => {
       if (attached.running) await attached.destroy();
     },
     signal: async (signal) => attached.signal(signal),
     monitor: () => monitor(attached),
-    agent: (_address, request) => attached.getTcpPort(agentPort).fetch(request),
+    async agent(_address, request) {
+      // Before the first word of an instance that found it running: what runs is held to its hosts again.
+      await egress.apply();
+      return attached.getTcpPort(agentPort).fetch(request);
+    },
     async snapshot(snapshotId) {
       const { id, size } = await attached.snapshotContainer({ name: snapshotId });
       return { handle: id, bytes: size };
@@ -36,7 +42,7 @@ export function platformContainer(attached: Attached): Container {
   };
 }
 
-async function start(attached: Attached, options: StartOptions): Promise<Started> {
+async function start(attached: Attached, egress: Egress, options: StartOptions): Promise<Started> {
   const joined = await ask(attached, options.secret);
   if (joined?.incarnation.startsWith(`${options.startId}.`)) return from(joined, options);
   if (attached.running) await attached.destroy();
@@ -46,14 +52,15 @@ async function start(attached: Attached, options: StartOptions): Promise<Started
     saved === undefined
       ? { image: imageOf(attached, options.image) }
       : { containerSnapshot: { id: saved } };
+  await egress.apply();
   attached.start({
     ...files,
-    enableInternet: options.network.internet,
+    enableInternet: egress.direct,
     env: {
       BERTH_BOOT: JSON.stringify({
         startId: options.startId,
         secret: options.secret,
-        env: options.env,
+        env: { ...egress.env, ...options.env },
       }),
     },
   });

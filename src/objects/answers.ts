@@ -1,8 +1,8 @@
 /**
  * Owns making an object's answer of work that may be refused: an expected failure is a value, a fault is thrown.
  */
-import { asBerthError, errorBody, errors } from "../protocol/errors.ts";
-import { type Answer, refused } from "./answer.ts";
+import { asBerthError, BerthError, errorBody, errors } from "../protocol/errors.ts";
+import { type Answer, type Refused, refused } from "./answer.ts";
 
 export async function answer<T>(work: () => T | Promise<T>): Promise<Answer<T>> {
   try {
@@ -12,6 +12,10 @@ export async function answer<T>(work: () => T | Promise<T>): Promise<Answer<T>> 
     if (known === undefined) throw error;
     return refused(known);
   }
+}
+
+export function asError({ code, message, hint, facts }: Refused): BerthError {
+  return new BerthError(code, message, { facts, ...(hint === undefined ? {} : { hint }) });
 }
 
 export function failure(error: unknown, requestId: string): Response {

@@ -213,6 +213,10 @@ export const limits = {
   healAtOnceMax: 16,
   /** A row that should have moved on by then is asked. */
   staleAfterMs: 90 * second,
+  /** Of one list: each request of a sandbox is held against all of them. */
+  networkHostsMax: 100,
+  /** Of a name in the DNS. */
+  hostCharsMax: 253,
 
   portsMax: 32,
   /** Letters and digits: more than 128 bits, and together with port and id one label of a host (63). */

@@ -52,6 +52,7 @@ export const routes = {
     errors: [
       ...ofOneAlive,
       ...badBody,
+      "unsupported",
       "scope_taken",
       "idempotency_mismatch",
       "checkpoint_expired",

@@ -11,9 +11,34 @@ import { limits } from "./limits.ts";
 import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
 import { clientSchema, onExistingSchema, scopeSchema } from "./scope.ts";
 
+const hostsSchema = z
+  .array(
+    z
+      .string()
+      .max(limits.hostCharsMax)
+      .regex(/^[a-z0-9*]([a-z0-9.*-]*[a-z0-9*])?$/, "must be a host in lower case, `*` for a part"),
+  )
+  .min(1)
+  .max(limits.networkHostsMax);
+
 export const networkSchema = z
   .strictObject({
     internet: z.boolean().meta({ description: "false: nothing but the sandbox's own loopback." }),
+    allow: hostsSchema.optional().meta({
+      description: "Only these hosts, by HTTP and HTTPS on ports 80 and 443, and no other traffic.",
+      example: ["*.example.com"],
+    }),
+    deny: hostsSchema.optional().meta({
+      description: "Not these hosts, whatever is allowed; no other traffic than HTTP and HTTPS.",
+    }),
+  })
+  .refine(({ internet, allow }) => internet || allow === undefined, {
+    path: ["allow"],
+    message: "chooses among what `internet: true` opens",
+  })
+  .refine(({ internet, deny }) => internet || deny === undefined, {
+    path: ["deny"],
+    message: "chooses among what `internet: true` opens",
   })
   .meta({ id: "Network" });
 

@@ -15,7 +15,7 @@ export const scopeSchema = z
     repo: word.min(1).meta({ example: "github.com/owner/name" }),
     branch: word
       .default("detached")
-      .transform((branch) => (branch === "" ? "detached" : branch))
+      .overwrite((branch) => (branch === "" ? "detached" : branch))
       .meta({ description: "`detached` where there is none." }),
     config: word
       .refine((path) => !path.startsWith("/"), "must be relative to the repository")

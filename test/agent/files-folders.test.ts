@@ -2,7 +2,6 @@ import {
   chmodSync,
   existsSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -13,7 +12,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
 import { Agent } from "./agent.ts";
-import { Files } from "./files.ts";
+import { Files, unfinished } from "./files.ts";
 import { until } from "./until.ts";
 
 describe("folders of files of an agent", () => {
@@ -29,11 +28,10 @@ describe("folders of files of an agent", () => {
   });
   afterAll(async () => {
     await until("descriptors are back", () => agent.descriptors() <= descriptors + 2);
-    expect(unfinished()).toEqual([]);
+    expect(unfinished(agent)).toEqual([]);
     await agent.stop();
   });
   const at = (name: string) => join(agent.workspace, name);
-  const unfinished = () => readdirSync(agent.workspace).filter((it) => it.startsWith(".berth-"));
 
   test("[I8] a folder is removed with all that it holds where asked for, links and not what they lead to", async () => {
     const outside = mkdtempSync(join(tmpdir(), "berth-outside-"));

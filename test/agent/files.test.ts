@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
 import { Agent, isRoot } from "./agent.ts";
-import { codeOf, Files } from "./files.ts";
+import { codeOf, Files, unfinished } from "./files.ts";
 import { until } from "./until.ts";
 
 const MiB = 1024 * 1024;
@@ -22,11 +22,10 @@ describe("the files of an agent", () => {
   });
   afterAll(async () => {
     await until("descriptors are back", () => agent.descriptors() <= descriptors + 2);
-    expect(unfinished()).toEqual([]);
+    expect(unfinished(agent)).toEqual([]);
     await agent.stop();
   });
   const at = (name: string) => join(agent.workspace, name);
-  const unfinished = () => readdirSync(agent.workspace).filter((it) => it.startsWith(".berth-"));
 
   test("[I1] what was written comes back to the byte, as a command sees it, and is the command's own", async () => {
     const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, n) => (n * 7) % 256));
@@ -128,7 +127,7 @@ describe("the files of an agent", () => {
           async pull(controller) {
             const part = parts.shift();
             if (part === "never") {
-              await until("it is being written", () => unfinished().length === 1);
+              await until("it is being written", () => unfinished(agent).length === 1);
               caller.abort();
             } else controller.enqueue(Buffer.from(part ?? ""));
           },
@@ -138,7 +137,7 @@ describe("the files of an agent", () => {
       const headers = announced ? { "content-length": "100" } : {};
       const init = { signal: caller.signal, duplex: "half", headers } as RequestInit;
       await expect(files.send("kept", body, {}, init)).rejects.toThrow();
-      await until("nothing unfinished is left", () => unfinished().length === 0);
+      await until("nothing unfinished is left", () => unfinished(agent).length === 0);
       expect(await files.text("kept")).toBe("old");
     }
   });
@@ -259,7 +258,6 @@ test("[I6] a drain ends an upload under way, and a write below the fence is refu
   const agent = await Agent.start({ tree: "subreaper" });
   const files = new Files(agent);
   const at = (name: string) => join(agent.workspace, name);
-  const unfinished = () => readdirSync(agent.workspace).filter((it) => it.startsWith(".berth-"));
   const fence = (level: number) => ({ headers: { "berth-fence": String(level) } });
   await files.put("fenced", "old");
   const level = 7;
@@ -268,11 +266,11 @@ test("[I6] a drain ends an upload under way, and a write below the fence is refu
   });
   const init = { ...fence(level), duplex: "half" } as RequestInit;
   const sent = files.put("fenced", body, {}, init);
-  await until("it is being written", () => unfinished().length === 1);
+  await until("it is being written", () => unfinished(agent).length === 1);
   const drain = JSON.stringify({ fence: level + 1, drain: true, waitMs: 20_000 });
   const drained = await agent.request("/v1/fence", { method: "POST", body: drain });
   expect(await drained.json()).toEqual({ fence: level + 1, left: 0 });
-  expect(unfinished()).toEqual([]);
+  expect(unfinished(agent)).toEqual([]);
   expect((await sent).code).toBe("operation_interrupted");
   expect(await files.text("fenced")).toBe("old");
   expect((await files.put("fenced", "x", {}, fence(level))).code).toBe("stale_fence");

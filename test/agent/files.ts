@@ -1,6 +1,7 @@
 /**
  * Owns calling the file routes of a real agent in tests, each answer held against its schema.
  */
+import { readdirSync, readlinkSync } from "node:fs";
 import { expect } from "vitest";
 import type { z } from "zod";
 import { errorBodySchema } from "../../src/protocol/errors.ts";
@@ -60,6 +61,23 @@ export class Files {
   #post(what: string, call: Record<string, unknown>): Promise<Response> {
     const body = JSON.stringify(call);
     return this.agent.request(`/v1/files/${what}`, { method: "POST", body });
+  }
+}
+
+/** What is being written below the workspace: files without a name, and what stands beside its place. */
+export function unfinished({ pid, workspace }: Agent): string[] {
+  const names = readdirSync(workspace).filter((name) => name.startsWith(".berth-"));
+  const nameless = readdirSync(`/proc/${pid}/fd`)
+    .map((fd) => leadsTo(`/proc/${pid}/fd/${fd}`))
+    .filter((file) => file.startsWith(workspace) && file.endsWith(" (deleted)"));
+  return [...names, ...nameless];
+}
+
+function leadsTo(link: string): string {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return "";
   }
 }
 

@@ -142,4 +142,52 @@ describe("the standard input of a process", () => {
     expect((await ask.get(id)).stdin).toEqual({ offset: 0, ended: false });
     await ask.end(id);
   });
+
+  /** The fence only grows: each test begins above those before it. */
+  const fenced = (fence: number) => ({ headers: { "berth-fence": String(fence) } });
+  const raise = async (fence: number, drain: boolean) => {
+    const body = JSON.stringify({ fence, drain, waitMs: 10_000 * Number(drain) });
+    return (await agent.request("/v1/fence", { method: "POST", body })).json();
+  };
+
+  test("[P26] a fence that rises in the middle of a write cuts it nowhere: each of its bytes comes once", async () => {
+    await agent.sh("mkfifo gate3");
+    const { id } = await ask.sh("read go < gate3; sha256sum");
+    const [first, second] = [randomBytes(4 * MiB), randomBytes(4 * MiB)];
+    await ask.written(id, first);
+    const path = `/v1/processes/${id}/stdin?eof=1`;
+    const waiting = agent.request(path, { method: "POST", body: second, ...fenced(1) });
+    await until("a part is taken", async () => (await ask.get(id)).stdin.offset > 4 * MiB);
+    expect(await raise(2, false)).toEqual({ fence: 2, left: 1 });
+    // One of the old fence that comes now begins no more.
+    const late = agent.request(path, { method: "POST", body: "late", ...fenced(1) });
+    expect(await refusalOf(await late)).toMatchObject({ status: 409, code: "stale_fence" });
+    await agent.post({ command: "echo go > gate3" }, fenced(2));
+    expect(await (await waiting).json()).toEqual({ offset: 8 * MiB, ended: true });
+    await ask.exited(id);
+    const hash = createHash("sha256").update(first).update(second).digest("hex");
+    expect((await ask.bytes(id, "stdout")).toString()).toBe(`${hash}  -\n`);
+    expect(await raise(2, false)).toEqual({ fence: 2, left: 0 });
+  });
+
+  test("[P26] a lease that is lost in the middle of a write ends it, and its writer is told how far it got", async () => {
+    const headers = fenced(3);
+    const body = JSON.stringify({ id: "slow", command: "sleep 1000" });
+    expect(
+      (await agent.request("/v1/processes", { method: "POST", body, ...headers })).status,
+    ).toBe(201);
+    const path = "/v1/processes/slow/stdin";
+    const big = { method: "POST", body: new Uint8Array(4 * MiB), ...headers };
+    expect((await agent.request(path, big)).status).toBe(200);
+    const waiting = [agent.request(path, big)];
+    await until("a part is taken", async () => (await ask.get("slow")).stdin.offset > 4 * MiB);
+    waiting.push(agent.request(path, big));
+    expect(await raise(4, true)).toEqual({ fence: 4, left: 0 });
+    const { offset } = (await ask.get("slow")).stdin;
+    const [cut, behind] = await Promise.all(waiting.map(async (one) => refusalOf(await one)));
+    expect(cut).toMatchObject({ code: "operation_interrupted", reason: "lease_lost", offset });
+    expect(behind).toMatchObject({ status: 409, code: "stale_fence" });
+    expect(await ask.get("slow")).toMatchObject({ state: "running", stdin: { offset } });
+    await agent.request("/v1/processes/slow", { method: "DELETE", ...fenced(4) });
+  });
 });

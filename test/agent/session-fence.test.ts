@@ -25,7 +25,9 @@ describe.each(kinds)("sessions and leases, trees held by %s", (tree) => {
     expect(await drained.json()).toEqual({ fence: 2, left: 0 });
     expect(agent.left()).toEqual([]);
     expect(await running).toMatchObject({
-      code: "session_terminated",
+      status: 502,
+      code: "operation_interrupted",
+      admitted: true,
       reason: "lease_lost",
       stdout: "begun\n",
     });

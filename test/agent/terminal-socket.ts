@@ -36,7 +36,11 @@ export class Viewer {
   #pictureIsNext = false;
   #acked = 0;
 
-  static async open(agent: Agent, id: string, options: Options = {}): Promise<Viewer> {
+  static async open(
+    agent: Pick<Agent, "port" | "secret">,
+    id: string,
+    options: Options = {},
+  ): Promise<Viewer> {
     const { framed = true, after, mode } = options;
     const query = new URLSearchParams();
     if (after !== undefined) query.set("after", String(after));
@@ -65,6 +69,7 @@ export class Viewer {
     this.#socket = socket;
     this.headers = headers;
     this.#options = options;
+    this.offset = options.after ?? 0;
     socket.on("data", (bytes: Buffer) => this.#hear(bytes));
     socket.on("error", () => {});
     socket.on("close", () => {

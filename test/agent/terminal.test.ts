@@ -23,6 +23,7 @@ describe.each(kinds)("a terminal, trees held by %s", (tree) => {
       argv: ["bash", "--norc"],
     });
     const viewer = await Viewer.open(agent, "real");
+    await viewer.frame("ready");
     expect(livePtys(agent)).toBe(1);
     viewer.type("tty; stty size; ps -o pid=,tty=,stat=,comm= -p $$; echo by $TERM > /dev/tty\r");
     await viewer.shows("by xterm-256color\r\n");
@@ -41,6 +42,7 @@ describe.each(kinds)("a terminal, trees held by %s", (tree) => {
   test("[T1] job control and Ctrl-C are as in any terminal", async () => {
     await openTerminal(agent, { id: "jobs", argv: ["bash", "--norc"] });
     const viewer = await Viewer.open(agent, "jobs");
+    await viewer.frame("ready");
     viewer.type("echo up; sleep 1000\r");
     await viewer.shows("up\r\n");
     viewer.type("\x1a");

@@ -59,6 +59,14 @@ export class Berth {
     return found;
   }
 
+  /** The first process of its room, which stands alone below the one that the engine has a note of. */
+  agentOf(id: string): number {
+    const note = JSON.parse(readFileSync(join(this.data, "engine/live", id), "utf8"));
+    const [, agent] = treeOf((note as { outer: { pid: number } }).outer.pid);
+    if (agent === undefined) throw new Error(`sandbox ${id} has no agent`);
+    return agent;
+  }
+
   /** Running when it answers, unless `waitMs` is shorter than that takes. */
   async create(waitMs = createWaitMs): Promise<string> {
     const body = JSON.stringify({ waitMs });

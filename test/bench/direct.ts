@@ -107,9 +107,9 @@ export class DirectSandbox {
 }
 
 /** The call as an object would pass it on. */
-export function agentCall(command: string): string {
+export function agentCall(program: { command: string } | { argv: string[] }): string {
   return JSON.stringify({
-    command,
+    ...program,
     timeoutMs: 60_000,
     maxOutputBytes: 1024 * 1024,
     encoding: "utf8",

@@ -58,6 +58,50 @@ export class Http {
     });
   }
 
+  /** An answer of bytes, handed over as they come; `take` may look at them only while it is called. */
+  stream(
+    path: string,
+    more: Record<string, string>,
+    take: (bytes: Uint8Array) => void,
+  ): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const call = request(
+        {
+          ...{ hostname: this.#hostname, port: this.#port, agent: this.#agent, path },
+          ...{ headers: { ...this.#headers, ...more }, timeout: answerMs },
+        },
+        (response) => {
+          if (response.statusCode !== 200) {
+            response.resume();
+            reject(new Error(`GET ${path} answered ${response.statusCode}`));
+            return;
+          }
+          response.on("data", take);
+          response.once("error", reject);
+          response.once("end", () => resolve());
+        },
+      );
+      call.once("timeout", () =>
+        call.destroy(new Error(`GET ${path}: no bytes in ${answerMs} ms`)),
+      );
+      call.once("error", reject);
+      call.end();
+    });
+  }
+
+  /** A WebSocket to the same server, with the same headers. */
+  socket(path: string, protocol?: string): WebSocket {
+    const options = {
+      headers: this.#headers,
+      protocols: protocol === undefined ? [] : [protocol],
+    };
+    const url = `ws://${this.#hostname}:${this.#port}${path}`;
+    // Node's own takes headers too.
+    const socket = new WebSocket(url, options as never);
+    socket.binaryType = "arraybuffer";
+    return socket;
+  }
+
   close(): void {
     this.#agent.destroy();
   }

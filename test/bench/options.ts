@@ -19,12 +19,17 @@ export const help = `Measures Berth on this machine and holds the figures agains
 
   npm run bench -- [ROW…] [--short] [--judge]
 
-  exec      a command through Berth, against the agent asked directly
-  create    from create to the first command answered
-  density   500 sandboxes at once: memory, idle time, answers, shutdown
-  streams   1,000 commands in 16 parallel streams on one sandbox
-  burst     50 sandboxes created at once
-  invented  3,000 invented ids leave nothing behind
+  exec       a command through Berth, against the agent asked directly
+  create     from create to the first command answered
+  density    500 sandboxes at once: memory, idle time, answers, shutdown
+  streams    1,000 commands in 16 parallel streams on one sandbox
+  burst      50 sandboxes created at once
+  invented   3,000 invented ids leave nothing behind
+  lease      getting, handing over and letting go of the lease
+  metadata   changes, looks, what they write to disk, and what an idle sandbox costs
+  output     a process's output to a follower, and what it leaves in memory
+  sessions   a command in a session, against exec
+  terminals  the echo of a keystroke against a bare PTY, and 100 MB of output
 
   --short   fewer rounds; absolute times are printed and not judged
   --judge   end with 1 where a target is missed

@@ -78,6 +78,13 @@ export function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) * kibibyte;
 }
 
+/** What is its own alone: the program's file and shared libraries are left out. */
+export function privateBytes(pid: number): number {
+  const text = read(`/proc/${pid}/smaps_rollup`) ?? "";
+  const kinds = text.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+) kB$/gm);
+  return [...kinds].reduce((sum, [, kilobytes]) => sum + Number(kilobytes) * kibibyte, 0);
+}
+
 export function isRunning(pid: number): boolean {
   const state = /^State:\s+(\S)/m.exec(read(`/proc/${pid}/status`) ?? "")?.[1];
   return state !== undefined && state !== "Z" && state !== "X";

@@ -10,7 +10,10 @@ import { exec } from "./rows/exec.ts";
 import { invented } from "./rows/invented.ts";
 import { lease } from "./rows/lease.ts";
 import { metadata } from "./rows/metadata.ts";
+import { output } from "./rows/output.ts";
+import { sessions } from "./rows/sessions.ts";
 import { streams } from "./rows/streams.ts";
+import { terminals } from "./rows/terminals.ts";
 
 export const rowNames = [
   "exec",
@@ -21,6 +24,9 @@ export const rowNames = [
   "invented",
   "lease",
   "metadata",
+  "output",
+  "sessions",
+  "terminals",
 ] as const;
 
 export type RowName = (typeof rowNames)[number];
@@ -34,4 +40,7 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   invented,
   lease,
   metadata,
+  output,
+  sessions,
+  terminals,
 };

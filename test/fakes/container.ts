@@ -25,6 +25,7 @@ export class FakeMachine {
   /** False: as where there are no snapshots. */
   keepsFiles = true;
   savesFiles = true;
+  filtersHosts = false;
   fault: Fault | undefined;
   agent: FakeAgent | undefined;
   /** What the life that runs was answered with. */
@@ -58,6 +59,7 @@ export function fakeContainer(here: FakeMachine): Container {
   return {
     keepsFiles: here.keepsFiles,
     savesFiles: here.savesFiles,
+    filtersHosts: here.filtersHosts,
     start: (options) => start(here, options),
     async destroy(files) {
       here.calls.push(`destroy ${files}`);

@@ -99,6 +99,7 @@ export function containerIn(id: string): Container {
   return {
     keepsFiles: true,
     savesFiles: true,
+    filtersHosts: false,
     start: (options) => stub.start(options),
     destroy: (files) => stub.destroy(files),
     signal: (signal) => stub.signal(signal),

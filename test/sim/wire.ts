@@ -17,6 +17,7 @@ export function containerOver(world: World, place: Place): Container {
   return {
     keepsFiles: true,
     savesFiles: true,
+    filtersHosts: false,
     start: (options) =>
       verb(world, place, "start", limits.startTimeoutMs, () => engine.start(options)),
     destroy: (files) =>

@@ -1,23 +1,19 @@
 /**
  * Owns taking a body in as a stream: bounded in bytes, given up after a silence, ended by a signal.
- * Does not own where the bytes go: each piece is awaited before the next is asked for.
+ * Does not own where the bytes go: the next piece is asked for when the one before is done with.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 
-/** How many bytes came. A body that breaks off, or is not as long as announced, throws. */
-export async function takeBody(
-  request: Request,
-  signal: AbortSignal,
-  take: (bytes: Uint8Array) => Promise<void>,
-): Promise<number> {
+/** A body that breaks off, or is not as long as announced, throws. Whoever stops asking lets it go. */
+export async function* bodyOf(request: Request, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const announced = announcedBytes(request);
   let bytes = 0;
   if (request.body !== null) {
     for await (const chunk of chunksOf(request.body, signal)) {
       bytes += chunk.length;
       if (bytes > limits.fileBytesMax) throw tooLarge();
-      await take(chunk);
+      yield chunk;
     }
   }
   if (announced !== undefined && bytes !== announced) {
@@ -25,7 +21,6 @@ export async function takeBody(
       facts: { field: "body", bytes },
     });
   }
-  return bytes;
 }
 
 export function announcedBytes(request: Request): number | undefined {
@@ -36,7 +31,6 @@ export function announcedBytes(request: Request): number | undefined {
   return bytes;
 }
 
-/** Whoever stops asking lets the body go. */
 async function* chunksOf(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,

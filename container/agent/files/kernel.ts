@@ -17,6 +17,9 @@ const libc = dlopen("libc.so.6", {
   mkdirat: { args: [i32, pointer, u32], returns: i32 },
   renameat2: { args: [i32, pointer, i32, pointer, u32], returns: i32 },
   readlinkat: { args: [i32, pointer, pointer, u64], returns: i32 },
+  linkat: { args: [i32, pointer, i32, pointer, i32], returns: i32 },
+  symlinkat: { args: [pointer, i32, pointer], returns: i32 },
+  utimensat: { args: [i32, pointer, pointer, i32], returns: i32 },
   fstatfs: { args: [i32, pointer], returns: i32 },
   __errno_location: { args: [], returns: pointer },
 }).symbols;
@@ -35,6 +38,8 @@ export const open = {
   closeOnExec: 0o2000000,
   /** Names a place without opening what is there: devices and pipes notice nothing. */
   placeOnly: 0o10000000,
+  /** A file without a name, gone with its last descriptor; the name that is given is its folder's. */
+  nameless: 0o20000000 | (isArm ? 0o40000 : 0o200000),
 } as const;
 
 /** Below no folder: names are absolute. */
@@ -42,14 +47,31 @@ export const nowhere = -100;
 
 /** The names of links in /proc that jump into a process stay closed. */
 const noMagicLinks = 2n;
+/** No link and no `..` leads out of the folder that the way began in. */
+const beneath = 8n;
 const openat2 = 437n;
 const how = new BigUint64Array(3);
 
 /** Never follows a link of /proc that jumps. */
 export function openAt(folder: number, name: string, flags: number, mode = 0): number {
+  return openBy(noMagicLinks, folder, name, flags, mode);
+}
+
+/** Fails with EXDEV where the way would lead out of `folder`, by whatever link. */
+export function openBeneath(folder: number, name: string, flags: number): number {
+  return openBy(noMagicLinks | beneath, folder, name, flags, 0);
+}
+
+function openBy(
+  resolve: bigint,
+  folder: number,
+  name: string,
+  flags: number,
+  mode: number,
+): number {
   how[0] = BigInt(flags | open.closeOnExec);
   how[1] = BigInt(mode);
-  how[2] = noMagicLinks;
+  how[2] = resolve;
   return demand("open", libc.syscall(openat2, folder, first(name), ptr(how), 24n));
 }
 
@@ -142,6 +164,28 @@ export function renameAt(from: Spot, to: Spot, { overwrite }: { overwrite: boole
   const [old, fresh] = [first(from.name), second(to.name)];
   const flags = overwrite ? 0 : noReplace;
   demand("rename", libc.renameat2(from.folder, old, to.folder, fresh, flags));
+}
+
+const followLinks = 0x400;
+
+/** One more name for an open file, also for one that has none; fails where something has that name. */
+export function linkAt(fd: number, { folder, name }: Spot): void {
+  const own = first(`/proc/self/fd/${fd}`);
+  demand("link", libc.linkat(nowhere, own, folder, second(name), followLinks));
+}
+
+export function symlinkAt(says: string, { folder, name }: Spot): void {
+  demand("symlink", libc.symlinkat(first(says), folder, second(name)));
+}
+
+const times = new BigInt64Array(4);
+const leaveTime = 0x3ffffffen;
+
+/** When it was last modified; of a link, the link's own. */
+export function setModifiedAt({ folder, name }: Spot, ns: bigint, follow = false): void {
+  const nano = ((ns % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
+  times.set([0n, leaveTime, (ns - nano) / 1_000_000_000n, nano]);
+  demand("utimens", libc.utimensat(folder, first(name), ptr(times), follow ? 0 : noFollow));
 }
 
 const targetBytes = Buffer.alloc(4096);

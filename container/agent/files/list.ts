@@ -10,6 +10,7 @@ import { refuse } from "../fields.ts";
 import { close, namesOf, nowhere, open, type Status, statusAt, targetAt } from "./kernel.ts";
 import { isText, isView, openNames, placeOf, type Target, textOf } from "./paths.ts";
 import { isCode } from "./refusal.ts";
+import { besidePattern } from "./unfinished.ts";
 import { viewOf } from "./view.ts";
 
 export type Asked = { depth: number; limit: number; cursor?: string | undefined };
@@ -93,6 +94,7 @@ function* smallest(page: Page, fd: number, first: string): Generator<undefined, 
     page.looked += names.length;
     if (page.looked > limits.fileListEntriesMax) throw tooMany();
     for (const { name } of names) {
+      if (besidePattern.test(name)) continue;
       if (name >= first && (last === undefined || name < last)) kept.push(name);
     }
     if (kept.length >= want * 2) {

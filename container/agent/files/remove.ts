@@ -2,6 +2,7 @@
  * Owns removing a file, a link, or a folder with all that it holds; a link is removed, never what it leads to.
  * Does not own how long a piece of it may take (slices.ts).
  */
+import { chmodSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import {
   close,
@@ -77,10 +78,15 @@ function staying({ shown }: Target, what: string): BerthError {
 
 /**
  * One descriptor, however deep the tree is: the way up is `..`, and must lead to the folder that the way down came
- * through, or somebody has moved it meanwhile.
+ * through, or somebody has moved it meanwhile. `opens`: folders that are closed to their owner too.
  */
-function* removeTree(top: Spot, status: Status): Generator<undefined, number> {
+export function* removeTree(
+  top: Spot,
+  status: Status,
+  { opens = false } = {},
+): Generator<undefined, number> {
   let removed = 0;
+  const openChild = opens ? openOwn : openNoLink;
   const levels: Level[] = [{ name: top.name, status, names: [] }];
   let fd = openChild(top.folder, top.name);
   try {
@@ -116,8 +122,19 @@ function* removeTree(top: Spot, status: Status): Generator<undefined, number> {
   }
 }
 
-function openChild(folder: number, name: string): number {
+function openNoLink(folder: number, name: string): number {
   return openAt(folder, name, open.read | open.folder | open.noFollow);
+}
+
+/** Also where its mode is closed to its owner. */
+function openOwn(folder: number, name: string): number {
+  const place = openAt(folder, name, open.placeOnly | open.folder | open.noFollow);
+  try {
+    chmodSync(`/proc/self/fd/${place}`, 0o700);
+  } finally {
+    close(place);
+  }
+  return openNoLink(folder, name);
 }
 
 function swap(old: number, fresh: number): number {

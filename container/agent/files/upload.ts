@@ -1,18 +1,19 @@
 /**
- * Owns writing one file whole or not at all: beside its place under a name of its own, then renamed.
+ * Owns writing one file whole or not at all: without a name at first, then put in its place (unfinished.ts).
  * Does not own the body (body.ts), conditions (conditions.ts), nor who may write now (turn.ts).
  */
 import { fchmodSync, write } from "node:fs";
 import { promisify } from "node:util";
 import type { User } from "../libc.ts";
 import { withRightsOf } from "../libc.ts";
-import { announcedBytes, takeBody } from "./body.ts";
+import { announcedBytes, bodyOf } from "./body.ts";
 import { type Conditions, demandConditions } from "./conditions.ts";
 import { holderOf, makeFolders } from "./folders.ts";
-import { close, open, openAt, renameAt, type Status, statusAt, unlinkAt } from "./kernel.ts";
+import { close, type Status, statusAt } from "./kernel.ts";
 import { type Entry, follow, openEntry, shownOf, type Target } from "./paths.ts";
 import { isCode, notAFile, refusalOf } from "./refusal.ts";
 import type { Turn } from "./turn.ts";
+import { Unfinished } from "./unfinished.ts";
 import { tagOf, viewOf } from "./view.ts";
 
 export type Upload = {
@@ -27,26 +28,21 @@ const newMode = 0o644;
 const permissions = 0o777;
 const writeAsync = promisify(write);
 
-/** Such names are no news to those who watch: they are gone in a moment. */
-export const besidePattern = /^\.berth-[a-z0-9]{16}$/;
-
 export async function upload(request: Request, asked: Upload, turn: Turn): Promise<Response> {
   announcedBytes(request);
   const { target, user } = asked;
   let entry: Entry | undefined;
-  let beside: { fd: number; name: string } | undefined;
+  let unfinished: Unfinished | undefined;
   try {
     const at = withRightsOf(user, () => findPlace(asked));
     entry = at;
-    beside = withRightsOf(user, () => makeBeside(at.folder));
-    const { fd, name } = beside;
-    await takeBody(request, turn.signal, (bytes) => writeAll(fd, bytes));
+    const fresh = withRightsOf(user, () => new Unfinished(at.folder));
+    unfinished = fresh;
+    for await (const bytes of bodyOf(request, turn.signal)) await writeAll(fresh.fd, bytes);
     const { status, isNew } = withRightsOf(user, () => {
       turn.pass();
-      return takePlace(at, { fd, name }, asked);
+      return takePlace(at, fresh, asked);
     });
-    close(fd);
-    beside = undefined;
     return Response.json(viewOf(shownOf(target, at), status), {
       status: isNew ? 201 : 200,
       headers: { etag: tagOf(status) },
@@ -54,12 +50,7 @@ export async function upload(request: Request, asked: Upload, turn: Turn): Promi
   } catch (error) {
     throw refusalOf(error, target.shown);
   } finally {
-    if (beside !== undefined && entry !== undefined) {
-      const { folder } = entry;
-      const { fd, name } = beside;
-      close(fd);
-      withRightsOf(user, () => removeBeside(folder, name));
-    }
+    withRightsOf(user, () => unfinished?.end());
     if (entry !== undefined) close(entry.folder);
   }
 }
@@ -100,13 +91,7 @@ function fileAt({ folder, name, asFolder }: Entry, shown: string): Status | unde
   }
 }
 
-function makeBeside(folder: number): { fd: number; name: string } {
-  const name = `.berth-${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
-  const flags = open.write | open.create | open.exclusive | open.noFollow;
-  return { name, fd: openAt(folder, name, flags, 0o600) };
-}
-
-async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
+export async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
     const { bytesWritten } = await writeAsync(fd, bytes, at, bytes.length - at, null);
     at += bytesWritten;
@@ -116,14 +101,15 @@ async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
 /** One synchronous piece: what is there is looked at, and in the next moment replaced. */
 function takePlace(
   entry: Entry,
-  { fd, name }: { fd: number; name: string },
+  unfinished: Unfinished,
   { target, mode, conditions }: Upload,
 ): { status: Status; isNew: boolean } {
   const old = fileAt(entry, target.shown);
   demandConditions(conditions, tagIf(old), target.shown);
+  const { fd } = unfinished;
   fchmodSync(fd, mode === undefined ? permissionsOf(old) : Number.parseInt(mode, 8));
   const overwrite = old !== undefined || conditions.noneMatch !== "*";
-  renameAt({ folder: entry.folder, name }, entry, { overwrite });
+  unfinished.take(entry, { overwrite });
   return { status: statusAt(fd), isNew: old === undefined };
 }
 
@@ -133,12 +119,4 @@ function permissionsOf(old: Status | undefined): number {
 
 function tagIf(status: Status | undefined): string | undefined {
   return status === undefined ? undefined : tagOf(status);
-}
-
-function removeBeside(folder: number, name: string): void {
-  try {
-    unlinkAt(folder, name, "file");
-  } catch (error) {
-    if (!isCode(error, "ENOENT")) console.error("a file that was not finished stays:", error);
-  }
 }

@@ -10,7 +10,7 @@ import { type Inotify, type News, news } from "./inotify.ts";
 import { close, namesOf, nowhere, open, statusAt } from "./kernel.ts";
 import { isView, openNames, type Target, textOf } from "./paths.ts";
 import { isCode } from "./refusal.ts";
-import { besidePattern } from "./upload.ts";
+import { besidePattern } from "./unfinished.ts";
 
 const [madeOrWritten, gone] = [
   news.made | news.movedTo | news.modified | news.closedAfterWriting,

@@ -98,13 +98,20 @@ export class ProcessesPart implements Part {
     return Response.json(process.record(incarnation));
   }
 
+  /** Gated work from its turn on, so that a drain ends it and waits for that. */
   async #write(process: Process, { request, url }: PartCall): Promise<Response> {
     const fence = fenceOf(request.headers);
-    const pass = () => this.#ground.gated.fence.pass(fence);
-    pass();
+    const { gated } = this.#ground;
+    gated.fence.pass(fence);
     const { offset, eof } = readStdinQuery(url.searchParams);
     const bytes = await readBytes(request, limits.processStdinBytesMax);
-    return Response.json(await process.write({ bytes, offset, eof }, pass));
+    const gone = new AbortController();
+    const admit = (over: Promise<void>) => {
+      gated.fence.pass(fence);
+      gated.track(over, { fence, gone });
+      return gone.signal;
+    };
+    return Response.json(await process.write({ bytes, offset, eof }, admit));
   }
 
   /** Of an exited one: its record goes. Else it is gated work until it has ended, so that a drain waits for it. */

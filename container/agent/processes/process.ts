@@ -12,7 +12,7 @@ import { type Refusal, refusal } from "../program.ts";
 import { type Exit, type Forest, type Launch, type Tree, Unended } from "../tree/tree.ts";
 import { within } from "../within.ts";
 import { Log } from "./log.ts";
-import { type Input, Stdin } from "./stdin.ts";
+import { type Admit, type Input, Stdin } from "./stdin.ts";
 
 /** What to run; its own input and output are made here. */
 export type Program = Omit<Launch, "stdin" | "stdout" | "stderr">;
@@ -65,8 +65,8 @@ export class Process {
   }
 
   /** What was taken already may be written again, whatever became of the process. */
-  write(input: Input, pass: () => void): Promise<StdinTaken> {
-    return this.#stdin.write(input, pass);
+  write(input: Input, admit: Admit): Promise<StdinTaken> {
+    return this.#stdin.write(input, admit);
   }
 
   /** Calls `done` then, or soon where it is over already; the answer takes that back. */

@@ -14,6 +14,12 @@ export type Input = {
   eof: boolean;
 };
 
+/**
+ * Asked when the turn of a write has come, with the promise of its end: throws where the writer no longer may. What
+ * it answers is aborted, with the reason, when the write must end.
+ */
+export type Admit = (over: Promise<void>) => AbortSignal;
+
 const pieceBytes = 64 * 1024;
 
 export class Stdin {
@@ -39,10 +45,9 @@ export class Stdin {
     return { offset: this.#taken, ended: this.#ended };
   }
 
-  /** `pass` is asked before each piece is taken: it throws where the writer no longer may. */
-  write(input: Input, pass: () => void): Promise<StdinTaken> {
+  write(input: Input, admit: Admit): Promise<StdinTaken> {
     const deadline = performance.now() + limits.processStdinWaitMs;
-    const written = this.#turn.then(() => this.#take(input, pass, deadline));
+    const written = this.#turn.then(() => this.#take(input, admit, deadline));
     this.#turn = written.catch(() => {});
     return written;
   }
@@ -60,21 +65,35 @@ export class Stdin {
     Promise.resolve(this.#sink?.end()).catch(() => {});
   }
 
-  async #take(input: Input, pass: () => void, deadline: number): Promise<StdinTaken> {
-    const { bytes, eof } = input;
+  async #take(input: Input, admit: Admit, deadline: number): Promise<StdinTaken> {
     const offset = input.offset ?? this.#taken;
-    if (offset > this.#taken) throw this.#gap(offset);
+    const over = Promise.withResolvers<void>();
+    const gone = admit(over.promise);
+    try {
+      if (offset > this.#taken) throw this.#gap(offset);
+      await this.#fill(input.bytes, offset, { gone, deadline });
+      if (input.eof) this.#end();
+      return this.taken;
+    } finally {
+      over.resolve();
+    }
+  }
+
+  /** A write that was admitted goes on whatever becomes of the fence: a part of it is taken, and must not be sent again. */
+  async #fill(
+    bytes: Uint8Array,
+    offset: number,
+    { gone, deadline }: { gone: AbortSignal; deadline: number },
+  ): Promise<void> {
     for (;;) {
-      pass();
       const rest = bytes.subarray(Math.max(0, this.#taken - offset));
-      if (rest.length === 0) break;
+      if (rest.length === 0) return;
+      if (gone.aborted) throw this.#cut(gone.reason);
       if (this.#ended) throw this.#closed();
       const room = limits.processStdinBytesMax - this.#queued;
       if (room > 0) this.#enqueue(rest.subarray(0, room));
-      else if (!(await this.#hasRoom(deadline))) throw this.#full();
+      else if (!(await this.#hasRoom(deadline, gone))) throw this.#full();
     }
-    if (eof) this.#end();
-    return this.taken;
   }
 
   #enqueue(bytes: Uint8Array): void {
@@ -112,22 +131,19 @@ export class Stdin {
     }
   }
 
-  /** False: the time passed and there was none. */
-  #hasRoom(deadline: number): Promise<boolean> {
+  /** False: the time passed and there was none. Else there may be, or `gone` is aborted. */
+  #hasRoom(deadline: number, gone: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
-      const wake = () => {
+      const done = (isInTime: boolean) => {
         clearTimeout(timer);
         this.#roomier.delete(wake);
-        resolve(true);
+        gone.removeEventListener("abort", wake);
+        resolve(isInTime);
       };
-      const timer = setTimeout(
-        () => {
-          this.#roomier.delete(wake);
-          resolve(false);
-        },
-        Math.max(0, deadline - performance.now()),
-      );
+      const wake = () => done(true);
+      const timer = setTimeout(() => done(false), Math.max(0, deadline - performance.now()));
       this.#roomier.add(wake);
+      gone.addEventListener("abort", wake);
     });
   }
 
@@ -140,6 +156,15 @@ export class Stdin {
     return new BerthError("stdin_gap", message, {
       hint: `write again from offset ${this.#taken} on`,
       facts: { offset: this.#taken },
+    });
+  }
+
+  /** Its lease was lost, or the container is being stopped. */
+  #cut(why: unknown): unknown {
+    if (!(why instanceof BerthError)) return why;
+    return new BerthError(why.code, `the write was ended: ${this.#taken} bytes were taken in all`, {
+      hint: "what was taken reaches the process; write again from this offset on",
+      facts: { ...why.facts, offset: this.#taken },
     });
   }
 

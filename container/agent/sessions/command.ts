@@ -13,7 +13,7 @@ import type { End } from "./ends.ts";
 import type { Folder } from "./folder.ts";
 import { Pipes } from "./pipes.ts";
 import type { Session } from "./session.ts";
-import { type Reason, terminated } from "./termination.ts";
+import { cutOff, type Reason } from "./termination.ts";
 
 /**
  * Throws at once where the fence is too low or too many wait. The fence counts again when the turn comes: from that
@@ -66,7 +66,7 @@ export async function runCommand(
   if (typeof end === "string") {
     const termination = await session.end(end);
     if (!(await within(pipes.ended, limits.execDrainMs))) pipes.stop();
-    throw terminated(session.id, termination, written());
+    throw cutOff(session.id, termination, written());
   }
   session.stand(end);
   if (!(await pipes.drain(limits.execDrainMs))) session.hold(pipes);

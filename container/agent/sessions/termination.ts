@@ -28,3 +28,17 @@ export function terminated(
     facts: { exitCode, signal, timedOut, reason, ...written },
   });
 }
+
+/** To the command that ran when it ended: a lost lease ends every command with the same word. */
+export function cutOff(id: string, termination: Termination, written: ErrorFacts): BerthError {
+  const ended = terminated(id, termination, written);
+  if (termination.reason !== "lease_lost") return ended;
+  return new BerthError(
+    "operation_interrupted",
+    `the lease of this command was lost; it was ended, and session ${id} with it`,
+    {
+      hint: "files written before stay; look at them, and create the session anew",
+      facts: { admitted: true, ...ended.facts },
+    },
+  );
+}

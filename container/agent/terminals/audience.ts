@@ -5,6 +5,7 @@
  */
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Exit } from "../tree/tree.ts";
+import { Holds } from "./holds.ts";
 import type { Ring } from "./ring.ts";
 import type { Viewer } from "./viewer.ts";
 
@@ -13,19 +14,19 @@ const behindBytesMax = limits.terminalSocketBytes;
 /** One read may bring this much, after it was allowed. */
 const readBytesMax = 512 * 1024;
 
-type Hold = { offset: number; timer: Timer };
-
 export class Audience {
   readonly #ring: Ring;
   readonly #look: () => void;
   readonly #viewers = new Set<Viewer>();
-  #holds: Hold[] = [];
+  readonly #holds: Holds;
   #cutTimer: Timer | undefined;
+  #patienceTimer: Timer | undefined;
 
   /** `look`: what may be read may have changed. */
   constructor(ring: Ring, look: () => void) {
     this.#ring = ring;
     this.#look = look;
+    this.#holds = new Holds(look);
   }
 
   get size(): number {
@@ -38,27 +39,27 @@ export class Audience {
 
   mayRead(): boolean {
     const { end } = this.#ring;
-    for (const { offset } of this.#holds) {
-      if (end + readBytesMax > offset + limits.terminalRingBytes) return false;
-    }
+    const mustStay = end + readBytesMax - limits.terminalRingBytes;
+    if (this.#holds.floor < mustStay) return false;
     if (this.#viewers.size === 0) return true;
-    for (const { position } of this.#viewers) {
-      if (position !== undefined && end - position <= behindBytesMax) return true;
-    }
-    return false;
+    let isFollowed = false;
+    for (const viewer of this.#viewers) isFollowed ||= this.#follows(viewer);
+    return isFollowed && !this.#isWaitedFor(mustStay);
   }
 
   /** `after`: what it has from an earlier connection, which then need not be waited for. */
   join(viewer: Viewer, after: number | undefined): void {
+    if (after !== undefined) this.#holds.back(after, this.#viewers);
     this.#viewers.add(viewer);
-    if (after !== undefined) this.#letGo(after);
   }
 
   leave(viewer: Viewer): void {
     if (!this.#viewers.delete(viewer)) return;
-    const { mayReturnTo } = viewer;
-    if (mayReturnTo !== undefined && mayReturnTo >= this.#ring.start) this.#hold(mayReturnTo);
-    if (this.#viewers.size === 0) clearTimeout(this.#cutTimer);
+    this.#holds.keepFor(viewer);
+    if (this.#viewers.size === 0) {
+      clearTimeout(this.#cutTimer);
+      clearTimeout(this.#patienceTimer);
+    }
     this.#look();
   }
 
@@ -73,8 +74,8 @@ export class Audience {
 
   /** Nothing will be written any more: each gets the rest and the exit; who does not take it in time is cut off. */
   finish(exit: Exit): void {
-    for (const { timer } of this.#holds) clearTimeout(timer);
-    this.#holds = [];
+    this.#holds.clear();
+    clearTimeout(this.#patienceTimer);
     for (const viewer of this.#viewers) viewer.finish(exit);
     if (this.#viewers.size === 0) return;
     this.#cutTimer = setTimeout(() => {
@@ -82,27 +83,26 @@ export class Audience {
     }, limits.terminalBackMs);
   }
 
-  #hold(offset: number): void {
-    const oldest = this.#holds.length < limits.terminalViewersMax ? undefined : this.#holds[0];
-    if (oldest !== undefined) this.#drop(oldest);
-    const timer = setTimeout(() => {
-      this.#drop(hold);
-      this.#look();
-    }, limits.terminalBackMs);
-    const hold = { offset, timer };
-    this.#holds.push(hold);
+  #follows({ position }: Viewer): boolean {
+    return position !== undefined && this.#ring.end - position <= behindBytesMax;
   }
 
-  /** Whoever came back with `after` is the one that had acknowledged most, up to that. */
-  #letGo(after: number): void {
-    const candidates = this.#holds.filter(({ offset }) => offset <= after);
-    const his = candidates.sort((one, other) => other.offset - one.offset)[0];
-    if (his !== undefined) this.#drop(his);
-    this.#look();
-  }
-
-  #drop(hold: Hold): void {
-    clearTimeout(hold.timer);
-    this.#holds = this.#holds.filter((one) => one !== hold);
+  /** The one that is known to have got furthest is about to be overtaken by others, and has patience left. */
+  #isWaitedFor(mustStay: number): boolean {
+    let leader: { viewer: Viewer; known: number } | undefined;
+    for (const viewer of this.#viewers) {
+      const { known } = viewer;
+      if (known === undefined || known < this.#ring.start) continue;
+      const isAhead = leader === undefined || known > leader.known;
+      if (isAhead || (known === leader?.known && !this.#follows(viewer)))
+        leader = { viewer, known };
+    }
+    if (leader === undefined || leader.known >= mustStay) return false;
+    if (this.#follows(leader.viewer)) return false;
+    const leftMs = leader.viewer.patience.spend();
+    if (leftMs === 0) return false;
+    clearTimeout(this.#patienceTimer);
+    this.#patienceTimer = setTimeout(this.#look, leftMs + 1);
+    return true;
   }
 }

@@ -3,9 +3,9 @@
  * Does not own their form (src/protocol/terminal-frames.ts) nor what follows from them.
  */
 import { limits } from "../../../src/protocol/limits.ts";
+import type { TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { ToTerminal } from "../../../src/protocol/terminal-frames.ts";
 import { callOf, numberOf, refuse } from "../fields.ts";
-import type { Size } from "./pty.ts";
 
 /** Throws bad_request, naming the field. */
 export function readFrame(text: string): ToTerminal {
@@ -23,7 +23,7 @@ export function readFrame(text: string): ToTerminal {
 }
 
 /** Also of calls. */
-export function sizeOf({ cols, rows }: Record<string, unknown>): Size {
+export function sizeOf({ cols, rows }: Record<string, unknown>): TerminalSize {
   return {
     cols: numberOf(cols, "cols", { min: 1, max: limits.terminalColsMax }),
     rows: numberOf(rows, "rows", { min: 1, max: limits.terminalRowsMax }),

@@ -4,12 +4,12 @@
  */
 import type { AgentTerminalCall } from "../../../src/protocol/agent.ts";
 import { handlePattern, handleWords } from "../../../src/protocol/handle.ts";
+import type { TerminalSize } from "../../../src/protocol/terminal.ts";
 import { argvOf, cwdOf, demandFit, envOf } from "../command-call.ts";
 import { callOf, numberOf, refuse, textOf } from "../fields.ts";
 import { sizeOf } from "./frames.ts";
-import type { Size } from "./pty.ts";
 
-const usual: Size = { cols: 80, rows: 24 };
+const usual: TerminalSize = { cols: 80, rows: 24 };
 
 export function readTerminalCall(value: unknown): AgentTerminalCall {
   const call = callOf(value, ["id", "cols", "rows", "cwd", "env", "argv"]);
@@ -22,7 +22,7 @@ export function readTerminalCall(value: unknown): AgentTerminalCall {
   return read;
 }
 
-export function readSize(value: unknown): Size {
+export function readSize(value: unknown): TerminalSize {
   return sizeOf(callOf(value, ["cols", "rows"]));
 }
 

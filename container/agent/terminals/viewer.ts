@@ -5,6 +5,7 @@
 import { limits } from "../../../src/protocol/limits.ts";
 import type { AgentSocket } from "../socket.ts";
 import type { Exit } from "../tree/tree.ts";
+import { Patience } from "./patience.ts";
 import type { Size } from "./pty.ts";
 import type { Ring } from "./ring.ts";
 import type { Voice } from "./voice.ts";
@@ -30,9 +31,11 @@ export class Viewer {
   readonly #socket: Socket;
   readonly #voice: Voice;
   readonly #stage: Stage;
+  readonly patience = new Patience();
   /** Of the next byte to be sent; undefined while a picture is drawn for it. */
   #position: number | undefined;
   #acked: number | undefined;
+  #began = 0;
   #sent = 0;
   #exit: Exit | undefined;
   #closed = false;
@@ -49,10 +52,24 @@ export class Viewer {
     return this.#position;
   }
 
+  /** How far it has ever got. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** What it is known to have got, and where it began until then; undefined: it counts none. */
+  get known(): number | undefined {
+    return this.#voice.resumes && this.#position !== undefined
+      ? (this.#acked ?? this.#began)
+      : undefined;
+  }
+
   /** From where it would go on if it was cut off now; undefined: it would not come back. */
   get mayReturnTo(): number | undefined {
     if (!this.#voice.resumes || this.#exit !== undefined) return undefined;
-    return this.#acked ?? Math.max(this.#stage.ring.start, this.#sent - limits.terminalWindowBytes);
+    const { start } = this.#stage.ring;
+    const from = this.#acked ?? Math.max(start, this.#sent - limits.terminalWindowBytes);
+    return from >= start ? from : undefined;
   }
 
   begin(after: number | undefined): void {
@@ -91,8 +108,11 @@ export class Viewer {
   /** False: it was not sent so much. */
   ack(offset: number): boolean {
     if (offset > this.#sent) return false;
-    this.#acked = Math.max(offset, this.#acked ?? 0);
+    const before = this.#acked ?? 0;
+    this.#acked = Math.max(offset, before);
+    this.patience.earn(this.#acked - before);
     this.pump();
+    this.#stage.moved();
     return true;
   }
 
@@ -134,6 +154,7 @@ export class Viewer {
     const { picture, offset } = await this.#stage.draw();
     if (this.#closed) return;
     this.#drawnAt = performance.now();
+    this.#began = offset;
     if (isFirst) this.#voice.ready(offset, this.#stage.size);
     if (isGap) this.#voice.truncated(offset);
     this.#voice.screen(offset);
@@ -145,6 +166,7 @@ export class Viewer {
   }
 
   #goOn(offset: number): void {
+    this.#began = offset;
     this.#voice.ready(offset, this.#stage.size);
     this.#place(offset);
     this.#stage.moved();

@@ -96,11 +96,16 @@ class CgroupTree implements Tree {
   readonly exited: Promise<Exit>;
   readonly #group: string;
   readonly #giveBack: () => void;
+  /** Its group may be that of another command by now. */
+  #isGivenBack = false;
 
   constructor(group: string, spawned: Spawned, giveBack: () => void) {
     this.#group = group;
     this.pid = spawned.pid;
-    this.#giveBack = giveBack;
+    this.#giveBack = () => {
+      this.#isGivenBack = true;
+      giveBack();
+    };
     this.exited = spawned.exited;
   }
 
@@ -109,7 +114,7 @@ class CgroupTree implements Tree {
   }
 
   signal(name: NodeJS.Signals): void {
-    for (const pid of processesIn(this.#group)) send(pid, name);
+    for (const pid of this.#members()) send(pid, name);
   }
 
   async empty(limitMs: number): Promise<void> {
@@ -117,7 +122,8 @@ class CgroupTree implements Tree {
   }
 
   async end(): Promise<number> {
-    const left = processesIn(this.#group);
+    if (this.#isGivenBack) return 0;
+    const left = this.#members();
     const leftovers = left.filter((pid) => pid !== this.pid && isAlive(pid)).length;
     if (left.length > 0) {
       writeFileSync(`${this.#group}/cgroup.kill`, "1");
@@ -133,11 +139,15 @@ class CgroupTree implements Tree {
   /** False: the limit passed and some were still there. */
   async #isEmptied(limitMs: number, everyMs: number): Promise<boolean> {
     const deadline = performance.now() + limitMs;
-    while (processesIn(this.#group).length > 0) {
+    while (this.#members().length > 0) {
       if (performance.now() > deadline) return false;
       await Bun.sleep(everyMs);
     }
     return true;
+  }
+
+  #members(): number[] {
+    return this.#isGivenBack ? [] : processesIn(this.#group);
   }
 }
 

@@ -9,6 +9,8 @@ import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import { type OnExisting, scopeKey } from "../../protocol/scope.ts";
+import type { Answer, Refused } from "../answer.ts";
+import { asError } from "../answers.ts";
 import type { Place } from "../place.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { Watchers } from "../sandbox/watchers.ts";
@@ -18,6 +20,7 @@ import { take } from "./reports.ts";
 import {
   currentOf,
   due,
+  forget,
   keep,
   keyedOf,
   knownOf,
@@ -30,8 +33,8 @@ import {
 
 /** A sandbox's object, as far as the Directory speaks to it. */
 export interface SandboxPort {
-  /** Makes it, or finds it made. */
-  make(call: NewSandbox): Promise<Report>;
+  /** Makes it, finds it made, or refuses what cannot be had here. */
+  make(call: NewSandbox): Promise<Answer<Report>>;
   /** Undefined: it never was, or was forgotten. */
   report(): Promise<Report | undefined>;
   /** Ends it for good, whoever holds its lease. */
@@ -55,6 +58,7 @@ type Settled = { id: string; made: boolean; replaced?: string };
 /** Each round corrects a row that was behind; more of them than this is a fault. */
 const roundsMax = 8;
 const alarmWaitMs = 1_000;
+const refusedKeptMs = 10_000;
 
 export class DirectoryActor {
   readonly #place: Place;
@@ -63,6 +67,8 @@ export class DirectoryActor {
   /** Of those who follow what happens. */
   readonly watchers: Watchers;
   readonly #underWay = new Map<string, Promise<void>>();
+  /** Just now, by their objects. */
+  readonly #refused = new Map<string, Refused>();
   #armed: number | undefined;
 
   constructor(place: Place, sandboxOf: (id: string) => SandboxPort) {
@@ -180,6 +186,8 @@ export class DirectoryActor {
   async #finish(id: string): Promise<void> {
     if (rowOf(this.#place, id)?.phase !== "creating") return;
     await this.#carryOut(id);
+    const refused = this.#refused.get(id);
+    if (refused !== undefined) throw asError(refused);
     if (rowOf(this.#place, id)?.phase !== "creating") return;
     throw new BerthError("unavailable", "The sandbox is decided on but not yet made.", {
       hint: "Ask again with the same scope or Idempotency-Key: it is the same one.",
@@ -201,11 +209,21 @@ export class DirectoryActor {
       const row = rowOf(this.#place, id);
       if (row === undefined) return;
       await this.#place.durable();
-      if (row.phase === "creating") {
-        take(this.#place, await this.#sandboxOf(id).make(JSON.parse(row.call ?? "") as NewSandbox));
-      }
+      if (row.phase === "creating") await this.#make(id, JSON.parse(row.call ?? "") as NewSandbox);
       if (rowOf(this.#place, id)?.ending === 1) await this.#end(id);
     });
+  }
+
+  async #make(id: string, call: NewSandbox): Promise<void> {
+    const made = await this.#sandboxOf(id).make(call);
+    if ("ok" in made) {
+      take(this.#place, made.ok);
+      return;
+    }
+    // It never was: whoever waits is told why, and who comes later decides anew.
+    this.#refused.set(id, made.refused);
+    this.#place.timer(refusedKeptMs, () => this.#refused.delete(id));
+    forget(this.#place, id);
   }
 
   async #end(id: string): Promise<void> {

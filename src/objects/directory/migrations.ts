@@ -37,6 +37,8 @@ const steps: readonly string[][] = [
     "CREATE INDEX meta_value ON meta (k, v, id)",
     "CREATE TABLE keyed (key TEXT PRIMARY KEY, hash TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE INDEX keyed_at ON keyed (at)",
+    "CREATE INDEX scope_id ON scope (id)",
+    "CREATE INDEX keyed_id ON keyed (id)",
     "CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, sandbox TEXT NOT NULL, data TEXT NOT NULL)",
   ],
 ];

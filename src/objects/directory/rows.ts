@@ -56,6 +56,13 @@ export function keep(place: Place, key: string, hash: string, id: string, now: n
   place.sql("INSERT OR REPLACE INTO keyed VALUES (?, ?, ?, ?)", key, hash, id, now);
 }
 
+/** It was decided on and never came to be. */
+export function forget(place: Place, id: string): void {
+  for (const table of ["sandbox", "scope", "keyed"]) {
+    place.sql(`DELETE FROM ${table} WHERE id = ?`, id);
+  }
+}
+
 /** Those that a call or the alarm has to go on with. */
 export function due(place: Place, now: number): string[] {
   const rows = place.sql<{ id: string }>(

@@ -93,7 +93,8 @@ export class SandboxActor {
   }
 
   get container(): Container {
-    this.#container ??= this.host.openContainer(this.facts.sandbox.spec.id);
+    const { id, network } = this.facts.sandbox.spec;
+    this.#container ??= this.host.openContainer(id, network);
     return this.#container;
   }
 

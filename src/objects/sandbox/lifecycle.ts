@@ -27,6 +27,7 @@ export type NewSandbox = {
 /** Made once; who makes it again finds it made. */
 export function make(actor: SandboxActor, call: NewSandbox): void {
   if (actor.known !== undefined) return;
+  refuseHosts(actor, call.spec);
   const metadata = patchMetadata(noMetadata, call.metadata, undefined);
   if ("refuse" in metadata) throw metadata.refuse;
   const start = call.start ? newStart(actor) : undefined;
@@ -47,6 +48,16 @@ export async function settled(actor: SandboxActor, waitMs: number): Promise<Sand
 export async function end(actor: SandboxActor, reason: string): Promise<void> {
   if (!isOver(actor.facts.sandbox.state)) actor.sandbox({ type: "destroy", reason });
   await actor.until(({ state }) => state.name === "destroyed", limits.waitMaxMs);
+}
+
+/** What cannot be held to is refused before anything is made. */
+function refuseHosts({ host }: SandboxActor, { id, network }: SandboxSpec): void {
+  const field = (["allow", "deny"] as const).find((name) => network[name] !== undefined);
+  if (field === undefined || host.openContainer(id, network).filtersHosts) return;
+  throw new BerthError("unsupported", `network.${field}: hosts cannot be told apart here.`, {
+    hint: "Leave it out: this installation has `internet: true` and `internet: false` only.",
+    facts: { field: `network.${field}` },
+  });
 }
 
 export async function start(actor: SandboxActor): Promise<Sandbox> {

@@ -19,7 +19,7 @@ import type {
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { PortCall, PortList } from "../../protocol/port.ts";
 import type { Caller, ConnectTicket } from "../../protocol/rights.ts";
-import type { Sandbox } from "../../protocol/sandbox.ts";
+import type { Network, Sandbox } from "../../protocol/sandbox.ts";
 import {
   type PortVisit,
   type SocketCall,
@@ -59,7 +59,7 @@ export class SandboxObject extends DurableObject<Env> {
     super(state, env);
     this.#actor = new SandboxActor({
       ...objectPlace(state),
-      openContainer: (id) => this.openContainer(id),
+      openContainer: (id, network) => this.openContainer(id, network),
       tell: (report) => env.DIRECTORY.getByName(report.tenant).told(report),
     });
     this.#execs = new ExecLog(this.#actor);
@@ -67,15 +67,17 @@ export class SandboxObject extends DurableObject<Env> {
     this.#sockets = new LeaseSockets(this.#actor, state);
   }
 
-  protected openContainer(id: string): Container {
-    return openContainer(this.ctx.container, configOf(this.env).engine, id);
+  protected openContainer(id: string, network: Network): Container {
+    return openContainer(this.ctx, configOf(this.env).engine, id, network);
   }
 
   /** Of the Directory alone, which decides what is made and what is ended. */
-  async make(call: lifecycle.NewSandbox): Promise<Report> {
-    lifecycle.make(this.#actor, call);
-    this.#wake();
-    return this.#actor.listing.report();
+  make(call: lifecycle.NewSandbox): Promise<Answer<Report>> {
+    return answer(() => {
+      lifecycle.make(this.#actor, call);
+      this.#wake();
+      return this.#actor.listing.report();
+    });
   }
 
   async report(): Promise<Report | undefined> {

@@ -14,7 +14,7 @@ export async function create(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
   const engine = await DirectEngine.start(bench);
   const call = JSON.stringify({ command: "true" });
-  const agentsCall = agentCall("true");
+  const agentsCall = agentCall({ command: "true" });
 
   const throughBerth = async () => {
     const begun = performance.now();

@@ -83,7 +83,7 @@ export class FakeSession {
         call,
         timeoutMs,
         (io, stop) => this.#run(call.command, io, stop),
-        (written) => this.#ended && terminated(this.id, this.#ended, written),
+        (written) => this.#ended && cutOff(this.id, this.#ended, written),
       );
     } finally {
       done();
@@ -116,4 +116,11 @@ export function terminated(id: string, end: SessionEnd, written?: Written): Bert
     hint: "create it anew",
     facts: { ...end, timedOut: end.reason === "timed_out", ...written },
   });
+}
+
+/** To the command that ran then. */
+function cutOff(id: string, end: SessionEnd, written: Written): BerthError {
+  const { facts, message } = terminated(id, end, written);
+  if (end.reason !== "lease_lost") return terminated(id, end, written);
+  return new BerthError("operation_interrupted", message, { facts: { admitted: true, ...facts } });
 }

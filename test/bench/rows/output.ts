@@ -1,0 +1,107 @@
+/**
+ * Owns the figures of a process's output to a follower of raw bytes: from the agent asked directly, through Berth,
+ * and beside both a bare pipe; and what a long stream leaves in memory.
+ * Does not own cursors and cuts: tests have those.
+ */
+import { spawn } from "node:child_process";
+import type { Process } from "../../../src/protocol/process.ts";
+import { Berth } from "../berth.ts";
+import { DirectEngine } from "../direct.ts";
+import { type Bench, type Figure, median, round } from "../figure.ts";
+import type { Http } from "../http.ts";
+import { privateBytes } from "../processes.ts";
+
+const agentMin = 300;
+const berthMin = 150;
+const MB = 1_000_000;
+const MiB = 1024 * 1024;
+/** More than buffers on the way can explain: a server that keeps what it passes on. */
+const grownMax = 64 * MiB;
+
+type Side = { http: Http; path: string; call: Record<string, unknown> };
+
+export async function output(bench: Bench): Promise<Figure[]> {
+  const berth = await Berth.start(bench);
+  const engine = await DirectEngine.start(bench);
+  const id = await berth.create();
+  const direct = await engine.create(4);
+  const through: Side = { http: berth.http, path: `/v1/sandboxes/${id}/processes`, call: {} };
+  let calls = 0;
+  const asked = (): Side => {
+    calls += 1;
+    return { http: direct.http, path: "/v1/processes", call: { id: `p${calls}-bench` } };
+  };
+  const watched = [berth.workerd, berth.agentOf(id)];
+  const bytes = (bench.isShort ? 200 : 500) * MB;
+  await followed(through, bytes / 4);
+  await followed(asked(), bytes / 4);
+  const before = watched.map(privateBytes);
+  const rates: { agent: number[]; berth: number[]; pipe: number[] } = {
+    ...{ agent: [], berth: [], pipe: [] },
+  };
+  const rounds = bench.isShort ? 3 : 7;
+  for (let round = 0; round < rounds; round += 1) {
+    bench.progress.of(round, rounds, "stream");
+    rates.pipe.push(await piped(bytes));
+    rates.agent.push(await followed(asked(), bytes));
+    rates.berth.push(await followed(through, bytes));
+  }
+  const grown = watched.map((pid, at) => privateBytes(pid) - (before[at] ?? 0));
+  const pipe = median(rates.pipe);
+  return [
+    figure("process output from the agent, raw", rates.agent, { pipe, min: agentMin }),
+    figure("process output through Berth, raw", rates.berth, { pipe, min: berthMin }),
+    {
+      row: `memory after ${((bytes * rounds) / MB / 1000).toFixed(1)} GB of output: workerd, agent`,
+      measured: grown.map((one) => `${(one / MiB).toFixed(1)} MiB`).join(", "),
+      target: `≤ ${grownMax / MiB} MiB more`,
+      met: grown.every((one) => one <= grownMax),
+      raw: { grown },
+    },
+  ];
+}
+
+function figure(
+  row: string,
+  samples: number[],
+  { pipe, min }: { pipe: number; min: number },
+): Figure {
+  const rate = median(samples);
+  return {
+    row,
+    measured: `${rate.toFixed(0)} MB/s (bare pipe ${pipe.toFixed(0)})`,
+    target: `≥ ${min} MB/s`,
+    ratio: round(rate / pipe),
+    met: rate >= min,
+    raw: { samples: samples.map((one) => round(one, 1)), pipe: round(pipe, 1) },
+  };
+}
+
+/** MB/s, from the question for its output to the last byte of it. The process waits for its reader. */
+async function followed({ http, path, call }: Side, bytes: number): Promise<number> {
+  const body = { argv: ["head", "-c", String(bytes), "/dev/zero"], onFull: "block", ...call };
+  const { status, text } = await http.call("POST", path, JSON.stringify(body));
+  if (status !== 201) throw new Error(`a process answered ${status}: ${text}`);
+  const { id } = JSON.parse(text) as Process;
+  const begun = performance.now();
+  let read = 0;
+  const accept = { accept: "application/octet-stream" };
+  await http.stream(`${path}/${id}/logs?follow=1&stream=stdout`, accept, (some) => {
+    read += some.length;
+  });
+  const seconds = (performance.now() - begun) / 1000;
+  if (read !== bytes) throw new Error(`${read} bytes of ${bytes} arrived`);
+  await http.call("DELETE", `${path}/${id}`);
+  return bytes / MB / seconds;
+}
+
+async function piped(bytes: number): Promise<number> {
+  const begun = performance.now();
+  const child = spawn("head", ["-c", String(bytes), "/dev/zero"], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  let read = 0;
+  for await (const some of child.stdout) read += some.length;
+  if (read !== bytes) throw new Error(`${read} bytes of ${bytes} came through the pipe`);
+  return bytes / MB / ((performance.now() - begun) / 1000);
+}

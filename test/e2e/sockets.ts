@@ -1,0 +1,80 @@
+/**
+ * Owns what of a machine listens where, and a look from inside a sandbox at which of it can be reached.
+ * Does not own servers nor sandboxes.
+ */
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import type { Server } from "./server.ts";
+
+export type Target = { host: string; port: number };
+
+const listening = "0A";
+
+/** The ports on which these processes take connections. */
+export function portsOf(pids: number[]): number[] {
+  const inodes = new Set(pids.flatMap(socketsOf));
+  const rows = ["tcp", "tcp6"].flatMap((table) =>
+    readFileSync(`/proc/net/${table}`, "utf8").split("\n").slice(1),
+  );
+  return rows.flatMap((row) => {
+    const [, local = "", , state, , , , , , inode = ""] = row.trim().split(/\s+/);
+    if (state !== listening || !inodes.has(inode)) return [];
+    return [Number.parseInt(local.split(":").at(-1) ?? "", 16)];
+  });
+}
+
+/** Every address by which the machine can be called, loopback included. */
+export function machineAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((all) =>
+    (all ?? []).filter(({ scopeid }) => !scopeid).map(({ address }) => address),
+  );
+}
+
+/** Of the targets those that take a connection from inside, by a program of the sandbox. */
+export async function reachedFrom(
+  server: Server,
+  id: string,
+  targets: Target[],
+): Promise<string[]> {
+  const list = targets.map(({ host, port }) => `${host} ${port}`).join("\n");
+  const call = { argv: ["python3", "-c", probe], stdin: list, timeoutMs: 60_000 };
+  const { status, body } = await server.call("POST", `/v1/sandboxes/${id}/exec`, call);
+  const { exitCode, stdout, stderr } = body as { exitCode: number; stdout: string; stderr: string };
+  if (status !== 200 || exitCode !== 0 || !stdout.endsWith("done\n")) {
+    throw new Error(`the look from inside failed: ${status} ${exitCode} ${stderr}`);
+  }
+  return stdout.split("\n").slice(0, -2);
+}
+
+const probe = `
+import socket, sys
+from concurrent.futures import ThreadPoolExecutor
+def reached(line):
+    host, port = line.split()
+    try:
+        socket.create_connection((host, int(port)), timeout=2).close()
+        return line
+    except OSError:
+        return None
+lines = [line for line in sys.stdin.read().split("\\n") if line]
+for line in ThreadPoolExecutor(64).map(reached, lines):
+    if line: print(line)
+print("done")
+`;
+
+function socketsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => socketOf(`/proc/${pid}/fd/${fd}`));
+  } catch {
+    // It ended while we looked.
+    return [];
+  }
+}
+
+function socketOf(path: string): string[] {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(path))?.slice(1) ?? [];
+  } catch {
+    return [];
+  }
+}

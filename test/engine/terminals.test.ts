@@ -1,0 +1,83 @@
+/** Terminals in a room: PTYs of its own, opened by an agent that has given up its rights, for a user without any. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { agentHeaders, agentPaths } from "../../src/protocol/agent-wire.ts";
+import { Viewer } from "../agent/terminal-socket.ts";
+import {
+  exec,
+  identities,
+  newData,
+  newId,
+  newStart,
+  removeData,
+  startEngine,
+  type TestEngine,
+  tracesOf,
+} from "./test-engine.ts";
+
+describe.each(identities())("a terminal in a room of an engine that is %s", (as) => {
+  const data = newData(as);
+  const call = newStart();
+  let engine: TestEngine;
+  let sh: (command: string) => Promise<string>;
+  let agent: { port: number; secret: string };
+  let terminals: (method: string, path: string, body?: unknown) => Promise<Response>;
+
+  beforeAll(async () => {
+    engine = await startEngine(as, { data });
+    const container = engine.container(newId());
+    const started = await container.start(call);
+    agent = { port: Number(new URL(started.address).port), secret: call.secret };
+    sh = async (command) =>
+      (await exec(container, started, call.secret, { command, timeoutMs: 20_000 })).stdout;
+    terminals = (method, path, body) =>
+      fetch(`${started.address}${agentPaths.terminals}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${call.secret}`, [agentHeaders.fence]: "1" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+  });
+
+  afterAll(async () => {
+    const processes = engine.processes();
+    expect(processes.length).toBeGreaterThan(2);
+    await engine.stop();
+    expect(tracesOf(data, processes)).toEqual([]);
+    removeData(data);
+  });
+
+  it("[T16] is real: its user's own, on a devpts of the room, with job control and full-screen programs", async () => {
+    const made = await terminals("POST", "", { id: "room", cols: 100, rows: 30 });
+    expect(made.status, await made.clone().text()).toBe(201);
+    expect(await made.json()).toMatchObject({ argv: ["bash", "-l"], cols: 100, rows: 30 });
+    expect(await sh("ls /dev/pts")).toBe("0\nptmx\n");
+    const viewer = await Viewer.open(agent, "room");
+    await viewer.frame("ready");
+    viewer.type("tty; stty size; stat -c 'of %U' $(tty); id -un; ps -o tty=,stat= -p $$\r");
+    await viewer.shows(/\/dev\/pts\/0\r\n30 100\r\nof berth\r\nberth\r\npts\/0 +Ss\r\n/);
+    viewer.type("sleep 1000\r");
+    await viewer.shows(/sleep 1000\r\n/);
+    viewer.type("\x1a");
+    await viewer.shows("Stopped");
+    viewer.type("kill %1; seq 500 | less\r");
+    await viewer.shows("\x1b[?1049h");
+    viewer.type("q");
+    await viewer.shows("\x1b[?1049l");
+    viewer.type("exit 3\r");
+    await viewer.ended();
+    expect(viewer.exit).toMatchObject({ exitCode: 3 });
+    expect((await terminals("GET", "/room")).status).toBe(404);
+    expect(await sh("ls /dev/pts")).toBe("ptmx\n");
+  });
+
+  it("[T16] leaves nothing when it cannot start, and when it is ended", async () => {
+    const refused = await terminals("POST", "", { id: "never", argv: ["/workspace/nothing"] });
+    expect(refused.status).toBe(400);
+    expect(await sh("ls /dev/pts")).toBe("ptmx\n");
+    const ids = Array.from({ length: 10 }, (_, n) => `t${n}`);
+    for (const id of ids) expect((await terminals("POST", "", { id })).status).toBe(201);
+    expect((await sh("ls /dev/pts")).split("\n")).toHaveLength(12);
+    const ended = await Promise.all(ids.map((id) => terminals("DELETE", `/${id}`)));
+    expect(ended.map(({ status }) => status)).toEqual(ids.map(() => 200));
+    expect(await sh("ls /dev/pts")).toBe("ptmx\n");
+  });
+});
