@@ -6,6 +6,7 @@ import type { Bench, Figure } from "./figure.ts";
 import { burst } from "./rows/burst.ts";
 import { create } from "./rows/create.ts";
 import { density } from "./rows/density.ts";
+import { directory } from "./rows/directory.ts";
 import { exec } from "./rows/exec.ts";
 import { invented } from "./rows/invented.ts";
 import { lease } from "./rows/lease.ts";
@@ -24,6 +25,7 @@ export const rowNames = [
   "invented",
   "lease",
   "metadata",
+  "directory",
   "output",
   "sessions",
   "terminals",
@@ -40,6 +42,7 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   invented,
   lease,
   metadata,
+  directory,
   output,
   sessions,
   terminals,

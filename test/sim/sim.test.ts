@@ -102,10 +102,14 @@ async function held(seed: number, from: (seed: number) => Plan = planOf): Promis
   return history;
 }
 
+/** Far apart are the histories that show these. */
+const rare: Partial<Record<Breakage, number>> = { "the agent runs an id again": 2800 };
+
 async function firstFailure(
   breakage: Breakage,
 ): Promise<{ seed: number; history: History } | undefined> {
-  for (let seed = 1; seed <= seedsToFind; seed++) {
+  const from = rare[breakage] ?? 1;
+  for (let seed = from; seed < from + seedsToFind; seed++) {
     const history = await play(planOf(seed), breakage);
     if (history.violation !== undefined) return { seed, history };
   }

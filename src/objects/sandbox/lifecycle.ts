@@ -61,6 +61,8 @@ function refuseHosts({ host }: SandboxActor, { id, network }: SandboxSpec): void
 }
 
 export async function start(actor: SandboxActor): Promise<Sandbox> {
+  // One that is thought to run may have been lost unheard: who asks for a start gets one.
+  await actor.link.known();
   refuseWhenOver(actor);
   actor.sandbox({ type: "start", start: newStart(actor) });
   await actor.until(

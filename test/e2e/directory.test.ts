@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { alive } from "./processes.ts";
+import { type Server, startServer } from "./server.ts";
+import { until } from "./until.ts";
+
+const data = mkdtempSync(join(tmpdir(), "berth-directory-"));
+const rounds = Number(process.env.BERTH_KILL_ROUNDS ?? 6);
+const callers = 50;
+const scopes = 4;
+
+afterAll(() => rmSync(data, { recursive: true, force: true }));
+
+const scopeOf = (n: number) => ({ repo: `github.com/kill/${n}`, branch: "main" });
+
+function kill(server: Server): void {
+  const parts = [
+    server.launcher,
+    server.processOf("workerd serve"),
+    server.processOf("container/engine/main.ts"),
+  ];
+  for (const { pid } of parts) process.kill(pid, "SIGKILL");
+}
+
+async function listed(server: Server, scope: string): Promise<{ id: string; state: string }[]> {
+  const { body } = await server.call("GET", `/v1/sandboxes?scope.repo=${scope}&limit=1000`);
+  return body.sandboxes as { id: string; state: string }[];
+}
+
+describe("find or create under kill -9", () => {
+  it("[D13] fifty callers, the whole server killed in the middle, again and again: one live sandbox for each scope, no container more", {
+    timeout: 600_000,
+  }, async () => {
+    let server = await startServer({ data });
+    let answered = 0;
+    let unanswered = 0;
+    for (let round = 1; round <= rounds; round++) {
+      let inRound = 0;
+      const told = new Map<number, Set<string>>();
+      const working = Promise.all(
+        Array.from({ length: callers }, async (_, n) => {
+          const scope = scopeOf(n % scopes);
+          // Some replace: the old one must be gone in the end, and only that.
+          const onExisting = n === round ? "replace" : "reuse";
+          try {
+            const { status, body } = await server.call("POST", "/v1/sandboxes", {
+              scope,
+              onExisting,
+              waitMs: 10_000,
+            });
+            if (status !== 200 && status !== 201) return;
+            answered++;
+            inRound++;
+            const ids = told.get(n % scopes) ?? new Set();
+            told.set(n % scopes, ids.add(String(body.id)));
+          } catch {
+            unanswered++;
+          }
+        }),
+      );
+      const killAt = (round * 7) % callers;
+      await Promise.race([until("some are answered", () => inRound >= killAt, 60_000), working]);
+      const tree = server.processes();
+      kill(server);
+      await working;
+      await server.ended();
+      server = await startServer({ data });
+      expect(alive(tree)).toEqual([]);
+      for (let n = 0; n < scopes; n++) {
+        const again = await server.call("POST", "/v1/sandboxes", {
+          scope: scopeOf(n),
+          waitMs: 20_000,
+        });
+        expect([200, 201]).toContain(again.status);
+        let shown: { id: string; state: string }[] = [];
+        await until(
+          `one sandbox of scope ${n}`,
+          async () => {
+            shown = await listed(server, scopeOf(n).repo);
+            return shown.length === 1;
+          },
+          60_000,
+        );
+        expect(shown[0]?.id).toBe(again.body.id);
+        // Without a replace whoever was answered was answered with this one.
+        const ids = told.get(n) ?? new Set();
+        if (n !== round % scopes) for (const id of ids) expect(id).toBe(again.body.id);
+        // Each kill has cost it a container; the fourth in ten minutes is not started again unasked.
+        await server.call("POST", `/v1/sandboxes/${again.body.id}/start`);
+        expect((await server.exec(String(again.body.id), "true")).body).toMatchObject({
+          exitCode: 0,
+        });
+      }
+    }
+    expect(answered).toBeGreaterThan(0);
+    expect(unanswered).toBeGreaterThan(0);
+    // As many agents as live sandboxes: counted by looking at the processes.
+    const agents = server.processes().filter(({ command }) => command.includes("berth-agent room"));
+    const inner = agents.filter(({ parent }) => !agents.some(({ pid }) => pid === parent));
+    expect(inner.length).toBe(scopes);
+    const { body } = await server.call("GET", "/v1/counts");
+    expect(body.total).toBe(scopes);
+    console.log(JSON.stringify({ rounds, answered, unanswered, counts: body.states }));
+    const tree = server.processes();
+    await server.stop();
+    await until("every process is gone", () => alive(tree).length === 0);
+  });
+
+  it("[D14] alarms that were due while nothing ran ring after the start: what was decided is made", {
+    timeout: 120_000,
+  }, async () => {
+    const place = mkdtempSync(join(tmpdir(), "berth-alarm-"));
+    try {
+      const first = await startServer({ data: place });
+      const { body } = await first.call("POST", "/v1/sandboxes", {
+        maxLifetimeMs: 3_000,
+        waitMs: 20_000,
+      });
+      kill(first);
+      await first.ended();
+      // Its deadline passes while nothing runs.
+      await new Promise((resolve) => setTimeout(resolve, 3_500));
+      await using second = await startServer({ data: place });
+      // Nobody asks the sandbox: only its alarm can end it, and only its report can say so.
+      await until(
+        "its end is listed",
+        async () => {
+          const { body: page } = await second.call("GET", "/v1/sandboxes?state=destroyed");
+          return (page.sandboxes as { id: string }[]).some(({ id }) => id === body.id);
+        },
+        60_000,
+      );
+    } finally {
+      rmSync(place, { recursive: true, force: true });
+    }
+  });
+});
