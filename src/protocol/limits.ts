@@ -31,6 +31,9 @@ export const limits = {
   execTimeoutMaxMs: 60 * minute,
   execOutputDefaultBytes: MiB,
   execOutputMaxBytes: 16 * MiB,
+  /** Kept of all commands that run in one sandbox, beyond the first part that each has for itself. */
+  execOutputAllBytesMax: 256 * MiB,
+  execOutputOwnBytes: 64 * KiB,
   /** Between TERM and KILL of a command's tree. */
   execKillGraceMs: 2 * second,
   /** How long output is still read after the leader is gone. */
@@ -166,7 +169,13 @@ export const limits = {
   fileBytesMax: 16 * 1024 * MiB,
   /** A body that brings nothing for this long is given up. */
   fileIdleMs: 30 * second,
+  /** An upload: the largest file at a megabyte a second takes a quarter of it. */
+  uploadMs: 24 * 60 * minute,
+  /** Looking through or removing the largest tree. */
+  fileCallMs: 10 * minute,
   fileTransfersMax: 64,
+  /** A reader who takes nothing of an answer for this long is let go; a slow one takes as long as it takes. */
+  fileReaderMs: 10 * minute,
   fileListDepthMax: 64,
   fileListPageMax: 5000,
   /** Entries that one listing looks at. */
