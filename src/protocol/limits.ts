@@ -66,6 +66,10 @@ export const limits = {
   processReaderBackMs: 10 * second,
   /** Runs of one stream in a log; each costs memory, so that many small writes are bounded too. */
   processLogRunsMax: 65_536,
+  /** Of a longer command a list shows the beginning: 306 of them would be half a gigabyte. */
+  processListedCharsMax: 1024,
+  /** Commands and arguments that are remembered whole, of all processes together. */
+  processCalledCharsMax: 32 * MiB,
   processFollowersMax: 64,
   processWaitDefaultMs: 30 * second,
   processWaitMaxMs: 60 * minute,
