@@ -7,6 +7,7 @@ import { z } from "zod";
 import { checkpointRoutes } from "./checkpoint-routes.ts";
 import { eventsQuerySchema, eventsSchema } from "./event.ts";
 import { execCallSchema, execResultSchema } from "./exec.ts";
+import { fileRoutes } from "./file-routes.ts";
 import { healthSchema } from "./health.ts";
 import {
   acquireCallSchema,
@@ -242,6 +243,7 @@ export const routes = {
   ...processRoutes,
   ...sessionRoutes,
   ...terminalRoutes,
+  ...fileRoutes,
 } as const satisfies Record<string, Route>;
 
 export type RouteName = keyof typeof routes;
