@@ -29,17 +29,22 @@ export async function runCommand(
   const begun = performance.now();
   const program = calledProgram(place, call);
   const output = new Output(call.maxOutputBytes);
-  const ran = "program" in program ? await run(program, call, { forest, gone, output }) : program;
-  if (!("exit" in ran)) output.take("stderr", Buffer.from(ran.line));
-  return {
-    ...("exit" in ran ? ran.exit : { exitCode: ran.exitCode, signal: null }),
-    timedOut: "exit" in ran && ran.timedOut,
-    stdout: output.stdout.text(call.encoding),
-    stderr: output.stderr.text(call.encoding),
-    truncated: output.truncated,
-    leftovers: "exit" in ran ? ran.leftovers : 0,
-    durationMs: Math.round((performance.now() - begun) * 100) / 100,
-  };
+  try {
+    const around = { forest, gone, output };
+    const ran = "program" in program ? await run(program, call, around) : program;
+    if (!("exit" in ran)) output.take("stderr", Buffer.from(ran.line));
+    return {
+      ...("exit" in ran ? ran.exit : { exitCode: ran.exitCode, signal: null }),
+      timedOut: "exit" in ran && ran.timedOut,
+      stdout: output.stdout.text(call.encoding),
+      stderr: output.stderr.text(call.encoding),
+      truncated: output.truncated,
+      leftovers: "exit" in ran ? ran.leftovers : 0,
+      durationMs: Math.round((performance.now() - begun) * 100) / 100,
+    };
+  } finally {
+    output.release();
+  }
 }
 
 type Ran = { exit: Exit; timedOut: boolean; leftovers: number };

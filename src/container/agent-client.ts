@@ -15,8 +15,8 @@ export type AgentCall = {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With the query. */
   path: string;
-  /** Text is JSON; bytes are bytes. */
-  body?: string | Uint8Array<ArrayBuffer> | undefined;
+  /** Text is JSON; bytes are bytes. A stream is sent once. */
+  body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined;
   /** What else the agent is to know: the wanted form of the answer, an upgrade. */
   headers?: Record<string, string> | undefined;
   /** Of a gated call. */
@@ -72,7 +72,7 @@ function agentRequest(life: AgentAddress, call: AgentCall, signal: AbortSignal):
   };
   if (call.fence !== undefined) headers[agentHeaders.fence] = String(call.fence);
   if (body !== undefined) {
-    headers["content-type"] =
+    headers["content-type"] ??=
       typeof body === "string" ? "application/json" : "application/octet-stream";
   }
   const base = life.address === "" ? agentHost : life.address;
@@ -80,6 +80,11 @@ function agentRequest(life: AgentAddress, call: AgentCall, signal: AbortSignal):
     method: call.method,
     headers,
     signal,
-    ...(body === undefined ? {} : { body }),
+    ...(body === undefined ? {} : { body, ...oneWay(body) }),
   });
+}
+
+/** Node wants to be told that a stream is sent before the answer comes. */
+function oneWay(body: NonNullable<AgentCall["body"]>): object {
+  return body instanceof ReadableStream ? { duplex: "half" } : {};
 }

@@ -6,6 +6,7 @@ import type { Checkpoint, CheckpointInput, Checkpoints } from "./checkpoint.ts";
 import type { Counts, SandboxesInput, SandboxesPage, TenantEvents } from "./directory.ts";
 import type { EventsPage } from "./event.ts";
 import type { ExecInput, ExecResult } from "./exec.ts";
+import type { FileApi } from "./file-api.ts";
 import type { AcquireInput, LeaseGranted, LeaseQueued, LeaseReleased, LeaseView } from "./lease.ts";
 import type { MetadataAnswer, MetadataPatch } from "./metadata.ts";
 import type { ConnectTicket, Right, Token } from "./rights.ts";
@@ -15,7 +16,7 @@ import type { KeyedOptions, WorkApi } from "./work-api.ts";
 /** For gated calls: the token of a lease, or how long the call may queue to run alone. */
 export type GateOptions = { lease?: string; waitMs?: number; wake?: boolean };
 
-export interface SandboxApi extends WorkApi {
+export interface SandboxApi extends WorkApi, FileApi {
   get(): Promise<Sandbox>;
   start(): Promise<Sandbox>;
   pause(options?: GateOptions & { force?: boolean; discardFiles?: boolean }): Promise<Sandbox>;

@@ -12,6 +12,8 @@ export const archiveTypes = {
   "application/zstd": "zstd",
 } as const;
 
+export type ArchiveType = keyof typeof archiveTypes;
+
 export const archiveQuerySchema = z.strictObject({
   path: pathSchema.default("."),
   session: handleSchema.optional(),

@@ -31,6 +31,9 @@ export const limits = {
   execTimeoutMaxMs: 60 * minute,
   execOutputDefaultBytes: MiB,
   execOutputMaxBytes: 16 * MiB,
+  /** Kept of all commands that run in one sandbox, beyond the first part that each has for itself. */
+  execOutputAllBytesMax: 256 * MiB,
+  execOutputOwnBytes: 64 * KiB,
   /** Between TERM and KILL of a command's tree. */
   execKillGraceMs: 2 * second,
   /** How long output is still read after the leader is gone. */
@@ -63,6 +66,10 @@ export const limits = {
   processReaderBackMs: 10 * second,
   /** Runs of one stream in a log; each costs memory, so that many small writes are bounded too. */
   processLogRunsMax: 65_536,
+  /** Of a longer command a list shows the beginning: 306 of them would be half a gigabyte. */
+  processListedCharsMax: 1024,
+  /** Commands and arguments that are remembered whole, of all processes together. */
+  processCalledCharsMax: 32 * MiB,
   processFollowersMax: 64,
   processWaitDefaultMs: 30 * second,
   processWaitMaxMs: 60 * minute,
@@ -166,7 +173,13 @@ export const limits = {
   fileBytesMax: 16 * 1024 * MiB,
   /** A body that brings nothing for this long is given up. */
   fileIdleMs: 30 * second,
+  /** An upload: the largest file at a megabyte a second takes a quarter of it. */
+  uploadMs: 24 * 60 * minute,
+  /** Looking through or removing the largest tree. */
+  fileCallMs: 10 * minute,
   fileTransfersMax: 64,
+  /** A reader who takes nothing of an answer for this long is let go; a slow one takes as long as it takes. */
+  fileReaderMs: 10 * minute,
   fileListDepthMax: 64,
   fileListPageMax: 5000,
   /** Entries that one listing looks at. */

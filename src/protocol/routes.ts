@@ -8,6 +8,7 @@ import { checkpointRoutes } from "./checkpoint-routes.ts";
 import { directoryRoutes } from "./directory-routes.ts";
 import { eventsQuerySchema, eventsSchema } from "./event.ts";
 import { execCallSchema, execResultSchema } from "./exec.ts";
+import { fileRoutes } from "./file-routes.ts";
 import { healthSchema } from "./health.ts";
 import {
   acquireCallSchema,
@@ -245,6 +246,7 @@ export const routes = {
   ...processRoutes,
   ...sessionRoutes,
   ...terminalRoutes,
+  ...fileRoutes,
 } as const satisfies Record<string, Route>;
 
 export type RouteName = keyof typeof routes;

@@ -11,10 +11,13 @@ import { openApi } from "./openapi.ts";
 import { page } from "./page.ts";
 import { visit, visitOf } from "./port-traffic.ts";
 import { noSuchRoute, refuse } from "./refusals.ts";
+import * as archives from "./routes/archives.ts";
 import * as checkpoints from "./routes/checkpoints.ts";
 import * as directory from "./routes/directory.ts";
 import * as events from "./routes/events.ts";
 import { exec } from "./routes/exec.ts";
+import * as files from "./routes/files.ts";
+import * as git from "./routes/git.ts";
 import { health } from "./routes/health.ts";
 import * as lease from "./routes/lease.ts";
 import * as metadata from "./routes/metadata.ts";
@@ -26,7 +29,15 @@ import * as terminals from "./routes/terminals.ts";
 import * as tokens from "./routes/tokens.ts";
 import { connectTicket } from "./socket.ts";
 
-export type Door = { Bindings: Env; Variables: { requestId: string; caller: Caller } };
+export type Door = {
+  Bindings: Env;
+  Variables: {
+    requestId: string;
+    caller: Caller;
+    /** Another Worker asks, by its binding. */
+    isBound: boolean;
+  };
+};
 
 export type Handler = (c: Context<Door, "/:id">) => Response | Promise<Response>;
 
@@ -83,6 +94,17 @@ const handlers: Record<RouteName, Handler> = {
   endTerminal: terminals.end,
   terminalScreen: terminals.screen,
   connectTerminal: terminals.connect,
+  readFile: files.read,
+  writeFile: files.write,
+  removeFile: files.remove,
+  statFile: files.stat,
+  listFiles: files.list,
+  watchFiles: files.watch,
+  makeFolder: files.mkdir,
+  moveFile: files.move,
+  downloadArchive: archives.get,
+  uploadArchive: archives.put,
+  cloneRepository: git.clone,
 };
 
 /** A browser's WebSocket can carry no key: its connect ticket is spent by the object. */
@@ -93,6 +115,7 @@ export function door(known?: Caller) {
   const app = new Hono<Door>();
   app.use(async (c, next) => {
     c.set("requestId", requestId(c.req.header("berth-request-id")));
+    c.set("isBound", known !== undefined);
     await next();
     // Afterwards: an answer that an object gave brings headers of its own.
     if (c.res.webSocket === null) c.header("berth-request-id", c.var.requestId);

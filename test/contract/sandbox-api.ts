@@ -2,6 +2,7 @@
  * Owns the suite over the one interface of a sandbox: whichever way a call travels, it keeps the same promises.
  */
 import { eventContract } from "./sandbox/events.ts";
+import { fileContract } from "./sandbox/files.ts";
 import { keyedContract } from "./sandbox/keyed.ts";
 import { leaseEndContract } from "./sandbox/lease-end.ts";
 import { leaseContract } from "./sandbox/leases.ts";
@@ -29,5 +30,6 @@ export function sandboxApiContract(world: World): void {
   terminalContract(world);
   terminalSocketContract(world);
   workContract(world);
+  fileContract(world);
   keyedContract(world);
 }

@@ -61,13 +61,15 @@ export function realWorld(server: () => Server): World {
 
 function callWith(server: () => Server, bearer: () => string): Call {
   return (method, path, { body, headers = {} } = {}) => {
-    const isBytes = body instanceof Uint8Array;
+    const isStream = body instanceof ReadableStream;
+    const isBytes = body instanceof Uint8Array || isStream;
     const type = { "content-type": isBytes ? "application/octet-stream" : "application/json" };
     return fetch(`${server().url}${path}`, {
       method,
       headers: { ...type, ...headers, authorization: `Bearer ${bearer()}` },
-      ...(body === undefined ? {} : { body: isBytes ? Buffer.from(body) : JSON.stringify(body) }),
-    });
+      ...(body === undefined ? {} : { body: isBytes ? body : JSON.stringify(body) }),
+      ...(isStream ? { duplex: "half" } : {}),
+    } as RequestInit);
   };
 }
 

@@ -22,10 +22,28 @@ type Place = {
   background: Set<Promise<unknown>>;
 };
 
+/** It ends only with all of its bytes. */
+class FixedLengthStream extends TransformStream<Uint8Array, Uint8Array> {
+  constructor(length: number) {
+    let left = length;
+    super({
+      transform(chunk, controller) {
+        left -= chunk.length;
+        if (left < 0) throw new TypeError("more bytes came than were said");
+        controller.enqueue(chunk);
+      },
+      flush() {
+        if (left > 0) throw new TypeError("fewer bytes came than were said");
+      },
+    });
+  }
+}
+
 // What the platform has and Node does not. The first is never used without sockets.
 Object.assign(globalThis, {
   WebSocketRequestResponsePair: class {},
   IdentityTransformStream: TransformStream,
+  FixedLengthStream,
 });
 
 export class FakeBerth {

@@ -12,6 +12,7 @@ import type {
 import { BerthError } from "../../src/protocol/errors.ts";
 import { FakeAgent } from "./agent/agent.ts";
 import { answerAsAgent } from "./agent/answer.ts";
+import { FakeTree } from "./agent/tree.ts";
 
 export type Fault =
   /** The verb fails as if the engine were away. */
@@ -31,6 +32,7 @@ export class FakeMachine {
   /** What the life that runs was answered with. */
   started: Started | undefined;
   files: "none" | "kept" = "none";
+  tree = new FakeTree();
   readonly snapshots = new Map<string, number>();
   /** Every verb that was called, in order. */
   readonly calls: string[] = [];
@@ -65,7 +67,9 @@ export function fakeContainer(here: FakeMachine): Container {
       here.calls.push(`destroy ${files}`);
       await meet(here, "destroy");
       here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
-      if (files === "remove") here.files = "none";
+      if (files !== "remove") return;
+      here.files = "none";
+      here.tree = new FakeTree();
     },
     async signal(signal) {
       here.calls.push(`signal ${signal}`);
@@ -112,7 +116,7 @@ async function start(here: FakeMachine, options: StartOptions): Promise<Started>
     });
   }
   here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
-  here.agent = new FakeAgent(options);
+  here.agent = new FakeAgent({ ...options, tree: here.tree });
   here.started = startedOf(here, here.agent, options);
   here.files = "kept";
   return here.started;

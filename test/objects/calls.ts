@@ -16,8 +16,8 @@ export function call(method: string, path: string, options: Options = {}): Promi
   const init: RequestInit = { method, headers: sent };
   if (body !== undefined) {
     sent["content-type"] ??= "application/json";
-    const isReady = typeof body === "string" || body instanceof Uint8Array;
-    init.body = isReady ? body : JSON.stringify(body);
+    const isBytes = body instanceof Uint8Array || body instanceof ReadableStream;
+    init.body = typeof body === "string" || isBytes ? body : JSON.stringify(body);
   }
   return ask(new Request(`http://berth.test${path}`, init));
 }

@@ -5,13 +5,15 @@
 import type { BerthApi, GateOptions, SandboxApi } from "../../src/protocol/api.ts";
 import type { ErrorBody } from "../../src/protocol/errors.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
+import type { FileApi } from "../../src/protocol/file-api.ts";
+import { restFiles } from "./rest-files.ts";
 import { type Ask, gate, type Open, queryOf, restWork } from "./rest-work.ts";
 
 type Gated = GateOptions & { force?: boolean };
 
 type Sent = { body?: unknown; headers?: Record<string, string> };
 
-/** Bytes are sent as they are, anything else as JSON. */
+/** Bytes and streams are sent as they are, anything else as JSON. */
 export type Call = (method: string, path: string, sent?: Sent) => Promise<Response>;
 
 export function restApi(call: Call): BerthApi {
@@ -46,7 +48,10 @@ export function restApi(call: Call): BerthApi {
     },
     counts: () => ask("GET", "/v1/counts"),
     events: (query = {}) => ask("GET", `/v1/events${queryOf(query)}`),
-    sandbox: (id) => restSandbox(ask, open, `/v1/sandboxes/${id}`),
+    sandbox: (id) => ({
+      ...restSandbox(ask, open, `/v1/sandboxes/${id}`),
+      ...restFiles(ask, call, `/v1/sandboxes/${id}`),
+    }),
   };
 }
 
@@ -54,12 +59,12 @@ function asBytes(headers: Record<string, string>): Record<string, string> {
   return { ...headers, "content-type": "application/octet-stream" };
 }
 
-function failureOf({ error }: ErrorBody): BerthError {
+export function failureOf({ error }: ErrorBody): BerthError {
   const { code, message, retryable: _retryable, ...facts } = error;
   return new BerthError(code, message, { facts });
 }
 
-function restSandbox(ask: Ask, open: Open, one: string): SandboxApi {
+function restSandbox(ask: Ask, open: Open, one: string): Omit<SandboxApi, keyof FileApi> {
   const flags = ({ force, wake }: Gated) => queryOf({ force, wake });
   return {
     ...restWork(ask, open, one),

@@ -26,6 +26,19 @@ const samples: Record<string, Sample> = {
   createTerminal: { body: { id: "sample" } },
   resizeTerminal: { body: { cols: 80, rows: 24 } },
   connectTerminal: { headers: upgrade },
+  writeFile: { body: "sample", headers: bytes },
+  makeFolder: { body: { path: "sample" } },
+  moveFile: { body: { from: "/tmp", to: "/moved" } },
+  uploadArchive: { body: "", headers: { "content-type": "application/x-tar" } },
+  cloneRepository: { body: { url: "https://git.example/sample" } },
+};
+
+/** What a route cannot be without. `/tmp` is empty. */
+const queries: Record<string, string> = {
+  "GET files": "?path=sample",
+  "PUT files": "?path=sample",
+  "DELETE files": "?path=/tmp",
+  "GET files/stat": "?path=/tmp",
 };
 
 export function sample(route: string): Sample {
@@ -33,8 +46,9 @@ export function sample(route: string): Sample {
 }
 
 /** The path of a route in one sandbox; what else it names, nobody has made. */
-export function pathIn(id: string, { path }: Pick<Route, "path">): string {
-  return path
+export function pathIn(id: string, { method, path }: Pick<Route, "path"> & Partial<Route>): string {
+  const query = queries[`${method} ${path.split(":id/")[1]}`] ?? "";
+  return `${path}${query}`
     .replace(":id", id)
     .replace(":checkpoint", `${id}.000000000000`)
     .replace(":port", "8000")

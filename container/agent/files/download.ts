@@ -87,7 +87,7 @@ function dateOf({ modifiedNs }: Status): string {
 }
 
 /** The plain form for old readers, the other for all that has more than ASCII. */
-function dispositionOf(name: string): string {
+export function dispositionOf(name: string): string {
   const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, "_");
   const encoded = encodeURIComponent(name.toWellFormed()).replace(
     /['()*]/g,

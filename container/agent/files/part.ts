@@ -6,14 +6,17 @@ import type { Part, PartCall } from "../part.ts";
 import type { Ground } from "../sandbox.ts";
 import type { FileRoutes } from "./routes.ts";
 import { type Sessions, sessionsIn } from "./sessions.ts";
+import type { Transfers } from "./transfers.ts";
 
 export class FilesPart implements Part {
   readonly #ground: Ground;
+  readonly #transfers: Transfers;
   readonly #sessions: () => Sessions | undefined;
   #routes: Promise<FileRoutes> | undefined;
 
-  constructor(ground: Ground, sessions: () => object | undefined) {
+  constructor(ground: Ground, transfers: Transfers, sessions: () => object | undefined) {
     this.#ground = ground;
+    this.#transfers = transfers;
     this.#sessions = () => sessionsIn(sessions());
   }
 
@@ -22,7 +25,7 @@ export class FilesPart implements Part {
 
   async answer(call: PartCall): Promise<Response> {
     this.#routes ??= import("./routes.ts").then(
-      ({ FileRoutes }) => new FileRoutes(this.#ground, this.#sessions),
+      ({ FileRoutes }) => new FileRoutes(this.#ground, this.#transfers, this.#sessions),
     );
     return (await this.#routes).answer(call);
   }

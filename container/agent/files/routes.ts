@@ -28,6 +28,7 @@ import type { Sessions } from "./sessions.ts";
 import { baseOf } from "./sessions.ts";
 import { inSlices } from "./slices.ts";
 import { stat } from "./stat.ts";
+import { type Transfers, tooMany } from "./transfers.ts";
 import { inTurn } from "./turn.ts";
 import { upload } from "./upload.ts";
 import { Watch } from "./watch.ts";
@@ -37,7 +38,7 @@ type Route = (call: PartCall) => Promise<Response> | Response;
 export class FileRoutes {
   readonly #ground: Ground;
   readonly #sessions: () => Sessions | undefined;
-  #atWork = 0;
+  readonly #transfers: Transfers;
   readonly #watches = new Set<Watch>();
 
   readonly #routes: Record<string, Record<string, Route>> = {
@@ -53,8 +54,9 @@ export class FileRoutes {
     move: { POST: (call) => this.#move(call) },
   };
 
-  constructor(ground: Ground, sessions: () => Sessions | undefined) {
+  constructor(ground: Ground, transfers: Transfers, sessions: () => Sessions | undefined) {
     this.#ground = ground;
+    this.#transfers = transfers;
     this.#sessions = sessions;
   }
 
@@ -166,19 +168,11 @@ export class FileRoutes {
   }
 
   async #bounded(work: () => Promise<Response>): Promise<Response> {
-    if (this.#atWork >= limits.fileTransfersMax) throw tooMany(limits.fileTransfersMax);
-    this.#atWork += 1;
+    const end = this.#transfers.begin();
     try {
       return await work();
     } finally {
-      this.#atWork -= 1;
+      end();
     }
   }
-}
-
-function tooMany(limit: number): BerthError {
-  return new BerthError("too_many", `${limit} such calls work on files already`, {
-    hint: "wait for one of them to end",
-    facts: { limit },
-  });
 }

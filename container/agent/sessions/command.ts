@@ -57,11 +57,11 @@ export async function runCommand(
     timeoutMs,
     gone,
   });
-  const written = () => ({
-    stdout: output.stdout.text(call.encoding),
-    stderr: output.stderr.text(call.encoding),
-    truncated: output.truncated,
-  });
+  const written = () => {
+    const { stdout, stderr, truncated } = output;
+    output.release();
+    return { stdout: stdout.text(call.encoding), stderr: stderr.text(call.encoding), truncated };
+  };
   pipes.close();
   if (typeof end === "string") {
     const termination = await session.end(end);

@@ -19,6 +19,12 @@ export async function askGated(actor: SandboxActor, passed: Passed, ask: Ask): P
   for (;;) {
     const response = await askOnce(actor, passed.life, ask, fence);
     if (response.status !== errors.stale_fence.status) return response;
+    if (ask.body instanceof ReadableStream) {
+      await response.body?.cancel();
+      throw new BerthError("unavailable", "The call was overtaken while its body was on the way.", {
+        hint: "Nothing was written; send it again.",
+      });
+    }
     // Nothing was done. Where the fence has grown without this call being meant, it is sent again with that.
     const lease = actor.known?.lease;
     if (lease === undefined || lease.fence === fence) return response;

@@ -26,6 +26,7 @@ import {
   socketCallHeader,
   visitHeader,
 } from "../../protocol/socket-call.ts";
+import { readTransferCall, transferHeader } from "../../protocol/transfer-call.ts";
 import type { Answer, Reply } from "../answer.ts";
 import { answer, failure } from "../answers.ts";
 import type { EventStreams } from "../event-stream.ts";
@@ -35,6 +36,8 @@ import * as checkpoints from "./checkpoints.ts";
 import * as events from "./events.ts";
 import { exec } from "./exec.ts";
 import { ExecLog } from "./exec-log.ts";
+import { lookAtFiles, workOnFiles } from "./files.ts";
+import type { FileLook, FileWork } from "./files-call.ts";
 import type { GatedCaller } from "./gated.ts";
 import { LeaseSockets } from "./lease-socket.ts";
 import * as leases from "./leases.ts";
@@ -44,6 +47,7 @@ import * as metadata from "./metadata.ts";
 import * as ports from "./ports.ts";
 import * as rights from "./rights.ts";
 import * as terminals from "./terminals.ts";
+import { transfer } from "./transfers.ts";
 import { visit } from "./visits.ts";
 import { work } from "./work.ts";
 import type { Look, Work } from "./work-call.ts";
@@ -255,12 +259,29 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#reply(caller, requestId, () => look(this.#actor, call, requestId));
   }
 
-  /** WebSockets and visits to ports: RPC cannot carry them. The door says in a header who calls and for what. */
+  lookAtFiles(caller: Caller, call: FileLook, requestId: string): Promise<Reply> {
+    return this.#reply(caller, requestId, () => lookAtFiles(this.#actor, call, requestId));
+  }
+
+  workOnFiles(
+    caller: Caller,
+    gated: GatedCaller,
+    call: FileWork,
+    requestId: string,
+  ): Promise<Reply> {
+    return this.#reply(caller, requestId, () =>
+      workOnFiles({ actor: this.#actor, caller: gated, requestId }, call),
+    );
+  }
+
+  /** WebSockets, visits to ports and bytes of files: RPC cannot carry them. The door says in a header who calls and for what. */
   override async fetch(request: Request): Promise<Response> {
     const requestId = request.headers.get("berth-request-id") ?? "";
     try {
       const visiting = request.headers.get(visitHeader);
       if (visiting !== null) return await this.#visit(request, JSON.parse(visiting), requestId);
+      const transferring = request.headers.get(transferHeader);
+      if (transferring !== null) return await this.#transfer(request, transferring, requestId);
       const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
       if (call.ticket !== undefined) {
         rights.checkTenantless(this.#actor);
@@ -306,6 +327,13 @@ export class SandboxObject extends DurableObject<Env> {
   #visit(request: Request, to: PortVisit, requestId: string): Promise<Response> {
     this.#wake();
     return visit(this.#actor, request, to, requestId);
+  }
+
+  #transfer(request: Request, told: string, requestId: string): Promise<Response> {
+    const call = readTransferCall(told);
+    rights.checkCaller(this.#actor, call.caller);
+    this.#wake();
+    return transfer(this.#actor, request, call, requestId);
   }
 
   async #reply(caller: Caller, requestId: string, way: () => Promise<Reply>): Promise<Reply> {

@@ -7,7 +7,7 @@ import type { TerminalCall, TerminalSize } from "../../protocol/terminal.ts";
 
 export type Noun = "processes" | "sessions" | "terminals";
 
-export type Query = Record<string, string | number | undefined>;
+export type Query = Record<string, string | number | boolean | undefined>;
 
 /** Not gated, and never a reason to start a container. */
 export type Look =

@@ -1,5 +1,6 @@
 /**
- * Owns the verbs of one sandbox, as methods for other Workers; those about what runs in it stand in work.ts.
+ * Owns the verbs of one sandbox, as methods for other Workers; those about what runs in it stand in work.ts,
+ * those about its files in files.ts.
  * Does not own the work: REST and RPC share operations.ts and the objects.
  */
 import type { GateOptions, SandboxApi } from "../../protocol/api.ts";
@@ -15,9 +16,9 @@ import { checkpointIn } from "../checkpoints.ts";
 import { createToken, told } from "../operations.ts";
 import { contentOf } from "../reply.ts";
 import { gated, keyed } from "./calling.ts";
-import { WorkTarget } from "./work.ts";
+import { FileTarget } from "./files.ts";
 
-export class SandboxTarget extends WorkTarget implements SandboxApi {
+export class SandboxTarget extends FileTarget implements SandboxApi {
   async get() {
     return told(await this.calling.object("read").get(this.calling.caller));
   }

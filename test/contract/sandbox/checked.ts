@@ -4,8 +4,10 @@
  */
 import { z } from "zod";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
+import { unpackedSchema } from "../../../src/protocol/archive.ts";
 import { eventsSchema } from "../../../src/protocol/event.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
+import { fileSchema, filesSchema, removedSchema } from "../../../src/protocol/file.ts";
 import {
   leaseQueuedSchema,
   leaseReleasedSchema,
@@ -69,6 +71,13 @@ const forms: { [verb in keyof SandboxApi]?: z.ZodType } = {
   terminal: terminalSchema,
   resizeTerminal: terminalSchema,
   terminalScreen: screenSchema,
+  writeFile: fileSchema,
+  removeFile: removedSchema,
+  stat: fileSchema,
+  listFiles: filesSchema,
+  mkdir: fileSchema,
+  move: fileSchema,
+  uploadArchive: unpackedSchema,
   endTerminal: terminalEndedSchema,
 };
 

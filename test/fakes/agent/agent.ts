@@ -5,12 +5,19 @@
 import type { AgentEnding } from "../../../src/protocol/agent.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { Answers } from "./answers.ts";
+import { Files } from "./files.ts";
 import { Processes } from "./processes.ts";
 import { Sessions } from "./sessions.ts";
 import type { Stop } from "./stop.ts";
 import { Terminals } from "./terminals.ts";
+import { FakeTree } from "./tree.ts";
 
-export type AgentOptions = { startId: string; secret: string; env: Record<string, string> };
+export type AgentOptions = {
+  startId: string;
+  secret: string;
+  env: Record<string, string>;
+  tree?: FakeTree;
+};
 
 export const workspace = "/workspace";
 
@@ -31,17 +38,19 @@ export class FakeAgent {
   /** Each command that began, in order. */
   readonly ran: string[] = [];
   readonly servers = new Map<number, (request: Request) => Promise<Response>>();
-  readonly folders = new Set(["/", workspace, "/tmp", "/usr", "/etc"]);
+  readonly tree: FakeTree;
   readonly endings: AgentEnding[] = [];
   readonly answers = new Answers();
   readonly processes = new Processes(this);
   readonly sessions = new Sessions(this);
   readonly terminals = new Terminals(this);
+  readonly files = new Files(this);
   #busy = 0;
   #idleSince = Date.now();
   #lastPid = 100;
 
-  constructor({ startId, secret, env }: AgentOptions) {
+  constructor({ startId, secret, env, tree = new FakeTree() }: AgentOptions) {
+    this.tree = tree;
     this.startId = startId;
     this.secret = secret;
     this.env = env;
@@ -99,7 +108,7 @@ export class FakeAgent {
   /** Throws where there is no such folder: nothing is run then. */
   folder(cwd: string | undefined): string {
     const path = absolute(cwd ?? workspace, workspace);
-    if (this.folders.has(path)) return path;
+    if (this.tree.folders.has(path)) return path;
     throw new BerthError("bad_cwd", `${path} is no folder; the command was not run`);
   }
 

@@ -5,9 +5,11 @@ import type { AgentExecCall, AgentFence, AgentMetadata } from "../../../src/prot
 import { agentHeaders, agentPaths, agentProtocol } from "../../../src/protocol/agent.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { FakeAgent } from "./agent.ts";
+import { answerArchive } from "./archives.ts";
 import { Call, noRoute } from "./call.ts";
 import { exec } from "./exec.ts";
 import { raise } from "./fence.ts";
+import { answerGit } from "./git.ts";
 
 export async function answerAsAgent(agent: FakeAgent, request: Request): Promise<Response> {
   const call = new Call(agent, request);
@@ -56,6 +58,12 @@ async function route(agent: FakeAgent, call: Call): Promise<Response> {
       return agent.sessions.answer(call);
     case agentPaths.terminals:
       return agent.terminals.answer(call);
+    case agentPaths.files:
+      return agent.files.answer(call);
+    case agentPaths.archive:
+      return answerArchive(agent, call);
+    case agentPaths.git:
+      return answerGit(agent, call);
     case agentPaths.ports:
       return atPort(agent, call);
     case agentPaths.work:

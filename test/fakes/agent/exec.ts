@@ -10,7 +10,7 @@ import { environment, nameOf, type Outcome, runOwn, timedOut } from "./command.t
 import { Input } from "./input.ts";
 import { decoded, Output } from "./output.ts";
 import { type Io, Shell } from "./shell.ts";
-import { Stop } from "./stop.ts";
+import { leaseLost, Stop } from "./stop.ts";
 
 /** The fence has been passed in the same piece. */
 export async function exec(agent: FakeAgent, call: AgentExecCall): Promise<Answer> {
@@ -76,10 +76,4 @@ export async function answered(
   };
   const { exitCode, signal } = outcome;
   return { body: JSON.stringify(result), exitCode, signal };
-}
-
-function leaseLost(): BerthError {
-  return new BerthError("operation_interrupted", "The lease of this command was lost.", {
-    facts: { admitted: true, reason: "lease_lost" },
-  });
 }

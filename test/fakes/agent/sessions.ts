@@ -30,6 +30,10 @@ export class Sessions {
     this.#all.clear();
   }
 
+  cwdOf(id: string): string {
+    return this.#of(id).shell.cwd;
+  }
+
   async answer(call: Call): Promise<Response> {
     const [id, verb] = call.rest;
     if (id === undefined) return call.method === "POST" ? this.#create(call) : this.#list(call);

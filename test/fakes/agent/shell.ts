@@ -102,7 +102,7 @@ export class Shell {
         await io.out(`${this.cwd}\n`);
         return 0;
       case "mkdir":
-        for (const arg of args) this.#agent.folders.add(absolute(arg, this.cwd));
+        for (const arg of args) this.#agent.tree.makeFolders(absolute(arg, this.cwd));
         return 0;
       case "sh":
         return this.#child(args[1] ?? "", io, stop);
@@ -131,7 +131,7 @@ export class Shell {
 
   async #changeFolder(to: string, io: Io): Promise<number> {
     const path = absolute(to, this.cwd);
-    if (this.#agent.folders.has(path)) {
+    if (this.#agent.tree.folders.has(path)) {
       this.cwd = path;
       return 0;
     }

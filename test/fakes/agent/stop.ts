@@ -3,6 +3,8 @@
  * Does not own what becomes of the command then.
  */
 
+import { BerthError } from "../../../src/protocol/errors.ts";
+
 /** Thrown inside a command that is stopped. */
 export class Stopped extends Error {
   readonly why: string;
@@ -56,4 +58,10 @@ export class Stop {
       return () => clearTimeout(timer);
     });
   }
+}
+
+export function leaseLost(): BerthError {
+  return new BerthError("operation_interrupted", "The lease of this work was lost.", {
+    facts: { admitted: true, reason: "lease_lost" },
+  });
 }

@@ -1,0 +1,71 @@
+/**
+ * Owns the two calls on archives. Loaded when the first one comes: many sandboxes never see one.
+ * Does not own packing (pack.ts) nor unpacking (unpack.ts).
+ */
+import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { type Target, targetOf, textOf } from "../files/paths.ts";
+import { baseOf, type Sessions } from "../files/sessions.ts";
+import type { Transfers } from "../files/transfers.ts";
+import { inTurn } from "../files/turn.ts";
+import type { PartCall } from "../part.ts";
+import type { Ground } from "../sandbox.ts";
+import { compressed } from "./compression.ts";
+import { download } from "./download.ts";
+import { pack } from "./pack.ts";
+import { readArchiveQuery, sentAs, wantedAs } from "./types.ts";
+import { unpack } from "./unpack.ts";
+
+export class ArchiveRoutes {
+  readonly #ground: Ground;
+  readonly #transfers: Transfers;
+  readonly #sessions: () => Sessions | undefined;
+
+  constructor(ground: Ground, transfers: Transfers, sessions: () => Sessions | undefined) {
+    this.#ground = ground;
+    this.#transfers = transfers;
+    this.#sessions = sessions;
+  }
+
+  answer(call: PartCall): Promise<Response> {
+    if (call.rest.length > 0) {
+      throw new BerthError("not_found", `the agent has no route ${call.url.pathname}`);
+    }
+    if (call.request.method === "GET") return this.#download(call);
+    if (call.request.method === "PUT") return this.#upload(call);
+    const allow = ["GET", "PUT"];
+    throw new BerthError("method_not_allowed", `use ${allow.join(", ")}`, { facts: { allow } });
+  }
+
+  async #download({ request, url }: PartCall): Promise<Response> {
+    const target = this.#target(url.search);
+    const { type, compression } = wantedAs(request);
+    const end = this.#transfers.begin();
+    const bytes = compressed(pack(target, this.#ground.place.user), compression);
+    const name = textOf(target.raw).split("/").filter(Boolean).at(-1);
+    return download(bytes, {
+      type,
+      compression,
+      name: name ?? "archive",
+      signal: request.signal,
+      end,
+    });
+  }
+
+  async #upload({ request, url }: PartCall): Promise<Response> {
+    const target = this.#target(url.search);
+    const compression = sentAs(request);
+    const end = this.#transfers.begin();
+    try {
+      const asked = { target, user: this.#ground.place.user, compression };
+      const work = inTurn(this.#ground.gated, request, (turn) => unpack(request, asked, turn));
+      return Response.json(await work);
+    } finally {
+      end();
+    }
+  }
+
+  #target(search: string): Target {
+    const { path, session } = readArchiveQuery(search);
+    return targetOf(path, baseOf(session, this.#ground.place, this.#sessions()));
+  }
+}

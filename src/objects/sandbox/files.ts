@@ -1,0 +1,104 @@
+/**
+ * Owns calls on files that are JSON both ways, and the two that answer with events: a watch and a clone.
+ * Does not own bytes of files (transfers.ts), nor what a call does: the agent has that.
+ */
+import { AgentSilent, callAgent } from "../../container/agent-client.ts";
+import type { Life } from "../../core/sandbox/record.ts";
+import { agentPaths } from "../../protocol/agent.ts";
+import { BerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Reply } from "../answer.ts";
+import type { SandboxActor } from "./actor.ts";
+import { type Ask, askGated } from "./agent-ask.ts";
+import { queryText } from "./asked-query.ts";
+import type { FileLook, FileWork } from "./files-call.ts";
+import { pass, ready } from "./gated.ts";
+import type { Call } from "./gated-call.ts";
+import { guardedEvents } from "./guarded-events.ts";
+import { refuseStale, refuseUnknown, runningLife } from "./handles.ts";
+import { passOn } from "./pass-on.ts";
+
+const uncounted = { done: () => undefined, leave: () => undefined };
+
+export async function lookAtFiles(
+  actor: SandboxActor,
+  { look, query }: FileLook,
+  requestId: string,
+): Promise<Reply> {
+  const path = `${agentPaths.files}/${look}${queryText(query)}`;
+  const ask: Ask = { method: "GET", path, requestId, headersMs: limits.fileCallMs };
+  const { response, life } = await askReady(actor, sessionOf(query), ask);
+  if (look === "watch" && response.ok) return guardedEvents(actor, life, response, requestId);
+  return passOn(actor, response, { life, requestId, ...uncounted });
+}
+
+export async function workOnFiles(
+  { actor, caller, requestId }: Call,
+  work: FileWork,
+): Promise<Reply> {
+  const session = sessionIn(work);
+  refuseLostSession(actor, session);
+  const passed = await pass(actor, caller);
+  const { life, end: done } = passed;
+  const leave = () => {
+    actor.link.abandoned(life);
+    done();
+  };
+  try {
+    // While it waited at the gate the life may have become another.
+    refuseLostSession(actor, session);
+    const response = await askGated(actor, passed, { ...askOf(work), requestId });
+    if (work.do === "clone" && response.ok) {
+      return guardedEvents(actor, life, response, requestId, { done, leave });
+    }
+    return await passOn(actor, response, { life, requestId, done, leave });
+  } catch (error) {
+    done();
+    throw error;
+  }
+}
+
+/** The answer of the life that runs, or comes up; where none does, the call is refused and none is started. */
+export async function askReady(
+  actor: SandboxActor,
+  session: string | undefined,
+  { headersMs, ...ask }: Ask,
+): Promise<{ response: Response; life: Life }> {
+  for (;;) {
+    if (session !== undefined) refuseStale(actor, { kind: "session", id: session });
+    const life = await ready(actor, false);
+    try {
+      return { response: await callAgent(actor.reach, life, ask, headersMs), life };
+    } catch (error) {
+      if (!(error instanceof AgentSilent)) throw error;
+    }
+    await actor.link.confirm(life);
+    if (runningLife(actor)?.incarnation === life.incarnation) {
+      throw new BerthError("unavailable", "The sandbox does not answer.", {
+        hint: "Try again in a moment.",
+      });
+    }
+  }
+}
+
+/** A path in the folder of a session means nothing where that session cannot be. */
+export function refuseLostSession(actor: SandboxActor, session: string | undefined): void {
+  if (session !== undefined) refuseUnknown(actor, { kind: "session", id: session });
+}
+
+function askOf(work: FileWork): Omit<Ask, "requestId"> {
+  const headersMs = limits.fileCallMs;
+  if (work.do === "remove") {
+    return { method: "DELETE", path: `${agentPaths.files}${queryText(work.query)}`, headersMs };
+  }
+  const path = work.do === "clone" ? `${agentPaths.git}/clone` : `${agentPaths.files}/${work.do}`;
+  return { method: "POST", path, body: JSON.stringify(work.call), headersMs };
+}
+
+function sessionIn(work: FileWork): string | undefined {
+  return work.do === "remove" ? sessionOf(work.query) : work.call.session;
+}
+
+function sessionOf({ session }: FileLook["query"]): string | undefined {
+  return typeof session === "string" ? session : undefined;
+}

@@ -1,0 +1,45 @@
+/**
+ * Owns checking the queries of files, and writing them for the agent: each field once, UTF-8, in normal form.
+ */
+import type { z } from "zod";
+import type { Query } from "../objects/sandbox/work-call.ts";
+import { parseCall } from "./body.ts";
+import { bad } from "./query.ts";
+
+type QuerySchema = z.ZodObject<z.ZodRawShape>;
+
+/** What every gated call may say is read elsewhere. */
+export function fileQuery(schema: QuerySchema, search: string, isGated = false): Query {
+  const fields: Record<string, string> = {};
+  for (const [name, value] of fieldsOf(search)) {
+    if (isGated && name === "wake") continue;
+    if (!Object.hasOwn(schema.shape, name)) throw bad(name, "is not a field of this call");
+    if (Object.hasOwn(fields, name)) throw bad(name, "must be given once");
+    fields[name] = value;
+  }
+  return checkedQuery(schema, fields);
+}
+
+export function checkedQuery(schema: z.ZodType, fields: unknown): Query {
+  return parseCall(schema, fields) as Query;
+}
+
+/** Bytes that are no UTF-8 name no file that could be asked for: they are refused, and not replaced. */
+function fieldsOf(search: string): [name: string, value: string][] {
+  const parts = search.replace(/^\?/, "").split("&");
+  return parts
+    .filter((part) => part !== "")
+    .map((part) => {
+      const equals = part.indexOf("=");
+      const name = decoded(equals < 0 ? part : part.slice(0, equals), "query");
+      return [name, equals < 0 ? "" : decoded(part.slice(equals + 1), name)];
+    });
+}
+
+function decoded(text: string, field: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw bad(field, "must be UTF-8, percent-encoded");
+  }
+}

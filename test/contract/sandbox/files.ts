@@ -1,0 +1,306 @@
+/**
+ * Owns what callers are promised of the files of a sandbox, whichever way a call travels: bytes, conditions, places.
+ * Does not own what only a real file system has: links, owners, disks that are full.
+ */
+import { describe, expect, it } from "vitest";
+import type { GateOptions, SandboxApi } from "../../../src/protocol/api.ts";
+import { granted, made, refusal, refusals, soon, type World } from "./world.ts";
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+async function read(body: AsyncIterable<Uint8Array>): Promise<string> {
+  let text = "";
+  for await (const piece of body) text += new TextDecoder("latin1").decode(piece);
+  return text;
+}
+
+const textOf = async (box: SandboxApi, ...asked: Parameters<SandboxApi["readFile"]>) =>
+  read((await box.readFile(...asked)).body);
+
+/** As many bytes as it says, unless it breaks off before. */
+function streamOf(text: string[], breaksOff = false) {
+  const pieces = [...text];
+  const stream = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const piece = pieces.shift();
+      if (piece !== undefined) controller.enqueue(bytesOf(piece));
+      else if (breaksOff) controller.error(new Error("it breaks off"));
+      else controller.close();
+    },
+  });
+  return { stream, bytes: text.join("").length };
+}
+
+/** Stands still after so many megabytes: more than what waits on the way, so that the agent has begun by then. */
+function endless(megabytes: number) {
+  let end = () => {};
+  let left = megabytes;
+  let stream = new ReadableStream<Uint8Array>();
+  const isTaken = new Promise<void>((resolve) => {
+    stream = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        end = () => controller.error(new Error("over"));
+        if (left-- > 0) return controller.enqueue(new Uint8Array(2 ** 20));
+        resolve();
+        return new Promise(() => undefined);
+      },
+    });
+  });
+  return { stream, isTaken, end: () => end() };
+}
+
+const looks = (box: SandboxApi) => [
+  () => box.readFile("there"),
+  () => box.stat("there"),
+  () => box.listFiles(),
+  () => box.watchFiles(),
+  () => box.downloadArchive("."),
+];
+
+const writes = (box: SandboxApi, options: GateOptions = {}) => [
+  () => box.writeFile("there", bytesOf("new"), options),
+  () => box.writeFile("streamed", streamOf(["new"]), options),
+  () => box.mkdir({ path: "made" }, options),
+  () => box.move({ from: "made", to: "moved" }, options),
+  () => box.uploadArchive(".", new Uint8Array(1024), options),
+  () => box.removeFile("moved", options),
+];
+
+export function fileContract(world: World): void {
+  describe("the files of a sandbox", () => {
+    it("[FD1] come back to the byte, with their size and entity tag", async () => {
+      const { box } = await made(world);
+      const all = Uint8Array.from({ length: 70_000 }, (_, n) => (n * 7) & 255);
+      const view = await box.writeFile("a b/ü", all, { mkdirs: true, mode: "600" });
+      expect(view).toMatchObject({ path: "/workspace/a b/ü", kind: "file", size: 70_000 });
+      expect(view.mode).toBe("600");
+      const { body, ...told } = await box.readFile("a b/ü");
+      expect(told).toMatchObject({ etag: view.etag, size: 70_000, start: 0, end: 70_000 });
+      expect(await read(body)).toBe(new TextDecoder("latin1").decode(all));
+      expect(await box.stat("/workspace/a b/ü")).toEqual(view);
+      expect(await textOf(box, "/workspace/./a b/../a b/ü", { range: { start: 0, end: 3 } })).toBe(
+        "\0\x07\x0e",
+      );
+    });
+
+    it("[FD1] may be empty, and may come as a stream", async () => {
+      const { box } = await made(world);
+      expect((await box.writeFile("empty", new Uint8Array(0))).size).toBe(0);
+      const { body, ...told } = await box.readFile("empty");
+      expect(told).toMatchObject({ size: 0, start: 0, end: 0 });
+      expect(await read(body)).toBe("");
+      const view = await box.writeFile("streamed", streamOf(["one ", "two ", "three"]));
+      expect(view.size).toBe(13);
+      expect(await textOf(box, "streamed")).toBe("one two three");
+    });
+
+    it("[FD2] are read in part", async () => {
+      const { box } = await made(world);
+      await box.writeFile("digits", bytesOf("0123456789"));
+      const part = await box.readFile("digits", { range: { start: 3, end: 6 } });
+      expect(part).toMatchObject({ start: 3, end: 6, size: 10 });
+      expect(await read(part.body)).toBe("345");
+      expect(await textOf(box, "digits", { range: { start: 8 } })).toBe("89");
+      expect(await textOf(box, "digits", { range: { start: 8, end: 99 } })).toBe("89");
+      expect(await refusal(box.readFile("digits", { range: { start: 10 } }))).toMatchObject({
+        code: "bad_range",
+        facts: { size: 10 },
+      });
+    });
+
+    it("[FD3] are replaced only under the condition that was named", async () => {
+      const { box } = await made(world);
+      const first = await box.writeFile("one", bytesOf("1"), { ifNoneMatch: "*" });
+      const again = await refusal(box.writeFile("one", bytesOf("2"), { ifNoneMatch: "*" }));
+      expect(again).toMatchObject({ code: "file_changed", facts: { etag: first.etag } });
+      const second = await box.writeFile("one", bytesOf("2"), { ifMatch: first.etag ?? "" });
+      expect(second.etag).not.toBe(first.etag);
+      const late = await refusal(box.writeFile("one", bytesOf("3"), { ifMatch: first.etag ?? "" }));
+      expect(late).toMatchObject({ code: "file_changed", facts: { etag: second.etag } });
+      expect(await textOf(box, "one")).toBe("2");
+      const none = await refusal(box.writeFile("none", bytesOf("1"), { ifMatch: "*" }));
+      expect(none.code).toBe("file_changed");
+      expect((await refusal(box.stat("none"))).code).toBe("file_not_found");
+    });
+
+    it("[FD3] of callers at once, one replaces what all of them have seen", async () => {
+      const { box } = await made(world);
+      const { etag = "" } = await box.writeFile("counter", bytesOf("0"));
+      const tries = Array.from({ length: 8 }, (_, n) =>
+        box.writeFile("counter", bytesOf(`from ${n}`), { ifMatch: etag }).then(
+          () => n,
+          (error) => error.code,
+        ),
+      );
+      const came = await Promise.all(tries);
+      const won = came.filter((one) => typeof one === "number");
+      expect(won).toHaveLength(1);
+      expect(came.filter((one) => one === "file_changed")).toHaveLength(7);
+      expect(await textOf(box, "counter")).toBe(`from ${won[0]}`);
+    });
+
+    it("[FD4] whose body breaks off are not written, and nothing stays beside them", async () => {
+      const { box } = await made(world);
+      await box.writeFile("whole", bytesOf("old"));
+      for (const path of ["whole", "new"]) {
+        const { stream } = streamOf(["half ", "of it"], true);
+        await expect(box.writeFile(path, { stream, bytes: 1000 })).rejects.toThrow();
+      }
+      // Whoever broke off is not waited for: the agent may still be about to notice.
+      const alone = granted(await box.acquireLease({ waitMs: 20_000 }));
+      await box.releaseLease(alone.token);
+      expect(await textOf(box, "whole")).toBe("old");
+      const { files } = await box.listFiles({ depth: 9 });
+      expect(files.map(({ path }) => path)).toEqual(["/workspace/whole"]);
+    });
+
+    it("[FD5] are listed by pages, moved and removed", async () => {
+      const { box } = await made(world);
+      for (const name of ["b/2", "b/1", "a", "c"]) {
+        await box.writeFile(name, bytesOf(name), { mkdirs: true });
+      }
+      const paths: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const more: { cursor?: string } = cursor === null ? {} : { cursor };
+        const page = await box.listFiles({ depth: 2, limit: 2, ...more });
+        expect(page.files.length).toBeLessThanOrEqual(2);
+        paths.push(...page.files.map(({ path }) => path.slice("/workspace/".length)));
+        cursor = page.nextCursor;
+      } while (cursor !== null);
+      expect(paths).toEqual(["a", "b", "b/1", "b/2", "c"]);
+      expect((await box.move({ from: "b", to: "d" })).path).toBe("/workspace/d");
+      const taken = await refusal(box.move({ from: "a", to: "c" }));
+      expect(taken.code).toBe("file_exists");
+      await box.move({ from: "a", to: "c", overwrite: true });
+      expect(await textOf(box, "c")).toBe("a");
+      expect((await refusal(box.removeFile("d"))).code).toBe("not_empty");
+      expect(await box.removeFile("d", { recursive: true })).toEqual({ removed: 3 });
+      expect((await box.listFiles()).files.map(({ path }) => path)).toEqual(["/workspace/c"]);
+    });
+
+    it("[FD5] are in folders that are made with or without those on the way", async () => {
+      const { box } = await made(world);
+      expect((await refusal(box.mkdir({ path: "x/y" }))).code).toBe("file_not_found");
+      expect((await box.mkdir({ path: "x/y", parents: true })).kind).toBe("folder");
+      expect((await box.mkdir({ path: "x/y", parents: true })).path).toBe("/workspace/x/y");
+      expect((await refusal(box.mkdir({ path: "x/y" }))).code).toBe("file_exists");
+      expect((await refusal(box.readFile("x/y"))).code).toBe("not_a_file");
+      expect((await refusal(box.writeFile("x/z/file", bytesOf("1")))).code).toBe("file_not_found");
+    });
+
+    it("[FD6] of a session are below the folder that it stands in, and below the workspace else", async () => {
+      const { box } = await made(world, { cwd: "/tmp" });
+      const { id } = await box.createSession();
+      await box.execInSession(id, { command: "mkdir /workspace/sub && cd /workspace/sub" });
+      await box.writeFile("mine", bytesOf("1"), { session: id });
+      await box.mkdir({ path: "folder", session: id });
+      await box.move({ from: "mine", to: "folder/mine", session: id });
+      expect((await box.stat("folder/mine", { session: id })).path).toBe(
+        "/workspace/sub/folder/mine",
+      );
+      expect((await box.stat("sub/folder/mine")).size).toBe(1);
+      const unknown = await refusal(box.stat("mine", { session: "nobodys" }));
+      expect(unknown.code).toBe("not_found");
+    });
+
+    it("[FD6] of a session of an earlier life are asked of nobody", async () => {
+      const { box } = await made(world);
+      const { id } = await box.createSession();
+      await box.writeFile("kept", bytesOf("1"));
+      await box.pause({ force: true });
+      const at = { session: id };
+      const calls = [
+        () => box.stat("kept", at),
+        () => box.readFile("kept", at),
+        () => box.writeFile("kept", bytesOf("2"), at),
+        () => box.removeFile("kept", at),
+        () => box.mkdir({ path: "more", ...at }),
+      ];
+      for (const { code } of await refusals(calls.map((call) => call()))) {
+        expect(code).toBe("stale_handle");
+      }
+      expect((await box.get()).state).toBe("paused");
+      await box.start();
+      for (const { code } of await refusals(calls.map((call) => call()))) {
+        expect(code).toBe("stale_handle");
+      }
+      expect(await textOf(box, "kept")).toBe("1");
+    });
+
+    it("[FD7] are written by nobody but the holder, while there is one, and read by all", async () => {
+      const { box } = await made(world);
+      await box.writeFile("there", bytesOf("old"));
+      const { token } = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+      for (const refused of await refusals(writes(box).map((call) => call()))) {
+        expect(refused).toMatchObject({ code: "lease_held", facts: { holder: "one" } });
+      }
+      const clone = await refusal(box.cloneRepository({ url: "https://git.example/one" }));
+      expect(clone.code).toBe("lease_held");
+      expect((await box.listFiles()).files).toHaveLength(1);
+      expect(await textOf(box, "there")).toBe("old");
+      for (const write of writes(box, { lease: token })) await write();
+      expect(await textOf(box, "there")).toBe("new");
+      await box.releaseLease(token);
+      await box.writeFile("there", bytesOf("alone"), { waitMs: 10_000 });
+      expect((await box.lease()).state).toBe("free");
+    });
+
+    it("[FD7] end with the lease that writes them: nothing of an unfinished one stays", async () => {
+      const { box } = await made(world);
+      await box.writeFile("there", bytesOf("old"));
+      const { token } = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+      const { stream, isTaken, end } = endless(32);
+      const writing = refusal(box.writeFile("there", { stream, bytes: 2 ** 30 }, { lease: token }));
+      writing.catch(() => undefined);
+      await isTaken;
+      expect((await refusal(box.releaseLease(token))).code).toBe("lease_busy");
+      await box.breakLease("another needs it");
+      const next = granted(await box.acquireLease({ holder: "two", waitMs: 20_000 }));
+      expect((await writing).code).toBe("operation_interrupted");
+      end();
+      expect(await textOf(box, "there")).toBe("old");
+      await box.releaseLease(next.token);
+    });
+
+    it("[FD8] are looked at without waking a container, and written by waking one", async () => {
+      const { id, box } = await made(world);
+      await box.writeFile("there", bytesOf("old"));
+      await box.pause({ force: true });
+      const { starts } = await world.inside(id);
+      expect(starts.length).toBe(1);
+      for (const refused of await refusals(looks(box).map((call) => call()))) {
+        expect(refused).toMatchObject({ code: "not_running", facts: { state: "paused" } });
+      }
+      for (const { code } of await refusals(writes(box, { wake: false }).map((call) => call()))) {
+        expect(code).toBe("not_running");
+      }
+      expect((await world.inside(id)).starts).toEqual(starts);
+      expect((await box.get()).state).toBe("paused");
+      expect((await box.writeFile("more", bytesOf("1"))).size).toBe(1);
+      expect(await textOf(box, "there")).toBe("old");
+      await box.destroy();
+      for (const call of [...looks(box), ...writes(box)]) {
+        expect((await refusal(call())).code).toBe("sandbox_destroyed");
+      }
+    });
+
+    it("[FD9] are watched: what changes is told as it happens", async () => {
+      const { box } = await made(world);
+      const stream = await box.watchFiles();
+      let told = "";
+      const reading = (async () => {
+        for await (const piece of stream) {
+          told += new TextDecoder().decode(piece);
+          if (told.includes("/workspace/seen/last")) break;
+        }
+      })();
+      await soon(async () => expect(told).toContain("event: ready"));
+      await box.mkdir({ path: "seen" });
+      await box.writeFile("seen/last", bytesOf("1"));
+      await reading;
+      expect(told).toContain("event: change");
+      expect(told).toContain('"what":"made"');
+    });
+  });
+}

@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { randomOf } from "../linear/history.ts";
+import { digestOf, Runs, readUntilCut } from "./runs.ts";
+import { type Server, startServer } from "./server.ts";
+import { until } from "./until.ts";
+import { Viewer } from "./viewer.ts";
+
+const MB = 1_000_000;
+const bytes = 100 * MB;
+const printed = `seq 1 99999999 | head -c ${bytes}`;
+const cutsMin = 20;
+
+describe("readers that are cut off at random", () => {
+  let server: Server;
+  let runs: Runs;
+  let expected: string;
+  beforeAll(async () => {
+    server = await startServer();
+    runs = await Runs.in(server);
+    expected = await digestOf(printed);
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  it("[M2] a follower of 100 MB of a process that blocks, cut off about every 50 ms, reads what an uncut one reads", {
+    timeout: 300_000,
+  }, async () => {
+    const whole = createHash("sha256");
+    const uncut = await runs.start({ command: printed, onFull: "block" });
+    const read = { bytes: bytes * 2, ms: 200_000 };
+    const never = await readUntilCut(
+      (signal) => runs.bytes(uncut.id, 0, signal),
+      read,
+      (some) => whole.update(some),
+    );
+    expect(never).toBe(true);
+    expect(whole.digest("hex")).toBe(expected);
+
+    const random = randomOf(7);
+    const hash = createHash("sha256");
+    const { id } = await runs.start({ command: printed, onFull: "block" });
+    let [offset, cuts] = [0, 0];
+    for (let over = false; !over; ) {
+      // By bytes too: a fast machine would be at the end before it was cut often.
+      const cut = { bytes: random(4 * MB), ms: 10 + random(90) };
+      over = await readUntilCut(
+        (signal) => runs.bytes(id, offset, signal),
+        cut,
+        (some) => {
+          hash.update(some);
+          offset += some.length;
+        },
+      );
+      if (!over) cuts += 1;
+    }
+    expect(cuts).toBeGreaterThan(cutsMin);
+    expect(offset).toBe(bytes);
+    expect(hash.digest("hex")).toBe(expected);
+    expect(await runs.exited(id)).toMatchObject({ exitCode: 0, log: { stdoutBytes: bytes } });
+    console.log(JSON.stringify({ cuts }));
+  });
+
+  it("[M3] a viewer of 100 MB of a terminal that is cut off and comes back with `after` sees every byte once, and the exit", {
+    timeout: 300_000,
+  }, async () => {
+    const random = randomOf(9);
+    const hash = createHash("sha256");
+    const wait = "head -c 1 >/dev/null";
+    const argv = ["sh", "-c", `stty raw -echo; echo up; ${wait}; ${printed}; ${wait}; exit 5`];
+    const { status } = await runs.call("POST", "terminals", { id: "cut", argv });
+    expect(status).toBe(201);
+    const path = `${runs.id}/terminals/cut`;
+    let viewer = await Viewer.open(server, path, { after: 0 });
+    const begin = "up\n".length;
+    await until("it is up", () => viewer.offset >= begin);
+    viewer.type("x");
+
+    let [offset, cuts] = [begin, 0];
+    viewer.cut();
+    while (offset < begin + bytes) {
+      viewer = await Viewer.open(server, path, { after: offset });
+      const limit = offset + random(4 * MB);
+      viewer.take = (some) => {
+        hash.update(some);
+        offset += some.length;
+        if (offset > limit && offset < begin + bytes) viewer.cut();
+      };
+      const timer = setTimeout(() => viewer.cut(), 10 + random(90));
+      const isOver = () => viewer.isCut || offset >= begin + bytes;
+      await until("it is cut off", isOver, 60_000);
+      clearTimeout(timer);
+      expect(viewer.frames.map(({ type }) => type)).toEqual(
+        viewer.frames.length === 0 ? [] : ["ready"],
+      );
+      cuts += 1;
+    }
+    viewer.cut();
+    expect(cuts).toBeGreaterThan(cutsMin);
+    expect(offset).toBe(begin + bytes);
+    expect(hash.digest("hex")).toBe(expected);
+    viewer = await Viewer.open(server, path, { after: offset });
+    viewer.type("x");
+    await until("it has exited", () => viewer.closed !== undefined);
+    expect(viewer.frames.at(-1)).toEqual({ type: "exit", exitCode: 5, signal: null });
+    expect(viewer.closed).toBe(1000);
+    expect((await runs.call("GET", "terminals")).body.terminals).toEqual([]);
+    console.log(JSON.stringify({ cuts }));
+  });
+});

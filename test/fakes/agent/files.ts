@@ -1,0 +1,214 @@
+/**
+ * Owns the routes of an agent in memory below /v1/files.
+ * Does not own the tree (tree.ts), nor archives and clones (archives.ts, git.ts).
+ */
+import { BerthError } from "../../../src/protocol/errors.ts";
+import type { MkdirCall, MoveCall } from "../../../src/protocol/file.ts";
+import { absolute, type FakeAgent, workspace } from "./agent.ts";
+import { type Call, noRoute } from "./call.ts";
+import { bytesOf, joined } from "./output.ts";
+import { leaseLost, Stop, Stopped } from "./stop.ts";
+import { type Change, holderOf, notAFolder, tagOf } from "./tree.ts";
+
+export class Files {
+  readonly #agent: FakeAgent;
+  #uploads = 0;
+
+  constructor(agent: FakeAgent) {
+    this.#agent = agent;
+  }
+
+  async answer(call: Call): Promise<Response> {
+    const { tree } = this.#agent;
+    const { searchParams } = call.url;
+    const path = () => this.place(searchParams.get("path") ?? ".", searchParams.get("session"));
+    switch (`${call.method} ${call.rest.join("/")}`) {
+      case "GET ":
+        return this.#read(call, path());
+      case "PUT ":
+        return this.#write(call, path());
+      case "DELETE ":
+        call.pass();
+        return call.json({ removed: tree.remove(path(), isSaid(searchParams, "recursive")) });
+      case "GET stat":
+        return call.json(tree.view(path()));
+      case "GET list":
+        return call.json(this.#list(call, path()));
+      case "GET watch":
+        return this.#watch(call, path());
+      case "POST mkdir":
+        return this.#mkdir(call, await call.body<MkdirCall>());
+      case "POST move": {
+        const { from, to, session, overwrite } = await call.body<MoveCall>();
+        call.pass();
+        const target = this.place(to, session);
+        tree.move(this.place(from, session), target, overwrite);
+        return call.json(tree.view(target));
+      }
+    }
+    throw noRoute();
+  }
+
+  place(path: string, session: string | null | undefined): string {
+    const from = session ? this.#agent.sessions.cwdOf(session) : workspace;
+    return absolute(path, from);
+  }
+
+  /** Gated work while the body comes; undefined bytes of a body that breaks off are refused. */
+  async take(call: Call): Promise<Uint8Array> {
+    const stop = new Stop();
+    const id = `upload ${++this.#uploads}`;
+    this.#agent.running.set(id, { fence: call.pass(), stop });
+    const idle = this.#agent.begin();
+    const pieces: Uint8Array[] = [];
+    const reader = call.request.body?.getReader();
+    try {
+      while (reader !== undefined) {
+        const { done, value } = await stop.wait<ReadableStreamReadResult<Uint8Array>>((got) => {
+          reader.read().then(got, () => stop.now("broken"));
+          return () => undefined;
+        });
+        if (done) break;
+        pieces.push(value);
+      }
+    } catch (error) {
+      reader?.cancel().catch(() => undefined);
+      if (!(error instanceof Stopped)) throw error;
+      if (error.why === "fenced") throw leaseLost();
+      if (error.why === "broken") throw new BerthError("bad_request", "the body broke off");
+      throw new TypeError("connection reset");
+    } finally {
+      this.#agent.running.delete(id);
+      idle();
+    }
+    return joined(pieces);
+  }
+
+  #read(call: Call, path: string): Response {
+    const file = this.#agent.tree.file(path);
+    const { bytes, at } = file;
+    const tag = tagOf(file);
+    const headers: Record<string, string> = {
+      ...call.headers,
+      etag: tag,
+      "last-modified": new Date(at).toUTCString(),
+      "content-type": "application/octet-stream",
+      "accept-ranges": "bytes",
+    };
+    if (call.request.headers.get("if-none-match") === tag) {
+      return new Response(null, { status: 304, headers });
+    }
+    const asked = /^bytes=(\d+)-(\d*)$/.exec(call.request.headers.get("range") ?? "");
+    if (asked === null) {
+      return new Response(bytes.slice(), {
+        headers: { ...headers, "content-length": String(bytes.length) },
+      });
+    }
+    const start = Number(asked[1]);
+    const end = asked[2] === "" ? bytes.length : Math.min(Number(asked[2]) + 1, bytes.length);
+    if (start >= bytes.length) {
+      const refused = new BerthError("bad_range", `the file has ${bytes.length} bytes`, {
+        facts: { size: bytes.length },
+      });
+      const answer = call.refuse(refused);
+      answer.headers.set("content-range", `bytes */${bytes.length}`);
+      return answer;
+    }
+    headers["content-range"] = `bytes ${start}-${end - 1}/${bytes.length}`;
+    headers["content-length"] = String(end - start);
+    return new Response(bytes.slice(start, end), { status: 206, headers });
+  }
+
+  async #write(call: Call, path: string): Promise<Response> {
+    const { tree } = this.#agent;
+    const { searchParams } = call.url;
+    tree.demandPlace(path, isSaid(searchParams, "mkdirs"));
+    this.#demandConditions(call, path);
+    const bytes = await this.take(call);
+    this.#demandConditions(call, path);
+    const isNew = !tree.files.has(path);
+    tree.write(path, bytes, searchParams.get("mode") ?? undefined);
+    const answer = call.json(tree.view(path), isNew ? 201 : 200);
+    answer.headers.set("etag", tagOf(tree.file(path)));
+    return answer;
+  }
+
+  #demandConditions({ request }: Call, path: string): void {
+    const file = this.#agent.tree.files.get(path);
+    const tag = file === undefined ? undefined : tagOf(file);
+    const isNamed = (list: string | null) => tag !== undefined && (list === "*" || list === tag);
+    const match = request.headers.get("if-match");
+    const noneMatch = request.headers.get("if-none-match");
+    if ((match === null || isNamed(match)) && !isNamed(noneMatch)) return;
+    throw new BerthError("file_changed", `${path} is another; nothing was written`, {
+      facts: { path, etag: tag ?? null },
+    });
+  }
+
+  #list({ url }: Call, path: string) {
+    const { tree } = this.#agent;
+    if (tree.files.has(path)) throw notAFolder(path);
+    tree.view(path);
+    const asked = (name: string, otherwise: number) =>
+      Number(url.searchParams.get(name) ?? otherwise);
+    const level = (one: string) =>
+      one.split("/").length - (path === "/" ? "" : path).split("/").length;
+    const all = tree.below(path).filter((one) => level(one) <= asked("depth", 1));
+    const after = all.indexOf(url.searchParams.get("cursor") ?? "") + 1;
+    const page = all.slice(after, after + asked("limit", 1000));
+    const isLast = after + page.length === all.length;
+    const files = page.map((one) => tree.view(one));
+    return { files, nextCursor: isLast ? null : (page.at(-1) ?? null) };
+  }
+
+  #mkdir(call: Call, { path, session, parents, mode }: MkdirCall): Response {
+    call.pass();
+    const { tree } = this.#agent;
+    const place = this.place(path, session);
+    if (tree.has(place)) {
+      if (parents && tree.folders.has(place)) return call.json(tree.view(place));
+      throw new BerthError("file_exists", `${place} is there already`);
+    }
+    if (parents) tree.makeFolders(holderOf(place));
+    tree.view(holderOf(place));
+    tree.makeFolder(place, mode);
+    return call.json(tree.view(place), 201);
+  }
+
+  /** Ends with the agent, and with its reader. */
+  #watch(call: Call, path: string): Response {
+    const { tree, watchers } = this.#agent;
+    if (!tree.folders.has(path)) throw notAFolder(path);
+    let close = () => {};
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        const tell = (change: Change) => {
+          if (!change.path.startsWith(`${path}/`)) return;
+          controller.enqueue(event("change", { changes: [change] }));
+        };
+        const look = () => {
+          if (!this.#agent.ended) return;
+          close();
+          controller.error(new TypeError("connection reset"));
+        };
+        close = () => {
+          tree.watchers.delete(tell);
+          watchers.delete(look);
+        };
+        tree.watchers.add(tell);
+        watchers.add(look);
+        controller.enqueue(event("ready", {}));
+      },
+      cancel: () => close(),
+    });
+    return call.stream(body, { "content-type": "text/event-stream" });
+  }
+}
+
+export function event(name: string, data: unknown): Uint8Array {
+  return bytesOf(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+function isSaid(query: URLSearchParams, name: string): boolean {
+  return query.get(name) === "true" || query.get(name) === "1";
+}
