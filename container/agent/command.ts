@@ -8,9 +8,10 @@ import { BerthError } from "../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { calledProgram, type Program } from "./called-program.ts";
-import { giveDescriptor, openMemory, openPipe } from "./libc.ts";
+import { giveDescriptor, openMemory } from "./libc.ts";
 import { Output } from "./output.ts";
 import { PipeReader } from "./pipe.ts";
+import { notMade, openPipes } from "./pipes.ts";
 import type { Place } from "./place.ts";
 import { type Refusal, refusal } from "./program.ts";
 import type { Exit, Forest, Tree } from "./tree/tree.ts";
@@ -51,9 +52,10 @@ type Ran = { exit: Exit; timedOut: boolean; leftovers: number };
 type Around = { forest: Forest; gone: AbortSignal; output: Output };
 
 async function run(program: Program, call: AgentExecCall, around: Around): Promise<Ran | Refusal> {
-  const pipes = [openPipe(), openPipe()] as const;
-  const [[stdoutRead, stdout], [stderrRead, stderr]] = pipes;
   const stdin = inputOf(call);
+  const pipes = openOutput(stdin);
+  const [stdoutRead, stdout] = pipes.stdout;
+  const [stderrRead, stderr] = pipes.stderr;
   const { user } = program;
   let tree: Tree;
   try {
@@ -119,11 +121,28 @@ function exitOrCut(
   });
 }
 
+function memoryFile(): number {
+  try {
+    return openMemory();
+  } catch (error) {
+    throw notMade(error);
+  }
+}
+
+function openOutput(stdin: number | "ignore") {
+  try {
+    return openPipes(["stdout", "stderr"]);
+  } catch (error) {
+    if (stdin !== "ignore") closeSync(stdin);
+    throw error;
+  }
+}
+
 /** A file in memory holds it all at once: nothing waits for a command that does not read. */
 function inputOf(call: AgentExecCall): number | "ignore" {
   if (call.stdin === undefined || call.stdin === "") return "ignore";
   const bytes = Buffer.from(call.stdin, call.encoding);
-  const fd = openMemory();
+  const fd = memoryFile();
   let written = 0;
   while (written < bytes.length) {
     // At a position: the command then reads from the beginning.

@@ -15,7 +15,7 @@ type Run =
   | { state: "failed"; at: number; error: unknown };
 
 /** Nothing was run: the same call may come again and find the folder there, or its turn. */
-const unrun: ErrorCode[] = ["bad_cwd", "stale_fence", "too_many"];
+const unrun: ErrorCode[] = ["bad_cwd", "stale_fence", "too_many", "unavailable"];
 
 export class Kept {
   /** By id; those that have ended in the order of their ends. */

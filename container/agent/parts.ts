@@ -5,6 +5,7 @@ import { agentPaths } from "../../src/protocol/agent-wire.ts";
 import { ArchivePart } from "./archive/part.ts";
 import { FilesPart } from "./files/part.ts";
 import { Transfers } from "./files/transfers.ts";
+import { GitPart } from "./git/part.ts";
 import type { Part } from "./part.ts";
 import { ProcessesPart } from "./processes/answer.ts";
 import type { Ground } from "./sandbox.ts";
@@ -23,6 +24,7 @@ export function partsOf(ground: Ground): Map<string, Part> {
     [agentPaths.terminals, new Terminals(ground, new Screens(drawersIn(ground.forest)))],
     [agentPaths.files, new FilesPart(ground, transfers, sessions)],
     [agentPaths.archive, new ArchivePart(ground, transfers, sessions)],
+    [agentPaths.git, new GitPart(ground, sessions)],
   ]);
   return parts;
 }

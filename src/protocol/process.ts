@@ -52,6 +52,10 @@ export const processSchema = z
     state: processStateSchema,
     command: z.string().optional(),
     argv: z.array(z.string()).optional(),
+    abridged: z.literal(true).optional().meta({
+      description:
+        "`command` or `argv` is longer than this: a list shows the beginning, GET of the one process the whole.",
+    }),
     cwd: z.string(),
     sessionId: z.string().optional().meta({ description: "Where it was started in a session." }),
     startedAt: z.iso.datetime(),

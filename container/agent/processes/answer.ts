@@ -76,7 +76,7 @@ export class ProcessesPart implements Part {
       processes: this.processes
         .all()
         .filter(({ known }) => session === undefined || known.sessionId === session)
-        .map((process) => process.record(call.incarnation))
+        .map((process) => process.listed(call.incarnation))
         .filter((record) => state === undefined || record.state === state),
       nextCursor: null,
     };

@@ -6,11 +6,13 @@ import { closeSync } from "node:fs";
 import type { AgentEnding } from "../../../src/protocol/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { ProcessCall, Process as Shown, StdinTaken } from "../../../src/protocol/process.ts";
-import { giveDescriptor, openPipe } from "../libc.ts";
+import { giveDescriptor } from "../libc.ts";
 import { PipeReader } from "../pipe.ts";
+import { openPipes } from "../pipes.ts";
 import { type Refusal, refusal } from "../program.ts";
 import { type Exit, type Forest, type Launch, type Tree, Unended } from "../tree/tree.ts";
 import { within } from "../within.ts";
+import { beginningOf, type Called } from "./called.ts";
 import { Log } from "./log.ts";
 import { type Admit, type Input, Stdin } from "./stdin.ts";
 
@@ -20,7 +22,8 @@ export type Program = Omit<Launch, "stdin" | "stdout" | "stderr">;
 export type Known = {
   id: string;
   sessionId: string | undefined;
-  call: ProcessCall;
+  called: Called;
+  call: Pick<ProcessCall, "timeoutMs" | "logBytesMax" | "onFull">;
   cwd: string;
   logs: string;
 };
@@ -91,9 +94,10 @@ export class Process {
       this.#refuse(program);
       return;
     }
-    const [stdinRead, stdinWrite] = openPipe();
-    const [stdoutRead, stdout] = openPipe();
-    const [stderrRead, stderr] = openPipe();
+    const pipes = openPipes(["stdin", "stdout", "stderr"]);
+    const [stdinRead, stdinWrite] = pipes.stdin;
+    const [stdoutRead, stdout] = pipes.stdout;
+    const [stderrRead, stderr] = pipes.stderr;
     try {
       const { user } = program;
       if (user !== undefined)
@@ -139,14 +143,22 @@ export class Process {
   }
 
   record(incarnation: string): Shown {
-    const { call, cwd, sessionId } = this.known;
+    return this.#record(incarnation, this.known.called);
+  }
+
+  /** As lists have it. */
+  listed(incarnation: string): Shown {
+    return this.#record(incarnation, beginningOf(this.known.called));
+  }
+
+  #record(incarnation: string, called: Called): Shown {
+    const { cwd, sessionId } = this.known;
     const { log } = this;
     return {
       id: this.id,
       pid: this.#tree?.pid ?? null,
       state: this.isRunning ? "running" : "exited",
-      ...(call.command === undefined ? {} : { command: call.command }),
-      ...(call.argv === undefined ? {} : { argv: call.argv }),
+      ...called,
       cwd,
       ...(sessionId === undefined ? {} : { sessionId }),
       startedAt: this.#startedAt,

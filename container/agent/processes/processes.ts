@@ -6,9 +6,11 @@ import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { calledProgram } from "../called-program.ts";
+import { notMade } from "../pipes.ts";
 import { folderOf } from "../place.ts";
 import type { Ground } from "../sandbox.ts";
-import { Process, type Program } from "./process.ts";
+import { CalledRoom } from "./called.ts";
+import { type Known, Process, type Program } from "./process.ts";
 
 export type StartAround = {
   fence: number;
@@ -29,6 +31,7 @@ export class Processes {
   readonly #exited: string[] = [];
   /** Ids that ran and are no longer listed, oldest first, with how they exited. */
   readonly #forgotten = new Map<string, number | null>();
+  readonly #called = new CalledRoom();
   #running = 0;
 
   constructor(ground: Ground) {
@@ -86,11 +89,9 @@ export class Processes {
     const at = this.#exited.indexOf(process.id);
     if (at < 0) return;
     this.#exited.splice(at, 1);
-    const entry = this.#entries.get(process.id);
-    clearTimeout(entry?.expiry);
-    this.#entries.delete(process.id);
+    clearTimeout(this.#entries.get(process.id)?.expiry);
+    this.#drop(process);
     this.#forget(process.id, process.exit?.exitCode ?? null);
-    process.log.free();
   }
 
   async endAll(): Promise<void> {
@@ -103,23 +104,45 @@ export class Processes {
 
   #begin(call: AgentProcessCall, { program, sessionId }: StartAround): Entry {
     const { place, forest, activity } = this.#ground;
-    const { id, ...rest } = call;
+    const { id, command, argv, env: _env, ...rest } = call;
     const { user, logs } = place;
     const launch = program === undefined ? calledProgram(place, call) : { ...program, user };
     const cwd = "program" in launch ? launch.cwd : folderOf(place, call.cwd);
-    const process = new Process({ id, sessionId, call: rest, cwd, logs });
+    const called = this.#called.take({ command, argv });
+    const process = this.#make({ id, sessionId, called, call: rest, cwd, logs });
     const idle = activity.begin();
     this.#running += 1;
     const begun = process.begin(launch, forest);
     const entry: Entry = { process, begun };
     this.#entries.set(id, entry);
-    process.over.then(() => {
+    const settle = () => {
       this.#running -= 1;
       idle();
-      this.#keepExited(entry);
-    });
-    begun.catch(() => process.fail());
+    };
+    begun.then(
+      async () => {
+        await process.over;
+        settle();
+        this.#keepExited(entry);
+      },
+      () => {
+        // Nothing ran: the same call may come again.
+        process.fail();
+        settle();
+        this.#drop(process);
+      },
+    );
     return entry;
+  }
+
+  /** What fails here fails with nothing begun. */
+  #make(known: Known): Process {
+    try {
+      return new Process(known);
+    } catch (error) {
+      this.#called.giveBack(known.called);
+      throw notMade(error);
+    }
   }
 
   #keepExited(entry: Entry): void {
@@ -131,6 +154,12 @@ export class Processes {
     entry.expiry = setTimeout(() => this.remove(process), limits.processExitedMs);
     const oldest = this.#exited.length > limits.processesExitedMax ? this.#exited[0] : undefined;
     if (oldest !== undefined) this.remove(this.get(oldest));
+  }
+
+  #drop(process: Process): void {
+    this.#entries.delete(process.id);
+    this.#called.giveBack(process.known.called);
+    process.log.free();
   }
 
   #forget(id: string, exitCode: number | null): void {

@@ -5,7 +5,16 @@
  * The agent itself always stands in the group of the command to come, and moves on to an empty one as soon as
  * that is born: one move for each command. (Each costs the whole machine a little: forks wait for it.)
  */
-import { accessSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { isAlive, numbers, send } from "./family.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
@@ -54,16 +63,19 @@ export class CgroupForest implements Forest {
   async start(launch: Launch): Promise<Tree> {
     // Before the birth: what can fail here then fails with nothing begun.
     const next = this.#emptyGroup();
+    let way: number | undefined;
     let spawned: Spawned;
     try {
+      way = openSync(`${next}/cgroup.procs`, "w");
       spawned = spawn(launch, this.#reaper);
     } catch (error) {
+      if (way !== undefined) closeSync(way);
       this.#giveBack(next);
       throw error;
     }
     const group = this.#standing;
     this.#standing = next;
-    moveOrDie(next);
+    moveOrDie(way);
     return new CgroupTree(group, spawned, () => this.#giveBack(group));
   }
 
@@ -161,13 +173,14 @@ function moveInto(group: string): void {
 }
 
 /** An agent that stayed in a command's group would be killed with it, at some later time and without a word. */
-function moveOrDie(group: string): void {
+function moveOrDie(way: number): void {
   try {
-    moveInto(group);
+    writeSync(way, "0");
   } catch (error) {
     console.error("the agent cannot leave the group of a command:", error);
     process.exit(1);
   }
+  closeSync(way);
 }
 
 /** False: busy, as it may be for a moment after its last process was gone. */

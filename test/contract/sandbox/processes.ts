@@ -57,6 +57,22 @@ export function processContract(world: World): void {
       expect(await ids({ state: "running" })).toEqual([]);
     });
 
+    it("[P27] shows a long command whole when asked for alone, and its beginning in lists", async () => {
+      const { box } = await made(world);
+      const text = "x".repeat(5000);
+      const long = await box.startProcess({ command: `echo ${text}` });
+      const many = await box.startProcess({ argv: ["echo", text, text] });
+      expect(long.command).toBe(`echo ${text}`);
+      expect((await box.process(many.id)).argv).toEqual(["echo", text, text]);
+      for (const { command, argv, abridged } of (await box.processes()).processes) {
+        expect(abridged).toBe(true);
+        const shown = command ?? argv?.join(" ") ?? "";
+        expect(shown.startsWith("echo")).toBe(true);
+        expect(shown.length).toBeLessThanOrEqual(limits.processListedCharsMax);
+      }
+      expect(await box.process(long.id)).not.toHaveProperty("abridged");
+    });
+
     it("[Y32] has folder and variables of its call, of nobody else's", async () => {
       const { box } = await made(world, { env: { COLOUR: "blue", SIZE: "big" } });
       const { id } = await box.startProcess({

@@ -58,6 +58,19 @@ export class FakeProcess {
     return Date.parse(this.#ended?.at ?? "");
   }
 
+  /** As lists have it. */
+  get listed(): Process {
+    const { command, argv = [], ...more } = this.record;
+    if ([command ?? "", ...argv].join(" ").length <= limits.processListedCharsMax) {
+      return this.record;
+    }
+    const shown =
+      command === undefined
+        ? { argv: argv.slice(0, 1) }
+        : { command: command.slice(0, limits.processListedCharsMax) };
+    return { ...more, ...shown, abridged: true };
+  }
+
   get record(): Process {
     const { call } = this;
     return {

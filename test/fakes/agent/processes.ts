@@ -110,7 +110,7 @@ export class Processes {
     const session = searchParams.get("session");
     this.#forget();
     const processes = [...this.#all.values()]
-      .map(({ record }) => record)
+      .map(({ listed }) => listed)
       .filter((record) => state === null || record.state === state)
       .filter((record) => session === null || record.sessionId === session)
       .reverse();

@@ -1,0 +1,63 @@
+/**
+ * Owns reading the body of a clone by hand. Does not own its form: src/protocol/git.ts; a test holds both together.
+ */
+import type { CloneCall } from "../../../src/protocol/git.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import { callOf, numberOf, objectOf, refuse, textOf } from "../fields.ts";
+import { pathOf, sessionOf } from "../files/query.ts";
+
+const addressPattern = /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/;
+const refPattern = /^(?!-)[^\s~^:?*[\\]+$/;
+const depthMax = 1_000_000;
+const timeoutMinMs = 1000;
+
+export function readCloneCall(value: unknown): CloneCall {
+  const known = ["url", "branch", "depth", "dir", "session", "credentials", "timeoutMs"];
+  const { url, branch, depth, dir, session, credentials, timeoutMs } = callOf(value, known);
+  return {
+    url: addressOf(url),
+    ...(branch === undefined ? {} : { branch: refOf(branch) }),
+    ...(depth === undefined ? {} : { depth: numberOf(depth, "depth", { min: 1, max: depthMax }) }),
+    ...(dir === undefined ? {} : { dir: pathOf(dir, "dir") }),
+    ...(session === undefined ? {} : { session: sessionOf(session) }),
+    ...(credentials === undefined ? {} : { credentials: credentialsOf(credentials) }),
+    timeoutMs: numberOf(timeoutMs ?? limits.gitCloneTimeoutMs, "timeoutMs", {
+      min: timeoutMinMs,
+      max: limits.execTimeoutMaxMs,
+    }),
+  };
+}
+
+function addressOf(value: unknown): string {
+  const url = boundedOf(value, "url", limits.gitUrlBytesMax);
+  if (!addressPattern.test(url)) {
+    refuse("url", "must be an https, http, ssh, git or file address, or user@host:path");
+  }
+  return url;
+}
+
+function refOf(value: unknown): string {
+  const branch = boundedOf(value, "branch", limits.gitRefBytesMax);
+  if (!refPattern.test(branch)) refuse("branch", "must be the name of a branch or tag");
+  return branch;
+}
+
+function credentialsOf(value: unknown): { username: string; password: string } {
+  const given = objectOf(value, "credentials");
+  for (const key of Object.keys(given)) {
+    if (key !== "username" && key !== "password") refuse(`credentials.${key}`, "is not known");
+  }
+  const { username, password } = given;
+  return {
+    username: boundedOf(username, "credentials.username", limits.gitSecretBytesMax),
+    password: boundedOf(password, "credentials.password", limits.gitSecretBytesMax),
+  };
+}
+
+function boundedOf(value: unknown, field: string, bytesMax: number): string {
+  const text = textOf(value, field);
+  if (text.includes("\0")) refuse(field, "must not contain a NUL");
+  if (!text.isWellFormed()) refuse(field, "must be well-formed Unicode");
+  if (Buffer.byteLength(text) > bytesMax) refuse(field, `must be at most ${bytesMax} bytes`);
+  return text;
+}

@@ -1,0 +1,32 @@
+/**
+ * Owns making the pipes of one command: all of them, or none and an error that says so.
+ * Does not own reading them (pipe.ts), nor the one descriptor that each side closes.
+ */
+import { closeSync } from "node:fs";
+import { BerthError } from "../../src/protocol/error-codes.ts";
+import { openPipe } from "./libc.ts";
+
+type PipeEnds = [read: number, write: number];
+
+/** One for each name. */
+export function openPipes<Name extends string>(names: readonly Name[]): Record<Name, PipeEnds> {
+  const made: [Name, PipeEnds][] = [];
+  try {
+    for (const name of names) made.push([name, openPipe()]);
+    return Object.fromEntries(made) as Record<Name, PipeEnds>;
+  } catch (error) {
+    for (const [, ends] of made) for (const fd of ends) closeSync(fd);
+    throw notMade(error);
+  }
+}
+
+export function notMade(error: unknown): BerthError {
+  console.error("what a command needs could not be made:", error);
+  return new BerthError(
+    "unavailable",
+    "the pipes of the command could not be made; it was not run",
+    {
+      hint: "the container may be out of descriptors, memory or disk space",
+    },
+  );
+}
