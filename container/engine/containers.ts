@@ -17,6 +17,8 @@ type Container = {
   lives: { life: Life; answer: Promise<EngineStarted> }[];
   tail: Promise<unknown>;
   queued: number;
+  /** Of a copy of its files that is being saved. */
+  saving: AbortController | undefined;
 };
 
 const livesRememberedEach = 8;
@@ -80,6 +82,8 @@ export class Containers {
     const container = this.#of(id);
     const life = container.lives.at(-1)?.life;
     life?.askToEnd();
+    // Nobody wants a copy of what is removed; it would be waited for.
+    if (files === "remove") container.saving?.abort();
     await this.#inTurn(container, async () => {
       await life?.end();
       if (files === "remove") discardTree(this.#engine.places, id);
@@ -116,9 +120,15 @@ export class Containers {
     return await this.#inTurn(container, async () => {
       const { unified } = this.#engine.machine.groups;
       const group = unified === undefined ? undefined : `${unified}/${id}`;
-      return await whileQuiet(container.lives.at(-1)?.life.process, group, () =>
-        makeSnapshot(this.#engine.places, id, snapshotId),
-      );
+      const saving = new AbortController();
+      container.saving = saving;
+      try {
+        return await whileQuiet(container.lives.at(-1)?.life.process, group, () =>
+          makeSnapshot(this.#engine.places, id, snapshotId, saving.signal),
+        );
+      } finally {
+        container.saving = undefined;
+      }
     });
   }
 
@@ -135,7 +145,7 @@ export class Containers {
     const known = this.#all.get(id);
     if (known !== undefined) return known;
     this.#forgetOldest();
-    const made: Container = { lives: [], tail: Promise.resolve(), queued: 0 };
+    const made: Container = { lives: [], tail: Promise.resolve(), queued: 0, saving: undefined };
     this.#all.set(id, made);
     return made;
   }

@@ -30,6 +30,8 @@ export class Life {
   #groups: SandboxGroups | undefined;
   #connection: Connection | undefined;
   #endAsked = false;
+  /** Of what a start waits for before there is an agent that could be ended. */
+  readonly #unwanted = new AbortController();
   #exit: EngineExit | undefined;
   #waiting = new Set<(exit: EngineExit) => void>();
 
@@ -95,7 +97,7 @@ export class Life {
     const kept = hasTree(places, this.#id);
     const from = snapshotId ?? (kept ? undefined : baseId);
     if (from !== undefined) {
-      await restoreInto(places, this.#id, from);
+      await restoreInto(places, this.#id, from, this.#unwanted.signal);
       return "snapshot";
     }
     if (kept) return "kept";
@@ -141,6 +143,7 @@ export class Life {
   /** Ends it if it lives, and answers when nothing of it is left. */
   async end(): Promise<void> {
     this.#endAsked = true;
+    this.#unwanted.abort();
     if (this.#agent === undefined) {
       this.#finish({ exitCode: null, signal: null, reason: "destroyed" });
       return;
@@ -152,6 +155,7 @@ export class Life {
   /** Makes a start that is under way give up, without waiting for it. */
   askToEnd(): void {
     this.#endAsked = true;
+    this.#unwanted.abort();
     this.#agent?.kill();
   }
 

@@ -20,9 +20,12 @@ export function isAlive(process: ProcessName): boolean {
   return fields[fieldState] !== "Z" || entries(`/proc/${process.pid}/task`).length > 1;
 }
 
+/** All its threads: they stop one after the other, and may outlive the first. */
 export function isStopped(pid: number): boolean {
-  const state = statOf(pid)?.[fieldState];
-  return state === undefined || state === "T" || state === "t" || state === "Z" || state === "X";
+  return entries(`/proc/${pid}/task`).every((thread) => {
+    const state = statOf(pid, thread)?.[fieldState];
+    return state === undefined || ["T", "t", "Z", "X"].includes(state);
+  });
 }
 
 /** False where it was gone already. */
@@ -67,8 +70,8 @@ export function isProgramOf(pid: number, path: string): boolean {
 const fieldState = 0;
 const fieldStart = 19;
 
-function statOf(pid: number): string[] | undefined {
-  const stat = text(`/proc/${pid}/stat`);
+function statOf(pid: number, thread = ""): string[] | undefined {
+  const stat = text(thread === "" ? `/proc/${pid}/stat` : `/proc/${pid}/task/${thread}/stat`);
   return stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 

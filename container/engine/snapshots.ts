@@ -1,64 +1,102 @@
 /**
- * Owns saved trees: made whole or not at all, restored whole or not at all, removed.
+ * Owns saved trees: made whole or not at all, restored whole or not at all, removed once nobody reads them.
  * Does not own making the container quiet (quiet.ts).
  */
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { BerthError } from "../../src/protocol/errors.ts";
-import { bytesOf, copyInto, removeFolder } from "./copy.ts";
+import { bytesOf, copyInto } from "./copy.ts";
 import { adoptTree, discard, hasTree, type Places, partBase, savedParts } from "./tree.ts";
 
 /** Just being made, by where they will be. */
 const underWay = new Map<string, Promise<number>>();
+/** Just being read, by where they are. */
+const reading = new Map<string, Set<Promise<string>>>();
+/** A call that was delayed on its way must not bring back what was given up; the oldest are forgotten. */
+const givenUp = new Set<string>();
+const givenUpMax = 10_000;
 
 /** Answers the bytes it takes. The same id again answers the one that is there. */
-export function makeSnapshot(places: Places, id: string, snapshotId: string): Promise<number> {
+export function makeSnapshot(
+  places: Places,
+  id: string,
+  snapshotId: string,
+  unwanted: AbortSignal,
+): Promise<number> {
   const at = `${places.snapshots}/${snapshotId}`;
   const known = underWay.get(at);
   if (known !== undefined) return known;
-  const making = make(places, id, snapshotId).finally(() => underWay.delete(at));
+  const making = make(places, id, snapshotId, unwanted).finally(() => underWay.delete(at));
   underWay.set(at, making);
   return making;
 }
 
-async function make(places: Places, id: string, snapshotId: string): Promise<number> {
+async function make(
+  places: Places,
+  id: string,
+  snapshotId: string,
+  unwanted: AbortSignal,
+): Promise<number> {
   const at = `${places.snapshots}/${snapshotId}`;
   if (existsSync(at)) return await bytesOf(at);
+  if (givenUp.has(at)) throw new BerthError("not_found", `snapshot ${snapshotId} was given up`);
   if (!hasTree(places, id)) {
     throw new BerthError("not_running", `sandbox ${id} has no files here to save: start it first`);
   }
-  const part = await copyParts(places, `${places.trees}/${id}`);
+  const part = await copyParts(places, `${places.trees}/${id}`, unwanted);
   renameSync(part, at);
   return await bytesOf(at);
 }
 
-export async function restoreInto(places: Places, id: string, snapshotId: string): Promise<void> {
+export async function restoreInto(
+  places: Places,
+  id: string,
+  snapshotId: string,
+  unwanted: AbortSignal,
+): Promise<void> {
   const from = `${places.snapshots}/${snapshotId}`;
-  if (!existsSync(from)) {
+  if (givenUp.has(from) || !existsSync(from)) {
     throw new BerthError("start_failed", `there is no snapshot ${snapshotId} on this machine`, {
       facts: { reason: "snapshot_missing" },
     });
   }
-  adoptTree(places, id, await copyParts(places, from));
+  const copying = copyParts(places, from, unwanted);
+  const readers = reading.get(from) ?? new Set();
+  reading.set(from, readers.add(copying));
+  try {
+    adoptTree(places, id, await copying);
+  } finally {
+    readers.delete(copying);
+    if (readers.size === 0) reading.delete(from);
+  }
 }
 
-/** One that is just being made is waited for: it would appear after its removal otherwise. */
+/** One that is just being made is waited for, as it would appear after its removal; one that is read, too. */
 export async function removeSnapshot(places: Places, snapshotId: string): Promise<void> {
   const at = `${places.snapshots}/${snapshotId}`;
+  giveUp(at);
   await underWay.get(at)?.catch(() => undefined);
+  await Promise.allSettled(reading.get(at) ?? []);
   if (existsSync(at)) discard(places, at);
 }
 
-async function copyParts(places: Places, from: string): Promise<string> {
+function giveUp(at: string): void {
+  givenUp.add(at);
+  if (givenUp.size <= givenUpMax) return;
+  for (const oldest of givenUp) {
+    givenUp.delete(oldest);
+    return;
+  }
+}
+
+async function copyParts(places: Places, from: string, unwanted: AbortSignal): Promise<string> {
   const part = partBase(places, "copy");
   mkdirSync(part);
   try {
-    await copyInto(
-      savedParts.map((name) => `${from}/${name}`),
-      part,
-    );
+    const sources = savedParts.map((name) => `${from}/${name}`);
+    await copyInto(sources, part, unwanted);
     return part;
   } catch (error) {
-    await removeFolder(part);
+    discard(places, part);
     throw error;
   }
 }

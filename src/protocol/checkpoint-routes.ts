@@ -19,7 +19,15 @@ export const checkpointRoutes = {
     gated: true,
     body: checkpointCallSchema,
     answers: { 201: { schema: checkpointSchema, meaning: "Saved, whole." } },
-    errors: [...ofOneAlive, ...badBody, ...atTheGate, "not_running", "too_many", "unsupported"],
+    errors: [
+      ...ofOneAlive,
+      ...badBody,
+      ...atTheGate,
+      "not_running",
+      "too_many",
+      "unsupported",
+      "disk_full",
+    ],
   },
   listCheckpoints: {
     method: "GET",

@@ -108,6 +108,7 @@ export const failReasonSchema = z.enum([
   "start_refused",
   "image_missing",
   "snapshot_missing",
+  "disk_full",
   "restarted_too_often",
 ]);
 

@@ -212,4 +212,50 @@ describe("the log of a process", () => {
     });
     await ask.end(id);
   });
+
+  test("[P30] where all places are taken, a reader of raw bytes who was silent for long gives way; no other does", async () => {
+    const { id } = await ask.sh("read line; echo $line; sleep 1000");
+    const gone = new AbortController();
+    const quiet = Array.from({ length: 63 }, () =>
+      ask.raw(id, { stream: "stdout", follow: 1 }, { signal: gone.signal }).then(
+        async (answer) => answer.text().catch(() => "cut"),
+        () => "cut",
+      ),
+    );
+    const events = await ask.logs(id, { follow: 1 }, { signal: gone.signal });
+    await until("all places are taken", async () => {
+      const answer = await ask.logs(id);
+      await answer.body?.cancel();
+      return answer.status === 429;
+    });
+    let late: Promise<string> | undefined;
+    await until("one has given way", async () => {
+      const answer = await ask.logs(id, { follow: 1 });
+      if (answer.status === 200) late = answer.text();
+      else await answer.body?.cancel();
+      return answer.status === 200;
+    });
+    const cut = await Promise.race(quiet);
+    expect(cut).toBe("cut");
+    let left = 0;
+    for (const one of quiet) one.then((text) => (left += Number(text === "done\n")));
+    await ask.written(id, "done\n");
+    await ask.end(id);
+    expect(outputOf(parseEvents(await events.text())).toString()).toBe("done\n");
+    expect(outputOf(parseEvents((await late) ?? "")).toString()).toBe("done\n");
+    await Promise.all(quiet);
+    expect(left).toBe(62);
+  });
+
+  test("[P12] a follower of one stream hears a sign of life while only the other one is written", async () => {
+    const { id } = await ask.sh("while :; do echo noise; sleep 0.05; done");
+    const stop = new AbortController();
+    const answer = await ask.logs(id, { follow: 1, stream: "stderr" }, { signal: stop.signal });
+    const reader = answer.body?.getReader();
+    const signs = [await reader?.read(), await reader?.read()];
+    for (const sign of signs) expect(Buffer.from(sign?.value ?? []).toString()).toBe(":\n\n");
+    expect((await ask.get(id)).log.end).toBeGreaterThan(0);
+    stop.abort();
+    await ask.end(id);
+  });
 });

@@ -152,4 +152,22 @@ describe("waiting for a process", () => {
     });
     await ask.end(id);
   });
+
+  test("[P29] a search through a long log ends with its waiter's time, and touches nobody else", async () => {
+    const { id } = await ask.sh("head -c 600000000 /dev/zero; sleep 1000", {
+      logBytesMax: 1024 * 1024 * 1024,
+    });
+    await until("it has written", async () => (await ask.get(id)).log.end === 600_000_000);
+    const begun = performance.now();
+    const whole = await ask.wait(id, { for: "log:never", timeoutMs: 1_000 });
+    expect(whole.met).toBe(false);
+    const alone = performance.now() - begun;
+    // A hundred that were given up at once must not be searched for one after the other.
+    const many = Array.from({ length: 100 }, () =>
+      ask.wait(id, { for: "log:never", timeoutMs: 1 }),
+    );
+    for (const { met } of await Promise.all(many)) expect(met).toBe(false);
+    expect(performance.now() - begun - alone).toBeLessThan(10_000);
+    await ask.end(id);
+  });
 });

@@ -4,6 +4,7 @@
  */
 import {
   badArchive,
+  blockBytes,
   checksumOf,
   extended,
   field,
@@ -14,13 +15,16 @@ import {
 
 export type Records = Map<string, string>;
 
+const sumOfZeros = checksumOf(Buffer.alloc(blockBytes));
+
 export type Header = { member: Member; type: string };
 
 /** Undefined: a block of zeros. */
 export function headerIn(block: Buffer): Header | undefined {
-  if (block.every((byte) => byte === 0)) return undefined;
+  const sum = checksumOf(block);
+  if (sum === sumOfZeros && block.every((byte) => byte === 0)) return undefined;
   const told = numberIn(block, field.checksum);
-  if (told !== checksumOf(block) && told !== signedChecksumOf(block)) {
+  if (told !== sum && told !== signedChecksumOf(block)) {
     throw badArchive("is no tar, or is broken: the checksum of a header is wrong");
   }
   const type = textIn(block, field.type) || typeOf.file;

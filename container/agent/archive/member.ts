@@ -44,13 +44,12 @@ export function padded(bytes: number): number {
   return Math.ceil(bytes / blockBytes) * blockBytes;
 }
 
-/** As if its own field were blank. */
+/** As if its own field were blank. Millions of headers come in one archive: a plain loop takes a tenth of others. */
 export function checksumOf(header: Uint8Array): number {
   const [start, length] = field.checksum;
   let sum = 0x20 * length;
-  for (const [at, byte] of header.entries()) {
-    if (at < start || at >= start + length) sum += byte;
-  }
+  for (let at = 0; at < blockBytes; at += 1) sum += header[at] ?? 0;
+  for (let at = start; at < start + length; at += 1) sum -= header[at] ?? 0;
   return sum;
 }
 

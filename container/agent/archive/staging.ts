@@ -32,6 +32,7 @@ import { type User, withRightsOf } from "../libc.ts";
 import type { Final } from "./unpacked-tree.ts";
 
 const newMode = 0o755;
+const ownerWrite = 0o200;
 
 export interface Staging {
   /** The open folder to unpack into. */
@@ -128,8 +129,23 @@ async function stagedIn(folder: number, user: User | undefined) {
 function moveUp(from: number, to: number): void {
   const names = allNames(from);
   for (const name of names) if (isThere(to, name)) throw exists(name);
-  for (const name of names) {
-    renameAt({ folder: from, name }, { folder: to, name }, { overwrite: false });
+  for (const name of names) moveOne({ folder: from, name }, { folder: to, name });
+}
+
+/** A folder that gets another holder must let its owner write for that moment. */
+function moveOne(from: Spot, to: Spot): void {
+  const { kind, mode } = statusAt(from.folder, from.name);
+  if (kind !== "folder" || (mode & ownerWrite) !== 0) {
+    renameAt(from, to, { overwrite: false });
+    return;
+  }
+  const fd = openAt(from.folder, from.name, open.placeOnly | open.folder | open.noFollow);
+  try {
+    chmodSync(`/proc/self/fd/${fd}`, mode | ownerWrite);
+    renameAt(from, to, { overwrite: false });
+    chmodSync(`/proc/self/fd/${fd}`, mode);
+  } finally {
+    close(fd);
   }
 }
 

@@ -59,6 +59,7 @@ function begin(
   const following = new Following(process, { ...where, follow: follow === "1" });
   // A stream that is not being pulled does not hear that its other end is gone.
   signal.addEventListener("abort", () => following.close(), { once: true });
+  if (signal.aborted) following.close();
   return following;
 }
 

@@ -11,8 +11,12 @@ export function logBytes(following: Following): ReadableStream<Uint8Array> {
   const { reader } = following;
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        following.onLetGo = () => controller.error(new Error("another reader took its place"));
+      },
       async pull(controller) {
         do {
+          if (following.isClosed) return;
           if (reader.gap() !== undefined) {
             following.close();
             controller.error("the reader fell behind what is kept of the log");
@@ -20,10 +24,12 @@ export function logBytes(following: Following): ReadableStream<Uint8Array> {
           }
           const bytes = joined(reader.take(chunkBytes, following.end));
           if (bytes !== undefined) {
+            following.told();
             controller.enqueue(bytes);
             return;
           }
         } while ((await following.next()) !== "over");
+        if (following.isClosed) return;
         following.close();
         controller.close();
       },

@@ -13,7 +13,10 @@ export function logEvents(following: Following): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const say = (text: string) => controller.enqueue(Buffer.from(text));
+        const say = (text: string) => {
+          following.told();
+          controller.enqueue(Buffer.from(text));
+        };
         if (!isBegun) {
           isBegun = true;
           say(signOfLife);

@@ -13,6 +13,7 @@ import { type Refusal, refusal } from "../program.ts";
 import { type Exit, type Forest, type Launch, type Tree, Unended } from "../tree/tree.ts";
 import { within } from "../within.ts";
 import { beginningOf, type Called } from "./called.ts";
+import type { Following } from "./following.ts";
 import { Log } from "./log.ts";
 import { type Admit, type Input, Stdin } from "./stdin.ts";
 
@@ -38,8 +39,8 @@ const drainsMax = 10;
 export class Process {
   readonly known: Known;
   readonly log: Log;
-  /** Followers of its log. */
-  followers = 0;
+  /** Of its log. */
+  readonly followers = new Set<Following>();
   readonly #startedAt = new Date().toISOString();
   readonly #told = Promise.withResolvers<void>();
   readonly #waiting = new Set<() => void>();

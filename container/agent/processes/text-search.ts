@@ -26,16 +26,20 @@ export class TextSearch {
     return this.#told.promise;
   }
 
-  /** Through all that is kept; from then on what comes is looked at as it comes. */
-  async reachEnd(): Promise<boolean> {
+  /** Through all that is kept; from then on what comes is looked at as it comes. `over`: nobody waits any more. */
+  async reachEnd(over: AbortSignal): Promise<boolean> {
     const { runs } = this.#log;
     let at = runs.start;
     for (let run = runs.at(at); run !== undefined && !this.isFound; run = runs.at(at)) {
+      if (over.aborted) return false;
       const to = Math.min(run.to, at + sliceBytes);
       this.#look(run.stream, this.#log.read(at, to - at));
       await new Promise((resolve) => setImmediate(resolve));
-      // The log may have gone on without us meanwhile.
-      at = Math.max(to, runs.start);
+      at = to;
+      if (at >= runs.start) continue;
+      // The log has gone on without us: what follows is no neighbour of what was looked at.
+      at = runs.start;
+      this.#ends.stdout = this.#ends.stderr = Buffer.alloc(0);
     }
     if (!this.isFound) this.#log.taps.add(this.#tap);
     return this.isFound;

@@ -30,7 +30,7 @@ export async function isMet(
 async function holdsText(process: Process, text: string, over: AbortSignal): Promise<boolean> {
   const search = new TextSearch(process.log, text);
   try {
-    if (await search.reachEnd()) return true;
+    if (await search.reachEnd(over)) return true;
     await Promise.race([search.found, firstOf(process, over)]);
     return search.isFound;
   } finally {

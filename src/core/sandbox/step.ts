@@ -52,7 +52,7 @@ export function step(record: SandboxRecord, event: SandboxEvent, now: number): S
     case "start_failed":
       // The files that it had are still there: it may go on with these.
       return startIs(state, event.startId)
-        ? failed(record, event.reason, event.reason === "snapshot_missing", now)
+        ? failed(record, event.reason, keepsItsFiles(event.reason), now)
         : record;
     case "lost":
       return state.name === "running" && state.life.incarnation === event.incarnation
@@ -225,6 +225,11 @@ function starting(attempt: Start, now: number): SandboxState {
     lookAt: now + limits.startLookMs,
     start: attempt,
   };
+}
+
+/** Nothing was wrong with the sandbox: the saved tree was not there, or there was no room for it. */
+function keepsItsFiles(reason: FailReason): boolean {
+  return reason === "snapshot_missing" || reason === "disk_full";
 }
 
 function startIs(state: SandboxState, startId: string): boolean {

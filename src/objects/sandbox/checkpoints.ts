@@ -81,6 +81,8 @@ export async function save(
   await host.durable();
   try {
     const { handle, bytes } = await actor.stillness.during(container.snapshot(row.handle));
+    // A destroy that came meanwhile takes it along.
+    refuseWhenOver(actor);
     const now = actor.now();
     const made: CheckpointRow = {
       ...row,
@@ -170,21 +172,41 @@ export async function removeAll(actor: SandboxActor): Promise<void> {
   }
 }
 
-/** From here on it cannot be used; the tree follows, and then the row. What fails is done by the next instance. */
+/** From here on it cannot be used; the tree follows, and then the row. */
 function leave(actor: SandboxActor, row: CheckpointRow): void {
   update(actor.host, row.id, { ...row, state: "leaving" });
-  const removal = actor.container.removeSnapshot(row.handle).then(
-    () => {
-      if (actor.known !== undefined) erase(actor.host, row.id);
-    },
-    (error: unknown) => {
-      const message = error instanceof Error ? error.message : String(error);
-      actor.host.log({ sandbox: row.id, failed: "remove a checkpoint", message });
-    },
-  );
+  const first = actor.container.removeSnapshot(row.handle);
   // One that was still being made holds everything still until it is whole.
-  if (row.state === "making") void actor.stillness.during(removal);
-  actor.host.background(removal);
+  if (row.state === "making") actor.stillness.during(first).catch(() => undefined);
+  actor.host.background(removed(actor, row, first));
+}
+
+const removeTriesMax = 6;
+const removePauseMs = 500;
+
+/** An engine that is away comes back soon. What fails all the same is done by the next instance. Never rejects. */
+async function removed(
+  actor: SandboxActor,
+  row: CheckpointRow,
+  first: Promise<void>,
+): Promise<void> {
+  const { host } = actor;
+  let removal = first;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await removal;
+      if (actor.known !== undefined) erase(host, row.id);
+      return;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      host.log({ sandbox: row.id, failed: "remove a checkpoint", message });
+    }
+    if (tries === removeTriesMax || actor.known === undefined) return;
+    const pauseMs = removePauseMs * 2 ** (tries - 1);
+    await new Promise<void>((resolve) => host.timer(pauseMs, resolve));
+    if (actor.known === undefined) return;
+    removal = actor.container.removeSnapshot(row.handle);
+  }
 }
 
 function readyRow(actor: SandboxActor, id: string): CheckpointRow {

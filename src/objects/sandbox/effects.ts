@@ -107,8 +107,9 @@ async function destroy(actor: SandboxActor): Promise<void> {
   actor.sandbox({ type: "destroyed" });
 }
 
-function reasonOf({ facts }: BerthError): FailReason {
+function reasonOf({ code, facts }: BerthError): FailReason {
   if (facts.field === "image") return "image_missing";
+  if (code === "disk_full") return "disk_full";
   return facts.reason === "snapshot_missing" ? "snapshot_missing" : "start_refused";
 }
 

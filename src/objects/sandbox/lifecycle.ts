@@ -93,6 +93,12 @@ export async function pause(
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
     const { name } = actor.facts.sandbox.state;
     if (name === "failed") throw notRunning(name);
+    if (name === "starting") {
+      throw new BerthError("unavailable", "The sandbox is still starting.", {
+        hint: "Try again in a moment.",
+        facts: { state: name },
+      });
+    }
     actor.sandbox({ type: "pause", reason: "requested", save: !keepsFiles && !discardFiles });
     await actor.until(({ state }) => state.name !== "pausing", limits.waitMaxMs);
   } finally {
