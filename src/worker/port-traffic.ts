@@ -74,7 +74,6 @@ export async function visit(
     return new Response(null, { status: 308, headers: { location: `${prefix}/` } });
   }
   const answer = await objectOf(env, to.sandbox).fetch(inward(request, to, requestId));
-  if (answer.webSocket !== null) return answer;
   return outward(answer, prefix);
 }
 
@@ -121,6 +120,7 @@ function outward(answer: Response, prefix: string | undefined): Response {
       headers.set("location", `${prefix}${location}`);
     }
   }
-  const { status, statusText, body } = answer;
-  return new Response(body, { status, statusText, headers, encodeBody: "manual" });
+  const { status, statusText, body, webSocket } = answer;
+  // Compressed bytes pass as they are: the runtime undoes and redoes what it has to.
+  return new Response(body, { status, statusText, headers, webSocket });
 }

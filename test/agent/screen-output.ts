@@ -33,9 +33,10 @@ const text = fc
   )
   .map((chars) => chars.join(""));
 
+/** Without styles of underlining: of those the emulator itself loses a part when a program restores its cursor. */
 const colour = fc.oneof(
   fc.constantFrom("0", "1", "2", "3", "4", "5", "7", "8", "9", "22", "23", "24", "27", "39", "49"),
-  fc.constantFrom("53", "4:3", "58;5;9", "31", "42", "97", "103", "38;5;200", "48;2;1;2;3"),
+  fc.constantFrom("53", "31", "42", "97", "103", "38;5;200", "48;2;1;2;3"),
 );
 const colours = fc.array(colour, { maxLength: 3 }).map((list) => `\x1b[${list.join(";")}m`);
 
@@ -98,6 +99,6 @@ export const output = fc
       { weight: 2, arbitrary: edits },
       { weight: 2, arbitrary: modes },
     ),
-    { maxLength: 60 },
+    { minLength: 5, maxLength: 60, size: "max" },
   )
   .map((parts) => Buffer.from(parts.join("")));

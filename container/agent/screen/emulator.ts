@@ -4,6 +4,7 @@
  */
 import headless from "@xterm/headless";
 import type { Screen } from "../../../src/protocol/terminal.ts";
+import { eraseAboveSafely } from "./erase-above.ts";
 import { isWithinSequence } from "./inside.ts";
 import { drawPicture } from "./picture.ts";
 import { Unfinished } from "./unfinished.ts";
@@ -29,6 +30,7 @@ export class Emulator {
       allowProposedApi: true,
       logLevel: "off",
     });
+    eraseAboveSafely(this.#terminal);
     this.#terminal.onTitleChange((title) => {
       // Nothing in it may end the sequence that tells it.
       this.#title = title.replace(/[\p{Cc}\p{Cs}]/gu, "").slice(0, titleCharsMax);

@@ -52,10 +52,16 @@ export type Inside = {
   };
   coreMouseService: { activeEncoding: string };
   optionsService: { rawOptions: { convertEol: boolean } };
-  _charsetService: { glevel: number; _charsets: (Charset | undefined)[] };
+  _charsetService: {
+    charset: Charset | undefined;
+    glevel: number;
+    _charsets: (Charset | undefined)[];
+  };
   _inputHandler: {
     _curAttrData: Attributes;
     _parser: { currentState: number; precedingJoinState: number };
+    eraseInDisplay(params: { params: number[] }, isSelective: boolean): boolean;
+    eraseInLine(params: { params: number[] }, isSelective: boolean): boolean;
   };
 };
 

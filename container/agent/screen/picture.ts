@@ -74,12 +74,7 @@ const cursorShapes = { block: 2, underline: 4, bar: 6 } as const;
 
 function modes(terminal: Terminal): string {
   const { modes: on } = terminal;
-  const {
-    coreService,
-    coreMouseService,
-    optionsService,
-    _charsetService: sets,
-  } = insideOf(terminal);
+  const { coreService, coreMouseService, optionsService } = insideOf(terminal);
   const { cursorStyle, cursorBlink } = coreService.decPrivateModes;
   const encoding = coreMouseService.activeEncoding;
   const shape = cursorStyle === undefined ? 0 : cursorShapes[cursorStyle] - (cursorBlink ? 1 : 0);
@@ -96,33 +91,54 @@ function modes(terminal: Terminal): string {
     // A reset leaves these two as they were.
     coreService.isCursorHidden ? "\x1b[?25l" : "\x1b[?25h",
     optionsService.rawOptions.convertEol ? "\x1b[20h" : "\x1b[20l",
-    ...["(", ")", "*", "+"].map((slot, index) => {
-      const code = charsetCode(sets._charsets[index]);
-      return code === "B" ? "" : `\x1b${slot}${code}`;
-    }),
-    ["", "\x0e", "\x1bn", "\x1bo"][sets.glevel] ?? "",
     on.originMode ? "\x1b[?6h" : "",
     on.insertMode ? "\x1b[4h" : "",
   ].join("");
 }
 
+/** Which sets of characters are in use; by restoring, a program can have another than the one it chose. */
+function charsets(terminal: Terminal): { said: string; restores: boolean } {
+  const { buffers, _charsetService: service } = insideOf(terminal);
+  const slots = [0, 1, 2, 3].map((index) => charsetCode(service._charsets[index]));
+  const used = charsetCode(service.charset);
+  const isOther = used !== slots[service.glevel];
+  const restores = isOther && used === "B" && charsetCode(buffers.active.savedCharset) === "B";
+  if (isOther && !restores) slots[service.glevel] = used;
+  const said = [
+    ...slots.map((code, index) => (code === "B" ? "" : `\x1b${"()*+"[index]}${code}`)),
+    ["", "\x0e", "\x1bn", "\x1bo"][service.glevel] ?? "",
+    restores ? "\x1b8" : "",
+  ].join("");
+  return { said, restores };
+}
+
 /** Last: nothing after it may move the cursor, and what comes next may join the character before it. */
 function cursor(terminal: Terminal): string {
+  const { said, restores } = charsets(terminal);
+  const joins = insideOf(terminal)._inputHandler._parser.precedingJoinState !== 0;
+  // What was written before its set was chosen must not be written in that set.
+  return joins || restores ? said + place(terminal, joins) : place(terminal, joins) + said;
+}
+
+function place(terminal: Terminal, joins: boolean): string {
   const { buffers, _inputHandler: handler } = insideOf(terminal);
   const { x, y, ybase, scrollTop } = buffers.active;
   const row = terminal.modes.originMode ? y - scrollTop : y;
   const to = (column: number) => `\x1b[${Math.max(0, row) + 1};${column + 1}H`;
   const now = attributesSequence(handler._curAttrData);
   const isBehind = x >= terminal.cols;
-  const mayJoin = handler._parser.precedingJoinState !== 0 && !terminal.modes.insertMode;
-  if (x === 0 || !(isBehind || mayJoin)) return `${to(x)}${now}`;
+  if (x === 0 || !(isBehind || joins)) return `${to(x)}${now}`;
   // Only a character that is written takes the cursor there.
   const line = terminal.buffer.active.getLine(ybase + y);
   const at = x > 1 && line !== undefined && isWhole(line, x - 2) ? x - 2 : x - 1;
   const last = line?.getCell(at) as Cell | undefined;
-  if (last === undefined || at + Math.max(1, last.getWidth()) !== x)
+  const width = Math.max(1, last?.getWidth() ?? 1);
+  if (last === undefined || at + width !== x) {
     return `${to(Math.min(x, terminal.cols - 1))}${now}`;
+  }
   if (last.getChars() === "" && !isBehind) return `${to(x)}${now}`;
   const own = attributesSequence(last);
-  return `${to(at)}${own}${last.getChars() || " "}${own === now ? "" : now}`;
+  // Written in insert mode it would push itself along.
+  const gap = terminal.modes.insertMode ? `\x1b[${width}P` : "";
+  return `${to(at)}${own}${gap}${last.getChars() || " "}${own === now ? "" : now}`;
 }
