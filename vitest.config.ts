@@ -65,6 +65,7 @@ export default defineConfig({
                   `local:${sha256("berth_local_of_the_tests")}`,
                   `other:${sha256("berth_other_of_the_tests")}`,
                 ].join(","),
+                BERTH_ORIGINS: "https://app.test",
                 BERTH_SECRET: "the secret of the object tests, which guards nothing",
               },
             },

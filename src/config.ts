@@ -9,6 +9,7 @@ export type Env = {
   DIRECTORY: DurableObjectNamespace<import("./objects/directory/object.ts").DirectoryObject>;
   BERTH_API_KEYS?: string;
   BERTH_SECRET?: string;
+  BERTH_ORIGINS?: string;
   BERTH_ENGINE_URL?: string;
   BERTH_ENGINE_SECRET?: string;
 };
@@ -18,6 +19,8 @@ export type Config = {
   tenants: ReadonlyMap<string, string>;
   /** Of this deployment: the keyed check in ids is made with it. */
   secret: string;
+  /** Of pages that may connect WebSockets, beside the API's own. */
+  origins: ReadonlySet<string>;
   /** Where no container is attached to an object, this engine runs it. */
   engine: { url: string; secret: string } | undefined;
 };
@@ -32,6 +35,7 @@ export function configOf(env: Env): Config {
   const config = Object.freeze({
     tenants: readKeys(env.BERTH_API_KEYS),
     secret: readSecret(env.BERTH_SECRET),
+    origins: readOrigins(env.BERTH_ORIGINS),
     engine: readEngine(env),
   });
   parsed.set(env, config);
@@ -56,6 +60,16 @@ function readSecret(text: string | undefined): string {
     throw new Error(`BERTH_SECRET must be set to at least ${secretCharsMin} random characters`);
   }
   return text;
+}
+
+/** As a browser says it: scheme, host and port, and nothing behind them. */
+function readOrigins(text: string | undefined): ReadonlySet<string> {
+  const origins = (text ?? "").split(/[\s,]+/).filter((part) => part !== "");
+  for (const origin of origins) {
+    if (URL.canParse(origin) && new URL(origin).origin === origin) continue;
+    throw new Error("BERTH_ORIGINS must be a list of origins such as https://app.example.org");
+  }
+  return new Set(origins);
 }
 
 function readEngine(env: Env): Config["engine"] {

@@ -3,6 +3,7 @@
  * the way to the object. Does not own what they carry.
  */
 import type { Context } from "hono";
+import { configOf } from "../config.ts";
 import type { SandboxObject } from "../objects/sandbox/object.ts";
 import { BerthError } from "../protocol/errors.ts";
 import { type SocketCall, socketCallHeader } from "../protocol/socket-call.ts";
@@ -21,7 +22,9 @@ export function demandUpgrade(c: Context<Door>): void {
   }
   const origin = c.req.header("origin");
   if (origin === undefined || origin === new URL(c.req.url).origin) return;
+  if (configOf(c.env).origins.has(origin)) return;
   throw new BerthError("forbidden", "Pages of this origin may not connect.", {
+    hint: "List it in BERTH_ORIGINS of this installation.",
     facts: { origin: origin.slice(0, 256) },
   });
 }

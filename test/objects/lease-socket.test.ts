@@ -274,9 +274,12 @@ describe("a lease that a socket holds", () => {
       await answer.text();
     }
     expect(await leaseOf(id)).toMatchObject({ state: "free", fence: expect.any(Number) });
-    const own = await connect(id, "a page", { origin: "http://berth.test" });
-    await own.next("granted");
-    own.close();
+    for (const origin of ["http://berth.test", "https://app.test"]) {
+      const own = await connect(id, "a page", { origin });
+      await own.next("granted");
+      own.close();
+      await vi.waitFor(async () => expect(await leaseOf(id)).toMatchObject({ state: "free" }));
+    }
     await json(call("DELETE", of(id, "?force=true")));
     const gone = await call("GET", path, { headers: upgrade });
     expect(gone.status).toBe(410);

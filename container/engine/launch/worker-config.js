@@ -11,6 +11,7 @@ import { root } from "./places.js";
 export const fromEnvironment = [
   "BERTH_API_KEYS",
   "BERTH_SECRET",
+  "BERTH_ORIGINS",
   "BERTH_ENGINE_URL",
   "BERTH_ENGINE_SECRET",
 ];
