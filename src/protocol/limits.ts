@@ -13,6 +13,8 @@ export const limits = {
   bodyBytesMax: 4 * MiB,
   /** A caller that sends a body slower than this is let go. */
   bodyReadMs: 30 * second,
+  /** Of a call that is refused: read out, so that its sender comes to read why. Beyond, the connection breaks. */
+  refusedBodyBytesMax: 256 * MiB,
   requestIdBytesMax: 64,
 
   /** Linux refuses one argument of 128 KiB and more (MAX_ARG_STRLEN counts the final NUL). */

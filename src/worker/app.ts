@@ -3,6 +3,7 @@
  */
 import { type Context, Hono } from "hono";
 import { configOf, type Env } from "../config.ts";
+import { readOut } from "../container/unread-body.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
 import { type Route, type RouteName, routes } from "../protocol/routes.ts";
@@ -117,6 +118,7 @@ export function door(known?: Caller) {
     c.set("requestId", requestId(c.req.header("berth-request-id")));
     c.set("isBound", known !== undefined);
     await next();
+    if (c.res.status >= 400) await readOut(c.req.raw);
     // Afterwards: an answer that an object gave brings headers of its own.
     if (c.res.webSocket === null) c.header("berth-request-id", c.var.requestId);
   });

@@ -30,7 +30,7 @@ export function transfer(
   const { session } = query;
   const passed = call.gated === undefined ? transferHeaders.down : transferHeaders.up;
   const told = new Headers();
-  for (const name of passed) {
+  for (const name of ["expect", ...passed]) {
     const value = headers.get(name);
     if (value !== null) told.set(name, value);
   }

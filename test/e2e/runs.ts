@@ -14,6 +14,16 @@ import { until } from "./until.ts";
 
 export type Held = { descriptors: number; ptys: number; processes: number; memoryMiB: number };
 
+/** Of the life that runs now. */
+export function agentOf({ data }: Server, id: string): number {
+  const note = JSON.parse(readFileSync(join(data, "engine/live", id), "utf8")) as {
+    outer: { pid: number };
+  };
+  const [, agent] = treeOf(note.outer.pid);
+  if (agent === undefined) throw new Error(`sandbox ${id} has no agent`);
+  return agent;
+}
+
 const stillMiB = 1;
 /** Of 20 ms each. Connections between servers that nobody uses are closed after some seconds. */
 const stillLooks = 300;
@@ -30,12 +40,7 @@ export class Runs {
   private constructor(server: Server, id: string) {
     this.#server = server;
     this.id = id;
-    const note = JSON.parse(readFileSync(join(server.data, "engine/live", id), "utf8")) as {
-      outer: { pid: number };
-    };
-    const [, agent] = treeOf(note.outer.pid);
-    if (agent === undefined) throw new Error(`sandbox ${id} has no agent`);
-    this.agent = agent;
+    this.agent = agentOf(server, id);
   }
 
   call(method: string, path: string, body?: unknown): Promise<Answer> {

@@ -5,6 +5,7 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { fenceOf } from "../fence.ts";
 import type { GatedWork } from "../gated-work.ts";
+import { readOut } from "./unread-body.ts";
 
 export type Turn = {
   /**
@@ -23,11 +24,14 @@ export async function inTurn<T>(
   const fence = fenceOf(request.headers);
   const gone = new AbortController();
   const onAbort = () => gone.abort(callerGone());
-  const pass = () => {
-    gone.signal.throwIfAborted();
+  try {
+    // Once: a fence that grows later without a drain means others, and this goes on counting below it.
     gated.fence.pass(fence);
-  };
-  pass();
+  } catch (error) {
+    await readOut(request);
+    throw error;
+  }
+  const pass = () => gone.signal.throwIfAborted();
   request.signal.addEventListener("abort", onAbort);
   const done = work({ pass, signal: gone.signal });
   const over = done.then(
@@ -37,6 +41,9 @@ export async function inTurn<T>(
   gated.track(over, { fence, gone });
   try {
     return await done;
+  } catch (error) {
+    await readOut(request);
+    throw error;
   } finally {
     request.signal.removeEventListener("abort", onAbort);
   }

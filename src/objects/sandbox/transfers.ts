@@ -3,13 +3,14 @@
  * read here. An upload is gated work until it is answered; a download is nothing that anybody waits for.
  * Does not own what is checked of them: the door has done that, the agent does the rest.
  */
+import { readOut } from "../../container/unread-body.ts";
 import { agentPaths } from "../../protocol/agent.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type TransferCall, transferHeaders } from "../../protocol/transfer-call.ts";
+import { type Gated, type TransferCall, transferHeaders } from "../../protocol/transfer-call.ts";
 import type { SandboxActor } from "./actor.ts";
 import { type Ask, askGated, interrupted } from "./agent-ask.ts";
 import { askReady, refuseLostSession } from "./files.ts";
-import { pass } from "./gated.ts";
+import { type Passed, pass } from "./gated.ts";
 import { whole } from "./guarded-body.ts";
 
 export async function transfer(
@@ -20,15 +21,24 @@ export async function transfer(
 ): Promise<Response> {
   const path = `${agentPaths[call.noun]}${new URL(request.url).search}`;
   const { gated, session } = call;
-  if (gated === undefined) {
-    const headers = picked(request.headers, transferHeaders.down);
-    const ask: Ask = { method: "GET", path, headers, requestId, headersMs: limits.fileCallMs };
-    return back((await askReady(actor, session, ask)).response);
-  }
-  refuseLostSession(actor, session);
-  const passed = await pass(actor, gated);
+  if (gated !== undefined) return upload(actor, request, { path, gated, session, requestId });
+  const headers = picked(request.headers, transferHeaders.down);
+  const ask: Ask = { method: "GET", path, headers, requestId, headersMs: limits.fileCallMs };
+  return back((await askReady(actor, session, ask)).response);
+}
+
+type Upload = { path: string; gated: Gated; session: string | undefined; requestId: string };
+
+async function upload(
+  actor: SandboxActor,
+  request: Request,
+  { path, gated, session, requestId }: Upload,
+): Promise<Response> {
+  const passed = await admit(actor, gated, session).catch(async (error) => {
+    await readOut(request);
+    throw error;
+  });
   try {
-    refuseLostSession(actor, session);
     const headers = picked(request.headers, transferHeaders.up);
     const body = request.body ?? new Uint8Array(0);
     // Silence is the agent's to judge: it sees whether bytes come.
@@ -39,6 +49,23 @@ export async function transfer(
     return back(response, answer);
   } finally {
     passed.end();
+  }
+}
+
+async function admit(
+  actor: SandboxActor,
+  gated: Gated,
+  session: string | undefined,
+): Promise<Passed> {
+  refuseLostSession(actor, session);
+  const passed = await pass(actor, gated);
+  try {
+    // While it waited at the gate the life may have become another.
+    refuseLostSession(actor, session);
+    return passed;
+  } catch (error) {
+    passed.end();
+    throw error;
   }
 }
 
