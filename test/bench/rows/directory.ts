@@ -12,7 +12,7 @@ const clients = 16;
 
 export async function directory(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
-  const many = bench.isShort ? 3_000 : 100_000;
+  const many = bench.isShort ? 500 : 2_000;
   await fill(bench, berth, few);
   const small = await measure(bench, berth, few);
   const perSecond = await fill(bench, berth, many - few);
