@@ -1,0 +1,265 @@
+/** Files, archives and clones by the real agent in a real room: few rights, a filter on calls, a view of its own. */
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { agentHeaders } from "../../src/protocol/agent.ts";
+import { Archives, plain, types } from "../agent/archives.ts";
+import { clone } from "../agent/clones.ts";
+import { codeOf, Files } from "../agent/files.ts";
+import { attacks, isForeign } from "../agent/path-attacks.ts";
+import { archive } from "../agent/tar-maker.ts";
+import {
+  exec,
+  identities,
+  newData,
+  newId,
+  newStart,
+  removeData,
+  startEngine,
+  type TestEngine,
+  tracesOf,
+  until,
+} from "./test-engine.ts";
+
+const MiB = 1024 * 1024;
+const secretText = "words that no command may read";
+
+/** A room, and its agent as the callers of files know one. */
+async function roomOf(engine: TestEngine) {
+  const id = newId();
+  const container = engine.container(id);
+  const call = newStart();
+  const { secret } = call;
+  const started = await container.start(call);
+  const agent = {
+    secret,
+    request: (path: string, init: RequestInit = {}): Promise<Response> => {
+      const headers = new Headers(init.headers);
+      headers.set("authorization", `Bearer ${secret}`);
+      headers.set(agentHeaders.incarnation, started.incarnation);
+      headers.set(agentHeaders.fence, "1");
+      const request = new Request(`${started.address}${path}`, { ...init, headers });
+      return container.agent(started.address, request);
+    },
+  };
+  const sh = (command: string) => exec(container, started, secret, { command, timeoutMs: 60_000 });
+  return { agent, sh, workspace: `${engine.data}/trees/${id}/workspace` };
+}
+
+describe.each(identities())("files in a room of an engine that is %s", (as) => {
+  const data = newData(as);
+  let engine: TestEngine;
+  let room: Awaited<ReturnType<typeof roomOf>>;
+  let files: Files;
+  let archives: Archives;
+
+  beforeAll(async () => {
+    engine = await startEngine(as, { data });
+    room = await roomOf(engine);
+    files = new Files(room.agent);
+    archives = new Archives(room.agent);
+  });
+  afterAll(async () => {
+    const processes = engine.processes();
+    expect(processes.length).toBeGreaterThan(1);
+    await engine.stop();
+    expect(tracesOf(data, processes)).toEqual([]);
+    removeData(data);
+  });
+  const clear = () => room.sh("cd /workspace && chmod -R u+rwx . ; find . -mindepth 1 -delete");
+
+  it("[I22] files are written, read, listed, moved and removed, and are the command's own", async () => {
+    await clear();
+    expect((await files.put("a/b/file", "words", { mkdirs: true })).value).toMatchObject({
+      path: "/workspace/a/b/file",
+      uid: 10001,
+    });
+    expect(await files.text("a/b/file")).toBe("words");
+    expect((await room.sh("stat -c %U a/b/file; echo more >> a/b/file; cat a/b/file")).stdout).toBe(
+      "berth\nwordsmore\n",
+    );
+    expect((await files.move({ from: "a/b/file", to: "moved" })).value?.path).toBe(
+      "/workspace/moved",
+    );
+    const listed = (await files.list(".", { depth: 9 })).value?.files.map(({ path }) => path);
+    expect(listed).toEqual(["/workspace/a", "/workspace/a/b", "/workspace/moved"]);
+    expect((await files.remove("a", { recursive: true })).value?.removed).toBe(2);
+    expect((await files.mkdir({ path: "made" })).status).toBe(201);
+  });
+
+  it("[I22] [I5] a file that is being written has no name yet, and none when its caller goes", async () => {
+    await clear();
+    const caller = new AbortController();
+    let pulled = 0;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          pulled += 1;
+          if (pulled <= 8) controller.enqueue(Buffer.alloc(MiB));
+          else return new Promise(() => {});
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const init = { duplex: "half", signal: caller.signal } as RequestInit;
+    const sent = files.send("half", body, {}, init).catch(() => "cut");
+    await until("most of it is taken", () => pulled > 8);
+    expect(readdirSync(room.workspace)).toEqual([]);
+    caller.abort();
+    expect(await sent).toBe("cut");
+    expect((await room.sh("ls -A /workspace")).stdout).toBe("");
+  });
+
+  it("[I22] no path of the table reaches anything, by reading, writing or removing", async () => {
+    await clear();
+    const closed = "/workspace/closed";
+    const isClosed = as === "root";
+    if (isClosed) {
+      mkdirSync(`${room.workspace}/closed`);
+      writeFileSync(`${room.workspace}/closed/secret`, secretText, { mode: 0o600 });
+      chmodSync(`${room.workspace}/closed`, 0o700);
+    }
+    const made = await room.sh(
+      [
+        "echo text > file; mkdir folder; mkfifo fifo; ln -s fifo to-fifo; ln -s loop loop",
+        `ln -s ${closed} to-closed; ln -s ${closed}/secret to-secret; ln -s / to-root`,
+        "ln -s /proc to-proc; ln -s file c0",
+        "for i in $(seq 41); do ln -s c$((i-1)) c$i; done; ln -s c41 long-chain",
+        `perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => "socket", Listen => 1)'`,
+      ].join("; "),
+    );
+    expect(made).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await files.text("to-root/workspace/file")).toBe("text\n");
+    // Below the short path of the workspace the long one fits.
+    const runs = attacks
+      .filter(([path]) => isClosed || !/@|secret|closed/.test(path))
+      .filter(([path]) => !path.startsWith("./././"));
+    expect(runs.length).toBeGreaterThanOrEqual(40);
+    // What a room does not have is not reached either.
+    const away = ["file_forbidden", "file_not_found"];
+    for (const [attack, codes] of runs) {
+      const path = attack.replace("@", closed);
+      const response = await files.get(path);
+      const body = await response.clone().text();
+      expect(body).not.toContain(secretText);
+      expect(body).not.toContain(room.agent.secret);
+      expect([...codes, ...away], `${attack}: ${body}`).toContain(await codeOf(response));
+      // What stands in these is the command's own in a room, to be changed as it likes.
+      const own = as === "root" ? /shadow$/ : /shadow$|^\/dev\//;
+      if (!isForeign(attack) || attack === "/" || own.test(attack)) continue;
+      const down = await archives.get(path);
+      const text = await down.text();
+      expect([down.status < 500, text.includes(secretText)], `${attack}: ${text}`).toEqual([
+        true,
+        false,
+      ]);
+      expect(down.status, attack).not.toBe(200);
+      const put = await files.put(path, "overwritten");
+      expect([put.status < 500, put.value], `${attack}: ${JSON.stringify(put)}`).toEqual([
+        true,
+        undefined,
+      ]);
+      const up = await archives.put(path, archive({ name: "made", body: "x" }));
+      expect([up.status < 500, up.value], `${attack}: ${JSON.stringify(up)}`).toEqual([
+        true,
+        undefined,
+      ]);
+      const removed = await files.remove(path, { recursive: true });
+      expect(
+        [removed.status < 500, removed.value],
+        `${attack}: ${JSON.stringify(removed)}`,
+      ).toEqual([true, undefined]);
+    }
+    if (isClosed) {
+      expect(readFileSync(`${room.workspace}/closed/secret`, "utf8")).toBe(secretText);
+      spawnSync("rm", ["-r", `${room.workspace}/closed`]);
+    }
+    expect((await room.sh("echo still here")).stdout).toBe("still here\n");
+  });
+
+  it("[I22] a tree goes down and up elsewhere in each form, and a repository is cloned", async () => {
+    await clear();
+    const make =
+      "mkdir -p tree/deep/empty; cd tree; echo x > deep/x; ln deep/x hard; ln -s deep/x link; chmod 750 deep/x; touch -d '2001-02-03 04:05:06.123456789' deep/x deep .";
+    expect((await room.sh(make)).exitCode).toBe(0);
+    const look = (folder: string) =>
+      room.sh(`cd ${folder}; find . -printf '%p %y %m %T@ %l %n\\n' | sort; cat deep/x`);
+    const before = (await look("tree")).stdout;
+    expect(before.split("\n").length).toBeGreaterThan(6);
+    for (const type of types) {
+      const bytes = await archives.bytes("tree", type);
+      expect((await archives.put(`up-${type.slice(12)}`, bytes, type)).value).toEqual({
+        entries: 6,
+        bytes: 2,
+      });
+      expect((await look(`up-${type.slice(12)}`)).stdout).toBe(before);
+    }
+    expect((await archives.put("x", archive({ name: "l", type: "2", says: "/etc" }))).code).toBe(
+      "bad_archive",
+    );
+    const git =
+      "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; git init -q -b main repo && cd repo && echo x > x && git add . && git commit -q -m x && git rev-parse HEAD";
+    const commit = (await room.sh(git)).stdout.trim();
+    expect(commit).toMatch(/^[0-9a-f]{40}$/);
+    const told = await clone(room.agent, { url: "file:///workspace/repo", dir: "cloned" });
+    expect(told.done, JSON.stringify(told)).toEqual({
+      dir: "/workspace/cloned",
+      commit,
+      branch: "main",
+    });
+    expect((await room.sh("cd cloned && git status --porcelain && cat x")).stdout).toBe("x\n");
+    expect((await room.sh("ls -A | grep berth-")).stdout).toBe("");
+  });
+
+  it("[I22] an archive fills the workspace itself, all at once where it is empty", async () => {
+    await clear();
+    const put = await archives.put(
+      ".",
+      archive({ name: "a/", type: "5", mode: 0o755 }, { name: "a/x", body: "x" }),
+      plain,
+    );
+    expect(put.value, JSON.stringify(put)).toEqual({ entries: 2, bytes: 1 });
+    expect((await room.sh("ls -A . a; cat a/x")).stdout).toBe(".:\na\n\na:\nx\nx");
+  });
+
+  it("[I13] [I22] one file of 1 GiB goes up and down, as a file and in an archive", async () => {
+    await clear();
+    const count = 1024;
+    const chunk = Buffer.alloc(MiB, 7);
+    const figures: string[] = [];
+    const timed = async (what: string, work: () => Promise<number>) => {
+      const begun = performance.now();
+      const bytes = await work();
+      const seconds = (performance.now() - begun) / 1000;
+      figures.push(`${what} ${Math.round(bytes / seconds / 1e6)} MB/s`);
+      return bytes;
+    };
+    const up = await timed("up", async () => {
+      let sent = 0;
+      const body = new ReadableStream<Uint8Array>(
+        {
+          pull(controller) {
+            if (sent++ === count) controller.close();
+            else controller.enqueue(chunk);
+          },
+        },
+        { highWaterMark: 2 },
+      );
+      const put = await files.put("large", body, {}, { duplex: "half" } as RequestInit);
+      return put.value?.size ?? 0;
+    });
+    expect(up).toBe(count * MiB);
+    const read = async (response: Response) => {
+      let bytes = 0;
+      for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
+        bytes += piece.length;
+      }
+      return bytes;
+    };
+    expect(await timed("down", async () => read(await files.get("large")))).toBe(count * MiB);
+    const tar = await timed("down as tar", async () => read(await archives.get("large")));
+    expect(tar).toBeGreaterThan(count * MiB);
+    await files.remove("large");
+    console.info(`1 GiB in a room of an engine that is ${as}: ${figures.join(", ")}`);
+  });
+});
