@@ -78,13 +78,13 @@ describe("readers that are cut off at random", () => {
     let [offset, cuts] = [begin, 0];
     viewer.cut();
     while (offset < begin + bytes) {
-      viewer = await Viewer.open(server, path, { after: offset });
       const limit = offset + random(4 * MB);
-      viewer.take = (some) => {
+      const take = (some: Uint8Array, from: Viewer) => {
         hash.update(some);
         offset += some.length;
-        if (offset > limit && offset < begin + bytes) viewer.cut();
+        if (offset > limit && offset < begin + bytes) from.cut();
       };
+      viewer = await Viewer.open(server, path, { after: offset, take });
       const timer = setTimeout(() => viewer.cut(), 10 + random(90));
       const isOver = () => viewer.isCut || offset >= begin + bytes;
       await until("it is cut off", isOver, 60_000);

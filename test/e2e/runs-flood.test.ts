@@ -31,13 +31,13 @@ describe("a flood with viewers that stand still", () => {
       await Viewer.open(server, path, { framed: false }),
     ];
     for (const one of stuck) one.standStill();
-    const viewer = await Viewer.open(server, path);
     let echoed = 0;
     let seen = 0;
-    viewer.take = (bytes) => {
+    const take = (bytes: Buffer) => {
       seen += bytes.length;
       for (let at = bytes.indexOf("x"); at >= 0; at = bytes.indexOf("x", at + 1)) echoed += 1;
     };
+    const viewer = await Viewer.open(server, path, { take });
     viewer.type("\n");
     await until("the flood runs", () => seen > 4 * 1024 * 1024);
     const { pid } = server.processOf("workerd serve");

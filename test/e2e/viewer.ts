@@ -14,15 +14,21 @@ const opcode = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 const ackEveryBytes = 128 * 1024;
 const bigBytes = 126;
 
+type Options = {
+  after?: number;
+  framed?: boolean;
+  /** Output alone, without pictures; the first of it may come with the answer. */
+  take?: (bytes: Buffer, viewer: Viewer) => void;
+};
+
 export class Viewer {
   readonly frames: FromTerminal[] = [];
-  /** Output alone, without pictures. */
-  take: (bytes: Buffer) => void = () => {};
   /** Of the next byte of output. */
   offset: number;
   closed: number | undefined;
   readonly #socket: Socket;
   readonly #framed: boolean;
+  readonly #take: Required<Options>["take"];
   #rest: Buffer = Buffer.alloc(0);
   #pictureIsNext = false;
   #acked = 0;
@@ -30,7 +36,7 @@ export class Viewer {
   static async open(
     { url, key }: Server,
     path: string,
-    { after, framed = true }: { after?: number; framed?: boolean } = {},
+    { after, framed = true, take = () => {} }: Options = {},
   ): Promise<Viewer> {
     const query = after === undefined ? "" : `?after=${after}`;
     const headers = {
@@ -47,25 +53,21 @@ export class Viewer {
         reject(new Error(`the socket was refused: ${answer.statusCode}`));
       });
       call.once("upgrade", (_, socket: Socket, rest: Buffer) =>
-        resolve(new Viewer(socket, rest, { after: after ?? 0, framed })),
+        resolve(new Viewer(socket, rest, { after: after ?? 0, framed, take })),
       );
     });
   }
 
-  private constructor(
-    socket: Socket,
-    rest: Buffer,
-    { after, framed }: { after: number; framed: boolean },
-  ) {
+  private constructor(socket: Socket, rest: Buffer, { after, framed, take }: Required<Options>) {
     this.#socket = socket;
     this.#framed = framed;
     this.offset = after;
     this.#acked = after;
+    this.#take = take;
     socket.setNoDelay(true);
     socket.on("data", (bytes: Buffer) => this.#hear(bytes));
     socket.on("error", () => {});
-    // Whoever opened it says first what takes its bytes.
-    if (rest.length > 0) queueMicrotask(() => this.#hear(rest));
+    this.#hear(rest);
   }
 
   get bytesRead(): number {
@@ -143,7 +145,7 @@ export class Viewer {
       return;
     }
     this.offset += bytes.length;
-    this.take(bytes);
+    this.#take(bytes, this);
     if (this.#framed && !this.isCut && this.offset - this.#acked >= ackEveryBytes) this.ack();
   }
 }
