@@ -90,6 +90,33 @@ describe("what runs", () => {
     expect((await told(id)).filter(({ what }) => what === "ended")).toHaveLength(2);
   });
 
+  it("[U8] is told as begun before it is told as ended, however soon that comes", async () => {
+    const id = await createSandbox();
+    const { id: other } = await ask("POST", id, "/processes", { command: "sleep 60" });
+    await machine(id).holdAnswers("POST /v1/processes");
+    const starting = ask("POST", id, "/processes", { command: "true" });
+    const ran = async () => (await machine(id).facts()).asked;
+    await soon(async () => {
+      const starts = (await ran()).filter((line) => line === "POST /v1/processes");
+      expect(starts).toHaveLength(2);
+    });
+    // The end of another one has the object look for all that has ended.
+    await ask("DELETE", id, `/processes/${other}`);
+    await soon(async () => expect(await ran()).toContain("GET /v1/work"));
+    await ask("POST", id, "/touch");
+    const early = (await told(id)).map(({ what }) => what);
+    expect(early).not.toContain("ended");
+    await machine(id).letAnswersGo();
+    const { id: short } = await starting;
+    await soon(async () => expect(await told(id)).toHaveLength(4));
+    expect((await told(id)).map((event) => [event.what, event.id])).toEqual([
+      ["started", other],
+      ["started", short],
+      ["ended", short],
+      ["ended", other],
+    ]);
+  });
+
   it("[U9] keeps a sandbox from being idle while a process runs, and counts from its end", async () => {
     const id = await createSandbox({ idleTimeoutMs });
     const { id: process } = await ask("POST", id, "/processes", { command: "sleep 600" });

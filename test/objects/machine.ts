@@ -14,6 +14,7 @@ export class MachineObject extends DurableObject {
   readonly #container = fakeContainer(this.#machine);
   /** What its agents were asked, in order. */
   readonly #asked: string[] = [];
+  #held: { asked: string; over: Promise<void>; letGo: () => void } | undefined;
 
   start(options: StartOptions) {
     return this.#container.start(options);
@@ -33,9 +34,20 @@ export class MachineObject extends DurableObject {
   removeSnapshot(handle: string) {
     return this.#container.removeSnapshot(handle);
   }
-  override fetch(request: Request) {
-    this.#asked.push(`${request.method} ${new URL(request.url).pathname}`);
-    return this.#container.agent("", request);
+  override async fetch(request: Request) {
+    const asked = `${request.method} ${new URL(request.url).pathname}`;
+    this.#asked.push(asked);
+    const answer = await this.#container.agent("", request);
+    if (asked === this.#held?.asked) await this.#held.over;
+    return answer;
+  }
+  /** What is asked so is done at once, and answered only when `letAnswersGo` is called. */
+  holdAnswers(asked: string): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held = { asked, over: promise, letGo: resolve };
+  }
+  letAnswersGo(): void {
+    this.#held?.letGo();
   }
 
   /** As if the tree saved under this name stood where this machine finds it. */
@@ -62,6 +74,10 @@ export class MachineObject extends DurableObject {
   }
   release(): void {
     this.#machine.release();
+  }
+  /** As if a call of another instance of the object had come before. */
+  raiseFence(by: number): void {
+    if (this.#machine.agent !== undefined) this.#machine.agent.fence += by;
   }
   die(): void {
     this.#machine.die(lost);

@@ -49,6 +49,7 @@ export async function begin(call: Call, beginning: Beginning): Promise<Reply> {
   const { kind, session, same = [] } = beginning;
   const mint = (life: Life) => mintHandle(kind, life.incarnation, actor.host.draw);
   let begun: { id: string; incarnation: string } | undefined;
+  let isTold: (() => void) | undefined;
   const check = () => {
     if (session !== undefined) refuseUnknown(actor, { kind: "session", id: session });
     if (beginning.id !== undefined) refuseStale(actor, { kind, id: beginning.id });
@@ -56,23 +57,29 @@ export async function begin(call: Call, beginning: Beginning): Promise<Reply> {
   const send = (id: string): Ask => {
     check();
     begun = { id, incarnation: runningLife(actor)?.incarnation ?? "" };
+    isTold?.();
+    isTold = actor.work.begins(id);
     return { ...beginning.send(id), requestId };
   };
   check();
-  const reply = await (caller.key === undefined
-    ? throughGate(actor, caller, requestId, (life) => send(beginning.id ?? mint(life)))
-    : keyed(actor, caller, caller.key, {
-        ...{ same, requestId, mint, send },
-        lastsMs: limits.agentHeadersMs,
-        again: (id) => ({ method: "GET", path: `${agentPaths.processes}/${id}`, requestId }),
-        done: () => undefined,
-      }));
-  if (reply.status === 201 && begun !== undefined && actor.known !== undefined) {
-    const sessionId = session === undefined ? {} : { sessionId: session };
-    const event: EventData = { type: kind, what: "started", ...begun, ...sessionId };
-    actor.commit({}, [event], `${kind} started`);
+  try {
+    const reply = await (caller.key === undefined
+      ? throughGate(actor, caller, requestId, (life) => send(beginning.id ?? mint(life)))
+      : keyed(actor, caller, caller.key, {
+          ...{ same, requestId, mint, send },
+          lastsMs: limits.agentHeadersMs,
+          again: (id) => ({ method: "GET", path: `${agentPaths.processes}/${id}`, requestId }),
+          done: () => undefined,
+        }));
+    if (reply.status === 201 && begun !== undefined && actor.known !== undefined) {
+      const sessionId = session === undefined ? {} : { sessionId: session };
+      const event: EventData = { type: kind, what: "started", ...begun, ...sessionId };
+      actor.commit({}, [event], `${kind} started`);
+    }
+    return reply;
+  } finally {
+    isTold?.();
   }
-  return reply;
 }
 
 async function throughGate(

@@ -19,6 +19,9 @@ export class WorkLink {
   readonly #actor: SandboxActor;
   #looking: Promise<void> | undefined;
   #again = false;
+  #isHeldBack = false;
+  /** On their way to be told as begun: their ends are told after that. */
+  readonly #beginning = new Map<string, number>();
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
@@ -37,6 +40,17 @@ export class WorkLink {
     }
     this.#tell(life, work.endings);
     return work.idleMs;
+  }
+
+  /** Nothing is told of its end before the answered function is called, once. */
+  begins(id: string): () => void {
+    this.#beginning.set(id, (this.#beginning.get(id) ?? 0) + 1);
+    return () => {
+      const others = (this.#beginning.get(id) ?? 1) - 1;
+      if (others > 0) this.#beginning.set(id, others);
+      else this.#beginning.delete(id);
+      if (this.#isHeldBack) this.lookSoon();
+    };
   }
 
   /** Something may have ended. Who asks while it is asked is answered by one more asking. */
@@ -59,7 +73,10 @@ export class WorkLink {
     const { host } = this.#actor;
     const { incarnation } = life;
     const told = toldUntil(host, incarnation);
-    const fresh = endings.filter(({ n }) => n > told);
+    const untold = endings.filter(({ n }) => n > told);
+    const held = untold.findIndex(({ id }) => this.#beginning.has(id));
+    this.#isHeldBack = held >= 0;
+    const fresh = held < 0 ? untold : untold.slice(0, held);
     const last = fresh.at(-1);
     if (last === undefined) return;
     tellUntil(host, incarnation, last.n);
