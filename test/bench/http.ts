@@ -23,6 +23,10 @@ export class Http {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
+  get url(): string {
+    return `http://${this.#hostname}:${this.#port}`;
+  }
+
   call(
     method: string,
     path: string,

@@ -4,14 +4,17 @@
  */
 import type { Bench, Figure } from "./figure.ts";
 import { burst } from "./rows/burst.ts";
+import { checkpoint } from "./rows/checkpoint.ts";
 import { create } from "./rows/create.ts";
 import { density } from "./rows/density.ts";
 import { directory } from "./rows/directory.ts";
 import { exec } from "./rows/exec.ts";
+import { files } from "./rows/files.ts";
 import { invented } from "./rows/invented.ts";
 import { lease } from "./rows/lease.ts";
 import { metadata } from "./rows/metadata.ts";
 import { output } from "./rows/output.ts";
+import { port } from "./rows/port.ts";
 import { sessions } from "./rows/sessions.ts";
 import { streams } from "./rows/streams.ts";
 import { terminals } from "./rows/terminals.ts";
@@ -29,6 +32,9 @@ export const rowNames = [
   "output",
   "sessions",
   "terminals",
+  "checkpoint",
+  "port",
+  "files",
 ] as const;
 
 export type RowName = (typeof rowNames)[number];
@@ -46,4 +52,7 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   output,
   sessions,
   terminals,
+  checkpoint,
+  port,
+  files,
 };

@@ -1,0 +1,136 @@
+/**
+ * Owns the figures of a server in a sandbox, reached through its address, against the same server asked directly.
+ * Does not own the rightness of what passes (test/e2e/ports.test.ts).
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { Berth } from "../berth.ts";
+import { download } from "../bytes.ts";
+import { type Bench, type Figure, median, round, spread } from "../figure.ts";
+import { Http } from "../http.ts";
+
+const bytes = 200_000_000;
+const inside = 8124;
+
+/** One thread a connection, which is kept; small answers at once, large ones in pieces. */
+const program = `
+import socket, sys, threading
+piece = b"berth" * 13107
+def serve(one):
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    held = b""
+    while True:
+        while b"\\r\\n\\r\\n" not in held:
+            more = one.recv(65536)
+            if not more: return
+            held += more
+        head, held = held.split(b"\\r\\n\\r\\n", 1)
+        if head.startswith(b"GET /large"):
+            one.sendall(b"HTTP/1.1 200 OK\\r\\ncontent-length: ${bytes}\\r\\n\\r\\n")
+            left = ${bytes}
+            while left: left -= one.send(piece[:left])
+        else: one.sendall(b"HTTP/1.1 200 OK\\r\\ncontent-length: 2\\r\\n\\r\\nok")
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=128)
+while True: threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+`;
+
+export async function port(bench: Bench): Promise<Figure[]> {
+  const direct = await directly(bench);
+  const berth = await Berth.start(bench);
+  const through = await throughBerth(berth);
+  const rounds = bench.isShort ? 8 : 40;
+  const each = 25;
+  const sides = [
+    { http: new Http(new URL(through).origin, {}), path: `${new URL(through).pathname}small` },
+    { http: new Http(direct, {}), path: "/small" },
+  ] as const;
+  const times: [number[], number[]] = [[], []];
+  for (let at = 0; at < rounds; at += 1) {
+    bench.progress.of(at, rounds, "small answers, block");
+    for (const side of [0, 1] as const) {
+      for (let n = 0; n < each; n += 1) times[side].push(await small(sides[side]));
+    }
+  }
+  for (const { http } of sides) http.close();
+  const rates: [number[], number[]] = [[], []];
+  for (let at = 0; at < (bench.isShort ? 2 : 5); at += 1) {
+    bench.progress.say(`large answers, round ${at}`);
+    for (const [side, base] of [`${through}large`, `${direct}/large`].entries()) {
+      rates[side as 0 | 1].push(await large(base));
+    }
+  }
+  return [
+    {
+      row: "a server's port: small answer, median",
+      measured: `${median(times[0]).toFixed(2)} ms against ${median(times[1]).toFixed(2)} ms`,
+      ratio: round(median(times[0]) / median(times[1])),
+      raw: { through: spread(times[0]), direct: spread(times[1]) },
+    },
+    {
+      row: "a server's port: 200 MB down",
+      measured: `${median(rates[0]).toFixed(0)} MB/s against ${median(rates[1]).toFixed(0)} MB/s`,
+      ratio: round(median(rates[0]) / median(rates[1])),
+      raw: { through: rates[0].map(Math.round), direct: rates[1].map(Math.round) },
+    },
+  ];
+}
+
+async function small({ http, path }: { http: Http; path: string }): Promise<number> {
+  const begun = performance.now();
+  const { status, text } = await http.call("GET", path);
+  if (text !== "ok") throw new Error(`the server answered ${status}: ${text}`);
+  return performance.now() - begun;
+}
+
+/** MB a second. */
+async function large(url: string): Promise<number> {
+  const begun = performance.now();
+  const came = await download(url);
+  if (came !== bytes) throw new Error(`${came} bytes came of ${bytes}`);
+  return bytes / 1000 / (performance.now() - begun);
+}
+
+/** The same program on the machine itself; its address. */
+async function directly(bench: Bench): Promise<string> {
+  const free = createServer().listen(0, "127.0.0.1");
+  await once(free, "listening");
+  const to = (free.address() as { port: number }).port;
+  free.close();
+  const argv = ["--pdeathsig", "KILL", "--", "python3", "-c", program, String(to)];
+  const child = spawn("setpriv", argv, { stdio: "ignore" });
+  bench.ends(() => ended(child));
+  await answers(`http://127.0.0.1:${to}/small`);
+  return `http://127.0.0.1:${to}`;
+}
+
+async function ended(child: ChildProcess): Promise<string[]> {
+  if (child.exitCode === null && child.kill("SIGKILL")) await once(child, "exit");
+  return [];
+}
+
+async function answers(url: string): Promise<void> {
+  const until = performance.now() + 20_000;
+  for (;;) {
+    const came = await download(url).catch(() => 0);
+    if (came > 0) return;
+    if (performance.now() > until) throw new Error(`${url} does not answer`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Its address below a path, which needs no name. */
+async function throughBerth(berth: Berth): Promise<string> {
+  const id = await berth.create();
+  const argv = ["python3", "-c", program, String(inside)];
+  await call(berth, `/v1/sandboxes/${id}/processes`, { argv });
+  const { pathUrl } = await call(berth, `/v1/sandboxes/${id}/ports`, { port: inside });
+  await answers(`${pathUrl}small`);
+  return String(pathUrl);
+}
+
+async function call(berth: Berth, path: string, body: unknown): Promise<Record<string, unknown>> {
+  const { status, text } = await berth.http.call("POST", path, JSON.stringify(body));
+  if (status !== 201) throw new Error(`${path} answered ${status}: ${text}`);
+  return JSON.parse(text) as Record<string, unknown>;
+}
