@@ -153,27 +153,31 @@ export function privateMiB(pid: number): number {
 
 export type Cut = { bytes: number; ms: number };
 
-/** True: to the end. Else it was cut off, after so many bytes or so long. */
+/** To the end; or cut off, after so many bytes or so long; or not let in, while earlier readers count as there. */
 export async function readUntilCut(
   ask: (signal: AbortSignal) => Promise<Response>,
   { bytes, ms }: Cut,
   take: (bytes: Uint8Array) => void,
-): Promise<boolean> {
+): Promise<"whole" | "cut" | "refused"> {
   const cut = new AbortController();
   const timer = setTimeout(() => cut.abort(), ms);
   let read = 0;
   try {
     const answer = await ask(cut.signal);
+    if (answer.status === 429) {
+      await answer.text();
+      return "refused";
+    }
     expect(answer.status).toBe(200);
     for await (const some of answer.body ?? []) {
       take(some);
       read += some.length;
       if (read > bytes) cut.abort();
     }
-    return true;
+    return "whole";
   } catch (error) {
     if (!cut.signal.aborted) throw error;
-    return false;
+    return "cut";
   } finally {
     clearTimeout(timer);
   }
