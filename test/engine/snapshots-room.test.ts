@@ -1,0 +1,80 @@
+/** Saved trees where there is no room for them, and where they were given up before they were made. */
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  newData,
+  newId,
+  removeData,
+  run,
+  startEngine,
+  type TestEngine,
+  tracesOf,
+  until,
+} from "./test-engine.ts";
+
+const roomBytes = 48 * 1024 * 1024;
+const isRoot = process.getuid?.() === 0;
+
+describe("snapshots without room", () => {
+  let data: string;
+  let engine: TestEngine;
+  let mounted = false;
+
+  afterEach(async () => {
+    const processes = engine.processes();
+    expect(processes.length).toBeGreaterThan(0);
+    await engine.stop();
+    if (mounted) expect(spawnSync("umount", [data]).status).toBe(0);
+    mounted = false;
+    expect(tracesOf(data, processes)).toEqual([]);
+    removeData(data);
+  });
+
+  const kept = (folder: string) => readdirSync(`${data}/${folder}`);
+
+  // Only root may mount a small disk.
+  it.skipIf(!isRoot)(
+    "[R35] a full disk is told as that; the sandbox goes on and no half of a copy stays",
+    async () => {
+      data = newData("root");
+      const options = ["-t", "tmpfs", "-o", `size=${roomBytes},mode=700`, "none", data];
+      mounted = spawnSync("mount", options).status === 0;
+      expect(mounted).toBe(true);
+      engine = await startEngine("root", { data });
+      const one = await run(engine);
+      await one.sh("head -c 30000000 /dev/urandom > /workspace/large");
+      const refused = { code: "disk_full", hint: expect.any(String) };
+      await expect(one.container.snapshot(newId())).rejects.toMatchObject(refused);
+      expect(kept("snapshots")).toEqual([]);
+      await until("the trash is empty", () => kept("trash").length === 0);
+      await one.sh("head -c 10000000 /workspace/large > /workspace/less; rm /workspace/large");
+      const saved = newId();
+      expect((await one.container.snapshot(saved)).bytes).toBeGreaterThanOrEqual(10_000_000);
+      await one.sh(
+        "head -c 20000000 /dev/urandom > /workspace/large; sha256sum /workspace/* > /workspace/sums",
+      );
+      // What runs has ended for it; its files are still those that it had.
+      await expect(run(engine, { id: one.id, snapshot: saved })).rejects.toMatchObject(refused);
+      const again = await run(engine, { id: one.id });
+      expect(again.started.files).toBe("kept");
+      expect(await again.sh("cd /workspace && sha256sum --check sums")).toMatchObject({
+        exitCode: 0,
+      });
+      await until("the trash is empty", () => kept("trash").length === 0);
+    },
+  );
+
+  it("[R36] what was given up before it was made is not made any more", async () => {
+    data = newData(isRoot ? "root" : "not root");
+    engine = await startEngine(isRoot ? "root" : "not root", { data });
+    const one = await run(engine);
+    const [late, other] = [newId(), newId()];
+    await one.container.removeSnapshot(late);
+    await expect(one.container.snapshot(late)).rejects.toMatchObject({ code: "not_found" });
+    expect(kept("snapshots")).toEqual([]);
+    await one.container.snapshot(other);
+    expect(kept("snapshots")).toEqual([other]);
+    expect((await one.sh("echo on")).stdout).toBe("on\n");
+  });
+});
