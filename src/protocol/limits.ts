@@ -182,6 +182,8 @@ export const limits = {
   fileTransfersMax: 64,
   /** A reader who takes nothing of an answer for this long is let go; a slow one takes as long as it takes. */
   fileReaderMs: 10 * minute,
+  /** Bytes a second, over the whole of a large file and beyond that time: who is slower than that is stuck. */
+  fileReaderBytesMin: 4 * KiB,
   fileListDepthMax: 64,
   fileListPageMax: 5000,
   /** Entries that one listing looks at. */

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
@@ -225,6 +226,29 @@ describe("the files of an agent", () => {
     expect((await Promise.all(reads)).length).toBe(200);
   });
 
+  test("[I16] large downloads count among the transfers until they are sent or let go", async () => {
+    await agent.sh("head -c 18000000 /dev/zero > zeros");
+    const before = agent.descriptors();
+    const sockets: Socket[] = [];
+    for (let n = 0; n < limits.fileTransfersMax; n += 1) sockets.push(await unread(agent, "zeros"));
+    expect(sockets.length).toBe(64);
+    expect(await codeOf(await files.get("zeros"))).toBe("too_many");
+    expect((await files.put("one-more", "x")).code).toBe("too_many");
+    sockets.pop()?.destroy();
+    await until(
+      "a place is free",
+      async () => (await files.get("zeros", { range: "bytes=0-9" })).ok,
+    );
+    await until("a place is free", async () => (await files.put("one-more", "x")).status === 201);
+    for (const socket of sockets) socket.destroy();
+    await until("all are let go", () => agent.descriptors() <= before + 2);
+    // Read to their ends: nobody tells the agent, and it finds out when it would refuse.
+    for (let n = 0; n < limits.fileTransfersMax + 6; n += 1) {
+      expect((await (await files.get("zeros")).arrayBuffer()).byteLength).toBe(18_000_000);
+    }
+    await files.remove("zeros");
+  });
+
   test("[L13] a call that names no session is below the workspace; an unknown session is refused", async () => {
     expect((await files.stat(".")).value?.path).toBe(agent.workspace);
     const response = await agent.request("/v1/files/stat?path=warm&session=nobody");
@@ -253,6 +277,21 @@ describe("the files of an agent", () => {
     }
   });
 });
+
+/** A file whose reader takes its beginning and then no more. */
+function unread({ port, secret }: Agent, path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      const head = `host: agent\r\nauthorization: Bearer ${secret}\r\n\r\n`;
+      socket.write(`GET /v1/files?path=${path} HTTP/1.1\r\n${head}`);
+    });
+    socket.once("error", reject);
+    socket.once("data", () => {
+      socket.pause();
+      resolve(socket);
+    });
+  });
+}
 
 test("[I6] a drain ends an upload under way, and a write below the fence is refused", async () => {
   const agent = await Agent.start({ tree: "subreaper" });

@@ -11,25 +11,26 @@ import { names } from "./conditions.ts";
 import { close, nowhere, open, type Status, statusAt } from "./kernel.ts";
 import { openPlace, type Target } from "./paths.ts";
 import { rangeOf } from "./range.ts";
+import type { Readers } from "./readers.ts";
 import { notAFile, refusing } from "./refusal.ts";
 import { tagOf } from "./view.ts";
 
-/** Of a reader who takes nothing, or of a file that became shorter: the longest that the runtime can wait for. */
-const silenceSeconds = 240;
+type Asked = { target: Target; user: User | undefined; readers: Readers };
 
-export function download(call: PartCall, target: Target, user: User | undefined): Response {
+export function download(call: PartCall, { target, user, readers }: Asked): Response {
+  readers.settle();
   const { fd, status } = refusing(target.shown, () => withRightsOf(user, () => openFile(target)));
   // The runtime opens it once more while it takes the answer, which is before this.
   setImmediate(() => close(fd));
-  call.server.timeout(call.request, silenceSeconds);
-  return answerOf(call, `/proc/self/fd/${fd}`, { target, status });
+  return answerOf(call, `/proc/self/fd/${fd}`, { target, status, readers });
 }
 
 function answerOf(
-  { request, requestId }: PartCall,
+  call: PartCall,
   file: string,
-  { target, status }: { target: Target; status: Status },
+  { target, status, readers }: { target: Target; status: Status; readers: Readers },
 ): Response {
+  const { request, requestId } = call;
   const { size } = status;
   const headers = headersOf(target, status);
   const noneMatch = request.headers.get("if-none-match");
@@ -47,6 +48,7 @@ function answerOf(
   }
   const { start, end } = range ?? { start: 0, end: size };
   if (range !== undefined) headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
+  readers.begin(call, status, end - start);
   const body = size === 0 ? null : Bun.file(file).slice(start, end);
   return new Response(body, { status: range === undefined ? 200 : 206, headers });
 }

@@ -22,6 +22,7 @@ import {
   readRemoveQuery,
   readWatchQuery,
 } from "./query.ts";
+import { Readers } from "./readers.ts";
 import { refusalOf } from "./refusal.ts";
 import { remove } from "./remove.ts";
 import type { Sessions } from "./sessions.ts";
@@ -39,6 +40,7 @@ export class FileRoutes {
   readonly #ground: Ground;
   readonly #sessions: () => Sessions | undefined;
   readonly #transfers: Transfers;
+  readonly #readers: Readers;
   readonly #watches = new Set<Watch>();
 
   readonly #routes: Record<string, Record<string, Route>> = {
@@ -57,6 +59,7 @@ export class FileRoutes {
   constructor(ground: Ground, transfers: Transfers, sessions: () => Sessions | undefined) {
     this.#ground = ground;
     this.#transfers = transfers;
+    this.#readers = new Readers(transfers);
     this.#sessions = sessions;
   }
 
@@ -78,7 +81,7 @@ export class FileRoutes {
 
   #download(call: PartCall): Response {
     const target = this.#target(readFileQuery(call.url.search));
-    return download(call, target, this.#user);
+    return download(call, { target, user: this.#user, readers: this.#readers });
   }
 
   #upload(call: PartCall): Promise<Response> {

@@ -6,10 +6,18 @@ import { limits } from "../../../src/protocol/limits.ts";
 
 export class Transfers {
   #atWork = 0;
+  /** Ends what is over without anybody having noticed. */
+  beforeRefusing: () => void = () => {};
+
+  /** Where none more would be let in. */
+  settle(): void {
+    if (this.#atWork >= limits.fileTransfersMax) this.beforeRefusing();
+  }
 
   /** Throws where there are too many. The answered function is called at the end; more than once is harmless. */
   begin(): () => void {
     const limit = limits.fileTransfersMax;
+    this.settle();
     if (this.#atWork >= limit) throw tooMany(limit);
     this.#atWork += 1;
     let isOver = false;
