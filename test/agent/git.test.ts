@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cloneCallSchema } from "../../src/protocol/git.ts";
 import { Agent } from "./agent.ts";
 import { clone } from "./clones.ts";
 import { unfinished } from "./files.ts";
@@ -145,6 +146,80 @@ describe("clones of an agent", () => {
     expect(other.authorizations.length).toBeGreaterThan(0);
     expect(other.authorizations.filter(Boolean)).toEqual([]);
     await other.close();
+  });
+
+  test("[GC6] a folder that holds something is refused before anything, an empty one is filled and stays", async () => {
+    const url = `${open.origin}/repo.git`;
+    await agent.sh("mkdir full hollow; echo mine > full/mine; echo file > plain");
+    const asked = open.authorizations.length;
+    for (const dir of ["full", ".", agent.workspace]) {
+      const told = await clone(agent, { url, dir });
+      expect(told, dir).toMatchObject({
+        status: 409,
+        error: { code: "file_exists", field: "dir" },
+      });
+    }
+    expect((await clone(agent, { url, dir: "plain" })).error?.code).toBe("not_a_folder");
+    expect((await clone(agent, { url, dir: "no/where" })).error?.code).toBe("file_not_found");
+    expect(open.authorizations.length).toBe(asked);
+    const { ino } = statSync(at("hollow"));
+    expect((await clone(agent, { url, dir: "hollow" })).done?.dir).toBe(at("hollow"));
+    expect(statSync(at("hollow")).ino).toBe(ino);
+    expect((await agent.sh("cd hollow; git status --porcelain; ls -A")).stdout).toContain(
+      ".git\nfile\n",
+    );
+    expect((await clone(agent, { url })).done?.dir).toBe(at("repo"));
+  });
+
+  test("[GC7] exactly the calls of the schema are taken, and none that git could take for an option", async () => {
+    const url = `${open.origin}/repo.git`;
+    const asked = open.authorizations.length;
+    const rows: [Record<string, unknown>, string][] = [
+      [{}, "url"],
+      [{ url: "/etc" }, "url"],
+      [{ url: "ext::sh -c touch% /tmp/x" }, "url"],
+      [{ url: "--upload-pack=touch x" }, "url"],
+      [{ url: "-oProxyCommand=x@host:path" }, "url"],
+      [{ url: "-x@host:path" }, "url"],
+      [{ url: "ssh://a:b@host/path" }, "url"],
+      [{ url: `${url}\0` }, "url"],
+      [{ url: `https://${"h".repeat(3000)}` }, "url"],
+      [{ url, branch: "--upload-pack=x" }, "branch"],
+      [{ url, branch: "a b" }, "branch"],
+      [{ url, depth: 0 }, "depth"],
+      [{ url, dir: "" }, "dir"],
+      [{ url: "https://host/..", branch: "x" }, "dir"],
+      [{ url, session: "-" }, "session"],
+      [{ url, session: "nobody" }, "session"],
+      [{ url, timeoutMs: 10 }, "timeoutMs"],
+      [{ url, credentials: { username: "a" } }, "credentials.password"],
+      [{ url, credentials: { username: "a", password: "b\nurl=x" } }, "credentials.password"],
+      [{ url: url.replace("//", "//a:b@"), credentials: canary }, "credentials"],
+      [{ url: "git@host:path", credentials: canary }, "credentials"],
+      [{ url, other: 1 }, "other"],
+    ];
+    for (const [call, field] of rows) {
+      const told = await clone(agent, call);
+      expect([told.status, told.error?.field], JSON.stringify(call)).toEqual([
+        field === "session" && call.session === "nobody" ? 404 : 400,
+        field,
+      ]);
+      if (["dir", "session"].includes(field) || /credentials/.test(field) || field === "url")
+        continue;
+      expect(cloneCallSchema.safeParse(call).success, JSON.stringify(call)).toBe(false);
+    }
+    expect(open.authorizations.length).toBe(asked);
+    const methods = await agent.request("/v1/git/clone");
+    expect([methods.status, methods.headers.get("allow")]).toEqual([405, "POST"]);
+    expect((await agent.request("/v1/git/other", { method: "POST" })).status).toBe(404);
+  });
+
+  test("[GC8] without git in the container the call is refused as unsupported", async () => {
+    const bare = await Agent.start({ tree: "subreaper", env: { PATH: "/nonexistent" } });
+    const told = await clone(bare, { url: `${open.origin}/repo.git` });
+    expect(told).toMatchObject({ status: 501, error: { code: "unsupported" } });
+    expect(readdirSync(bare.workspace)).toEqual([]);
+    await bare.stop();
   });
 
   test("[GC5] a caller who goes, a drain and a time limit end the tree and leave nothing", async () => {
