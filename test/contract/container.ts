@@ -125,9 +125,19 @@ export function containerContract(name: string, make: () => Promise<Subject>): v
       const started = await container.start(call);
       const running = exec(container, started, call, "sleep 60");
       await until(async () => (await health(container, started, call)).running === 1);
-      await container.signal(15);
-      // By a shell or without one: what it reports is that the signal ended it.
-      const { exitCode, signal } = await running;
+      let isOver = false;
+      const over = () => {
+        isOver = true;
+      };
+      running.then(over, over);
+      // What is counted may be about to be born, and such a one a signal may miss.
+      await until(async () => {
+        await container.signal(15);
+        return isOver;
+      });
+      // By a shell or without one: what it reports is that the signal ended it, and not its time limit.
+      const { exitCode, signal, timedOut } = await running;
+      expect(timedOut).toBe(false);
       expect([exitCode, signal]).not.toContainEqual(0);
       expect(signal ?? exitCode).toSatisfy((it: unknown) => it === "SIGTERM" || it === 143);
       expect(await answers(container, started, call)).toBe(true);
@@ -248,7 +258,12 @@ function ask(
   return container.agent(started.address, request);
 }
 
-type Answer = { exitCode: number | null; signal: string | null; stdout: string };
+type Answer = {
+  exitCode: number | null;
+  signal: string | null;
+  timedOut: boolean;
+  stdout: string;
+};
 
 async function exec(
   container: Container,
