@@ -134,6 +134,25 @@ describe("find or create", () => {
   });
 });
 
+describe("what is gone", () => {
+  it("[D15] is listed for as long as its own object remembers it, and no longer", async () => {
+    const scope = newScope();
+    const { id } = await json(create({ scope, ...idle, metadata: { gone: "1" } }));
+    await call("DELETE", one(id));
+    const shown = () => list(`?scope.repo=${scope.repo}&state=destroyed`);
+    expect(await shown()).toHaveLength(1);
+    await runInDurableObject(directory(), (_object, { storage }) => {
+      storage.sql.exec("UPDATE sandbox SET state_since = 1 WHERE id = ?", id);
+    });
+    await create(idle);
+    expect(await shown()).toEqual([]);
+    const left = await runInDurableObject(directory(), (_object, { storage }) =>
+      storage.sql.exec("SELECT count(*) AS n FROM meta WHERE id = ?", id).one(),
+    );
+    expect(left.n).toBe(0);
+  });
+});
+
 describe("lists", () => {
   it("[D7] show what a caller has just changed, newest first, and nothing of other tenants", async () => {
     const mark = crypto.randomUUID();

@@ -21,6 +21,7 @@ import {
   currentOf,
   due,
   forget,
+  forgetOld,
   keep,
   keyedOf,
   knownOf,
@@ -143,6 +144,7 @@ export class DirectoryActor {
       if (key !== undefined) keep(this.#place, key, hash, decision.join, now);
       return { id: decision.join, made: false };
     }
+    forgetOld(this.#place, now);
     this.#insert(make, now);
     if (scope !== undefined) pointTo(this.#place, scope, spec.id);
     if (key !== undefined) keep(this.#place, key, hash, spec.id, now);
@@ -199,7 +201,7 @@ export class DirectoryActor {
   async #ask(id: string): Promise<boolean> {
     const report = await this.#sandboxOf(id).report();
     if (report !== undefined) take(this.#place, report);
-    else this.#place.sql("UPDATE sandbox SET over = 1, state = 'destroyed' WHERE id = ?", id);
+    else forget(this.#place, id);
     return knownOf(rowOf(this.#place, id))?.over === false;
   }
 
@@ -229,7 +231,7 @@ export class DirectoryActor {
   async #end(id: string): Promise<void> {
     const report = await this.#sandboxOf(id).end("replaced");
     if (report !== undefined) take(this.#place, report);
-    else this.#place.sql("UPDATE sandbox SET over = 1, ending = 0, try_at = NULL WHERE id = ?", id);
+    else forget(this.#place, id);
   }
 
   #begin(key: string, work: () => Promise<void>): Promise<void> {

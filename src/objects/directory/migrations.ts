@@ -30,6 +30,7 @@ const steps: readonly string[][] = [
      )`,
     "CREATE INDEX sandbox_list ON sandbox (over, created_at DESC, id DESC)",
     "CREATE INDEX sandbox_state ON sandbox (state, created_at DESC, id DESC)",
+    "CREATE INDEX sandbox_gone ON sandbox (state_since) WHERE state = 'destroyed'",
     "CREATE INDEX sandbox_scope ON sandbox (repo, branch, created_at DESC)",
     "CREATE INDEX sandbox_due ON sandbox (try_at) WHERE try_at IS NOT NULL",
     "CREATE TABLE scope (key TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID",

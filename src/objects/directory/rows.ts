@@ -56,11 +56,20 @@ export function keep(place: Place, key: string, hash: string, id: string, now: n
   place.sql("INSERT OR REPLACE INTO keyed VALUES (?, ?, ?, ?)", key, hash, id, now);
 }
 
-/** It was decided on and never came to be. */
+/** It never came to be, or not even its own object remembers it. */
 export function forget(place: Place, id: string): void {
-  for (const table of ["sandbox", "scope", "keyed"]) {
+  for (const table of ["sandbox", "scope", "keyed", "meta"]) {
     place.sql(`DELETE FROM ${table} WHERE id = ?`, id);
   }
+}
+
+/** What is gone is listed as long as its object remembers it. A few with each create: more go than come. */
+export function forgetOld(place: Place, now: number): void {
+  const old = place.sql<{ id: string }>(
+    "SELECT id FROM sandbox WHERE state = 'destroyed' AND state_since < ? LIMIT 4",
+    now - limits.tombstoneMs,
+  );
+  for (const { id } of old) forget(place, id);
 }
 
 /** Those that a call or the alarm has to go on with. */
