@@ -16,6 +16,7 @@ export class TerminalViewer {
   readonly #framed: boolean;
   #offset = 0;
   #pictureIsNext = false;
+  #fail: (error: Error) => void = () => {};
   #acked = 0;
 
   static async open(http: Http, path: string, framed: boolean): Promise<TerminalViewer> {
@@ -42,6 +43,10 @@ export class TerminalViewer {
   seen(isEnough: (bytes: Uint8Array) => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error("the terminal is silent")), patienceMs);
+      this.#fail = (error) => {
+        clearTimeout(timer);
+        reject(error);
+      };
       this.take = (bytes) => {
         if (!isEnough(bytes)) return;
         clearTimeout(timer);
@@ -67,7 +72,7 @@ export class TerminalViewer {
     if (typeof data === "string") {
       const frame = JSON.parse(data) as FromTerminal;
       if (frame.type === "ready" || frame.type === "screen") this.#offset = frame.offset;
-      else if (frame.type !== "exit") throw new Error(`the terminal says ${data}`);
+      else if (frame.type !== "exit") this.#fail(new Error(`the terminal says ${data}`));
       this.#pictureIsNext = frame.type === "screen";
       return;
     }
