@@ -138,6 +138,26 @@ describe("the ends of archives", () => {
     await agent.stop();
   });
 
+  test("[I17] a body that is announced too large is refused at once, one that brings nothing is given up", async () => {
+    const agent = await Agent.start({ tree: "subreaper" });
+    const announce = (path: string, bytes: number) => {
+      const head = `content-type: ${plain}\r\ncontent-length: ${bytes}\r\n`;
+      return said(agent, `PUT ${path} HTTP/1.1\r\n${head}`, "half of it");
+    };
+    const [large, larger, silent, still] = await Promise.all([
+      announce("/v1/files?path=large", limits.fileBytesMax + 1),
+      announce("/v1/archive?path=large", limits.fileBytesMax + 1),
+      announce("/v1/files?path=silent", 1000),
+      announce("/v1/archive?path=silent", 1000),
+    ]);
+    for (const answer of [large, larger]) expect(answer).toMatch(/^HTTP\/1.1 413 .*"too_large"/s);
+    for (const answer of [silent, still])
+      expect(answer).toMatch(/^HTTP\/1.1 408 .*"body_timeout"/s);
+    expect(readdirSync(agent.workspace)).toEqual([]);
+    await until("nothing is left under way", () => unfinished(agent).length === 0);
+    await agent.stop();
+  }, 120_000);
+
   test("[AR12] so many transfers at once, and the next is refused until one ends", async () => {
     const agent = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(agent);
@@ -171,5 +191,23 @@ function unread({ port, secret }: Agent): Promise<Socket> {
       socket.pause();
       resolve(socket);
     });
+  });
+}
+
+/** What the agent answers to a call whose body does not go on. */
+function said({ port, secret }: Agent, head: string, body: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.write(`${head}host: agent\r\nauthorization: Bearer ${secret}\r\n\r\n${body}`);
+    });
+    let text = "";
+    socket.once("error", reject);
+    socket.on("data", (bytes) => {
+      text += bytes;
+      if (!text.endsWith("}")) return;
+      socket.destroy();
+      resolve(text);
+    });
+    socket.on("close", () => resolve(text));
   });
 }
