@@ -4,6 +4,7 @@
  */
 import type { ErrorCode } from "../../src/protocol/errors.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import { badFiles } from "./bad-files.ts";
 
 export type Secrets = { mine: string; released: string; others: string; destroyed: string };
 
@@ -184,6 +185,7 @@ export function badCalls({ mine, released, others, destroyed }: Secrets): BadCal
       bad("after"),
     ],
     ...badWork(mine),
+    ...badFiles(mine),
     ["a socket without an upgrade", ["GET", "/lease/connect"], [426, "upgrade_required"]],
     [
       "a socket of a nameless holder",

@@ -46,7 +46,8 @@ export class CloneEvents {
   }
 
   async #next(): Promise<string> {
-    const silentUntil = performance.now() + limits.eventHeartbeatMs;
+    // As often as a command: only by a write is it noticed that its caller has gone.
+    const silentUntil = performance.now() + limits.execHeartbeatEveryMs;
     for (;;) {
       const now = performance.now();
       const isTime = this.#end !== undefined || now >= this.#toldAt + progressEveryMs;

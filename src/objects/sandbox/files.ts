@@ -12,6 +12,7 @@ import type { SandboxActor } from "./actor.ts";
 import { type Ask, askGated } from "./agent-ask.ts";
 import { queryText } from "./asked-query.ts";
 import type { FileLook, FileWork } from "./files-call.ts";
+import { cloneEvents } from "./files-clone.ts";
 import { pass, ready } from "./gated.ts";
 import type { Call } from "./gated-call.ts";
 import { guardedEvents } from "./guarded-events.ts";
@@ -49,7 +50,7 @@ export async function workOnFiles(
     refuseLostSession(actor, session);
     const response = await askGated(actor, passed, { ...askOf(work), requestId });
     if (work.do === "clone" && response.ok) {
-      return guardedEvents(actor, life, response, requestId, { done, leave });
+      return cloneEvents(actor, response, { life, requestId, done, leave });
     }
     return await passOn(actor, response, { life, requestId, done, leave });
   } catch (error) {

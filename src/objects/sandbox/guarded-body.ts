@@ -56,7 +56,8 @@ export async function whole(
   return read === "cut" ? undefined : read.text;
 }
 
-function nextChunk(
+/** Of a stream that is never silent for long. */
+export function nextChunk(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   timer: AgentReach["timer"],
 ): Promise<ReadableStreamReadResult<Uint8Array> | "cut"> {

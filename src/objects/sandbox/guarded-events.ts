@@ -8,15 +8,11 @@ import type { SandboxActor } from "./actor.ts";
 import { interruptedError } from "./agent-ask.ts";
 import { runningLife } from "./handles.ts";
 
-/** Of events that are the answer of gated work: its end, and that its reader went away before. */
-type Counted = { done: () => void; leave: () => void };
-
 export function guardedEvents(
   actor: SandboxActor,
   life: Life,
   response: Response,
   requestId: string,
-  counted?: Counted,
 ): Response {
   if (response.body === null) throw new Error("a stream of events has a body");
   const { readable, writable } = new IdentityTransformStream();
@@ -26,7 +22,6 @@ export function guardedEvents(
   return new Response(readable, { status: response.status, headers });
 
   async function end(): Promise<void> {
-    counted?.done();
     actor.work.lookSoon();
     await writable.close();
   }
@@ -35,10 +30,8 @@ export function guardedEvents(
   async function broken(): Promise<void> {
     await actor.work.idleMs();
     if (actor.known !== undefined && runningLife(actor)?.incarnation === life.incarnation) {
-      counted?.leave();
       return writable.abort(new Error("the stream broke off"));
     }
-    counted?.done();
     const { error } = errorBody(interruptedError(true), requestId);
     // It may have broken off inside an event: the last line of the data is ours then.
     const event = `\nevent: error\ndata: ${JSON.stringify(error)}\n\n`;

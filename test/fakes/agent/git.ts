@@ -10,6 +10,9 @@ import { event } from "./files.ts";
 import { bytesOf } from "./output.ts";
 import { leaseLost, Stop } from "./stop.ts";
 
+/** Then it tells a comment, by which it is noticed that nobody reads any more. */
+const silenceMs = 50;
+
 export async function answerGit(agent: FakeAgent, call: Call): Promise<Response> {
   if (`${call.method} ${call.rest.join("/")}` !== "POST clone") throw noRoute();
   const asked = await call.body<CloneCall>();
@@ -23,16 +26,9 @@ export async function answerGit(agent: FakeAgent, call: Call): Promise<Response>
   };
   agent.running.set(id, { fence, stop });
   const body = new ReadableStream<Uint8Array>({
-    async start(controller) {
+    start(controller) {
       controller.enqueue(event("progress", { phase: "Receiving objects", percent: 0 }));
-      if (asked.url.endsWith("/slow")) {
-        const why = await stop.wait(() => () => undefined).catch((error) => error.why);
-        over();
-        if (why === "cut") return controller.error(new TypeError("connection reset"));
-        if (why === "left") return;
-        controller.enqueue(event("error", errorBody(leaseLost(), "none").error));
-        return controller.close();
-      }
+      if (asked.url.endsWith("/slow")) return void goOn(controller, stop).finally(over);
       over();
       controller.enqueue(end(agent, asked));
       controller.close();
@@ -40,6 +36,18 @@ export async function answerGit(agent: FakeAgent, call: Call): Promise<Response>
     cancel: () => stop.now("left"),
   });
   return call.stream(body, { "content-type": "text/event-stream" });
+}
+
+async function goOn(
+  controller: ReadableStreamDefaultController<Uint8Array>,
+  stop: Stop,
+): Promise<void> {
+  const silence = setInterval(() => controller.enqueue(bytesOf(":\n\n")), silenceMs);
+  const why = await stop.wait(() => () => clearInterval(silence)).catch((error) => error.why);
+  if (why === "cut") return controller.error(new TypeError("connection reset"));
+  if (why === "left") return;
+  controller.enqueue(event("error", errorBody(leaseLost(), "none").error));
+  controller.close();
 }
 
 function end(agent: FakeAgent, { url, dir, session, branch = "main" }: CloneCall): Uint8Array {

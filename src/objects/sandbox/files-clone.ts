@@ -1,0 +1,40 @@
+/**
+ * Owns the events of a clone on their way: they are gated work, which ends with them, with their reader, or with the
+ * container; the last is told by an event. They are few, so they are read here: a reader who goes is then noticed.
+ */
+import type { Life } from "../../core/sandbox/record.ts";
+import { errorBody } from "../../protocol/errors.ts";
+import type { SandboxActor } from "./actor.ts";
+import { interrupted } from "./agent-ask.ts";
+import { nextChunk } from "./guarded-body.ts";
+
+type Counted = { life: Life; requestId: string; done: () => void; leave: () => void };
+
+export function cloneEvents(
+  actor: SandboxActor,
+  response: Response,
+  { life, requestId, done, leave }: Counted,
+): Response {
+  if (response.body === null) throw new Error("a stream of events has a body");
+  const reader = response.body.getReader();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const read = await nextChunk(reader, actor.reach.timer);
+      if (read !== "cut" && !read.done) return controller.enqueue(read.value);
+      if (read === "cut") {
+        const { error } = errorBody(await interrupted(actor, life, true), requestId);
+        // It may have broken off inside an event: the last line of the data is ours then.
+        const event = `\n\nevent: error\ndata: ${JSON.stringify(error)}\n\n`;
+        controller.enqueue(new TextEncoder().encode(event));
+      }
+      done();
+      controller.close();
+    },
+    cancel(reason) {
+      leave();
+      return reader.cancel(reason);
+    },
+  });
+  const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
+  return new Response(body, { status: response.status, headers });
+}
