@@ -22,9 +22,9 @@ export function cloneEvents(
       const read = await nextChunk(reader, actor.reach.timer);
       if (read !== "cut" && !read.done) return controller.enqueue(read.value);
       if (read === "cut") {
-        const { error } = errorBody(await interrupted(actor, life, true), requestId);
+        const failed = errorBody(await interrupted(actor, life, true), requestId);
         // It may have broken off inside an event: the last line of the data is ours then.
-        const event = `\n\nevent: error\ndata: ${JSON.stringify(error)}\n\n`;
+        const event = `\n\nevent: error\ndata: ${JSON.stringify(failed)}\n\n`;
         controller.enqueue(new TextEncoder().encode(event));
       }
       done();

@@ -46,14 +46,14 @@ async function goOn(
   const why = await stop.wait(() => () => clearInterval(silence)).catch((error) => error.why);
   if (why === "cut") return controller.error(new TypeError("connection reset"));
   if (why === "left") return;
-  controller.enqueue(event("error", errorBody(leaseLost(), "none").error));
+  controller.enqueue(event("error", errorBody(leaseLost(), "none")));
   controller.close();
 }
 
 function end(agent: FakeAgent, { url, dir, session, branch = "main" }: CloneCall): Uint8Array {
   if (url.endsWith("/missing")) {
     const refused = new BerthError("clone_failed", "There is no such repository.");
-    return event("error", errorBody(refused, "none").error);
+    return event("error", errorBody(refused, "none"));
   }
   const name = url.replace(/^.*[/:]/, "").replace(/\.git$/, "");
   const place = agent.files.place(dir ?? name, session);
