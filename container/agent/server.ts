@@ -36,6 +36,8 @@ export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
     // Streams to a server in the sandbox have no length; calls of our own are bounded where they are read.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
+    // The longest there is. What a request is given below counts until its answer is being sent: then this does.
+    idleTimeout: 255,
     websocket: socketHandler,
     async fetch(request, server) {
       // An answer may be silent for as long as its command is.

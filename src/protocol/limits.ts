@@ -180,7 +180,7 @@ export const limits = {
   /** Looking through or removing the largest tree. */
   fileCallMs: 10 * minute,
   fileTransfersMax: 64,
-  /** A reader who takes nothing of an answer for this long is let go; a slow one takes as long as it takes. */
+  /** A reader who takes nothing of an answer for this long is let go, if the agent's runtime has not done so (255 s). */
   fileReaderMs: 10 * minute,
   /** Bytes a second, over the whole of a large file and beyond that time: who is slower than that is stuck. */
   fileReaderBytesMin: 4 * KiB,
