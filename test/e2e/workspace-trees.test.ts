@@ -64,7 +64,7 @@ describe("saved trees", () => {
           kinds = kinds.add(line.split(" ")[1]?.slice(0, -4) ?? "");
         }
       }),
-      { numRuns: treesEach },
+      { numRuns: treesEach, endOnFailure: true },
     );
     expect(entries).toBeGreaterThan(treesEach * 5);
     // Folders, files, links, pipes.
