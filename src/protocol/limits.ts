@@ -220,7 +220,7 @@ export const limits = {
   /** A change that could not be told is told again after this long, and then ever more slowly. */
   tellAgainMs: 5 * second,
   tellAgainMaxMs: 5 * minute,
-  /** State and metadata events in one report; more are told as a gap. */
+  /** State and metadata events in one report; more are told in the next ones. */
   reportEventsMax: 100,
   /** Events of a tenant that are kept. */
   tenantEventsMax: 10_000,
@@ -228,6 +228,8 @@ export const limits = {
   createKeyMs: 24 * 60 * minute,
   /** Looks at sandboxes whose row seems old, at once. */
   healAtOnceMax: 16,
+  /** What the Directory asks of a sandbox's object is answered in this time, or asked again later. */
+  directoryAskMs: 10 * second,
   /** A row that should have moved on by then is asked. */
   staleAfterMs: 90 * second,
   /** Of one list: each request of a sandbox is held against all of them. */

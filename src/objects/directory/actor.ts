@@ -22,14 +22,14 @@ import {
   due,
   forget,
   forgetOld,
+  giveBack,
   keep,
   keyedOf,
   knownOf,
   nextTry,
   pointTo,
-  type Row,
   rowOf,
-  tryAgain,
+  tryAgainLater,
 } from "./rows.ts";
 
 /** A sandbox's object, as far as the Directory speaks to it. */
@@ -71,6 +71,8 @@ export class DirectoryActor {
   /** Just now, by their objects. */
   readonly #refused = new Map<string, Refused>();
   #armed: number | undefined;
+  /** The last that was asked because it looked old: the next ones come after it. */
+  #healedTo = "";
 
   constructor(place: Place, sandboxOf: (id: string) => SandboxPort) {
     this.#place = place;
@@ -100,14 +102,18 @@ export class DirectoryActor {
   }
 
   told(report: Report): ReportTaken {
-    if (take(this.#place, report)) this.watchers.wakeAll();
+    this.#take(report);
     this.#arm();
     return { epoch: this.#epoch };
   }
 
   /** What looks old is asked, beside whatever else happens. */
   heal(): void {
-    for (const id of stale(this.#place, this.#place.clock())) {
+    const asking = [...this.#underWay.keys()].filter((key) => key.startsWith("ask ")).length;
+    const room = limits.healAtOnceMax - asking;
+    if (room <= 0) return;
+    for (const id of stale(this.#place, this.#place.clock(), this.#healedTo, room)) {
+      this.#healedTo = id;
       this.#begin(`ask ${id}`, async () => {
         await this.#ask(id);
       });
@@ -145,14 +151,10 @@ export class DirectoryActor {
       return { id: decision.join, made: false };
     }
     forgetOld(this.#place, now);
-    this.#insert(make, now);
+    const { replaces } = decision;
+    this.#insert(make, replaces, now);
     if (scope !== undefined) pointTo(this.#place, scope, spec.id);
     if (key !== undefined) keep(this.#place, key, hash, spec.id, now);
-    const { replaces } = decision;
-    if (replaces !== undefined) {
-      this.#place.sql("UPDATE sandbox SET ending = 1, try_at = ? WHERE id = ?", now, replaces);
-      this.#carryOut(replaces);
-    }
     this.#arm();
     return { id: spec.id, made: true, ...(replaces === undefined ? {} : { replaced: replaces }) };
   }
@@ -164,12 +166,12 @@ export class DirectoryActor {
     return { made, sandbox: replaced === undefined ? sandbox : { ...sandbox, replaced } };
   }
 
-  #insert(make: NewSandbox, now: number): void {
+  #insert(make: NewSandbox, replaces: string | undefined, now: number): void {
     const { id, scope, madeBy, createdAt } = make.spec;
     this.#place.sql(
       `INSERT INTO sandbox
-         (id, created_at, scope, repo, branch, config, made_by, phase, call, try_at, state, state_since, as_of)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 'creating', ?, ?, 'starting', ?, ?)`,
+         (id, created_at, scope, repo, branch, config, made_by, phase, call, try_at, state, state_since, as_of, replaces)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'creating', ?, ?, 'starting', ?, ?, ?)`,
       id,
       createdAt,
       scope === undefined ? null : scopeKey(scope),
@@ -181,6 +183,7 @@ export class DirectoryActor {
       now + limits.tellAgainMs,
       createdAt,
       now,
+      replaces ?? null,
     );
   }
 
@@ -199,14 +202,16 @@ export class DirectoryActor {
 
   /** True: it lives. Its row is as it says then. */
   async #ask(id: string): Promise<boolean> {
-    const report = await this.#sandboxOf(id).report();
-    if (report !== undefined) take(this.#place, report);
-    else forget(this.#place, id);
+    const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs);
+    if (report === undefined) forget(this.#place, id);
+    else this.#take(report);
     return knownOf(rowOf(this.#place, id))?.over === false;
   }
 
   /** Never rejects. */
   #carryOut(id: string): Promise<void> {
+    const due = rowOf(this.#place, id);
+    if (due !== undefined) tryAgainLater(this.#place, due, this.#place.clock());
     return this.#begin(id, async () => {
       const row = rowOf(this.#place, id);
       if (row === undefined) return;
@@ -217,21 +222,48 @@ export class DirectoryActor {
   }
 
   async #make(id: string, call: NewSandbox): Promise<void> {
-    const made = await this.#sandboxOf(id).make(call);
+    const made = await this.#inTime(this.#sandboxOf(id).make(call), limits.directoryAskMs);
+    const row = rowOf(this.#place, id);
+    if (row === undefined) return;
     if ("ok" in made) {
-      take(this.#place, made.ok);
+      this.#take(made.ok);
+      if (row.replaces !== null) this.#carryOut(row.replaces);
       return;
     }
-    // It never was: whoever waits is told why, and who comes later decides anew.
+    // It never was: whoever waits is told why, who comes later decides anew, and nobody is replaced.
     this.#refused.set(id, made.refused);
     this.#place.timer(refusedKeptMs, () => this.#refused.delete(id));
     forget(this.#place, id);
+    giveBack(this.#place, row);
   }
 
   async #end(id: string): Promise<void> {
-    const report = await this.#sandboxOf(id).end("replaced");
-    if (report !== undefined) take(this.#place, report);
-    else forget(this.#place, id);
+    const waitMs = limits.waitMaxMs + limits.directoryAskMs;
+    const report = await this.#inTime(this.#sandboxOf(id).end("replaced"), waitMs);
+    if (report === undefined) forget(this.#place, id);
+    else this.#take(report);
+  }
+
+  #take(report: Report): void {
+    if (take(this.#place, report)) this.watchers.wakeAll();
+  }
+
+  /** What comes later is not waited for: it is asked again, or says so by itself. */
+  async #inTime<T>(answer: Promise<T>, waitMs: number): Promise<T> {
+    let cancel = () => {};
+    const late = new Promise<never>((_resolve, reject) => {
+      cancel = this.#place.timer(waitMs, () => reject(new Error(`no answer in ${waitMs} ms`)));
+    });
+    try {
+      return await Promise.race([answer, late]);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      throw new BerthError("unavailable", `The sandbox cannot be asked: ${message}`, {
+        hint: "Try again in a moment.",
+      });
+    } finally {
+      cancel();
+    }
   }
 
   #begin(key: string, work: () => Promise<void>): Promise<void> {
@@ -251,10 +283,6 @@ export class DirectoryActor {
   #failed(key: string, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     this.#place.log({ sandbox: key, failed: "directory", message });
-    const row: Row | undefined = rowOf(this.#place, key);
-    if (row === undefined || row.try_at === null) return;
-    const waitMs = Math.min(limits.tellAgainMs * 2 ** row.tries, limits.tellAgainMaxMs);
-    tryAgain(this.#place, key, row.tries + 1, this.#place.clock() + waitMs);
   }
 
   #arm(): void {

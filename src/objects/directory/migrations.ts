@@ -42,6 +42,20 @@ const steps: readonly string[][] = [
     "CREATE INDEX keyed_id ON keyed (id)",
     "CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, sandbox TEXT NOT NULL, data TEXT NOT NULL)",
   ],
+  [
+    "ALTER TABLE sandbox ADD COLUMN replaces TEXT",
+    // Each way to ask for a list has an index in the order of the list: none sorts, none walks all rows.
+    "DROP INDEX sandbox_scope",
+    "CREATE INDEX sandbox_scope ON sandbox (repo, over, created_at DESC, id DESC)",
+    "CREATE INDEX sandbox_made ON sandbox (made_by, over, created_at DESC, id DESC)",
+    "DROP INDEX meta_value",
+    "ALTER TABLE meta ADD COLUMN over INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE meta ADD COLUMN created_at INTEGER NOT NULL DEFAULT 0",
+    `UPDATE meta SET
+       over = (SELECT over FROM sandbox s WHERE s.id = meta.id),
+       created_at = (SELECT created_at FROM sandbox s WHERE s.id = meta.id)`,
+    "CREATE INDEX meta_value ON meta (k, v, over, created_at DESC, id DESC)",
+  ],
 ];
 
 export function migrate(place: Place): void {

@@ -7,13 +7,15 @@ import type { Report } from "../../protocol/directory.ts";
 import { limits } from "../../protocol/limits.ts";
 import { scopeKey } from "../../protocol/scope.ts";
 import type { Place } from "../place.ts";
-import { currentOf, pointTo, rowOf } from "./rows.ts";
+import { currentOf, endReplaced, pointTo, type Row, rowOf } from "./rows.ts";
 
 /** False: it says nothing new. */
 export function take(place: Place, report: Report): boolean {
   const { view, revision, asOf } = report;
   const known = rowOf(place, view.id);
-  if (known !== undefined && known.phase === "known" && revision <= known.revision) return false;
+  if (known !== undefined && known.phase === "known" && revision <= known.revision) {
+    return takeAgain(place, report, known);
+  }
   const over = view.state === "destroying" || view.state === "destroyed" ? 1 : 0;
   const scope = view.scope === undefined ? null : scopeKey(view.scope);
   // Nothing is left to do once it is made, and once it is gone.
@@ -45,10 +47,26 @@ export function take(place: Place, report: Report): boolean {
     ending,
     view.id,
   );
-  if (scope !== null) pointAt(place, scope, view.id, over === 1);
-  takeMetadata(place, view.id, view.metadata);
+  if (known !== undefined && known.replaces !== null) {
+    endReplaced(place, known.replaces);
+    place.sql("UPDATE sandbox SET replaces = NULL WHERE id = ?", view.id);
+  }
+  if (scope !== null) pointAt(place, scope, view.id, over === 1 || ending === 1);
+  takeMetadata(place, view, over);
   takeEvents(place, report, known?.event_seq ?? 0);
   return true;
+}
+
+/** The same as was known, of a later time; or older, with events that were not told. */
+function takeAgain(place: Place, report: Report, known: Row): boolean {
+  const { view, revision, asOf } = report;
+  if (revision === known.revision) {
+    place.sql("UPDATE sandbox SET as_of = max(as_of, ?) WHERE id = ?", asOf, view.id);
+  }
+  if (view.state === "destroyed" && known.ending === 1) {
+    place.sql("UPDATE sandbox SET ending = 0, try_at = NULL WHERE id = ?", view.id);
+  }
+  return takeEvents(place, report, known.event_seq);
 }
 
 /** A dead one is no scope's; one that lives is its scope's where nobody else is. */
@@ -59,20 +77,34 @@ function pointAt(place: Place, scope: string, id: string, over: boolean): void {
   } else if (current === undefined) pointTo(place, scope, id);
 }
 
-function takeMetadata(place: Place, id: string, metadata: Record<string, string>): void {
+function takeMetadata(
+  place: Place,
+  { id, metadata, createdAt }: Report["view"],
+  over: number,
+): void {
   const before = new Map(
     place
       .sql<{ k: string; v: string }>("SELECT k, v FROM meta WHERE id = ?", id)
       .map(({ k, v }) => [k, v]),
   );
   for (const [k, v] of Object.entries(metadata)) {
-    if (before.get(k) !== v) place.sql("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", id, k, v);
+    if (before.get(k) !== v) {
+      place.sql(
+        "INSERT OR REPLACE INTO meta (id, k, v, over, created_at) VALUES (?, ?, ?, ?, ?)",
+        id,
+        k,
+        v,
+        over,
+        Date.parse(createdAt),
+      );
+    }
     before.delete(k);
   }
   for (const k of before.keys()) place.sql("DELETE FROM meta WHERE id = ? AND k = ?", id, k);
+  place.sql("UPDATE meta SET over = ? WHERE id = ? AND over <> ?", over, id, over);
 }
 
-function takeEvents(place: Place, { view, events }: Report, told: number): void {
+function takeEvents(place: Place, { view, events }: Report, told: number): boolean {
   const fresh = events.filter(({ seq }) => seq > told);
   for (const { at, event } of fresh) {
     place.sql(
@@ -83,10 +115,11 @@ function takeEvents(place: Place, { view, events }: Report, told: number): void 
     );
   }
   const newest = fresh.at(-1);
-  if (newest === undefined) return;
+  if (newest === undefined) return false;
   place.sql("UPDATE sandbox SET event_seq = ? WHERE id = ?", newest.seq, view.id);
   place.sql(
     "DELETE FROM event WHERE seq <= (SELECT max(seq) FROM event) - ?",
     limits.tenantEventsMax,
   );
+  return true;
 }

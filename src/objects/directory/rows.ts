@@ -23,6 +23,8 @@ export type Row = {
   revision: number;
   as_of: number;
   event_seq: number;
+  /** While it is being made: which one is ended once it is. */
+  replaces: string | null;
 };
 
 export function rowOf(place: Place, id: string): Row | undefined {
@@ -66,7 +68,7 @@ export function forget(place: Place, id: string): void {
 /** What is gone is listed as long as its object remembers it. A few with each create: more go than come. */
 export function forgetOld(place: Place, now: number): void {
   const old = place.sql<{ id: string }>(
-    "SELECT id FROM sandbox WHERE state = 'destroyed' AND state_since < ? LIMIT 4",
+    "SELECT id FROM sandbox INDEXED BY sandbox_gone WHERE state = 'destroyed' AND state_since < ? LIMIT 4",
     now - limits.tombstoneMs,
   );
   for (const { id } of old) forget(place, id);
@@ -83,10 +85,31 @@ export function due(place: Place, now: number): string[] {
 }
 
 export function nextTry(place: Place): number | undefined {
-  const [first] = place.sql<{ at: number | null }>("SELECT min(try_at) AS at FROM sandbox");
+  // Without its condition the smallest is looked for among all rows, at each call.
+  const [first] = place.sql<{ at: number | null }>(
+    "SELECT min(try_at) AS at FROM sandbox WHERE try_at IS NOT NULL",
+  );
   return first?.at ?? undefined;
 }
 
-export function tryAgain(place: Place, id: string, tries: number, at: number): void {
-  place.sql("UPDATE sandbox SET tries = ?, try_at = ? WHERE id = ?", tries, at, id);
+/** Before it is tried, so that one that hangs or stops in the middle keeps no other from its turn. */
+export function tryAgainLater(place: Place, { id, tries, try_at }: Row, now: number): void {
+  if (try_at === null || try_at > now) return;
+  const waitMs = Math.min(limits.tellAgainMs * 2 ** tries, limits.tellAgainMaxMs);
+  place.sql("UPDATE sandbox SET tries = ?, try_at = ? WHERE id = ?", tries + 1, now + waitMs, id);
+}
+
+/** Its successor is made: it is ended, now and until that is done. */
+export function endReplaced(place: Place, id: string): void {
+  place.sql(
+    "UPDATE sandbox SET ending = 1, tries = 0, try_at = ? WHERE id = ? AND over = 0",
+    place.clock(),
+    id,
+  );
+}
+
+/** What should have taken its place is refused: the scope is still its own. */
+export function giveBack(place: Place, { scope, replaces }: Row): void {
+  if (scope === null || replaces === null || currentOf(place, scope) !== undefined) return;
+  if (knownOf(rowOf(place, replaces))?.over === false) pointTo(place, scope, replaces);
 }

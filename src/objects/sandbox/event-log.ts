@@ -27,15 +27,15 @@ export function newestAt(host: Host): number {
   return newest?.at ?? 0;
 }
 
-/** What a tenant's events are made of: state and metadata, after the one that was told last. */
+/** What a tenant's events are made of: state and metadata, after the one that was told last, oldest first. */
 export function listedEvents(host: Host, after: number, limit: number): SandboxEventView[] {
   const rows = host.sql<{ seq: number; at: number; data: string }>(
     `SELECT seq, at, data FROM event
-      WHERE seq > ? AND data ->> 'type' IN ('state', 'metadata') ORDER BY seq DESC LIMIT ?`,
+      WHERE seq > ? AND data ->> 'type' IN ('state', 'metadata') ORDER BY seq LIMIT ?`,
     after,
     limit,
   );
-  return rows.reverse().map(viewRow);
+  return rows.map(viewRow);
 }
 
 export function read(host: Host, after: number, limit: number): EventsPage {

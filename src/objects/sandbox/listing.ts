@@ -85,17 +85,35 @@ export class Listing {
 
   /** One at a time, always the newest; what changes meanwhile is told by the next round. */
   async #tell(): Promise<void> {
-    while (this.#actor.known !== undefined && this.#known.told < this.#known.revision) {
+    let more = false;
+    while (this.#actor.known !== undefined && (more || this.#known.told < this.#known.revision)) {
       const report = this.report();
+      // While it is on its way no alarm has to ring for it.
+      this.#tryAt = this.#actor.host.clock() + limits.directoryAskMs;
       try {
-        const { epoch } = await this.#actor.host.tell(report);
+        const { epoch } = await this.#inTime(this.#actor.host.tell(report));
         if (this.#actor.known === undefined) return;
         this.#taken(report, epoch);
+        more = report.events.length === limits.reportEventsMax;
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error);
         this.#actor.host.log({ sandbox: report.view.id, failed: "tell the directory", message });
         return this.#later();
       }
+    }
+  }
+
+  /** One that is not answered is told again: it may have been taken, which does no harm. */
+  async #inTime<T>(answer: Promise<T>): Promise<T> {
+    const waitMs = limits.directoryAskMs;
+    let cancel = () => {};
+    const late = new Promise<never>((_resolve, reject) => {
+      cancel = this.#actor.host.timer(waitMs, () => reject(new Error(`no answer in ${waitMs} ms`)));
+    });
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      cancel();
     }
   }
 
