@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Floor } from "../../container/agent/processes/floor.ts";
 import { Ring } from "../../container/agent/processes/ring.ts";
 import { Runs, type Stream } from "../../container/agent/processes/runs.ts";
 
@@ -120,44 +119,6 @@ test("[P8] what is read from the ring is what was written there, and the file ha
   expect(wrapped).toBeGreaterThan(50);
   expect(descriptors()).toBe(before);
   rmSync(folder, { recursive: true });
-});
-
-test("[P14] a reader who was cut off holds the log, until he is back, also where his end is seen after that", () => {
-  const floor = new Floor(60_000, () => {});
-  const reader = (from: number) => ({ from, position: from });
-  const [one, two] = [reader(0), reader(0)];
-  floor.attach(one);
-  floor.attach(two);
-  one.position = 10;
-  two.position = 20;
-  floor.detach(one, true);
-  expect(floor.value).toBe(10);
-  floor.detach(two, false);
-  floor.close();
-  const first = reader(0);
-  floor.attach(first);
-  first.position = 100;
-  floor.detach(first, true);
-  const other = reader(200);
-  floor.attach(other);
-  expect(floor.value).toBe(100);
-  const back = reader(90);
-  floor.attach(back);
-  back.position = 300;
-  expect(floor.value).toBe(200);
-  // He comes back before his end is seen: nobody else is meant by that.
-  const again = reader(290);
-  floor.attach(again);
-  again.position = 400;
-  floor.detach(back, true);
-  other.position = 500;
-  expect(floor.value).toBe(400);
-  floor.detach(again, true);
-  expect(floor.value).toBe(400);
-  floor.detach(other, false);
-  expect(floor.value).toBe(400);
-  floor.close();
-  expect(floor.value).toBe(500);
 });
 
 /** The lowest that is free says how many are open, where none was closed between. */

@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { limits } from "../../src/protocol/limits.ts";
 import { Agent } from "./agent.ts";
 import { Asker, outputOf, parseEvents } from "./processes.ts";
 import { until } from "./until.ts";
 
 const MiB = 1024 * 1024;
 const bytesMax = MiB;
+/** Shorter than anybody is waited for. */
+const roundMs = limits.processReaderBackMs * 0.8;
 const block = { onFull: "block", logBytesMax: bytesMax } as const;
 
 describe("a process that waits for its readers", () => {
@@ -75,6 +78,56 @@ describe("a process that waits for its readers", () => {
     expect(out.length + err.length).toBe(log.end);
     const whole = `${Array.from({ length: 200_000 }, (_, n) => n + 1).join("\n")}\n`;
     expect(whole.startsWith(out) && whole.startsWith(err)).toBe(true);
+  });
+
+  test("[P31] a follower who is cut off before his first byte, and is back before that is seen, is not waited for", async () => {
+    const { id } = await ask.sh("seq 1 99999999", block);
+    let offset = 0;
+    const begin = (cut: AbortController) =>
+      ask.raw(id, { stream: "stdout", follow: 1, offset }, { signal: cut.signal });
+    const read = async (answer: Response, cut: AbortController, bytes: number) =>
+      readSome(answer, { bytes, ms: roundMs, cut }, (some) => {
+        offset += some.length;
+      });
+    const first = new AbortController();
+    await read(await begin(first), first, MiB);
+    expect(offset).toBeGreaterThan(MiB);
+    // None of these is as long as the wait for a reader who is missed.
+    for (let round = 0; round < 6; round += 1) {
+      const [unheard, heard] = [new AbortController(), new AbortController()];
+      await begin(unheard);
+      const answer = await begin(heard);
+      unheard.abort();
+      const before = offset;
+      expect(await read(answer, heard, 24 * MiB)).toBe(false);
+      expect(offset - before).toBeGreaterThan(24 * MiB);
+    }
+    await ask.end(id);
+  });
+
+  test("[P33] where all places are taken, a reader of raw bytes who seems to be back gives way at once", async () => {
+    const places = limits.processFollowersMax;
+    const gone = new AbortController();
+    const { id } = await ask.sh("seq 1 99999999", block);
+    const open: Response[] = [];
+    const begin = async (offset: number) => {
+      const query = { stream: "stdout", follow: 1, offset };
+      const answer = await ask.raw(id, query, { signal: gone.signal });
+      // One that nobody refers to is closed.
+      open.push(answer);
+      return answer.status;
+    };
+    await written(id);
+    // They all may be others.
+    const others = await Promise.all(Array.from({ length: places - 2 }, () => begin(0)));
+    expect(others).toEqual(Array(places - 2).fill(200));
+    for (let n = 0; n < 2; n += 1) expect(await begin(1)).toBe(200);
+    // These two may be two of those before, and no more than two.
+    for (let n = 0; n < 2; n += 1) expect(await begin(0)).toBe(200);
+    expect(await begin(0)).toBe(429);
+    expect(open).toHaveLength(places + 3);
+    gone.abort();
+    await ask.end(id);
   });
 
   test("[F18] a follower of raw bytes who is cut off again and again reads every byte once", async () => {

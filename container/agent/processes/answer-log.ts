@@ -7,6 +7,7 @@ import type { PartCall } from "../part.ts";
 import { Following } from "./following.ts";
 import { logBytes } from "./log-bytes.ts";
 import { logEvents } from "./log-events.ts";
+import type { Form } from "./log-reader.ts";
 import type { Process } from "./process.ts";
 import { cursorOf, readLogsQuery } from "./read.ts";
 import type { Stream } from "./runs.ts";
@@ -27,7 +28,7 @@ function answerEvents(process: Process, { headers, signal }: Request, url: URL):
   const field = resumed === null ? "after" : resumeHeader;
   const after = resumed === null ? query.after : cursorOf(resumed, field);
   demandWritten(after, process.log.end, field);
-  const following = begin(process, { after, follow, stream }, signal);
+  const following = begin(process, { after, follow, stream, form: "events" }, signal);
   return new Response(logEvents(following), {
     headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
   });
@@ -41,7 +42,7 @@ function answerBytes(process: Process, { signal }: Request, url: URL): Response 
   else demandWritten(offset, runs.total(stream), "offset");
   const wanted = offset === undefined ? after : runs.cursorAt(offset, stream);
   const from = Math.max(wanted ?? 0, runs.start);
-  const following = begin(process, { after: from, follow, stream }, signal);
+  const following = begin(process, { after: from, follow, stream, form: "bytes" }, signal);
   return new Response(logBytes(following), {
     headers: {
       "content-type": "application/octet-stream",
@@ -53,7 +54,10 @@ function answerBytes(process: Process, { signal }: Request, url: URL): Response 
 
 function begin(
   process: Process,
-  { follow, ...where }: { after: number; follow: "0" | "1"; stream: Stream | undefined },
+  {
+    follow,
+    ...where
+  }: { after: number; follow: "0" | "1"; stream: Stream | undefined; form: Form },
   signal: AbortSignal,
 ): Following {
   const following = new Following(process, { ...where, follow: follow === "1" });

@@ -1,91 +1,120 @@
 /**
  * Owns up to where a log has been read, for the process that waits until somebody has: the slowest reader's place.
- * Does not own what is kept (log.ts). A reader who was cut off counts on for a while, so that he loses nothing.
+ * Does not own what is kept (log.ts), nor who is the next connection of whom (visit.ts). A reader who was cut off
+ * counts on for a while, so that he loses nothing.
  */
 import { limits } from "../../../src/protocol/limits.ts";
+import { isNextOf, type Place, Visit } from "./visit.ts";
 
-/** `from`: where it began. */
-type Place = { from: number; position: number };
+/** `position`: held for him. */
+type Gone = { visit: Visit; position: number; timer: ReturnType<typeof setTimeout> };
 
 /** As many as may be connected: more are not waited for. */
 const goneMax = limits.processFollowersMax;
 
 export class Floor {
-  readonly #readers = new Set<Place>();
-  readonly #gone = new Map<Place, ReturnType<typeof setTimeout>>();
-  /** Readers who are the next connection of one that was cut off. */
-  readonly #back = new WeakSet<Place>();
+  /** In the order in which they began. */
+  readonly #visits = new Map<Place, Visit>();
+  /** In the order in which they were missed. */
+  readonly #gone = new Set<Gone>();
   readonly #backMs: number;
   readonly #onRise: () => void;
+  readonly #now: () => number;
   #furthest = 0;
+  #begun = 0;
 
   /** `onRise`: it may have risen by itself. */
-  constructor(backMs: number, onRise: () => void) {
+  constructor(backMs: number, onRise: () => void, now = () => performance.now()) {
     this.#backMs = backMs;
     this.#onRise = onRise;
+    this.#now = now;
   }
 
   get readers(): number {
-    return this.#readers.size;
+    return this.#visits.size;
   }
 
   /** Without a reader: the furthest that ever was delivered. */
   get value(): number {
     let slowest = Number.POSITIVE_INFINITY;
-    for (const { position } of this.#readers) slowest = Math.min(slowest, position);
-    for (const { position } of this.#gone.keys()) slowest = Math.min(slowest, position);
+    for (const { position } of this.#visits.keys()) slowest = Math.min(slowest, position);
+    for (const { position } of this.#gone) slowest = Math.min(slowest, position);
     return slowest === Number.POSITIVE_INFINITY ? this.#furthest : slowest;
   }
 
-  attach(reader: Place): void {
-    // He who comes back to where another was is him, or does what he would have.
-    for (const place of [...this.#gone.keys()]) {
-      if (place.position >= reader.position) this.#forget(place);
+  /** `isAnywhere`: of all that is kept its place is the oldest, where anybody begins. */
+  attach(reader: Place, isAnywhere: boolean): void {
+    this.#begun += 1;
+    const visit = new Visit(reader, isAnywhere, { order: this.#begun, at: this.#now() });
+    const gone = this.#whoCameBack(reader);
+    if (gone !== undefined) {
+      visit.continues(gone.visit);
+      this.#forget(gone);
     }
-    this.#readers.add(reader);
+    this.#visits.set(reader, visit);
+  }
+
+  /** Something goes out to him. */
+  sent(reader: Place): void {
+    this.#visits.get(reader)?.sent(this.#now());
+  }
+
+  /** Whether he has connected anew already: an end of a connection is often seen late. */
+  isBack(reader: Place): boolean {
+    const visit = this.#visits.get(reader);
+    return visit !== undefined && this.#nextOf(visit) !== undefined;
   }
 
   /** `isCut`: he may come back. */
   detach(reader: Place, isCut: boolean): void {
-    if (!this.#readers.has(reader)) return;
-    const isBack = isCut && this.#isBack(reader);
-    this.#readers.delete(reader);
+    const visit = this.#visits.get(reader);
+    if (visit === undefined) return;
+    this.#visits.delete(reader);
     this.#furthest = Math.max(this.#furthest, reader.position);
-    if (isCut && !isBack) {
-      const place = { from: reader.from, position: reader.position };
-      const forget = () => {
-        this.#forget(place);
-        this.#onRise();
-      };
-      this.#gone.set(place, setTimeout(forget, this.#backMs));
-      const [oldest] = this.#gone.keys();
-      if (this.#gone.size > goneMax && oldest !== undefined) this.#forget(oldest);
+    if (isCut) {
+      const next = this.#nextOf(visit);
+      if (next === undefined) this.#hold(visit);
+      else next.continues(visit);
     }
     this.#onRise();
   }
 
   /** Nobody is waited for any more. */
   close(): void {
-    for (const place of [...this.#gone.keys()]) this.#forget(place);
+    for (const gone of [...this.#gone]) this.#forget(gone);
   }
 
-  /** Whether he has connected anew already: an end of a connection is often seen late. */
-  #isBack(reader: Place): boolean {
-    const all = [...this.#readers];
-    const next = all.slice(all.indexOf(reader) + 1).find(
-      (other) =>
-        !this.#back.has(other) &&
-        // Two who began at the same place are two.
-        other.from > reader.from &&
-        other.from <= reader.position &&
-        reader.position - other.from <= limits.processReplayBytes,
-    );
-    if (next !== undefined) this.#back.add(next);
-    return next !== undefined;
+  #nextOf(visit: Visit): Visit | undefined {
+    const now = this.#now();
+    const gone = [...this.#gone].map((one) => one.visit);
+    return [...this.#visits.values(), ...gone].find((other) => isNextOf(other, visit, now));
   }
 
-  #forget(place: Place): void {
-    clearTimeout(this.#gone.get(place));
-    this.#gone.delete(place);
+  #hold(visit: Visit): void {
+    const forget = () => {
+      this.#forget(gone);
+      this.#onRise();
+    };
+    const gone = { visit, position: visit.place.position, timer: setTimeout(forget, this.#backMs) };
+    this.#gone.add(gone);
+    const [oldest] = this.#gone;
+    if (this.#gone.size > goneMax && oldest !== undefined) this.#forget(oldest);
+  }
+
+  /** One of those whom it may be; it may have been another: what was held for him is held for them. */
+  #whoCameBack(reader: Place): Gone | undefined {
+    const [first, ...others] = [...this.#gone]
+      .filter(({ visit: { place } }) => place.form === reader.form)
+      .filter(({ visit: { place } }) => place.position >= reader.from)
+      .sort((a, b) => a.visit.place.position - b.visit.place.position);
+    for (const other of others) {
+      other.position = Math.min(other.position, first?.position ?? other.position);
+    }
+    return first;
+  }
+
+  #forget(gone: Gone): void {
+    clearTimeout(gone.timer);
+    this.#gone.delete(gone);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { LogReader } from "./log-reader.ts";
+import type { Form, LogReader } from "./log-reader.ts";
 import type { Process } from "./process.ts";
 import type { Stream } from "./runs.ts";
 
@@ -21,12 +21,12 @@ export class Following {
 
   constructor(
     process: Process,
-    where: { after: number; follow: boolean; stream: Stream | undefined },
+    where: { after: number; follow: boolean; stream: Stream | undefined; form: Form },
   ) {
     makeRoom(process.followers);
     this.process = process;
     this.end = where.follow ? Number.POSITIVE_INFINITY : process.log.end;
-    this.reader = process.log.attach(where.after, where.stream);
+    this.reader = process.log.attach(where.after, where.stream, where.form);
     process.followers.add(this);
   }
 
@@ -68,12 +68,16 @@ export class Following {
   }
 }
 
-/** Where all places are taken, the one goes that was silent for longest: raw bytes do not show whether anybody reads. */
+/**
+ * Where all places are taken, the one goes that was silent for longest, or whose reader seems to be back: raw bytes do
+ * not show whether anybody reads.
+ */
 function makeRoom(followers: ReadonlySet<Following>): void {
   const limit = limits.processFollowersMax;
   if (followers.size < limit) return;
   const [quietest] = [...followers]
-    .filter(({ onLetGo, silentMs }) => onLetGo !== undefined && silentMs > limits.eventHeartbeatMs)
+    .filter(({ onLetGo }) => onLetGo !== undefined)
+    .filter(({ silentMs, reader }) => silentMs > limits.eventHeartbeatMs || reader.isBack)
     .sort((a, b) => b.silentMs - a.silentMs);
   if (quietest !== undefined) {
     quietest.onLetGo?.();

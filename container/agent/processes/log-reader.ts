@@ -7,20 +7,24 @@ import type { Stream } from "./runs.ts";
 
 /** `cursor` is the one after it. */
 export type Piece = { stream: Stream; bytes: Uint8Array; cursor: number };
+export type Form = "bytes" | "events";
 export type Gap = { from: number; to: number };
 
 export class LogReader {
   readonly from: number;
+  /** What it asked for. */
+  readonly form: string;
   position: number;
   readonly #log: Log;
   readonly #stream: Stream | undefined;
 
-  constructor(log: Log, position: number, stream: Stream | undefined) {
+  constructor(log: Log, position: number, stream: Stream | undefined, form: Form) {
     this.#log = log;
     this.from = position;
+    this.form = `${form} ${stream ?? "both"}`;
     this.position = position;
     this.#stream = stream;
-    log.floor.attach(this);
+    log.floor.attach(this, position <= log.start);
   }
 
   /** What was lost before its place; it stands at the oldest byte then. */
@@ -54,7 +58,13 @@ export class LogReader {
       at = cursor;
     }
     this.#moveTo(to);
+    if (pieces.length > 0) this.#log.floor.sent(this);
     return pieces;
+  }
+
+  /** Whether a later connection seems to be the same reader's. */
+  get isBack(): boolean {
+    return this.#log.floor.isBack(this);
   }
 
   /** `isCut`: before it had all that it asked for. */

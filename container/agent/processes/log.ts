@@ -4,7 +4,7 @@
  */
 import { limits } from "../../../src/protocol/limits.ts";
 import { Floor } from "./floor.ts";
-import { LogReader } from "./log-reader.ts";
+import { type Form, LogReader } from "./log-reader.ts";
 import { Ring } from "./ring.ts";
 import { Runs, type Stream } from "./runs.ts";
 
@@ -56,8 +56,8 @@ export class Log {
     this.#append(stream, bytes);
   }
 
-  attach(position: number, stream: Stream | undefined): LogReader {
-    return new LogReader(this, position, stream);
+  attach(position: number, stream: Stream | undefined, form: Form): LogReader {
+    return new LogReader(this, position, stream, form);
   }
 
   /** From `at`, which is kept. */
