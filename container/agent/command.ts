@@ -65,7 +65,7 @@ async function run(program: Program, call: AgentExecCall, around: Around): Promi
     closeSync(stdoutRead);
     closeSync(stderrRead);
     const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
+    if (code === undefined || error instanceof BerthError) throw error;
     return refusal(program.argv[0] ?? program.program, code);
   } finally {
     closeSync(stdout);

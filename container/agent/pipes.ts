@@ -24,7 +24,7 @@ export function notMade(error: unknown): BerthError {
   console.error("what a command needs could not be made:", error);
   return new BerthError(
     "unavailable",
-    "the pipes of the command could not be made; it was not run",
+    "what the command needs to run could not be made; it was not run",
     {
       hint: "the container may be out of descriptors, memory or disk space",
     },

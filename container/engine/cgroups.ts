@@ -97,17 +97,22 @@ export function engineFolders({ unified, memory, processes }: Hierarchies): stri
   return [...new Set(all.filter((it) => it !== undefined))];
 }
 
-/** Children first. A group that still holds a process stays, and is said. */
+/** A group that still holds a process stays, and is said. */
 export function removeGroup(folder: string): void {
-  if (!existsSync(folder)) return;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) removeGroup(`${folder}/${entry.name}`);
-  }
   try {
-    rmdirSync(folder);
+    removeEmptyGroup(folder);
   } catch (error) {
     log("cgroup_kept", { folder, why: messageOf(error) });
   }
+}
+
+/** Children first. Throws where one of them is busy. */
+export function removeEmptyGroup(folder: string): void {
+  if (!existsSync(folder)) return;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeEmptyGroup(`${folder}/${entry.name}`);
+  }
+  rmdirSync(folder);
 }
 
 export function processesIn(folder: string): number[] {

@@ -123,6 +123,7 @@ export class Containers {
       const saving = new AbortController();
       container.saving = saving;
       try {
+        await container.lives.at(-1)?.life.settled();
         return await whileQuiet(container.lives.at(-1)?.life.process, group, () =>
           makeSnapshot(this.#engine.places, id, snapshotId, saving.signal),
         );

@@ -11,6 +11,7 @@ import { log, messageOf } from "./log.ts";
 import { type Connection, connect } from "./network/connect.ts";
 import type { ProcessName } from "./processes.ts";
 import { forget, record } from "./records.ts";
+import { remainsGone } from "./remains.ts";
 import { roomHostName } from "./room/identity.ts";
 import type { AgentReady, RoomPlan } from "./room/plan.ts";
 import { restoreInto } from "./snapshots.ts";
@@ -33,6 +34,10 @@ export class Life {
   /** Of what a start waits for before there is an agent that could be ended. */
   readonly #unwanted = new AbortController();
   #exit: EngineExit | undefined;
+  /** Its outer process was seen to end. */
+  #isEnding = false;
+  /** Resolves with that end, once nothing is left. */
+  #over: Promise<void> | undefined;
   #waiting = new Set<(exit: EngineExit) => void>();
 
   constructor(engine: Engine, id: string, startId: string) {
@@ -117,7 +122,7 @@ export class Life {
     const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, room });
     this.#agent = agent;
     record(this.#engine.places, this.#id, { startId, outer: agent.outer });
-    void agent.exited.then((how) => this.#ended(how));
+    this.#over = agent.exited.then((how) => this.#ended(how));
     return await within(agent.ready, limits.startTimeoutMs, "the agent's ready line");
   }
 
@@ -149,7 +154,17 @@ export class Life {
       return;
     }
     this.#agent.kill();
-    await within(this.#agent.exited, limits.destroyTimeoutMs, "the end of the container");
+    await this.#untilOver();
+  }
+
+  /** A life that is dying by itself is let die: what it still holds is neither asked nor saved. */
+  async settled(): Promise<void> {
+    if (this.#isEnding) await this.#untilOver();
+  }
+
+  async #untilOver(): Promise<void> {
+    const over = this.#over ?? Promise.resolve();
+    await within(over, limits.destroyTimeoutMs, "the end of the container");
   }
 
   /** Makes a start that is under way give up, without waiting for it. */
@@ -164,7 +179,8 @@ export class Life {
       throw new BerthError("start_failed", "the container was ended while it started");
   }
 
-  #ended(how: { exitCode: number | null; signal: string | null }): void {
+  async #ended(how: { exitCode: number | null; signal: string | null }): Promise<void> {
+    this.#isEnding = true;
     const { groups } = this.#engine.machine;
     const outOfMemory = how.signal === "SIGKILL" && outOfMemoryCount(groups, this.#id) > 0;
     const reason = this.#endAsked ? "destroyed" : outOfMemory ? "out_of_memory" : "exited";
@@ -172,6 +188,7 @@ export class Life {
       const lastWords = this.#agent?.lastWords();
       log("container_lost", { id: this.#id, startId: this.startId, ...how, reason, lastWords });
     }
+    await remainsGone(this.#process, this.#groups?.all ?? []);
     this.#finish({ ...how, reason });
   }
 

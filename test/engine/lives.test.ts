@@ -1,4 +1,5 @@
 /** Starts, ends, crashes of sandboxes and of the engine itself, as root and as somebody else. */
+import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,6 +61,43 @@ describe.each(identities())("lives under an engine that is %s", (as) => {
     const again = await run(engine, { id: one.id });
     expect(again.started.files).toBe("kept");
     expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
+  });
+
+  it("[R37] where its outer process is killed, a life is over only when nothing of it is left, and the next begins clean", async () => {
+    const engine = await start();
+    const id = newId();
+    for (let round = 0; round < 3; round += 1) {
+      const one = await run(engine, { id });
+      // Many take the kernel longer to be rid of, and the groups of commands are named alike in each life.
+      const many = "for n in $(seq 150); do sleep 99 & done; sleep 99";
+      const running = Promise.all([one.sh(many), one.sh("sleep 99")]).catch(() => "cut");
+      await until("the commands", () => engine.processes().length > 150);
+      remember(engine);
+      const inside = engine.processes();
+      // As one that the kernel has not let go of yet: it stands in the group of a command and outlives the room.
+      const slow = spawn("sleep", ["99"], { stdio: "ignore" });
+      const slowEnded = new Promise((resolve) => slow.once("exit", (_, signal) => resolve(signal)));
+      const groups = groupsOfCommands(data, id);
+      expect(groups.length > 0).toBe(as === "root" && one.started.isolation.tree === "cgroup");
+      for (const group of groups.slice(0, 1)) writeFileSync(`${group}/cgroup.procs`, `${slow.pid}`);
+      if (groups.length === 0) slow.kill("SIGKILL");
+      process.kill(inside[0] ?? 0, "SIGKILL");
+      const told = one.container.monitor(one.startId);
+      const again = await run(engine, { id });
+      expect(inside.filter(isRunning)).toEqual([]);
+      expect(await slowEnded).toBe("SIGKILL");
+      expect(await told).toMatchObject({ signal: "SIGKILL" });
+      expect(await running).toBe("cut");
+      for (const word of ["a", "b", "c"]) {
+        const { stdout, stderr, exitCode } = await again.sh(`echo ${word}`);
+        expect({ stdout, stderr, exitCode }).toEqual({
+          stdout: `${word}\n`,
+          stderr: "",
+          exitCode: 0,
+        });
+      }
+      await again.container.destroy("keep");
+    }
   });
 
   it("[R12] destroy ends all processes of a sandbox, and with `remove` its files", async () => {
@@ -260,3 +298,11 @@ describe.each(identities())("lives under an engine that is %s", (as) => {
     expect(readFileSync(`${data}/instance`, "utf8")).toMatch(/^[a-z0-9]{8}\n$/);
   });
 });
+
+/** Of one sandbox, where the machine has such groups: those that the agent makes, named `c` and a number. */
+function groupsOfCommands(data: string, id: string): string[] {
+  const instance = readFileSync(`${data}/instance`, "utf8").trim();
+  const named = `*/berth-${instance}/${id}/c[0-9]*`;
+  const found = spawnSync("find", ["/sys/fs/cgroup", "-type", "d", "-path", named]);
+  return String(found.stdout).split("\n").filter(Boolean);
+}

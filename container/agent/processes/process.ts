@@ -4,6 +4,7 @@
  */
 import { closeSync } from "node:fs";
 import type { AgentEnding } from "../../../src/protocol/agent.ts";
+import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { ProcessCall, Process as Shown, StdinTaken } from "../../../src/protocol/process.ts";
 import { giveDescriptor } from "../libc.ts";
@@ -107,7 +108,7 @@ export class Process {
     } catch (error) {
       for (const fd of [stdinWrite, stdoutRead, stderrRead]) closeSync(fd);
       const { code } = error as NodeJS.ErrnoException;
-      if (code === undefined) throw error;
+      if (code === undefined || error instanceof BerthError) throw error;
       this.#refuse(refusal(program.argv[0] ?? program.program, code));
       return;
     } finally {

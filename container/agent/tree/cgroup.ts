@@ -15,6 +15,7 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
+import { notMade } from "../pipes.ts";
 import { isAlive, numbers, send } from "./family.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
@@ -62,14 +63,12 @@ export class CgroupForest implements Forest {
 
   async start(launch: Launch): Promise<Tree> {
     // Before the birth: what can fail here then fails with nothing begun.
-    const next = this.#emptyGroup();
-    let way: number | undefined;
+    const { next, way } = this.#nextGroup();
     let spawned: Spawned;
     try {
-      way = openSync(`${next}/cgroup.procs`, "w");
       spawned = spawn(launch, this.#reaper);
     } catch (error) {
-      if (way !== undefined) closeSync(way);
+      closeSync(way);
       this.#giveBack(next);
       throw error;
     }
@@ -89,12 +88,25 @@ export class CgroupForest implements Forest {
     for (const group of [...this.#idle, this.#standing, this.#folder]) rmdirSync(group);
   }
 
+  /** Open, to be moved into. What fails says nothing of the program that is to be started. */
+  #nextGroup(): { next: string; way: number } {
+    let next: string | undefined;
+    try {
+      next = this.#emptyGroup();
+      return { next, way: openSync(`${next}/cgroup.procs`, "w") };
+    } catch (error) {
+      if (next !== undefined) this.#giveBack(next);
+      throw notMade(error);
+    }
+  }
+
   #emptyGroup(): string {
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
-    const group = `${this.#folder}/c${this.#made++}`;
-    mkdirSync(group);
-    return group;
+    for (;;) {
+      const group = `${this.#folder}/c${this.#made++}`;
+      if (isMade(group)) return group;
+    }
   }
 
   #giveBack(group: string): void {
@@ -181,6 +193,17 @@ function moveOrDie(way: number): void {
     process.exit(1);
   }
   closeSync(way);
+}
+
+/** False: there is one already, and somebody may stand in it: of that name, another agent's. */
+function isMade(group: string): boolean {
+  try {
+    mkdirSync(group);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
 }
 
 /** False: busy, as it may be for a moment after its last process was gone. */
