@@ -10,6 +10,7 @@ import { type SocketCall, socketCallHeader } from "../protocol/socket-call.ts";
 import type { Door } from "./app.ts";
 
 const ticketProtocol = "berth.ticket.";
+const protocolHeader = "sec-websocket-protocol";
 
 type Without<Call> = Call extends unknown ? Omit<Call, "caller" | "ticket"> : never;
 
@@ -30,7 +31,7 @@ export function demandUpgrade(c: Context<Door>): void {
 }
 
 /** RPC carries no WebSocket: who calls, and for what, goes along in a header. */
-export function passSocket(
+export async function passSocket(
   c: Context<Door>,
   object: DurableObjectStub<SandboxObject>,
   call: Without<SocketCall>,
@@ -38,26 +39,41 @@ export function passSocket(
   const ticket = connectTicket(c);
   const who = ticket === undefined ? { caller: c.var.caller } : { ticket };
   const told = { ...call, ...who } as SocketCall;
-  return object.fetch("http://object/socket", {
+  const response = await object.fetch("http://object/socket", {
     headers: {
       upgrade: "websocket",
       "berth-request-id": c.var.requestId,
       [socketCallHeader]: JSON.stringify(told),
     },
   });
+  return choosing(response, offers(c).find(isTicket));
+}
+
+/** A browser drops a connection whose answer chooses nothing of what it offered: then that is the used ticket. */
+function choosing(response: Response, ticket: string | undefined): Response {
+  const { webSocket, status } = response;
+  if (ticket === undefined || webSocket === null) return response;
+  if (response.headers.has(protocolHeader)) return response;
+  const headers = new Headers(response.headers);
+  headers.set(protocolHeader, ticket);
+  return new Response(null, { status, webSocket, headers });
 }
 
 /** Of a browser, which can set no header: a subprotocol, or `?ct=`. Good once. */
 export function connectTicket(c: Context<Door>): string | undefined {
-  const offered = offers(c).find((name) => name.startsWith(ticketProtocol));
+  const offered = offers(c).find(isTicket);
   return offered?.slice(ticketProtocol.length) ?? c.req.query("ct");
 }
 
 /** That the caller offers, without the one that carries its ticket. */
 export function protocols(c: Context<Door>): string[] {
-  return offers(c).filter((name) => name !== "" && !name.startsWith(ticketProtocol));
+  return offers(c).filter((name) => name !== "" && !isTicket(name));
 }
 
 function offers(c: Context<Door>): string[] {
-  return (c.req.header("sec-websocket-protocol") ?? "").split(",").map((name) => name.trim());
+  return (c.req.header(protocolHeader) ?? "").split(",").map((name) => name.trim());
+}
+
+function isTicket(name: string): boolean {
+  return name.startsWith(ticketProtocol);
 }

@@ -154,6 +154,27 @@ describe("the WebSocket of a terminal", () => {
     expect(await refusal(expired)).toEqual([401, "unauthenticated"]);
   });
 
+  it("[U14] answers who offers a ticket alone with that ticket, for browsers demand a choice", async () => {
+    const id = await createSandbox();
+    await terminalOf(id);
+    const paths = ["/terminals/mine/connect", "/lease/connect"];
+    for (const path of paths) {
+      const offered = `berth.ticket.${await ticketOf(id, keys.local)}`;
+      const headers = { "sec-websocket-protocol": offered };
+      const opened = await open(id, path, { key: null, headers });
+      expect([opened.status, opened.headers.get("sec-websocket-protocol")]).toEqual([101, offered]);
+      const socket = new TerminalSocket(opened);
+      // It carries what it always does.
+      await soon(async () =>
+        expect(socket.output.length + socket.frames.length).toBeGreaterThan(0),
+      );
+      socket.socket.close();
+      const again = await open(id, path, { key: null, headers });
+      expect(again.headers.get("sec-websocket-protocol")).toBeNull();
+      expect(await refusal(again)).toEqual([401, "unauthenticated"]);
+    }
+  });
+
   it("[U12] lets a connect ticket do what its maker may, and no more", async () => {
     const id = await createSandbox();
     await terminalOf(id);
