@@ -155,6 +155,28 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     expect(viewer.offset).toBe(content.length);
   });
 
+  test("[T17] a viewer that closes is not waited for, as one is that was cut off", async () => {
+    const left = async (id: string, leave: (viewer: Viewer) => unknown) => {
+      await openTerminal(agent, { id, argv: ["yes", "yyyyyyyyyyyyyyy"] });
+      const viewer = await Viewer.open(agent, id);
+      let seen = 0;
+      viewer.take = (bytes) => {
+        seen += bytes.length;
+      };
+      await until("it floods", () => seen > 2 * limits.terminalRingBytes);
+      await leave(viewer);
+      await until("it has left", async () => (await terminalNow(agent, id)).viewers === 0);
+      return (await terminalNow(agent, id)).offset;
+    };
+    const cut = await left("lost", (viewer) => viewer.cut());
+    const closed = await left("closed", (viewer) => viewer.close());
+    const written = async (id: string, from: number) =>
+      (await terminalNow(agent, id)).offset - from;
+    const goesOn = async () => (await written("closed", closed)) > 4 * limits.terminalRingBytes;
+    await until("the program goes on", goesOn);
+    expect(await written("lost", cut)).toBeLessThan(limits.terminalRingBytes);
+  });
+
   test("[T13] under a flood that one viewer does not read, another one's key is echoed soon", async () => {
     await openTerminal(agent, { id: "flood", argv: ["yes", "yyyyyyyyyyyyyyy"] });
     const stuck = await Viewer.open(agent, "flood", { framed: false });

@@ -53,9 +53,9 @@ export class Audience {
     this.#viewers.add(viewer);
   }
 
-  leave(viewer: Viewer): void {
+  leave(viewer: Viewer, { mayReturn }: { mayReturn: boolean }): void {
     if (!this.#viewers.delete(viewer)) return;
-    this.#holds.keepFor(viewer);
+    if (mayReturn) this.#holds.keepFor(viewer);
     if (this.#viewers.size === 0) {
       clearTimeout(this.#cutTimer);
       clearTimeout(this.#patienceTimer);

@@ -14,6 +14,8 @@ import type { Terminal } from "./terminal.ts";
 import { Viewer } from "./viewer.ts";
 import { Voice } from "./voice.ts";
 
+/** Said by who means to leave; anything else may be a connection that was lost on the way. */
+const goodbyes = new Set([1000, 1005]);
 const policyViolation = 1008;
 const tryLater = 1013;
 
@@ -79,11 +81,11 @@ class Ears implements AgentSocket {
     this.#viewer?.pump();
   }
 
-  close(): void {
+  close(_: Bun.ServerWebSocket<AgentSocket>, code: number): void {
     this.#endActivity?.();
     if (this.#viewer === undefined) return;
     this.#viewer.gone();
-    this.#terminal.audience.leave(this.#viewer);
+    this.#terminal.audience.leave(this.#viewer, { mayReturn: !goodbyes.has(code) });
   }
 
   #type(bytes: Uint8Array): void {
