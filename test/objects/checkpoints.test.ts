@@ -110,6 +110,45 @@ describe("checkpoints", () => {
     expect(await json(restore())).toMatchObject({ state: "running", files: "snapshot" });
   });
 
+  it("[H25] a restore is told when the restored life runs, and one that fails is not told as done", async () => {
+    const id = await createSandbox();
+    const made = await json(save(id, { name: "good" }));
+    const restore = () => json(call("POST", `${one(id)}/checkpoints/${made.id}/restore`));
+    const told = async () => {
+      const { events } = await json(call("GET", `${one(id)}/events?limit=1000`));
+      return events.map(({ event }: { event: { state?: string; what?: string } }) =>
+        event.state === undefined ? event.what : event.state,
+      );
+    };
+    await machine(id).fault({ verb: "start", hold: true });
+    const restoring = restore();
+    await vi.waitFor(async () => expect((await told()).at(-1)).toBe("starting"));
+    expect(await told()).not.toContain("restored");
+    await machine(id).release();
+    expect(await restoring).toMatchObject({ state: "running" });
+    expect((await told()).slice(-3)).toEqual(["starting", "running", "restored"]);
+    const [tree = ""] = (await calls(id)).filter((verb) => verb.startsWith("snapshot "));
+    await machine(id).removeSnapshot(tree.slice("snapshot ".length));
+    expect(await restore()).toMatchObject({ state: "failed", reason: "snapshot_missing" });
+    expect((await told()).slice(-2)).toEqual(["starting", "failed"]);
+  });
+
+  it("[H26] one that is removed under a restore that has not begun to read it keeps its tree until then", async () => {
+    const id = await createSandbox();
+    const made = await json(save(id));
+    await machine(id).fault({ verb: "start", hold: true });
+    const before = (await machine(id).facts()).starts.length;
+    const restoring = json(call("POST", `${one(id)}/checkpoints/${made.id}/restore`));
+    await vi.waitFor(async () =>
+      expect((await machine(id).facts()).starts.length).toBeGreaterThan(before),
+    );
+    expect((await call("DELETE", `${one(id)}/checkpoints/${made.id}`)).status).toBe(200);
+    expect(await listed(id)).toEqual([]);
+    await machine(id).release();
+    expect(await restoring).toMatchObject({ state: "running", files: "snapshot" });
+    await vi.waitFor(async () => expect((await calls(id)).join()).toContain("remove c"));
+  });
+
   it("[H12] a fork has the files, and metadata, environment and policy unless others are given", async () => {
     const id = await createSandbox({
       metadata: { owner: "ci", stage: "test" },

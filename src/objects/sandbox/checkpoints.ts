@@ -3,7 +3,7 @@
  * removed together with their trees. A row comes before its tree and goes after it, so a crash leaves none behind.
  * Does not own the move to a restored life (core/sandbox).
  */
-import type { SandboxSpec } from "../../core/sandbox/record.ts";
+import type { SandboxRecord, SandboxSpec } from "../../core/sandbox/record.ts";
 import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -133,8 +133,6 @@ export async function restore(
     const row = readyRow(actor, id);
     const now = actor.now();
     if (row.expires_at !== null) update(actor.host, id, { ...row, expires_at: expiry(actor, now) });
-    const event = { type: "checkpoint", what: "restored", id, ...named(row.name) } as const;
-    actor.commit({}, [event], "restore");
     actor.sandbox({ type: "restore", start: { ...newStart(actor), snapshot: row.handle } });
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
     return told(actor);
@@ -152,10 +150,13 @@ export function forkOf(actor: SandboxActor, id: string): Fork {
   return { base: readyRow(actor, id).handle, spec: sandbox.spec, metadata: { ...metadata.map } };
 }
 
-/** It has started from what a pause had saved: nothing needs that any more. */
+/** It runs with that tree: that is told; what a pause had saved is no longer needed. */
 export function startedFrom(actor: SandboxActor, handle: string): void {
-  for (const row of rows(actor.host)) {
-    if (row.used_by === "pause" && row.handle === handle) leave(actor, row);
+  const row = rows(actor.host).find((one) => one.handle === handle);
+  if (row?.used_by === "pause") leave(actor, row);
+  else if (row !== undefined) {
+    const event = { type: "checkpoint", what: "restored", id: row.id, ...named(row.name) } as const;
+    actor.commit({}, [event], "restored");
   }
 }
 
@@ -175,10 +176,19 @@ export async function removeAll(actor: SandboxActor): Promise<void> {
 /** From here on it cannot be used; the tree follows, and then the row. */
 function leave(actor: SandboxActor, row: CheckpointRow): void {
   update(actor.host, row.id, { ...row, state: "leaving" });
-  const first = actor.container.removeSnapshot(row.handle);
+  const first = removeUnread(actor, row.handle);
   // One that was still being made holds everything still until it is whole.
   if (row.state === "making") actor.stillness.during(first).catch(() => undefined);
   actor.host.background(removed(actor, row, first));
+}
+
+/** A start that was admitted before finds its tree, however late it comes to read it. */
+function removeUnread(actor: SandboxActor, handle: string): Promise<void> {
+  const remove = () => actor.container.removeSnapshot(handle);
+  const isWanted = ({ state }: SandboxRecord) =>
+    state.name === "starting" && state.start.snapshot === handle;
+  if (!isWanted(actor.facts.sandbox)) return remove();
+  return actor.until((record) => !isWanted(record), limits.snapshotTimeoutMs).then(remove);
 }
 
 const removeTriesMax = 6;
