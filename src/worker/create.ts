@@ -5,6 +5,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { configOf, type Env } from "../config.ts";
+import type { Answer } from "../objects/answer.ts";
+import type { Fork } from "../objects/sandbox/checkpoints.ts";
 import type { Caller } from "../protocol/rights.ts";
 import { type CreateCall, createCallSchema, type Sandbox } from "../protocol/sandbox.ts";
 import { parseCall } from "./body.ts";
@@ -25,7 +27,7 @@ export async function createSandbox(
   const { from, onExisting, ...whole } = call;
   const origin = from === undefined ? undefined : await originOf(env, caller, from);
   const { waitMs, metadata, start, ...rest } =
-    origin === undefined ? whole : fork(whole, written as object, origin);
+    origin !== undefined && "ok" in origin ? fork(whole, written as object, origin.ok) : whole;
   const id = mintSandboxId(configOf(env).secret);
   const spec = {
     id,
@@ -40,6 +42,8 @@ export async function createSandbox(
       onExisting,
       key,
       hash: hashOf({ ...call, waitMs: 0 }),
+      // What was made of an origin is found again, though that is gone.
+      ...(origin !== undefined && "refused" in origin ? { cannot: origin.refused } : {}),
     }),
   );
   if (waitMs === 0 || found.sandbox.state !== "starting") return found;
@@ -62,16 +66,14 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]));
 }
 
-type Origin = Awaited<ReturnType<typeof originOf>>;
-
-async function originOf(env: Env, caller: Caller, checkpoint: string) {
-  return told(await objectOf(env, sandboxOf(checkpoint)).forkOf(caller, checkpoint));
+function originOf(env: Env, caller: Caller, checkpoint: string): Promise<Answer<Fork>> {
+  return objectOf(env, sandboxOf(checkpoint)).forkOf(caller, checkpoint);
 }
 
 function fork(
   call: Omit<CreateCall, "from" | "onExisting">,
   written: object,
-  { base, spec, metadata }: Origin,
+  { base, spec, metadata }: Fork,
 ): Omit<CreateCall, "from" | "onExisting"> & { base: string } {
   const { env, cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
   const policy = { cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake };

@@ -1,6 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import { limits } from "../../src/protocol/limits.ts";
 import { call, createSandbox, json, keys } from "./calls.ts";
 import { machine } from "./machine.ts";
 
@@ -47,6 +48,9 @@ describe("find or create", () => {
     await call("DELETE", one(first.id));
     const second = await json(create({ scope, ...idle }));
     expect(second.id).not.toBe(first.id);
+    // It has told all that it had to tell: what is written below is not written over.
+    const patched = await json(call("PATCH", `${one(second.id)}/metadata`, { body: { a: "1" } }));
+    expect(patched.listed).toBeUndefined();
     // The Directory has not heard of this one's end.
     await runInDurableObject(env.SANDBOX.getByName(second.id), async (_object, state) => {
       state.storage.sql.exec(
@@ -131,6 +135,31 @@ describe("find or create", () => {
     expect((await hosts).status).toBe(501);
     expect(await list(`?scope.repo=${scope.repo}`)).toEqual([]);
     expect((await create({ scope, ...idle })).status).toBe(201);
+  });
+});
+
+describe("find or create of a fork", () => {
+  it("[D24] its key and its scope find it also when the sandbox that it was made of is gone", async () => {
+    const origin = await createSandbox();
+    const checkpoint = await json(call("POST", `${one(origin)}/checkpoints`, { body: {} }));
+    expect(checkpoint.id).toBeTypeOf("string");
+    const key = { "idempotency-key": crypto.randomUUID() };
+    const body = { ...idle, from: checkpoint.id, scope: newScope() };
+    const made = await create(body, key);
+    expect(made.status).toBe(201);
+    const { id } = await json(made);
+    expect((await call("DELETE", one(origin))).status).toBe(200);
+    const again = await create(body, key);
+    expect(again.status).toBe(200);
+    expect((await json(again)).id).toBe(id);
+    expect((await json(create(body))).id).toBe(id);
+    for (const fresh of [
+      { ...body, scope: newScope() },
+      { ...body, onExisting: "replace" },
+    ]) {
+      expect((await create(fresh)).status).toBe(410);
+    }
+    expect((await json(call("GET", one(id)))).state).toBe("paused");
   });
 });
 
@@ -241,6 +270,34 @@ describe("lists", () => {
       { type: "metadata", set: { a: "1" } },
       { type: "metadata", set: { a: "2" } },
     ]);
+  });
+
+  it("[D25] all events of a sandbox are told once its Directory can be reached, however many they are", async () => {
+    const { id } = await json(create(idle));
+    const told = vi.spyOn(await instance(), "told").mockRejectedValue(new Error("away"));
+    const many = limits.reportEventsMax * 2 + 30;
+    const patch = (n: number) =>
+      call("PATCH", `${one(id)}/metadata`, { body: { n: String(n) } }).then(({ status }) =>
+        expect(status).toBe(200),
+      );
+    try {
+      await Promise.all(Array.from({ length: many }, (_, n) => patch(n)));
+    } finally {
+      told.mockRestore();
+    }
+    await patch(many);
+    await vi.waitFor(async () => {
+      const seen: string[] = [];
+      for (let cursor: string | null = "0"; cursor !== null; ) {
+        const page = await json(call("GET", `/v1/events?limit=1000&after=${cursor}`));
+        for (const { sandbox, event } of page.events) {
+          if (sandbox === id && event.type === "metadata") seen.push(event.set.n);
+        }
+        cursor = page.nextCursor;
+      }
+      expect(seen).toHaveLength(many + 1);
+      expect(new Set(seen).size).toBe(many + 1);
+    });
   });
 
   it("[D12] a token of one sandbox lists nothing, and what a caller changes says when lists are behind", async () => {

@@ -49,6 +49,8 @@ export type FindCall = {
   key: string | undefined;
   /** Of the whole call. */
   hash: string;
+  /** Why nothing new can be made of it: it finds only what is there. */
+  cannot?: Refused;
 };
 
 /** The sandbox as it was last told. */
@@ -150,6 +152,7 @@ export class DirectoryActor {
       if (key !== undefined) keep(this.#place, key, hash, decision.join, now);
       return { id: decision.join, made: false };
     }
+    if (call.cannot !== undefined) throw asError(call.cannot);
     forgetOld(this.#place, now);
     const { replaces } = decision;
     this.#insert(make, replaces, now);
