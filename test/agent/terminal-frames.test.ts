@@ -150,8 +150,10 @@ describe.each(kinds)("the frames of a terminal, trees held by %s", (tree) => {
     await openTerminal(agent, { id: "t", argv: mirror });
     const bad: [string, string][] = [
       ["no json", "frame"],
-      ["[]", "body"],
+      ["[]", "frame"],
+      ["null", "frame"],
       ["{}", "type"],
+      ['{"type":"input","data":"ls"}', "type"],
       ['{"type":"ready"}', "type"],
       ['{"type":"resize","cols":80}', "rows"],
       ['{"type":"resize","cols":0,"rows":5}', "cols"],

@@ -5,11 +5,11 @@
 import { limits } from "../../../src/protocol/limits.ts";
 import type { TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { ToTerminal } from "../../../src/protocol/terminal-frames.ts";
-import { callOf, numberOf, refuse } from "../fields.ts";
+import { callOf, numberOf, objectOf, refuse } from "../fields.ts";
 
 /** Throws bad_request, naming the field. */
 export function readFrame(text: string): ToTerminal {
-  const frame = callOf(parsed(text), ["type", "cols", "rows", "offset"]);
+  const frame = objectOf(parsed(text), "frame");
   switch (frame.type) {
     case "resize":
       refuseOthers(frame, ["type", "cols", "rows"]);
@@ -18,7 +18,7 @@ export function readFrame(text: string): ToTerminal {
       refuseOthers(frame, ["type", "offset"]);
       return { type: "ack", offset: offsetOf(frame.offset) };
     default:
-      return refuse("type", "must be resize or ack");
+      return refuse("type", "must be resize or ack; send input as binary frames");
   }
 }
 
