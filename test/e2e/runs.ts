@@ -24,9 +24,12 @@ export function agentOf({ data }: Server, id: string): number {
   return agent;
 }
 
+/** As many and as large as the rules promise; else as much as shows the same in half a minute. */
+export const isFull = process.env.RUNS_FULL === "1";
+
 const stillMiB = 1;
-/** Of 20 ms each. Connections between servers that nobody uses are closed after some seconds. */
-const stillLooks = 300;
+/** Connections between servers that nobody uses are closed after some seconds. */
+const stillMs = 6_000;
 
 export class Runs {
   readonly id: string;
@@ -111,7 +114,7 @@ export class Runs {
   /** Nothing runs, and for some seconds nothing was opened, closed or given back. */
   async still(limitMs: number): Promise<Held> {
     let last = this.held();
-    let looks = 0;
+    let changedAt = performance.now();
     await until(
       "nothing changes any more",
       () => {
@@ -120,9 +123,10 @@ export class Runs {
           now.descriptors === last.descriptors &&
           now.processes === 1 &&
           Math.abs(now.memoryMiB - last.memoryMiB) < stillMiB;
-        looks = isSame ? looks + 1 : 0;
-        if (!isSame) last = now;
-        return looks > stillLooks;
+        if (isSame) return performance.now() - changedAt > stillMs;
+        changedAt = performance.now();
+        last = now;
+        return false;
       },
       limitMs,
     ).catch((error) => {
