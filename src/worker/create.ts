@@ -7,8 +7,14 @@ import { z } from "zod";
 import { configOf, type Env } from "../config.ts";
 import type { Answer } from "../objects/answer.ts";
 import type { Fork } from "../objects/sandbox/checkpoints.ts";
+import { hostsRefused } from "../protocol/hosts.ts";
 import type { Caller } from "../protocol/rights.ts";
-import { type CreateCall, createCallSchema, type Sandbox } from "../protocol/sandbox.ts";
+import {
+  type CreateCall,
+  createCallSchema,
+  type Network,
+  type Sandbox,
+} from "../protocol/sandbox.ts";
 import { parseCall } from "./body.ts";
 import { sandboxOf } from "./checkpoints.ts";
 import { mintSandboxId } from "./ids.ts";
@@ -24,6 +30,7 @@ export async function createSandbox(
   key: string | undefined,
 ): Promise<{ sandbox: Sandbox; made: boolean }> {
   const call = parseCall(createCallSchema, written);
+  refuseHosts(env, call.network);
   const { from, onExisting, ...whole } = call;
   const origin = from === undefined ? undefined : await originOf(env, caller, from);
   const { waitMs, metadata, start, ...rest } =
@@ -50,6 +57,12 @@ export async function createSandbox(
   const settled = told(await env.SANDBOX.getByName(found.sandbox.id).settled(caller, waitMs));
   const { replaced } = found.sandbox;
   return { ...found, sandbox: replaced === undefined ? settled : { ...settled, replaced } };
+}
+
+/** An engine cannot tell hosts apart: that is known without asking an object, which would leave one behind. */
+function refuseHosts(env: Env, network: Network): void {
+  const refused = hostsRefused(network);
+  if (refused !== undefined && configOf(env).engine !== undefined) throw refused;
 }
 
 /** The same call, written in any order, has the same one. */

@@ -144,6 +144,32 @@ describe("the network of a sandbox", () => {
     expect(trees().length).toBe((before[0] ?? []).length + 1);
   });
 
+  it("[NW8] a sandbox that cannot be made addresses no object, so nothing is left of it", async () => {
+    // The Directory's own is there from here on.
+    await server.create();
+    const objects = () =>
+      readdirSync(join(server.data, "objects"), { recursive: true })
+        .map(String)
+        .filter((name) => name.endsWith(".sqlite"))
+        .sort();
+    const before = objects();
+    expect(before.length).toBeGreaterThan(0);
+    const tooMany = Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, "v"]));
+    const impossible: [object, number][] = [
+      [{ network: { internet: true, allow: ["a.example"] } }, 501],
+      [{ network: { internet: true, deny: ["a.example"] }, start: false }, 501],
+      [{ metadata: tooMany }, 400],
+    ];
+    for (const [call, status] of impossible) {
+      const refused = await server.call("POST", "/v1/sandboxes", call);
+      expect(refused.status, JSON.stringify(refused.body)).toBe(status);
+    }
+    expect(objects()).toEqual(before);
+    // The count sees an object where one is addressed.
+    await server.create();
+    expect(objects().length).toBeGreaterThan(before.length);
+  });
+
   it("[NW5] a list that says nothing, or chooses among nothing, is refused by its place", async () => {
     const wrong: [object, RegExp][] = [
       [{ internet: true, allow: [] }, /allow/],

@@ -11,6 +11,7 @@ import type { SandboxSpec } from "../../core/sandbox/record.ts";
 import { createRecord, isOver } from "../../core/sandbox/step.ts";
 import { view } from "../../core/sandbox/view.ts";
 import { BerthError } from "../../protocol/errors.ts";
+import { hostsRefused } from "../../protocol/hosts.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MetadataPatch } from "../../protocol/metadata.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
@@ -52,12 +53,8 @@ export async function end(actor: SandboxActor, reason: string): Promise<void> {
 
 /** What cannot be held to is refused before anything is made. */
 function refuseHosts({ host }: SandboxActor, { id, network }: SandboxSpec): void {
-  const field = (["allow", "deny"] as const).find((name) => network[name] !== undefined);
-  if (field === undefined || host.openContainer(id, network).filtersHosts) return;
-  throw new BerthError("unsupported", `network.${field}: hosts cannot be told apart here.`, {
-    hint: "Leave it out: this installation has `internet: true` and `internet: false` only.",
-    facts: { field: `network.${field}` },
-  });
+  const refused = hostsRefused(network);
+  if (refused !== undefined && !host.openContainer(id, network).filtersHosts) throw refused;
 }
 
 export async function start(actor: SandboxActor): Promise<Sandbox> {
