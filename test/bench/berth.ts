@@ -26,8 +26,9 @@ export class Berth {
   readonly #ended: Promise<void>;
   #http: Http | undefined;
 
-  static async start(bench: Bench): Promise<Berth> {
-    const berth = new Berth(bench.folder());
+  /** With the data of one that has ended, it goes on from there. */
+  static async start(bench: Bench, data = bench.folder()): Promise<Berth> {
+    const berth = new Berth(data);
     bench.ends(() => berth.end());
     const url = await berth.#ready();
     const key = readFileSync(join(berth.data, "key"), "utf8").trim();
