@@ -177,6 +177,34 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     expect(await written("lost", cut)).toBeLessThan(limits.terminalRingBytes);
   });
 
+  test("[T18] a viewer that was cut off holds up the others for less long than nobody", async () => {
+    const cut = async (id: string) => {
+      const viewer = await Viewer.open(agent, id);
+      let seen = 0;
+      viewer.take = (bytes) => {
+        seen += bytes.length;
+      };
+      await until("it floods", () => seen > 2 * limits.terminalRingBytes);
+      const { viewers } = await terminalNow(agent, id);
+      viewer.cut();
+      const isSeen = async () => (await terminalNow(agent, id)).viewers < viewers;
+      await until("it is gone", isSeen);
+      return (await terminalNow(agent, id)).offset;
+    };
+    const argv = ["yes", "yyyyyyyyyyyyyyy"];
+    await openTerminal(agent, { id: "left", argv });
+    await openTerminal(agent, { id: "shared", argv });
+    const left = await cut("left");
+    const other = await Viewer.open(agent, "shared", { framed: false });
+    other.take = () => {};
+    const shared = await cut("shared");
+    const written = async (id: string, from: number) =>
+      (await terminalNow(agent, id)).offset - from;
+    const goesOn = async () => (await written("shared", shared)) > 2 * limits.terminalRingBytes;
+    await until("the other is shown more", goesOn);
+    expect(await written("left", left)).toBeLessThan(limits.terminalRingBytes);
+  });
+
   test("[T13] under a flood that one viewer does not read, another one's key is echoed soon", async () => {
     await openTerminal(agent, { id: "flood", argv: ["yes", "yyyyyyyyyyyyyyy"] });
     const stuck = await Viewer.open(agent, "flood", { framed: false });

@@ -40,10 +40,11 @@ export class Audience {
   mayRead(): boolean {
     const { end } = this.#ring;
     const mustStay = end + readBytesMax - limits.terminalRingBytes;
-    if (this.#holds.floor < mustStay) return false;
-    if (this.#viewers.size === 0) return true;
     let isFollowed = false;
     for (const viewer of this.#viewers) isFollowed ||= this.#follows(viewer);
+    if (isFollowed) this.#holds.yieldTo(mustStay);
+    if (this.#holds.floor < mustStay) return false;
+    if (this.#viewers.size === 0) return true;
     return isFollowed && !this.#isWaitedFor(mustStay);
   }
 

@@ -1,6 +1,7 @@
 /**
  * Owns what is kept for viewers that were cut off: for ten seconds the ring is not written over from where each of
- * them would go on. Who comes back, or came back before his end was seen, is not waited for any more.
+ * them would go on; for two where somebody watches. Who comes back, or came back before his end was seen, is not
+ * waited for any more.
  * Does not own the pace that viewers set who are there (audience.ts).
  */
 import { limits } from "../../../src/protocol/limits.ts";
@@ -8,8 +9,10 @@ import type { Viewer } from "./viewer.ts";
 
 /** An old connection of somebody who is back already is seen to end within this. */
 const overlapMs = 2000;
+/** Enough to connect anew; whoever watches would else be held up by one who is not there. */
+const besideOthersMs = 2000;
 
-type Hold = { from: number; sent: number; timer: Timer };
+type Hold = { from: number; sent: number; since: number; timers: Timer[] };
 type Return = { after: number; at: number; beside: Set<Viewer> };
 
 export class Holds {
@@ -33,12 +36,21 @@ export class Holds {
     if (from === undefined || this.#isBack(viewer, from)) return;
     const oldest = this.#holds.length < limits.terminalViewersMax ? undefined : this.#holds[0];
     if (oldest !== undefined) this.#drop(oldest);
-    const timer = setTimeout(() => {
+    const over = setTimeout(() => {
       this.#drop(hold);
       this.#changed();
     }, limits.terminalBackMs);
-    const hold = { from, sent, timer };
+    const timers = [over, setTimeout(this.#changed, besideOthersMs + 1)];
+    const hold: Hold = { from, sent, since: performance.now(), timers };
     this.#holds.push(hold);
+  }
+
+  /** Somebody watches, and what is older than this is to be written over. */
+  yieldTo(mustStay: number): void {
+    const now = performance.now();
+    for (const hold of this.#holds) {
+      if (hold.from < mustStay && now - hold.since >= besideOthersMs) this.#drop(hold);
+    }
   }
 
   /** Somebody goes on at `after`, while `viewers` are there. */
@@ -52,8 +64,7 @@ export class Holds {
   }
 
   clear(): void {
-    for (const { timer } of this.#holds) clearTimeout(timer);
-    this.#holds = [];
+    for (const hold of this.#holds) this.#drop(hold);
     this.#returns = [];
   }
 
@@ -69,7 +80,7 @@ export class Holds {
   }
 
   #drop(hold: Hold): void {
-    clearTimeout(hold.timer);
+    for (const timer of hold.timers) clearTimeout(timer);
     this.#holds = this.#holds.filter((one) => one !== hold);
   }
 }
