@@ -87,6 +87,22 @@ describe("replace", () => {
   });
 });
 
+describe("find", () => {
+  it("[D26] of what has not changed writes nothing", async () => {
+    const id = await made();
+    const writes: string[] = [];
+    const sql = desk.sql.bind(desk);
+    desk.sql = (query, ...bindings) => {
+      if (!/^\s*SELECT/.test(query)) writes.push(query);
+      return sql(query, ...bindings);
+    };
+    await desk.pass(1_000);
+    expect((await desk.find({ scope })).sandbox.id).toBe(id);
+    expect(desk.asked.at(-1)).toBe(`report ${id}`);
+    expect(writes).toEqual([]);
+  });
+});
+
 describe("sandboxes that do not answer", () => {
   it("[D18] a create whose object is silent is answered in time, and is the same one afterwards", async () => {
     desk.next = "silent";

@@ -60,8 +60,9 @@ export function take(place: Place, report: Report): boolean {
 /** The same as was known, of a later time; or older, with events that were not told. */
 function takeAgain(place: Place, report: Report, known: Row): boolean {
   const { view, revision, asOf } = report;
-  if (revision === known.revision) {
-    place.sql("UPDATE sandbox SET as_of = max(as_of, ?) WHERE id = ?", asOf, view.id);
+  // A write only where the row looks old: finding what has not changed waits for no disk.
+  if (revision === known.revision && asOf - known.as_of >= limits.staleAfterMs) {
+    place.sql("UPDATE sandbox SET as_of = ? WHERE id = ?", asOf, view.id);
   }
   if (view.state === "destroyed" && known.ending === 1) {
     place.sql("UPDATE sandbox SET ending = 0, try_at = NULL WHERE id = ?", view.id);
