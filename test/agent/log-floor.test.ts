@@ -87,6 +87,24 @@ test("[P31] ends that are seen in another order than they came leave nobody to b
   expect(floor.value).toBe(800);
 });
 
+test("[P31] a connection that was given up and arrives after the one that took its place holds nothing", () => {
+  const first = begun(0);
+  sentTo(first, 70);
+  floor.detach(first, true);
+  const next = begun(50);
+  const late = begun(50);
+  for (const one of [next, late]) sentTo(one, 100);
+  floor.detach(late, true);
+  sentTo(next, 1000);
+  expect(floor.value).toBe(1000);
+  // One who stayed was not given up.
+  const stayed = begun(50);
+  sentTo(stayed, 100);
+  now += 5_000;
+  floor.detach(stayed, true);
+  expect(floor.value).toBe(100);
+});
+
 test("[P32] two who began at the beginning are two: the one who is cut off holds the log", () => {
   const [one, two] = [begun(0), begun(0)];
   sentTo(one, 10);

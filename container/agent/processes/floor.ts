@@ -4,7 +4,7 @@
  * counts on for a while, so that he loses nothing.
  */
 import { limits } from "../../../src/protocol/limits.ts";
-import { isNextOf, type Place, Visit } from "./visit.ts";
+import { isNextOf, isOvertaken, type Place, Visit } from "./visit.ts";
 
 /** `position`: held for him. */
 type Gone = { visit: Visit; position: number; timer: ReturnType<typeof setTimeout> };
@@ -73,8 +73,8 @@ export class Floor {
     this.#furthest = Math.max(this.#furthest, reader.position);
     if (isCut) {
       const next = this.#nextOf(visit);
-      if (next === undefined) this.#hold(visit);
-      else next.continues(visit);
+      if (next !== undefined) next.continues(visit);
+      else if (!this.#isOvertaken(visit)) this.#hold(visit);
     }
     this.#onRise();
   }
@@ -88,6 +88,11 @@ export class Floor {
     const now = this.#now();
     const gone = [...this.#gone].map((one) => one.visit);
     return [...this.#visits.values(), ...gone].find((other) => isNextOf(other, visit, now));
+  }
+
+  #isOvertaken(visit: Visit): boolean {
+    const now = this.#now();
+    return [...this.#visits.values()].some((other) => isOvertaken(visit, other, now));
   }
 
   #hold(visit: Visit): void {

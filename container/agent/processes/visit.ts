@@ -60,3 +60,14 @@ export function isNextOf({ place, coming }: Visit, earlier: Visit, now: number):
   if (coming.from === from && coming.isAnywhere) return false;
   return !earlier.wasThere(coming.at, now);
 }
+
+/**
+ * Whether `visit`, which is cut off, was begun late: its reader had given it up and asked for the same once more, and
+ * that arrived earlier. Nobody else begins in the midst of a log at just that byte, but who was there before.
+ */
+export function isOvertaken(visit: Visit, { place, order }: Visit, now: number): boolean {
+  const { coming } = visit;
+  if (coming.order !== visit.order || coming.isAnywhere || order > visit.order) return false;
+  const isSame = place.from === visit.place.from && place.form === visit.place.form;
+  return isSame && !visit.wasThere(coming.at, now);
+}
