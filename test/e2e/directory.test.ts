@@ -11,7 +11,18 @@ const rounds = Number(process.env.BERTH_KILL_ROUNDS ?? 6);
 const callers = 50;
 const scopes = 4;
 
-afterAll(() => rmSync(data, { recursive: true, force: true }));
+/** The one that runs now: a test that fails in the middle leaves it to the end. */
+let server: Server | undefined;
+
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  rmSync(data, { recursive: true, force: true });
+});
+
+async function started(): Promise<Server> {
+  server = await startServer({ data });
+  return server;
+}
 
 const scopeOf = (n: number) => ({ repo: `github.com/kill/${n}`, branch: "main" });
 
@@ -33,7 +44,7 @@ describe("find or create under kill -9", () => {
   it("[D13] fifty callers, the whole server killed in the middle, again and again: one live sandbox for each scope, no container more", {
     timeout: 600_000,
   }, async () => {
-    let server = await startServer({ data });
+    let now = await started();
     let answered = 0;
     let unanswered = 0;
     for (let round = 1; round <= rounds; round++) {
@@ -45,7 +56,7 @@ describe("find or create under kill -9", () => {
           // Some replace: the old one must be gone in the end, and only that.
           const onExisting = n === round ? "replace" : "reuse";
           try {
-            const { status, body } = await server.call("POST", "/v1/sandboxes", {
+            const { status, body } = await now.call("POST", "/v1/sandboxes", {
               scope,
               onExisting,
               waitMs: 10_000,
@@ -62,14 +73,14 @@ describe("find or create under kill -9", () => {
       );
       const killAt = (round * 7) % callers;
       await Promise.race([until("some are answered", () => inRound >= killAt, 60_000), working]);
-      const tree = server.processes();
-      kill(server);
+      const tree = now.processes();
+      kill(now);
       await working;
-      await server.ended();
-      server = await startServer({ data });
+      await now.ended();
+      now = await started();
       expect(alive(tree)).toEqual([]);
       for (let n = 0; n < scopes; n++) {
-        const again = await server.call("POST", "/v1/sandboxes", {
+        const again = await now.call("POST", "/v1/sandboxes", {
           scope: scopeOf(n),
           waitMs: 20_000,
         });
@@ -78,7 +89,7 @@ describe("find or create under kill -9", () => {
         await until(
           `one sandbox of scope ${n}`,
           async () => {
-            shown = await listed(server, scopeOf(n).repo);
+            shown = await listed(now, scopeOf(n).repo);
             return shown.length === 1;
           },
           60_000,
@@ -88,8 +99,8 @@ describe("find or create under kill -9", () => {
         const ids = told.get(n) ?? new Set();
         if (n !== round % scopes) for (const id of ids) expect(id).toBe(again.body.id);
         // Each kill has cost it a container; the fourth in ten minutes is not started again unasked.
-        await server.call("POST", `/v1/sandboxes/${again.body.id}/start`);
-        expect((await server.exec(String(again.body.id), "true")).body).toMatchObject({
+        await now.call("POST", `/v1/sandboxes/${again.body.id}/start`);
+        expect((await now.exec(String(again.body.id), "true")).body).toMatchObject({
           exitCode: 0,
         });
       }
@@ -97,14 +108,15 @@ describe("find or create under kill -9", () => {
     expect(answered).toBeGreaterThan(0);
     expect(unanswered).toBeGreaterThan(0);
     // As many agents as live sandboxes: counted by looking at the processes.
-    const agents = server.processes().filter(({ command }) => command.includes("berth-agent room"));
+    const agents = now.processes().filter(({ command }) => command.includes("berth-agent room"));
     const inner = agents.filter(({ parent }) => !agents.some(({ pid }) => pid === parent));
     expect(inner.length).toBe(scopes);
-    const { body } = await server.call("GET", "/v1/counts");
+    const { body } = await now.call("GET", "/v1/counts");
     expect(body.total).toBe(scopes);
     console.log(JSON.stringify({ rounds, answered, unanswered, counts: body.states }));
-    const tree = server.processes();
-    await server.stop();
+    const tree = now.processes();
+    await now.stop();
+    server = undefined;
     await until("every process is gone", () => alive(tree).length === 0);
   });
 
