@@ -35,6 +35,12 @@ function kill(server: Server): void {
   for (const { pid } of parts) process.kill(pid, "SIGKILL");
 }
 
+/** The first process of each room; others of the same name hold commands together. */
+function rooms(of: Server): number {
+  const agents = of.processes().filter(({ command }) => command.includes("berth-agent room"));
+  return agents.filter(({ parent }) => !agents.some(({ pid }) => pid === parent)).length;
+}
+
 async function listed(server: Server, scope: string): Promise<{ id: string; state: string }[]> {
   const { body } = await server.call("GET", `/v1/sandboxes?scope.repo=${scope}&limit=1000`);
   return body.sandboxes as { id: string; state: string }[];
@@ -107,10 +113,8 @@ describe("find or create under kill -9", () => {
     }
     expect(answered).toBeGreaterThan(0);
     expect(unanswered).toBeGreaterThan(0);
-    // As many agents as live sandboxes: counted by looking at the processes.
-    const agents = now.processes().filter(({ command }) => command.includes("berth-agent room"));
-    const inner = agents.filter(({ parent }) => !agents.some(({ pid }) => pid === parent));
-    expect(inner.length).toBe(scopes);
+    // As many agents as live sandboxes, counted by looking at the processes: who was replaced goes at once.
+    await until("no container more", () => rooms(now) === scopes);
     const { body } = await now.call("GET", "/v1/counts");
     expect(body.total).toBe(scopes);
     console.log(JSON.stringify({ rounds, answered, unanswered, counts: body.states }));
