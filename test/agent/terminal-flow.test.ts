@@ -192,17 +192,31 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
       return (await terminalNow(agent, id)).offset;
     };
     const argv = ["yes", "yyyyyyyyyyyyyyy"];
-    await openTerminal(agent, { id: "left", argv });
-    await openTerminal(agent, { id: "shared", argv });
-    const left = await cut("left");
-    const other = await Viewer.open(agent, "shared", { framed: false });
-    other.take = () => {};
-    const shared = await cut("shared");
-    const written = async (id: string, from: number) =>
-      (await terminalNow(agent, id)).offset - from;
-    const goesOn = async () => (await written("shared", shared)) > 2 * limits.terminalRingBytes;
-    await until("the other is shown more", goesOn);
-    expect(await written("left", left)).toBeLessThan(limits.terminalRingBytes);
+    // Both waits run at once; where the longer one may be over before it is looked at, nothing can be told.
+    for (let n = 0; n < 4; n++) {
+      const [leftId, sharedId] = [`left${n}`, `shared${n}`];
+      await openTerminal(agent, { id: leftId, argv });
+      await openTerminal(agent, { id: sharedId, argv });
+      const left = await cut(leftId);
+      const cutAt = performance.now();
+      const other = await Viewer.open(agent, sharedId, { framed: false });
+      other.take = () => {};
+      const shared = await cut(sharedId);
+      const written = async (id: string, from: number) =>
+        (await terminalNow(agent, id)).offset - from;
+      const goesOn = async () => (await written(sharedId, shared)) > 2 * limits.terminalRingBytes;
+      await until("the other is shown more", goesOn);
+      const more = await written(leftId, left);
+      const isSure = performance.now() - cutAt < limits.terminalBackMs - 1_000;
+      other.cut();
+      for (const id of [leftId, sharedId]) {
+        await agent.request(`/v1/terminals/${id}`, { method: "DELETE" });
+      }
+      if (!isSure) continue;
+      expect(more).toBeLessThan(limits.terminalRingBytes);
+      return;
+    }
+    throw new Error("the machine is too slow to tell one wait from the other");
   });
 
   test("[T13] under a flood that one viewer does not read, another one's key is echoed soon", async () => {
