@@ -97,7 +97,7 @@ describe("kill -9 in the middle of saving and restoring", () => {
       expect((await server.call("DELETE", `/v1/sandboxes/${id}`)).body.state).toBe("destroyed");
     }
     expect([kept(server, "trees"), kept(server, "snapshots")]).toEqual([[], []]);
-    await until("the trash is empty", () => kept(server, "trash").length === 0);
+    await until("the trash is empty", () => kept(server, "trash").length === 0, 120_000);
     const tree = server.processes();
     await server.stop();
     await until("every process is gone", () => alive(tree).length === 0);
@@ -169,5 +169,5 @@ async function agree(server: Server, boxes: Box[]): Promise<void> {
     expect(rows.every((ids, n) => ids.includes(boxes[n]?.saved.id ?? ""))).toBe(true);
     return rows.flat().length === kept(server, "snapshots").length;
   });
-  await until("the trash is empty", () => kept(server, "trash").length === 0);
+  await until("the trash is empty", () => kept(server, "trash").length === 0, 120_000);
 }
