@@ -94,8 +94,8 @@ export const limits = {
   terminalRowsMax: 1000,
   /** Output kept for those who come late or come back. */
   terminalRingBytes: 2 * MiB,
-  /** Sent beyond the last acknowledgement of a framed viewer. */
-  terminalWindowBytes: MiB,
+  /** Sent beyond the last acknowledgement of a framed viewer: under a flood it is how long a key waits for its echo. */
+  terminalWindowBytes: 256 * KiB,
   /** Waiting in one socket; beyond it the viewer is slow, and waits in the ring. */
   terminalSocketBytes: 256 * KiB,
   terminalViewersMax: 64,
