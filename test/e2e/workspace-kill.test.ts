@@ -36,13 +36,24 @@ type Box = { kind: Kind; id: string; version: number; saved: { id: string; versi
 
 const data = mkdtempSync(join(tmpdir(), "berth-cut-"));
 
-afterAll(() => rmSync(data, { recursive: true, force: true }));
+/** The one that runs now: a test that fails in the middle leaves it to the end. */
+let running: Server | undefined;
+
+afterAll(async () => {
+  await running?.[Symbol.asyncDispose]();
+  rmSync(data, { recursive: true, force: true });
+});
+
+async function started(): Promise<Server> {
+  running = await startServer({ data });
+  return running;
+}
 
 describe("kill -9 in the middle of saving and restoring", () => {
   it("[H24] leaves the old tree or the new one, twenty times each, and neither a tree without a row nor a row without a tree", {
     timeout: 600_000,
   }, async () => {
-    let server = await startServer({ data });
+    let server = await started();
     const boxes: Box[] = [];
     for (const kind of kinds) {
       const id = await server.create();
@@ -73,7 +84,7 @@ describe("kill -9 in the middle of saving and restoring", () => {
         );
       } else {
         await server.ended();
-        server = await startServer({ data });
+        server = await started();
         expect(alive(tree)).toEqual([]);
       }
       await Promise.all(boxes.map((box) => check(server, box, round)));
@@ -100,6 +111,7 @@ describe("kill -9 in the middle of saving and restoring", () => {
     await until("the trash is empty", () => kept(server, "trash").length === 0, 120_000);
     const tree = server.processes();
     await server.stop();
+    running = undefined;
     await until("every process is gone", () => alive(tree).length === 0);
     expect(naming(data)).toEqual([]);
     expect(readFileSync("/proc/mounts", "utf8")).not.toContain(data);
