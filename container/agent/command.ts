@@ -8,6 +8,7 @@ import { BerthError } from "../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { calledProgram, type Program } from "./called-program.ts";
+import { exitOrCut } from "./exit-or-cut.ts";
 import { giveDescriptor, openMemory } from "./libc.ts";
 import { Output } from "./output.ts";
 import { PipeReader } from "./pipe.ts";
@@ -99,26 +100,6 @@ async function follow(
   // One that ended by itself, or at its time limit, keeps its answer.
   if (cut === "gone" && gone.reason instanceof BerthError) throw gone.reason;
   return { exit: await tree.exited, timedOut: cut === "timeout", leftovers };
-}
-
-/** Why the command must be ended; undefined: it ended by itself. */
-function exitOrCut(
-  tree: Tree,
-  timeoutMs: number,
-  gone: AbortSignal,
-): Promise<"timeout" | "gone" | undefined> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => done("timeout"), timeoutMs);
-    const onGone = () => done("gone");
-    gone.addEventListener("abort", onGone);
-    tree.exited.then(() => done(undefined));
-    if (gone.aborted) onGone();
-    function done(why: "timeout" | "gone" | undefined): void {
-      clearTimeout(timer);
-      gone.removeEventListener("abort", onGone);
-      resolve(why);
-    }
-  });
 }
 
 function memoryFile(): number {

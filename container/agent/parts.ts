@@ -2,10 +2,9 @@
  * Owns the list of the agent's parts: which noun answers below which path.
  */
 import { agentPaths } from "../../src/protocol/agent-wire.ts";
-import { ArchivePart } from "./archive/part.ts";
-import { FilesPart } from "./files/part.ts";
+import { sessionsIn } from "./files/sessions.ts";
 import { Transfers } from "./files/transfers.ts";
-import { GitPart } from "./git/part.ts";
+import { LazyPart } from "./lazy-part.ts";
 import type { Part } from "./part.ts";
 import { ProcessesPart } from "./processes/answer.ts";
 import type { Ground } from "./sandbox.ts";
@@ -17,14 +16,32 @@ import { Terminals } from "./terminals/terminals.ts";
 export function partsOf(ground: Ground): Map<string, Part> {
   const processes = new ProcessesPart(ground);
   const transfers = new Transfers();
-  const sessions = () => parts.get(agentPaths.sessions);
+  const sessions = () => sessionsIn(parts.get(agentPaths.sessions));
   const parts: Map<string, Part> = new Map<string, Part>([
     [agentPaths.processes, processes],
     [agentPaths.sessions, new SessionsPart(ground, processes.processes)],
     [agentPaths.terminals, new Terminals(ground, new Screens(drawersIn(ground.forest)))],
-    [agentPaths.files, new FilesPart(ground, transfers, sessions)],
-    [agentPaths.archive, new ArchivePart(ground, transfers, sessions)],
-    [agentPaths.git, new GitPart(ground, sessions)],
+    [
+      agentPaths.files,
+      new LazyPart(async () => {
+        const { FileRoutes } = await import("./files/routes.ts");
+        return new FileRoutes(ground, transfers, sessions);
+      }),
+    ],
+    [
+      agentPaths.archive,
+      new LazyPart(async () => {
+        const { ArchiveRoutes } = await import("./archive/routes.ts");
+        return new ArchiveRoutes(ground, transfers, sessions);
+      }),
+    ],
+    [
+      agentPaths.git,
+      new LazyPart(async () => {
+        const { GitRoutes } = await import("./git/routes.ts");
+        return new GitRoutes(ground, sessions);
+      }),
+    ],
   ]);
   return parts;
 }

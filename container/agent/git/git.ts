@@ -5,6 +5,7 @@
 import { closeSync, openSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { exitOrCut } from "../exit-or-cut.ts";
 import { giveDescriptor, openPipe } from "../libc.ts";
 import { PipeReader } from "../pipe.ts";
 import { environmentOf, type Place } from "../place.ts";
@@ -86,25 +87,5 @@ function demandGit(cwd: string, env: Record<string, string>, { user }: Place): v
   if (typeof findProgram("git", { cwd, env, user }) === "string") return;
   throw new BerthError("unsupported", "this container has no git", {
     hint: "install it by a command, or use an image that has it",
-  });
-}
-
-/** Undefined: it ended by itself. */
-function exitOrCut(
-  tree: Tree,
-  timeoutMs: number,
-  gone: AbortSignal,
-): Promise<"timeout" | "gone" | undefined> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => done("timeout"), timeoutMs);
-    const onGone = () => done("gone");
-    gone.addEventListener("abort", onGone);
-    tree.exited.then(() => done(undefined));
-    if (gone.aborted) onGone();
-    function done(why: "timeout" | "gone" | undefined): void {
-      clearTimeout(timer);
-      gone.removeEventListener("abort", onGone);
-      resolve(why);
-    }
   });
 }
