@@ -2,21 +2,19 @@
  * Owns calls on files that are JSON both ways, and the two that answer with events: a watch and a clone.
  * Does not own bytes of files (transfers.ts), nor what a call does: the agent has that.
  */
-import { AgentSilent, callAgent } from "../../container/agent-client.ts";
-import type { Life } from "../../core/sandbox/record.ts";
 import { agentPaths } from "../../protocol/agent.ts";
-import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
 import { type Ask, askGated } from "./agent-ask.ts";
+import { type Asked, askLife } from "./ask-life.ts";
 import { queryText } from "./asked-query.ts";
 import type { FileLook, FileWork } from "./files-call.ts";
 import { cloneEvents } from "./files-clone.ts";
 import { pass, ready } from "./gated.ts";
 import type { Call } from "./gated-call.ts";
 import { guardedEvents } from "./guarded-events.ts";
-import { refuseStale, refuseUnknown, runningLife } from "./handles.ts";
+import { refuseStale, refuseUnknown } from "./handles.ts";
 import { passOn } from "./pass-on.ts";
 
 const uncounted = { done: () => undefined, leave: () => undefined };
@@ -60,26 +58,16 @@ export async function workOnFiles(
 }
 
 /** The answer of the life that runs, or comes up; where none does, the call is refused and none is started. */
-export async function askReady(
+export function askReady(
   actor: SandboxActor,
   session: string | undefined,
-  { headersMs, ...ask }: Ask,
-): Promise<{ response: Response; life: Life }> {
-  for (;;) {
+  ask: Ask,
+): Promise<Asked> {
+  const lifeNow = () => {
     if (session !== undefined) refuseStale(actor, { kind: "session", id: session });
-    const life = await ready(actor, false);
-    try {
-      return { response: await callAgent(actor.reach, life, ask, headersMs), life };
-    } catch (error) {
-      if (!(error instanceof AgentSilent)) throw error;
-    }
-    await actor.link.confirm(life);
-    if (runningLife(actor)?.incarnation === life.incarnation) {
-      throw new BerthError("unavailable", "The sandbox does not answer.", {
-        hint: "Try again in a moment.",
-      });
-    }
-  }
+    return ready(actor, false);
+  };
+  return askLife(actor, lifeNow, ask);
 }
 
 /** A path in the folder of a session means nothing where that session cannot be. */

@@ -2,15 +2,14 @@
  * Owns looking at processes, sessions and terminals, and what else is not gated: asked of the agent that runs, and
  * answered here where none does. Never wakes a container, and never counts as work.
  */
-import { AgentSilent, callAgent } from "../../container/agent-client.ts";
 import type { Life } from "../../core/sandbox/record.ts";
 import { agentPaths } from "../../protocol/agent.ts";
-import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { logOffsetHeader } from "../../protocol/process.ts";
 import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
 import type { Ask } from "./agent-ask.ts";
+import { type Asked, askLife } from "./ask-life.ts";
 import { queryText } from "./asked-query.ts";
 import { guardedEvents } from "./guarded-events.ts";
 import { type Handle, lifeOf, runningLife } from "./handles.ts";
@@ -23,7 +22,7 @@ const kinds = { processes: "process", sessions: "session", terminals: "terminal"
 export async function look(actor: SandboxActor, call: Look, requestId: string): Promise<Reply> {
   const ask = askOf(call, requestId);
   if (!("id" in call)) {
-    const asked = await askRunning(actor, () => running(actor), ask);
+    const asked = await askLife(actor, () => running(actor), ask);
     if (asked === undefined) return empty(call.noun);
     return passOn(actor, asked.response, { ...asked, requestId, ...uncounted });
   }
@@ -39,39 +38,11 @@ export async function look(actor: SandboxActor, call: Look, requestId: string): 
 }
 
 /** The answer of the life that runs; a life that turns out to be gone has nothing any more. */
-export async function askNamed(
-  actor: SandboxActor,
-  handle: Handle,
-  ask: Ask,
-): Promise<{ response: Response; life: Life }> {
-  const asked = await askRunning(actor, () => lifeOf(actor, handle), ask);
-  if (asked === undefined) throw new Error("a named thing is looked for in a life");
-  return asked;
+export function askNamed(actor: SandboxActor, handle: Handle, ask: Ask): Promise<Asked> {
+  return askLife(actor, () => lifeOf(actor, handle), ask);
 }
 
 const uncounted = { done: () => undefined, leave: () => undefined };
-
-async function askRunning(
-  actor: SandboxActor,
-  lifeNow: () => Life | undefined,
-  { headersMs, ...ask }: Ask,
-): Promise<{ response: Response; life: Life } | undefined> {
-  for (;;) {
-    const life = lifeNow();
-    if (life === undefined) return undefined;
-    try {
-      return { response: await callAgent(actor.reach, life, ask, headersMs), life };
-    } catch (error) {
-      if (!(error instanceof AgentSilent)) throw error;
-    }
-    await actor.link.confirm(life);
-    if (runningLife(actor)?.incarnation === life.incarnation) {
-      throw new BerthError("unavailable", "The sandbox does not answer.", {
-        hint: "Try again in a moment.",
-      });
-    }
-  }
-}
 
 function running(actor: SandboxActor): Life | undefined {
   refuseWhenOver(actor);
