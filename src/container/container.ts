@@ -2,6 +2,7 @@
  * Owns the one interface by which an object reaches its container, whoever runs it.
  * Does not own policy: when to start, stop or give up is decided in core.
  */
+import type { Changes, ChangesCall } from "../protocol/changes.ts";
 import type { EngineExit } from "../protocol/engine.ts";
 import type { Env } from "../protocol/env.ts";
 import type { Isolation } from "../protocol/isolation.ts";
@@ -43,6 +44,8 @@ export interface Container {
   readonly keepsFiles: boolean;
   /** Whether its tree can be saved here at all. */
   readonly savesFiles: boolean;
+  /** Whether saved trees can be looked into here, so that two of them can be compared. */
+  readonly comparesTrees: boolean;
   /** Whether it can hold a sandbox to a list of hosts. Where not, such a list is refused: it would be a promise unkept. */
   readonly filtersHosts: boolean;
   /** Starts it, or joins the start of the same start id. Answers when the agent does. */
@@ -59,4 +62,6 @@ export interface Container {
   snapshot(snapshotId: string): Promise<Saved>;
   /** One that is just being made is waited for. Removing what is not there is success. */
   removeSnapshot(handle: string): Promise<void>;
+  /** What differs between the workspaces of two saved trees, by their handles. Undefined where none can be looked into. */
+  changes(call: ChangesCall): Promise<Changes | undefined>;
 }

@@ -3,6 +3,7 @@
  * Does not own the data path: requests to the agent go to its own address, not through the engine.
  */
 import type { z } from "zod";
+import { changesSchema } from "../protocol/changes.ts";
 import {
   type EngineHealth,
   engineExitSchema,
@@ -26,6 +27,7 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
   return {
     keepsFiles: true,
     savesFiles: true,
+    comparesTrees: true,
     filtersHosts: false,
     async start({ image, snapshot, base, network, ...options }: StartOptions) {
       const { internet } = network;
@@ -64,6 +66,12 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
       const waitMs = limits.snapshotTimeoutMs + answerMs;
       await send(engine, "DELETE", enginePaths.snapshotOf(handle), undefined, waitMs);
     },
+    changes: ({ from, to, listMax }) =>
+      call(engine, "POST", enginePaths.changes(to), {
+        body: { fromId: from, listMax },
+        schema: changesSchema,
+        waitMs: limits.changesTimeoutMs + answerMs,
+      }),
   };
 }
 

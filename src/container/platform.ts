@@ -21,6 +21,7 @@ export function platformContainer(attached: Attached, egress: Egress): Container
   return {
     keepsFiles: false,
     savesFiles: typeof attached.snapshotContainer === "function",
+    comparesTrees: false,
     filtersHosts: true,
     start: (options) => start(attached, egress, options),
     destroy: async () => {
@@ -39,6 +40,8 @@ export function platformContainer(attached: Attached, egress: Egress): Container
     },
     // The platform has no such call: what nobody names any more ends with its time.
     removeSnapshot: async () => undefined,
+    // A snapshot of the platform can be started from, and nothing else.
+    changes: async () => undefined,
   };
 }
 

@@ -9,6 +9,7 @@ import { z } from "zod";
 import { envSchema } from "./env.ts";
 import { sandboxIdSchema } from "./id.ts";
 import { isolationSchema } from "./isolation.ts";
+import { limits } from "./limits.ts";
 
 export const enginePaths = {
   /** GET → EngineHealth. */
@@ -28,6 +29,8 @@ export const enginePaths = {
   snapshot: (id: string) => `/v1/containers/${id}/snapshot`,
   /** DELETE → 204, once one that is just being made is whole. */
   snapshotOf: (snapshotId: string) => `/v1/snapshots/${snapshotId}`,
+  /** POST EngineChanges → Changes, of the workspace of this snapshot against an older one's. */
+  changes: (snapshotId: string) => `/v1/snapshots/${snapshotId}/changes`,
 } as const;
 
 export const engineStartSchema = z.strictObject({
@@ -69,6 +72,12 @@ export const engineSnapshotSchema = z.strictObject({ snapshotId: sandboxIdSchema
 export const engineSnapshotMadeSchema = z.strictObject({
   snapshotId: z.string(),
   bytes: z.int(),
+});
+
+export const engineChangesSchema = z.strictObject({
+  /** The older one; an empty workspace where there is none. */
+  fromId: sandboxIdSchema.optional(),
+  listMax: z.int().min(0).max(limits.changedPathsMax),
 });
 
 export const engineHealthSchema = z.strictObject({

@@ -117,6 +117,10 @@ export const limits = {
   destroyTimeoutMs: 60 * second,
   /** Copying a tree; the container stands still meanwhile. */
   snapshotTimeoutMs: 10 * minute,
+  /** Comparing two saved trees, the wait for others who compare included: a million files take a quarter of it. */
+  changesTimeoutMs: 3 * minute,
+  /** Read to compare files whose times say nothing; beyond it those with another time are taken for modified. */
+  changesReadBytesMax: 16 * 1024 * MiB,
   /** One call that waits for the end of a life; below the 255 s after which Bun cuts a silent answer. */
   monitorWaitMaxMs: minute,
   /** Attempts to start a container again that was lost through no fault of its own. */
@@ -236,6 +240,23 @@ export const limits = {
   networkHostsMax: 100,
   /** Of a name in the DNS. */
   hostCharsMax: 253,
+
+  plansMax: 10_000,
+  plansPageMax: 1000,
+  planMembersMax: 100,
+  /** Members whose files are saved at once: each holds one of the disk's copies. */
+  planPrepareAtOnceMax: 4,
+  planFinishAtOnceMax: 8,
+  /** From the first lease to the decision: saving the largest trees, a few at a time. Beyond it, abort. */
+  planPrepareMs: 30 * minute,
+  /** How long a call waits for the end of a run before it answers that it goes on. */
+  planAnswerMs: 50 * second,
+  /** Ended runs of one plan that can be read again; the rows of their members are kept with them. */
+  commitsKeptMax: 100,
+  /** How often a rollback tries to bring one member back. */
+  planRestoreTriesMax: 3,
+  /** Changed paths of one member that are listed; the rest is counted. */
+  changedPathsMax: 1000,
 
   portsMax: 32,
   /** Letters and digits: more than 128 bits, and together with port and id one label of a host (63). */

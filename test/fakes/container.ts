@@ -9,10 +9,12 @@ import type {
   Started,
   StartOptions,
 } from "../../src/container/container.ts";
+import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { FakeAgent } from "./agent/agent.ts";
 import { answerAsAgent } from "./agent/answer.ts";
 import { FakeTree } from "./agent/tree.ts";
+import { changesBetween } from "./changes.ts";
 
 export type Fault =
   /** The verb fails as if the engine were away. */
@@ -26,6 +28,7 @@ export class FakeMachine {
   /** False: as where there are no snapshots. */
   keepsFiles = true;
   savesFiles = true;
+  comparesTrees = true;
   filtersHosts = false;
   fault: Fault | undefined;
   agent: FakeAgent | undefined;
@@ -33,7 +36,7 @@ export class FakeMachine {
   started: Started | undefined;
   files: "none" | "kept" = "none";
   tree = new FakeTree();
-  readonly snapshots = new Map<string, number>();
+  readonly snapshots = new Map<string, FakeTree>();
   /** Every verb that was called, in order. */
   readonly calls: string[] = [];
   readonly exits = new Map<string, ContainerExit>();
@@ -61,6 +64,7 @@ export function fakeContainer(here: FakeMachine): Container {
   return {
     keepsFiles: here.keepsFiles,
     savesFiles: here.savesFiles,
+    comparesTrees: here.comparesTrees,
     filtersHosts: here.filtersHosts,
     start: (options) => start(here, options),
     async destroy(files) {
@@ -92,14 +96,29 @@ export function fakeContainer(here: FakeMachine): Container {
       }
       here.calls.push(`snapshot ${snapshotId}`);
       await meet(here, "snapshot");
-      here.snapshots.set(snapshotId, 1);
+      if (!here.snapshots.has(snapshotId)) here.snapshots.set(snapshotId, here.tree.copy());
       return { handle: snapshotId, bytes: 1 };
     },
     async removeSnapshot(handle) {
       here.calls.push(`remove ${handle}`);
       here.snapshots.delete(handle);
     },
+    async changes(call) {
+      here.calls.push(`changes ${call.to}`);
+      return here.comparesTrees ? changes(here, call) : undefined;
+    },
   };
+}
+
+function changes(here: FakeMachine, { from, to, listMax }: ChangesCall): Changes {
+  const entriesOf = (handle: string) => {
+    const tree = here.snapshots.get(handle);
+    if (tree !== undefined) return tree.entriesBelow("/workspace");
+    throw new BerthError("not_found", `There is no snapshot ${handle}.`, {
+      facts: { reason: "snapshot_missing" },
+    });
+  };
+  return changesBetween(from === undefined ? undefined : entriesOf(from), entriesOf(to), listMax);
 }
 
 async function start(here: FakeMachine, options: StartOptions): Promise<Started> {
@@ -110,12 +129,14 @@ async function start(here: FakeMachine, options: StartOptions): Promise<Started>
     throw new BerthError("start_failed", `The life ${options.startId} has ended.`);
   }
   const from = options.snapshot ?? (here.files === "kept" ? undefined : options.base);
-  if (from !== undefined && !here.snapshots.has(from)) {
+  const saved = from === undefined ? undefined : here.snapshots.get(from);
+  if (from !== undefined && saved === undefined) {
     throw new BerthError("start_failed", `There is no snapshot ${from}.`, {
       facts: { reason: "snapshot_missing" },
     });
   }
   here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
+  if (saved !== undefined) here.tree = saved.copy();
   here.agent = new FakeAgent({ ...options, tree: here.tree });
   here.started = startedOf(here, here.agent, options);
   here.files = "kept";

@@ -4,6 +4,7 @@
  */
 import { DurableObject, env } from "cloudflare:workers";
 import type { Container, ContainerExit, StartOptions } from "../../src/container/container.ts";
+import type { ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { FakeMachine, type Fault, fakeContainer } from "../fakes/container.ts";
 
@@ -34,6 +35,9 @@ export class MachineObject extends DurableObject {
   removeSnapshot(handle: string) {
     return this.#container.removeSnapshot(handle);
   }
+  changes(call: ChangesCall) {
+    return this.#container.changes(call);
+  }
   override async fetch(request: Request) {
     const asked = `${request.method} ${new URL(request.url).pathname}`;
     this.#asked.push(asked);
@@ -52,7 +56,7 @@ export class MachineObject extends DurableObject {
 
   /** As if the tree saved under this name stood where this machine finds it. */
   adopt(handle: string): void {
-    this.#machine.snapshots.set(handle, 1);
+    this.#machine.snapshots.set(handle, this.#machine.tree.copy());
   }
   /** A server that tells what it was asked. */
   serve(port: number): void {
@@ -115,6 +119,7 @@ export function containerIn(id: string): Container {
   return {
     keepsFiles: true,
     savesFiles: true,
+    comparesTrees: true,
     filtersHosts: false,
     start: (options) => stub.start(options),
     destroy: (files) => stub.destroy(files),
@@ -123,5 +128,6 @@ export function containerIn(id: string): Container {
     agent: (_address, request) => stub.fetch(request),
     snapshot: (snapshotId) => stub.snapshot(snapshotId),
     removeSnapshot: (handle) => stub.removeSnapshot(handle),
+    changes: (call) => stub.changes(call),
   };
 }

@@ -2,8 +2,10 @@
  * Owns the engine of the simulation: at most one container, verbs one after the other, a new start id ends the life
  * before it. Does not own the way to it (wire.ts).
  */
-import type { Started, StartOptions } from "../../src/container/container.ts";
+import type { Saved, Started, StartOptions } from "../../src/container/container.ts";
+import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
+import { changesBetween, type Entries } from "../fakes/changes.ts";
 import { SimAgent } from "./agent.ts";
 import type { World } from "./world.ts";
 
@@ -15,6 +17,9 @@ export class SimEngine {
   isAway = false;
   refuses = false;
   hasFiles = false;
+  /** The workspace: contents by path. */
+  tree = new Map<string, string>();
+  readonly snapshots = new Map<string, Map<string, string>>();
   readonly #world: World;
   #lives: Life[] = [];
   #tail: Promise<unknown> = Promise.resolve();
@@ -57,10 +62,36 @@ export class SimEngine {
     const turn = this.#tail.then(async () => {
       await this.#world.sleep(this.#world.random.between(1, 20), "the container ends");
       if (life !== undefined) this.#end(life);
-      if (files === "remove") this.hasFiles = false;
+      if (files === "remove") this.#removeFiles();
     });
     this.#tail = turn;
     await turn;
+  }
+
+  async snapshot(snapshotId: string): Promise<Saved> {
+    this.#refuseWhenAway();
+    const turn = this.#tail.then(async () => {
+      await this.#world.sleep(this.#world.random.between(1, 20), "a tree is saved");
+      if (!this.hasFiles) throw new BerthError("not_running", "there are no files to save");
+      const saved = this.snapshots.get(snapshotId) ?? new Map(this.tree);
+      this.snapshots.set(snapshotId, saved);
+    });
+    this.#tail = turn.catch(() => undefined);
+    await turn;
+    return { handle: snapshotId, bytes: 1 };
+  }
+
+  async removeSnapshot(handle: string): Promise<void> {
+    this.#refuseWhenAway();
+    this.snapshots.delete(handle);
+  }
+
+  async changes({ from, to, listMax }: ChangesCall): Promise<Changes> {
+    this.#refuseWhenAway();
+    const older = from === undefined ? undefined : entriesOf(this.#saved(from));
+    const changes = changesBetween(older, entriesOf(this.#saved(to)), listMax);
+    await this.#world.sleep(this.#world.random.between(1, 20), "trees are compared");
+    return changes;
   }
 
   /** It dies by itself. */
@@ -95,7 +126,9 @@ export class SimEngine {
     throw new BerthError("start_failed", "the container was ended while it started");
   }
 
-  #boot(life: Life, { startId, secret }: StartOptions): void {
+  #boot(life: Life, { startId, secret, snapshot, base }: StartOptions): void {
+    const from = snapshot ?? (this.hasFiles ? undefined : base);
+    if (from !== undefined) this.tree = new Map(this.#saved(from));
     life.agent = new SimAgent(this.#world, startId, secret);
     this.agent = life.agent;
     life.started = {
@@ -124,7 +157,26 @@ export class SimEngine {
     if (this.agent === life.agent) this.agent = undefined;
   }
 
+  #removeFiles(): void {
+    this.hasFiles = false;
+    this.tree = new Map();
+  }
+
+  #saved(handle: string): Map<string, string> {
+    const saved = this.snapshots.get(handle);
+    if (saved !== undefined) return saved;
+    throw new BerthError("not_found", `there is no snapshot ${handle}`, {
+      facts: { reason: "snapshot_missing" },
+    });
+  }
+
   #refuseWhenAway(): void {
     if (this.isAway) throw new BerthError("unavailable", "the engine does not answer");
   }
+}
+
+function entriesOf(tree: Map<string, string>): Entries {
+  return new Map(
+    [...tree].map(([path, says]) => [path, { isFolder: false, says, bytes: says.length }]),
+  );
 }

@@ -17,6 +17,7 @@ export function containerOver(world: World, place: Place): Container {
   return {
     keepsFiles: true,
     savesFiles: true,
+    comparesTrees: true,
     filtersHosts: false,
     start: (options) =>
       verb(world, place, "start", limits.startTimeoutMs, () => engine.start(options)),
@@ -25,8 +26,14 @@ export function containerOver(world: World, place: Place): Container {
     agent: (_address, request) => exchange(world, place, request),
     signal: unused,
     monitor: unused,
-    snapshot: unused,
-    removeSnapshot: unused,
+    snapshot: (snapshotId) =>
+      verb(world, place, "snapshot", limits.snapshotTimeoutMs, () => engine.snapshot(snapshotId)),
+    removeSnapshot: (handle) =>
+      verb(world, place, "remove a snapshot", limits.snapshotTimeoutMs, () =>
+        engine.removeSnapshot(handle),
+      ),
+    changes: (call) =>
+      verb(world, place, "changes", limits.changesTimeoutMs, () => engine.changes(call)),
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { FileView } from "../../../src/protocol/file.ts";
+import type { Entries } from "../changes.ts";
 
 export type File = { bytes: Uint8Array; mode: string; at: number; n: number };
 export type Change = {
@@ -111,6 +112,32 @@ export class FakeTree {
     return all.filter((one) => one !== path && one.startsWith(prefix)).sort(byNames);
   }
 
+  /** As it stands now; nobody watches it. */
+  copy(): FakeTree {
+    const copy = new FakeTree();
+    copy.folders.clear();
+    for (const [path, mode] of this.folders) copy.folders.set(path, mode);
+    for (const [path, file] of this.files) copy.files.set(path, file);
+    copy.#last = this.#last;
+    return copy;
+  }
+
+  /** A folder and what it holds, as trees are compared. */
+  entriesBelow(top: string): Entries {
+    const entries: Entries = new Map();
+    for (const path of [top, ...this.below(top)]) {
+      const file = this.files.get(path);
+      const bytes = file?.bytes ?? new Uint8Array();
+      const name = rawOf(path.slice(top.length + 1));
+      entries.set(name, {
+        isFolder: file === undefined,
+        says: `${file?.mode ?? this.folders.get(path)} ${bytes.join()}`,
+        bytes: bytes.length,
+      });
+    }
+    return entries;
+  }
+
   #drop(path: string): void {
     const kind = this.files.delete(path) ? "file" : "folder";
     if (kind === "folder") this.folders.delete(path);
@@ -132,6 +159,11 @@ export function holderOf(path: string): string {
 
 export function notAFolder(path: string): BerthError {
   return new BerthError("not_a_folder", `${path} is no folder`, { facts: { field: "path", path } });
+}
+
+/** One character for each byte. */
+function rawOf(path: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(path));
 }
 
 /** A folder before what it holds. */
