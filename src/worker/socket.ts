@@ -7,9 +7,9 @@ import { configOf } from "../config.ts";
 import type { SandboxObject } from "../objects/sandbox/object.ts";
 import { BerthError } from "../protocol/errors.ts";
 import { type SocketCall, socketCallHeader } from "../protocol/socket-call.ts";
+import { ticketProtocol } from "../protocol/socket-names.ts";
 import type { Door } from "./app.ts";
 
-const ticketProtocol = "berth.ticket.";
 const protocolHeader = "sec-websocket-protocol";
 
 type Without<Call> = Call extends unknown ? Omit<Call, "caller" | "ticket"> : never;

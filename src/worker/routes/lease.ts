@@ -3,14 +3,13 @@
  */
 import { acquireCallSchema, leaseHeader, renewCallSchema } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
+import { leaseProtocol, leaseTokenProtocol } from "../../protocol/socket-names.ts";
 import type { Handler } from "../app.ts";
 import { demand } from "../auth.ts";
 import { parseCall, readBody } from "../body.ts";
 import { objectOf, told } from "../operations.ts";
 import { bad, flag, leaseToken } from "../query.ts";
 import { demandUpgrade, passSocket, protocols } from "../socket.ts";
-
-const leaseProtocol = "berth.lease.v1";
 
 export const acquire: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
@@ -47,7 +46,8 @@ export const connect: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
   const holder = c.req.query("holder");
   const acquire = parseCall(acquireCallSchema, holder === undefined ? {} : { holder });
-  const leaseToken = c.req.header(leaseHeader);
+  const offered = protocols(c).find((name) => name.startsWith(leaseTokenProtocol));
+  const leaseToken = c.req.header(leaseHeader) ?? offered?.slice(leaseTokenProtocol.length);
   const response = await passSocket(c, object, { kind: "lease", acquire, leaseToken });
   if (response.webSocket === null || !protocols(c).includes(leaseProtocol)) return response;
   return new Response(null, {
