@@ -37,6 +37,11 @@ export const errors = {
   stdin_closed: row(409, false, "The process takes no more input; `offset` says how much it took."),
   lease_busy: row(409, true, "Calls of this lease are still running."),
   scope_taken: row(409, false, "The scope has a sandbox already; `sandbox` names it."),
+  in_other_plan: row(409, false, "A sandbox is in at most one plan; `plan` names it."),
+  plan_busy: row(409, true, "A commit or rollback of the plan runs; `commit` is its number."),
+  nothing_to_commit: row(409, false, "No member has changed since its last commit."),
+  nothing_to_roll_back: row(409, false, "No member was ever committed."),
+  stale_run: row(409, false, "The plan is past the run that this step belongs to."),
   file_exists: row(409, false, "Something is there already; nothing was changed."),
   not_a_file: row(400, false, "The path leads to a folder, a device or the like, not to a file."),
   not_a_folder: row(400, false, "The path, or a part of it, is no folder."),
@@ -87,17 +92,20 @@ export class BerthError extends Error {
   readonly code: ErrorCode;
   readonly facts: ErrorFacts;
   readonly hint: string | undefined;
+  /** Of the call that failed, where it came over the network: finds it in the log. */
+  readonly requestId: string | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { hint?: string; facts?: ErrorFacts } = {},
+    options: { hint?: string; facts?: ErrorFacts; requestId?: string } = {},
   ) {
     super(message);
     this.name = "BerthError";
     this.code = code;
     this.hint = options.hint;
     this.facts = options.facts ?? {};
+    this.requestId = options.requestId;
   }
 }
 

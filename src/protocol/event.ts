@@ -58,6 +58,14 @@ const checkpointEvent = z.strictObject({
   name: z.string().optional(),
 });
 
+const planEvent = z.strictObject({
+  type: z.literal("plan"),
+  what: z.enum(["joined", "left", "prepared", "committed", "aborted", "rolled_back"]),
+  plan: z.string(),
+  commit: z.int().optional(),
+  checkpoint: z.string().optional(),
+});
+
 const portEvent = z.strictObject({
   type: z.literal("port"),
   what: z.enum(["opened", "closed"]),
@@ -73,6 +81,7 @@ export const eventDataSchema = z.discriminatedUnion("type", [
   execEvent,
   workEvent,
   checkpointEvent,
+  planEvent,
   portEvent,
   tokensEvent,
 ]);

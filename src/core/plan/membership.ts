@@ -1,0 +1,143 @@
+/**
+ * Owns who is a member: joining, leaving, replacing. While a run is open all of it is refused, which is what makes
+ * the members that a run has read the members that it commits.
+ * Does not own telling the sandboxes: `joining` and `leaving` ask for that.
+ */
+import { BerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Joining, Leaving, Member, PlanRecord } from "./record.ts";
+
+export type Wanted = {
+  key: string;
+  /** Minted for the case that it is made. */
+  sandbox: string;
+  makes: boolean;
+};
+
+export type Put =
+  | { found: Member }
+  | { joining: Joining }
+  /** Somebody else is being told: look again when that is over. */
+  | { wait: true }
+  | { refuse: BerthError };
+
+export function put(plan: PlanRecord, wanted: Wanted, now: number): { plan: PlanRecord; put: Put } {
+  const same = (put: Put) => ({ plan, put });
+  const { key, sandbox, makes } = wanted;
+  const known = plan.members.find((member) => member.key === key);
+  if (known !== undefined && (makes || known.sandbox === sandbox)) return same({ found: known });
+  const busy = planBusy(plan);
+  if (busy !== undefined) return same({ refuse: busy });
+  const underWay = plan.joining.find((joining) => joining.key === key);
+  if (underWay !== undefined) {
+    const asks = makes ? underWay.makes : underWay.sandbox === sandbox;
+    return same(asks ? { joining: underWay } : { wait: true });
+  }
+  const elsewhere = [...plan.members, ...plan.joining].find((one) => one.sandbox === sandbox);
+  if (elsewhere !== undefined) return same({ refuse: inPlan(plan.name, elsewhere.key) });
+  if (plan.leaving.some((one) => one.sandbox === sandbox)) return same({ wait: true });
+  if (plan.members.length + plan.joining.length >= limits.planMembersMax) {
+    return same({
+      refuse: new BerthError("too_many", `The plan has ${limits.planMembersMax} members.`, {
+        facts: { planMembersMax: limits.planMembersMax },
+      }),
+    });
+  }
+  const joining = { key, sandbox, addedAt: now, makes, replaces: known?.sandbox ?? null };
+  return { plan: { ...plan, joining: [...plan.joining, joining] }, put: { joining } };
+}
+
+/** Its sandbox has heard. A call that comes late finds nobody joining, and changes nothing. */
+export function joined(plan: PlanRecord, key: string, sandbox: string): PlanRecord {
+  const joining = plan.joining.find((one) => one.key === key && one.sandbox === sandbox);
+  if (joining === undefined) return plan;
+  const member: Member = { key, sandbox, addedAt: joining.addedAt, committed: null };
+  return {
+    ...plan,
+    joining: plan.joining.filter((one) => one !== joining),
+    members: [...plan.members.filter((one) => one.key !== key), member],
+    leaving:
+      joining.replaces === null ? plan.leaving : leave(plan.leaving, joining.replaces, false),
+  };
+}
+
+/** It cannot be: nobody is replaced. What was to be told of it is told that it is not. */
+export function notJoined(plan: PlanRecord, key: string, sandbox: string): PlanRecord {
+  const joining = plan.joining.filter((one) => one.key !== key || one.sandbox !== sandbox);
+  return joining.length === plan.joining.length ? plan : { ...plan, joining };
+}
+
+export function remove(
+  plan: PlanRecord,
+  key: string,
+  destroy: boolean,
+): { plan: PlanRecord; removed: Member } | { wait: true } | { refuse: BerthError } {
+  const busy = planBusy(plan);
+  if (busy !== undefined) return { refuse: busy };
+  if (plan.joining.some((one) => one.key === key)) return { wait: true };
+  const removed = plan.members.find((member) => member.key === key);
+  if (removed === undefined) {
+    return { refuse: new BerthError("not_found", `The plan has no member called ${key}.`) };
+  }
+  return {
+    removed,
+    plan: {
+      ...plan,
+      members: plan.members.filter((member) => member !== removed),
+      leaving: leave(plan.leaving, removed.sandbox, destroy),
+    },
+  };
+}
+
+export function removeAll(
+  plan: PlanRecord,
+  destroy: boolean,
+): { plan: PlanRecord } | { wait: true } | { refuse: BerthError } {
+  const busy = planBusy(plan);
+  if (busy !== undefined) return { refuse: busy };
+  if (plan.joining.length > 0) return { wait: true };
+  const leaving = plan.members.reduce(
+    (all, { sandbox }) => leave(all, sandbox, destroy),
+    plan.leaving,
+  );
+  return { plan: { ...plan, removed: true, members: [], leaving } };
+}
+
+/** Its sandbox knows that it is free. */
+export function left(plan: PlanRecord, sandbox: string): PlanRecord {
+  return {
+    ...plan,
+    leaving: plan.leaving.flatMap((one): Leaving[] => {
+      if (one.sandbox !== sandbox || one.phase !== "leave") return [one];
+      return one.destroy ? [{ ...one, phase: "end" }] : [];
+    }),
+  };
+}
+
+export function gone(plan: PlanRecord, sandbox: string): PlanRecord {
+  return { ...plan, leaving: plan.leaving.filter((one) => one.sandbox !== sandbox) };
+}
+
+/** Whether somebody is on the way in or out: a run waits for that. One that is only ended is out. */
+export function isMoving({ joining, leaving }: PlanRecord): boolean {
+  return joining.length > 0 || leaving.some(({ phase }) => phase === "leave");
+}
+
+export function planBusy({ run }: PlanRecord): BerthError | undefined {
+  if (run === null) return undefined;
+  return new BerthError("plan_busy", `A ${run.kind} of the plan is running.`, {
+    hint: "Wait for its end with GET …/commits/:n?waitMs=25000.",
+    facts: { commit: run.n, kind: run.kind },
+  });
+}
+
+export function inPlan(plan: string, key?: string): BerthError {
+  return new BerthError("in_other_plan", `The sandbox is in the plan ${plan} already.`, {
+    hint: "A sandbox is in at most one plan: take it out there first.",
+    facts: { plan, ...(key === undefined ? {} : { key }) },
+  });
+}
+
+function leave(leaving: readonly Leaving[], sandbox: string, destroy: boolean): Leaving[] {
+  return [...leaving, { sandbox, phase: "leave", destroy }];
+}
