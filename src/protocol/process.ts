@@ -40,6 +40,10 @@ export const processCallSchema = z
       description:
         "`drop`: the oldest output makes room. `block`: the process waits until somebody has read.",
     }),
+    endsWithLease: z.boolean().optional().meta({
+      description:
+        "As a command of its lease: it keeps the lease alive, and is ended with it, before anybody else gets one. Needs a lease.",
+    }),
   })
   .refine(namesOne, eitherCommandOrArgv)
   .refine(argumentsFit, argumentsTooLong)

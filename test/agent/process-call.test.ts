@@ -37,6 +37,7 @@ const processCall = fc.record(
     timeoutMs: mostly(fc.constantFrom(1, 0, 604_800_000, 604_800_001, 1.5)),
     logBytesMax: mostly(fc.constantFrom(65_536, 65_535, 1_073_741_824, 1_073_741_825)),
     onFull: mostly(fc.constantFrom("drop", "block", "wait")),
+    endsWithLease: mostly(fc.boolean()),
     id: mostly(handles),
     other: anything,
   },

@@ -49,7 +49,7 @@ export class Process {
   #tree: Tree | undefined;
   #stdin = new Stdin(undefined);
   #ended: Ended | undefined;
-  #wasTold = false;
+  #toldWhy: Reason | undefined;
 
   constructor(known: Known) {
     this.known = known;
@@ -87,7 +87,7 @@ export class Process {
 
   get reason(): Reason {
     if (this.#ended?.timedOut) return "timed_out";
-    return this.#wasTold ? "ended" : "exited";
+    return this.#toldWhy ?? "exited";
   }
 
   /** Resolves once it runs, or has ended because it cannot; synchronous until it is born. */
@@ -132,8 +132,8 @@ export class Process {
   }
 
   /** TERM to the whole tree, KILL after the grace. */
-  end(): Promise<void> {
-    this.#wasTold ||= this.isRunning;
+  end(why: Reason = "ended"): Promise<void> {
+    if (this.isRunning) this.#toldWhy ??= why;
     this.#told.resolve();
     return this.over;
   }

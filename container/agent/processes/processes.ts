@@ -74,11 +74,12 @@ export class Processes {
     const settled = begun.then(async () => {
       if (!gone.signal.aborted) return;
       // The lease was lost while it was born.
-      await process.end();
+      await process.end("lease_lost");
       throw gone.signal.reason;
     });
+    const over = call.endsWithLease ? settled.then(() => endOf(process, gone.signal)) : settled;
     gated.track(
-      settled.catch(() => {}),
+      over.catch(() => {}),
       { fence: around.fence, gone },
     );
     return settled.then(() => ({ process, isNew: true }));
@@ -184,4 +185,12 @@ export class Processes {
       facts: { limit: limits.processesMax },
     });
   }
+}
+
+/** Gated work for as long as it runs: it ends by itself, or with the lease under which it was started. */
+async function endOf(process: Process, gone: AbortSignal): Promise<void> {
+  const end = () => process.end("lease_lost");
+  gone.addEventListener("abort", end);
+  await process.over;
+  gone.removeEventListener("abort", end);
 }

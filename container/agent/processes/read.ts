@@ -9,7 +9,14 @@ import type { LogsQuery, ProcessesQuery, SignalName } from "../../../src/protoco
 import { programFields, programOf, timeoutOf } from "../command-call.ts";
 import { callOf, numberOf, refuse, textOf } from "../fields.ts";
 
-const processFields = [...programFields, "timeoutMs", "logBytesMax", "onFull", "id"];
+const processFields = [
+  ...programFields,
+  "timeoutMs",
+  "logBytesMax",
+  "onFull",
+  "endsWithLease",
+  "id",
+];
 
 export function readProcessCall(value: unknown): AgentProcessCall {
   const call = callOf(value, processFields);
@@ -22,6 +29,11 @@ export function readProcessCall(value: unknown): AgentProcessCall {
     logBytesMax: numberOf(logBytesMax, "logBytesMax", range),
     onFull,
   };
+  const { endsWithLease } = call;
+  if (endsWithLease !== undefined) {
+    if (typeof endsWithLease !== "boolean") refuse("endsWithLease", "must be true or false");
+    read.endsWithLease = endsWithLease;
+  }
   if (timeoutMs !== undefined) {
     read.timeoutMs = timeoutOf(timeoutMs, 0, limits.processTimeoutMaxMs);
   }

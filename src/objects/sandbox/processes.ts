@@ -3,16 +3,19 @@
  * Does not own looking at them (look.ts), nor what becomes of them: the agent has that.
  */
 import { agentPaths } from "../../protocol/agent.ts";
+import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ProcessCall, SignalName } from "../../protocol/process.ts";
 import type { Reply } from "../answer.ts";
 import { queryText } from "./asked-query.ts";
 import { begin, type Call, callOn } from "./gated-call.ts";
+import { runningLife } from "./handles.ts";
 import type { Query } from "./work-call.ts";
 
-export function start(call: Call, process: ProcessCall): Promise<Reply> {
+export async function start(call: Call, process: ProcessCall): Promise<Reply> {
   const cwd = process.cwd ?? call.actor.facts.sandbox.spec.cwd;
-  return begin(call, {
+  demandLease(call, process);
+  const reply = await begin(call, {
     kind: "process",
     same: ["process", process],
     send: (id) => ({
@@ -21,6 +24,23 @@ export function start(call: Call, process: ProcessCall): Promise<Reply> {
       body: JSON.stringify({ ...process, cwd, id }),
     }),
   });
+  if (process.endsWithLease && reply.status === 201) countOn(call);
+  return reply;
+}
+
+/** Else nobody could say when it has to end. */
+export function demandLease({ caller }: Call, { endsWithLease }: ProcessCall): void {
+  if (!endsWithLease || caller.token !== undefined) return;
+  throw new BerthError("bad_request", "endsWithLease needs the token of a lease.", {
+    hint: "Send it in the header Berth-Lease.",
+    facts: { field: "endsWithLease" },
+  });
+}
+
+/** Its start was answered, and yet it goes on being in flight: the agent tells when nothing of it is left. */
+export function countOn({ actor }: Call): void {
+  const life = runningLife(actor);
+  if (life !== undefined) actor.link.abandoned(life);
 }
 
 export function write(

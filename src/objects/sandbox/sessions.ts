@@ -11,6 +11,7 @@ import { runCommand } from "./exec.ts";
 import type { ExecLog } from "./exec-log.ts";
 import { begin, type Call, callOn } from "./gated-call.ts";
 import { refuseUnknown } from "./handles.ts";
+import { countOn, demandLease } from "./processes.ts";
 
 /** A call waits for the commands before it, each of which has a limit. */
 const turnMaxMs = limits.execTimeoutMaxMs * (1 + limits.sessionWaitersMax);
@@ -52,8 +53,13 @@ export async function run(
 }
 
 /** Begins in the session's own folder unless it names another. */
-export function startProcess(call: Call, session: string, process: ProcessCall): Promise<Reply> {
-  return begin(call, {
+export async function startProcess(
+  call: Call,
+  session: string,
+  process: ProcessCall,
+): Promise<Reply> {
+  demandLease(call, process);
+  const reply = await begin(call, {
     kind: "process",
     session,
     same: ["session process", session, process],
@@ -64,6 +70,8 @@ export function startProcess(call: Call, session: string, process: ProcessCall):
       headersMs: turnMaxMs,
     }),
   });
+  if (process.endsWithLease && reply.status === 201) countOn(call);
+  return reply;
 }
 
 export async function end(call: Call, id: string): Promise<Reply> {
