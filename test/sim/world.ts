@@ -2,12 +2,13 @@
  * Owns one run's parts and what all of them share: time, chance, delays, what is wrong at the moment, the verdict.
  * Does not own what is checked (observer.ts), nor what happens in the run (plan.ts).
  */
+import type { Report, ReportTaken } from "../../src/protocol/directory.ts";
+import { type BasePlace, Gone } from "./base-place.ts";
 import type { Breakage } from "./breakages.ts";
 import { Database } from "./database.ts";
 import { SimEngine } from "./engine.ts";
 import { SimObject } from "./object.ts";
 import { Observer } from "./observer.ts";
-import { Gone, type Place } from "./place.ts";
 import { Random } from "./random.ts";
 import { Schedule } from "./schedule.ts";
 
@@ -26,7 +27,16 @@ export class Weather {
   setBackMs = 0;
 }
 
-const began = Date.UTC(2030, 0, 1);
+/** What several sandboxes of one history have in common. */
+export type Shared = {
+  random: Random;
+  schedule: Schedule;
+  weather: Weather;
+  counts: Map<string, number>;
+  tell: (report: Report, from: BasePlace) => Promise<ReportTaken>;
+};
+
+export const began = Date.UTC(2030, 0, 1);
 
 export class World {
   readonly random: Random;
@@ -36,18 +46,23 @@ export class World {
   readonly object: SimObject;
   readonly observer: Observer;
   readonly breakage: Breakage | undefined;
-  readonly weather = new Weather();
-  readonly counts = new Map<string, number>();
+  readonly weather: Weather;
+  readonly counts: Map<string, number>;
+  /** The Directory of a history with one sandbox takes every report. */
+  readonly tell: Shared["tell"];
   violation: Violation | undefined;
   /** Commands that have begun. */
   runs = 0;
   #engineBusyUntil = 0;
   #commitsUntilCrash = 0;
 
-  constructor(seed: number, breakage: Breakage | undefined) {
-    this.random = new Random(seed);
+  constructor(seed: number, breakage: Breakage | undefined, shared?: Shared) {
+    this.random = shared?.random ?? new Random(seed);
     this.breakage = breakage;
-    this.schedule = new Schedule(this.random, began);
+    this.schedule = shared?.schedule ?? new Schedule(this.random, began);
+    this.weather = shared?.weather ?? new Weather();
+    this.counts = shared?.counts ?? new Map();
+    this.tell = shared?.tell ?? (async () => ({ epoch: "simulated" }));
     this.database = new Database(this.schedule, this.random, breakage);
     this.engine = new SimEngine(this);
     this.observer = new Observer(this);
@@ -124,7 +139,7 @@ export class World {
   }
 
   /** Nothing of the object may throw but an instance that has been replaced. */
-  threw(what: string, place: Place, error: unknown): void {
+  threw(what: string, place: BasePlace, error: unknown): void {
     if (error instanceof Gone || place.state !== "live") return;
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.fail("nothing throws", `${what} threw ${told}`);
