@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
+import { type Berth, connect as connectBerth } from "../../src/client/index.ts";
 import type { Power, Socket, World } from "../contract/sandbox-api.ts";
-import { type Call, restApi } from "../objects/rest-api.ts";
 import { treeOf } from "./processes.ts";
 import { type Server, startServer } from "./server.ts";
 
@@ -21,7 +21,7 @@ export function startContractServer(): Promise<Server> {
 }
 
 export function realWorld(server: () => Server): World {
-  const berth = (bearer: () => string) => restApi(callWith(server, bearer));
+  const berth = (bearer: () => string) => berthOf(server, bearer);
   const local = berth(() => server().key);
   const cannot = () => Promise.reject(new Error("that cannot be done to a real Berth"));
   return {
@@ -59,18 +59,15 @@ export function realWorld(server: () => Server): World {
   };
 }
 
-function callWith(server: () => Server, bearer: () => string): Call {
-  return (method, path, { body, headers = {} } = {}) => {
-    const isStream = body instanceof ReadableStream;
-    const isBytes = body instanceof Uint8Array || isStream;
-    const type = { "content-type": isBytes ? "application/octet-stream" : "application/json" };
-    return fetch(`${server().url}${path}`, {
-      method,
-      headers: { ...type, ...headers, authorization: `Bearer ${bearer()}` },
-      ...(body === undefined ? {} : { body: isBytes ? body : JSON.stringify(body) }),
-      ...(isStream ? { duplex: "half" } : {}),
-    } as RequestInit);
-  };
+/** Of a server that is not there yet. Nothing is sent again: each answer is seen as it is given. */
+function berthOf(server: () => Server, key: () => string): Berth {
+  const url = "http://berth.test";
+  return connectBerth({
+    url,
+    key,
+    fetch: (to, init) => fetch(to.replace(url, server().url), init),
+    retry: { retries: 0 },
+  });
 }
 
 /** Its first process stands alone below the one that the engine has a note of. */

@@ -1,11 +1,15 @@
 /**
- * Owns the way of the suite's REST client to the door of the object tests.
+ * Owns the way of the SDK to the door of the object tests. Nothing is sent again: each answer is seen as it is given.
  */
-import type { BerthApi } from "../../src/protocol/api.ts";
-import { call } from "./calls.ts";
-import { restApi } from "./rest-api.ts";
+import { type Berth, connect } from "../../src/client/index.ts";
+import { ask } from "./calls.ts";
 
 /** `bearer` is a key, or a token of one sandbox. */
-export function restBerth(bearer: string): BerthApi {
-  return restApi((method, path, sent) => call(method, path, { key: bearer, ...sent }));
+export function restBerth(bearer: string): Berth {
+  return connect({
+    url: "http://berth.test",
+    key: bearer,
+    fetch: (url, init) => ask(new Request(url, init)),
+    retry: { retries: 0 },
+  });
 }

@@ -1,0 +1,91 @@
+/**
+ * Owns the way into the SDK: where Berth is, with which key, by which fetch; and the verbs over all sandboxes.
+ * Does not own those of one sandbox (sandbox.ts). The key stays in here: no object that is given out shows it.
+ */
+import type { BerthApi } from "../protocol/api.ts";
+import type { CallOptions, Link, Query } from "./call.ts";
+import { type Cancellable, cancellable } from "./cancellable.ts";
+import { type Clock, type Door, type Fetch, makeLink } from "./link.ts";
+import { type RetryPolicy, usualRetries } from "./retry.ts";
+import { type SandboxHandle, sandboxHandle } from "./sandbox.ts";
+import { pause, type SocketMaker } from "./sockets.ts";
+
+export type ConnectOptions = {
+  /** Of Berth's door, such as `http://127.0.0.1:8787`. */
+  url: string;
+  /** An API key, or a token of one sandbox; a function where it changes. */
+  key: string | (() => string | Promise<string>);
+  /** The platform's own unless given. */
+  fetch?: Fetch;
+  /** The platform's own unless given. Node 20 has none: give it that of the package `ws`. */
+  WebSocket?: SocketMaker;
+  retry?: Partial<RetryPolicy>;
+  /** For tests: the real one unless given. */
+  clock?: Partial<Clock>;
+};
+
+type BerthVerbs = Omit<BerthApi, "sandbox">;
+
+export interface Berth extends Cancellable<BerthVerbs> {
+  /** A handle; asks nothing. */
+  sandbox(id: string): SandboxHandle;
+  /** The same Berth; all its calls have these options. */
+  with(options: CallOptions): Berth;
+}
+
+export function connect(options: ConnectOptions): Berth {
+  const door = doorOf(options);
+  return berthOver(makeLink(door), door.clock);
+}
+
+function berthOver(link: Link, clock: Clock): Berth {
+  return {
+    ...cancellable(link, berthVerbs),
+    sandbox: (id) => sandboxHandle(link, id, clock),
+    with: (options) => berthOver(link.with(options), clock),
+  };
+}
+
+function berthVerbs(link: Link): BerthVerbs {
+  return {
+    create: (body = {}, { idempotencyKey } = {}) =>
+      link.ask({
+        method: "POST",
+        path: "/v1/sandboxes",
+        body,
+        // Without a key of the caller's own: an answer that is lost must not leave a second sandbox.
+        headers: { "idempotency-key": idempotencyKey ?? newKey() },
+        isRepeatable: true,
+      }),
+    list: (query = {}) => link.ask({ method: "GET", path: "/v1/sandboxes", query: query as Query }),
+    counts: () => link.ask({ method: "GET", path: "/v1/counts" }),
+    events: (query = {}) => link.ask({ method: "GET", path: "/v1/events", query }),
+  };
+}
+
+function doorOf({ url, key, fetch, retry, clock }: ConnectOptions): Door {
+  return {
+    url: checkedUrl(url),
+    key: typeof key === "string" ? () => key : key,
+    fetch: fetch ?? ((to, init) => globalThis.fetch(to, init)),
+    retry: { ...usualRetries, ...retry },
+    clock: { ...realClock, ...clock },
+  };
+}
+
+const realClock: Clock = {
+  now: () => performance.now(),
+  chance: Math.random,
+  sleep: pause,
+};
+
+function checkedUrl(url: string): string {
+  const isHttp = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+  if (!isHttp) throw new TypeError("connect: `url` must be an http or https address of Berth");
+  return url.replace(/\/+$/, "");
+}
+
+function newKey(): string {
+  const drawn = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(drawn, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,12 @@
+/**
+ * Owns what the SDK offers to those who import it; nothing else.
+ */
+
+export type * from "../protocol/api.ts";
+export { BerthError, type ErrorCode, type ErrorFacts, errors } from "../protocol/error-codes.ts";
+export type { CallOptions } from "./call.ts";
+export { type Berth, type ConnectOptions, connect } from "./connect.ts";
+export type { Clock, Fetch } from "./link.ts";
+export type { RetryPolicy } from "./retry.ts";
+export type { SandboxHandle, WaitOptions } from "./sandbox.ts";
+export type { Progress, TellProgress, UploadContent } from "./upload.ts";

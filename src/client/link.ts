@@ -1,0 +1,199 @@
+/**
+ * Owns sending a call: address, key, time limits, giving up, sending again, and reading an answer that comes whole.
+ * Does not own which calls there are, nor when one may be sent again (retry.ts).
+ */
+import type { BerthError } from "../protocol/error-codes.ts";
+import { type Call, type CallOptions, type Link, queryText } from "./call.ts";
+import {
+  connectionFailure,
+  failureOf,
+  foreignAnswer,
+  isErrorBody,
+  noAnswer,
+  type Sent,
+} from "./failure.ts";
+import { type RetryPolicy, retryAfterMs, retryDelay } from "./retry.ts";
+import { Silence } from "./silence.ts";
+import { isReplayable, outgoing } from "./upload.ts";
+import { readText, unlessAborted } from "./whole.ts";
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** Time and chance, for those who test with them. */
+export type Clock = {
+  now(): number;
+  /** From 0 to 1. */
+  chance(): number;
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+};
+
+export type Door = {
+  url: string;
+  key: () => string | Promise<string>;
+  fetch: Fetch;
+  retry: RetryPolicy;
+  clock: Clock;
+};
+
+/** Waking a container, waiting for a lease and the headers of a slow answer have room in it. */
+const beginsWithinMs = 180_000;
+/** An answer under way brings a byte a second. */
+const silenceMs = 60_000;
+
+type Ears = { silence: Silence; signal: AbortSignal };
+type Read<Content> = (response: Response, ears: Ears) => Promise<Content>;
+type Outcome<Content> = { content: Content } | { error: unknown; retryAfterMs: number };
+
+export function makeLink(door: Door, options: CallOptions = {}): Link {
+  return {
+    signal: options.signal,
+    ask: <Content>(call: Call) => send<Content>(door, call, options, wholeAnswer),
+    open: (call) => send(door, call, options, async (response) => response),
+    with: (more) => makeLink(door, both(options, more)),
+  };
+}
+
+function both(one: CallOptions, other: CallOptions): CallOptions {
+  const signals = [one.signal, other.signal].filter((signal) => signal !== undefined);
+  const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
+  return { signal, answerWithinMs: other.answerWithinMs ?? one.answerWithinMs };
+}
+
+async function send<Content>(
+  door: Door,
+  call: Call,
+  options: CallOptions,
+  read: Read<Content>,
+): Promise<Content> {
+  const { clock } = door;
+  const began = clock.now();
+  const { signal, answerWithinMs = Number.POSITIVE_INFINITY } = options;
+  for (let sent = 1; ; sent++) {
+    signal?.throwIfAborted();
+    const leftMs = answerWithinMs - (clock.now() - began);
+    const outcome = await once(door, call, { signal, leftMs }, read);
+    if ("content" in outcome) return outcome.content;
+    signal?.throwIfAborted();
+    const failed = {
+      error: outcome.error as BerthError,
+      isRepeatable: call.method === "GET" || call.isRepeatable === true,
+      sent,
+      tookMs: clock.now() - began,
+      retryAfterMs: outcome.retryAfterMs,
+    };
+    const delay = isReplayable(call.upload)
+      ? retryDelay(door.retry, failed, clock.chance())
+      : undefined;
+    if (delay === undefined || failed.tookMs + delay >= answerWithinMs) throw outcome.error;
+    await clock.sleep(delay, signal);
+  }
+}
+
+type Bounds = { signal: AbortSignal | undefined; leftMs: number };
+
+async function once<Content>(
+  door: Door,
+  call: Call,
+  bounds: Bounds,
+  read: Read<Content>,
+): Promise<Outcome<Content>> {
+  const requestId = newRequestId();
+  const about: Sent = { requestId, url: door.url, reads: call.method === "GET" };
+  const headers = await headersOf(door, call, requestId);
+  const body = call.upload === undefined ? undefined : await outgoing(call.upload);
+  if (body?.length !== undefined) headers["content-length"] = String(body.length);
+  using silence = new Silence(call.beginsWithinMs ?? beginsWithinMs, bounds.leftMs);
+  const ears = { silence, signal: either(silence.signal, bounds.signal) };
+  const init: RequestInit & { duplex?: "half" } = {
+    method: call.method,
+    headers,
+    signal: ears.signal,
+  };
+  if (body !== undefined) init.body = body.body;
+  else if (call.body !== undefined) init.body = JSON.stringify(call.body);
+  // Node wants to be told that a stream is sent before the answer comes.
+  if (body?.isStream) init.duplex = "half";
+  try {
+    const asked = door.fetch(`${door.url}${call.path}${queryText(call.query)}`, init);
+    const response = await unlessAborted(asked, ears.signal);
+    silence.heard(silenceMs);
+    if (response.ok) return { content: await read(response, ears) };
+    const waitMs = retryAfterMs(response.headers.get("retry-after"), Date.now());
+    return { error: await refusal(response, ears, about), retryAfterMs: waitMs };
+  } catch (thrown) {
+    return { error: failed(thrown, silence, body?.broken(), about), retryAfterMs: 0 };
+  }
+}
+
+function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
+  return other === undefined ? one : AbortSignal.any([one, other]);
+}
+
+function failed(thrown: unknown, silence: Silence, broken: unknown, about: Sent): unknown {
+  if (thrown instanceof Told) return thrown.failure(about);
+  if (broken !== undefined) return broken;
+  if (silence.isOver) return noAnswer(about, silence.limitMs);
+  return connectionFailure(thrown, about);
+}
+
+async function headersOf(
+  door: Door,
+  call: Call,
+  requestId: string,
+): Promise<Record<string, string>> {
+  const headers: Record<string, string> = {
+    authorization: `Bearer ${await door.key()}`,
+    "berth-request-id": requestId,
+  };
+  if (call.upload !== undefined) headers["content-type"] = call.upload.type;
+  else if (call.body !== undefined) headers["content-type"] = "application/json";
+  for (const [name, value] of Object.entries(call.headers ?? {})) {
+    if (value !== undefined) headers[name] = value;
+  }
+  return headers;
+}
+
+/** An answer that is a failure after all: what took long is a 200 with what failed inside. */
+class Told extends Error {
+  readonly body: unknown;
+  readonly status: number;
+
+  constructor(body: unknown, status: number) {
+    super("the answer is a failure");
+    this.body = body;
+    this.status = status;
+  }
+
+  failure(about: Sent): BerthError {
+    if (isErrorBody(this.body)) return failureOf(this.body, this.status);
+    return foreignAnswer(about, this.status);
+  }
+}
+
+async function wholeAnswer<Content>(response: Response, ears: Ears): Promise<Content> {
+  const text = await readText(response, ears.silence, ears.signal);
+  if (text === "") return undefined as Content;
+  const body = parsed(text);
+  if (body === undefined) throw new Told(body, response.status);
+  if (isErrorBody(body)) throw new Told(body, 500);
+  return body as Content;
+}
+
+async function refusal(response: Response, ears: Ears, about: Sent): Promise<BerthError> {
+  const body = parsed(await readText(response, ears.silence, ears.signal));
+  return new Told(body, response.status).failure(about);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Drawn here, so that a call whose answer never came can be found in the log too. */
+function newRequestId(): string {
+  const drawn = crypto.getRandomValues(new Uint8Array(12));
+  return Array.from(drawn, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,80 @@
+/**
+ * Owns the handle of one sandbox: its verbs, and what a caller wants beside them.
+ * Does not own how a call is sent (link.ts), nor what stays connected (lease.ts, live-*.ts).
+ */
+import { BerthError } from "../protocol/error-codes.ts";
+import type { Sandbox } from "../protocol/sandbox.ts";
+import type { CallOptions, Link } from "./call.ts";
+import { type Cancellable, cancellable } from "./cancellable.ts";
+import type { Clock } from "./link.ts";
+import { type SandboxVerbs, verbsOf } from "./verbs.ts";
+
+export interface SandboxHandle extends Cancellable<SandboxVerbs> {
+  readonly id: string;
+  /** Waits while it starts; one that is paused is started. Throws when it failed, is gone, or the time is over. */
+  waitUntilRunning(options?: WaitOptions): Promise<Sandbox>;
+  /** The same sandbox; all its calls have these options. */
+  with(options: CallOptions): SandboxHandle;
+}
+
+export type WaitOptions = {
+  signal?: AbortSignal;
+  /** Two minutes unless given. */
+  timeoutMs?: number;
+  /** Told each time it is looked at. */
+  progress?: (seen: Sandbox) => void;
+};
+
+const waitMs = 120_000;
+const lookEveryMs = 250;
+
+export function sandboxHandle(link: Link, id: string, clock: Clock): SandboxHandle {
+  const verbs = cancellable(link, (over) => verbsOf(over, id));
+  return {
+    ...verbs,
+    id,
+    waitUntilRunning: (options = {}) => waitUntilRunning(verbs, clock, options),
+    with: (options) => sandboxHandle(link.with(options), id, clock),
+  };
+}
+
+async function waitUntilRunning(
+  verbs: Cancellable<SandboxVerbs>,
+  clock: Clock,
+  { signal, timeoutMs = waitMs, progress }: WaitOptions,
+): Promise<Sandbox> {
+  const until = clock.now() + timeoutMs;
+  const options: CallOptions = { signal };
+  for (let isStarted = false; ; ) {
+    const seen = await verbs.get(options);
+    progress?.(seen);
+    if (seen.state === "running") return seen;
+    if (seen.state === "destroying" || seen.state === "destroyed") throw gone(seen);
+    if (seen.state === "failed" && (isStarted || seen.restartable !== true)) throw failed(seen);
+    if (seen.state === "failed" || seen.state === "paused") {
+      await verbs.start(options);
+      isStarted = true;
+    }
+    if (clock.now() >= until) throw late(seen, timeoutMs);
+    await clock.sleep(Math.min(lookEveryMs, until - clock.now()), signal);
+  }
+}
+
+function gone({ id, state, reason }: Sandbox): BerthError {
+  return new BerthError("sandbox_destroyed", `Sandbox ${id} is ${state}.`, {
+    facts: { state, ...(reason === undefined ? {} : { reason }) },
+  });
+}
+
+function failed({ id, reason }: Sandbox): BerthError {
+  return new BerthError("start_failed", `Sandbox ${id} did not come up: ${reason ?? "failed"}.`, {
+    facts: reason === undefined ? {} : { reason },
+  });
+}
+
+function late({ id, state }: Sandbox, timeoutMs: number): BerthError {
+  return new BerthError("unavailable", `Sandbox ${id} is ${state} after ${timeoutMs} ms.`, {
+    facts: { state },
+    hint: "Wait longer, or look at its events.",
+  });
+}

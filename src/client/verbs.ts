@@ -1,0 +1,119 @@
+/**
+ * Owns the verbs of a sandbox over REST, except those about files (files.ts) and what runs in it (work.ts).
+ * Does not own how a call is sent (link.ts).
+ */
+import type { GateOptions, SandboxApi } from "../protocol/api.ts";
+import { limits } from "../protocol/limits.ts";
+import type { Port, PortInput, PortList } from "../protocol/port.ts";
+import { gate, type Link, segment } from "./call.ts";
+import { type ClientFileApi, filesOf } from "./files.ts";
+import { workOf } from "./work.ts";
+
+/** What the interface has, and ports. */
+export interface SandboxVerbs extends Omit<SandboxApi, keyof ClientFileApi>, ClientFileApi {
+  /** An address by which others reach a server in the sandbox. Asked again, it gets a new one. */
+  openPort(call: PortInput): Promise<Port>;
+  ports(): Promise<PortList>;
+  closePort(port: number): Promise<void>;
+}
+
+/** Copying a tree, while the container stands still. */
+const copying = { beginsWithinMs: limits.snapshotTimeoutMs + 60_000 };
+
+export function verbsOf(link: Link, id: string): SandboxVerbs {
+  const one = `/v1/sandboxes/${segment(id)}`;
+  const checkpoint = (name: string) => `${one}/checkpoints/${segment(name)}`;
+  return {
+    ...workOf(link, one),
+    ...filesOf(link, one),
+    get: () => link.ask({ method: "GET", path: one }),
+    start: () => link.ask({ method: "POST", path: `${one}/start`, isRepeatable: true }),
+    touch: () => link.ask({ method: "POST", path: `${one}/touch`, isRepeatable: true }),
+    pause({ force, discardFiles, ...options } = {}) {
+      const { headers, query } = gated(options);
+      const asked = { force, discardFiles, ...query };
+      return link.ask({ method: "POST", path: `${one}/pause`, headers, query: asked, ...copying });
+    },
+    destroy({ force, ...options } = {}) {
+      const { headers, query } = gated(options);
+      const asked = { force, ...query };
+      return link.ask({ method: "DELETE", path: one, headers, query: asked, isRepeatable: true });
+    },
+    exec: (body, options = {}) =>
+      link.ask({ method: "POST", path: `${one}/exec`, body, ...gate(options) }),
+    makeCheckpoint: (body = {}, options = {}) =>
+      link.ask({
+        method: "POST",
+        path: `${one}/checkpoints`,
+        body,
+        ...gated(options),
+        ...copying,
+      }),
+    checkpoints: () => link.ask({ method: "GET", path: `${one}/checkpoints` }),
+    checkpoint: (name) => link.ask({ method: "GET", path: checkpoint(name) }),
+    removeCheckpoint: (name) => link.ask({ method: "DELETE", path: checkpoint(name) }),
+    restore: (name, options = {}) =>
+      link.ask({
+        method: "POST",
+        path: `${checkpoint(name)}/restore`,
+        ...gated(options),
+        ...copying,
+      }),
+    ...leaseOf(link, one),
+    ...metadataOf(link, one),
+    events: (query = {}) => link.ask({ method: "GET", path: `${one}/events`, query }),
+    createToken: (body) => link.ask({ method: "POST", path: `${one}/tokens`, body }),
+    revokeTokens: () => link.ask({ method: "DELETE", path: `${one}/tokens`, isRepeatable: true }),
+    createTicket: () => link.ask({ method: "POST", path: `${one}/tickets` }),
+    openPort: (body) => link.ask({ method: "POST", path: `${one}/ports`, body }),
+    ports: () => link.ask({ method: "GET", path: `${one}/ports` }),
+    closePort: (port) => link.ask({ method: "DELETE", path: `${one}/ports/${port}` }),
+  };
+}
+
+type LeaseVerbs = Pick<
+  SandboxApi,
+  "acquireLease" | "renewLease" | "releaseLease" | "breakLease" | "lease"
+>;
+
+function leaseOf(link: Link, one: string): LeaseVerbs {
+  const path = `${one}/lease`;
+  return {
+    // With a ticket it is the same place in the queue, or the same lease.
+    acquireLease: (body = {}) =>
+      link.ask({ method: "POST", path, body, isRepeatable: body.ticket !== undefined }),
+    renewLease: (lease, body = {}) =>
+      link.ask({ method: "PUT", path, body, ...gated({ lease }), isRepeatable: true }),
+    releaseLease: (lease, { force = false } = {}) =>
+      link.ask({
+        method: "DELETE",
+        path,
+        ...gated({ lease }),
+        query: { force },
+        isRepeatable: true,
+      }),
+    breakLease: (reason) => link.ask({ method: "DELETE", path, query: { break: true, reason } }),
+    lease: () => link.ask({ method: "GET", path }),
+  };
+}
+
+type MetadataVerbs = Pick<SandboxApi, "metadata" | "patchMetadata" | "replaceMetadata">;
+
+function metadataOf(link: Link, one: string): MetadataVerbs {
+  const path = `${one}/metadata`;
+  const match = (version?: number) => ({
+    "if-match": version === undefined ? undefined : `"${version}"`,
+  });
+  return {
+    metadata: () => link.ask({ method: "GET", path }),
+    patchMetadata: (body, { ifMatch } = {}) =>
+      link.ask({ method: "PATCH", path, body, headers: match(ifMatch) }),
+    replaceMetadata: (body, { ifMatch }) =>
+      link.ask({ method: "PUT", path, body, headers: match(ifMatch) }),
+  };
+}
+
+function gated(options: GateOptions) {
+  const { headers = {}, query = {} } = gate(options);
+  return { headers, query };
+}

@@ -1,0 +1,77 @@
+/**
+ * Owns the verbs about what runs in a sandbox over REST: processes, sessions, terminals.
+ * Does not own how a call is sent (link.ts), nor output that goes on after a lost connection (live-*.ts).
+ */
+import type { KeyedOptions, WorkApi } from "../protocol/work-api.ts";
+import { type Call, gate, type Link, segment } from "./call.ts";
+import { Download } from "./download.ts";
+
+export function workOf(link: Link, one: string): WorkApi {
+  const place = (noun: string) => (id?: string) =>
+    `${one}/${noun}${id === undefined ? "" : `/${segment(id)}`}`;
+  const processes = place("processes");
+  const sessions = place("sessions");
+  const terminals = place("terminals");
+  const ask = <Content>(
+    method: Call["method"],
+    path: string,
+    options: KeyedOptions = {},
+    call: Partial<Call> = {},
+  ): Promise<Content> => {
+    const { headers, query, isRepeatable } = gate(options);
+    const known = { query: { ...call.query, ...query } };
+    return link.ask({
+      method,
+      path,
+      ...call,
+      ...known,
+      headers: headers ?? {},
+      isRepeatable: (call.isRepeatable ?? false) || (isRepeatable ?? false),
+    });
+  };
+  return {
+    startProcess: (body, options) => ask("POST", processes(), options, { body }),
+    processes: (query = {}) => link.ask({ method: "GET", path: processes(), query }),
+    process: (id) => link.ask({ method: "GET", path: processes(id) }),
+    async processLogs(id, { follow = false, raw = false, ...query } = {}) {
+      const response = await link.open({
+        method: "GET",
+        path: `${processes(id)}/logs`,
+        query: { ...query, follow: Number(follow) },
+        headers: { accept: raw ? "application/octet-stream" : "text/event-stream" },
+      });
+      return new Download(response, { signal: link.signal });
+    },
+    waitForProcess: (id, query = {}) =>
+      link.ask({ method: "GET", path: `${processes(id)}/wait`, query }),
+    writeStdin: (id, bytes, { offset, eof = false, ...options } = {}) =>
+      ask("POST", `${processes(id)}/stdin`, options, {
+        upload: { content: bytes, type: "application/octet-stream" },
+        query: { offset, eof: Number(eof) },
+        // What was taken already is skipped.
+        isRepeatable: offset !== undefined,
+      }),
+    signalProcess: (id, signal, options) =>
+      ask("POST", `${processes(id)}/signal`, options, { body: { signal } }),
+    endProcess: (id, options) => ask("DELETE", processes(id), options),
+
+    // With an id they are there or made: the same one again.
+    createSession: (body = {}, options) =>
+      ask("POST", sessions(), options, { body, isRepeatable: body.id !== undefined }),
+    sessions: () => link.ask({ method: "GET", path: sessions() }),
+    session: (id) => link.ask({ method: "GET", path: sessions(id) }),
+    execInSession: (id, body, options) => ask("POST", `${sessions(id)}/exec`, options, { body }),
+    startProcessInSession: (id, body, options) =>
+      ask("POST", `${sessions(id)}/processes`, options, { body }),
+    endSession: (id, options) => ask("DELETE", sessions(id), options),
+
+    createTerminal: (body = {}, options) =>
+      ask("POST", terminals(), options, { body, isRepeatable: body.id !== undefined }),
+    terminals: () => link.ask({ method: "GET", path: terminals() }),
+    terminal: (id) => link.ask({ method: "GET", path: terminals(id) }),
+    resizeTerminal: (id, body) =>
+      link.ask({ method: "PATCH", path: terminals(id), body, isRepeatable: true }),
+    terminalScreen: (id) => link.ask({ method: "GET", path: `${terminals(id)}/screen` }),
+    endTerminal: (id) => link.ask({ method: "DELETE", path: terminals(id) }),
+  };
+}
