@@ -7,7 +7,7 @@ import type { CallOptions, Link, Query } from "./call.ts";
 import { type Cancellable, cancellable } from "./cancellable.ts";
 import { type Clock, type Door, type Fetch, makeLink } from "./link.ts";
 import { type RetryPolicy, usualRetries } from "./retry.ts";
-import { type SandboxHandle, sandboxHandle } from "./sandbox.ts";
+import { type SandboxHandle, type Sockets, sandboxHandle } from "./sandbox.ts";
 import { pause, type SocketMaker } from "./sockets.ts";
 
 export type ConnectOptions = {
@@ -35,14 +35,15 @@ export interface Berth extends Cancellable<BerthVerbs> {
 
 export function connect(options: ConnectOptions): Berth {
   const door = doorOf(options);
-  return berthOver(makeLink(door), door.clock);
+  const sockets = { url: door.url, WebSocket: options.WebSocket };
+  return berthOver(makeLink(door), sockets, door.clock);
 }
 
-function berthOver(link: Link, clock: Clock): Berth {
+function berthOver(link: Link, sockets: Sockets, clock: Clock): Berth {
   return {
     ...cancellable(link, berthVerbs),
-    sandbox: (id) => sandboxHandle(link, id, clock),
-    with: (options) => berthOver(link.with(options), clock),
+    sandbox: (id) => sandboxHandle(link, sockets, id, clock),
+    with: (options) => berthOver(link.with(options), sockets, clock),
   };
 }
 

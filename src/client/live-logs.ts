@@ -4,7 +4,6 @@
  */
 import type { SandboxApi } from "../protocol/api.ts";
 import { BerthError, type ErrorCode, errors } from "../protocol/error-codes.ts";
-import { deferred } from "./deferred.ts";
 import { isPassing, pause } from "./sockets.ts";
 
 export type LogEvent =
@@ -25,7 +24,12 @@ export type FollowOptions = {
   onConnection?: (state: "lost" | "back") => void;
 };
 
-type Source = Pick<SandboxApi, "processLogs">;
+type Source = {
+  processLogs(
+    process: string,
+    query: Parameters<SandboxApi["processLogs"]>[1] & { signal: AbortSignal },
+  ): Promise<AsyncIterable<Uint8Array>>;
+};
 
 const reconnectDefaultMs = 60_000;
 const triesAgainAfterMs = 200;
@@ -45,10 +49,13 @@ export async function* followLogs(
   for (;;) {
     signal?.throwIfAborted();
     let told: BerthError | undefined;
+    const connection = new AbortController();
+    const cut = () => connection.abort(signal?.reason);
+    signal?.addEventListener("abort", cut);
     try {
       const query = { after: cursor, follow: true, ...(stream === undefined ? {} : { stream }) };
-      const bytes = await sandbox.processLogs(process, query);
-      for await (const event of eventsOf(bytes, signal)) {
+      const bytes = await sandbox.processLogs(process, { ...query, signal: connection.signal });
+      for await (const event of eventsOf(bytes)) {
         if (lostAt !== undefined) onConnection?.("back");
         lostAt = undefined;
         failures = 0;
@@ -65,6 +72,10 @@ export async function* followLogs(
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof BerthError && !isPassing(error)) throw error;
+    } finally {
+      signal?.removeEventListener("abort", cut);
+      // However it ended: nothing of it stays open.
+      connection.abort();
     }
     signal?.throwIfAborted();
     if (told !== undefined) throw told;
@@ -80,11 +91,10 @@ export async function* followLogs(
 /** Ends where the connection does, whether all was told or not. */
 async function* eventsOf(
   bytes: AsyncIterable<Uint8Array>,
-  signal: AbortSignal | undefined,
 ): AsyncGenerator<LogEvent | BerthError | "alive", void, undefined> {
   const decoder = new TextDecoder();
   let rest = "";
-  for await (const piece of watched(bytes, signal)) {
+  for await (const piece of watched(bytes)) {
     rest += decoder.decode(piece, { stream: true });
     // Only a whole message moves the cursor: a part of one is told again.
     const messages = rest.split("\n\n");
@@ -128,34 +138,19 @@ function eventOf(message: string): LogEvent | BerthError | undefined {
   }
 }
 
-/** Gives up a connection that says nothing for too long, and at once when the signal is aborted. */
+/** Gives up a connection that says nothing for too long. */
 async function* watched(
   bytes: AsyncIterable<Uint8Array>,
-  signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const pieces = bytes[Symbol.asyncIterator]();
-  const aborted = deferred();
-  const abort = () => aborted.resolve();
-  signal?.addEventListener("abort", abort);
-  try {
-    for (;;) {
-      const over = new AbortController();
-      const next = pieces.next();
-      const silence = pause(silenceMaxMs, over.signal);
-      const first = await Promise.race([next, silence, aborted.promise]).finally(() =>
-        over.abort(),
-      );
-      if (first === undefined) {
-        next.catch(() => {});
-        return;
-      }
-      if (first.done) return;
-      yield first.value;
-    }
-  } finally {
-    signal?.removeEventListener("abort", abort);
-    // It may wait for a piece that never comes: nobody waits for that.
-    Promise.resolve(pieces.return?.()).catch(() => {});
+  for (;;) {
+    const over = new AbortController();
+    const next = pieces.next();
+    next.catch(() => {});
+    const silence = pause(silenceMaxMs, over.signal);
+    const first = await Promise.race([next, silence]).finally(() => over.abort());
+    if (first === undefined || first.done) return;
+    yield first.value;
   }
 }
 

@@ -7,9 +7,11 @@ import type { Sandbox } from "../protocol/sandbox.ts";
 import type { CallOptions, Link } from "./call.ts";
 import { type Cancellable, cancellable } from "./cancellable.ts";
 import type { Clock } from "./link.ts";
+import { type LiveVerbs, liveVerbs } from "./live.ts";
+import type { SocketMaker } from "./sockets.ts";
 import { type SandboxVerbs, verbsOf } from "./verbs.ts";
 
-export interface SandboxHandle extends Cancellable<SandboxVerbs> {
+export interface SandboxHandle extends Cancellable<SandboxVerbs>, LiveVerbs {
   readonly id: string;
   /** Waits while it starts; one that is paused is started. Throws when it failed, is gone, or the time is over. */
   waitUntilRunning(options?: WaitOptions): Promise<Sandbox>;
@@ -25,16 +27,25 @@ export type WaitOptions = {
   progress?: (seen: Sandbox) => void;
 };
 
+/** Where and by what WebSockets are opened. */
+export type Sockets = { url: string; WebSocket: SocketMaker | undefined };
+
 const waitMs = 120_000;
 const lookEveryMs = 250;
 
-export function sandboxHandle(link: Link, id: string, clock: Clock): SandboxHandle {
+export function sandboxHandle(
+  link: Link,
+  sockets: Sockets,
+  id: string,
+  clock: Clock,
+): SandboxHandle {
   const verbs = cancellable(link, (over) => verbsOf(over, id));
   return {
     ...verbs,
+    ...liveVerbs({ ...sockets, id, sandbox: verbs }),
     id,
     waitUntilRunning: (options = {}) => waitUntilRunning(verbs, clock, options),
-    with: (options) => sandboxHandle(link.with(options), id, clock),
+    with: (options) => sandboxHandle(link.with(options), sockets, id, clock),
   };
 }
 
