@@ -138,6 +138,10 @@ export const sandboxSchema = z
     scope: scopeSchema.optional(),
     client: clientSchema.optional(),
     madeBy: z.string().optional().meta({ description: "By which key: the same for all of its." }),
+    found: z
+      .literal(true)
+      .optional()
+      .meta({ description: "In the answer to a create: it was there already." }),
     replaced: sandboxIdSchema
       .optional()
       .meta({ description: "In the answer to a create that took the place of this one." }),

@@ -53,10 +53,20 @@ export async function createSandbox(
       ...(origin !== undefined && "refused" in origin ? { cannot: origin.refused } : {}),
     }),
   );
-  if (waitMs === 0 || found.sandbox.state !== "starting") return found;
-  const settled = told(await env.SANDBOX.getByName(found.sandbox.id).settled(caller, waitMs));
-  const { replaced } = found.sandbox;
-  return { ...found, sandbox: replaced === undefined ? settled : { ...settled, replaced } };
+  const { made, sandbox } = found;
+  const { replaced } = sandbox;
+  const isSettled = waitMs === 0 || sandbox.state !== "starting";
+  const settled = isSettled
+    ? sandbox
+    : told(await env.SANDBOX.getByName(sandbox.id).settled(caller, waitMs));
+  return {
+    made,
+    sandbox: {
+      ...settled,
+      ...(made ? {} : { found: true }),
+      ...(replaced === undefined ? {} : { replaced }),
+    },
+  };
 }
 
 /** An engine cannot tell hosts apart: that is known without asking an object, which would leave one behind. */

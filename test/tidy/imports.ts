@@ -22,7 +22,7 @@ const zones: Zone[] = [
     types: ["src/objects/"],
   },
   { folder: "src/client/", imports: ["src/client/", "src/protocol/"] },
-  { folder: "src/cli/", imports: ["src/cli/", "src/client/", "src/protocol/"] },
+  { folder: "src/cli/", imports: ["src/cli/", "src/client/", "src/protocol/", "package.json"] },
   { folder: "src/index.ts", imports: ["src/worker/", "src/objects/"] },
   { folder: "src/config.ts", imports: [], types: ["src/objects/"] },
   {

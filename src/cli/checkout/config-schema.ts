@@ -1,0 +1,28 @@
+/**
+ * Owns what may stand in `.berth/sandbox.json` or `.toml`: how a checkout wants its sandbox made.
+ * Does not own finding and reading the file (config.ts).
+ */
+import { z } from "zod";
+import { portNumberSchema } from "../../protocol/port.ts";
+import { createCallSchema } from "../../protocol/sandbox.ts";
+
+const { image, env, cwd, network, idleTimeoutMs, onIdle, maxLifetimeMs } = createCallSchema.shape;
+
+const setupCommandsMax = 64;
+const portsMax = 32;
+
+export const configSchema = z.strictObject({
+  image,
+  cwd,
+  env: env.unwrap().optional(),
+  network: network.unwrap().optional(),
+  idleTimeoutMs: idleTimeoutMs.unwrap().optional(),
+  onIdle: onIdle.unwrap().optional(),
+  maxLifetimeMs,
+  /** Run once, in this order, on the checkout's files, before the sandbox is used. */
+  setup: z.array(z.string().min(1)).max(setupCommandsMax).optional(),
+  /** What `berth open` opens. */
+  ports: z.array(portNumberSchema).max(portsMax).optional(),
+});
+
+export type Config = z.infer<typeof configSchema>;

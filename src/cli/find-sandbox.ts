@@ -1,0 +1,181 @@
+/**
+ * Owns which sandbox a command is about: one that is named, or that of the checkout, found or made, and ready.
+ * Does not own what is done in it. The server decides in one step; what is remembered here only saves a look around.
+ */
+import { hostname } from "node:os";
+import type { SandboxHandle } from "../client/index.ts";
+import { asBerthError } from "../protocol/errors.ts";
+import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
+import type { OnExisting, Scope } from "../protocol/scope.ts";
+import { clientSchema } from "../protocol/scope.ts";
+import { type Checkout, readCheckout } from "./checkout/checkout.ts";
+import { type FoundConfig, readConfig } from "./checkout/config.ts";
+import type { Context } from "./context.ts";
+import { Failure } from "./failure.ts";
+import { lookAround } from "./look-around.ts";
+import { Memory } from "./memory/memory.ts";
+import { setUp, setupPending } from "./set-up.ts";
+import { untilReady } from "./until-ready.ts";
+
+export type FindOptions = {
+  /** A sandbox by its id: nothing is looked up, nothing is made, nothing is remembered. */
+  id?: string | undefined;
+  /** Another configuration than the usual one. */
+  config?: string | undefined;
+  onExisting?: OnExisting | undefined;
+  /** false: only one that is there already. */
+  make?: boolean;
+  /** false: as it is, without waiting for it and without its set-up commands. */
+  ready?: boolean;
+  signal?: AbortSignal | undefined;
+};
+
+export type Found = {
+  id: string;
+  sandbox: SandboxHandle;
+  view: Sandbox;
+  /** Made by this call. */
+  made: boolean;
+  /** Whose place it took. */
+  replaced: string | undefined;
+  /** Where the command stands; nothing where the sandbox was named. */
+  checkout: Checkout | undefined;
+  config: FoundConfig | undefined;
+};
+
+/** While it is being made by this call or another one. */
+const oneWaitMs = 20_000;
+
+export async function findSandbox(context: Context, options: FindOptions = {}): Promise<Found> {
+  const { ready = true, signal } = options;
+  try {
+    const found =
+      options.id === undefined
+        ? await ofCheckout(context, options)
+        : await named(context, options.id);
+    if (!ready) return found;
+    const view = await untilReady(context, found, signal);
+    const settled = { ...found, view };
+    warnOfDrift(context, settled);
+    if (found.checkout !== undefined) await setUp(context, settled, found.checkout, signal);
+    return settled;
+  } finally {
+    context.progress.end();
+  }
+}
+
+async function named(context: Context, id: string): Promise<Found> {
+  const sandbox = context.berth.sandbox(id);
+  context.progress.tell(`looking for ${id}`);
+  const view = await sandbox.get();
+  if (view.state === "destroyed" || view.state === "destroying") {
+    throw new Failure(`sandbox ${id} is gone: ${view.reason ?? view.state}`, {
+      hint: "`berth list` shows those that are there.",
+      code: "sandbox_destroyed",
+    });
+  }
+  return {
+    ...{ id, sandbox, view, made: false, replaced: undefined },
+    ...{ checkout: undefined, config: undefined },
+  };
+}
+
+async function ofCheckout(context: Context, options: FindOptions): Promise<Found> {
+  const checkout = readCheckout(context.cwd);
+  const config = readConfig(checkout.root, context.cwd, options.config);
+  const memory = new Memory(checkout, context.output);
+  context.progress.tell("looking for the sandbox");
+  const scope = await lookAround(context, checkout, config, memory);
+  const view = await findOrMake(context, checkout, config, scope, options);
+  memory.remember({
+    id: view.id,
+    ...{ repo: scope.repo, branch: scope.branch, config: scope.config },
+    ...(config.file === undefined ? {} : { configFile: config.file }),
+    createdAt: view.createdAt,
+  });
+  const { id, replaced, found } = view;
+  const sandbox = context.berth.sandbox(id);
+  return { id, sandbox, view, made: found !== true, replaced, checkout, config };
+}
+
+async function findOrMake(
+  { berth }: Context,
+  checkout: Checkout,
+  config: FoundConfig,
+  scope: Required<Scope>,
+  { make = true, onExisting = "reuse", ready = true }: FindOptions,
+): Promise<Sandbox> {
+  if (!make) {
+    const there = await findExisting(berth, scope);
+    if (there !== undefined) return { ...there, found: true };
+    throw new Failure(`there is no sandbox for ${scope.branch}`, {
+      hint: "`berth start` makes one, `berth list` shows those that are there.",
+      code: "no_sandbox",
+    });
+  }
+  try {
+    return await berth.create({
+      ...createCall(checkout, config),
+      ...{ scope, onExisting, waitMs: ready ? oneWaitMs : 0 },
+    });
+  } catch (thrown) {
+    const known = asBerthError(thrown);
+    if (known?.code !== "scope_taken") throw thrown;
+    throw new Failure(`${scope.branch} has a sandbox already: ${known.facts.sandbox}`, {
+      hint: "Use it, or say --on-existing replace.",
+      code: known.code,
+      facts: known.facts,
+    });
+  }
+}
+
+/** The current one of a scope, as it is told in the list. */
+export async function findExisting(
+  berth: Context["berth"],
+  scope: Required<Scope>,
+): Promise<Sandbox | undefined> {
+  const page = await berth.list({
+    "scope.repo": scope.repo,
+    "scope.branch": scope.branch,
+    "scope.config": scope.config,
+  });
+  const row = page.sandboxes.find(({ current }) => current);
+  if (row === undefined) return undefined;
+  const { stateAsOf: _asOf, current: _current, ...view } = row;
+  return view;
+}
+
+function createCall(checkout: Checkout, { content, file, hash }: FoundConfig): CreateInput {
+  const { setup = [], ports: _opened, ...policy } = content;
+  const given = Object.entries(policy).filter(([, value]) => value !== undefined);
+  return {
+    ...(Object.fromEntries(given) as CreateInput),
+    client: clientOf({
+      cwd: checkout.root,
+      branch: checkout.branchKey,
+      configFile: file,
+      configHash: hash,
+      host: hostname(),
+    }),
+    // In the same step as the sandbox itself: whoever finds it knows what is left to do.
+    metadata: setup.length === 0 ? {} : setupPending,
+  };
+}
+
+/** What does not fit (a path of a thousand characters) is left out: it is only told to people. */
+function clientOf(all: Record<string, string | undefined>): NonNullable<CreateInput["client"]> {
+  const fit = Object.entries(all).filter(
+    ([name, value]) => value !== undefined && clientSchema.safeParse({ [name]: value }).success,
+  );
+  return Object.fromEntries(fit);
+}
+
+/** Made by another configuration than there is: it goes on working, as it was made. */
+function warnOfDrift({ output }: Context, { view, config, made, id }: Found): void {
+  if (made || config === undefined) return;
+  const now = config.hash;
+  const then = view.client?.configHash;
+  if (now === then) return;
+  const file = config.file ?? view.client?.configFile ?? "the configuration";
+  output.warn(`${file} has changed since sandbox ${id} was made`, "`berth reset` makes a new one.");
+}

@@ -1,0 +1,21 @@
+/**
+ * Owns the process of the command `berth`: its arguments, streams and exit code.
+ * Does not own what a command does: commands.ts lists them.
+ */
+import { runProgram } from "./program.ts";
+
+/** What a command left open keeps the process for no longer than this. */
+const lingerMs = 1000;
+
+// Through npm the process stands in the package; the person stands elsewhere.
+const { INIT_CWD, npm_lifecycle_event } = process.env;
+if (npm_lifecycle_event === "berth" && INIT_CWD !== undefined) process.chdir(INIT_CWD);
+
+// Whoever read the output has gone (`berth list | head -1`): there is nobody left to tell.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === "EPIPE" ? 0 : 1);
+});
+process.stderr.on("error", () => process.exit(1));
+
+process.exitCode = await runProgram(process.argv.slice(2), process);
+setTimeout(() => process.exit(), lingerMs).unref();
