@@ -27,11 +27,12 @@ async function turn({ sandbox }: LeasePlace, wanted: Wanted): Promise<LeaseGrant
   const { holder, signal } = wanted;
   const ticket = crypto.randomUUID();
   let told: number | undefined;
-  for (;;) {
+  // The first one comes back at once: it tells the place.
+  for (let hangsMs = 0; ; hangsMs = hangsMaxMs) {
     signal?.throwIfAborted();
     const left = Math.max(0, Math.ceil(wanted.until - performance.now()));
     try {
-      const call = { holder, ttlMs, ticket, waitMs: Math.min(left, hangsMaxMs), queueMs: left };
+      const call = { holder, ttlMs, ticket, waitMs: Math.min(left, hangsMs), queueMs: left };
       const answer = await sandbox.acquireLease(call);
       if ("token" in answer) {
         if (!signal?.aborted) return answer;
