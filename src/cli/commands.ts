@@ -2,8 +2,30 @@
  * Owns which commands there are, in the order of `berth --help`.
  */
 import type { Command } from "./command.ts";
+import { cpCommand } from "./commands/cp.ts";
 import { listCommand } from "./commands/list.ts";
 import { loginCommand } from "./commands/login.ts";
+import { logsCommand } from "./commands/logs.ts";
+import { openCommand } from "./commands/open.ts";
+import { pauseCommand } from "./commands/pause.ts";
+import { psCommand } from "./commands/ps.ts";
+import { resetCommand } from "./commands/reset.ts";
+import { resumeCommand } from "./commands/resume.ts";
+import { startCommand } from "./commands/start.ts";
+import { stopCommand } from "./commands/stop.ts";
 import { versionCommand } from "./commands/version.ts";
 
-export const commands: Command[] = [listCommand, loginCommand, versionCommand];
+export const commands: Command[] = [
+  startCommand,
+  psCommand,
+  logsCommand,
+  cpCommand,
+  openCommand,
+  listCommand,
+  pauseCommand,
+  resumeCommand,
+  resetCommand,
+  stopCommand,
+  loginCommand,
+  versionCommand,
+];

@@ -3,8 +3,7 @@
  * Does not own finding the server (server/find.ts) nor the checkout (checkout/checkout.ts): it asks once, when needed.
  */
 import { WebSocket } from "ws";
-import { type Berth, connect, type SandboxHandle } from "../client/index.ts";
-import { type LiveVerbs, liveVerbs } from "../client/live.ts";
+import { type Berth, connect } from "../client/index.ts";
 import { Output } from "./output/output.ts";
 import { Progress } from "./output/progress.ts";
 import { findServer, type Server } from "./server/find.ts";
@@ -55,10 +54,6 @@ export class Context {
     // Node 20 has no WebSocket of its own.
     this.#berth ??= connect({ url, key, WebSocket });
     return this.#berth;
-  }
-
-  live(id: string, sandbox: SandboxHandle): LiveVerbs {
-    return liveVerbs({ url: this.server.url, id, sandbox, WebSocket });
   }
 }
 

@@ -20,7 +20,7 @@ export async function holdSandbox(
   what: string,
   signal?: AbortSignal,
 ): Promise<HeldLease> {
-  return await context.live(id, sandbox).hold({
+  return await sandbox.hold({
     holder: holderName(what),
     onQueued: (position) =>
       context.progress.tell(`waiting for the lease of ${id}: ${position} before`),

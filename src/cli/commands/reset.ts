@@ -1,0 +1,26 @@
+/**
+ * Owns `berth reset`: a new sandbox in the place of the old one, in one step of the server.
+ */
+import { flag } from "../args/option.ts";
+import { sandboxOptions } from "../args/sandbox.ts";
+import { command } from "../command.ts";
+import { findSandbox } from "../find-sandbox.ts";
+
+export const resetCommand = command({
+  name: "reset",
+  summary: "replace it by a new one, made by the configuration of now",
+  about: "What the old one holds and this checkout does not is lost.",
+  options: {
+    wait: flag("--wait", "until it is ready and its set-up commands have run"),
+    config: sandboxOptions.config,
+  },
+  examples: [["After a change of .berth/sandbox.json", "berth reset --wait"]],
+  async run(context, { options: { wait, config } }) {
+    const found = await findSandbox(context, { ready: wait, onExisting: "replace", config });
+    const { id, view, replaced } = found;
+    if (context.json)
+      return void context.output.document({ old: replaced ?? null, new: id, sandbox: view });
+    const how = replaced === undefined ? "there was none before" : `in place of ${replaced}`;
+    context.output.line(`sandbox ${id} is ${view.state} (${how})`);
+  },
+});

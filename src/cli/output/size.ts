@@ -1,0 +1,15 @@
+/**
+ * Owns how many bytes something has, in words: three digits and a unit.
+ */
+const units = ["B", "kB", "MB", "GB", "TB"];
+
+export function size(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 99.5 ? 0 : value >= 9.95 ? 1 : 2;
+  return `${value.toFixed(digits)} ${units[unit]}`;
+}
