@@ -1,0 +1,188 @@
+/**
+ * Owns what runs in the sandbox for a sync and a pull: plain sh and git, nothing that has to be installed before.
+ * Does not own what is sent there.
+ *
+ * A repository of ours inside the sandbox's own holds what we sent and an index in which files are as they lie on the
+ * disk; the sandbox's own one borrows its objects. Names go through pipes, ended by NUL: they may hold anything.
+ */
+import { rawAttributes } from "./repository.ts";
+
+/** The repository's folder, then what each script names. */
+const beginning = `
+set -eu
+umask 022
+export LC_ALL=C GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_CONFIG_NOSYSTEM=1
+export GIT_TERMINAL_PROMPT=0 GIT_LITERAL_PATHSPECS=1
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES \\
+  GIT_COMMON_DIR GIT_NAMESPACE GIT_ATTR_SOURCE GIT_CONFIG GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS
+command -v git >/dev/null 2>&1 || exit 127
+root=$1
+real=$root/.git
+ours=$real/berth
+quiet='-c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.logAllRefUpdates=false -c gc.auto=0'
+plain() { git $quiet --git-dir="$real" --work-tree="$root" "$@"; }
+raw() { git $quiet --git-dir="$ours" --work-tree="$root" "$@"; }
+`;
+
+/**
+ * Arguments: folder, state, object format, where the pack is (\`-\`: none, \`=\`: standard input, else a file), how it
+ * is kept (as one, or as many), anew or -, how many released names begin standard input in bytes.
+ * Says \`done\`, or \`need\` and then the objects that it has.
+ */
+export const arriveScript = `${beginning}
+state=$2 format=$3 pack=$4 keep=$5 anew=$6 released=$7
+if [ -L "$root" ] || { [ -e "$root" ] && [ ! -d "$root" ]; }; then rm -f -- "$root"; fi
+mkdir -p -- "$root"
+cd -- "$root"
+if [ "$anew" = anew ] || [ ! -d "$real" ] || [ ! -f "$real/HEAD" ]; then
+  rm -rf -- "$real"
+fi
+[ -d "$real" ] || git $quiet init -q --template= --object-format="$format" "$root"
+if [ ! -f "$ours/HEAD" ]; then
+  rm -rf -- "$ours.new"
+  git $quiet init -q --bare --template= --object-format="$format" "$ours.new"
+  mkdir -p "$ours.new/info" "$ours.new/m"
+  printf '%s' '${rawAttributes}' > "$ours.new/info/attributes"
+  echo ../../objects > "$ours.new/objects/info/alternates"
+  mkdir -p "$ours"
+  mv "$ours.new"/* "$ours"
+  rmdir "$ours.new"
+fi
+mkdir -p "$real/info" "$real/objects/info"
+grep -qxF ../berth/objects "$real/objects/info/alternates" 2>/dev/null ||
+  echo ../berth/objects >> "$real/objects/info/alternates"
+rm -f -- "$real/index.lock" "$real/HEAD.lock" "$real/packed-refs.lock" "$real/config.lock" \\
+  "$ours/index.lock" "$ours/m.index.lock" "$ours/next.lock"
+head -c "$released" > "$ours/released"
+keep_it() {
+  if [ "$keep" = one ]; then raw index-pack --stdin --fix-thin; else raw unpack-objects -q; fi
+}
+case $pack in
+  -) rm -f -- "$ours"/in.*.pack ;;
+  =) keep_it ;;
+  *) keep_it < "$pack"; rm -f -- "$pack" ;;
+esac >/dev/null
+if ! raw cat-file -e "$state^{commit}" 2>/dev/null; then
+  echo need
+  raw for-each-ref --format='%(objectname)' refs/berth
+  plain for-each-ref --count=200 --sort=-committerdate --format='%(objectname)' refs/heads refs/remotes
+  exit 0
+fi
+
+# What git is told beside the files.
+if [ "$(cat "$ours/m.state" 2>/dev/null)" != "$state" ]; then
+  rm -rf -- "$ours/m" "$ours/m.before"
+  if before=$(raw rev-parse -q --verify refs/berth/state); then
+    raw cat-file blob "$before:m/nested" > "$ours/m.before" || :
+  fi
+  mkdir -p "$ours/m"
+  (cd "$ours/m" && rm -f ../m.index && export GIT_INDEX_FILE="$ours/m.index" &&
+    git --git-dir="$ours" --work-tree="$ours/m" read-tree "$state:m" &&
+    git --git-dir="$ours" --work-tree="$ours/m" checkout-index -qfa)
+  if [ -s "$ours/m.before" ]; then
+    xargs -0 sh -c 'for name; do
+      grep -zqxF -e "$name" "$0" || rm -rf -- "./$name"
+    done' "$ours/m/nested" < "$ours/m.before"
+  fi
+fi
+m=$ours/m
+cp "$m/exclude" "$real/info/exclude"
+cp "$m/attributes" "$real/info/attributes"
+cp "$m/config" "$ours/settings"
+if [ -s "$m/shallow" ]; then cp "$m/shallow" "$real/shallow"; cp "$m/shallow" "$ours/shallow"
+else rm -f "$real/shallow" "$ours/shallow"; fi
+grep -qxF '	path = berth/settings' "$real/config" 2>/dev/null ||
+  printf '[include]\\n\\tpath = berth/settings\\n' >> "$real/config"
+
+# Files: exactly those of the state; what is ignored stays.
+if [ -s "$ours/released" ]; then
+  raw update-index --force-remove -z --stdin < "$ours/released"
+fi
+raw update-index -q --refresh >/dev/null || :
+raw read-tree --reset -u "$state:w" || { rm -f "$ours/index"; raw read-tree --reset -u "$state:w"; }
+if [ -e "$ours/pulled" ]; then GIT_INDEX_FILE=$ours/index plain clean -fdq || :; fi
+if [ -s "$m/folders" ]; then xargs -0 mkdir -p -- < "$m/folders" 2>/dev/null || :; fi
+
+# HEAD and branch.
+head=$(cat "$m/head")
+commit=$(raw rev-parse -q --verify "$state^1" || :)
+rm -rf -- "$real/MERGE_HEAD" "$real/CHERRY_PICK_HEAD" "$real/REVERT_HEAD" "$real/rebase-merge" "$real/rebase-apply"
+if [ -z "$head" ]; then
+  plain update-ref --no-deref HEAD "$commit"
+else
+  plain symbolic-ref HEAD "$head"
+  if [ -z "$commit" ]; then plain update-ref -d "$head"
+  elif [ "$(plain rev-parse -q --verify HEAD || :)" != "$commit" ]; then
+    # A branch that is called as a folder of branches was is in the way of it.
+    plain update-ref "$head" "$commit" 2>/dev/null || {
+      plain for-each-ref --format='delete %(refname)' refs/heads | plain update-ref --stdin
+      find "$real/refs" -name '*.lock' -exec rm -f {} +
+      plain update-ref "$head" "$commit"
+    }
+  fi
+fi
+
+# The index: what our own knows of the files saves reading them all again.
+cp -p "$ours/index" "$ours/next"
+staged() { GIT_INDEX_FILE=$ours/next plain "$@"; }
+staged read-tree --reset "$state:i"
+if [ -s "$m/unmerged" ]; then staged update-index -z --index-info < "$m/unmerged"; fi
+if [ -s "$m/intended" ]; then staged add -f -N --pathspec-from-file="$m/intended" --pathspec-file-nul; fi
+staged update-index -q --refresh >/dev/null || :
+if [ -s "$m/skipped" ]; then staged update-index --skip-worktree -z --stdin < "$m/skipped"; fi
+if [ -s "$m/assumed" ]; then staged update-index --assume-unchanged -z --stdin < "$m/assumed"; fi
+mv "$ours/next" "$real/index"
+raw update-ref refs/berth/state "$state"
+printf '%s' "$state" > "$ours/m.state"
+packs=$(find "$ours/objects/pack" -name '*.pack' | wc -l)
+if [ "$packs" -gt 40 ]; then raw repack -adkq || :; fi
+echo done
+`;
+
+/**
+ * Arguments: folder, the tree that was sent. Says how many bytes the names of files take that could not be read, and
+ * whether this is the first time; then \`same\`, or \`<tree> <bytes>\`; then those names; then the pack, where it is small.
+ */
+export const leaveScript = `${beginning}
+base=$2 inline=$3
+cd -- "$root"
+index=$ours/leave.index
+rm -f -- "$index" "$index.lock" "$ours/leave.pack"
+cp -p "$ours/index" "$index"
+mine() { GIT_INDEX_FILE=$index raw "$@"; }
+mine diff-files --name-only --no-renames --diff-filter=D -z > "$ours/leave.gone"
+mine diff-files --name-only --no-renames --diff-filter=MT -z > "$ours/leave.names"
+GIT_INDEX_FILE=$index plain ls-files -z --others --exclude-standard >> "$ours/leave.names"
+: > "$ours/leave.unread"
+xargs -0 sh -c 'for name; do
+  if [ -L "./$name" ] || { [ -f "./$name" ] && [ -r "./$name" ]; }; then printf "%s\\0" "$name"
+  elif [ -f "./$name" ]; then printf "%s\\0" "$name" >> "$0"
+  fi
+done' "$ours/leave.unread" < "$ours/leave.names" > "$ours/leave.changed"
+if [ -s "$ours/leave.gone" ]; then
+  mine update-index --force-remove -z --stdin < "$ours/leave.gone"
+fi
+if [ -s "$ours/leave.changed" ]; then
+  mine update-index --add --remove --replace -z --stdin < "$ours/leave.changed"
+fi
+tree=$(mine write-tree)
+if [ -e "$ours/pulled" ]; then flag=again; else flag=first; fi
+echo $(wc -c < "$ours/leave.unread") $flag
+if [ "$tree" = "$base" ]; then
+  echo same
+  cat "$ours/leave.unread"
+else
+  printf '%s\\n^%s\\n' "$tree" "$base" | raw pack-objects --revs --thin --stdout -q --delta-base-offset > "$ours/leave.pack"
+  raw update-ref refs/berth/left "$tree"
+  bytes=$(wc -c < "$ours/leave.pack")
+  echo "$tree" $bytes
+  cat "$ours/leave.unread"
+  if [ "$bytes" -le "$inline" ]; then cat "$ours/leave.pack"; rm -f "$ours/leave.pack"; fi
+fi
+`;
+
+/** Whatever the command left has been brought back: from here on a sync removes what is not from us. */
+export const pulledScript = `${beginning}
+: > "$ours/pulled"
+rm -f -- "$ours/leave.pack"
+`;

@@ -1,0 +1,61 @@
+/**
+ * Owns what else decides how git sees a checkout: settings, what is ignored by lists outside of the tree, attributes.
+ * Does not own the tree's own lists: they are files like others.
+ */
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { Repository } from "./repository.ts";
+
+export type Settings = { config: string; exclude: string; attributes: string; shallow: string };
+
+/** Those that change what `git status` says of the same files. */
+const telling =
+  "^(core\\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode)" +
+  "|status\\.(renames|renamelimit|showuntrackedfiles)|diff\\.(renames|renamelimit))$";
+
+export async function readSettings(repository: Repository): Promise<Settings> {
+  const { plain } = repository;
+  const asked = ["config", "--null", "--get-regexp"];
+  const [pairs, named] = await Promise.all([
+    plain.list([...asked, telling], { answers: [1] }),
+    plain.run(["config", "--null", "--path", "core.excludesFile"], { answers: [1] }),
+  ]);
+  const globally = named.code === 0 ? named.stdout.toString().replace(/\0$/, "") : usual();
+  return {
+    config: written(pairs),
+    exclude: `${contentOf(globally)}\n${contentOf(repository.exclude)}`,
+    attributes: contentOf(repository.attributes),
+    shallow: contentOf(repository.shallow),
+  };
+}
+
+/** The last value of a name counts, as in git's own order of files. */
+function written(pairs: string[]): string {
+  const values = new Map(pairs.map((pair) => splitAt(pair, pair.indexOf("\n"))));
+  return [...values]
+    .map(([name, value]) => {
+      const dot = name.indexOf(".");
+      const text = value.replace(/[\\"]/g, "\\$&");
+      return `[${name.slice(0, dot)}]\n\t${name.slice(dot + 1)} = "${text}"\n`;
+    })
+    .join("");
+}
+
+/** A name alone means yes. */
+function splitAt(pair: string, at: number): [string, string] {
+  return at < 0 ? [pair, "true"] : [pair.slice(0, at), pair.slice(at + 1)];
+}
+
+function usual(): string {
+  return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "git", "ignore");
+}
+
+function contentOf(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    // Most have none.
+    return "";
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Owns the tree of the files as they lie on the disk: all that git knows or would show as untracked, nothing ignored.
+ * Keeps an index of its own beside the repository, so that files which have not changed are not read again.
+ */
+import { lstatSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import { listed } from "./git.ts";
+import { withCopy } from "./index-copy.ts";
+import type { Repository } from "./repository.ts";
+
+export type Worktree = {
+  tree: string;
+  /** Repositories below this one: submodules, and others that stand in it. Without a slash at the end. */
+  nested: string[];
+  /** Ignored by now: they are no longer described, and stay where they are. */
+  released: string[];
+};
+
+export async function readWorktree(repository: Repository): Promise<Worktree> {
+  const own = join(repository.ours, "index");
+  return await withCopy(own, repository.ours, async (copy) => {
+    const seen = await look(repository, copy);
+    const raw = repository.raw.with({ GIT_INDEX_FILE: copy });
+    if (seen.gone.length > 0) {
+      const input = listed(seen.gone);
+      await raw.run(["update-index", "--force-remove", "-z", "--stdin"], { input });
+    }
+    if (seen.changed.length > 0) {
+      const input = listed(seen.changed);
+      await raw.run(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], { input });
+    }
+    const tree = await raw.text(["write-tree"]);
+    if (seen.gone.length + seen.changed.length > 0) renameSync(copy, own);
+    return { tree, nested: seen.nested, released: seen.released };
+  });
+}
+
+type Seen = { changed: string[]; gone: string[]; nested: string[]; released: string[] };
+
+const ignored = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
+const others = ["ls-files", "-z", "--others", "--exclude-standard"];
+
+async function look({ top, plain, raw }: Repository, index: string): Promise<Seen> {
+  const env = { GIT_INDEX_FILE: index };
+  const [untracked, differing, tracked, described] = await Promise.all([
+    plain.list(others, { env }),
+    raw.list(["diff-files", "--name-status", "--no-renames", "-z"], { env }),
+    plain.list(ignored),
+    plain.list(ignored, { env }),
+  ]);
+  const changed = untracked.filter((name) => !name.endsWith("/"));
+  const nested = untracked.filter((name) => name.endsWith("/")).map((name) => name.slice(0, -1));
+  const gone: string[] = [];
+  for (let at = 0; at + 1 < differing.length; at += 2) {
+    const name = differing[at + 1] ?? "";
+    (differing[at] === "D" ? gone : changed).push(name);
+  }
+  const [isTracked, isDescribed] = [new Set(tracked), new Set(described)];
+  const released = described.filter((name) => !isTracked.has(name));
+  const forced = tracked.filter((name) => !isDescribed.has(name) && liesThere(top, name));
+  const without = new Set(released);
+  return {
+    changed: [...changed.filter((name) => !without.has(name)), ...forced],
+    gone: [...gone, ...released],
+    nested,
+    released,
+  };
+}
+
+/** A file or a link, and not behind a link: what lies there belongs to another name. */
+function liesThere(top: string, name: string): boolean {
+  const parts = name.split("/");
+  for (let count = 1; count <= parts.length; count += 1) {
+    const path = Buffer.from(`${parts.slice(0, count).join("/")}`, "latin1");
+    const found = lstatSync(Buffer.concat([Buffer.from(`${top}/`), path]), {
+      throwIfNoEntry: false,
+    });
+    if (found === undefined) return false;
+    if (count < parts.length ? !found.isDirectory() : !(found.isFile() || found.isSymbolicLink())) {
+      return false;
+    }
+  }
+  return true;
+}
