@@ -2,13 +2,17 @@
  * Owns which commands there are, in the order of `berth --help`.
  */
 import type { Command } from "./command.ts";
+import { attachCommand } from "./commands/attach.ts";
 import { cpCommand } from "./commands/cp.ts";
+import { execCommand } from "./commands/exec.ts";
 import { listCommand } from "./commands/list.ts";
+import { lockCommand } from "./commands/lock.ts";
 import { loginCommand } from "./commands/login.ts";
 import { logsCommand } from "./commands/logs.ts";
 import { openCommand } from "./commands/open.ts";
 import { pauseCommand } from "./commands/pause.ts";
 import { psCommand } from "./commands/ps.ts";
+import { pushCommand } from "./commands/push.ts";
 import { resetCommand } from "./commands/reset.ts";
 import { resumeCommand } from "./commands/resume.ts";
 import { startCommand } from "./commands/start.ts";
@@ -17,6 +21,10 @@ import { versionCommand } from "./commands/version.ts";
 
 export const commands: Command[] = [
   startCommand,
+  execCommand,
+  attachCommand,
+  lockCommand,
+  pushCommand,
   psCommand,
   logsCommand,
   cpCommand,

@@ -3,7 +3,7 @@
  * Does not own the failures of the server, which bring their own words (BerthError).
  */
 import { CommanderError } from "commander";
-import { asBerthError } from "../protocol/errors.ts";
+import { asBerthError, type ErrorCode, errors } from "../protocol/errors.ts";
 import type { Output } from "./output/output.ts";
 
 type FailureOptions = {
@@ -46,6 +46,13 @@ export function report(thrown: unknown, output: Output, command: string): number
   return exitCode;
 }
 
+/** What to do about it at a shell; the server's own words are for those who write the calls. */
+const hints: Partial<Record<ErrorCode, string>> = {
+  unauthenticated: "`berth login` keeps another key; BERTH_KEY wins over it.",
+  unavailable: "Is the server running there? `berth login`, or BERTH_URL, says where it is.",
+  lease_held: "`berth lock status` shows who; try again when it is free.",
+};
+
 function inWords(thrown: unknown, command: string): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof CommanderError) {
@@ -56,10 +63,10 @@ function inWords(thrown: unknown, command: string): Failure {
   }
   const known = asBerthError(thrown);
   if (known !== undefined) {
+    const hint = hints[known.code] ?? known.hint;
     return new Failure(known.message, {
-      code: known.code,
-      facts: known.facts,
-      ...(known.hint === undefined ? {} : { hint: known.hint }),
+      ...{ code: known.code, facts: known.facts, exitCode: errors[known.code].exitCode },
+      ...(hint === undefined ? {} : { hint }),
     });
   }
   return new Failure(unexpected(thrown), {

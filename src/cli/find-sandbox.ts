@@ -3,7 +3,7 @@
  * Does not own what is done in it. The server decides in one step; what is remembered here only saves a look around.
  */
 import { hostname } from "node:os";
-import type { SandboxHandle } from "../client/index.ts";
+import type { Berth, SandboxHandle } from "../client/index.ts";
 import { asBerthError } from "../protocol/errors.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
 import type { OnExisting, Scope } from "../protocol/scope.ts";
@@ -48,15 +48,15 @@ const oneWaitMs = 20_000;
 
 export async function findSandbox(context: Context, options: FindOptions = {}): Promise<Found> {
   const { ready = true, signal } = options;
+  const asked = signal === undefined ? context.berth : context.berth.with({ signal });
   try {
     const found =
       options.id === undefined
-        ? await ofCheckout(context, options)
-        : await named(context, options.id);
+        ? await ofCheckout(context, asked, options)
+        : await named(context, asked, options.id);
     if (!ready) return found;
     const view = await untilReady(context, found, signal);
     const settled = { ...found, view };
-    warnOfDrift(context, settled);
     if (found.checkout !== undefined) await setUp(context, settled, found.checkout, signal);
     return settled;
   } finally {
@@ -64,10 +64,10 @@ export async function findSandbox(context: Context, options: FindOptions = {}): 
   }
 }
 
-async function named(context: Context, id: string): Promise<Found> {
+async function named(context: Context, asked: Berth, id: string): Promise<Found> {
   const sandbox = context.berth.sandbox(id);
   context.progress.tell(`looking for ${id}`);
-  const view = await sandbox.get();
+  const view = await asked.sandbox(id).get();
   if (view.state === "destroyed" || view.state === "destroying") {
     throw new Failure(`sandbox ${id} is gone: ${view.reason ?? view.state}`, {
       hint: "`berth list` shows those that are there.",
@@ -80,26 +80,28 @@ async function named(context: Context, id: string): Promise<Found> {
   };
 }
 
-async function ofCheckout(context: Context, options: FindOptions): Promise<Found> {
+async function ofCheckout(context: Context, asked: Berth, options: FindOptions): Promise<Found> {
   const checkout = readCheckout(context.cwd);
   const config = readConfig(checkout.root, context.cwd, options.config);
   const memory = new Memory(checkout, context.output);
   context.progress.tell("looking for the sandbox");
-  const scope = await lookAround(context, checkout, config, memory);
-  const view = await findOrMake(context, checkout, config, scope, options);
+  const scope = await lookAround(asked, context.output, checkout, config, memory);
+  const view = await findOrMake(asked, checkout, config, scope, options);
   memory.remember({
     id: view.id,
     ...{ repo: scope.repo, branch: scope.branch, config: scope.config },
     ...(config.file === undefined ? {} : { configFile: config.file }),
     createdAt: view.createdAt,
   });
-  const { id, replaced, found } = view;
+  const { id, replaced } = view;
   const sandbox = context.berth.sandbox(id);
-  return { id, sandbox, view, made: found !== true, replaced, checkout, config };
+  const made = view.found !== true;
+  if (!made && options.make !== false) warnOfDrift(context, view, config);
+  return { id, sandbox, view, made, replaced, checkout, config };
 }
 
 async function findOrMake(
-  { berth }: Context,
+  berth: Berth,
   checkout: Checkout,
   config: FoundConfig,
   scope: Required<Scope>,
@@ -131,7 +133,7 @@ async function findOrMake(
 
 /** The current one of a scope, as it is told in the list. */
 export async function findExisting(
-  berth: Context["berth"],
+  berth: Berth,
   scope: Required<Scope>,
 ): Promise<Sandbox | undefined> {
   const page = await berth.list({
@@ -171,11 +173,8 @@ function clientOf(all: Record<string, string | undefined>): NonNullable<CreateIn
 }
 
 /** Made by another configuration than there is: it goes on working, as it was made. */
-function warnOfDrift({ output }: Context, { view, config, made, id }: Found): void {
-  if (made || config === undefined) return;
-  const now = config.hash;
-  const then = view.client?.configHash;
-  if (now === then) return;
-  const file = config.file ?? view.client?.configFile ?? "the configuration";
+function warnOfDrift({ output }: Context, { id, client }: Sandbox, config: FoundConfig): void {
+  if (config.hash === client?.configHash) return;
+  const file = config.file ?? client?.configFile ?? "the configuration";
   output.warn(`${file} has changed since sandbox ${id} was made`, "`berth reset` makes a new one.");
 }

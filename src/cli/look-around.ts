@@ -3,20 +3,22 @@
  * sandbox of its nearest ancestor, and a branch with one other configuration means that one.
  * Does not own finding the sandbox of a scope: the server does that.
  */
+import type { Berth } from "../client/index.ts";
 import type { ListedSandbox } from "../protocol/directory.ts";
 import type { Scope } from "../protocol/scope.ts";
 import { type Checkout, detachedPrefix } from "./checkout/checkout.ts";
 import type { FoundConfig } from "./checkout/config.ts";
 import { askGit } from "./checkout/git.ts";
-import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
 import type { Memory } from "./memory/memory.ts";
+import type { Output } from "./output/output.ts";
 
 /** Of the newest ones: each costs a call of git. */
 const ancestorsMax = 50;
 
 export async function lookAround(
-  context: Context,
+  berth: Berth,
+  output: Output,
   checkout: Checkout,
   config: FoundConfig,
   memory: Memory,
@@ -24,14 +26,14 @@ export async function lookAround(
   const { repo, branchKey: branch } = checkout;
   const scope = { repo, branch, config: config.scope };
   if (memory.of(scope) !== undefined) return scope;
-  if (branch.startsWith(detachedPrefix)) return await ofAncestor(context, checkout, scope);
+  if (branch.startsWith(detachedPrefix)) return await ofAncestor(berth, checkout, scope);
   // A file that is there or was named leaves no doubt.
-  return config.file === undefined ? await ofOtherConfig(context, scope) : scope;
+  return config.file === undefined ? await ofOtherConfig(berth, output, scope) : scope;
 }
 
 /** Its scope stays what it was made with: every machine finds it in the same way, and nothing is moved. */
 async function ofAncestor(
-  { berth }: Context,
+  berth: Berth,
   { root, commit }: Checkout,
   scope: Required<Scope>,
 ): Promise<Required<Scope>> {
@@ -53,7 +55,8 @@ async function ofAncestor(
 }
 
 async function ofOtherConfig(
-  { berth, output }: Context,
+  berth: Berth,
+  output: Output,
   scope: Required<Scope>,
 ): Promise<Required<Scope>> {
   const page = await berth.list({ "scope.repo": scope.repo, "scope.branch": scope.branch });

@@ -68,16 +68,20 @@ function makeProgram(choose: (one: Chosen) => void): commander.Command {
   const completion = program.commands.find((one) => one.name() === "completion");
   completion
     ?.summary("print the completion script of a shell")
+    .description("Print the completion script of a shell.")
     .addHelpText("after", completionExamples);
   return program;
 }
 
 const completionExamples = [
   "",
-  "examples:",
-  "  bash   berth completion bash > ~/.local/share/bash-completion/completions/berth",
-  "  zsh    berth completion zsh > ~/.zfunc/_berth",
-  "  fish   berth completion fish > ~/.config/fish/completions/berth.fish",
+  "Examples:",
+  "  # bash, with the package bash-completion",
+  "  berth completion bash > ~/.local/share/bash-completion/completions/berth",
+  "  # zsh, with ~/.zfunc in fpath",
+  "  berth completion zsh > ~/.zfunc/_berth",
+  "  # fish",
+  "  berth completion fish > ~/.config/fish/completions/berth.fish",
 ].join("\n");
 
 function helpOf(one: commander.Command, help: commander.Help): string {
@@ -93,7 +97,9 @@ function declare(
 ): commander.Command {
   const words = `${before} ${one.name}`;
   const made = new commander.Command(one.name).copyInheritedSettings(parent);
-  made.summary(one.summary).description(describe(one));
+  // Completion shows the first sentence beside the name; help shows all of it.
+  made.summary(one.summary).description(sentence(one));
+  made.configureHelp({ commandDescription: () => describe(one) });
   made.helpOption("-h, --help", "say this");
   for (const { form, about, choices } of Object.values(one.args ?? {})) {
     const argument = new commander.Argument(form, about);
@@ -129,9 +135,12 @@ function asOption({ flags, about, initial, choices, read }: Option<unknown>): co
   return option;
 }
 
-function describe({ summary, about }: Command): string {
-  const first = `${summary[0]?.toUpperCase() ?? ""}${summary.slice(1)}.`;
-  return about === undefined ? first : `${first} ${about}`;
+function sentence({ summary }: Command): string {
+  return `${summary[0]?.toUpperCase() ?? ""}${summary.slice(1)}.`;
+}
+
+function describe(one: Command): string {
+  return one.about === undefined ? sentence(one) : `${sentence(one)} ${one.about}`;
 }
 
 function examplesOf({ examples }: Command): string {

@@ -11,17 +11,19 @@ import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
 import type { Found } from "./find-sandbox.ts";
 import { holdSandbox } from "./hold-sandbox.ts";
+import { syncUp } from "./sync/index.ts";
 
 const setupKey = "berth.setup";
 
 export const setupPending = { [setupKey]: "pending" };
 
-const said = 4000;
+/** Of its output, for people: the end tells why. */
+const saidCharsMax = 4000;
 
 export async function setUp(
   context: Context,
   found: Found,
-  _checkout: Checkout,
+  checkout: Checkout,
   signal?: AbortSignal,
 ): Promise<void> {
   const { sandbox, view, config, id } = found;
@@ -30,21 +32,26 @@ export async function setUp(
   await using lease = await holdSandbox(context, found, "set-up", signal);
   const { metadata } = await sandbox.metadata();
   if (metadata[setupKey] !== "pending") return;
+  const progress = (text: string) => context.progress.tell(text);
+  await syncUp(sandbox, checkout, {
+    ...{ lease: lease.token, progress },
+    ...(signal === undefined ? {} : { signal }),
+  });
   for (const [at, command] of commands.entries()) {
     context.progress.tell(`set-up ${at + 1} of ${commands.length}: ${command}`);
     const result = await sandbox.exec(
       { command, timeoutMs: limits.execTimeoutMaxMs },
-      { lease: lease.token },
+      { lease: lease.token, ...(signal === undefined ? {} : { signal }) },
     );
     if (result.exitCode !== 0) {
       const ended = result.timedOut
         ? "took longer than an hour"
         : `ended with ${result.exitCode ?? result.signal}`;
       context.progress.end();
-      const output = `${result.stdout}${result.stderr}`.trimEnd().slice(-said);
+      const output = `${result.stdout}${result.stderr}`.trimEnd().slice(-saidCharsMax);
       if (output !== "" && !context.json) context.output.say(output);
       throw new Failure(`set-up of sandbox ${id} failed: \`${command}\` ${ended}`, {
-        hint: `Look around by \`berth exec --id ${id} -- sh\`; the next command here tries again.`,
+        hint: `\`berth exec --id ${id} -- …\` looks around in it; the next command here tries again.`,
         code: "setup_failed",
         facts: { sandbox: id, command, exitCode: result.exitCode, output },
       });

@@ -28,7 +28,7 @@ export async function untilReady(
       });
     }
     await pause(lookEveryMs, undefined, signal === undefined ? {} : { signal });
-    seen = await sandbox.get();
+    seen = await sandbox.get(signal === undefined ? {} : { signal });
   }
   if (seen.state === "destroying" || seen.state === "destroyed") {
     throw new Failure(
