@@ -12,7 +12,7 @@ import {
   noAnswer,
   type Sent,
 } from "./failure.ts";
-import { type RetryPolicy, retryAfterMs, retryDelay } from "./retry.ts";
+import { isRefusedForNow, type RetryPolicy, retryAfterMs, retryDelay } from "./retry.ts";
 import { Silence } from "./silence.ts";
 import { isReplayable, outgoing } from "./upload.ts";
 import { readText, unlessAborted } from "./whole.ts";
@@ -68,14 +68,18 @@ async function send<Content>(
   const { clock } = door;
   const began = clock.now();
   const { signal, answerWithinMs = Number.POSITIVE_INFINITY } = options;
+  /** That it may have run, once an answer was lost: later ones that nothing was done are of their own attempt. */
+  let unknown: unknown;
   for (let sent = 1; ; sent++) {
     signal?.throwIfAborted();
     const leftMs = answerWithinMs - (clock.now() - began);
     const outcome = await once(door, call, { signal, leftMs }, read);
     if ("content" in outcome) return outcome.content;
     signal?.throwIfAborted();
+    const error = outcome.error as BerthError;
+    if (error.code === "operation_interrupted") unknown = error;
     const failed = {
-      error: outcome.error as BerthError,
+      error,
       isRepeatable: call.method === "GET" || call.isRepeatable === true,
       sent,
       tookMs: clock.now() - began,
@@ -84,7 +88,9 @@ async function send<Content>(
     const delay = isReplayable(call.upload)
       ? retryDelay(door.retry, failed, clock.chance())
       : undefined;
-    if (delay === undefined || failed.tookMs + delay >= answerWithinMs) throw outcome.error;
+    if (delay === undefined || failed.tookMs + delay >= answerWithinMs) {
+      throw isRefusedForNow(error) ? (unknown ?? error) : error;
+    }
     await clock.sleep(delay, signal);
   }
 }
@@ -122,6 +128,8 @@ async function once<Content>(
     return { error: await refusal(response, ears, about), retryAfterMs: waitMs };
   } catch (thrown) {
     return { error: failed(thrown, silence, body?.broken(), about), retryAfterMs: 0 };
+  } finally {
+    body?.end();
   }
 }
 

@@ -42,8 +42,12 @@ export function retryDelay(
   return failed.tookMs + delay > policy.retryForMs ? undefined : delay;
 }
 
+export function isRefusedForNow({ code }: BerthError): boolean {
+  return refusedForNow.has(code);
+}
+
 function mayRepeat({ error, isRepeatable }: Failed): boolean {
-  if (refusedForNow.has(error.code)) return true;
+  if (isRefusedForNow(error)) return true;
   return isRepeatable && error.code === "operation_interrupted" && error.facts.admitted !== true;
 }
 

@@ -13,7 +13,7 @@ export class Silence {
   constructor(forMs: number, wholeMs: number) {
     this.heard(forMs);
     if (Number.isFinite(wholeMs)) {
-      this.#whole = setTimeout(() => this.#end(wholeMs), Math.max(0, wholeMs));
+      this.#whole = setTimeout(() => this.#end(Math.ceil(wholeMs)), Math.max(0, wholeMs));
     }
   }
 

@@ -24,6 +24,8 @@ export type Outgoing = {
   isStream: boolean;
   /** Why the body broke off, if it did: fetch says only that something failed. */
   broken(): unknown;
+  /** The call is over: its source is let go, whether it was read to its end or not. */
+  end(): void;
 };
 
 /** How much is handed over at once of bytes that are all here, so that progress is seen. */
@@ -62,7 +64,8 @@ function whole(
   progress: TellProgress | undefined,
 ): Outgoing {
   progress?.({ bytes: 0, total });
-  return { body: content as BodyInit, isStream: false, broken: () => undefined };
+  const nothing = () => undefined;
+  return { body: content as BodyInit, isStream: false, broken: nothing, end: nothing };
 }
 
 function streamed(
@@ -70,57 +73,64 @@ function streamed(
   total: number,
   progress: TellProgress | undefined,
 ): Outgoing {
-  let failure: unknown;
-  const fail = (error: unknown) => {
-    failure = error;
-    return error;
-  };
-  const stream = counted(source, total, fail, progress);
-  const broken = () => failure;
+  const { stream, broken, end } = counted(source, total, progress);
   // In a Worker a stream without a length would seem to end where it breaks off.
   const { FixedLengthStream } = globalThis as { FixedLengthStream?: Sized };
   if (FixedLengthStream === undefined) {
-    return { body: stream, length: total, isStream: true, broken };
+    return { body: stream, length: total, isStream: true, broken, end };
   }
   const { readable, writable } = new FixedLengthStream(total);
   stream.pipeTo(writable).catch(() => undefined);
-  return { body: readable, isStream: true, broken };
+  return { body: readable, isStream: true, broken, end };
 }
+
+type Counted = Pick<Outgoing, "broken" | "end"> & { stream: ReadableStream<Uint8Array> };
 
 /** As many bytes as were told, or a failure: one that ends early must not look whole. */
 function counted(
   source: AsyncIterable<Uint8Array>,
   total: number,
-  fail: (error: unknown) => unknown,
   progress: TellProgress | undefined,
-): ReadableStream<Uint8Array> {
+): Counted {
   const pieces = source[Symbol.asyncIterator]();
   let bytes = 0;
+  let failure: unknown;
+  let isOver = false;
+  let control: ReadableStreamDefaultController<Uint8Array> | undefined;
   const next = async () => {
     const piece = await pieces.next();
     const come = bytes + (piece.done ? 0 : piece.value.byteLength);
     if (piece.done ? come < total : come > total) throw unlikeTold(come, total);
     return piece;
   };
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const piece = await next();
-          if (piece.done) return controller.close();
-          bytes += piece.value.byteLength;
-          controller.enqueue(piece.value);
-          progress?.({ bytes, total });
-        } catch (error) {
-          controller.error(fail(error));
-        }
-      },
-      async cancel() {
-        await pieces.return?.();
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  const end = () => {
+    if (isOver) return;
+    isOver = true;
+    // Node reads on after its fetch was given up, for ever.
+    control?.error(new Error("the call is over"));
+    Promise.resolve(pieces.return?.()).catch(() => undefined);
+  };
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    try {
+      const piece = await next();
+      if (isOver) return;
+      if (piece.done) {
+        isOver = true;
+        return controller.close();
+      }
+      bytes += piece.value.byteLength;
+      controller.enqueue(piece.value);
+      progress?.({ bytes, total });
+    } catch (error) {
+      failure = error;
+      end();
+    }
+  };
+  const start = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    control = controller;
+  };
+  const stream = new ReadableStream<Uint8Array>({ start, pull, cancel: end }, { highWaterMark: 0 });
+  return { stream, end, broken: () => failure };
 }
 
 function unlikeTold(come: number, total: number): BerthError {
