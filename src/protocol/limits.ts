@@ -117,7 +117,7 @@ export const limits = {
   destroyTimeoutMs: 60 * second,
   /** Copying a tree; the container stands still meanwhile. */
   snapshotTimeoutMs: 10 * minute,
-  /** Comparing two saved trees, the wait for others who compare included: a million files take a quarter of it. */
+  /** Comparing two saved trees, the wait for others who compare included: a million files take ten seconds. */
   changesTimeoutMs: 3 * minute,
   /** Read to compare files whose times say nothing; beyond it those with another time are taken for modified. */
   changesReadBytesMax: 16 * 1024 * MiB,
@@ -255,8 +255,20 @@ export const limits = {
   commitsKeptMax: 100,
   /** How often a rollback tries to bring one member back. */
   planRestoreTriesMax: 3,
+  /** A member that has not done its part by then says so, and is asked once more. */
+  planFinishMs: 20 * second,
+  /** The same of an abort, while what was being prepared for it still runs. */
+  planLetGoMs: 5 * second,
   /** Changed paths of one member that are listed; the rest is counted. */
   changedPathsMax: 1000,
+  /** Of their text: a row of an object holds 2 MB, and one answer between objects, with the most members, 32. */
+  changedPathsCharsMax: 64 * KiB,
+  /** Whom a plan asked and not heard is asked again after this long, and then ever more slowly. */
+  planLookMs: second,
+  /** While a run is undecided it is looked at this often at least: an object without work is put away. */
+  planDecidingLookMs: 4 * second,
+  /** Saving a tree takes its time; whoever asks again joins what is under way. */
+  planPrepareAskMs: minute,
 
   portsMax: 32,
   /** Letters and digits: more than 128 bits, and together with port and id one label of a host (63). */

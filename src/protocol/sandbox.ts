@@ -151,6 +151,7 @@ export const sandboxSchema = z
       .meta({ description: "Lists do not show this yet; they will." }),
     metadata: metadataSchema,
     metadataVersion: z.int(),
+    plan: z.string().optional().meta({ description: "The plan that it is a member of." }),
     lease: z
       .strictObject({ holder: z.string(), expiresAt: z.iso.datetime() })
       .optional()

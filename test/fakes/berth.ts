@@ -66,6 +66,11 @@ export class FakeBerth {
     return new BerthEntry({ props } as never, this.#env);
   }
 
+  /** As other objects reach it. */
+  object(id: string): SandboxObject {
+    return this.#object(id);
+  }
+
   machine(id: string): FakeMachine {
     return this.#place(id).machine;
   }

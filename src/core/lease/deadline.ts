@@ -10,7 +10,7 @@ export function leaseDeadline(lease: Lease, busy: Busy): Deadline | undefined {
   if (state.name === "offered")
     all.push({ at: state.until, why: "the offered lease must be taken" });
   if (state.name === "draining") all.push({ at: state.until, why: "the drain must be confirmed" });
-  if (state.name === "held" && busy.own === 0) {
+  if (state.name === "held" && state.pinned === undefined && busy.own === 0) {
     all.push({ at: state.expiresAt, why: "the lease expires" });
     if (state.useBy !== undefined) all.push({ at: state.useBy, why: "the lease must be used" });
   }

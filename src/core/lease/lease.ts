@@ -39,8 +39,12 @@ export type LeaseState =
   | {
       name: "held";
       grant: Grant;
-      expiresAt: number /** Given to a waiting call: must be used by then. */;
+      /** Of a pinned one: when it is expected to be let go. */
+      expiresAt: number;
+      /** Given to a waiting call: must be used by then. */
       useBy?: number;
+      /** It ends by a release or by whoever takes it, never by time. */
+      pinned?: true;
     }
   /** Lost: the agent must confirm that nothing of it is left. */
   | {

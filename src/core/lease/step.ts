@@ -20,6 +20,8 @@ export type LeaseEvent =
   /** Its patience is over, or it went away. */
   | { type: "leave"; ticket: string }
   | { type: "renew"; token: string; ttlMs?: number | undefined }
+  /** It is to last until it is let go; `until` is what others are shown. */
+  | { type: "pin"; token: string; until: number }
   /** A gated call of the holder begins, or has ended. */
   | { type: "used"; token: string }
   | { type: "release"; token: string; force: boolean }
@@ -63,6 +65,8 @@ function decide(lease: Lease, event: Decided, now: number, busy: Busy): LeaseSte
       return { lease: without(lease, event.ticket), reply: done };
     case "renew":
       return renew(lease, event.token, event.ttlMs, now);
+    case "pin":
+      return pin(lease, event);
     case "used":
       return renew(lease, event.token, undefined, now);
     case "release":
@@ -89,6 +93,7 @@ export function settle(lease: Lease, now: number, busy: Busy): Lease {
     next = { ...next, state: { name: "free" }, waiters: next.waiters.slice(1) };
   }
   if (state.name === "held" && busy.own === 0) {
+    if (state.pinned === true) return next;
     if (state.useBy !== undefined && now >= state.useBy) return end(next, "unused", now);
     if (now >= state.expiresAt) return lose(next, "expired", now);
   }
@@ -182,7 +187,7 @@ function renew(lease: Lease, token: string, ttlMs: number | undefined, now: numb
 /** Whoever uses a lease has it for another whole `ttlMs`. */
 function used(lease: Lease, now: number, ttlMs?: number): Lease {
   if (lease.state.name !== "held") return lease;
-  const { grant, expiresAt } = lease.state;
+  const { grant, expiresAt, pinned } = lease.state;
   const renewed = ttlMs === undefined ? grant : { ...grant, ttlMs };
   // A call with the token never shortens what a renewal gave.
   const until = now + renewed.ttlMs;
@@ -192,8 +197,23 @@ function used(lease: Lease, now: number, ttlMs?: number): Lease {
       name: "held",
       grant: renewed,
       expiresAt: ttlMs === undefined ? Math.max(expiresAt, until) : until,
+      ...(pinned === undefined ? {} : { pinned }),
     },
   };
+}
+
+function pin(lease: Lease, { token, until }: Extract<LeaseEvent, { type: "pin" }>): LeaseStep {
+  const { state } = lease;
+  if (state.name !== "held" || state.grant.token !== token) {
+    return refuse(lease, lostBy(lease, token));
+  }
+  const pinned: Lease["state"] = {
+    name: "held",
+    grant: state.grant,
+    expiresAt: until,
+    pinned: true,
+  };
+  return { lease: { ...lease, state: pinned }, reply: { granted: true } };
 }
 
 function release(lease: Lease, token: string, force: boolean, now: number, busy: Busy): LeaseStep {

@@ -6,7 +6,12 @@ import type { Lease } from "../lease/lease.ts";
 import type { Versioned } from "../metadata/patch.ts";
 import type { SandboxRecord } from "./record.ts";
 
-export function view(record: SandboxRecord, metadata: Versioned, lease: Lease): Sandbox {
+export function view(
+  record: SandboxRecord,
+  metadata: Versioned,
+  lease: Lease,
+  plan?: string,
+): Sandbox {
   const { spec, state } = record;
   const { cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
   const { scope, client, madeBy } = spec;
@@ -37,6 +42,7 @@ export function view(record: SandboxRecord, metadata: Versioned, lease: Lease): 
     wake,
     metadata: { ...metadata.map },
     metadataVersion: metadata.version,
+    ...(plan === undefined ? {} : { plan }),
     ...(lease.state.name === "held"
       ? {
           lease: {

@@ -9,6 +9,7 @@ import { leaseDeadline } from "../../core/lease/deadline.ts";
 import type { Busy, Lease } from "../../core/lease/lease.ts";
 import { type LeaseEvent, type LeaseReply, stepLease } from "../../core/lease/step.ts";
 import { leaseEvents } from "../../core/lease/tell.ts";
+import { seatAfter } from "../../core/plan/seat-start.ts";
 import { nextDeadline, pending } from "../../core/sandbox/pending.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { isOver, type SandboxEvent, step } from "../../core/sandbox/step.ts";
@@ -23,6 +24,7 @@ import { keepsBusy } from "./idleness.ts";
 import { InFlight } from "./in-flight.ts";
 import { KeyedRows } from "./keyed-rows.ts";
 import { Listing } from "./listing.ts";
+import { Member } from "./member.ts";
 import { Stillness } from "./stillness.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
@@ -52,6 +54,7 @@ export class SandboxActor {
   readonly keyedUnderWay = new Map<string, Promise<void>>();
   readonly work: WorkLink;
   readonly listing: Listing;
+  readonly member: Member;
   #facts: Facts | undefined;
   #clock = 0;
   #container: Container | undefined;
@@ -72,6 +75,7 @@ export class SandboxActor {
     this.keyedRows = new KeyedRows(host, () => this.now());
     this.work = new WorkLink(this);
     this.listing = new Listing(this);
+    this.member = new Member(this);
     const loaded = load(host);
     this.#facts = loaded?.facts;
     this.#clock = loaded?.clock ?? 0;
@@ -139,6 +143,7 @@ export class SandboxActor {
     const before = this.facts;
     const now = this.now();
     const after = { ...before, ...change };
+    after.seat = seatAfter(after.seat, before.sandbox.state, after.sandbox.state);
     const told = [...events];
     if (after.sandbox.state.name !== before.sandbox.state.name)
       told.push(stateEvent(after.sandbox));
@@ -162,11 +167,18 @@ export class SandboxActor {
   resume(): void {
     if (this.#resumed) return;
     this.#resumed = true;
-    if (this.#facts !== undefined) cleanUp(this);
+    this.#takeUp();
     this.pursue();
     this.listing.tell();
     // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
     if (this.#facts !== undefined && this.#facts.lease.state.name !== "free") this.#arm();
+  }
+
+  /** What an earlier instance left half done. */
+  #takeUp(): void {
+    if (this.#facts === undefined) return;
+    cleanUp(this);
+    this.member.takeUp();
   }
 
   /** Does what the state wants done: after a commit, on a fresh wake, and when the alarm rings. */
@@ -210,7 +222,7 @@ export class SandboxActor {
     if (this.#facts === undefined) return;
     const { sandbox } = this.#facts;
     this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why: "alarm" });
-    if (!this.#resumed) cleanUp(this);
+    if (!this.#resumed) this.#takeUp();
     this.#resumed = true;
     const asks = this.#facts.sandbox.state.name === "running" && !this.stillness.isHeld;
     if (asks) await this.link.known();

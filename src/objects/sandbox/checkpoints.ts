@@ -130,10 +130,8 @@ export async function restore(
   try {
     await settled(actor);
     refuseWhenOver(actor);
-    const row = readyRow(actor, id);
-    const now = actor.now();
-    if (row.expires_at !== null) update(actor.host, id, { ...row, expires_at: expiry(actor, now) });
-    actor.sandbox({ type: "restore", start: { ...newStart(actor), snapshot: row.handle } });
+    const snapshot = renewed(actor, id);
+    actor.sandbox({ type: "restore", start: { ...newStart(actor), snapshot } });
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
     return told(actor);
   } finally {
@@ -163,6 +161,21 @@ export function startedFrom(actor: SandboxActor, handle: string): void {
 /** A fresh instance finds what an earlier one had begun: it is undone, and nothing else happens before. */
 export function cleanUp(actor: SandboxActor): void {
   for (const row of rows(actor.host)) if (row.state !== "ready") leave(actor, row);
+}
+
+/** What nobody needs any more; harmless when repeated. */
+export function giveUp(actor: SandboxActor, id: string): void {
+  const row = rowOf(actor.host, id);
+  if (row !== undefined && row.state !== "leaving") leave(actor, row);
+}
+
+/** The tree that a start may begin from; where trees have a time, this one has all of its own again. */
+export function renewed(actor: SandboxActor, id: string): string {
+  const row = readyRow(actor, id);
+  if (row.expires_at !== null) {
+    update(actor.host, id, { ...row, expires_at: expiry(actor, actor.now()) });
+  }
+  return row.handle;
 }
 
 /** With the sandbox go all trees that were saved of it. */
@@ -219,7 +232,7 @@ async function removed(
   }
 }
 
-function readyRow(actor: SandboxActor, id: string): CheckpointRow {
+export function readyRow(actor: SandboxActor, id: string): CheckpointRow {
   const row = rowOf(actor.host, id);
   if (row === undefined || row.state !== "ready") {
     throw new BerthError("not_found", "There is no such checkpoint of this sandbox.", {
@@ -234,10 +247,16 @@ function readyRow(actor: SandboxActor, id: string): CheckpointRow {
   return row;
 }
 
+export function isSettled(state: SandboxRecord["state"]["name"]): boolean {
+  return state !== "starting" && state !== "pausing";
+}
+
 /** What is on its way up or down is waited for: a tree is saved and restored in a state that stays. */
-async function settled(actor: SandboxActor): Promise<void> {
-  const isSettled = (name: string) => name !== "starting" && name !== "pausing";
-  await actor.until(({ state }) => isSettled(state.name), limits.waitMaxMs);
+export async function settled(
+  actor: SandboxActor,
+  waitMs: number = limits.waitMaxMs,
+): Promise<void> {
+  await actor.until(({ state }) => isSettled(state.name), waitMs);
   const { name } = actor.facts.sandbox.state;
   if (isSettled(name)) return;
   throw new BerthError("unavailable", `The sandbox is still ${name}.`, { facts: { state: name } });

@@ -21,6 +21,8 @@ import type { SandboxActor } from "./actor.ts";
 export async function acquire(
   actor: SandboxActor,
   call: AcquireCall,
+  /** Throws when it is not, at each turn before it is asked for. */
+  stillWanted = () => {},
 ): Promise<LeaseGranted | LeaseQueued> {
   await actor.link.known();
   const ticket = call.ticket ?? actor.host.draw(32);
@@ -28,6 +30,7 @@ export async function acquire(
   const end = actor.host.clock() + call.waitMs;
   for (;;) {
     alive(actor);
+    stillWanted();
     const reply = told(
       actor.lease({
         type: "acquire",
@@ -58,10 +61,11 @@ export async function acquire(
 /** For a call that runs alone: its token, or the reason why it did not get one in time. */
 export async function acquireWaiting(
   actor: SandboxActor,
-  call: { holder: string; ttlMs: number; waitMs: number },
+  call: { holder: string; ttlMs: number; waitMs: number; ticket?: string },
+  stillWanted?: () => void,
 ): Promise<string> {
-  const { waitMs } = call;
-  const lease = await acquire(actor, { ...call, queueMs: waitMs, ticket: undefined });
+  const { waitMs, ticket } = call;
+  const lease = await acquire(actor, { ...call, queueMs: waitMs, ticket }, stillWanted);
   if ("token" in lease) return lease.token;
   actor.lease({ type: "leave", ticket: lease.ticket });
   throw waitTimedOut(actor.facts.lease);

@@ -37,6 +37,7 @@ export function make(actor: SandboxActor, call: NewSandbox): void {
     lease: newLease,
     metadata: metadata.next,
     tokenGeneration: 0,
+    seat: null,
   });
 }
 
@@ -128,8 +129,8 @@ export function touch(actor: SandboxActor): Sandbox {
 }
 
 export function told(actor: SandboxActor): Sandbox {
-  const { sandbox, metadata, lease } = actor.facts;
-  return view(sandbox, metadata, lease);
+  const { sandbox, metadata, lease, seat } = actor.facts;
+  return view(sandbox, metadata, lease, seat?.plan);
 }
 
 export function refuseWhenOver(actor: SandboxActor): void {

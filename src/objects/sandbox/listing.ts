@@ -71,8 +71,8 @@ export class Listing {
   }
 
   report(): Report {
-    const { sandbox, metadata, lease } = this.#actor.facts;
-    const { lease: _lease, ...shown } = view(sandbox, metadata, lease);
+    const { sandbox, metadata, lease, seat } = this.#actor.facts;
+    const { lease: _lease, ...shown } = view(sandbox, metadata, lease, seat?.plan);
     const { revision, event_seq } = this.#known;
     return {
       tenant: sandbox.spec.tenant,
@@ -153,5 +153,6 @@ export class Listing {
 function differs(before: Facts, after: Facts): boolean {
   const [was, is] = [before.sandbox.state, after.sandbox.state];
   const noted = was.name === "running" && is.name === "running" && was.life === is.life;
-  return before.metadata !== after.metadata || (was !== is && !noted);
+  const isMoved = before.seat?.plan !== after.seat?.plan;
+  return before.metadata !== after.metadata || isMoved || (was !== is && !noted);
 }

@@ -77,6 +77,16 @@ const steps: readonly string[][] = [
     // Those of before were never told of.
     "INSERT INTO listing SELECT 1, 1, 0, 0, NULL FROM sandbox",
   ],
+  [
+    `CREATE TABLE seat (
+       one INTEGER PRIMARY KEY CHECK (one = 1),
+       plan TEXT NOT NULL,
+       run INTEGER NOT NULL,
+       phase TEXT NOT NULL,
+       committed TEXT,
+       last TEXT
+     )`,
+  ],
 ];
 
 export const newestVersion = steps.length;

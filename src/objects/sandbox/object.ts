@@ -5,6 +5,8 @@ import { DurableObject } from "cloudflare:workers";
 import { configOf, type Env } from "../../config.ts";
 import type { Container } from "../../container/container.ts";
 import { openContainer } from "../../container/open.ts";
+import type { Verdict } from "../../core/plan/pending.ts";
+import type { Ended, Vote } from "../../core/plan/record.ts";
 import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
 import type { Report } from "../../protocol/directory.ts";
 import type { EventsPage, EventsQuery } from "../../protocol/event.ts";
@@ -31,6 +33,7 @@ import type { Answer, Reply } from "../answer.ts";
 import { answer, failure } from "../answers.ts";
 import type { EventStreams } from "../event-stream.ts";
 import { objectPlace } from "../object-place.ts";
+import type { Asking } from "../plan/ports.ts";
 import { SandboxActor } from "./actor.ts";
 import * as checkpoints from "./checkpoints.ts";
 import * as events from "./events.ts";
@@ -95,6 +98,27 @@ export class SandboxObject extends DurableObject<Env> {
     this.#wake();
     await lifecycle.end(this.#actor, reason);
     return this.#actor.listing.report();
+  }
+
+  joinPlan(asking: Asking): Promise<Answer<null>> {
+    return this.#for(asking, () => this.#actor.member.join(asking));
+  }
+
+  async leavePlan(asking: Asking): Promise<Answer<null>> {
+    if (this.#actor.known === undefined) return { ok: null };
+    return this.#for(asking, () => this.#actor.member.leave(asking));
+  }
+
+  holdForPlan(asking: Asking, waitMs: number): Promise<Answer<null>> {
+    return this.#for(asking, () => this.#actor.member.hold(asking, waitMs));
+  }
+
+  prepareForPlan(asking: Asking, kind: "commit" | "rollback"): Promise<Answer<Vote>> {
+    return this.#for(asking, () => this.#actor.member.prepare(asking, kind));
+  }
+
+  finishForPlan(asking: Asking, verdict: Verdict): Promise<Answer<Ended | "again">> {
+    return this.#for(asking, () => this.#actor.member.finish(asking, verdict));
   }
 
   settled(caller: Caller, waitMs: number): Promise<Answer<Sandbox>> {
@@ -357,7 +381,10 @@ export class SandboxObject extends DurableObject<Env> {
     });
   }
 
-  #for<T>(caller: Caller, work: () => T | Promise<T>): Promise<Answer<T>> {
+  #for<T>(
+    caller: Pick<Caller, "tenant" | "token">,
+    work: () => T | Promise<T>,
+  ): Promise<Answer<T>> {
     return answer(async () => {
       rights.checkCaller(this.#actor, caller);
       this.#wake();

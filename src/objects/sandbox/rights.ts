@@ -8,7 +8,7 @@ import type { Caller, ConnectTicket, Right } from "../../protocol/rights.ts";
 import type { SandboxActor } from "./actor.ts";
 
 /** A foreign caller learns no more than of an invented id. */
-export function checkCaller(actor: SandboxActor, caller: Caller): void {
+export function checkCaller(actor: SandboxActor, caller: Pick<Caller, "tenant" | "token">): void {
   const facts = actor.known;
   if (facts === undefined || facts.sandbox.spec.tenant !== caller.tenant) throw unknownSandbox();
   const { token } = caller;

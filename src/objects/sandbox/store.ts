@@ -4,9 +4,11 @@
  */
 import type { Ended, Lease, Waiter } from "../../core/lease/lease.ts";
 import type { Versioned } from "../../core/metadata/patch.ts";
+import type { Seat } from "../../core/plan/seat.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { newestAt } from "./event-log.ts";
 import type { Host } from "./host.ts";
+import { loadSeat, saveSeat } from "./member-rows.ts";
 import { migrate, storedVersion } from "./migrations.ts";
 
 export type Facts = {
@@ -15,6 +17,8 @@ export type Facts = {
   metadata: Versioned;
   /** Tokens of an earlier generation are dead. */
   tokenGeneration: number;
+  /** Of a member of a plan. */
+  seat: Seat | null;
 };
 
 type SandboxRow = {
@@ -51,6 +55,7 @@ export function load(host: Host): { facts: Facts; clock: number } | undefined {
     },
     metadata: { map: JSON.parse(metadata.map), version: metadata.version },
     tokenGeneration: sandbox.token_generation,
+    seat: loadSeat(host),
   };
   return { facts, clock: Math.max(sandbox.at, lease.at, metadata.at, newestAt(host)) };
 }
@@ -92,6 +97,7 @@ export function save(host: Host, before: Facts, after: Facts, now: number): void
     );
   }
   if (after.lease !== before.lease) saveLease(host, before.lease, after.lease, now);
+  if (after.seat !== before.seat) saveSeat(host, after.seat);
   if (after.metadata !== before.metadata) {
     host.sql(
       "UPDATE metadata SET map = ?, version = ?, at = ?",
