@@ -56,8 +56,10 @@ const hints: Partial<Record<ErrorCode, string>> = {
 function inWords(thrown: unknown, command: string): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof CommanderError) {
-    return new Failure(thrown.message.replace(/^error: /, "").split("\n")[0] ?? "", {
-      hint: `${command} --help says how it is called.`,
+    const [message = "", meant] = thrown.message.replace(/^error: /, "").split("\n");
+    return new Failure(message, {
+      // In brackets: the option or command of the closest name.
+      hint: meant?.replace(/^\((.*)\)$/, "$1") ?? `${command} --help says how it is called.`,
       code: "bad_usage",
     });
   }

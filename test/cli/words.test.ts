@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commands } from "../../src/cli/commands.ts";
+import { Person } from "./person.ts";
+
+const nobody = "http://127.0.0.1:1";
+
+describe("what the command says", () => {
+  let person: Person;
+  beforeAll(() => {
+    person = new Person();
+  });
+  afterAll(() => person[Symbol.dispose]());
+
+  it("[CL1] its help fits a screen of 24 lines and 80 columns, and names every command", async () => {
+    const asked = await person.berth(["--help"]);
+    expect(asked).toMatchObject({ code: 0, stderr: "" });
+    const lines = asked.stdout.trimEnd().split("\n");
+    // The line of the shell's next prompt is on the screen too.
+    expect(lines.length).toBeLessThanOrEqual(23);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+    expect(commands.length).toBeGreaterThan(10);
+    for (const { name } of commands) expect(asked.stdout).toMatch(new RegExp(`^  ${name} `, "m"));
+    const bare = await person.berth([]);
+    expect(bare).toEqual(asked);
+  });
+
+  it.each(commands.map(({ name }) => [name]))("[CL1] `%s --help` has examples", async (name) => {
+    const asked = await person.berth([name, "--help"]);
+    expect(asked).toMatchObject({ code: 0, stderr: "" });
+    expect(asked.stdout).toMatch(new RegExp(`^Usage: berth ${name} `));
+    expect(asked.stdout).toMatch(/^Examples:\n {2}# .+\n {2}.*berth /m);
+    for (const line of asked.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  it("[CL2] a failure is one `error:` line and a `hint:` line on stderr, and exit code 1", async () => {
+    const unknown = await person.berth(["nothing"]);
+    expect(unknown).toEqual({
+      ...{ code: 1, signal: null, stdout: "" },
+      stderr: "error: unknown command 'nothing'\nhint: berth --help says how it is called.\n",
+    });
+    const close = await person.berth(["sotp"]);
+    expect(close.stderr).toBe("error: unknown command 'sotp'\nhint: Did you mean stop?\n");
+    const option = await person.berth(["start", "--nothing"]);
+    expect(option).toEqual({
+      ...{ code: 1, signal: null, stdout: "" },
+      stderr:
+        "error: unknown option '--nothing'\nhint: berth start --help says how it is called.\n",
+    });
+    const value = await person.berth(["start", "--on-existing", "keep"]);
+    expect(value).toMatchObject({
+      ...{ code: 1, stdout: "" },
+      stderr: expect.stringContaining(
+        "error: --on-existing must be one of reuse, replace, error, not 'keep'\n",
+      ),
+    });
+  });
+
+  it("[CL2] without a server it says where it looked and what to do", async () => {
+    const ran = await person.berth(["list"]);
+    expect(ran).toEqual({
+      ...{ code: 1, signal: null, stdout: "" },
+      stderr:
+        "error: no server is known: neither BERTH_KEY, nor a login, nor a server started here\n" +
+        "hint: Run `berth login`, or set BERTH_URL and BERTH_KEY.\n",
+    });
+  });
+
+  it("[CL2] a server that cannot be reached is named", async () => {
+    const ran = await person.berth(["list"], { env: { BERTH_URL: nobody, BERTH_KEY: "none" } });
+    expect(ran).toEqual({
+      ...{ code: 1, signal: null, stdout: "" },
+      stderr: expect.stringMatching(
+        /^error: http:\/\/127\.0\.0\.1:1 could not be reached.*\nhint: Is the server running there\? .*\n$/,
+      ),
+    });
+  });
+
+  it("[CL3] with --json a failure is one JSON document on stdout, and nothing else is said", async () => {
+    const env = { BERTH_URL: nobody, BERTH_KEY: "none" };
+    const failures: [string[], string][] = [
+      [["list"], "unavailable"],
+      [["start", "--wiat"], "bad_usage"],
+      [["nosuch"], "bad_usage"],
+      [["stop", "nosuch"], "bad_usage"],
+      [["start"], "no_checkout"],
+    ];
+    for (const [args, code] of failures) {
+      const ran = await person.berth([...args, "--json"], { env });
+      expect(ran).toMatchObject({ code: 1, stderr: "" });
+      expect(ran.stdout.trimEnd().split("\n")).toHaveLength(1);
+      expect(JSON.parse(ran.stdout)).toMatchObject({
+        error: { code, message: expect.any(String), hint: expect.any(String) },
+      });
+    }
+  });
+
+  it("[CL4] a pipe gets no colours, and a reader who goes away is no failure", async () => {
+    const asked = await person.berth(["nosuch"], { env: { FORCE_COLOR: "1" } });
+    expect(asked.stderr).not.toContain("\u001b");
+    const { child, ended } = person.start(["--help"]);
+    child.stdout?.destroy();
+    expect(await ended).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("[CL5] no option takes a key", () => {
+    const flags = commands.flatMap(({ options = {} }) =>
+      Object.values(options).map((option) => option.flags),
+    );
+    expect(flags.length).toBeGreaterThan(10);
+    // These say where the key is, not what it is.
+    for (const one of flags) expect(one).not.toMatch(/--(key|token|secret|password)\b(?!-stdin)/);
+  });
+});
