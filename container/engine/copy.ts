@@ -5,29 +5,7 @@
 import { statfsSync } from "node:fs";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { limits } from "../../src/protocol/limits.ts";
-import { run } from "./run.ts";
-
-/**
- * A single user may have made files that it cannot read itself. In a user namespace of its own it may:
- * there it is root over its own files, and over nobody else's.
- */
-function asOwner(argv: string[]): string[] {
-  // An engine that is killed takes them along: what they still wrote into the next engine's trash would stay there.
-  const withUs = ["setpriv", "--pdeathsig", "KILL", "--", ...argv];
-  return process.getuid?.() === 0
-    ? withUs
-    : ["unshare", "--user", "--map-root-user", "--", ...withUs];
-}
-
-/** Work that a call waits for, or that nobody waits for: the engine's end waits for neither. */
-const giveUp = new AbortController();
-const underWay = new Set<Promise<string>>();
-
-/** The programs under way are ended and gone when this returns; what they leave half done is in the trash. */
-export async function giveUpCopies(): Promise<void> {
-  giveUp.abort();
-  await Promise.allSettled(underWay);
-}
+import { fileWork } from "./file-work.ts";
 
 export async function copyInto(
   sources: string[],
@@ -56,13 +34,8 @@ export async function bytesOf(folder: string): Promise<number> {
   return Number.parseInt(await work(["du", "--summarize", "--block-size=1", "--", folder]), 10);
 }
 
-async function work(argv: string[], unwanted?: AbortSignal): Promise<string> {
-  const running = run(asOwner(argv), {
-    timeoutMs: limits.snapshotTimeoutMs,
-    signal: unwanted === undefined ? giveUp.signal : AbortSignal.any([giveUp.signal, unwanted]),
-  });
-  underWay.add(running);
-  return await running.finally(() => underWay.delete(running));
+function work(argv: string[], unwanted?: AbortSignal): Promise<string> {
+  return fileWork(argv, { timeoutMs: limits.snapshotTimeoutMs, unwanted });
 }
 
 /** A copy stops with less than this left: it writes in pieces. */

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { holdAlone } from "./alone.ts";
 import { engineFolders, removeGroup } from "./cgroups.ts";
-import { giveUpCopies } from "./copy.ts";
+import { giveUpFileWork } from "./file-work.ts";
 import { log } from "./log.ts";
 import { lookAround, type Machine } from "./machine.ts";
 import { disconnectEngine } from "./network/connect.ts";
@@ -43,7 +43,7 @@ export async function makeEngine(settings: Settings): Promise<Engine> {
 
 /** Takes back what the engine itself made on the machine; its containers have ended before. */
 export async function closeEngine(engine: Engine): Promise<void> {
-  await giveUpCopies();
+  await giveUpFileWork();
   for (const folder of engineFolders(engine.machine.groups)) removeGroup(folder);
   await disconnectEngine(engine);
 }

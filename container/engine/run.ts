@@ -2,12 +2,17 @@
  * Owns running one program of the machine to its end, within a time, with a bounded answer.
  * Does not own programs that stay: spawn.ts and network/pasta.ts do.
  */
-const outputCharactersMax = 64 * 1024;
+const usualCharactersMax = 64 * 1024;
 
 /** stdout where it succeeds; else an error with the program's own words. */
 export async function run(
   argv: string[],
-  options: { timeoutMs: number; stdin?: string; signal?: AbortSignal },
+  options: {
+    timeoutMs: number;
+    stdin?: string;
+    signal?: AbortSignal;
+    outputCharactersMax?: number;
+  },
 ): Promise<string> {
   const child = Bun.spawn(argv, {
     cwd: "/",
@@ -20,7 +25,7 @@ export async function run(
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (child.exitCode === 0) return out.slice(0, outputCharactersMax);
+  if (child.exitCode === 0) return out.slice(0, options.outputCharactersMax ?? usualCharactersMax);
   const how = child.signalCode === null ? `exit code ${child.exitCode}` : child.signalCode;
   throw new Error(`${argv[0]} failed (${how}): ${err.trim().slice(0, 500)}`);
 }

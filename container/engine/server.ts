@@ -7,6 +7,7 @@ import { z } from "zod";
 import { agentHeaders } from "../../src/protocol/agent.ts";
 import {
   type EngineHealth,
+  engineChangesSchema,
   engineDestroySchema,
   enginePaths,
   engineSignalSchema,
@@ -16,6 +17,7 @@ import {
 import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
 import { sandboxIdSchema } from "../../src/protocol/id.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import { compareSnapshots } from "./changes.ts";
 import type { Containers } from "./containers.ts";
 import type { Engine } from "./engine.ts";
 import { log } from "./log.ts";
@@ -92,6 +94,11 @@ function routesOf(engine: Engine, containers: Containers): Route[] {
     route("DELETE", new RegExp(`^${enginePaths.snapshotOf("([^/]+)")}$`), async ([snapshotId]) => {
       await removeSnapshot(engine.places, idOf(snapshotId));
       return new Response(null, { status: 204 });
+    }),
+    route("POST", new RegExp(`^${enginePaths.changes("([^/]+)")}$`), async ([toId], request) => {
+      const { fromId, listMax } = await body(request, engineChangesSchema);
+      const call = { fromId, toId: idOf(toId), listMax };
+      return Response.json(await compareSnapshots(engine.places, call, request.signal));
     }),
   ];
 }

@@ -3,14 +3,14 @@
  * Does not own making the container quiet (quiet.ts).
  */
 import { existsSync, mkdirSync, renameSync } from "node:fs";
-import { BerthError } from "../../src/protocol/errors.ts";
+import { BerthError, type ErrorCode } from "../../src/protocol/errors.ts";
 import { bytesOf, copyInto } from "./copy.ts";
 import { adoptTree, discard, hasTree, type Places, partBase, savedParts } from "./tree.ts";
 
 /** Just being made, by where they will be. */
 const underWay = new Map<string, Promise<number>>();
 /** Just being read, by where they are. */
-const reading = new Map<string, Set<Promise<string>>>();
+const reading = new Map<string, Set<Promise<unknown>>>();
 /** A call that was delayed on its way must not bring back what was given up; the oldest are forgotten. */
 const givenUp = new Set<string>();
 const givenUpMax = 10_000;
@@ -53,20 +53,30 @@ export async function restoreInto(
   snapshotId: string,
   unwanted: AbortSignal,
 ): Promise<void> {
-  const from = `${places.snapshots}/${snapshotId}`;
-  if (givenUp.has(from) || !existsSync(from)) {
-    throw new BerthError("start_failed", `there is no snapshot ${snapshotId} on this machine`, {
-      facts: { reason: "snapshot_missing" },
-    });
-  }
-  const copying = copyParts(places, from, unwanted);
-  const readers = reading.get(from) ?? new Set();
-  reading.set(from, readers.add(copying));
+  const from = demandSnapshot(places, snapshotId, "start_failed");
+  adoptTree(places, id, await whileRead([from], copyParts(places, from, unwanted)));
+}
+
+/** Where it is; it stays there while it is read. */
+export function demandSnapshot(places: Places, snapshotId: string, code: ErrorCode): string {
+  const at = `${places.snapshots}/${snapshotId}`;
+  if (!givenUp.has(at) && existsSync(at)) return at;
+  throw new BerthError(code, `there is no snapshot ${snapshotId} on this machine`, {
+    facts: { reason: "snapshot_missing" },
+  });
+}
+
+/** What is being read is removed only after this work. */
+export async function whileRead<T>(ats: string[], work: Promise<T>): Promise<T> {
+  for (const at of ats) reading.set(at, (reading.get(at) ?? new Set()).add(work));
   try {
-    adoptTree(places, id, await copying);
+    return await work;
   } finally {
-    readers.delete(copying);
-    if (readers.size === 0) reading.delete(from);
+    for (const at of ats) {
+      const readers = reading.get(at);
+      readers?.delete(work);
+      if (readers?.size === 0) reading.delete(at);
+    }
   }
 }
 

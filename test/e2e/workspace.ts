@@ -134,7 +134,7 @@ function hex(text: string): string {
   return Buffer.from(text).toString("hex");
 }
 
-const doing = `
+export const doing = `
 import json, os, shutil, sys
 def p(text): return bytes.fromhex(text)
 # A pipe that nobody reads is refused and not waited for.

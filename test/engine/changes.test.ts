@@ -1,0 +1,221 @@
+/** What changed between two saved workspaces: against the simplest model, and where names and times are made to mislead. */
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Changes } from "../../src/protocol/changes.ts";
+import { changesBetween } from "../fakes/changes.ts";
+import {
+  identities,
+  newData,
+  newId,
+  type Running,
+  removeData,
+  run,
+  startEngine,
+  type TestEngine,
+  tracesOf,
+} from "./test-engine.ts";
+import { type Deed, deeds, doAll, entriesOf, python } from "./workspaces.ts";
+
+const treesEach = 10;
+const listMax = 1000;
+
+describe.each(identities())("changed paths of an engine that is %s", (as) => {
+  const data = newData(as);
+  let engine: TestEngine;
+  let one: Running;
+
+  beforeAll(async () => {
+    engine = await startEngine(as, { data });
+    one = await run(engine);
+  });
+  afterAll(async () => {
+    const processes = engine.processes();
+    expect(processes.length).toBeGreaterThan(0);
+    await engine.stop();
+    expect(tracesOf(data, processes)).toEqual([]);
+    removeData(data);
+  });
+
+  const saved = async () => (await one.container.snapshot(newId())).handle;
+  const changes = async (call: { from?: string; to: string; listMax?: number }) => {
+    const answer = await one.container.changes({ listMax, ...call });
+    if (answer === undefined) throw new Error("this engine compares trees");
+    return answer;
+  };
+  /** What a command changes, listed and counted. */
+  const changedBy = async (work: () => Promise<unknown>): Promise<Changes> => {
+    const from = await saved();
+    await work();
+    return await changes({ from, to: await saved() });
+  };
+  const sh = async (command: string) => {
+    const { exitCode, stderr } = await one.sh(`cd /workspace; ${command}`);
+    expect(exitCode, stderr).toBe(0);
+  };
+
+  it("[CH1] of random trees, changed at random, are those that a naive model names, forth, back and from nothing", {
+    timeout: 240_000,
+  }, async () => {
+    const later: Deed = ["write", Buffer.from("/workspace/later").toString("hex"), 1, 5];
+    const told = { added: 0, modified: 0, deleted: 0 };
+    await fc.assert(
+      fc.asyncProperty(deeds(0, 120), deeds(1, 120), fc.nat(12), async (first, then, few) => {
+        await doAll(one, first);
+        const [from, before] = [await saved(), await entriesOf(one)];
+        expect(await doAll(one, [...then, later])).toBeGreaterThan(0);
+        const [to, after] = [await saved(), await entriesOf(one)];
+        const forth = await changes({ from, to });
+        expect(forth).toEqual(changesBetween(before, after, listMax));
+        expect(await changes({ from: to, to: from })).toEqual(
+          changesBetween(after, before, listMax),
+        );
+        expect(await changes({ to })).toEqual(changesBetween(undefined, after, listMax));
+        expect(await changes({ from, to, listMax: few })).toEqual(
+          changesBetween(before, after, few),
+        );
+        for (const kind of ["added", "modified", "deleted"] as const) {
+          told[kind] += forth.counts[kind];
+        }
+        await sh("rm -f later");
+      }),
+      { numRuns: treesEach, endOnFailure: true },
+    );
+    expect(Math.min(...Object.values(told))).toBeGreaterThan(0);
+  });
+
+  it("[CH2] nothing changed is told as that, also where files were touched, read, and written anew as they were", async () => {
+    one = await run(engine);
+    await sh("mkdir -p a/b; seq 10000 > a/b/numbers; echo x > x; ln -s x link; mkfifo pipe");
+    const nothing = {
+      ...{ added: [], modified: [], deleted: [] },
+      ...{ counts: { added: 0, modified: 0, deleted: 0 }, bytes: 0 },
+    };
+    expect(await changedBy(() => sh("cat a/b/numbers"))).toEqual(nothing);
+    const touched = () => sh("touch x a/b; touch -h link; seq 10000 > new; mv new a/b/numbers");
+    expect(await changedBy(touched)).toEqual(nothing);
+    expect((await changes({ to: await saved() })).counts.added).toBe(4);
+  });
+
+  it("[CH3] a file of the same size is told when its content changed, however soon, and under a time that was set back", async () => {
+    one = await run(engine);
+    await sh("echo 1 > soon; echo 1 > unpacked; touch -d 1985-10-26T08:15:00Z unpacked");
+    const to2 = "echo 2 > soon; echo 2 > unpacked; touch -d 1985-10-26T08:15:00Z unpacked";
+    expect(await changedBy(() => sh(to2))).toMatchObject({
+      modified: ["soon", "unpacked"],
+      counts: { added: 0, modified: 2, deleted: 0 },
+      bytes: 4,
+    });
+    for (let n = 3; n < 8; n += 1) {
+      const change = await changedBy(() => sh(`printf '%s\\n' ${n} > soon`));
+      expect(change.modified).toEqual(["soon"]);
+    }
+  });
+
+  it("[CH4] mode, attributes, kind and target count as changes; of a folder what it is, not what it holds", async () => {
+    one = await run(engine);
+    await sh(
+      "mkdir folder plain kind2; echo x > mode; echo x > kind; ln -s a link; echo x > plain/f",
+    );
+    const set = `
+import os
+os.setxattr("/workspace/plain", "user.note", b"1")
+os.setxattr("/workspace/plain/f", "user.note", b"1")
+`;
+    const change = await changedBy(async () => {
+      await sh(
+        "chmod 600 mode; chmod 700 folder . ; ln -sfn b link; rm kind; mkdir kind; touch kind/in",
+      );
+      await sh("rmdir kind2; echo x > kind2; echo y > folder/in");
+      await python(one, set);
+    });
+    expect(change.modified).toEqual(
+      ["./", "folder/", "kind/", "kind2", "link", "mode", "plain/", "plain/f"].sort(),
+    );
+    expect(change.added).toEqual(["folder/in", "kind/in"]);
+    expect(change.deleted).toEqual([]);
+  });
+
+  it("[CH5] a new folder is told by what it holds, an empty one by itself; what moved is gone here and new there", async () => {
+    one = await run(engine);
+    await sh("mkdir -p old/deep; echo x > old/deep/f; mkdir old/empty");
+    const change = await changedBy(() => sh("mv old new; mkdir -p a/b/c; echo 12345 > a/f"));
+    expect(change.added).toEqual(["a/b/c/", "a/f", "new/deep/f", "new/empty/"]);
+    expect(change.deleted).toEqual(["old/deep/f", "old/empty/"]);
+    expect(change.bytes).toBe(8);
+  });
+
+  it("[CH6] hostile names are told so that no two look alike, at any depth, and no link is followed", async () => {
+    one = await run(engine);
+    await sh("echo secret > /var/tmp/outside; mkdir real; echo x > real/f");
+    const make = `
+import os
+for name in (b"bad\\xff", b"bad\\\\xff", b"line\\nend", b"esc\\x1b[31m", "ünï ☃".encode(), "turn\\u202e".encode(), b"\\xed\\xa0\\x80", b"-rf", b" ", b"..."):
+    open(b"/workspace/" + name, "w").close()
+os.symlink("/var/tmp", "/workspace/out")
+os.symlink("real", "/workspace/in")
+os.chdir("/workspace")
+for n in range(15):
+    os.mkdir("d" * 255); os.chdir("d" * 255)
+open("e" * 60, "w").close()
+`;
+    const change = await changedBy(() => python(one, make));
+    const deep = `${`${"d".repeat(255)}/`.repeat(15)}${"e".repeat(60)}`;
+    expect(change.added).toEqual(
+      [
+        ...[
+          "bad\\xff",
+          "bad\\\\xff",
+          "line\\x0aend",
+          "esc\\x1b[31m",
+          "ünï ☃",
+          "turn\\xe2\\x80\\xae",
+        ],
+        ...["\\xed\\xa0\\x80", "-rf", " ", "...", "out", "in", deep],
+      ].sort(),
+    );
+    const more = await changedBy(() =>
+      python(one, `${make.split("\nos.symlink")[0]}\n`).then(() =>
+        sh(
+          `cd ${`${"d".repeat(255)}/`.repeat(7)}; cd ${`${"d".repeat(255)}/`.repeat(8)}; echo x > more; rm e*`,
+        ),
+      ),
+    );
+    expect(more.added).toEqual([deep.replace(/e+$/, "more")]);
+    expect(more.deleted).toEqual([deep]);
+    expect(more.modified).toEqual([]);
+  });
+
+  it("[CH7] the lists have room for so many, a share for each kind; the rest is counted", async () => {
+    one = await run(engine);
+    await sh("mkdir old; for n in $(seq 1500); do : > old/$n; done; echo x > first; echo x > last");
+    const from = await saved();
+    await sh("rm -r old; for n in $(seq 1500); do : > new$n; done; echo y > first; echo y > last");
+    const to = await saved();
+    const all = await changes({ from, to });
+    expect(all.counts).toEqual({ added: 1500, modified: 2, deleted: 1500 });
+    expect(all.modified).toEqual(["first", "last"]);
+    expect([all.added.length, all.deleted.length]).toEqual([499, 499]);
+    const names = Array.from({ length: 1500 }, (_, n) => `new${n + 1}`).sort();
+    expect(all.added).toEqual(names.slice(0, 499));
+    const few = await changes({ from, to, listMax: 4 });
+    expect([few.added.length, few.modified.length, few.deleted.length]).toEqual([2, 1, 1]);
+    expect(await changes({ from, to, listMax: 0 })).toEqual({
+      ...all,
+      ...{ added: [], modified: [], deleted: [] },
+    });
+  });
+
+  it("[CH8] what is no snapshot here, and a call that is none, are refused by their name", async () => {
+    one = await run(engine);
+    const to = await saved();
+    const missing = { code: "not_found", facts: { reason: "snapshot_missing" } };
+    await expect(changes({ to: newId() })).rejects.toMatchObject(missing);
+    await expect(changes({ from: newId(), to })).rejects.toMatchObject(missing);
+    const wrong = { code: "bad_request", facts: { field: "body.listMax" } };
+    await expect(changes({ to, listMax: listMax + 1 })).rejects.toMatchObject(wrong);
+    await expect(changes({ to, listMax: -1 })).rejects.toMatchObject(wrong);
+    await expect(changes({ from: "../trees", to })).rejects.toMatchObject({
+      ...{ code: "bad_request", facts: { field: "body.fromId" } },
+    });
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * Owns workspaces for tests of what changed in them: random deeds done inside, everything that counts seen from inside.
+ * Does not own the difference of two of them.
+ */
+import fc from "fast-check";
+import { type Deed, deed, doing } from "../e2e/workspace.ts";
+import type { Entries } from "../fakes/changes.ts";
+import type { Running } from "./test-engine.ts";
+
+export type { Deed };
+
+/** Below /workspace alone. No time is set twice, in neither half: see same.ts for what would be missed. */
+export function deeds(half: 0 | 1, max: number): fc.Arbitrary<Deed[]> {
+  const all = fc.array(deed, { minLength: 40, maxLength: max });
+  return all.map((some) =>
+    some.map(([what, ...details], at): Deed => {
+      const here = details.map((one) => (typeof one === "string" ? inWorkspace(one) : one));
+      if (what === "time") here[2] = Number(here[2]) - (Number(here[2]) % 256) + at * 2 + half;
+      return [what, ...here];
+    }),
+  );
+}
+
+function inWorkspace(path: string): string {
+  const text = Buffer.from(path, "hex").toString("latin1");
+  const moved = text.replace(/^\/(home\/berth|var\/tmp)\//, "/workspace/");
+  return Buffer.from(moved, "latin1").toString("hex");
+}
+
+/** How many could be done. */
+export async function doAll(one: Running, all: Deed[]): Promise<number> {
+  return Number(await python(one, doing, JSON.stringify(all)));
+}
+
+export async function entriesOf(one: Running): Promise<Entries> {
+  const lines = (await python(one, looking)).split("\n").filter(Boolean);
+  return new Map(
+    lines.map((line) => {
+      const [path, kind, bytes, says] = JSON.parse(line) as [string, string, number, string];
+      const name = Buffer.from(path, "hex").toString("latin1");
+      return [name, { isFolder: kind === "folder", bytes, says }];
+    }),
+  );
+}
+
+export async function python(one: Running, script: string, stdin = ""): Promise<string> {
+  const [code, given] = [script, stdin].map((text) => Buffer.from(text).toString("base64"));
+  const command = `echo ${given} | base64 -d | python3 -c "$(echo ${code} | base64 -d)"`;
+  const { exitCode, stdout, stderr } = await one.sh(command, 60_000);
+  if (exitCode !== 0) throw new Error(`python ended with ${exitCode}: ${stderr}`);
+  return stdout;
+}
+
+/** Owner that it is, it opens for its look what is closed, and closes it again: neither counts. */
+const looking = `
+import hashlib, json, os, stat
+top = b"/workspace"
+def look(at):
+    s = os.lstat(at)
+    kind, m = stat.S_IFMT(s.st_mode), stat.S_IMODE(s.st_mode)
+    closed = kind in (stat.S_IFDIR, stat.S_IFREG) and (m & 0o500) != 0o500
+    if closed: os.chmod(at, m | 0o700)
+    try:
+        what, extra = "", []
+        if kind == stat.S_IFLNK: what = os.readlink(at).hex()
+        if kind == stat.S_IFREG:
+            with open(at, "rb") as f: what = hashlib.sha256(f.read()).hexdigest()
+        if kind in (stat.S_IFDIR, stat.S_IFREG):
+            for name in sorted(os.listxattr(at)): extra.append((name.encode(errors="surrogateescape").hex(), os.getxattr(at, name).hex()))
+        says = str((kind, m, s.st_uid, s.st_gid, what, extra))
+        size = s.st_size if kind == stat.S_IFREG else 0
+        print(json.dumps([at[len(top) + 1:].hex(), "folder" if kind == stat.S_IFDIR else "other", size, says]))
+        if kind == stat.S_IFDIR:
+            for name in sorted(os.listdir(at)): look(os.path.join(at, name))
+    finally:
+        if closed: os.chmod(at, m)
+look(top)
+`;
