@@ -9,7 +9,7 @@ import { leaseDeadline } from "../../core/lease/deadline.ts";
 import type { Busy, Lease } from "../../core/lease/lease.ts";
 import { type LeaseEvent, type LeaseReply, stepLease } from "../../core/lease/step.ts";
 import { leaseEvents } from "../../core/lease/tell.ts";
-import { seatAfter } from "../../core/plan/seat-start.ts";
+import { seatAfter } from "../../core/plan/seat.ts";
 import { nextDeadline, pending } from "../../core/sandbox/pending.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { isOver, type SandboxEvent, step } from "../../core/sandbox/step.ts";

@@ -94,6 +94,8 @@ export class LeaseSockets implements LeaseListener {
   }
 
   closed(socket: WebSocket): void {
+    // Else the connection stays until the other end gives up waiting for an answer.
+    if (socket.readyState !== WebSocket.CLOSED) socket.close();
     const attached = read(socket);
     if (attached === undefined || this.#actor.known === undefined) return;
     const { ticket, token } = attached;

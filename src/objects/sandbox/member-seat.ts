@@ -1,0 +1,67 @@
+/**
+ * Owns the one way in which a member's seat changes: the step, its rows and its events in one commit, and what the
+ * step lets go (leases, places in the queue, checkpoints) together with it. Does not own the steps (core/plan).
+ */
+import { leaseLost } from "../../core/lease/refusals.ts";
+import { neededBy, type Seat, ticketOf } from "../../core/plan/seat.ts";
+import type { SeatReply } from "../../core/plan/seat-move.ts";
+import { type SeatEvent, stepSeat } from "../../core/plan/seat-step.ts";
+import type { SandboxActor } from "./actor.ts";
+import { rows } from "./checkpoint-rows.ts";
+import { giveUp } from "./checkpoints.ts";
+
+export class MemberSeat {
+  readonly #actor: SandboxActor;
+
+  constructor(actor: SandboxActor) {
+    this.#actor = actor;
+  }
+
+  get now(): Seat | null {
+    return this.#actor.facts.seat;
+  }
+
+  /** Throws what the step is refused with. */
+  move(event: SeatEvent): Exclude<SeatReply, { refuse: unknown }> {
+    const { seat, reply, frees, tells } = stepSeat(this.now, event);
+    if (seat !== this.now) this.#actor.commit({ seat }, tells, `plan: ${event.type}`);
+    for (const id of frees.checkpoints) giveUp(this.#actor, id);
+    for (const ticket of frees.tickets) this.letGo(ticket);
+    if ("refuse" in reply) throw reply.refuse;
+    return reply;
+  }
+
+  isOf(ticket: string): boolean {
+    return this.#actor.known !== undefined && ticketOf(this.now) === ticket;
+  }
+
+  /** Of the lease that was got by this ticket, while it lasts. */
+  token(ticket: string): string {
+    const { state, ended } = this.#actor.facts.lease;
+    if (state.name === "held" && state.grant.ticket === ticket) return state.grant.token;
+    throw leaseLost(ended.findLast((one) => one.ticket === ticket)?.reason ?? "unknown");
+  }
+
+  /** The lease, or the place in its queue. Never while a call of its own still runs: that lets go when it ends. */
+  letGo(ticket: string): void {
+    if (this.#actor.known === undefined) return;
+    const { state } = this.#actor.facts.lease;
+    if (state.name === "held" && state.grant.ticket === ticket) {
+      this.#actor.lease({ type: "release", token: state.grant.token, force: false });
+    } else {
+      this.#actor.lease({ type: "leave", ticket });
+      this.#actor.watchers.wakeTurn(ticket);
+    }
+  }
+
+  /** A fresh instance: what an earlier one had saved or leased for a run that does not know of it. */
+  takeUp(): void {
+    const { checkpoints } = neededBy(this.now);
+    for (const row of rows(this.#actor.host)) {
+      if (row.used_by === "plan" && !checkpoints.includes(row.id)) giveUp(this.#actor, row.id);
+    }
+    const { state } = this.#actor.facts.lease;
+    if (state.name !== "held" || state.pinned !== true) return;
+    if (!this.isOf(state.grant.ticket)) this.letGo(state.grant.ticket);
+  }
+}
