@@ -13,7 +13,15 @@ export type Subject = {
   close(): Promise<void>;
 };
 
-export function containerContract(name: string, make: () => Promise<Subject>): void {
+/**
+ * `kind` of the container: the platform's forgets files and past lives with each container, and signals the agent too.
+ */
+export function containerContract(
+  name: string,
+  make: () => Promise<Subject>,
+  kind: "engine" | "platform" = "engine",
+): void {
+  const keeps = kind === "engine";
   describe(`a container of ${name}`, () => {
     let subject: Subject;
     let id: string;
@@ -55,12 +63,12 @@ export function containerContract(name: string, make: () => Promise<Subject>): v
       fresh();
       const first = options();
       const before = await container.start(first);
-      const ended = container.monitor(first.startId);
+      const ended = keeps ? container.monitor(first.startId) : undefined;
       const second = options();
       const after = await container.start(second);
-      expect(await ended).toMatchObject({ reason: "destroyed" });
+      if (keeps) expect(await ended).toMatchObject({ reason: "destroyed" });
       expect(after.incarnation).not.toBe(before.incarnation);
-      expect(after.files).toBe("kept");
+      expect(after.files).toBe(keeps ? "kept" : "image");
       expect(await answers(container, before, first)).toBe(false);
       expect(await answers(container, after, second)).toBe(true);
     });
@@ -86,40 +94,47 @@ export function containerContract(name: string, make: () => Promise<Subject>): v
       await container.destroy("keep");
       expect(await answers(container, started, call)).toBe(false);
       await container.destroy("keep");
+      if (!keeps) return;
       expect(await container.monitor(call.startId)).toMatchObject({ reason: "destroyed" });
     });
 
-    it("[V6] files are new at first, kept by `keep`, and new again after `remove`", async () => {
-      fresh();
-      expect((await container.start(options())).files).toBe("new");
-      await container.destroy("keep");
-      expect((await container.start(options())).files).toBe("kept");
-      await container.destroy("remove");
-      expect((await container.start(options())).files).toBe("new");
-    });
+    it.runIf(keeps)(
+      "[V6] files are new at first, kept by `keep`, and new again after `remove`",
+      async () => {
+        fresh();
+        expect((await container.start(options())).files).toBe("new");
+        await container.destroy("keep");
+        expect((await container.start(options())).files).toBe("kept");
+        await container.destroy("remove");
+        expect((await container.start(options())).files).toBe("new");
+      },
+    );
 
-    it("[V7] monitor tells the death of an agent, to those who ask before and after it", async () => {
-      fresh();
-      const call = options();
-      const started = await container.start(call);
-      const told = container.monitor(call.startId);
-      const running = exec(container, started, call, "sleep 60").catch(() => "cut");
-      await subject.crash(id);
-      const exit = { exitCode: null, signal: "SIGKILL", reason: "exited" };
-      expect(await told).toEqual(exit);
-      expect(await container.monitor(call.startId)).toEqual(exit);
-      expect(await running).toBe("cut");
-      expect(await answers(container, started, call)).toBe(false);
-      expect((await container.start(options())).files).toBe("kept");
-    });
+    it.runIf(keeps)(
+      "[V7] monitor tells the death of an agent, to those who ask before and after it",
+      async () => {
+        fresh();
+        const call = options();
+        const started = await container.start(call);
+        const told = container.monitor(call.startId);
+        const running = exec(container, started, call, "sleep 60").catch(() => "cut");
+        await subject.crash(id);
+        const exit = { exitCode: null, signal: "SIGKILL", reason: "exited" };
+        expect(await told).toEqual(exit);
+        expect(await container.monitor(call.startId)).toEqual(exit);
+        expect(await running).toBe("cut");
+        expect(await answers(container, started, call)).toBe(false);
+        expect((await container.start(options())).files).toBe("kept");
+      },
+    );
 
-    it("[V8] monitor of a life that never was here answers at once", async () => {
+    it.runIf(keeps)("[V8] monitor of a life that never was here answers at once", async () => {
       fresh();
       const exit = await container.monitor(random(16));
       expect(["engine_restarted", "unknown"]).toContain(exit.reason);
     });
 
-    it("[V9] a signal reaches every command and not the agent", async () => {
+    it.runIf(keeps)("[V9] a signal reaches every command and not the agent", async () => {
       fresh();
       const call = options();
       const started = await container.start(call);
@@ -185,10 +200,47 @@ export function containerContract(name: string, make: () => Promise<Subject>): v
       const snapshotId = `s${random(23)}`;
       await expect(container.snapshot(snapshotId)).rejects.toMatchObject({ code: "not_running" });
       await container.start(options());
-      expect((await container.snapshot(snapshotId)).bytes).toBeGreaterThan(0);
-      expect((await container.start(options({ snapshot: snapshotId }))).files).toBe("snapshot");
+      const { handle, bytes } = await container.snapshot(snapshotId);
+      expect(bytes).toBeGreaterThan(0);
+      expect((await container.start(options({ snapshot: handle }))).files).toBe("snapshot");
       const absent = options({ snapshot: `s${random(23)}` });
       await expect(container.start(absent)).rejects.toMatchObject({ code: "start_failed" });
+    });
+
+    it("[V15] two snapshots are compared: what was added, modified, deleted, and all of it against nothing", async () => {
+      fresh();
+      const call = options();
+      const started = await container.start(call);
+      expect(container.comparesTrees).toBe(true);
+      const write = (path: string, text: string) =>
+        file(container, started, call, "PUT", `path=/workspace/${path}&mkdirs=true`, text);
+      await write("a/deep/stays", "1");
+      await write("changes", "12");
+      await write("goes", "123");
+      const from = (await container.snapshot(`s${random(23)}`)).handle;
+      expect(await container.changes({ from, to: from, listMax: 9 })).toEqual(nothing);
+      await write("changes", "21");
+      await write("b/comes", "12345");
+      await file(container, started, call, "DELETE", "path=/workspace/goes");
+      const to = (await container.snapshot(`s${random(23)}`)).handle;
+      expect(await container.changes({ from, to, listMax: 9 })).toEqual({
+        ...{ added: ["b/comes"], modified: ["changes"], deleted: ["goes"] },
+        ...{ counts: { added: 1, modified: 1, deleted: 1 }, bytes: 7 },
+      });
+      expect(await container.changes({ from, to, listMax: 1 })).toMatchObject({
+        ...{ added: ["b/comes"], modified: [], deleted: [] },
+        ...{ counts: { added: 1, modified: 1, deleted: 1 }, bytes: 7 },
+      });
+      expect(await container.changes({ to, listMax: 9 })).toEqual({
+        ...{ added: ["a/deep/stays", "b/comes", "changes"], modified: [], deleted: [] },
+        ...{ counts: { added: 3, modified: 0, deleted: 0 }, bytes: 8 },
+      });
+      await container.start(options({ snapshot: from }));
+      const back = (await container.snapshot(`s${random(23)}`)).handle;
+      expect(await container.changes({ from, to: back, listMax: 9 })).toEqual(nothing);
+      await container.removeSnapshot(to);
+      const gone = container.changes({ from, to, listMax: 9 });
+      await expect(gone).rejects.toMatchObject({ code: "not_found" });
     });
 
     it("[V14] a port nobody serves is answered as unreachable", async () => {
@@ -199,8 +251,9 @@ export function containerContract(name: string, make: () => Promise<Subject>): v
         authorization: `Bearer ${call.secret}`,
         [agentHeaders.incarnation]: incarnation,
       };
-      const base = address === "" ? "http://agent" : address;
-      const request = new Request(`${base}${agentPaths.ports}/8099/path?query=1`, { headers });
+      const request = new Request(`${baseOf({ address })}${agentPaths.ports}/8099/path?query=1`, {
+        headers,
+      });
       const response = await container.agent(address, request);
       expect(response.status).toBe(502);
       expect(await response.json()).toMatchObject({ error: { code: "port_unreachable" } });
@@ -216,6 +269,33 @@ function options(over: Partial<StartOptions> = {}): StartOptions {
     network: { internet: false },
     ...over,
   };
+}
+
+const nothing = {
+  ...{ added: [], modified: [], deleted: [] },
+  ...{ counts: { added: 0, modified: 0, deleted: 0 }, bytes: 0 },
+};
+
+async function file(
+  container: Container,
+  { address, incarnation }: Started,
+  { secret }: StartOptions,
+  method: "PUT" | "DELETE",
+  query: string,
+  text?: string,
+): Promise<void> {
+  const headers = {
+    authorization: `Bearer ${secret}`,
+    [agentHeaders.incarnation]: incarnation,
+    [agentHeaders.fence]: "1",
+  };
+  const request = new Request(`${address}${agentPaths.files}?${query}`, {
+    ...{ method, headers },
+    ...(text === undefined ? {} : { body: text }),
+  });
+  const response = await container.agent(address, request);
+  if (!response.ok) throw new Error(`${method} answered ${response.status}`);
+  await response.body?.cancel();
 }
 
 type Health = { running: number };
@@ -251,11 +331,16 @@ function ask(
     [agentHeaders.incarnation]: started.incarnation,
     [agentHeaders.fence]: String(fence),
   };
-  const request = new Request(`${started.address}${path}`, {
+  const request = new Request(`${baseOf(started)}${path}`, {
     headers,
     ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
   });
   return container.agent(started.address, request);
+}
+
+/** The platform has one agent in a container, and it needs no address. */
+function baseOf({ address }: Pick<Started, "address">): string {
+  return address === "" ? "http://agent" : address;
 }
 
 type Answer = {
