@@ -3,9 +3,11 @@
  * Does not own those of one sandbox (sandbox.ts). The key stays in here: no object that is given out shows it.
  */
 import type { BerthApi } from "../protocol/api.ts";
+import type { PlanApi } from "../protocol/plan-api.ts";
 import type { CallOptions, Link, Query } from "./call.ts";
 import { type Cancellable, cancellable } from "./cancellable.ts";
 import { type Clock, type Door, type Fetch, makeLink } from "./link.ts";
+import { planOf, plansPath } from "./plans.ts";
 import { type RetryPolicy, usualRetries } from "./retry.ts";
 import { type SandboxHandle, type Sockets, sandboxHandle } from "./sandbox.ts";
 import { pause, type SocketMaker } from "./sockets.ts";
@@ -24,11 +26,13 @@ export type ConnectOptions = {
   clock?: Partial<Clock>;
 };
 
-type BerthVerbs = Omit<BerthApi, "sandbox">;
+type BerthVerbs = Omit<BerthApi, "sandbox" | "plan">;
 
 export interface Berth extends Cancellable<BerthVerbs> {
   /** A handle; asks nothing. */
   sandbox(id: string): SandboxHandle;
+  /** A handle; asks nothing. */
+  plan(name: string): Cancellable<PlanApi>;
   /** The same Berth; all its calls have these options. */
   with(options: CallOptions): Berth;
 }
@@ -43,6 +47,7 @@ function berthOver(link: Link, sockets: Sockets, clock: Clock): Berth {
   return {
     ...cancellable(link, berthVerbs),
     sandbox: (id) => sandboxHandle(link, sockets, id, clock),
+    plan: (name) => cancellable(link, (over) => planOf(over, name)),
     with: (options) => berthOver(link.with(options), sockets, clock),
   };
 }
@@ -61,6 +66,7 @@ function berthVerbs(link: Link): BerthVerbs {
     list: (query = {}) => link.ask({ method: "GET", path: "/v1/sandboxes", query: query as Query }),
     counts: () => link.ask({ method: "GET", path: "/v1/counts" }),
     events: (query = {}) => link.ask({ method: "GET", path: "/v1/events", query }),
+    plans: (query = {}) => link.ask({ method: "GET", path: plansPath(), query: query as Query }),
   };
 }
 
