@@ -36,7 +36,7 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/objects/**"],
+          exclude: ["test/objects/**", "test/docker/**"],
           globalSetup: ["test/global-setup.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -52,6 +52,7 @@ export default defineConfig({
               durableObjects: {
                 SANDBOX: { className: "SandboxObject", useSQLite: true },
                 DIRECTORY: { className: "DirectoryObject", useSQLite: true },
+                PLAN: { className: "PlanObject", useSQLite: true },
                 MACHINE: { className: "MachineObject", useSQLite: true },
               },
               serviceBindings: {

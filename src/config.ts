@@ -7,6 +7,7 @@
 export type Env = {
   SANDBOX: DurableObjectNamespace<import("./objects/sandbox/object.ts").SandboxObject>;
   DIRECTORY: DurableObjectNamespace<import("./objects/directory/object.ts").DirectoryObject>;
+  PLAN: DurableObjectNamespace<import("./objects/plan/object.ts").PlanObject>;
   BERTH_API_KEYS?: string;
   BERTH_SECRET?: string;
   BERTH_ORIGINS?: string;

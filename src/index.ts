@@ -5,6 +5,7 @@ import { door } from "./worker/app.ts";
 
 export { ContainerProxy } from "@cloudflare/containers";
 export { DirectoryObject } from "./objects/directory/object.ts";
+export { PlanObject } from "./objects/plan/object.ts";
 export { SandboxObject } from "./objects/sandbox/object.ts";
 export { BerthEntry as BerthApi } from "./worker/rpc.ts";
 

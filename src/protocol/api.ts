@@ -9,6 +9,8 @@ import type { ExecInput, ExecResult } from "./exec.ts";
 import type { FileApi } from "./file-api.ts";
 import type { AcquireInput, LeaseGranted, LeaseQueued, LeaseReleased, LeaseView } from "./lease.ts";
 import type { MetadataAnswer, MetadataPatch } from "./metadata.ts";
+import type { PlansInput, PlansPage } from "./plan.ts";
+import type { PlanApi } from "./plan-api.ts";
 import type { ConnectTicket, Right, Token } from "./rights.ts";
 import type { CreateInput, Sandbox } from "./sandbox.ts";
 import type { KeyedOptions, WorkApi } from "./work-api.ts";
@@ -50,4 +52,6 @@ export interface BerthApi {
   counts(): Promise<Counts>;
   events(query?: { after?: number; limit?: number }): Promise<TenantEvents>;
   sandbox(id: string): SandboxApi;
+  plans(query?: PlansInput): Promise<PlansPage>;
+  plan(name: string): PlanApi;
 }

@@ -27,11 +27,11 @@ const memberCreateSchema = createCallSchema
   .omit({ scope: true, onExisting: true, waitMs: true })
   .meta({ id: "MemberCreate" });
 
+export const memberAdoptSchema = z.strictObject({ sandboxId: sandboxIdSchema });
+export const memberMakeSchema = z.strictObject({ create: memberCreateSchema });
+
 export const memberCallSchema = z
-  .union([
-    z.strictObject({ sandboxId: sandboxIdSchema }),
-    z.strictObject({ create: memberCreateSchema }),
-  ])
+  .union([memberAdoptSchema, memberMakeSchema])
   .meta({ id: "MemberCall" });
 
 const modeSchema = z.enum(["atomic", "best_effort"]);
@@ -59,6 +59,7 @@ const failureSchema = z.strictObject({
   code: z.string(),
   message: z.string(),
   hint: z.string().optional(),
+  holder: z.string().optional().meta({ description: "Who holds the lease that was waited for." }),
 });
 
 const memberOutcomes = [
@@ -175,6 +176,8 @@ export const memberEndQuerySchema = z.strictObject({
   sandbox: z.enum(["keep", "destroy"]).default("keep"),
 });
 
+export type PlansInput = z.input<typeof plansQuerySchema>;
+export type PlansQuery = z.infer<typeof plansQuerySchema>;
 export type MemberInput = z.input<typeof memberCallSchema>;
 export type MemberCall = z.infer<typeof memberCallSchema>;
 export type CommitInput = z.input<typeof commitCallSchema>;

@@ -19,6 +19,7 @@ import {
   renewCallSchema,
 } from "./lease.ts";
 import { metadataAnswerSchema, metadataPatchSchema } from "./metadata.ts";
+import { planRoutes } from "./plan-routes.ts";
 import { portRoutes } from "./port-routes.ts";
 import { processRoutes } from "./process-routes.ts";
 import { connectTicketSchema, tokenCallSchema, tokenSchema } from "./rights.ts";
@@ -247,6 +248,7 @@ export const routes = {
   ...sessionRoutes,
   ...terminalRoutes,
   ...fileRoutes,
+  ...planRoutes,
 } as const satisfies Record<string, Route>;
 
 export type RouteName = keyof typeof routes;

@@ -22,6 +22,7 @@ import * as git from "./routes/git.ts";
 import { health } from "./routes/health.ts";
 import * as lease from "./routes/lease.ts";
 import * as metadata from "./routes/metadata.ts";
+import * as plans from "./routes/plans.ts";
 import * as ports from "./routes/ports.ts";
 import * as processes from "./routes/processes.ts";
 import * as sandboxes from "./routes/sandboxes.ts";
@@ -106,6 +107,16 @@ const handlers: Record<RouteName, Handler> = {
   downloadArchive: archives.get,
   uploadArchive: archives.put,
   cloneRepository: git.clone,
+  listPlans: plans.list,
+  putPlan: plans.put,
+  getPlan: plans.get,
+  removePlan: plans.remove,
+  putMember: plans.putMember,
+  removeMember: plans.removeMember,
+  commitPlan: plans.commit,
+  rollbackPlan: plans.rollback,
+  listCommits: plans.listCommits,
+  getCommit: plans.getCommit,
 };
 
 /** A browser's WebSocket can carry no key: its connect ticket is spent by the object. */

@@ -13,6 +13,7 @@ import {
   type TenantEvents,
 } from "../protocol/directory.ts";
 import { eventsQuerySchema } from "../protocol/event.ts";
+import type { PlansInput, PlansPage } from "../protocol/plan.ts";
 import { type Caller, type Right, rights } from "../protocol/rights.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
 import { door } from "./app.ts";
@@ -20,8 +21,10 @@ import { demand, unauthenticated } from "./auth.ts";
 import { parseCall } from "./body.ts";
 import { createSandbox } from "./create.ts";
 import { directoryOf, told } from "./operations.ts";
+import { listPlans, Plans } from "./plans.ts";
 import { idempotencyKey } from "./query.ts";
 import { Calling } from "./rpc/calling.ts";
+import { PlanTarget } from "./rpc/plan.ts";
 import { SandboxTarget } from "./rpc/sandbox.ts";
 
 type Props = { tenant?: string; rights?: readonly Right[] };
@@ -51,6 +54,15 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
 
   sandbox(id: string): SandboxTarget {
     return new SandboxTarget(new Calling(this.env, callerOf(this.ctx.props), id));
+  }
+
+  async plans(query: PlansInput = {}): Promise<PlansPage> {
+    return listPlans(this.env, this.#caller, query);
+  }
+
+  plan(name: string): PlanTarget {
+    const caller = this.#caller;
+    return new PlanTarget(() => new Plans(this.env, caller, name));
   }
 
   /** Of calls on all sandboxes of the tenant. */

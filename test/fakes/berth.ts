@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Env } from "../../src/config.ts";
 import type { Container } from "../../src/container/container.ts";
 import { DirectoryObject } from "../../src/objects/directory/object.ts";
+import { PlanObject } from "../../src/objects/plan/object.ts";
 import { SandboxObject } from "../../src/objects/sandbox/object.ts";
 import type { BerthApi } from "../../src/protocol/api.ts";
 import type { Right } from "../../src/protocol/rights.ts";
@@ -17,6 +18,7 @@ type Place = {
   alarm: number | undefined;
   object: SandboxObject | undefined;
   directory: DirectoryObject | undefined;
+  plan: PlanObject | undefined;
   machine: FakeMachine;
   /** Work that the object goes on with after it has answered. */
   background: Set<Promise<unknown>>;
@@ -57,6 +59,7 @@ export class FakeBerth {
       DIRECTORY: {
         getByName: (tenant: string) => this.#directory(tenant),
       } as unknown as Env["DIRECTORY"],
+      PLAN: { getByName: (name: string) => this.#plan(name) } as unknown as Env["PLAN"],
       BERTH_SECRET: "the secret of a Berth in memory, which guards nothing",
     };
   }
@@ -91,14 +94,27 @@ export class FakeBerth {
     const place = this.#place(id);
     await Promise.all(place.background);
     place.object = undefined;
+    place.plan = undefined;
+  }
+
+  /** Whether anything was ever addressed by this name. */
+  knows(name: string): boolean {
+    return this.#places.has(name);
   }
 
   async ring(id: string): Promise<boolean> {
     const place = this.#place(id);
     if (place.alarm === undefined) return false;
     place.alarm = undefined;
-    await this.#object(id).alarm();
+    // A plan is called by its tenant and its name.
+    await (id.includes("/") ? this.#plan(id) : this.#object(id)).alarm();
     return true;
+  }
+
+  #plan(name: string): PlanObject {
+    const place = this.#place(name);
+    place.plan ??= new PlanObject(stateOf(place), this.#env);
+    return place.plan;
   }
 
   #directory(tenant: string): DirectoryObject {
@@ -121,6 +137,7 @@ export class FakeBerth {
       alarm: undefined,
       object: undefined,
       directory: undefined,
+      plan: undefined,
       machine: new FakeMachine(),
       background: new Set(),
     };

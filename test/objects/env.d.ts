@@ -8,6 +8,7 @@ declare namespace Cloudflare {
   interface Env {
     SANDBOX: DurableObjectNamespace<import("./worker.ts").SandboxObject>;
     DIRECTORY: DurableObjectNamespace<import("./worker.ts").DirectoryObject>;
+    PLAN: DurableObjectNamespace<import("./worker.ts").PlanObject>;
     MACHINE: DurableObjectNamespace<import("./worker.ts").MachineObject>;
     /** The entry for other Workers, bound as tenant `local`, as tenant `other`, and without a tenant. */
     BERTH: Service<typeof import("./worker.ts").BerthApi>;

@@ -5,7 +5,7 @@ import type { Container } from "../../src/container/container.ts";
 import { SandboxObject as RealSandboxObject } from "../../src/objects/sandbox/object.ts";
 import { containerIn } from "./machine.ts";
 
-export { BerthApi, DirectoryObject, default } from "../../src/index.ts";
+export { BerthApi, DirectoryObject, default, PlanObject } from "../../src/index.ts";
 export { MachineObject } from "./machine.ts";
 
 export class SandboxObject extends RealSandboxObject {

@@ -5,6 +5,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import type { BerthApi, SandboxApi } from "../../src/protocol/api.ts";
+import type { PlanApi } from "../../src/protocol/plan-api.ts";
 import type { Power, Socket, World } from "../contract/sandbox-api.ts";
 import { ask, keys } from "./calls.ts";
 import { machine } from "./machine.ts";
@@ -101,14 +102,17 @@ function rpcBerth(bound: Bound): BerthApi {
     list: async (query) => await bound.list(query),
     counts: async () => await bound.counts(),
     events: async (query) => await bound.events(query),
-    sandbox: (id) =>
-      new Proxy({} as SandboxApi, {
-        get:
-          (_target, verb: string) =>
-          async (...args: unknown[]) => {
-            const target = bound.sandbox(id) as unknown as Record<string, Verb>;
-            return await target[verb]?.(...args);
-          },
-      }),
+    plans: async (query) => await bound.plans(query),
+    sandbox: (id) => awaited<SandboxApi>(() => bound.sandbox(id)),
+    plan: (name) => awaited<PlanApi>(() => bound.plan(name)),
   };
+}
+
+function awaited<Api extends object>(target: () => unknown): Api {
+  return new Proxy({} as Api, {
+    get:
+      (_target, verb: string) =>
+      async (...args: unknown[]) =>
+        await (target() as Record<string, Verb>)[verb]?.(...args),
+  });
 }

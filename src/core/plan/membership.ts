@@ -1,7 +1,7 @@
 /**
  * Owns who is a member: joining, leaving, replacing. While a run is open all of it is refused, which is what makes
  * the members that a run has read the members that it commits.
- * Does not own telling the sandboxes: `joining` and `leaving` ask for that.
+ * Does not own telling the sandboxes: `joining` and `leaving` ask for that. Nor whether there is a plan (life.ts).
  */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -61,10 +61,17 @@ export function joined(plan: PlanRecord, key: string, sandbox: string): PlanReco
   };
 }
 
-/** It cannot be: nobody is replaced. What was to be told of it is told that it is not. */
-export function notJoined(plan: PlanRecord, key: string, sandbox: string): PlanRecord {
+/** It cannot be: nobody is replaced. One that was made for it, and is nobody else's, is ended. */
+export function notJoined(
+  plan: PlanRecord,
+  key: string,
+  sandbox: string,
+  isOurs: boolean,
+): PlanRecord {
   const joining = plan.joining.filter((one) => one.key !== key || one.sandbox !== sandbox);
-  return joining.length === plan.joining.length ? plan : { ...plan, joining };
+  if (joining.length === plan.joining.length) return plan;
+  const ending: Leaving = { sandbox, phase: "end", destroy: true };
+  return { ...plan, joining, leaving: isOurs ? [...plan.leaving, ending] : plan.leaving };
 }
 
 export function remove(
@@ -87,20 +94,6 @@ export function remove(
       leaving: leave(plan.leaving, removed.sandbox, destroy),
     },
   };
-}
-
-export function removeAll(
-  plan: PlanRecord,
-  destroy: boolean,
-): { plan: PlanRecord } | { wait: true } | { refuse: BerthError } {
-  const busy = planBusy(plan);
-  if (busy !== undefined) return { refuse: busy };
-  if (plan.joining.length > 0) return { wait: true };
-  const leaving = plan.members.reduce(
-    (all, { sandbox }) => leave(all, sandbox, destroy),
-    plan.leaving,
-  );
-  return { plan: { ...plan, removed: true, members: [], leaving } };
 }
 
 /** Its sandbox knows that it is free. */
@@ -138,6 +131,6 @@ export function inPlan(plan: string, key?: string): BerthError {
   });
 }
 
-function leave(leaving: readonly Leaving[], sandbox: string, destroy: boolean): Leaving[] {
+export function leave(leaving: readonly Leaving[], sandbox: string, destroy: boolean): Leaving[] {
   return [...leaving, { sandbox, phase: "leave", destroy }];
 }

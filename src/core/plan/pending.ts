@@ -1,9 +1,9 @@
 /**
- * Owns what a run wants asked of its members next, and when it must be looked at again. A fresh wake asks anew:
- * each question is harmless when repeated.
+ * Owns what a plan wants asked of others next, and when it must be looked at again. A fresh wake asks anew: each
+ * question is harmless when repeated.
  */
 import { type Deadline, earliest } from "../deadline.ts";
-import type { Part, PlanRecord, Run } from "./record.ts";
+import type { Joining, Part, PlanRecord, Run } from "./record.ts";
 
 export type Verdict = "commit" | "abort" | "roll_back";
 
@@ -14,6 +14,16 @@ export type Ask =
   | { type: "prepare"; sandbox: string }
   /** To do what was decided, which cannot be refused. */
   | { type: "finish"; sandbox: string; verdict: Verdict };
+
+/** What is asked beside runs. */
+export type MoveAsk =
+  /** To be the plan's; made first, if need be. */
+  | { type: "join"; sandbox: string; joining: Joining }
+  /** To be the plan's no more, and then to end. */
+  | { type: "leave"; sandbox: string }
+  | { type: "end"; sandbox: string }
+  /** The Directory, to give the name to others. */
+  | { type: "unregister" };
 
 /** In the order in which they are to be asked; how many at once is the asker's. */
 export function pending({ run }: PlanRecord): Ask[] {
@@ -32,21 +42,32 @@ export function pending({ run }: PlanRecord): Ask[] {
     .map(({ sandbox }) => ({ type: "prepare", sandbox }));
 }
 
+export function pendingMoves({ joining, leaving, life }: PlanRecord): MoveAsk[] {
+  const moves: MoveAsk[] = [
+    ...joining.map((one): MoveAsk => ({ type: "join", sandbox: one.sandbox, joining: one })),
+    ...leaving.map(({ phase, sandbox }): MoveAsk => ({ type: phase, sandbox })),
+  ];
+  // Not before all have heard: whoever sees the name gone finds its members free.
+  const isFree = leaving.every(({ phase }) => phase !== "leave");
+  return life === "removing" && isFree ? [...moves, { type: "unregister" }] : moves;
+}
+
 export function verdict({ kind, decision }: Run, { vote }: Part): Verdict {
   if (decision?.go !== true || vote === null || "no" in vote) return "abort";
   return kind === "commit" ? "commit" : "roll_back";
 }
 
+/** Whether anybody has to be asked anything. */
+export function isUnderWay({ run, joining, leaving, life }: PlanRecord): boolean {
+  return run !== null || joining.length + leaving.length > 0 || life === "removing";
+}
+
 /** `lookAt`: when those who have not answered are asked again. */
 export function planDeadline(plan: PlanRecord, lookAt: number): Deadline | undefined {
-  const { run, joining, leaving } = plan;
-  const all: Deadline[] = [];
-  if (run !== null) {
-    if (run.decision === null) all.push({ at: run.until, why: "the run must be decided" });
-    all.push({ at: lookAt, why: "is the run still under way" });
-  }
-  if (joining.length + leaving.length > 0) {
-    all.push({ at: lookAt, why: "is the change of members still under way" });
-  }
-  return earliest(all);
+  const { run } = plan;
+  const isDeciding = run !== null && run.decision === null;
+  return earliest([
+    isDeciding ? { at: run.until, why: "the run must be decided" } : undefined,
+    isUnderWay(plan) ? { at: lookAt, why: "is what was asked still under way" } : undefined,
+  ]);
 }

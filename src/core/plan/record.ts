@@ -63,10 +63,11 @@ export type Run = {
 export type PlanRecord = {
   name: string;
   tenant: string;
+  /** When its name was given. A later time is another plan of the same name. */
   createdAt: number;
-  /** Its numbers outlive it: a plan of the same name goes on with them. */
-  removed: boolean;
-  /** The number of the newest run. */
+  /** `removing`: its members are told, and then its name is given back. */
+  life: "here" | "removing" | "gone";
+  /** The number of the newest run. It outlives the plan: another one of the same name goes on from it. */
   newest: number;
   members: readonly Member[];
   joining: readonly Joining[];

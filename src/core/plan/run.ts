@@ -6,6 +6,7 @@
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { CommitMode, Failure } from "../../protocol/plan.ts";
+import { listable } from "./listable.ts";
 import { isMoving, planBusy } from "./membership.ts";
 import type { Ended, Part, PlanRecord, Run, Vote } from "./record.ts";
 
@@ -34,7 +35,7 @@ export function begin(plan: PlanRecord, call: Begin, now: number): Begun {
     return { refuse: planBusy(plan) as BerthError };
   }
   if (isMoving(plan)) return { wait: true };
-  if (plan.members.length === 0) return { refuse: nothing(call.kind) };
+  if (plan.members.length === 0) return { refuse: nobody(call.kind) };
   const { kind, mode, allowEmpty, waitMs } = call;
   const began: Run = {
     n: plan.newest + 1,
@@ -84,7 +85,7 @@ export function stepRun(plan: PlanRecord, event: RunEvent, now: number): PlanRec
   // What a member says after the decision says nothing any more.
   if (run.decision !== null) return plan;
   const said = change(run, event.sandbox, (part) =>
-    event.type === "held" ? { ...part, held: true } : { ...part, vote: part.vote ?? event.vote },
+    event.type === "held" ? { ...part, held: true } : votes(part, event.vote),
   );
   const decision = decide(said, now);
   return decision === null ? { ...plan, run: said } : decided(plan, said, decision);
@@ -127,6 +128,12 @@ function closed(plan: PlanRecord, run: Run, now: number): PlanRecord {
   };
 }
 
+function votes(part: Part, vote: Vote): Part {
+  if (part.vote !== null) return part;
+  if ("no" in vote || vote.yes.changes === null) return { ...part, vote };
+  return { ...part, vote: { yes: { ...vote.yes, changes: listable(vote.yes.changes) } } };
+}
+
 function endPart(part: Part, ended: Ended): Part {
   if (part.ended !== null) return part;
   const no = noOf(part);
@@ -141,7 +148,7 @@ function change(run: Run, sandbox: string, to: (part: Part) => Part): Run {
   return { ...run, parts: run.parts.map((part) => (part.sandbox === sandbox ? to(part) : part)) };
 }
 
-function noOf({ vote }: Part): Failure | undefined {
+export function noOf({ vote }: Part): Failure | undefined {
   return vote !== null && "no" in vote ? vote.no : undefined;
 }
 
@@ -169,8 +176,25 @@ function nothing(kind: Run["kind"]): BerthError {
     : new BerthError("nothing_to_roll_back", "No member was ever committed.");
 }
 
-export function failureOf({ code, message, hint }: BerthError): Failure {
-  return { code, message, ...(hint === undefined ? {} : { hint }) };
+function nobody(kind: Run["kind"]): BerthError {
+  const code = kind === "commit" ? "nothing_to_commit" : "nothing_to_roll_back";
+  return new BerthError(code, "The plan has no members.", {
+    hint: "Give it some: PUT /v1/plans/:plan/sandboxes/:key.",
+  });
+}
+
+export function failureOf({
+  code,
+  message,
+  hint,
+  facts,
+}: Pick<BerthError, "code" | "message" | "hint" | "facts">): Failure {
+  return {
+    code,
+    message,
+    ...(hint === undefined ? {} : { hint }),
+    ...(typeof facts.holder === "string" ? { holder: facts.holder } : {}),
+  };
 }
 
 const timedOut: Failure = {

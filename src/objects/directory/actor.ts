@@ -83,7 +83,9 @@ export class DirectoryActor {
     migrate(place);
     const [known] = place.sql<{ epoch: string }>("SELECT epoch FROM directory");
     this.#epoch = known?.epoch ?? place.draw(16);
-    if (known === undefined) place.sql("INSERT INTO directory VALUES (1, ?)", this.#epoch);
+    if (known === undefined) {
+      place.sql("INSERT INTO directory (one, epoch) VALUES (1, ?)", this.#epoch);
+    }
     this.#arm();
   }
 
@@ -101,6 +103,22 @@ export class DirectoryActor {
       return this.#answer(found);
     }
     throw new BerthError("unavailable", "The scope changes hands faster than it can be looked at.");
+  }
+
+  /** Of a plan, which has minted the id: the same call is known by that, however late it comes. */
+  async make(make: NewSandbox): Promise<null> {
+    const { id } = make.spec;
+    const metadata = patchMetadata(noMetadata, make.metadata, undefined);
+    if ("refuse" in metadata) throw metadata.refuse;
+    if (rowOf(this.#place, id) === undefined) {
+      const now = this.#place.clock();
+      this.#refused.delete(id);
+      forgetOld(this.#place, now);
+      this.#insert(make, undefined, now);
+      this.#arm();
+    }
+    await this.#finish(id);
+    return null;
   }
 
   told(report: Report): ReportTaken {

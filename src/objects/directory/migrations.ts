@@ -56,6 +56,10 @@ const steps: readonly string[][] = [
        created_at = (SELECT created_at FROM sandbox s WHERE s.id = meta.id)`,
     "CREATE INDEX meta_value ON meta (k, v, over, created_at DESC, id DESC)",
   ],
+  [
+    "CREATE TABLE plan (name TEXT PRIMARY KEY, created_at INTEGER NOT NULL) WITHOUT ROWID",
+    "ALTER TABLE directory ADD COLUMN plan_at INTEGER NOT NULL DEFAULT 0",
+  ],
 ];
 
 export function migrate(place: Place): void {

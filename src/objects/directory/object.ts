@@ -12,14 +12,17 @@ import type {
   TenantEvents,
 } from "../../protocol/directory.ts";
 import type { EventsQuery } from "../../protocol/event.ts";
+import type { PlansPage, PlansQuery } from "../../protocol/plan.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import type { Answer } from "../answer.ts";
 import { answer } from "../answers.ts";
 import type { EventStreams } from "../event-stream.ts";
 import { objectPlace } from "../object-place.ts";
 import type { Place } from "../place.ts";
+import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { DirectoryActor, type FindCall, type Found } from "./actor.ts";
 import * as lists from "./list.ts";
+import * as plans from "./plans.ts";
 
 export class DirectoryObject extends DurableObject<Env> {
   readonly #place: Place;
@@ -59,6 +62,32 @@ export class DirectoryObject extends DurableObject<Env> {
 
   followEvents(after: number): Promise<Answer<ReadableStream<Uint8Array>>> {
     return answer(() => this.#streams.follow(after));
+  }
+
+  /** Of a plan alone. */
+  make(call: NewSandbox): Promise<Answer<null>> {
+    return answer(() => this.#actor.make(call));
+  }
+
+  putPlan(name: string): Promise<Answer<plans.PlanName>> {
+    return answer(() => plans.put(this.#place, name));
+  }
+
+  /** When the name was given; undefined: nobody has it. */
+  async plan(name: string): Promise<number | undefined> {
+    return plans.createdAt(this.#place, name);
+  }
+
+  async plans(query: PlansQuery): Promise<Answer<PlansPage>> {
+    return { ok: plans.page(this.#place, query) };
+  }
+
+  /** Of a plan alone, that is removed. */
+  forgetPlan(name: string, createdAt: number): Promise<Answer<null>> {
+    return answer(() => {
+      plans.forget(this.#place, name, createdAt);
+      return null;
+    });
   }
 
   override async alarm(): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Owns what a plan asks of others: of its members' objects, and of the Directory that makes new ones.
+ * Owns what a plan asks of others: of its members' objects, and of the Directory, which makes new ones and gives names.
  * Calls go one way: nobody of these ever asks a plan. Each is harmless when repeated, and names its run.
  */
 import type { Verdict } from "../../core/plan/pending.ts";
@@ -28,4 +28,11 @@ export interface MemberPort {
 export interface MakerPort {
   /** Makes it, or finds it made by this same call; answers when its object has it. */
   make(call: NewSandbox): Promise<Answer<null>>;
+  /** Gives the name back that was given at that time, and none that was given later. */
+  forgetPlan(name: string, createdAt: number): Promise<Answer<null>>;
 }
+
+export type Ports = {
+  memberOf: (sandbox: string) => MemberPort;
+  directoryOf: (tenant: string) => MakerPort;
+};

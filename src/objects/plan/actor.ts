@@ -1,0 +1,133 @@
+/**
+ * Owns the one commit of a plan: decide, persist, arm the alarm, and only then ask. What an earlier instance left
+ * undone is gone on with at the first call or alarm.
+ * Does not own decisions (core/plan), asking (asks.ts), nor what callers ask for (runs.ts, members.ts).
+ */
+import { type Named, open } from "../../core/plan/life.ts";
+import { isUnderWay, planDeadline } from "../../core/plan/pending.ts";
+import type { PlanRecord } from "../../core/plan/record.ts";
+import { stepRun } from "../../core/plan/run.ts";
+import { BerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Place } from "../place.ts";
+import { Watchers } from "../sandbox/watchers.ts";
+import { Asks } from "./asks.ts";
+import type { Ports } from "./ports.ts";
+import { type Look, load, save, saveLook } from "./rows.ts";
+
+const alarmWaitMs = 1_000;
+
+export class PlanActor {
+  readonly place: Place;
+  readonly watchers: Watchers;
+  readonly asks: Asks;
+  #plan: PlanRecord | undefined;
+  #look: Look;
+  #resumed = false;
+  #armed: number | undefined;
+
+  constructor(place: Place, ports: Ports) {
+    this.place = place;
+    this.watchers = new Watchers(place);
+    this.asks = new Asks(this, ports);
+    const loaded = load(place);
+    this.#plan = loaded?.plan;
+    this.#look = loaded?.look ?? { tries: 0, at: 0 };
+  }
+
+  /** The first call by a name makes the plan of it; one that was removed is found no more. */
+  open(named: Named): PlanRecord {
+    this.resume();
+    const plan = open(this.#plan, named);
+    if (plan === undefined) throw noSuchPlan();
+    this.commit(plan);
+    return plan;
+  }
+
+  /** After a wait: it may have been removed meanwhile. */
+  get here(): PlanRecord {
+    if (this.#plan?.life === "here") return this.#plan;
+    throw noSuchPlan();
+  }
+
+  get record(): PlanRecord | undefined {
+    return this.#plan;
+  }
+
+  /** A fresh instance: whoever asked for an undecided run is gone, and what was decided is gone on with. */
+  resume(): void {
+    if (this.#resumed) return;
+    this.#resumed = true;
+    if (this.#plan === undefined) return;
+    this.commit(stepRun(this.#plan, { type: "instance" }, this.place.clock()));
+    this.asks.pursue(this.#plan);
+    this.#arm();
+  }
+
+  step(move: (plan: PlanRecord, now: number) => PlanRecord): void {
+    if (this.#plan !== undefined) this.commit(move(this.#plan, this.place.clock()));
+  }
+
+  /** The one way in which anything of a plan changes. `beside` writes what is no part of the record. */
+  commit(after: PlanRecord, beside?: () => void): void {
+    const before = this.#plan;
+    if (after === before && beside === undefined) return;
+    this.#plan = after;
+    save(this.place, before, after);
+    beside?.();
+    if (isUnderWay(after)) this.#lookAgain(0);
+    this.#arm();
+    this.watchers.wakeAll();
+    this.asks.pursue(after);
+  }
+
+  /** False: nothing changed by then. */
+  async changed(end: number): Promise<boolean> {
+    return this.watchers.change(end - this.place.clock());
+  }
+
+  async alarm(): Promise<void> {
+    this.#armed = undefined;
+    this.resume();
+    this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));
+    const plan = this.#plan;
+    if (plan === undefined || !isUnderWay(plan)) return;
+    if (this.#look.at <= this.place.clock()) {
+      this.#lookAgain(this.#look.tries + 1);
+      this.asks.again(plan);
+    }
+    this.#arm();
+    await this.asks.settled(alarmWaitMs);
+  }
+
+  /** Written before anybody is asked: one that hangs or stops in the middle keeps nobody from the next try. */
+  #lookAgain(tries: number): void {
+    const now = this.place.clock();
+    const run = this.#plan?.run ?? null;
+    const isDeciding = run !== null && run.decision === null;
+    const waitMs = Math.min(
+      limits.planLookMs * 2 ** tries,
+      isDeciding ? limits.planDecidingLookMs : limits.tellAgainMaxMs,
+    );
+    const { at } = this.#look;
+    // What goes on does not put off whoever waits to be asked again.
+    const look = { tries, at: at > now ? Math.min(at, now + waitMs) : now + waitMs };
+    if (look.at === at && tries === this.#look.tries) return;
+    this.#look = look;
+    saveLook(this.place, look);
+  }
+
+  #arm(): void {
+    if (this.#plan === undefined) return;
+    const next = planDeadline(this.#plan, this.#look.at);
+    if (next === undefined || (this.#armed !== undefined && this.#armed <= next.at)) return;
+    this.#armed = next.at;
+    this.place.setAlarm(next.at);
+  }
+}
+
+export function noSuchPlan(): BerthError {
+  return new BerthError("not_found", "No such plan for this key.", {
+    hint: "PUT /v1/plans/:plan makes one.",
+  });
+}

@@ -1,0 +1,100 @@
+/**
+ * Owns asking: of each member and of the Directory what the plan wants of them, so many at once, each for so long.
+ * Never rejects: whoever does not answer is asked again when the plan looks again. Does not own what answers mean.
+ */
+import { pending, pendingMoves } from "../../core/plan/pending.ts";
+import type { PlanRecord } from "../../core/plan/record.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Refused } from "../answer.ts";
+import type { PlanActor } from "./actor.ts";
+import { perform, type Question } from "./perform.ts";
+import type { Ports } from "./ports.ts";
+
+const atOnceMax: Record<Question["type"], number> = {
+  hold: 1,
+  prepare: limits.planPrepareAtOnceMax,
+  finish: limits.planFinishAtOnceMax,
+  join: limits.planFinishAtOnceMax,
+  leave: limits.planFinishAtOnceMax,
+  end: limits.planFinishAtOnceMax,
+  unregister: 1,
+};
+/** Long enough for whoever waited to hear why. */
+const refusedKeptMs = 10_000;
+
+export class Asks {
+  readonly ports: Ports;
+  readonly #actor: PlanActor;
+  readonly #underWay = new Map<string, { type: Question["type"]; done: Promise<void> }>();
+  /** Asked in vain since the last look. */
+  readonly #failed = new Set<string>();
+  /** Why somebody could not join, just now. */
+  readonly #refused = new Map<string, Refused>();
+
+  constructor(actor: PlanActor, ports: Ports) {
+    this.#actor = actor;
+    this.ports = ports;
+  }
+
+  /** After a commit: whoever is to be asked and was not yet. */
+  pursue(plan: PlanRecord): void {
+    for (const ask of [...pendingMoves(plan), ...pending(plan)]) {
+      const key = keyOf(ask, plan);
+      if (this.#underWay.has(key) || this.#failed.has(key)) continue;
+      if (this.#count(ask.type) < atOnceMax[ask.type]) this.#begin(key, ask);
+    }
+  }
+
+  /** Also those that were asked in vain. */
+  again(plan: PlanRecord): void {
+    this.#failed.clear();
+    this.pursue(plan);
+  }
+
+  /** Answers when what is under way is done, or when the time is over. */
+  async settled(waitMs: number): Promise<void> {
+    let cancel = () => {};
+    const over = new Promise<void>((resolve) => {
+      cancel = this.#actor.place.timer(waitMs, resolve);
+    });
+    await Promise.race([Promise.all([...this.#underWay.values()].map(({ done }) => done)), over]);
+    cancel();
+  }
+
+  refuse(sandbox: string, refused: Refused): void {
+    this.#refused.set(sandbox, refused);
+    this.#actor.place.timer(refusedKeptMs, () => this.#refused.delete(sandbox));
+  }
+
+  refusalOf(sandbox: string): Refused | undefined {
+    return this.#refused.get(sandbox);
+  }
+
+  #begin(key: string, ask: Question): void {
+    const done = perform(this.#actor, this.ports, ask)
+      .catch((error: unknown) => {
+        this.#failed.add(key);
+        const message = error instanceof Error ? error.message : String(error);
+        this.#actor.place.log({ plan: this.#actor.record?.name, failed: key, message });
+      })
+      .then(() => {
+        this.#underWay.delete(key);
+        // There is room for the next one.
+        const plan = this.#actor.record;
+        if (plan !== undefined) this.pursue(plan);
+      });
+    this.#underWay.set(key, { type: ask.type, done });
+    this.#actor.place.background(done);
+  }
+
+  #count(type: Question["type"]): number {
+    return [...this.#underWay.values()].filter((one) => one.type === type).length;
+  }
+}
+
+/** A question of a later run is another one. */
+function keyOf(ask: Question, { run }: PlanRecord): string {
+  if (ask.type === "unregister") return ask.type;
+  const isOfRun = ask.type === "hold" || ask.type === "prepare" || ask.type === "finish";
+  return `${ask.type} ${isOfRun ? `${run?.n} ` : ""}${ask.sandbox}`;
+}

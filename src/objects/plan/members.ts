@@ -1,0 +1,138 @@
+/**
+ * Owns the calls that change who is a member, and that end a plan: decided in one step, answered when everybody whom
+ * it is about has heard. Does not own telling them (asks.ts), which goes on without the callers.
+ */
+import { type Named, open, removeAll } from "../../core/plan/life.ts";
+import { put, remove, type Wanted } from "../../core/plan/membership.ts";
+import type { Joining, PlanRecord } from "../../core/plan/record.ts";
+import { memberView, planView } from "../../core/plan/view.ts";
+import { BerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Member, Plan } from "../../protocol/plan.ts";
+import type { Refused } from "../answer.ts";
+import { asError } from "../answers.ts";
+import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import { noSuchPlan, type PlanActor } from "./actor.ts";
+import { keepCall } from "./rows.ts";
+
+export type PutMember = {
+  key: string;
+  sandbox: string;
+  /** It is made, unless the key has a member already. */
+  make?: NewSandbox;
+  /** Why nothing new can be made of it. */
+  cannot?: Refused;
+};
+
+export type MemberPut = { member: Member; made: boolean };
+
+/** `again`: the name was given back meanwhile, and has to be asked for anew. */
+export async function putPlan(actor: PlanActor, named: Named): Promise<Plan | "again"> {
+  actor.resume();
+  await until(actor, () => actor.record?.life !== "removing");
+  return open(actor.record, named) === undefined ? "again" : planView(actor.open(named));
+}
+
+export async function putMember(
+  actor: PlanActor,
+  { key, sandbox, make, cannot }: PutMember,
+): Promise<MemberPut> {
+  const wanted: Wanted = { key, sandbox, makes: make !== undefined };
+  const end = endOf(actor);
+  for (;;) {
+    const plan = actor.here;
+    const asked = put(plan, wanted, actor.place.clock());
+    if ("refuse" in asked.put) throw asked.put.refuse;
+    if ("found" in asked.put) return { member: memberView(asked.put.found), made: false };
+    if ("wait" in asked.put) {
+      if (await actor.changed(end)) continue;
+      throw late();
+    }
+    if (asked.plan !== plan) {
+      if (cannot !== undefined) throw asError(cannot);
+      const keep = make === undefined ? undefined : () => keepCall(actor.place, make);
+      actor.commit(asked.plan, keep);
+    }
+    return hasJoined(actor, asked.put.joining, end);
+  }
+}
+
+export async function removeMember(
+  actor: PlanActor,
+  key: string,
+  destroy: boolean,
+): Promise<Member> {
+  const end = endOf(actor);
+  for (;;) {
+    const asked = remove(actor.here, key, destroy);
+    if ("refuse" in asked) throw asked.refuse;
+    if ("wait" in asked) {
+      if (await actor.changed(end)) continue;
+      throw late();
+    }
+    actor.commit(asked.plan);
+    const { sandbox } = asked.removed;
+    const phaseOf = () => actor.record?.leaving.find((one) => one.sandbox === sandbox)?.phase;
+    // Its end is certain once it is free; whether it has come is told by the sandbox.
+    await until(actor, () => phaseOf() === undefined, end).catch((error: unknown) => {
+      if (phaseOf() === "leave") throw error;
+    });
+    return memberView(asked.removed);
+  }
+}
+
+/** As it was. A repeated call waits for the same end. */
+export async function removePlan(actor: PlanActor, named: Named, destroy: boolean): Promise<Plan> {
+  actor.resume();
+  const end = endOf(actor);
+  let was: PlanRecord | undefined = actor.record;
+  while (was?.life !== "removing") {
+    const plan = actor.open(named);
+    const asked = removeAll(plan, destroy);
+    if ("refuse" in asked) throw asked.refuse;
+    if ("plan" in asked) {
+      was = plan;
+      actor.commit(asked.plan);
+      break;
+    }
+    if (!(await actor.changed(end))) throw late();
+    was = actor.record;
+  }
+  if (was === undefined) throw noSuchPlan();
+  await until(actor, () => actor.record?.life !== "removing", end);
+  return planView(was);
+}
+
+async function hasJoined(
+  actor: PlanActor,
+  { key, sandbox, replaces }: Joining,
+  end: number,
+): Promise<MemberPut> {
+  const isJoining = () => actor.record?.joining.some((one) => one.sandbox === sandbox) === true;
+  await until(actor, () => !isJoining(), end);
+  const member = actor.here.members.find((one) => one.key === key && one.sandbox === sandbox);
+  if (member !== undefined) {
+    const replaced = replaces === null ? {} : { replaced: replaces };
+    return { member: { ...memberView(member), ...replaced }, made: true };
+  }
+  const refused = actor.asks.refusalOf(sandbox);
+  throw refused === undefined ? late() : asError(refused);
+}
+
+async function until(
+  actor: PlanActor,
+  holds: () => boolean,
+  end: number = endOf(actor),
+): Promise<void> {
+  while (!holds()) if (!(await actor.changed(end))) throw late();
+}
+
+function endOf({ place }: PlanActor): number {
+  return place.clock() + limits.waitMaxMs;
+}
+
+function late(): BerthError {
+  return new BerthError("unavailable", "The members of the plan are changing, and it takes long.", {
+    hint: "It goes on by itself; GET /v1/plans/:plan shows how far it is.",
+  });
+}

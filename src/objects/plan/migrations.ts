@@ -1,0 +1,39 @@
+/**
+ * Owns the tables of a plan. A step is never changed once it was released.
+ */
+import { migrate as migrateBy } from "../migrate.ts";
+import type { Place } from "../place.ts";
+
+const steps: readonly string[][] = [
+  [
+    `CREATE TABLE plan (
+       one INTEGER PRIMARY KEY CHECK (one = 1),
+       tenant TEXT NOT NULL,
+       name TEXT NOT NULL,
+       created_at INTEGER NOT NULL,
+       life TEXT NOT NULL,
+       newest INTEGER NOT NULL,
+       tries INTEGER NOT NULL,
+       look_at INTEGER NOT NULL
+     )`,
+    "CREATE TABLE member (key TEXT PRIMARY KEY, sandbox TEXT NOT NULL UNIQUE, added_at INTEGER NOT NULL, committed INTEGER)",
+    `CREATE TABLE joining (
+       sandbox TEXT PRIMARY KEY,
+       key TEXT NOT NULL UNIQUE,
+       added_at INTEGER NOT NULL,
+       makes INTEGER NOT NULL,
+       replaces TEXT,
+       call TEXT
+     )`,
+    "CREATE TABLE leaving (sandbox TEXT PRIMARY KEY, phase TEXT NOT NULL, destroy INTEGER NOT NULL)",
+    "CREATE TABLE run (n INTEGER PRIMARY KEY, head TEXT NOT NULL, ended_at INTEGER)",
+    // One for each member: the changes of one can fill a row.
+    "CREATE TABLE part (n INTEGER NOT NULL, sandbox TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (n, sandbox))",
+    "CREATE TABLE keyed (key TEXT PRIMARY KEY, hash TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX keyed_n ON keyed (n)",
+  ],
+];
+
+export function migrate(place: Place): void {
+  migrateBy(place, steps);
+}

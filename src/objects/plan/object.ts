@@ -1,0 +1,94 @@
+/**
+ * Owns the calls that reach one plan, and its alarm. A reader learns nothing about plans here.
+ * The door has found out that there is such a name, and when it was given.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { Env } from "../../config.ts";
+import type { Named } from "../../core/plan/life.ts";
+import { planView } from "../../core/plan/view.ts";
+import type { Commit, CommitsPage, Member, Plan } from "../../protocol/plan.ts";
+import type { Answer } from "../answer.ts";
+import { answer } from "../answers.ts";
+import { objectPlace } from "../object-place.ts";
+import { PlanActor } from "./actor.ts";
+import { page } from "./history.ts";
+import * as members from "./members.ts";
+import type { MemberPort } from "./ports.ts";
+import * as runs from "./runs.ts";
+
+export class PlanObject extends DurableObject<Env> {
+  readonly #actor: PlanActor;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    const place = objectPlace(state);
+    this.#actor = new PlanActor(place, {
+      memberOf: (sandbox) => memberOf(env, sandbox),
+      directoryOf: (tenant) => env.DIRECTORY.getByName(tenant),
+    });
+  }
+
+  put(named: Named): Promise<Answer<Plan | "again">> {
+    return answer(() => members.putPlan(this.#actor, named));
+  }
+
+  get(named: Named): Promise<Answer<Plan>> {
+    return answer(() => planView(this.#actor.open(named)));
+  }
+
+  remove(named: Named, destroy: boolean): Promise<Answer<Plan>> {
+    return answer(() => members.removePlan(this.#actor, named, destroy));
+  }
+
+  putMember(named: Named, call: members.PutMember): Promise<Answer<members.MemberPut>> {
+    return this.#for(named, () => members.putMember(this.#actor, call));
+  }
+
+  removeMember(named: Named, key: string, destroy: boolean): Promise<Answer<Member>> {
+    return this.#for(named, () => members.removeMember(this.#actor, key, destroy));
+  }
+
+  run(named: Named, call: runs.RunCall): Promise<Answer<Commit>> {
+    return this.#for(named, () => runs.run(this.#actor, call));
+  }
+
+  commits(named: Named, before: number | undefined, limit: number): Promise<Answer<CommitsPage>> {
+    return this.#for(named, () => page(this.#actor.place, before, limit));
+  }
+
+  commitOf(named: Named, n: number, waitMs: number): Promise<Answer<Commit>> {
+    return this.#for(named, () => runs.look(this.#actor, n, waitMs));
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#actor.alarm();
+  }
+
+  #for<T>(named: Named, work: () => T | Promise<T>): Promise<Answer<T>> {
+    return answer(() => {
+      this.#actor.open(named);
+      return work();
+    });
+  }
+}
+
+function memberOf(env: Env, sandbox: string): MemberPort {
+  const object = env.SANDBOX.getByName(sandbox) as unknown as MemberObject;
+  return {
+    join: (asking) => object.joinPlan(asking),
+    leave: (asking) => object.leavePlan(asking),
+    hold: (asking, waitMs) => object.holdForPlan(asking, waitMs),
+    prepare: (asking, kind) => object.prepareForPlan(asking, kind),
+    finish: (asking, verdict) => object.finishForPlan(asking, verdict),
+    end: (reason) => object.end(reason),
+  };
+}
+
+type MemberObject = {
+  joinPlan: MemberPort["join"];
+  leavePlan: MemberPort["leave"];
+  holdForPlan: MemberPort["hold"];
+  prepareForPlan: MemberPort["prepare"];
+  finishForPlan: MemberPort["finish"];
+  end: MemberPort["end"];
+};

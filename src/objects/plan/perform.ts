@@ -1,0 +1,156 @@
+/**
+ * Owns one question of a plan and what its answer changes. It throws where nobody knows what became of it, and is
+ * then asked again. An answer that comes after its time is not waited for, one of an earlier run is dropped.
+ */
+import { removed } from "../../core/plan/life.ts";
+import { gone, joined, left, notJoined } from "../../core/plan/membership.ts";
+import type { Ask, MoveAsk } from "../../core/plan/pending.ts";
+import { failureOf, type RunEvent, stepRun } from "../../core/plan/run.ts";
+import { BerthError, errors } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { Answer, Refused } from "../answer.ts";
+import { asError } from "../answers.ts";
+import type { PlanActor } from "./actor.ts";
+import { inTime } from "./in-time.ts";
+import type { Asking, Ports } from "./ports.ts";
+import { callOf } from "./rows.ts";
+
+export type Question = Ask | MoveAsk;
+type Of<Type extends Question["type"]> = Extract<Question, { type: Type }>;
+
+export async function perform(actor: PlanActor, ports: Ports, ask: Question): Promise<void> {
+  const { record } = actor;
+  if (record === undefined) return;
+  const asking: Asking = { tenant: record.tenant, plan: record.name, run: record.newest };
+  switch (ask.type) {
+    case "hold":
+      return hold(actor, ports, ask, asking);
+    case "prepare":
+      return prepare(actor, ports, ask, asking);
+    case "finish":
+      return finish(actor, ports, ask, asking);
+    case "join":
+      return join(actor, ports, ask, asking);
+    case "leave":
+      return leave(actor, ports, ask, asking);
+    case "end": {
+      const waitMs = limits.waitMaxMs + limits.directoryAskMs;
+      await inTime(actor.place, ports.memberOf(ask.sandbox).end("left_plan"), waitMs);
+      return actor.step((plan) => gone(plan, ask.sandbox));
+    }
+    case "unregister": {
+      const { tenant, name, createdAt } = record;
+      const asked = ports.directoryOf(tenant).forgetPlan(name, createdAt);
+      const told = await inTime(actor.place, asked);
+      if ("refused" in told) throw asError(told.refused);
+      return actor.step(removed);
+    }
+  }
+}
+
+async function hold(
+  actor: PlanActor,
+  ports: Ports,
+  { sandbox, by }: Of<"hold">,
+  asking: Asking,
+): Promise<void> {
+  const waitMs = Math.max(0, by - actor.place.clock());
+  let answer: Answer<null>;
+  try {
+    const asked = ports.memberOf(sandbox).hold(asking, waitMs);
+    answer = await inTime(actor.place, asked, waitMs + limits.directoryAskMs);
+  } catch (error) {
+    if (actor.place.clock() < by) throw error;
+    answer = { refused: { ...away, facts: {} } };
+  }
+  const n = asking.run;
+  if ("ok" in answer) return apply(actor, { type: "held", n, sandbox });
+  const vote = { no: failureOf(asError(answer.refused)) };
+  apply(actor, { type: "voted", n, sandbox, vote });
+}
+
+async function prepare(
+  actor: PlanActor,
+  ports: Ports,
+  { sandbox }: Of<"prepare">,
+  asking: Asking,
+): Promise<void> {
+  const kind = actor.record?.run?.kind;
+  if (kind === undefined) return;
+  const asked = ports.memberOf(sandbox).prepare(asking, kind);
+  const answer = await inTime(actor.place, asked, limits.planPrepareAskMs);
+  const vote = "ok" in answer ? answer.ok : { no: failureOf(asError(answer.refused)) };
+  apply(actor, { type: "voted", n: asking.run, sandbox, vote });
+}
+
+async function finish(
+  actor: PlanActor,
+  ports: Ports,
+  { sandbox, verdict }: Of<"finish">,
+  asking: Asking,
+): Promise<void> {
+  const asked = ports.memberOf(sandbox).finish(asking, verdict);
+  const answer = await inTime(actor.place, asked, limits.waitMaxMs + limits.directoryAskMs);
+  if ("refused" in answer) {
+    // What was decided is not refused by anybody who is there.
+    const error = failureOf(asError(onlyForGood(answer.refused)));
+    return apply(actor, {
+      type: "ended",
+      n: asking.run,
+      sandbox,
+      ended: { outcome: "failed", error },
+    });
+  }
+  if (answer.ok === "again") throw new BerthError("unavailable", "It is not done yet.");
+  apply(actor, { type: "ended", n: asking.run, sandbox, ended: answer.ok });
+}
+
+async function join(
+  actor: PlanActor,
+  ports: Ports,
+  { sandbox, joining }: Of<"join">,
+  asking: Asking,
+): Promise<void> {
+  const { key, makes } = joining;
+  const cannot = (refused: Refused, isOurs: boolean) => {
+    actor.asks.refuse(sandbox, onlyForGood(refused));
+    actor.step((plan) => notJoined(plan, key, sandbox, isOurs));
+  };
+  if (makes) {
+    const call = callOf(actor.place, sandbox);
+    if (call === undefined) return;
+    const made = await inTime(actor.place, ports.directoryOf(asking.tenant).make(call));
+    if ("refused" in made) return cannot(made.refused, false);
+  }
+  const answer = await inTime(actor.place, ports.memberOf(sandbox).join(asking));
+  if ("ok" in answer) return actor.step((plan) => joined(plan, key, sandbox));
+  // Whoever is another plan's was taken there by somebody who wants it.
+  cannot(answer.refused, makes && answer.refused.code !== "in_other_plan");
+}
+
+/** Whoever is gone is free. */
+async function leave(
+  actor: PlanActor,
+  ports: Ports,
+  { sandbox }: Of<"leave">,
+  asking: Asking,
+): Promise<void> {
+  const answer = await inTime(actor.place, ports.memberOf(sandbox).leave(asking));
+  if ("refused" in answer) onlyForGood(answer.refused);
+  actor.step((plan) => left(plan, sandbox));
+}
+
+function apply(actor: PlanActor, event: RunEvent): void {
+  actor.step((plan, now) => stepRun(plan, event, now));
+}
+
+/** What passes by itself is asked again, and nothing follows from it. */
+function onlyForGood(refused: Refused): Refused {
+  if (errors[refused.code].retryable) throw asError(refused);
+  return refused;
+}
+
+const away = {
+  code: "unavailable",
+  message: "The sandbox could not be asked in time.",
+} as const;

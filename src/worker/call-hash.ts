@@ -1,0 +1,17 @@
+/**
+ * Owns the hash by which a repeated call is known: the same call, written in any order, has the same one.
+ */
+import { createHash } from "node:crypto";
+
+export function hashOf(call: unknown): string {
+  return createHash("sha256")
+    .update(JSON.stringify(sorted(call)))
+    .digest("hex");
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]));
+}

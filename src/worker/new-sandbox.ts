@@ -1,0 +1,72 @@
+/**
+ * Owns what a new sandbox would be made of: an id minted, and for a fork what it has of its origin filled in.
+ * Does not own whether one is made (create.ts, plans.ts), nor what its object makes of it.
+ */
+import { configOf, type Env } from "../config.ts";
+import type { Answer, Refused } from "../objects/answer.ts";
+import type { Fork } from "../objects/sandbox/checkpoints.ts";
+import type { NewSandbox } from "../objects/sandbox/lifecycle.ts";
+import { hostsRefused } from "../protocol/hosts.ts";
+import type { Caller } from "../protocol/rights.ts";
+import type { CreateCall, Network } from "../protocol/sandbox.ts";
+import { sandboxOf } from "./checkpoints.ts";
+import { mintSandboxId } from "./ids.ts";
+import { objectOf } from "./operations.ts";
+
+type Policy = Omit<CreateCall, "from" | "onExisting" | "waitMs">;
+
+/** `cannot`: what it would be made of is gone; what was made of it before is found all the same. */
+export type Wanted = { make: NewSandbox; cannot?: Refused };
+
+/** `written`: as the caller wrote it; a fork must know what was said and what is only a default. */
+export async function newSandbox(
+  env: Env,
+  caller: Caller,
+  { from, ...whole }: Policy & Pick<CreateCall, "from">,
+  written: object,
+): Promise<Wanted> {
+  refuseHosts(env, whole.network);
+  const origin = from === undefined ? undefined : await originOf(env, caller, from);
+  const { metadata, start, ...rest } =
+    origin !== undefined && "ok" in origin ? fork(whole, written, origin.ok) : whole;
+  const spec = {
+    id: mintSandboxId(configOf(env).secret),
+    tenant: caller.tenant,
+    createdAt: Date.now(),
+    ...(caller.key === undefined ? {} : { madeBy: caller.key }),
+    ...rest,
+  };
+  return {
+    make: { spec, metadata, start },
+    ...(origin !== undefined && "refused" in origin ? { cannot: origin.refused } : {}),
+  };
+}
+
+/** An engine cannot tell hosts apart: that is known without asking an object, which would leave one behind. */
+function refuseHosts(env: Env, network: Network): void {
+  const refused = hostsRefused(network);
+  if (refused !== undefined && configOf(env).engine !== undefined) throw refused;
+}
+
+function originOf(env: Env, caller: Caller, checkpoint: string): Promise<Answer<Fork>> {
+  return objectOf(env, sandboxOf(checkpoint)).forkOf(caller, checkpoint);
+}
+
+function fork(
+  call: Policy,
+  written: object,
+  { base, spec, metadata }: Fork,
+): Policy & { base: string } {
+  const { env, cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
+  const policy = { cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake };
+  const inherited = Object.fromEntries(
+    Object.entries(policy).filter(([name, value]) => value !== undefined && !(name in written)),
+  );
+  return {
+    ...call,
+    ...inherited,
+    env: { ...env, ...call.env },
+    metadata: { ...metadata, ...call.metadata },
+    base,
+  };
+}
