@@ -2,7 +2,9 @@
  * Owns which sandbox a command is about: one that is named, or that of the checkout, found or made, and ready.
  * Does not own what is done in it. The server decides in one step; what is remembered here only saves a look around.
  */
+import { existsSync } from "node:fs";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import type { Berth, SandboxHandle } from "../client/index.ts";
 import { asBerthError } from "../protocol/errors.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
@@ -82,10 +84,11 @@ async function named(context: Context, asked: Berth, id: string): Promise<Found>
 
 async function ofCheckout(context: Context, asked: Berth, options: FindOptions): Promise<Found> {
   const checkout = readCheckout(context.cwd);
-  const config = readConfig(checkout.root, context.cwd, options.config);
+  const meant = readConfig(checkout.root, context.cwd, options.config);
   const memory = new Memory(checkout, context.output);
   context.progress.tell("looking for the sandbox");
-  const scope = await lookAround(asked, context.output, checkout, config, memory);
+  const scope = await lookAround(asked, context.output, checkout, meant, memory);
+  const config = configOf(checkout, meant, scope);
   const view = await findOrMake(asked, checkout, config, scope, options);
   memory.remember({
     id: view.id,
@@ -98,6 +101,14 @@ async function ofCheckout(context: Context, asked: Berth, options: FindOptions):
   const made = view.found !== true;
   if (!made && options.make !== false) warnOfDrift(context, view, config);
   return { id, sandbox, view, made, replaced, checkout, config };
+}
+
+/** The scope that was found may be of another file than the one that was looked for. */
+function configOf({ root }: Checkout, meant: FoundConfig, scope: Required<Scope>): FoundConfig {
+  if (scope.config === meant.scope) return meant;
+  if (existsSync(join(root, scope.config))) return readConfig(root, root, scope.config);
+  // Another machine has it. To use what it made is no mistake, and a warning says that they differ.
+  return { file: scope.config, scope: scope.config, content: {}, hash: undefined };
 }
 
 async function findOrMake(
