@@ -6,8 +6,9 @@ import { agentHeaders, agentHealthSchema, agentPaths, agentPort } from "../proto
 import { BerthError } from "../protocol/errors.ts";
 import type { Isolation } from "../protocol/isolation.ts";
 import { limits } from "../protocol/limits.ts";
-import type { Container, ContainerExit, Started, StartOptions } from "./container.ts";
+import type { Container, ContainerExit, Saved, Started, StartOptions } from "./container.ts";
 import type { Egress } from "./egress.ts";
+import { givenUp, PlatformStarts } from "./platform-starts.ts";
 
 type Attached = NonNullable<DurableObjectState["container"]>;
 
@@ -18,13 +19,17 @@ const firstPauseMs = 20;
 const pauseMaxMs = 500;
 
 export function platformContainer(attached: Attached, egress: Egress): Container {
+  const starts = new PlatformStarts((options, isWanted) =>
+    start(attached, egress, options, isWanted),
+  );
   return {
     keepsFiles: false,
     savesFiles: typeof attached.snapshotContainer === "function",
     comparesTrees: false,
     filtersHosts: true,
-    start: (options) => start(attached, egress, options),
+    start: (options) => starts.start(options),
     destroy: async () => {
+      starts.giveUp();
       if (attached.running) await attached.destroy();
     },
     signal: async (signal) => attached.signal(signal),
@@ -34,10 +39,7 @@ export function platformContainer(attached: Attached, egress: Egress): Container
       await egress.apply();
       return attached.getTcpPort(agentPort).fetch(request);
     },
-    async snapshot(snapshotId) {
-      const { id, size } = await attached.snapshotContainer({ name: snapshotId });
-      return { handle: id, bytes: size };
-    },
+    snapshot: (snapshotId) => save(attached, snapshotId),
     // The platform has no such call: what nobody names any more ends with its time.
     removeSnapshot: async () => undefined,
     // A snapshot of the platform can be started from, and nothing else.
@@ -45,10 +47,23 @@ export function platformContainer(attached: Attached, egress: Egress): Container
   };
 }
 
-async function start(attached: Attached, egress: Egress, options: StartOptions): Promise<Started> {
-  const joined = await ask(attached, options.secret);
-  if (joined?.incarnation.startsWith(`${options.startId}.`)) return from(joined, options);
-  if (attached.running) await attached.destroy();
+async function start(
+  attached: Attached,
+  egress: Egress,
+  options: StartOptions,
+  isWanted: () => boolean,
+): Promise<Started> {
+  // One that is given up while this waits must not begin beside its successor.
+  const stillWanted = () => {
+    if (!isWanted()) throw givenUp(options.startId);
+  };
+  if (attached.running) {
+    const joined = await ask(attached, options.secret);
+    stillWanted();
+    if (joined?.incarnation.startsWith(`${options.startId}.`)) return from(joined, options);
+    if (attached.running) await attached.destroy();
+    stillWanted();
+  }
   const saved = options.snapshot ?? options.base;
   // A saved tree brings its image along.
   const files =
@@ -56,6 +71,7 @@ async function start(attached: Attached, egress: Egress, options: StartOptions):
       ? { image: imageOf(attached, options.image) }
       : { containerSnapshot: { id: saved } };
   await egress.apply();
+  stillWanted();
   attached.start({
     ...files,
     enableInternet: egress.direct,
@@ -68,25 +84,49 @@ async function start(attached: Attached, egress: Egress, options: StartOptions):
     },
   });
   await attached.setInactivityTimeout(inactivityMs);
-  return firstAnswer(attached, options);
+  return firstAnswer(attached, options, stillWanted);
 }
 
 function from(started: Started, { snapshot, base }: StartOptions): Started {
   return snapshot === undefined && base === undefined ? started : { ...started, files: "snapshot" };
 }
 
-async function firstAnswer(attached: Attached, options: StartOptions): Promise<Started> {
-  const until = Date.now() + limits.startTimeoutMs;
+async function firstAnswer(
+  attached: Attached,
+  options: StartOptions,
+  stillWanted: () => void,
+): Promise<Started> {
+  const isSaved = options.snapshot !== undefined || options.base !== undefined;
+  const until = Date.now() + (isSaved ? limits.snapshotTimeoutMs : limits.startTimeoutMs);
   for (
     let pauseMs = firstPauseMs;
     Date.now() < until;
     pauseMs = Math.min(pauseMs * 2, pauseMaxMs)
   ) {
     const started = await ask(attached, options.secret);
+    stillWanted();
     if (started?.incarnation.startsWith(`${options.startId}.`)) return from(started, options);
+    // The platform has noticed that it did not begin, or that it has ended.
+    if (!attached.running) throw neverUp(isSaved);
     await scheduler.wait(pauseMs);
+    stillWanted();
   }
   throw new BerthError("unavailable", "The container did not answer in time.");
+}
+
+/** From an image it is tried again. Of a saved tree the platform does not say why: that it is gone is likeliest. */
+function neverUp(isSaved: boolean): BerthError {
+  if (!isSaved) return new BerthError("unavailable", "The container ended before it answered.");
+  return new BerthError("start_failed", "The platform did not start from the saved files.", {
+    hint: "They may be gone: start from another checkpoint.",
+    facts: { reason: "snapshot_missing" },
+  });
+}
+
+async function save(attached: Attached, snapshotId: string): Promise<Saved> {
+  if (!attached.running) throw new BerthError("not_running", "There is nothing to save.");
+  const { id, size } = await attached.snapshotContainer({ name: snapshotId });
+  return { handle: id, bytes: size };
 }
 
 async function ask(attached: Attached, secret: string): Promise<Started | undefined> {
