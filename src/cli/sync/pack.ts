@@ -5,11 +5,12 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import type { Git } from "./git.ts";
 import type { Repository } from "./repository.ts";
 
-export type Pack = { path: string; bytes: number; objects: number; remove(): void };
-
 const idPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+export type Pack = { path: string; bytes: number; objects: number; remove(): void };
 
 /** `had` comes from the sandbox: what is not known here says nothing. */
 export async function packFor(
@@ -17,7 +18,8 @@ export async function packFor(
   state: string,
   had: string[],
 ): Promise<Pack> {
-  const told = had.filter((id) => idPattern.test(id));
+  const ids = had.filter((id) => idPattern.test(id));
+  const told = (await isAsDeep(raw, state, ids)) ? ids : [];
   const looked = await raw.text(["cat-file", "--batch-check=%(objectname) %(objecttype)"], {
     input: told.map((id) => `${id}\n`).join(""),
   });
@@ -46,4 +48,14 @@ export async function packFor(
   // Its header: a word, a version, a count.
   const objects = Buffer.concat(head).readUInt32BE(8);
   return { path, bytes, objects, remove: () => rmSync(path, { force: true }) };
+}
+
+/** Where history ends elsewhere than before, a commit that is there says nothing of those before it. */
+async function isAsDeep(raw: Git, state: string, had: string[]): Promise<boolean> {
+  const depth = (id: string) =>
+    raw.run(["cat-file", "blob", `${id}^{commit}:m/shallow`], { answers: [1, 128] });
+  // Ours are named first: the state, and the tree that a command left.
+  const [own, ...others] = await Promise.all([state, ...had.slice(0, 2)].map(depth));
+  const before = others.find(({ code }) => code === 0)?.stdout ?? Buffer.alloc(0);
+  return own?.stdout.equals(before) ?? false;
 }

@@ -17,7 +17,7 @@ export type Repository = {
   attributes: string;
   shallow: string;
   format: "sha1" | "sha256";
-  /** Where the caller stands below `top`: "" or ending with "/". */
+  /** Where the caller stands below `top`: "" is `top` itself. */
   prefix: string;
   /** Ours, in the repository's own folder: git never shows it. */
   ours: string;
@@ -52,9 +52,15 @@ export async function openRepository(cwd: string, signal?: AbortSignal): Promise
   const at = (env: Record<string, string>) =>
     new Git({ cwd: top, signal, env: { GIT_WORK_TREE: top, ...store, ...env } });
   return {
-    ...{ top, gitDir, index, objects, exclude, attributes, shallow, format, prefix, ours },
+    ...{ top, gitDir, index, objects, exclude, attributes, shallow, format, ours },
+    prefix: prefix.replace(/\/$/, ""),
     plain: at({ GIT_DIR: gitDir }),
-    raw: at({ GIT_DIR: ours, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" }),
+    raw: at({
+      GIT_DIR: ours,
+      GIT_SHALLOW_FILE: shallow,
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_CONFIG_SYSTEM: "/dev/null",
+    }),
   };
 }
 
