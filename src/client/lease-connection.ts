@@ -86,7 +86,6 @@ async function turn(place: LeasePlace, link: Link, wanted: Wanted): Promise<Gran
 function keep(place: LeasePlace, first: Link, granted: Granted): Kept {
   const stopped = new AbortController();
   let link = first;
-  stopped.signal.addEventListener("abort", () => link.close());
   const run = async (): Promise<BerthError> => {
     for (;;) {
       const end = await untilEnd(link);
@@ -99,7 +98,12 @@ function keep(place: LeasePlace, first: Link, granted: Granted): Kept {
   };
   const lost = run().catch((error: unknown) => lostLease(String(error)));
   const { token, fence, holder } = granted;
-  return { token, fence, holder, lost, stop: () => stopped.abort() };
+  const stop = () => {
+    const closed = link.close();
+    stopped.abort();
+    return closed;
+  };
+  return { token, fence, holder, lost, stop };
 }
 
 /** Why it was lost, or `cut`: the connection broke under it. */
@@ -183,10 +187,12 @@ class Link {
     this.#frames.shift();
   }
 
-  close(): void {
+  /** True: the server has answered, and so let go. */
+  close(): Promise<boolean> {
     clearTimeout(this.#timer);
-    this.#socket.close();
+    const closed = this.#socket.close();
     this.#push("cut");
+    return closed;
   }
 
   #hear(text: string): void {

@@ -19,7 +19,11 @@ export async function holdByRenewal(place: LeasePlace, wanted: Wanted): Promise<
   const stopped = new AbortController();
   const lost = renewing(place, granted, stopped.signal);
   const { token, fence, holder } = granted;
-  return { token, fence, holder, lost, stop: () => stopped.abort() };
+  const stop = async () => {
+    stopped.abort();
+    return false;
+  };
+  return { token, fence, holder, lost, stop };
 }
 
 /** With one ticket: a call whose answer was lost finds the same place, or the same lease. */

@@ -39,8 +39,8 @@ export type Kept = {
   holder: string;
   /** Resolves, with the reason, when it was lost without our doing. */
   lost: Promise<BerthError>;
-  /** No more is done to keep it. */
-  stop: () => void;
+  /** No more is done to keep it. True: the server has let go of it by that. */
+  stop: () => Promise<boolean>;
 };
 
 export type Wanted = {
@@ -89,14 +89,13 @@ export class HeldLease implements AsyncDisposable {
   }
 
   async #letGo(): Promise<void> {
+    if ((await this.#kept.stop()) || this.signal.aborted) return;
     const over = new AbortController();
     try {
-      if (this.signal.aborted) return;
       const told = this.#sandbox.releaseLease(this.token, { force: true }).catch(() => {});
       await Promise.race([told, pause(letsGoWithinMs, over.signal)]);
     } finally {
       over.abort();
-      this.#kept.stop();
     }
   }
 }

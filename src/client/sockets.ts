@@ -15,6 +15,8 @@ export type LiveSocket = {
   addEventListener(type: "close", listener: (event: SocketEnd) => void): void;
   send(data: string | Uint8Array): void;
   close(code?: number, reason?: string): void;
+  /** The package ws has it: without it a closed socket may keep a program alive for half a minute. */
+  terminate?(): void;
 };
 
 export type SocketEnd = { code: number; reason: string };
@@ -48,6 +50,7 @@ export type SocketEars = {
 
 /** For the ticket, and again for the connection itself. */
 const opensWithinMs = 15_000;
+const closesWithinMs = 2_000;
 const abnormal = 1006;
 const leaving = 1000;
 
@@ -69,11 +72,15 @@ export class OpenSocket {
   /** Came before anybody listened. */
   #early: (string | Uint8Array)[] = [];
   #end: SocketEnd | undefined;
+  readonly #answered = deferred<boolean>();
 
   private constructor(socket: LiveSocket) {
     this.#socket = socket;
     socket.addEventListener("message", ({ data }) => this.#hear(data));
-    socket.addEventListener("close", ({ code, reason }) => this.#over({ code, reason }));
+    socket.addEventListener("close", ({ code, reason }) => {
+      this.#answered.resolve(code !== abnormal);
+      this.#over({ code, reason });
+    });
     socket.addEventListener("error", () => this.#over({ code: abnormal, reason: "" }));
   }
 
@@ -121,14 +128,26 @@ export class OpenSocket {
     }
   }
 
-  /** Says good-bye; what comes afterwards is not heard. */
-  close(): void {
+  /** Says good-bye; what comes afterwards is not heard. True: the other end has said it too. */
+  async close(): Promise<boolean> {
     this.#ears = undefined;
-    this.drop();
+    if (this.#end !== undefined) return false;
+    this.#leave();
+    const over = new AbortController();
+    const late = pause(closesWithinMs, over.signal).then(() => false);
+    const isAnswered = await Promise.race([this.#answered.promise, late]);
+    over.abort();
+    this.#socket.terminate?.();
+    return isAnswered;
   }
 
-  /** Of one whose other end seems dead: it is told as ended at once. */
+  /** Of one whose other end seems dead: it is told as ended at once, and waited for no more. */
   drop(): void {
+    this.#leave();
+    this.#socket.terminate?.();
+  }
+
+  #leave(): void {
     try {
       this.#socket.close(leaving);
     } catch {
@@ -172,7 +191,7 @@ export function isPassing(error: unknown): boolean {
   return known !== undefined && passing.has(known.code);
 }
 
-const passing = new Set(["unavailable", "too_many", "operation_interrupted"]);
+const passing = new Set(["unavailable", "too_many", "queue_full", "operation_interrupted"]);
 
 /** Resolves after the time, or at once when the signal is aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {

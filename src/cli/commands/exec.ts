@@ -1,0 +1,117 @@
+/**
+ * Owns `berth exec`: its arguments, and what is told when it is over.
+ * Does not own the order of a run (exec-flow/flow.ts).
+ */
+import { environmentOption, readEnvironment } from "../args/environment.ts";
+import { badOption, flag, notFlag, text, whole } from "../args/option.ts";
+import { rest } from "../args/positional.ts";
+import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
+import { command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { codeOfInterrupt, runFlow } from "../exec-flow/flow.ts";
+import { type Program, runProcess } from "../exec-flow/run-process.ts";
+import { runTerminal } from "../exec-flow/run-terminal.ts";
+import { Kept, PassedOn } from "../exec-flow/sinks.ts";
+import { syncingOf } from "../exec-flow/sync-checkout.ts";
+import { documentOf, tell } from "../exec-flow/tell.ts";
+import { type Found, findSandbox } from "../find-sandbox.ts";
+import { Interrupts } from "../live/interrupts.ts";
+
+const secondsMax = 7 * 24 * 60 * 60;
+const waitSecondsMax = 60 * 60;
+
+export const execCommand = command({
+  name: "exec",
+  summary: "run a command on this checkout, in its sandbox",
+  about:
+    "The sandbox gets the checkout as it is now, staged and unstaged changes included; the command runs with live output and input, alone; what it changed comes back. With --id it runs on the files that are there: nothing is sent or fetched. The exit code is the command's.",
+  args: { command: rest("command", "what to run, and its arguments") },
+  options: {
+    pull: notFlag("--no-pull", "leave what the command changes in the sandbox"),
+    reset: flag("--reset", "begin with a new sandbox in place of the old one"),
+    ...sandboxOptions,
+    tty: flag("-t, --tty", "give it a terminal"),
+    cwd: text("--cwd <folder>", "where to run it; relative ones are below the top of the checkout"),
+    env: environmentOption,
+    timeout: whole("--timeout <seconds>", "end it after this long, with exit code 124", {
+      min: 1,
+      max: secondsMax,
+    }),
+    wait: whole("--wait <seconds>", "how long to wait for others to finish (an hour)", {
+      min: 0,
+      max: waitSecondsMax,
+    }),
+  },
+  examples: [
+    ["Run the tests on the changes of this moment", "berth exec -- npm test"],
+    ["With input", "git log | berth exec -- wc -l"],
+    ["A program with a screen", "berth exec --tty -- vim README.md"],
+    ["For a program", "berth exec --json -- make | jq .exitCode"],
+  ],
+  passThrough: true,
+  ownSignals: true,
+  async run(context, { args, options }) {
+    using interrupts = new Interrupts();
+    const { tty, timeout, wait } = options;
+    if (tty) demandTerminal(context, timeout);
+    const waitMs = wait === undefined ? undefined : wait * 1000;
+    try {
+      const found = await findSandbox(context, {
+        ...readSandbox(options),
+        signal: interrupts.asked,
+        ...(options.reset ? { onExisting: "replace" as const } : {}),
+      });
+      const program = programOf(context, found, args.command, options);
+      const kept = new Kept();
+      const outcome = await runFlow(context, {
+        ...{ sandbox: found.sandbox, syncing: syncingOf(context, found), pulls: options.pull },
+        ...{ waitMs, interrupts },
+        run: (lease) => {
+          const { sandbox } = found;
+          if (tty) return runTerminal(context, program, { sandbox, lease, interrupts });
+          const sinks = context.json ? kept : new PassedOn(context);
+          const { stdin } = context;
+          const onConnection = (state: "lost" | "back") => tellConnection(context, state);
+          return runProcess(program, { sandbox, lease, interrupts, stdin, sinks, onConnection });
+        },
+      });
+      if (context.json) context.output.document(documentOf(found.id, outcome, kept.document()));
+      else tell(context, outcome, program.timeoutMs);
+      return outcome.code;
+    } catch (thrown) {
+      return codeOfInterrupt(thrown, interrupts);
+    }
+  },
+});
+
+type Options = { cwd: string | undefined; env: string[]; timeout: number | undefined };
+
+function programOf(
+  context: Context,
+  { checkout }: Found,
+  argv: string[],
+  { cwd, env, timeout }: Options,
+): Program {
+  // It runs where the caller stands; at the top, where the sandbox itself begins.
+  const below = checkout?.below === "" ? undefined : checkout?.below;
+  const at = cwd ?? below;
+  const variables = readEnvironment(env, context.env);
+  return {
+    argv,
+    ...(at === undefined ? {} : { cwd: at }),
+    ...(Object.keys(variables).length === 0 ? {} : { env: variables }),
+    ...(timeout === undefined ? {} : { timeoutMs: timeout * 1000 }),
+  };
+}
+
+function demandTerminal({ stdin, stdout, json }: Context, timeout: number | undefined): void {
+  if (json) throw badOption("--tty", "shows a screen, and --json one document: use one of them");
+  if (timeout !== undefined) throw badOption("--timeout", "is for commands without --tty");
+  if (stdin.isTTY === true && stdout.isTTY === true) return;
+  throw badOption("--tty", "needs a terminal on both ends: leave it out in a pipe");
+}
+
+function tellConnection({ output, json }: Context, state: "lost" | "back"): void {
+  if (json) return;
+  output.say(state === "lost" ? "connection lost; trying again" : "connected again");
+}

@@ -1,0 +1,66 @@
+/**
+ * Owns what is said of a run when it is over: for people on stderr, for programs as one document.
+ * Does not own the command's own output.
+ */
+import { asBerthError } from "../../protocol/errors.ts";
+import type { Context } from "../context.ts";
+import type { Outcome, PullOutcome } from "./flow.ts";
+
+const namedMax = 10;
+
+export function tell({ output }: Context, { ended, pull }: Outcome, timeoutMs?: number): void {
+  if (ended.timedOut) output.say(`ended: it took longer than ${(timeoutMs ?? 0) / 1000} s`);
+  if (pull === null) return;
+  if (pull.status === "failed") {
+    output.warn(
+      `what the command changed could not be fetched: ${wordsOf(pull.thrown)}`,
+      hintOf(pull),
+    );
+    return;
+  }
+  const { changed, conflicts, kept, refused } = pull;
+  if (changed.length > 0) output.say(`changed here: ${namesOf(changed)}`);
+  for (const { path, savedAs } of conflicts) {
+    output.warn(
+      `${name(path)} was changed here too, and is kept; the sandbox's is ${name(savedAs)}`,
+    );
+  }
+  for (const path of kept) {
+    output.warn(`${name(path)} was removed in the sandbox, and changed here: it is kept`);
+  }
+  for (const { path, why } of refused) output.warn(`${name(path)} was not fetched: ${why}`);
+}
+
+export function documentOf(
+  sandbox: string,
+  { ended, durationMs, sync, pull }: Outcome,
+  output: Record<string, unknown>,
+): Record<string, unknown> {
+  return { sandbox, ...ended, ...output, durationMs, sync, pull: pullDocument(pull) };
+}
+
+function pullDocument(pull: PullOutcome | null): unknown {
+  if (pull?.status !== "failed") return pull;
+  const known = asBerthError(pull.thrown);
+  const code = known?.code ?? (pull.thrown as { code?: unknown }).code ?? "internal";
+  return { status: "failed", error: { ...known?.facts, code, message: wordsOf(pull.thrown) } };
+}
+
+function wordsOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+function hintOf({ thrown }: Extract<PullOutcome, { status: "failed" }>): string | undefined {
+  const hint = (thrown as { hint?: unknown }).hint;
+  return typeof hint === "string" ? hint : undefined;
+}
+
+function namesOf(paths: string[]): string {
+  const more = paths.length - namedMax;
+  return paths.slice(0, namedMax).map(name).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** A name with spaces or control characters is shown as what it is. */
+function name(path: string): string {
+  return /^[\p{L}\p{N}\p{S}._/@+=,:%-]+$/u.test(path) ? path : JSON.stringify(path);
+}
