@@ -9,7 +9,14 @@ import { limits } from "../../src/protocol/limits.ts";
 import type { World } from "./world.ts";
 
 /** What a call says in its command: who runs it, for how long, and under which key. */
-export type Work = { owner: string; isLeased: boolean; runMs: number; key?: string };
+export type Work = {
+  owner: string;
+  isLeased: boolean;
+  runMs: number;
+  key?: string;
+  /** It leaves something new among the files. */
+  writes?: true;
+};
 
 export type Command = Work & {
   execId: string;
@@ -165,6 +172,7 @@ export class SimAgent {
     const { incarnation } = this;
     const finish = () => {
       this.running.delete(execId);
+      if (work.writes === true && why === undefined) this.#world.engine.tree.set("work", execId);
       this.#world.observer.ended(command);
       const [status, outcome] = why === "fenced" ? [502, interrupted] : [200, outcomeOf(command)];
       if (keeps) this.#keep(execId, status, outcome);

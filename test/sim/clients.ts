@@ -167,7 +167,13 @@ export class Client {
     const isAlone = token === undefined && waitMs !== undefined;
     const owner = isAlone ? `alone-${name}` : name;
     const isLeased = token !== undefined || isAlone;
-    const work: Work = { owner, isLeased, runMs, ...(key === undefined ? {} : { key }) };
+    const work: Work = {
+      owner,
+      isLeased,
+      runMs,
+      ...(action.writes === undefined ? {} : { writes: action.writes }),
+      ...(key === undefined ? {} : { key }),
+    };
     const call = {
       command: JSON.stringify(work),
       timeoutMs: 60_000,

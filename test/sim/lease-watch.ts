@@ -14,8 +14,8 @@ export class LeaseWatch {
   #toldFence = 0;
   readonly #toldGrants = new Map<number, string>();
   readonly #givenUp = new Set<string>();
-  /** Waiters that leave by themselves: of calls that wait to run alone. */
-  static readonly leaves = "alone";
+  /** Waiters that leave by themselves: of calls that wait to run alone, and of plans that no longer want it. */
+  static readonly leaves = ["alone", "plan:"] as const;
 
   constructor(world: World) {
     this.#world = world;
@@ -106,7 +106,7 @@ export class LeaseWatch {
     for (const waiter of before.lease.waiters) {
       if (left.has(waiter.seq) || waiter.ticket === granted) continue;
       if (isTimeOver(waiter, before.lease, now)) continue;
-      if (waiter.holder.startsWith(LeaseWatch.leaves)) continue;
+      if (LeaseWatch.leaves.some((word) => waiter.holder.startsWith(word))) continue;
       this.#world.fail("nobody is lost from the queue", `${waiter.holder} is not there any more`);
     }
   }

@@ -11,6 +11,8 @@ export type Exec = {
   /** It queues to run alone. */
   waitMs?: number;
   mayWake: boolean;
+  /** It leaves something new among the files. */
+  writes?: true;
   /** The caller goes away. */
   leaveAfterMs?: number;
   /** It has a key: asked again where its answer was lost, and so many times more; each time by so many at once. */

@@ -30,6 +30,8 @@ export class Listing {
     if (before !== undefined && !differs(before, after)) return;
     const row = this.#known;
     this.#save({ ...row, revision: row.revision + 1 });
+    // One that is on its way has its time: an alarm before that would find nothing to do, and ring again at once.
+    if (this.#telling !== undefined) return;
     this.#tryAt = this.#actor.host.clock() + limits.tellAgainMs;
   }
 
@@ -88,8 +90,8 @@ export class Listing {
     let more = false;
     while (this.#actor.known !== undefined && (more || this.#known.told < this.#known.revision)) {
       const report = this.report();
-      // While it is on its way no alarm has to ring for it.
-      this.#tryAt = this.#actor.host.clock() + limits.directoryAskMs;
+      // While it is on its way no alarm has to ring for it, nor while its time is just over.
+      this.#tryAt = this.#actor.host.clock() + limits.directoryAskMs + limits.tellAgainMs;
       try {
         const { epoch } = await this.#inTime(this.#actor.host.tell(report));
         if (this.#actor.known === undefined) return;

@@ -1,0 +1,200 @@
+/**
+ * Owns what the clients of a history of many objects do, one step after the other each, as the door would pass it on.
+ * Does not own what they may expect (watch.ts, rest.ts).
+ */
+import { page } from "../../../src/objects/directory/list.ts";
+import * as members from "../../../src/objects/plan/members.ts";
+import * as runs from "../../../src/objects/plan/runs.ts";
+import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle.ts";
+import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
+import type { Commit } from "../../../src/protocol/plan.ts";
+import type { Outcome } from "../being.ts";
+import { Client } from "../clients.ts";
+import { type Fleet, tenant } from "./fleet.ts";
+import type { Action, Script } from "./script.ts";
+
+const triesMax = 6;
+
+/** Resolves when all have done what they had to. */
+export async function serve(fleet: Fleet, { clients, steps }: Script): Promise<void> {
+  const all = Array.from({ length: clients }, (_, client) => new FleetClient(fleet, `c${client}`));
+  await Promise.all(
+    all.map(async (client, index) => {
+      for (const step of steps) {
+        if (step.kind !== "action" || step.client !== index) continue;
+        await fleet.sleep(step.restMs, `client ${index} goes on`);
+        await client.act(step.action);
+      }
+    }),
+  );
+}
+
+export class FleetClient {
+  readonly #fleet: Fleet;
+  readonly #name: string;
+
+  constructor(fleet: Fleet, name: string) {
+    this.#fleet = fleet;
+    this.#name = name;
+  }
+
+  async act(action: Action): Promise<void> {
+    const fleet = this.#fleet;
+    switch (action.type) {
+      case "find":
+        return this.#find(action);
+      case "list":
+        return this.#list();
+      case "put":
+        return this.#put(action);
+      case "remove": {
+        const plan = fleet.plan(`p${action.plan}`);
+        const call = plan.call(`remove k${action.key}`, (actor) =>
+          members.removeMember(actor, `k${action.key}`, action.destroy),
+        );
+        return this.#note("remove", await call);
+      }
+      case "commit":
+      case "rollback":
+        await this.run(action);
+        return;
+      default:
+        return this.#inSandbox(action);
+    }
+  }
+
+  async run(action: Extract<Action, { type: "commit" | "rollback" }>): Promise<Commit | undefined> {
+    const { type: kind, waitMs } = action;
+    const mode = action.type === "commit" ? action.mode : "atomic";
+    const allowEmpty = action.type === "commit" && action.allowEmpty;
+    const key = `${this.#name} ${this.#fleet.random.name(8)}`;
+    const call = { kind, mode, allowEmpty, waitMs, key, hash: `${kind} ${mode} ${allowEmpty}` };
+    const plan = this.#fleet.plan(`p${action.plan}`);
+    // With a key a lost answer may be asked for again.
+    for (let tries = 0; tries < triesMax; tries++) {
+      const outcome = await plan.call(kind, (actor) => runs.run(actor, call));
+      this.#note(kind, outcome);
+      if ("ok" in outcome) {
+        this.#fleet.count("answer", `${kind}: ${outcome.ok.outcome}`);
+        return outcome.ok;
+      }
+      if ("refused" in outcome) return undefined;
+      await this.#fleet.sleep(this.#fleet.random.between(1, 3_000), `${kind} is asked again`);
+    }
+    return undefined;
+  }
+
+  async #find({ scope, onExisting }: Extract<Action, { type: "find" }>): Promise<void> {
+    const name = `scope ${scope}`;
+    const key = `${this.#name} ${this.#fleet.random.name(8)}`;
+    const make = newSandbox(this.#fleet, name);
+    if (onExisting === "replace") this.#fleet.watch.replaces(name);
+    for (let tries = 0; tries < triesMax; tries++) {
+      const call = { make, onExisting, key, hash: `${name} ${onExisting}` };
+      const outcome = await this.#fleet.directory.call(`find ${name}`, (directory) =>
+        directory.find(call),
+      );
+      this.#note("find", outcome);
+      if ("ok" in outcome) {
+        return this.#fleet.watch.found(name, outcome.ok.sandbox.id);
+      }
+      if ("refused" in outcome && outcome.refused.code !== "unavailable") return;
+      await this.#fleet.sleep(this.#fleet.random.between(1, 3_000), `${name} is asked for again`);
+    }
+  }
+
+  async #list(): Promise<void> {
+    const { directory, watch } = this.#fleet;
+    const before = watch.answered;
+    const outcome = await directory.call("list", (actor, place) => {
+      actor.heal();
+      return page(place, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes;
+    });
+    this.#note("list", outcome);
+    if ("ok" in outcome) watch.listed(outcome.ok, before);
+  }
+
+  async #put(action: Extract<Action, { type: "put" }>): Promise<void> {
+    const key = `k${action.key}`;
+    const known = action.with === "new" ? undefined : this.#which(action.with);
+    const make = known === undefined ? newSandbox(this.#fleet, undefined) : undefined;
+    const sandbox = known ?? make?.spec.id;
+    if (sandbox === undefined) return;
+    const plan = this.#fleet.plan(`p${action.plan}`);
+    const call = plan.call(`put ${key}`, (actor) =>
+      members.putMember(actor, { key, sandbox, ...(make === undefined ? {} : { make }) }),
+    );
+    this.#note("put", await call);
+  }
+
+  async #inSandbox(
+    action: Extract<Action, { type: "write" | "hold" | "break" | "pause" | "destroy" }>,
+  ): Promise<void> {
+    const id = this.#which(action.which);
+    if (id === undefined) return;
+    const client = new Client(
+      this.#fleet.sandbox(id),
+      `${this.#name}-${this.#fleet.random.name(4)}`,
+    );
+    switch (action.type) {
+      case "write": {
+        const waits = action.waits ? { waitMs: 20_000 } : {};
+        return client.act({
+          type: "exec",
+          runMs: action.runMs,
+          mayWake: true,
+          writes: true,
+          ...waits,
+        });
+      }
+      case "hold":
+        return client.act({
+          type: "lease",
+          ttlMs: 30_000,
+          waitMs: 5_000,
+          queueMs: 5_000,
+          hasTicket: true,
+          inner: [{ type: "rest", ms: action.ms }],
+          end: "release",
+          leavesQueue: false,
+        });
+      case "break":
+        return client.act({ type: "break" });
+      case "pause":
+        return client.act({ type: "pause", force: false, waitMs: 5_000 });
+      case "destroy":
+        return client.act({ type: "destroy", force: action.force });
+    }
+  }
+
+  #which(which: number): string | undefined {
+    const ids = [...this.#fleet.sandboxes]
+      .filter(([, { observer }]) => observer.facts !== undefined)
+      .map(([id]) => id);
+    return ids[which % Math.max(1, ids.length)];
+  }
+
+  #note(verb: string, outcome: Outcome<unknown>): void {
+    const said = "ok" in outcome ? "ok" : "lost" in outcome ? "lost" : outcome.refused.code;
+    this.#fleet.count("answer", `${verb}: ${said}`);
+    this.#fleet.schedule.say(`${this.#name} was told: ${verb}: ${said}`);
+  }
+}
+
+function newSandbox(fleet: Fleet, scope: string | undefined): NewSandbox {
+  return {
+    metadata: {},
+    start: true,
+    spec: {
+      id: fleet.mint(),
+      tenant,
+      createdAt: fleet.schedule.now,
+      env: {},
+      network: { internet: false },
+      idleTimeoutMs: 600_000,
+      onIdle: "pause",
+      wake: "auto",
+      ...(scope === undefined ? {} : { scope: { repo: scope, branch: "main", config: "" } }),
+    },
+  };
+}

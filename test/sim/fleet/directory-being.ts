@@ -1,0 +1,71 @@
+/**
+ * Owns the Directory of a history: the real actor over rows in memory, asked as the door asks it.
+ */
+
+import { answer } from "../../../src/objects/answers.ts";
+import { DirectoryActor, type SandboxPort } from "../../../src/objects/directory/actor.ts";
+import * as lifecycle from "../../../src/objects/sandbox/lifecycle.ts";
+import { BasePlace } from "../base-place.ts";
+import { Being, type Outcome } from "../being.ts";
+import type { Fleet } from "./fleet.ts";
+import { FleetGround } from "./ground.ts";
+import { ask } from "./rpc.ts";
+import { sandboxAsked } from "./sandbox-asked.ts";
+
+type Instance = { place: BasePlace; directory: DirectoryActor };
+
+export class DirectoryBeing extends Being<Instance> {
+  readonly name = "the directory";
+  readonly ground: FleetGround;
+  readonly #fleet: Fleet;
+
+  constructor(fleet: Fleet) {
+    const ground = new FleetGround(fleet);
+    super(ground);
+    this.ground = ground;
+    this.#fleet = fleet;
+  }
+
+  call<T>(
+    what: string,
+    work: (directory: DirectoryActor, place: BasePlace) => T | Promise<T>,
+  ): Promise<Outcome<T>> {
+    return this.ask(what, ({ directory, place }) => work(directory, place));
+  }
+
+  protected override fresh(): Instance {
+    const place = new BasePlace(this.ground);
+    return { place, directory: new DirectoryActor(place, (id) => this.#port(place, id)) };
+  }
+
+  protected override wake(): void {
+    // It takes up what was left undone in its constructor.
+  }
+
+  protected override ring({ directory }: Instance): Promise<void> {
+    return directory.alarm();
+  }
+
+  #port(place: BasePlace, id: string): SandboxPort {
+    const to = sandboxAsked(this.#fleet, id);
+    return {
+      make: (call) =>
+        ask(this.#fleet, place, to, "make", (actor) =>
+          answer(() => {
+            lifecycle.make(actor, call);
+            return actor.listing.report();
+          }),
+        ),
+      report: () =>
+        ask(this.#fleet, place, to, "report", (actor) =>
+          actor.known === undefined ? undefined : actor.listing.report(),
+        ),
+      end: (reason) =>
+        ask(this.#fleet, place, to, "end", async (actor) => {
+          if (actor.known === undefined) return undefined;
+          await lifecycle.end(actor, reason);
+          return actor.known === undefined ? undefined : actor.listing.report();
+        }),
+    };
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Owns one history of many objects: a Directory, plans, and the sandboxes that come about, all on one schedule.
+ * Does not own what is checked (watch.ts, rest.ts), nor what happens (script.ts).
+ */
+import type { Breakage } from "../breakages.ts";
+import { Random } from "../random.ts";
+import { Schedule } from "../schedule.ts";
+import { began, type CountKind, type Shared, type Violation, Weather, World } from "../world.ts";
+import { DirectoryBeing } from "./directory-being.ts";
+import type { FleetBreakage } from "./fleet-breakages.ts";
+import { PlanBeing } from "./plan-being.ts";
+import { ask } from "./rpc.ts";
+import { Watch } from "./watch.ts";
+
+export const tenant = "sim";
+
+export class Fleet {
+  readonly random: Random;
+  readonly schedule: Schedule;
+  readonly weather = new Weather();
+  readonly counts = new Map<string, number>();
+  readonly sandboxes = new Map<string, World>();
+  readonly directory: DirectoryBeing;
+  readonly watch: Watch;
+  readonly breakage: FleetBreakage | undefined;
+  violation: Violation | undefined;
+  readonly #plans = new Map<string, PlanBeing>();
+  #minted = 0;
+
+  constructor(seed: number, breakage?: FleetBreakage) {
+    this.random = new Random(seed);
+    this.schedule = new Schedule(this.random, began);
+    this.breakage = breakage;
+    this.watch = new Watch(this);
+    this.directory = new DirectoryBeing(this);
+  }
+
+  /** As the door does: an id is minted for each call that may make one. */
+  mint(): string {
+    return `s${String(this.#minted++).padStart(3, "0")}`.padEnd(24, "x");
+  }
+
+  /** The object of this name: it is there once it was addressed. */
+  sandbox(id: string): World {
+    const known = this.sandboxes.get(id);
+    if (known !== undefined) return known;
+    const shared: Shared = {
+      random: this.random,
+      schedule: this.schedule,
+      weather: this.weather,
+      counts: this.counts,
+      tell: (report, from) => ask(this, from, this.directory, "a report", (it) => it.told(report)),
+    };
+    const breakage: Breakage | undefined =
+      this.breakage === "an effect does not wait" ? this.breakage : undefined;
+    const world = new World(0, breakage, shared);
+    this.sandboxes.set(id, world);
+    return world;
+  }
+
+  plan(name: string): PlanBeing {
+    const known = this.#plans.get(name);
+    if (known !== undefined) return known;
+    const made = new PlanBeing(this, name);
+    this.#plans.set(name, made);
+    return made;
+  }
+
+  get plans(): PlanBeing[] {
+    return [...this.#plans.values()];
+  }
+
+  sleep(ms: number, what: string): Promise<void> {
+    return new Promise((resolve) => this.schedule.after(ms, what, resolve));
+  }
+
+  count(kind: CountKind, name: string): void {
+    const key = `${kind}: ${name}`;
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+  }
+
+  fail(rule: string, message: string): void {
+    this.violation ??= { rule, message };
+    this.schedule.say(`BROKEN: ${rule}: ${message}`);
+  }
+
+  stepped(): void {
+    for (const [id, world] of this.sandboxes) {
+      world.observer.stepped();
+      if (world.violation === undefined) continue;
+      this.fail(world.violation.rule, `${id.slice(0, 4)}: ${world.violation.message}`);
+    }
+  }
+
+  close(): void {
+    for (const world of this.sandboxes.values()) world.database.close();
+    for (const plan of this.#plans.values()) plan.ground.database.close();
+    this.directory.ground.database.close();
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Owns one history of many objects: a script played from its beginning to rest, and what was seen.
+ */
+import type { Violation } from "../world.ts";
+import { serve } from "./clients.ts";
+import { drive } from "./drive.ts";
+import { goWrong } from "./faults.ts";
+import { Fleet } from "./fleet.ts";
+import type { FleetBreakage } from "./fleet-breakages.ts";
+import { checkRest } from "./rest.ts";
+import type { Script } from "./script.ts";
+
+export type FleetHistory = {
+  violation: Violation | undefined;
+  steps: number;
+  counts: Map<string, number>;
+  trace: string[];
+};
+
+/** All calls have their own limits; who waits longer than all of them together waits for ever. */
+const patienceMs = 3 * 60 * 60_000;
+
+export async function playFleet(script: Script, breakage?: FleetBreakage): Promise<FleetHistory> {
+  const fleet = new Fleet(script.seed, breakage);
+  let isDone = false;
+  void Promise.all([serve(fleet, script), goWrong(fleet, script)]).then(
+    () => {
+      isDone = true;
+    },
+    (error: unknown) =>
+      fleet.fail(
+        "nothing throws",
+        error instanceof Error ? (error.stack ?? error.message) : String(error),
+      ),
+  );
+  await drive(fleet, () => isDone, patienceMs);
+  if (fleet.violation === undefined && !isDone) {
+    const beings = [
+      fleet.directory,
+      ...fleet.plans,
+      ...[...fleet.sandboxes.values()].map(({ object }) => object),
+    ];
+    const waiting = beings.flatMap(({ open }) => [...open].map(({ what }) => what));
+    fleet.fail("nothing waits for ever", `no answer yet: ${waiting.join(", ")}`);
+  }
+  if (fleet.violation === undefined) await checkRest(fleet);
+  const { violation, counts, schedule } = fleet;
+  fleet.close();
+  return { violation, counts, steps: schedule.steps, trace: schedule.trace };
+}

@@ -1,0 +1,76 @@
+/**
+ * Owns a plan of a history: the real actor over rows in memory, asked as the door asks it, and what it may ask of others.
+ * Does not own what members do (sandbox-asked.ts).
+ */
+import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
+import { answer } from "../../../src/objects/answers.ts";
+import { PlanActor } from "../../../src/objects/plan/actor.ts";
+import { runOf } from "../../../src/objects/plan/history.ts";
+import type { Ports } from "../../../src/objects/plan/ports.ts";
+import { load } from "../../../src/objects/plan/rows.ts";
+import { BasePlace } from "../base-place.ts";
+import { Being } from "../being.ts";
+import { type Fleet, tenant } from "./fleet.ts";
+import { FleetGround } from "./ground.ts";
+import { ask } from "./rpc.ts";
+import { memberOf } from "./sandbox-asked.ts";
+
+type Instance = { place: BasePlace; plan: PlanActor };
+
+export class PlanBeing extends Being<Instance> {
+  readonly name: string;
+  readonly ground: FleetGround;
+  readonly #fleet: Fleet;
+
+  constructor(fleet: Fleet, name: string) {
+    const ground = new FleetGround(fleet);
+    super(ground);
+    this.ground = ground;
+    this.name = name;
+    this.#fleet = fleet;
+  }
+
+  /** What its rows say. */
+  get record(): PlanRecord | undefined {
+    return load(new BasePlace(this.ground))?.plan;
+  }
+
+  runOf(n: number): Run | null {
+    return runOf(new BasePlace(this.ground), n);
+  }
+
+  call<T>(what: string, work: (plan: PlanActor) => T | Promise<T>) {
+    return this.ask(`${this.name}: ${what}`, ({ plan }) => {
+      plan.open({ tenant, name: this.name, createdAt: 1 });
+      return work(plan);
+    });
+  }
+
+  protected override fresh(): Instance {
+    const place = new BasePlace(this.ground);
+    return { place, plan: new PlanActor(place, this.#ports(place)) };
+  }
+
+  protected override wake({ plan }: Instance): void {
+    plan.resume();
+  }
+
+  protected override ring({ plan }: Instance): Promise<void> {
+    return plan.alarm();
+  }
+
+  #ports(place: BasePlace): Ports {
+    const fleet = this.#fleet;
+    return {
+      memberOf: (id) => memberOf(fleet, place, id),
+      directoryOf: () => ({
+        make: (call) =>
+          ask(fleet, place, fleet.directory, "make a member", (directory) =>
+            answer(() => directory.make(call)),
+          ),
+        // Plans of these histories stay.
+        forgetPlan: async () => ({ ok: null }),
+      }),
+    };
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * Owns what must hold at the end of a history of many objects, when nothing goes wrong any more and time has passed:
+ * no run is open or half committed, members and plans agree, lists say what is, and all of it can be used again.
+ */
+import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
+import { isOver } from "../../../src/core/sandbox/step.ts";
+import { page } from "../../../src/objects/directory/list.ts";
+import { rows } from "../../../src/objects/sandbox/checkpoint-rows.ts";
+import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
+import { Place } from "../place.ts";
+import type { World } from "../world.ts";
+import { FleetClient } from "./clients.ts";
+import { drive } from "./drive.ts";
+import type { Fleet } from "./fleet.ts";
+import type { PlanBeing } from "./plan-being.ts";
+
+const minute = 60_000;
+
+export async function checkRest(fleet: Fleet): Promise<void> {
+  await drive(fleet, () => false, 40 * minute);
+  if (fleet.violation !== undefined) return;
+  checkPlans(fleet);
+  checkSeats(fleet);
+  await checkLists(fleet);
+  for (const plan of fleet.plans) if (fleet.violation === undefined) await checkUse(fleet, plan);
+}
+
+function checkPlans(fleet: Fleet): void {
+  for (const plan of fleet.plans) {
+    const { record } = plan;
+    if (record === undefined) continue;
+    if (record.run !== null) fleet.fail("a run ends", `${plan.name}: run ${record.run.n} is open`);
+    if (record.joining.length + record.leaving.length > 0) {
+      fleet.fail(
+        "nobody is on the way for ever",
+        `${plan.name}: ${JSON.stringify([record.joining, record.leaving])}`,
+      );
+    }
+    for (const run of ended(plan)) checkWhole(fleet, plan.name, run);
+    const place = plan.place;
+    if (place !== undefined && place.timers + place.backgrounds > 0) {
+      fleet.fail(
+        "nothing is left",
+        `${plan.name}: ${place.timers} timers, ${place.backgrounds} pieces of work`,
+      );
+    }
+    for (const member of record.members) checkMember(fleet, record, member);
+  }
+}
+
+/** Whoever is gone by then can neither be committed nor left behind. */
+function checkWhole(fleet: Fleet, plan: string, run: Run): void {
+  if (run.mode !== "atomic") return;
+  const outcomes = new Set(
+    run.parts
+      .map(({ ended }) => ended)
+      .filter((one) => one?.error?.code !== "sandbox_destroyed")
+      .map((one) => one?.outcome),
+  );
+  for (const all of ["committed", "rolled_back"] as const) {
+    if (outcomes.has(all) && outcomes.has("aborted")) {
+      fleet.fail(
+        "all or nothing",
+        `${plan}, run ${run.n}: ${JSON.stringify(run.parts.map(({ ended }) => ended))}`,
+      );
+    }
+  }
+  if (run.decision?.go === true && run.kind === "commit" && outcomes.has("failed")) {
+    fleet.fail(
+      "all or nothing",
+      `${plan}, run ${run.n}: ${JSON.stringify(run.parts.map(({ ended }) => ended))}`,
+    );
+  }
+}
+
+function checkMember(fleet: Fleet, plan: PlanRecord, member: PlanRecord["members"][number]): void {
+  const facts = fleet.sandboxes.get(member.sandbox)?.observer.facts;
+  if (facts === undefined || isOver(facts.sandbox.state)) return;
+  const { seat } = facts;
+  if (seat?.plan !== plan.name) {
+    fleet.fail(
+      "plans and members agree",
+      `${member.sandbox} says it is in ${seat?.plan ?? "no plan"}`,
+    );
+  } else if ((seat.committed?.run ?? null) !== member.committed) {
+    const message = `${member.sandbox}: ${seat.committed?.run ?? "nothing"} is committed, not ${member.committed}`;
+    fleet.fail("plans and members agree", message);
+  }
+}
+
+function checkSeats(fleet: Fleet): void {
+  for (const [id, world] of fleet.sandboxes) {
+    const facts = world.observer.facts;
+    if (facts === undefined || isOver(facts.sandbox.state)) continue;
+    const { seat, lease } = facts;
+    if (lease.state.name === "held" && lease.state.pinned === true) {
+      fleet.fail("nobody is held for ever", `${id} is held by ${lease.state.grant.holder}`);
+    }
+    if (seat !== null && seat.phase.name !== "over") {
+      fleet.fail("nobody is held for ever", `${id} is still ${seat.phase.name}`);
+    }
+    const plan = fleet.plans.find(({ name }) => name === seat?.plan);
+    if (seat !== null && plan?.record?.members.every(({ sandbox }) => sandbox !== id) !== false) {
+      fleet.fail("plans and members agree", `${id} thinks it is in ${seat.plan}`);
+    }
+    checkKept(fleet, id, world);
+  }
+}
+
+/** Of the plan's checkpoints exactly the committed one can be used, and its tree is there. */
+function checkKept(fleet: Fleet, id: string, world: World): void {
+  const committed = world.observer.facts?.seat?.committed?.checkpoint;
+  const kept = rows(new Place(world)).filter(
+    ({ used_by, state }) => used_by === "plan" && state !== "leaving",
+  );
+  const names = kept.map((row) => row.id);
+  if (names.join() !== (committed ?? "")) {
+    fleet.fail(
+      "what is committed is kept, and nothing else",
+      `${id}: ${names}, committed ${committed}`,
+    );
+  }
+  for (const { handle } of kept) {
+    if (!world.engine.snapshots.has(handle))
+      fleet.fail("what is committed is kept", `${id}: no tree`);
+  }
+}
+
+async function checkLists(fleet: Fleet): Promise<void> {
+  let isDone = false;
+  void fleet.directory
+    .call(
+      "the last list",
+      (_actor, place) =>
+        page(place, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes,
+    )
+    .then((outcome) => {
+      isDone = true;
+      if (!("ok" in outcome)) return fleet.fail("lists can be had", JSON.stringify(outcome));
+      const said = new Map(outcome.ok.map(({ id, state }) => [id, state]));
+      for (const [id, { observer }] of fleet.sandboxes) {
+        const state = observer.facts?.sandbox.state.name;
+        const shown = state === undefined || isOverName(state) ? undefined : state;
+        if (said.get(id) !== shown) {
+          fleet.fail("lists say what is", `${id} is ${state}, listed as ${said.get(id)}`);
+        }
+      }
+      checkScopes(fleet);
+    });
+  await drive(fleet, () => isDone, minute);
+  if (!isDone) fleet.fail("lists can be had", "no answer");
+}
+
+function checkScopes(fleet: Fleet): void {
+  const alive = new Map<string, string>();
+  for (const [id, { observer }] of fleet.sandboxes) {
+    const facts = observer.facts;
+    const scope = facts?.sandbox.spec.scope?.repo;
+    if (facts === undefined || scope === undefined || isOver(facts.sandbox.state)) continue;
+    const other = alive.get(scope);
+    if (other !== undefined) fleet.fail("one sandbox for a scope", `${other} and ${id} live`);
+    alive.set(scope, id);
+  }
+}
+
+/** What is left of the plan can be committed, worked on, and brought back, to the byte. */
+async function checkUse(fleet: Fleet, plan: PlanBeing): Promise<void> {
+  const auditor = new FleetClient(fleet, "auditor");
+  let isDone = false;
+  const use = async () => {
+    const record = plan.record;
+    for (const { sandbox, key } of record?.members ?? []) {
+      const state = fleet.sandboxes.get(sandbox)?.observer.facts?.sandbox.state;
+      if (state === undefined || isOver(state)) {
+        await auditor.act({
+          type: "remove",
+          plan: numberOf(plan),
+          key: Number(key.slice(1)),
+          destroy: false,
+        });
+      }
+    }
+    const members = plan.record?.members ?? [];
+    const worlds = members.map(({ sandbox }) => fleet.sandbox(sandbox));
+    const isUsable = worlds.every(({ observer }) => {
+      const state = observer.facts?.sandbox.state;
+      return state?.name === "running" || state?.name === "paused";
+    });
+    if (members.length === 0 || !isUsable) return;
+    const about = { plan: numberOf(plan), waitMs: 20_000 };
+    const commit = await auditor.run({
+      type: "commit",
+      mode: "atomic",
+      allowEmpty: true,
+      ...about,
+    });
+    if (commit?.outcome !== "committed") {
+      return fleet.fail("a plan can be used again", JSON.stringify(commit ?? "refused"));
+    }
+    const trees = worlds.map(({ engine }) => new Map(engine.tree));
+    for (const { engine } of worlds) engine.tree.set("later", fleet.random.name(6));
+    const back = await auditor.run({ type: "rollback", ...about });
+    if (back?.outcome !== "rolled_back") {
+      return fleet.fail("a plan can be rolled back", JSON.stringify(back ?? "refused"));
+    }
+    for (const [index, { engine }] of worlds.entries()) {
+      if (JSON.stringify([...engine.tree]) !== JSON.stringify([...(trees[index] ?? [])])) {
+        fleet.fail(
+          "a rollback brings files back",
+          `${members[index]?.sandbox}: ${[...engine.tree]}`,
+        );
+      }
+    }
+    fleet.count("outcome", "a plan was used again");
+  };
+  void use().then(() => {
+    isDone = true;
+  });
+  await drive(fleet, () => isDone, 30 * minute);
+  if (!isDone) fleet.fail("a plan can be used again", "nobody answered");
+}
+
+function ended(plan: PlanBeing): Run[] {
+  return plan.ground.database
+    .sql<{ n: number }>("SELECT n FROM run ORDER BY n")
+    .flatMap(({ n }) => plan.runOf(n) ?? []);
+}
+
+function numberOf({ name }: PlanBeing): number {
+  return Number(name.slice(1));
+}
+
+function isOverName(state: string): boolean {
+  return state === "destroying" || state === "destroyed";
+}

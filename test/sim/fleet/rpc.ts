@@ -1,0 +1,38 @@
+/**
+ * Owns the way from one object to another: the question waits for the asker's rows, either may be lost, and the answer
+ * reaches only an asker that still is. Does not own what is asked.
+ */
+import type { BasePlace } from "../base-place.ts";
+import type { Outcome } from "../being.ts";
+import type { Fleet } from "./fleet.ts";
+
+/** What can be asked: a being that gives its object, or a sandbox's. */
+export type Asked<Object> = {
+  readonly name: string;
+  call<T>(what: string, work: (object: Object) => T | Promise<T>): Promise<Outcome<T>>;
+};
+
+export function ask<Object, T>(
+  fleet: Fleet,
+  from: BasePlace,
+  to: Asked<Object>,
+  what: string,
+  work: (object: Object) => T | Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const lost = () => from.deliver(() => reject(new Error(`the connection was lost: ${what}`)));
+    if (fleet.random.chance(fleet.weather.lossShare / 2)) {
+      fleet.count("fault", "lost: question between objects");
+      fleet.schedule.after(fleet.random.between(1, 2_000), `lost on the way: ${what}`, lost);
+      return;
+    }
+    void from.durable().then(
+      () =>
+        to.call(`${to.name}: ${what}`, work).then((outcome) => {
+          if ("ok" in outcome) from.deliver(() => resolve(outcome.ok));
+          else lost();
+        }),
+      reject,
+    );
+  });
+}

@@ -1,0 +1,47 @@
+/**
+ * Owns asking a sandbox's object as other objects do.
+ */
+import { answer } from "../../../src/objects/answers.ts";
+import type { MemberPort } from "../../../src/objects/plan/ports.ts";
+import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
+import * as lifecycle from "../../../src/objects/sandbox/lifecycle.ts";
+import { unknownSandbox } from "../../../src/protocol/errors.ts";
+import type { BasePlace } from "../base-place.ts";
+import type { Fleet } from "./fleet.ts";
+import { type Asked, ask } from "./rpc.ts";
+
+export function sandboxAsked(fleet: Fleet, id: string): Asked<SandboxActor> {
+  return {
+    name: id.slice(0, 4),
+    call: (what, work) => fleet.sandbox(id).object.call(what, (actor) => work(actor)),
+  };
+}
+
+export function memberOf(fleet: Fleet, from: BasePlace, id: string): MemberPort {
+  const to = sandboxAsked(fleet, id);
+  const member = <T>(what: string, work: (actor: SandboxActor) => Promise<T>) =>
+    ask(fleet, from, to, what, (actor) =>
+      answer(() => {
+        if (actor.known === undefined) throw unknownSandbox();
+        return work(actor);
+      }),
+    );
+  return {
+    join: (asking) => member("join", (actor) => actor.member.join(asking)),
+    leave: (asking) =>
+      ask(fleet, from, to, "leave", (actor) =>
+        answer(() => (actor.known === undefined ? null : actor.member.leave(asking))),
+      ),
+    hold: (asking, waitMs) => member("hold", (actor) => actor.member.hold(asking, waitMs)),
+    prepare: (asking, kind) => member("prepare", (actor) => actor.member.prepare(asking, kind)),
+    finish: (asking, verdict) =>
+      member(`finish by ${verdict}`, (actor) => {
+        fleet.watch.told(asking, id, verdict);
+        return actor.member.finish(asking, verdict);
+      }),
+    end: (reason) =>
+      ask(fleet, from, to, "end", async (actor) => {
+        if (actor.known !== undefined) await lifecycle.end(actor, reason);
+      }),
+  };
+}

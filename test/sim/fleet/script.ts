@@ -1,0 +1,156 @@
+/**
+ * Owns what happens in a history of many objects, drawn from its seed before it begins: what each client asks, and
+ * what goes wrong when. It is a list, so that a failure can be told again with less in it.
+ */
+import { Random } from "../random.ts";
+
+export type Action =
+  | { type: "find"; scope: number; onExisting: "reuse" | "replace" }
+  | { type: "list" }
+  /** `with`: one of the sandboxes that were found so far, or a new one. */
+  | { type: "put"; plan: number; key: number; with: number | "new" }
+  | { type: "remove"; plan: number; key: number; destroy: boolean }
+  | {
+      type: "commit";
+      plan: number;
+      mode: "atomic" | "best_effort";
+      allowEmpty: boolean;
+      waitMs: number;
+    }
+  | { type: "rollback"; plan: number; waitMs: number }
+  /** A command that changes the files. */
+  | { type: "write"; which: number; runMs: number; waits: boolean }
+  | { type: "hold"; which: number; ms: number }
+  | { type: "break" | "pause"; which: number }
+  | { type: "destroy"; which: number; force: boolean };
+
+export type FaultName =
+  | "plan crashes"
+  | "plan is forgotten"
+  | "directory crashes"
+  | "sandbox crashes"
+  | "sandbox is forgotten"
+  | "container dies"
+  | "engine is away"
+  | "engine refuses"
+  | "messages are lost"
+  | "messages are slow"
+  | "alarms are late";
+
+export type Step =
+  | { kind: "action"; client: number; restMs: number; action: Action }
+  | { kind: "fault"; atMs: number; fault: FaultName; ms: number; size: number };
+
+export type Script = {
+  seed: number;
+  clients: number;
+  plans: number;
+  scopes: number;
+  steps: Step[];
+};
+
+export const faultNames: readonly [FaultName, ...FaultName[]] = [
+  "plan crashes",
+  "plan is forgotten",
+  "directory crashes",
+  "sandbox crashes",
+  "sandbox is forgotten",
+  "container dies",
+  "engine is away",
+  "engine refuses",
+  "messages are lost",
+  "messages are slow",
+  "alarms are late",
+];
+
+/** Crashes of who decides are what two phases are for. */
+const drawn: readonly [FaultName, ...FaultName[]] = [
+  ...faultNames,
+  "plan crashes",
+  "plan crashes",
+  "plan crashes",
+  "plan is forgotten",
+  "sandbox crashes",
+  "sandbox crashes",
+  "messages are lost",
+];
+
+export function scriptOf(seed: number): Script {
+  const random = new Random(seed * 6_311 + 5);
+  const clients = random.between(2, 5);
+  const plans = random.between(1, 2);
+  const scopes = random.between(1, 3);
+  const steps: Step[] = [];
+  for (let client = 0; client < clients; client++) {
+    // Each begins with something to work on.
+    steps.push(
+      acting(client, 0, {
+        type: "find",
+        scope: random.between(0, scopes - 1),
+        onExisting: "reuse",
+      }),
+    );
+    steps.push(acting(client, random.between(0, 200), putOf(random, plans)));
+    for (let left = random.between(4, 10); left > 0; left--) {
+      const restMs = random.chance(0.8) ? random.between(0, 300) : random.between(0, 20_000);
+      steps.push(acting(client, restMs, actionOf(random, plans, scopes)));
+    }
+  }
+  const faults = random.chance(0.15) ? 0 : random.between(1, 8);
+  const theme = random.chance(0.25) ? random.pick(drawn) : undefined;
+  for (let left = faults; left > 0; left--) {
+    steps.push({
+      kind: "fault",
+      atMs: random.chance(0.7) ? random.between(0, 6_000) : random.between(0, 60_000),
+      fault: theme ?? random.pick(drawn),
+      ms: random.chance(0.6) ? random.between(50, 5_000) : random.between(5_000, 90_000),
+      size: random.next(),
+    });
+  }
+  return { seed, clients, plans, scopes, steps };
+}
+
+function acting(client: number, restMs: number, action: Action): Step {
+  return { kind: "action", client, restMs, action };
+}
+
+function actionOf(random: Random, plans: number, scopes: number): Action {
+  const plan = random.between(0, plans - 1);
+  const which = random.between(0, 9);
+  const roll = random.next();
+  if (roll < 0.22) {
+    return {
+      type: "commit",
+      plan,
+      mode: random.chance(0.75) ? "atomic" : "best_effort",
+      allowEmpty: random.chance(0.4),
+      waitMs: random.pick([0, 2_000, 10_000]),
+    };
+  }
+  if (roll < 0.3) return { type: "rollback", plan, waitMs: random.pick([1_000, 10_000]) };
+  if (roll < 0.45) return putOf(random, plans);
+  if (roll < 0.52) {
+    return { type: "remove", plan, key: random.between(0, 3), destroy: random.chance(0.3) };
+  }
+  if (roll < 0.6) {
+    const onExisting = random.chance(0.25) ? "replace" : "reuse";
+    return { type: "find", scope: random.between(0, scopes - 1), onExisting };
+  }
+  if (roll < 0.64) return { type: "list" };
+  if (roll < 0.84) {
+    return { type: "write", which, runMs: random.between(0, 1_500), waits: random.chance(0.6) };
+  }
+  if (roll < 0.9) return { type: "hold", which, ms: random.between(10, 8_000) };
+  if (roll < 0.93) return { type: "break", which };
+  if (roll < 0.97) return { type: "pause", which };
+  return { type: "destroy", which, force: random.chance(0.6) };
+}
+
+function putOf(random: Random, plans: number): Action {
+  return {
+    type: "put",
+    plan: random.between(0, plans - 1),
+    key: random.between(0, 3),
+    with: random.chance(0.5) ? "new" : random.between(0, 9),
+  };
+}
