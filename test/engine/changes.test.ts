@@ -96,14 +96,20 @@ describe.each(identities())("changed paths of an engine that is %s", (as) => {
     expect((await changes({ to: await saved() })).counts.added).toBe(4);
   });
 
-  it("[CH3] a file of the same size is told when its content changed, however soon, and under a time that was set back", async () => {
+  it("[CH3] a file of the same size is told when its content changed, however soon, and under a time that was set", async () => {
     one = await run(engine);
-    await sh("echo 1 > soon; echo 1 > unpacked; touch -d 1985-10-26T08:15:00Z unpacked");
-    const to2 = "echo 2 > soon; echo 2 > unpacked; touch -d 1985-10-26T08:15:00Z unpacked";
-    expect(await changedBy(() => sh(to2))).toMatchObject({
-      modified: ["soon", "unpacked"],
-      counts: { added: 0, modified: 2, deleted: 0 },
-      bytes: 4,
+    const write = (text: string) =>
+      sh(
+        [
+          `for file in ahead soon unpacked; do echo ${text} > $file; done`,
+          "touch -d 1985-10-26T08:15:00Z unpacked; touch -d 2222-02-02T22:22:22.2Z ahead",
+        ].join("; "),
+      );
+    await write("1");
+    expect(await changedBy(() => write("2"))).toMatchObject({
+      modified: ["ahead", "soon", "unpacked"],
+      counts: { added: 0, modified: 3, deleted: 0 },
+      bytes: 6,
     });
     for (let n = 3; n < 8; n += 1) {
       const change = await changedBy(() => sh(`printf '%s\\n' ${n} > soon`));
@@ -156,10 +162,11 @@ os.symlink("real", "/workspace/in")
 os.chdir("/workspace")
 for n in range(15):
     os.mkdir("d" * 255); os.chdir("d" * 255)
+os.mkdir("d" * 20); os.chdir("d" * 20)
 open("e" * 60, "w").close()
 `;
     const change = await changedBy(() => python(one, make));
-    const deep = `${`${"d".repeat(255)}/`.repeat(15)}${"e".repeat(60)}`;
+    const deep = `${`${"d".repeat(255)}/`.repeat(15)}${"d".repeat(20)}/${"e".repeat(60)}`;
     expect(change.added).toEqual(
       [
         ...[
@@ -176,7 +183,7 @@ open("e" * 60, "w").close()
     const more = await changedBy(() =>
       python(one, `${make.split("\nos.symlink")[0]}\n`).then(() =>
         sh(
-          `cd ${`${"d".repeat(255)}/`.repeat(7)}; cd ${`${"d".repeat(255)}/`.repeat(8)}; echo x > more; rm e*`,
+          `cd ${`${"d".repeat(255)}/`.repeat(7)}; cd ${`${"d".repeat(255)}/`.repeat(8)}${"d".repeat(20)}; echo x > more; rm e*`,
         ),
       ),
     );
