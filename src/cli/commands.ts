@@ -11,6 +11,7 @@ import { loginCommand } from "./commands/login.ts";
 import { logsCommand } from "./commands/logs.ts";
 import { openCommand } from "./commands/open.ts";
 import { pauseCommand } from "./commands/pause.ts";
+import { planCommand } from "./commands/plan.ts";
 import { psCommand } from "./commands/ps.ts";
 import { pushCommand } from "./commands/push.ts";
 import { resetCommand } from "./commands/reset.ts";
@@ -34,6 +35,7 @@ export const commands: Command[] = [
   resumeCommand,
   resetCommand,
   stopCommand,
+  planCommand,
   loginCommand,
   versionCommand,
 ];
