@@ -22,6 +22,8 @@ type Place = {
   machine: FakeMachine;
   /** Work that the object goes on with after it has answered. */
   background: Set<Promise<unknown>>;
+  /** Of the instance that there is now. */
+  life: { isCut: boolean };
 };
 
 /** It ends only with all of its bytes. */
@@ -97,6 +99,16 @@ export class FakeBerth {
     place.plan = undefined;
   }
 
+  /** In the middle of whatever it does: nothing that it had under way reaches its rows any more. */
+  crash(id: string): void {
+    const place = this.#place(id);
+    place.life.isCut = true;
+    place.life = { isCut: false };
+    place.background.clear();
+    place.object = undefined;
+    place.plan = undefined;
+  }
+
   /** Whether anything was ever addressed by this name. */
   knows(name: string): boolean {
     return this.#places.has(name);
@@ -140,6 +152,7 @@ export class FakeBerth {
       plan: undefined,
       machine: new FakeMachine(),
       background: new Set(),
+      life: { isCut: false },
     };
     this.#places.set(id, place);
     return place;
@@ -160,25 +173,36 @@ class ObjectInMemory extends SandboxObject {
 }
 
 function stateOf(place: Place): DurableObjectState {
+  const { life } = place;
+  const demandLife = () => {
+    if (life.isCut) throw new Error("this instance has been replaced");
+  };
   const state = {
     storage: {
       sql: {
         exec: (query: string, ...bindings: (string | number | null)[]) => ({
-          toArray: () => place.rows.prepare(query).all(...bindings),
+          toArray: () => {
+            demandLife();
+            return place.rows.prepare(query).all(...bindings);
+          },
         }),
       },
       setAlarm: async (at: number) => {
-        place.alarm = at;
+        if (!life.isCut) place.alarm = at;
       },
-      sync: async () => undefined,
+      sync: () => (life.isCut ? new Promise(() => {}) : Promise.resolve()),
       deleteAll: async () => {
         place.rows = new DatabaseSync(":memory:");
         place.alarm = undefined;
       },
     },
     waitUntil(work: Promise<unknown>) {
-      place.background.add(work);
-      void work.finally(() => place.background.delete(work));
+      if (!life.isCut) place.background.add(work);
+      const done = () => place.background.delete(work);
+      void work.then(done, (error: unknown) => {
+        done();
+        if (!life.isCut) throw error;
+      });
     },
     getWebSockets: () => [],
     setWebSocketAutoResponse: () => undefined,
