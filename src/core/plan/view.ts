@@ -31,7 +31,8 @@ function joiningView({ key, sandbox, addedAt }: Joining): Member {
 }
 
 export function commitView(run: Run): Commit {
-  return { ...headView(run), members: run.parts.map((part) => resultOf(run, part)) };
+  const members = run.parts.map((part) => resultOf(run, part)).sort(byKey);
+  return { ...headView(run), members };
 }
 
 export function headView({ n, kind, mode, startedAt, decision, endedAt }: Head): CommitHead {
@@ -97,7 +98,7 @@ function resultOf({ kind }: Run, { key, sandbox, vote, ended }: Part): MemberRes
   };
 }
 
-function byKey(a: Member, b: Member): number {
+function byKey(a: { key: string }, b: { key: string }): number {
   return a.key < b.key ? -1 : 1;
 }
 

@@ -73,7 +73,7 @@ export class PlanObject extends DurableObject<Env> {
 }
 
 function memberOf(env: Env, sandbox: string): MemberPort {
-  const object = env.SANDBOX.getByName(sandbox) as unknown as MemberObject;
+  const object = env.SANDBOX.getByName(sandbox);
   return {
     join: (asking) => object.joinPlan(asking),
     leave: (asking) => object.leavePlan(asking),
@@ -83,12 +83,3 @@ function memberOf(env: Env, sandbox: string): MemberPort {
     end: (reason) => object.end(reason),
   };
 }
-
-type MemberObject = {
-  joinPlan: MemberPort["join"];
-  leavePlan: MemberPort["leave"];
-  holdForPlan: MemberPort["hold"];
-  prepareForPlan: MemberPort["prepare"];
-  finishForPlan: MemberPort["finish"];
-  end: MemberPort["end"];
-};
