@@ -123,7 +123,11 @@ async function once<Content>(
     const asked = door.fetch(`${door.url}${call.path}${queryText(call.query)}`, init);
     const response = await unlessAborted(asked, ears.signal);
     silence.heard(silenceMs);
-    if (response.ok) return { content: await read(response, ears) };
+    if (response.ok) {
+      const content = await read(response, ears);
+      body?.arrived();
+      return { content };
+    }
     const waitMs = retryAfterMs(response.headers.get("retry-after"), Date.now());
     return { error: await refusal(response, ears, about), retryAfterMs: waitMs };
   } catch (thrown) {

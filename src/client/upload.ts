@@ -24,6 +24,8 @@ export type Outgoing = {
   isStream: boolean;
   /** Why the body broke off, if it did: fetch says only that something failed. */
   broken(): unknown;
+  /** All of it was taken; what is sent whole cannot tell before. */
+  arrived(): void;
   /** The call is over: its source is let go, whether it was read to its end or not. */
   end(): void;
 };
@@ -65,7 +67,8 @@ function whole(
 ): Outgoing {
   progress?.({ bytes: 0, total });
   const nothing = () => undefined;
-  return { body: content as BodyInit, isStream: false, broken: nothing, end: nothing };
+  const arrived = () => progress?.({ bytes: total, total });
+  return { body: content as BodyInit, isStream: false, broken: nothing, end: nothing, arrived };
 }
 
 function streamed(
@@ -73,18 +76,20 @@ function streamed(
   total: number,
   progress: TellProgress | undefined,
 ): Outgoing {
-  const { stream, broken, end } = counted(source, total, progress);
+  const { stream, ...ends } = counted(source, total, progress);
   // In a Worker a stream without a length would seem to end where it breaks off.
   const { FixedLengthStream } = globalThis as { FixedLengthStream?: Sized };
   if (FixedLengthStream === undefined) {
-    return { body: stream, length: total, isStream: true, broken, end };
+    return { body: stream, length: total, isStream: true, ...ends };
   }
   const { readable, writable } = new FixedLengthStream(total);
   stream.pipeTo(writable).catch(() => undefined);
-  return { body: readable, isStream: true, broken, end };
+  return { body: readable, isStream: true, ...ends };
 }
 
-type Counted = Pick<Outgoing, "broken" | "end"> & { stream: ReadableStream<Uint8Array> };
+type Counted = Pick<Outgoing, "broken" | "arrived" | "end"> & {
+  stream: ReadableStream<Uint8Array>;
+};
 
 /** As many bytes as were told, or a failure: one that ends early must not look whole. */
 function counted(
@@ -130,7 +135,9 @@ function counted(
     control = controller;
   };
   const stream = new ReadableStream<Uint8Array>({ start, pull, cancel: end }, { highWaterMark: 0 });
-  return { stream, end, broken: () => failure };
+  // Told with its last byte.
+  const arrived = () => undefined;
+  return { stream, arrived, end, broken: () => failure };
 }
 
 function unlikeTold(come: number, total: number): BerthError {

@@ -136,7 +136,7 @@ function filesBelow(path) {
  * @param {string} program
  * @param {string[]} args
  */
-function call(program, args) {
+export function call(program, args) {
   const { BUN_OPTIONS: _, NODE_OPTIONS: __, ...env } = process.env;
   const done = spawnSync(program, args, {
     cwd: root,

@@ -15,6 +15,7 @@ export const places = {
   agent: join(root, "dist/berth-agent"),
   workerFolder: join(root, "dist/worker"),
   worker: join(root, "dist/worker/index.js"),
+  package: join(root, "dist/package"),
   engine: join(root, "container/engine/main.ts"),
   /** Installs and builds of one checkout take turns. */
   checkoutLock: join(root, "dist/lock"),
