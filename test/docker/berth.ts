@@ -7,9 +7,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { expect } from "vitest";
 import { places, root, tools } from "../../container/engine/launch/places.js";
 import { otherKey } from "../e2e/contract-world.ts";
-import { treeOf } from "../e2e/processes.ts";
+import { alive, treeOf } from "../e2e/processes.ts";
 import { cleanEnvironment, type Said, Server } from "../e2e/server.ts";
 import { until } from "../e2e/until.ts";
 import { Docker } from "./docker.js";
@@ -105,11 +106,21 @@ export async function kill(server: Server): Promise<void> {
   await server.ended();
 }
 
-/** What the end of wrangler leaves is known: companions and saved trees. They go here, and so does the folder. */
-export function removeHome({ folder, name }: Home): void {
-  const containers = docker.lines("ps", "--all", "--quiet", "--filter", `name=^/?workerd-${name}-`);
-  if (containers.length > 0) docker.say("rm", "--force", "--volumes", ...containers);
-  rmSync(folder, { recursive: true, force: true });
+/** In order; what wrangler leaves behind then goes too, and nothing is left of either. */
+export async function endBerth(home: Home, server: Server | undefined): Promise<void> {
+  const tree = server?.processes() ?? [];
+  server?.signal("SIGTERM");
+  await server?.ended();
+  removeContainers(home);
+  rmSync(home.folder, { recursive: true, force: true });
+  await until("its processes are gone", () => alive(tree).length === 0);
+  expect([...boxesOf(home), ...companionsOf(home)]).toEqual([]);
+}
+
+/** As if the machine below had been exchanged. */
+export function removeContainers({ name }: Home): void {
+  const names = namesOf(name);
+  if (names.length > 0) docker.say("rm", "--force", "--volumes", ...names);
 }
 
 /** Every container of this Berth, companions left out. */

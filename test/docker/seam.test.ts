@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StartOptions } from "../../src/container/container.ts";
 import { containerContract } from "../contract/container.ts";
 import type { Server } from "../e2e/server.ts";
-import { boxesOf, bundle, type Home, newHome, removeHome, startBerth } from "./berth.ts";
+import { boxesOf, bundle, endBerth, type Home, newHome, startBerth } from "./berth.ts";
 import { toldContainer } from "./told-container.ts";
 
 let home: Home;
@@ -15,9 +15,7 @@ beforeAll(async () => {
   server = await startBerth(home, bundle(home, "test/docker/worker/worker.ts"));
 });
 afterAll(async () => {
-  server?.signal("SIGTERM");
-  await server?.ended();
-  removeHome(home);
+  await endBerth(home, server);
 });
 
 containerContract(

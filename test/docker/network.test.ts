@@ -1,0 +1,111 @@
+/** Ways into a real container, and out of it: ports, and lists of hosts. */
+import { createServer, type Server as HttpServer } from "node:http";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Server } from "../e2e/server.ts";
+import {
+  endBerth,
+  facts,
+  type Home,
+  kill,
+  newHome,
+  removeContainers,
+  startBerth,
+} from "./berth.ts";
+import { callsOf } from "./calls.ts";
+
+const serving = 8123;
+/** Every base has perl; not every one has a server. */
+const serve = [
+  `$s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => ${serving}, Listen => 5) or die;`,
+  "while ($c = $s->accept) { $first = <$c>; while (<$c>) { last if /^\\r?\\n$/ }",
+  '$t = "asked $first"; $n = length $t;',
+  'print $c "HTTP/1.1 200 OK\\r\\ncontent-length: $n\\r\\nconnection: close\\r\\n\\r\\n$t"; close $c }',
+].join(" ");
+/** Without any other program than the shell: the first line of what a host answers. */
+const get = (host: string) =>
+  `bash -c 'exec 3<>/dev/tcp/${host}/80 && printf "GET /x HTTP/1.1\\r\\nhost: ${host}\\r\\nconnection: close\\r\\n\\r\\n" >&3 && timeout 20 head -1 <&3'`;
+const curl = (url: string) =>
+  `curl --silent --show-error --max-time 20 --output /dev/null --write-out '%{http_code}' ${url}`;
+
+let home: Home;
+let server: Server;
+let origin: HttpServer | undefined;
+const asked: string[] = [];
+const { call, checkpoint, said, told } = callsOf(() => server);
+
+beforeAll(async () => {
+  home = newHome();
+  server = await startBerth(home);
+  if (!facts.isOwn) return;
+  // In the network of these tests good.test is this machine: that is the internet here.
+  const outside = createServer((request, answer) => {
+    asked.push(`${request.headers.host}${request.url}`);
+    answer.end("outside");
+  });
+  await new Promise<void>((resolve) => outside.listen(80, "127.0.0.1", resolve));
+  origin = outside;
+});
+afterAll(async () => {
+  origin?.close();
+  await endBerth(home, server);
+});
+
+describe("the network of a real container", () => {
+  it("[DK8] a server in a sandbox is reached at the address of its port, by a visitor without any right", async () => {
+    const id = await server.create();
+    const argv = ["perl", "-MIO::Socket::INET", "-e", serve];
+    const process = await call("POST", id, "/processes", { argv });
+    const wait = `/processes/${process.body.id}/wait?for=port:${serving}&timeoutMs=20000`;
+    expect((await call("GET", id, wait)).status).toBe(200);
+    const opened = await call("POST", id, "/ports", { port: serving });
+    expect(opened.status).toBe(201);
+    const visited = await fetch(`${opened.body.pathUrl}a/b?c=d`);
+    expect(await visited.text()).toBe("asked GET /a/b?c=d HTTP/1.1\r\n");
+    const headers = { authorization: `Bearer ${server.key}` };
+    const port = `${server.url}/v1/sandboxes/${id}/ports/${serving}`;
+    expect((await fetch(port, { method: "DELETE", headers })).status).toBe(204);
+    expect((await fetch(String(opened.body.pathUrl))).status).toBe(404);
+  });
+
+  it("[DK9] a list of hosts holds: what is allowed is fetched, all else is refused, and after Berth was killed too", async () => {
+    const network = { internet: true, allow: ["*.test", "192.0.2.9"], deny: ["bad.test"] };
+    const id = await server.create({ network });
+    const holds = async () => {
+      // Names that nobody may ask for have no address, or one that refuses.
+      const refused = await Promise.all(
+        ["bad.test", "evil.example"].map(async (host) => (await server.exec(id, get(host))).body),
+      );
+      for (const { stdout } of refused) expect(stdout).toMatch(/^(HTTP\/1.1 520 .*\r\n)?$/);
+      expect(refused.some(({ stdout }) => String(stdout).includes("520"))).toBe(true);
+      if (!facts.isOwn) return;
+      asked.length = 0;
+      expect(await said(id, get("good.test"))).toBe("HTTP/1.1 200 OK\r\n");
+      expect(asked).toEqual(["good.test/x"]);
+      expect(await said(id, curl("https://bad.test/"))).toBe("520");
+      expect(await said(id, curl("https://evil.example/"))).toBe("520");
+      // Nobody serves it here: an allowed host is told apart by not being refused.
+      const { body } = await server.exec(id, curl("https://good.test/"));
+      expect(body.stdout).not.toBe("520");
+      expect(asked).toEqual(["good.test/x"]);
+    };
+    await holds();
+    const before = await said(id, "echo stays > /tmp/stays; cat /proc/uptime");
+    expect(before).not.toBe("");
+    await kill(server);
+    server = await startBerth(home);
+    expect(await said(id, "cat /tmp/stays")).toBe("stays\n");
+    await holds();
+  });
+
+  it("[DK10] a sandbox whose container was taken away while Berth did not run goes on from what was saved last", async () => {
+    const id = await server.create();
+    await said(id, "echo 1 > first");
+    await checkpoint(id, "first");
+    await said(id, "echo 2 > second");
+    await server.stop();
+    removeContainers(home);
+    server = await startBerth(home);
+    expect(await said(id, "ls")).toBe("first\n");
+    expect(await told(id)).toMatchObject({ state: "running", files: "snapshot" });
+  });
+});
