@@ -23,8 +23,15 @@ export class PassedOn implements Sinks {
 
   async write(stream: StreamName, bytes: Uint8Array): Promise<void> {
     const to = this.#streams[stream];
+    if (to.write(bytes) || !to.writable) return;
+    const over = new AbortController();
+    const { signal } = over;
     // Its reader may be gone: then nothing drains any more.
-    if (!to.write(bytes) && to.writable) await Promise.race([once(to, "drain"), once(to, "close")]);
+    const room = [once(to, "drain", { signal }), once(to, "close", { signal })];
+    await Promise.race(room).finally(() => {
+      for (const one of room) one.catch(() => {});
+      over.abort();
+    });
   }
 }
 

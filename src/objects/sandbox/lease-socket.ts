@@ -34,6 +34,11 @@ export class LeaseSockets implements LeaseListener {
     const back =
       state.name === "held" && state.grant.token === token && isSocket(state.grant.ticket);
     const ticket = back ? state.grant.ticket : `${socketTicket}${this.#actor.host.draw(31)}`;
+    // A socket that was lost without our knowledge would seem to hold it when this one closes.
+    for (const lost of this.#state.getWebSockets(ticket)) {
+      lost.serializeAttachment(null);
+      if (isOpen(lost)) lost.close(1000, "replaced");
+    }
     this.#state.acceptWebSocket(server, [ticket]);
     const attached = { ticket, holder: call.holder, since: this.#actor.now() };
     server.serializeAttachment(attached satisfies Attached);
