@@ -8,6 +8,7 @@ import { leaseEndContract } from "./sandbox/lease-end.ts";
 import { leaseContract } from "./sandbox/leases.ts";
 import { lifecycleContract } from "./sandbox/lifecycle.ts";
 import { metadataContract } from "./sandbox/metadata.ts";
+import { planContract } from "./sandbox/plans.ts";
 import { processLogContract } from "./sandbox/process-logs.ts";
 import { processContract } from "./sandbox/processes.ts";
 import { sessionContract } from "./sandbox/sessions.ts";
@@ -25,6 +26,7 @@ export const contractParts = {
   processes: [processContract, processLogContract, workContract],
   shells: [sessionContract, terminalContract, terminalSocketContract],
   files: [fileContract, keyedContract],
+  plans: [planContract],
 } as const;
 
 export function sandboxApiContract(world: World): void {

@@ -21,7 +21,8 @@ const around = {
   inside: (id: string) => machine(id).facts(),
   holdStarts: (id: string) => machine(id).fault({ verb: "start", hold: true }),
   goOn: (id: string) => machine(id).release(),
-  evict: (id: string) => evictDurableObject(stubOf(id)),
+  evict: (id: string) =>
+    id.includes("/") ? evictDurableObject(env.PLAN.getByName(id)) : evictDurableObject(stubOf(id)),
   clock(at: number) {
     vi.useFakeTimers({ toFake: ["Date"], now: at });
   },

@@ -24,6 +24,7 @@ export type World = {
   inside(id: string): Promise<Inside & { metadata: Record<string, string>; copied: number }>;
   holdStarts(id: string): Promise<void>;
   goOn(id: string): Promise<void>;
+  /** The object of a sandbox, or of a plan by its tenant and name: `local/release`. */
   evict(id: string): Promise<void>;
   /** From now on the clock shows this, and stands. */
   clock(at: number): void;
