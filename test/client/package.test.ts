@@ -108,6 +108,22 @@ describe("the package, installed in an empty project", () => {
     expect(told.events.toSorted()).toEqual([3, "stderr", "stdout"]);
   });
 
+  it("[SD8] does what the page on using it says", async () => {
+    const page = readFileSync(join(root, "docs/using.md"), "utf8");
+    const example = /^## From code\n[\s\S]*?```js\n([\s\S]*?)```/m.exec(page)?.[1] ?? "";
+    expect(example).toContain("waitUntilRunning");
+    await using server = await startServer();
+    installed().write("example.js", example);
+    const env = { BERTH_URL: server.url, BERTH_KEY: server.key };
+    const { code, stdout, stderr } = await installed().run("node", ["example.js"], env);
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^running\nhello\n 3\n/m);
+    expect(stdout).toContain('"private":true');
+    expect(stdout).toContain("step 3\n");
+    expect(stdout).toMatch(/^file_not_found /m);
+  });
+
   it("[SD9] has types that a strict project can use without any other package", async () => {
     installed().write("use.ts", consumer);
     const strict = ["--strict", "--noEmit", "--target", "es2022", "--types", ""];
