@@ -30,7 +30,9 @@ export async function packFor(
   const head: Buffer[] = [];
   let bytes = 0;
   try {
-    const form = ["--revs", "--thin", "--stdout", "-q", "--delta-base-offset"];
+    // The files stand in another folder of a state than of a commit: only a full look finds that they are the same.
+    const looking = ["--thin", "--shallow", "--no-sparse"];
+    const form = ["--revs", "--stdout", "-q", "--delta-base-offset", ...looking];
     await raw.run(["pack-objects", ...form], {
       input: `${state}\n${without.join("")}`,
       onOutput: (piece) => {

@@ -69,8 +69,11 @@ if ! raw cat-file -e "$state^{commit}" 2>/dev/null; then
   exit 0
 fi
 
-# What git is told beside the files.
-if [ "$(cat "$ours/m.state" 2>/dev/null)" != "$state" ]; then
+# What git is told beside the files. The note of a state stands only while all of it does.
+known=
+if [ "$(cat "$ours/m.state" 2>/dev/null)" = "$state" ]; then known=yes
+else
+  rm -f "$ours/m.state"
   rm -rf -- "$ours/m" "$ours/m.before"
   if before=$(raw rev-parse -q --verify refs/berth/state); then
     raw cat-file blob "$before:m/nested" > "$ours/m.before" || :
@@ -98,8 +101,10 @@ grep -qxF '	path = berth/settings' "$real/config" 2>/dev/null ||
 if [ -s "$ours/released" ]; then
   raw update-index --force-remove -z --stdin < "$ours/released"
 fi
-raw update-index -q --refresh >/dev/null || :
-raw read-tree --reset -u "$state:w" || { rm -f "$ours/index"; raw read-tree --reset -u "$state:w"; }
+if [ -z "$known" ] || ! raw diff-files --quiet 2>/dev/null; then
+  raw update-index -q --refresh >/dev/null || :
+  raw read-tree --reset -u "$state:w" || { rm -f "$ours/index"; raw read-tree --reset -u "$state:w"; }
+fi
 if [ -e "$ours/pulled" ]; then GIT_INDEX_FILE=$ours/index plain clean -fdq || :; fi
 if [ -s "$m/folders" ]; then xargs -0 mkdir -p -- < "$m/folders" 2>/dev/null || :; fi
 
@@ -123,17 +128,31 @@ else
 fi
 
 # The index: what our own knows of the files saves reading them all again.
-cp -p "$ours/index" "$ours/next"
 staged() { GIT_INDEX_FILE=$ours/next plain "$@"; }
-staged read-tree --reset "$state:i"
-if [ -s "$m/unmerged" ]; then staged update-index -z --index-info < "$m/unmerged"; fi
-if [ -s "$m/intended" ]; then staged add -f -N --pathspec-from-file="$m/intended" --pathspec-file-nul; fi
-staged update-index -q --refresh >/dev/null || :
-if [ -s "$m/skipped" ]; then staged update-index --skip-worktree -z --stdin < "$m/skipped"; fi
-if [ -s "$m/assumed" ]; then staged update-index --assume-unchanged -z --stdin < "$m/assumed"; fi
-mv "$ours/next" "$real/index"
-raw update-ref refs/berth/state "$state"
-printf '%s' "$state" > "$ours/m.state"
+# Announced with the mode that they had then, whatever lies there by now.
+announce() {
+  rm -rf -- "$ours/n" "$ours/n.index"
+  mkdir "$ours/n"
+  (cd "$ours/n" && export GIT_INDEX_FILE="$ours/n.index" &&
+    git $quiet --git-dir="$ours" --work-tree="$ours/n" read-tree "$state:n" &&
+    git $quiet --git-dir="$ours" --work-tree="$ours/n" checkout-index -qfa)
+  (cd "$ours/n" && export GIT_INDEX_FILE="$ours/next" &&
+    git $quiet --git-dir="$real" --work-tree="$ours/n" add -f -N --pathspec-from-file="$m/intended" --pathspec-file-nul)
+  rm -rf -- "$ours/n" "$ours/n.index"
+}
+if [ -z "$known" ] || ! cmp -s "$ours/given" "$real/index"; then
+  cp -p "$ours/index" "$ours/next"
+  staged read-tree --reset "$state:i"
+  if [ -s "$m/unmerged" ]; then staged update-index -z --index-info < "$m/unmerged"; fi
+  if [ -s "$m/intended" ]; then announce; fi
+  staged update-index -q --refresh >/dev/null || :
+  if [ -s "$m/skipped" ]; then staged update-index --skip-worktree -z --stdin < "$m/skipped"; fi
+  if [ -s "$m/assumed" ]; then staged update-index --assume-unchanged -z --stdin < "$m/assumed"; fi
+  cp -p "$ours/next" "$ours/given"
+  mv "$ours/next" "$real/index"
+  raw update-ref refs/berth/state "$state"
+  printf '%s' "$state" > "$ours/m.state"
+fi
 packs=$(find "$ours/objects/pack" -name '*.pack' | wc -l)
 if [ "$packs" -gt 40 ]; then raw repack -adkq || :; fi
 echo done

@@ -12,8 +12,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { listed } from "./git.ts";
+import { type Git, listed } from "./git.ts";
 import { withCopy } from "./index-copy.ts";
+import { ObjectStore } from "./object-store.ts";
 import type { Repository } from "./repository.ts";
 
 export type Staged = {
@@ -21,8 +22,9 @@ export type Staged = {
   tree: string;
   /** As `update-index --index-info` takes it: `mode id stage`, a tab, the name. */
   unmerged: string[];
-  /** Announced with `add -N`. */
+  /** Announced with `add -N`: no tree of the index has them, so they stand in one of their own, empty. */
   intended: string[];
+  intendedTree: string;
   /** Not checked out, as in a sparse checkout. */
   skipped: string[];
   /** Those that git was told not to look at. */
@@ -48,26 +50,50 @@ export async function readStaged(repository: Repository): Promise<Staged> {
   return staged;
 }
 
-async function look({ plain }: Repository, copy: string): Promise<Staged> {
-  const git = plain.with({ GIT_INDEX_FILE: copy });
-  const staged: Omit<Staged, "tree"> = {
-    ...{ unmerged: [], intended: [], skipped: [], assumed: [], links: [] },
-  };
+async function look(repository: Repository, copy: string): Promise<Staged> {
+  const git = repository.plain.with({ GIT_INDEX_FILE: copy });
+  const [unmerged, empty]: [string[], string[]] = [[], []];
+  const [skipped, assumed, links]: [string[], string[], string[]] = [[], [], []];
+  const store = new ObjectStore(join(repository.ours, "objects"), repository.format);
+  const nothing = store.blob("");
   for (const entry of await git.list(["ls-files", "-v", "--stage", "-z"])) {
     const [, tag = "", what = "", name = ""] = /^(.) ([^\t]*)\t(.*)$/s.exec(entry) ?? [];
-    if (/^160000 .* 0$/.test(what)) staged.links.push(name);
-    if (!what.endsWith(" 0")) staged.unmerged.push(`${what}\t${name}`);
-    if (tag.toUpperCase() === "S") staged.skipped.push(name);
-    if (tag !== tag.toUpperCase()) staged.assumed.push(name);
+    if (/^160000 .* 0$/.test(what)) links.push(name);
+    if (!what.endsWith(" 0")) unmerged.push(`${what}\t${name}`);
+    else if (what.includes(nothing)) empty.push(`${what}\t${name}`);
+    if (tag.toUpperCase() === "S") skipped.push(name);
+    if (tag !== tag.toUpperCase()) assumed.push(name);
   }
-  const intended = ["--ita-invisible-in-index", "--no-renames", "--diff-filter=A"];
-  const ignoring = "--ignore-submodules=all";
-  staged.intended = await git.list(["diff-files", "--name-only", "-z", ignoring, ...intended]);
-  if (staged.unmerged.length > 0) {
-    const names = new Set(staged.unmerged.map((entry) => entry.slice(entry.indexOf("\t") + 1)));
-    await git.run(["update-index", "--force-remove", "-z", "--stdin"], { input: listed(names) });
+  if (unmerged.length > 0) {
+    const input = listed(new Set(unmerged.map(nameOf)));
+    await git.run(["update-index", "--force-remove", "-z", "--stdin"], { input });
   }
-  return { ...staged, tree: await git.text(["write-tree", "--missing-ok"]) };
+  const tree = await git.text(["write-tree", "--missing-ok"]);
+  const intended = await withoutThose(git, tree, empty);
+  const intendedTree = await treeOf(repository, intended);
+  const names = intended.map(nameOf);
+  return { tree, unmerged, intended: names, intendedTree, skipped, assumed, links };
+}
+
+export function nameOf(entry: string): string {
+  return entry.slice(entry.indexOf("\t") + 1);
+}
+
+/** What is announced looks like an empty file in the index, and is no part of its tree. */
+async function withoutThose(git: Git, tree: string, empty: string[]): Promise<string[]> {
+  if (empty.length === 0) return [];
+  const there = new Set(await git.list(["ls-tree", "-r", "--name-only", "-z", tree]));
+  return empty.filter((entry) => !there.has(nameOf(entry)));
+}
+
+async function treeOf({ raw, ours }: Repository, entries: string[]): Promise<string> {
+  return await withCopy(join(ours, "no-index"), ours, async (fresh) => {
+    const git = raw.with({ GIT_INDEX_FILE: fresh });
+    if (entries.length > 0) {
+      await git.run(["update-index", "-z", "--index-info"], { input: listed(entries) });
+    }
+    return await git.text(["write-tree"]);
+  });
 }
 
 async function has({ plain }: Repository, id: string): Promise<boolean> {

@@ -9,7 +9,7 @@ import { listed, shown } from "./git.ts";
 import { ObjectStore, type TreeEntry } from "./object-store.ts";
 import type { Repository } from "./repository.ts";
 import { readSettings } from "./settings.ts";
-import { readStaged, type Staged } from "./staged.ts";
+import { nameOf, readStaged, type Staged } from "./staged.ts";
 import { readWorktree } from "./worktree.ts";
 
 export type State = {
@@ -51,6 +51,7 @@ export async function describe(repository: Repository): Promise<State> {
   const tree = store.tree([
     folder("i", staged.tree),
     folder("m", store.tree(Object.entries(text).map(([name, content]) => file(name, content)))),
+    folder("n", staged.intendedTree),
     folder("s", store.tree(contested(staged))),
     folder("w", files),
   ]);
@@ -78,11 +79,10 @@ function contested({ unmerged }: Staged): TreeEntry[] {
 }
 
 function replacing(entry: string, at: number, all: string[]): string[] {
-  const name = (one: string) => one.slice(one.indexOf("\t") + 1);
   const before = all[at - 1];
-  if (before !== undefined && name(before) === name(entry)) return [entry];
+  if (before !== undefined && nameOf(before) === nameOf(entry)) return [entry];
   const id = entry.split(" ")[1] ?? "";
-  return [`0 ${"0".repeat(id.length)}\t${name(entry)}`, entry];
+  return [`0 ${"0".repeat(id.length)}\t${nameOf(entry)}`, entry];
 }
 
 /** A submodule that is not filled is an empty folder; without one it would be told as deleted. */
