@@ -1,21 +1,14 @@
 /**
- * Owns sending a call: address, key, time limits, giving up, sending again, and reading an answer that comes whole.
- * Does not own which calls there are, nor when one may be sent again (retry.ts).
+ * Owns sending a call: address, key, time limits, giving up, sending again.
+ * Does not own which calls there are, when one may be sent again (retry.ts), nor reading the answer (whole.ts).
  */
 import type { BerthError } from "../protocol/error-codes.ts";
 import { type Call, type CallOptions, type Link, queryText } from "./call.ts";
-import {
-  connectionFailure,
-  failureOf,
-  foreignAnswer,
-  isErrorBody,
-  noAnswer,
-  type Sent,
-} from "./failure.ts";
+import { connectionFailure, noAnswer, type Sent } from "./failure.ts";
 import { isRefusedForNow, type RetryPolicy, retryAfterMs, retryDelay } from "./retry.ts";
 import { Silence } from "./silence.ts";
 import { isReplayable, outgoing } from "./upload.ts";
-import { readText, unlessAborted } from "./whole.ts";
+import { type Ears, refusal, Told, unlessAborted, wholeAnswer } from "./whole.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -40,7 +33,6 @@ const beginsWithinMs = 180_000;
 /** An answer under way brings a byte a second. */
 const silenceMs = 60_000;
 
-type Ears = { silence: Silence; signal: AbortSignal };
 type Read<Content> = (response: Response, ears: Ears) => Promise<Content>;
 type Outcome<Content> = { content: Content } | { error: unknown; retryAfterMs: number };
 
@@ -163,45 +155,6 @@ async function headersOf(
     if (value !== undefined) headers[name] = value;
   }
   return headers;
-}
-
-/** An answer that is a failure after all: what took long is a 200 with what failed inside. */
-class Told extends Error {
-  readonly body: unknown;
-  readonly status: number;
-
-  constructor(body: unknown, status: number) {
-    super("the answer is a failure");
-    this.body = body;
-    this.status = status;
-  }
-
-  failure(about: Sent): BerthError {
-    if (isErrorBody(this.body)) return failureOf(this.body, this.status);
-    return foreignAnswer(about, this.status);
-  }
-}
-
-async function wholeAnswer<Content>(response: Response, ears: Ears): Promise<Content> {
-  const text = await readText(response, ears.silence, ears.signal);
-  if (text === "") return undefined as Content;
-  const body = parsed(text);
-  if (body === undefined) throw new Told(body, response.status);
-  if (isErrorBody(body)) throw new Told(body, 500);
-  return body as Content;
-}
-
-async function refusal(response: Response, ears: Ears, about: Sent): Promise<BerthError> {
-  const body = parsed(await readText(response, ears.silence, ears.signal));
-  return new Told(body, response.status).failure(about);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Drawn here, so that a call whose answer never came can be found in the log too. */

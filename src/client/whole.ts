@@ -1,16 +1,57 @@
 /**
- * Owns reading an answer that comes whole, within a bound of bytes and of silence.
+ * Owns reading an answer that comes whole, within a bound of bytes and of silence: content, or what it fails with.
+ * Does not own the words of a failure (failure.ts).
  */
+import type { BerthError } from "../protocol/error-codes.ts";
+import { failureOf, foreignAnswer, isErrorBody, type Sent } from "./failure.ts";
 import type { Silence } from "./silence.ts";
+
+/** What ends the wait for an answer, or for more of it. */
+export type Ears = { silence: Silence; signal: AbortSignal };
 
 /** The largest answer is a command's 16 MiB, each byte of it escaped. */
 const textBytesMax = 128 * 1024 * 1024;
 
-export async function readText(
-  { body }: Response,
-  silence: Silence,
-  signal: AbortSignal,
-): Promise<string> {
+/** An answer that is a failure after all: what took long is a 200 with what failed inside. */
+export class Told extends Error {
+  readonly body: unknown;
+  readonly status: number;
+
+  constructor(body: unknown, status: number) {
+    super("the answer is a failure");
+    this.body = body;
+    this.status = status;
+  }
+
+  failure(about: Sent): BerthError {
+    if (isErrorBody(this.body)) return failureOf(this.body, this.status);
+    return foreignAnswer(about, this.status);
+  }
+}
+
+export async function wholeAnswer<Content>(response: Response, ears: Ears): Promise<Content> {
+  const text = await readText(response, ears);
+  if (text === "") return undefined as Content;
+  const body = parsed(text);
+  if (body === undefined) throw new Told(body, response.status);
+  if (isErrorBody(body)) throw new Told(body, 500);
+  return body as Content;
+}
+
+export async function refusal(response: Response, ears: Ears, about: Sent): Promise<BerthError> {
+  const body = parsed(await readText(response, ears));
+  return new Told(body, response.status).failure(about);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function readText({ body }: Response, { silence, signal }: Ears): Promise<string> {
   if (body === null) return "";
   const reader = body.getReader();
   const decoder = new TextDecoder();
