@@ -10,7 +10,12 @@ export type DownloadOptions = {
   progress?: TellProgress | undefined;
   /** All that will come, where that is known. */
   total?: number;
+  /** How long a reader waits for the next bytes. Whoever reads slowly is not counted. */
+  silenceMs?: number;
 };
+
+/** What streams brings bytes, or says every 10 s that it lives. */
+const silenceUsualMs = 60_000;
 
 type Piece = IteratorResult<Uint8Array<ArrayBuffer>, undefined>;
 
@@ -28,7 +33,8 @@ export class Download implements AsyncIterableIterator<Uint8Array<ArrayBuffer>>,
 
   async next(): Promise<Piece> {
     if (this.#reader === undefined) return over;
-    const { done, value } = await this.#reader.read().catch((thrown) => {
+    const { done, value } = await this.#heard(this.#reader.read()).catch((thrown) => {
+      void this.return();
       this.#options.signal?.throwIfAborted();
       throw this.#brokeOff(thrown);
     });
@@ -49,6 +55,17 @@ export class Download implements AsyncIterableIterator<Uint8Array<ArrayBuffer>>,
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.return();
+  }
+
+  async #heard<Read>(read: Promise<Read>): Promise<Read> {
+    const { silenceMs = silenceUsualMs } = this.#options;
+    if (!Number.isFinite(silenceMs)) return await read;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const silence = new Promise<never>((_resolve, reject) => {
+      const late = new Error(`nothing came for ${silenceMs} ms`);
+      timer = setTimeout(() => reject(late), silenceMs);
+    });
+    return await Promise.race([read, silence]).finally(() => clearTimeout(timer));
   }
 
   #brokeOff(thrown: unknown): BerthError {

@@ -40,7 +40,9 @@ export function workOf(link: Link, one: string): WorkApi {
         query: { ...query, follow: Number(follow) },
         headers: { accept: raw ? "application/octet-stream" : "text/event-stream" },
       });
-      return new Download(response, { signal: link.signal });
+      // Raw bytes have no room for a sign of life.
+      const silence = raw && follow ? { silenceMs: Number.POSITIVE_INFINITY } : {};
+      return new Download(response, { signal: link.signal, ...silence });
     },
     waitForProcess: (id, query = {}) =>
       link.ask({ method: "GET", path: `${processes(id)}/wait`, query }),

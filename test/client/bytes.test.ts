@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { Download } from "../../src/client/download.ts";
 import { type Berth, type BerthError, connect, type Progress } from "../../src/client/index.ts";
 import { noted } from "./clocks.ts";
 import { type Answer, breakOff, refuse, Scripted, tell } from "./scripted.ts";
@@ -152,6 +153,22 @@ describe("bytes on their way down", () => {
       expect(error).toMatchObject({ code: "unavailable", requestId: "r", facts: { bytes } });
       expect(told.at(-1)).toEqual({ bytes, total: all.length });
     }));
+
+  it("[SD7] that stop coming are not waited for without end, however slowly they are read", async () => {
+    let isCancelled = false;
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(all.subarray(0, 10)),
+      cancel() {
+        isCancelled = true;
+      },
+    });
+    const download = new Download(new Response(stream), { silenceMs: 50 });
+    expect((await download.next()).value).toHaveLength(10);
+    const error = await failure(download.next());
+    expect(error).toMatchObject({ code: "unavailable", facts: { bytes: 10 } });
+    expect(error.message).toContain("nothing came for 50 ms");
+    expect(isCancelled).toBe(true);
+  });
 
   it("[SD7] end with whoever stops reading, disposes of them unread, or gives them up", async () => {
     const stops: ((berth: Berth) => Promise<unknown>)[] = [
