@@ -3,14 +3,24 @@
  * Does not own these namespaces: run.js makes them. Everything that it keeps lies in one folder.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, openSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Docker, dockerCommand } from "./docker.js";
 
 const answersWithinMs = 60_000;
 const endsWithinMs = 30_000;
 const programs = ["dockerd", "containerd", "runc", "iptables", "ip", "unshare", "setpriv"];
+/** Said by hand: a first start does not tell its gateway otherwise, and the platform's local mode asks for it. */
+const bridge = "172.17.0.1/16";
 /** Hosts that only these tests know; they stand for the internet. */
 const hosts = "127.0.0.1 localhost good.test other.test\n";
 
@@ -32,12 +42,11 @@ export async function startDaemon(folder) {
   call("mount", ["--bind", at("hosts"), "/etc/hosts"]);
   call("ip", ["link", "set", "lo", "up"]);
   const host = `unix://${at("docker.sock")}`;
-  const groups = `/berth-docker-${process.ppid}-${Date.now()}`;
   const daemon = spawn(
     "dockerd",
     [
       ...["--host", host, "--data-root", at("data"), "--exec-root", at("exec")],
-      ...["--pidfile", at("pid"), "--cgroup-parent", groups],
+      ...["--pidfile", at("pid"), "--cgroup-parent", groupsOf(folder), "--bip", bridge],
     ],
     { stdio: ["ignore", log, log] },
   );
@@ -56,25 +65,32 @@ export async function startDaemon(folder) {
       daemon.kill("SIGTERM");
       await Promise.race([ended, pause(endsWithinMs, undefined, { ref: false })]);
       daemon.kill("SIGKILL");
-      removeGroups(groups);
     },
   };
 }
 
+/** @param {string} folder */
+const groupsOf = (folder) => `/${basename(folder)}`;
+
 /**
- * The groups of its containers are empty by then; their parents stay unless somebody removes them.
- * @param {string} groups
+ * From outside of its namespaces, when all of it has ended: the kernel keeps groups until somebody removes them.
+ * @param {string} folder
  */
-function removeGroups(groups) {
+export function removeGroups(folder) {
   const mounts = readFileSync("/proc/self/mounts", "utf8").split("\n");
-  for (const [, folder = "", type] of mounts.map((line) => line.split(" "))) {
+  for (const [, mount = "", type] of mounts.map((line) => line.split(" "))) {
     if (type !== "cgroup" && type !== "cgroup2") continue;
-    try {
-      rmdirSync(folder + groups);
-    } catch {
-      // That hierarchy had none.
-    }
+    removeTree(mount + groupsOf(folder));
   }
+}
+
+/** @param {string} group */
+function removeTree(group) {
+  if (!existsSync(group)) return;
+  for (const entry of readdirSync(group, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeTree(join(group, entry.name));
+  }
+  rmdirSync(group);
 }
 
 /**

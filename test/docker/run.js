@@ -12,7 +12,7 @@ import { build } from "../../container/engine/launch/build.js";
 import { install } from "../../container/engine/launch/install.js";
 import { root, tools } from "../../container/engine/launch/places.js";
 import { run, say } from "../../container/engine/launch/say.js";
-import { startDaemon, whyNoDaemon } from "./daemon.js";
+import { removeGroups, startDaemon, whyNoDaemon } from "./daemon.js";
 import { Docker, dockerCommand } from "./docker.js";
 import { makeBase, prepareImages } from "./images.js";
 
@@ -45,11 +45,13 @@ async function withAnyDaemon(folder, args) {
   if (why !== undefined)
     return skipped(`no Docker engine answers, and none can be started: ${why}`);
   // A network, mounts and processes of its own: what the daemon sets up there is gone with it, however it ends.
-  return await child("setpriv", [
+  const code = await child("setpriv", [
     ...["--pdeathsig", "TERM", "--", "unshare", "--net", "--mount", "--pid", "--fork"],
     ...["--kill-child", "--mount-proc", "--", process.execPath],
     ...[fileURLToPath(import.meta.url), inside, folder, ...args],
   ]);
+  removeGroups(folder);
+  return code;
 }
 
 /**
@@ -79,7 +81,8 @@ async function test(docker, { folder, isOwn, args }) {
     return await child(
       "setpriv",
       ["--pdeathsig", "TERM", "--", tools.node, tools.vitest, "run", "--config", config, ...args],
-      { BERTH_TEST_DOCKER: JSON.stringify(facts) },
+      // What they make beside it goes with the folder, however they end.
+      { BERTH_TEST_DOCKER: JSON.stringify(facts), TMPDIR: folder },
     );
   } finally {
     images.remove();
