@@ -2,8 +2,10 @@
  * Proves that what a command changed comes back, only that and exactly, and that nothing that was changed here
  * meanwhile is lost.
  */
+import { createHash } from "node:crypto";
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PutBack } from "../../src/cli/sync/put-back.ts";
 import { Checkout } from "./sync/checkout.ts";
 import { type Pair, World } from "./sync/world.ts";
 
@@ -148,7 +150,6 @@ open("large.bin", "wb").write(random.Random(7).randbytes(12_000_000))`;
     const all = await run(pair, `python3 -c '${make}'; sha256sum large.bin > sum`);
     expect(all).toMatchObject({ changed: ["large.bin", "sum"], ...nothing });
     expect(all.receivedBytes).toBeGreaterThan(12_000_000);
-    const { createHash } = await import("node:crypto");
     const hash = createHash("sha256")
       .update(pair.checkout.read("large.bin"), "latin1")
       .digest("hex");
@@ -266,6 +267,34 @@ describe("what was changed here meanwhile", () => {
       "there\n",
     ]);
   });
+
+  for (const [what, before] of [
+    ["changes", "sent\n"],
+    ["appears", undefined],
+  ] as const) {
+    it(`[SY22] a file that ${what} in the last moment stays`, () => {
+      using of = Checkout.begun(before === undefined ? {} : { file: before });
+      of.write("../staged", "there\n");
+      const idOf = (text: string) => {
+        return createHash("sha1").update(`blob ${text.length}\0${text}`).digest("hex");
+      };
+      const entry = (text: string) => ({ mode: "100644", id: idOf(text) });
+      let asked = 0;
+      const place = new PutBack(of.root, "sha1", {
+        // The content is asked for after the file was found to be what was sent.
+        of() {
+          asked += 1;
+          if (asked === 1) of.write("file", "here\n");
+          return of.at("../staged").toString();
+        },
+      });
+      const from = before === undefined ? undefined : entry(before);
+      const placed = place.place({ name: "file", from, to: entry("there\n") });
+      expect(placed).toEqual({ what: "conflict", savedAs: "file.from-sandbox" });
+      expect([of.read("file"), of.read("file.from-sandbox")]).toEqual(["here\n", "there\n"]);
+      clean(of);
+    });
+  }
 
   it("[SY22] a folder that became a link here is not written through", async () => {
     await using pair = await begun({ "folder/one": "1\n" });

@@ -198,14 +198,14 @@ const shapes: Shape[] = [
         ".gitattributes",
         "*.dos eol=crlf\n*.id ident\n*.u16 working-tree-encoding=UTF-16LE\n",
       );
-      of.write("x.dos", "one\r\ntwo\r\n");
+      of.write("x.dos", "one\r\ntwo\r\nthree\r\n");
       of.write("x.id", "$Id$\n");
       of.write("x.u16", Buffer.from("wide\n", "utf16le"));
       of.commit("attributes");
       of.remove("x.id");
       of.git("checkout", "-q", "--", "x.id");
       of.write("y.u16", Buffer.from("new\n", "utf16le"));
-      of.write("x.dos", "one\r\n");
+      of.write("x.dos", "one\r\ntwo\n");
     },
     /x\.dos.*y\.u16/,
   ],
