@@ -27,6 +27,8 @@ export const help = `Measures Berth on this machine and holds the figures agains
   invented   3,000 invented ids leave nothing behind
   lease      getting, handing over and letting go of the lease
   metadata   changes, looks, what they write to disk, and what an idle sandbox costs
+  directory  lists, finds and creates among 100,000 sandboxes and among 100
+  directory-load  calls a second that one Directory answers to 1, 16 and 64 clients
   output     a process's output to a follower, and what it leaves in memory
   sessions   a command in a session, against exec
   terminals  the echo of a keystroke against a bare PTY, and 100 MB of output

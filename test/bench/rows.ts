@@ -8,6 +8,7 @@ import { checkpoint } from "./rows/checkpoint.ts";
 import { create } from "./rows/create.ts";
 import { density } from "./rows/density.ts";
 import { directory } from "./rows/directory.ts";
+import { directoryLoad } from "./rows/directory-load.ts";
 import { exec } from "./rows/exec.ts";
 import { files } from "./rows/files.ts";
 import { invented } from "./rows/invented.ts";
@@ -29,6 +30,7 @@ export const rowNames = [
   "lease",
   "metadata",
   "directory",
+  "directory-load",
   "output",
   "sessions",
   "terminals",
@@ -49,6 +51,7 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   lease,
   metadata,
   directory,
+  "directory-load": directoryLoad,
   output,
   sessions,
   terminals,
