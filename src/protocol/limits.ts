@@ -242,6 +242,8 @@ export const limits = {
   hostCharsMax: 253,
 
   plansMax: 10_000,
+  /** Plans that a sandbox remembers to have left: what comes late of them is refused. */
+  plansHeardMax: 100,
   plansPageMax: 1000,
   planMembersMax: 100,
   /** Members whose files are saved at once: each holds one of the disk's copies. */

@@ -41,12 +41,15 @@ export class Box {
     return this.berth.machine(this.id);
   }
 
+  /** Of changes of members, as the plan counts them. */
+  #moves = 0;
+
   asking(run: number, plan = "release", tenant = "local") {
     return { tenant, plan, run };
   }
 
-  join = async (run: number) => told(await this.#object.joinPlan(this.asking(run)));
-  leave = async () => told(await this.#object.leavePlan(this.asking(0)));
+  join = async (run: number) => told(await this.#object.joinPlan(this.asking(run), ++this.#moves));
+  leave = async () => told(await this.#object.leavePlan(this.asking(0), ++this.#moves));
   hold = async (run: number, waitMs = 0) =>
     told(await this.#object.holdForPlan(this.asking(run), waitMs));
   prepare = async (run: number, kind: "commit" | "rollback" = "commit") =>

@@ -37,30 +37,57 @@ describe("a member of a plan", () => {
     ]);
   });
 
+  it("[PL97] a word to join or leave that comes late, when the plan has changed its members since, changes nothing", async () => {
+    const box = await Box.committed();
+    const object = box.berth.object(box.id);
+    expect(await object.leavePlan(box.asking(1), 7)).toEqual({ ok: null });
+    for (const late of [1, 6, 7]) {
+      expect(await object.joinPlan(box.asking(9), late)).toMatchObject({
+        refused: { code: "stale_run" },
+      });
+    }
+    expect((await box.api.get()).plan).toBeUndefined();
+    expect(await object.joinPlan(box.asking(1), 8)).toEqual({ ok: null });
+    expect(await object.joinPlan(box.asking(1), 8)).toEqual({ ok: null });
+    await box.berth.evict(box.id);
+    expect(await object.leavePlan(box.asking(1), 7)).toEqual({ ok: null });
+    expect((await box.api.get()).plan).toBe("release");
+  });
+
+  it("[PL98] who was refused once is not taken in by the same word later", async () => {
+    const box = await Box.committed();
+    const object = box.berth.object(box.id);
+    const other = box.asking(1, "other");
+    expect(await object.joinPlan(other, 1)).toMatchObject({ refused: { code: "in_other_plan" } });
+    await box.leave();
+    expect(await object.joinPlan(other, 1)).toMatchObject({ refused: { code: "stale_run" } });
+    expect((await box.api.get()).plan).toBeUndefined();
+  });
+
   it("[PL65] another plan is refused, another tenant and an unknown sandbox learn nothing", async () => {
     const box = await Box.committed();
     const object = box.berth.object(box.id);
     const other = box.asking(5, "other");
-    expect(await object.joinPlan(other)).toMatchObject({
+    expect(await object.joinPlan(other, 1)).toMatchObject({
       refused: { code: "in_other_plan", facts: { plan: "release" } },
     });
     expect(await object.holdForPlan(other, 0)).toMatchObject({ refused: { code: "stale_run" } });
-    expect(await object.leavePlan(other)).toEqual({ ok: null });
+    expect(await object.leavePlan(other, 2)).toEqual({ ok: null });
     expect((await box.api.get()).plan).toBe("release");
     const foreign = box.asking(5, "release", "other");
     const unknown = box.berth.object("invented");
     for (const answer of [
-      await object.joinPlan(foreign),
-      await object.leavePlan(foreign),
+      await object.joinPlan(foreign, 1),
+      await object.leavePlan(foreign, 1),
       await object.holdForPlan(foreign, 0),
       await object.prepareForPlan(foreign, "commit"),
       await object.finishForPlan(foreign, "abort"),
-      await unknown.joinPlan(box.asking(1)),
+      await unknown.joinPlan(box.asking(1), 1),
       await unknown.finishForPlan(box.asking(1), "abort"),
     ]) {
       expect(answer).toMatchObject({ refused: { code: "not_found" } });
     }
-    expect(await unknown.leavePlan(box.asking(1))).toEqual({ ok: null });
+    expect(await unknown.leavePlan(box.asking(1), 1)).toEqual({ ok: null });
     expect(await box.left()).toMatchObject({ committed: [expect.any(String)], lease: "free" });
   });
 
@@ -102,5 +129,33 @@ describe("a member of a plan", () => {
     const box = await Box.committed();
     await box.api.destroy();
     expect(await box.finish(1, "commit")).toEqual({ outcome: "committed" });
+  });
+
+  it("[PL68] a fresh instance gives up what an earlier one had saved or leased and could not note", async () => {
+    const box = await Box.committed();
+    const before = await box.left();
+    await box.hold(2);
+    await box.prepare(2);
+    // As if it had been lost between the tree and the vote.
+    box.berth.rows(box.id, "UPDATE seat SET phase = json_set(phase, '$.name', 'held')");
+    await box.evict();
+    expect((await box.left()).lease).toBe("held");
+    await soon(() => expect(box.machine.snapshots.size).toBe(1));
+    expect(await box.finish(2, "abort")).toEqual({ outcome: "aborted" });
+    expect(await box.left()).toEqual(before);
+    await box.hold(3);
+    box.machine.fault = { verb: "snapshot", hold: true };
+    const cut = box.prepare(3).catch(() => "cut");
+    await soon(() => expect(box.machine.held.size).toBe(1));
+    const next = box.hold(4, 10_000).catch(() => "cut");
+    await soon(async () => expect((await box.api.lease()).waiterCount).toBe(1));
+    box.crash();
+    box.machine.release();
+    expect(await cut).toBe("cut");
+    expect(await box.hold(4, 10_000)).toBeNull();
+    expect(await box.prepare(4)).toMatchObject({ yes: {} });
+    expect(await box.finish(4, "commit")).toEqual({ outcome: "committed" });
+    await soon(async () => expect(await box.left()).toMatchObject({ trees: 1, lease: "free" }));
+    void next;
   });
 });

@@ -22,6 +22,8 @@ export class Weather {
   isSlow = false;
   hasLateBodies = false;
   hasLateAlarms = false;
+  /** Questions between objects come twice, the second time late. */
+  repeats = false;
   skewMs = 0;
   /** By how much clocks were set back, all together. */
   setBackMs = 0;

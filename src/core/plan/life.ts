@@ -18,6 +18,7 @@ export function open(plan: PlanRecord | undefined, named: Named): PlanRecord | u
       createdAt,
       life: "here",
       newest: 0,
+      moves: 0,
       members: [],
       joining: [],
       leaving: [],
@@ -38,11 +39,8 @@ export function removeAll(
   const busy = planBusy(plan);
   if (busy !== undefined) return { refuse: busy };
   if (plan.joining.length > 0) return { wait: true };
-  const leaving = plan.members.reduce(
-    (all, { sandbox }) => leave(all, sandbox, destroy),
-    plan.leaving,
-  );
-  return { plan: { ...plan, life: "removing", members: [], leaving } };
+  const members = plan.members.map(({ sandbox }) => sandbox);
+  return { plan: leave({ ...plan, life: "removing", members: [] }, members, destroy) };
 }
 
 /** Its name is given back. What it ran is forgotten, the numbers are not: a late step of it must stay late. */

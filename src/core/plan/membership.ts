@@ -43,8 +43,9 @@ export function put(plan: PlanRecord, wanted: Wanted, now: number): { plan: Plan
       }),
     });
   }
-  const joining = { key, sandbox, addedAt: now, makes, replaces: known?.sandbox ?? null };
-  return { plan: { ...plan, joining: [...plan.joining, joining] }, put: { joining } };
+  const move = plan.moves + 1;
+  const joining = { key, sandbox, addedAt: now, makes, replaces: known?.sandbox ?? null, move };
+  return { plan: { ...plan, moves: move, joining: [...plan.joining, joining] }, put: { joining } };
 }
 
 /** Its sandbox has heard. A call that comes late finds nobody joining, and changes nothing. */
@@ -52,13 +53,12 @@ export function joined(plan: PlanRecord, key: string, sandbox: string): PlanReco
   const joining = plan.joining.find((one) => one.key === key && one.sandbox === sandbox);
   if (joining === undefined) return plan;
   const member: Member = { key, sandbox, addedAt: joining.addedAt, committed: null };
-  return {
+  const after = {
     ...plan,
     joining: plan.joining.filter((one) => one !== joining),
     members: [...plan.members.filter((one) => one.key !== key), member],
-    leaving:
-      joining.replaces === null ? plan.leaving : leave(plan.leaving, joining.replaces, false),
   };
+  return joining.replaces === null ? after : leave(after, [joining.replaces], false);
 }
 
 /** It cannot be: nobody is replaced. One that was made for it, and is nobody else's, is ended. */
@@ -70,7 +70,7 @@ export function notJoined(
 ): PlanRecord {
   const joining = plan.joining.filter((one) => one.key !== key || one.sandbox !== sandbox);
   if (joining.length === plan.joining.length) return plan;
-  const ending: Leaving = { sandbox, phase: "end", destroy: true };
+  const ending: Leaving = { sandbox, phase: "end", destroy: true, move: plan.moves };
   return { ...plan, joining, leaving: isOurs ? [...plan.leaving, ending] : plan.leaving };
 }
 
@@ -88,11 +88,11 @@ export function remove(
   }
   return {
     removed,
-    plan: {
-      ...plan,
-      members: plan.members.filter((member) => member !== removed),
-      leaving: leave(plan.leaving, removed.sandbox, destroy),
-    },
+    plan: leave(
+      { ...plan, members: plan.members.filter((member) => member !== removed) },
+      [removed.sandbox],
+      destroy,
+    ),
   };
 }
 
@@ -131,6 +131,12 @@ export function inPlan(plan: string, key?: string): BerthError {
   });
 }
 
-export function leave(leaving: readonly Leaving[], sandbox: string, destroy: boolean): Leaving[] {
-  return [...leaving, { sandbox, phase: "leave", destroy }];
+export function leave(
+  plan: PlanRecord,
+  sandboxes: readonly string[],
+  destroy: boolean,
+): PlanRecord {
+  const move = plan.moves + 1;
+  const leaving = sandboxes.map((sandbox): Leaving => ({ sandbox, phase: "leave", destroy, move }));
+  return { ...plan, moves: move, leaving: [...plan.leaving, ...leaving] };
 }

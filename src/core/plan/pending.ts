@@ -20,7 +20,7 @@ export type MoveAsk =
   /** To be the plan's; made first, if need be. */
   | { type: "join"; sandbox: string; joining: Joining }
   /** To be the plan's no more, and then to end. */
-  | { type: "leave"; sandbox: string }
+  | { type: "leave"; sandbox: string; move: number }
   | { type: "end"; sandbox: string }
   /** The Directory, to give the name to others. */
   | { type: "unregister" };
@@ -45,7 +45,10 @@ export function pending({ run }: PlanRecord): Ask[] {
 export function pendingMoves({ joining, leaving, life }: PlanRecord): MoveAsk[] {
   const moves: MoveAsk[] = [
     ...joining.map((one): MoveAsk => ({ type: "join", sandbox: one.sandbox, joining: one })),
-    ...leaving.map(({ phase, sandbox }): MoveAsk => ({ type: phase, sandbox })),
+    ...leaving.map(
+      ({ phase, sandbox, move }): MoveAsk =>
+        phase === "leave" ? { type: phase, sandbox, move } : { type: phase, sandbox },
+    ),
   ];
   // Not before all have heard: whoever sees the name gone finds its members free.
   const isFree = leaving.every(({ phase }) => phase !== "leave");

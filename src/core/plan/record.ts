@@ -22,10 +22,17 @@ export type Joining = {
   makes: boolean;
   /** Whose place it takes, once it is in. */
   replaces: string | null;
+  /** Its number among the changes of members: a sandbox that has heard a later one takes it no more. */
+  move: number;
 };
 
 /** No member any more; its sandbox is told until it has heard, and then perhaps ended. */
-export type Leaving = { sandbox: string; phase: "leave" | "end"; destroy: boolean };
+export type Leaving = {
+  sandbox: string;
+  phase: "leave" | "end";
+  destroy: boolean;
+  move: number;
+};
 
 /** What a member says when it was asked to prepare. Whoever says yes can be committed whatever happens then. */
 export type Vote =
@@ -69,6 +76,8 @@ export type PlanRecord = {
   life: "here" | "removing" | "gone";
   /** The number of the newest run. It outlives the plan: another one of the same name goes on from it. */
   newest: number;
+  /** The number of the newest change of members; it outlives the plan too. */
+  moves: number;
   members: readonly Member[];
   joining: readonly Joining[];
   leaving: readonly Leaving[];

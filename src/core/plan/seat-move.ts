@@ -56,6 +56,12 @@ export function staleRun(run: number): BerthError {
   });
 }
 
+export function staleMove(plan: string, move: number): BerthError {
+  return new BerthError("stale_run", `The plan ${plan} has changed its members since.`, {
+    facts: { move },
+  });
+}
+
 export function notMember(plan: string): BerthError {
   return new BerthError("stale_run", `The sandbox is no member of the plan ${plan}.`);
 }

@@ -13,6 +13,7 @@ const steps: readonly string[][] = [
        created_at INTEGER NOT NULL,
        life TEXT NOT NULL,
        newest INTEGER NOT NULL,
+       moves INTEGER NOT NULL,
        tries INTEGER NOT NULL,
        look_at INTEGER NOT NULL
      )`,
@@ -23,9 +24,10 @@ const steps: readonly string[][] = [
        added_at INTEGER NOT NULL,
        makes INTEGER NOT NULL,
        replaces TEXT,
+       move INTEGER NOT NULL,
        call TEXT
      )`,
-    "CREATE TABLE leaving (sandbox TEXT PRIMARY KEY, phase TEXT NOT NULL, destroy INTEGER NOT NULL)",
+    "CREATE TABLE leaving (sandbox TEXT PRIMARY KEY, phase TEXT NOT NULL, destroy INTEGER NOT NULL, move INTEGER NOT NULL)",
     "CREATE TABLE run (n INTEGER PRIMARY KEY, head TEXT NOT NULL, ended_at INTEGER)",
     // One for each member: the changes of one can fill a row.
     "CREATE TABLE part (n INTEGER NOT NULL, sandbox TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (n, sandbox))",

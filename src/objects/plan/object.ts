@@ -75,8 +75,8 @@ export class PlanObject extends DurableObject<Env> {
 function memberOf(env: Env, sandbox: string): MemberPort {
   const object = env.SANDBOX.getByName(sandbox);
   return {
-    join: (asking) => object.joinPlan(asking),
-    leave: (asking) => object.leavePlan(asking),
+    join: (asking, move) => object.joinPlan(asking, move),
+    leave: (asking, move) => object.leavePlan(asking, move),
     hold: (asking, waitMs) => object.holdForPlan(asking, waitMs),
     prepare: (asking, kind) => object.prepareForPlan(asking, kind),
     finish: (asking, verdict) => object.finishForPlan(asking, verdict),

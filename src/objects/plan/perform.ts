@@ -122,7 +122,7 @@ async function join(
     const made = await inTime(actor.place, ports.directoryOf(asking.tenant).make(call));
     if ("refused" in made) return cannot(made.refused, false);
   }
-  const answer = await inTime(actor.place, ports.memberOf(sandbox).join(asking));
+  const answer = await inTime(actor.place, ports.memberOf(sandbox).join(asking, joining.move));
   if ("ok" in answer) return actor.step((plan) => joined(plan, key, sandbox));
   // Whoever is another plan's was taken there by somebody who wants it.
   cannot(answer.refused, makes && answer.refused.code !== "in_other_plan");
@@ -132,10 +132,10 @@ async function join(
 async function leave(
   actor: PlanActor,
   ports: Ports,
-  { sandbox }: Of<"leave">,
+  { sandbox, move }: Of<"leave">,
   asking: Asking,
 ): Promise<void> {
-  const answer = await inTime(actor.place, ports.memberOf(sandbox).leave(asking));
+  const answer = await inTime(actor.place, ports.memberOf(sandbox).leave(asking, move));
   if ("refused" in answer) onlyForGood(answer.refused);
   actor.step((plan) => left(plan, sandbox));
 }

@@ -7,14 +7,17 @@ import type { Ended, Vote } from "../../core/plan/record.ts";
 import type { Answer } from "../answer.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 
-/** Which plan asks, and for which of its runs: a lower number than one that was heard is refused. */
+/**
+ * Which plan asks, and for which of its runs: a lower number than one that was heard is refused. So it is with `move`,
+ * the number of a change of members.
+ */
 export type Asking = { tenant: string; plan: string; run: number };
 
 export interface MemberPort {
   /** It is this plan's from now on, or another's already. Steps of runs up to this number are over for it. */
-  join(asking: Asking): Promise<Answer<null>>;
+  join(asking: Asking, move: number): Promise<Answer<null>>;
   /** It is free, or was; also when it is gone. */
-  leave(asking: Asking): Promise<Answer<null>>;
+  leave(asking: Asking, move: number): Promise<Answer<null>>;
   /** Its lease is the run's, and stays so without an end until `finish`; or it was not let go in time. */
   hold(asking: Asking, waitMs: number): Promise<Answer<null>>;
   /** Of a commit: the tree saved and compared. Of a rollback: whether there is one to go back to. */

@@ -18,6 +18,7 @@ type PlanRow = {
   created_at: number;
   life: PlanRecord["life"];
   newest: number;
+  moves: number;
   tries: number;
   look_at: number;
 };
@@ -27,6 +28,7 @@ type JoiningRow = {
   added_at: number;
   makes: number;
   replaces: string | null;
+  move: number;
 };
 
 /** Undefined for one that never was: nothing is written for that. */
@@ -35,7 +37,7 @@ export function load(place: Place): { plan: PlanRecord; look: Look } | undefined
   migrate(place);
   const [row] = place.sql<PlanRow>("SELECT * FROM plan");
   if (row === undefined) return undefined;
-  const { tenant, name, created_at: createdAt, life, newest } = row;
+  const { tenant, name, created_at: createdAt, life, newest, moves } = row;
   return {
     plan: {
       tenant,
@@ -43,13 +45,14 @@ export function load(place: Place): { plan: PlanRecord; look: Look } | undefined
       createdAt,
       life,
       newest,
+      moves,
       members: place.sql<Member>(
         "SELECT key, sandbox, added_at AS addedAt, committed FROM member ORDER BY rowid",
       ),
       joining: place.sql<JoiningRow>("SELECT * FROM joining ORDER BY rowid").map(joiningOf),
       leaving: place
-        .sql<{ sandbox: string; phase: Leaving["phase"]; destroy: number }>(
-          "SELECT sandbox, phase, destroy FROM leaving ORDER BY rowid",
+        .sql<{ sandbox: string; phase: Leaving["phase"]; destroy: number; move: number }>(
+          "SELECT sandbox, phase, destroy, move FROM leaving ORDER BY rowid",
         )
         .map((one) => ({ ...one, destroy: one.destroy === 1 })),
       run: openRun(place),
@@ -63,21 +66,23 @@ export function save(place: Place, before: PlanRecord | undefined, after: PlanRe
   if (before === undefined) {
     migrate(place);
     place.sql(
-      "INSERT INTO plan VALUES (1, ?, ?, ?, ?, ?, 0, 0)",
+      "INSERT INTO plan VALUES (1, ?, ?, ?, ?, ?, ?, 0, 0)",
       after.tenant,
       after.name,
       after.createdAt,
       after.life,
       after.newest,
+      after.moves,
     );
     return;
   }
-  if (!isSame(before, after, "createdAt", "life", "newest")) {
+  if (!isSame(before, after, "createdAt", "life", "newest", "moves")) {
     place.sql(
-      "UPDATE plan SET created_at = ?, life = ?, newest = ?",
+      "UPDATE plan SET created_at = ?, life = ?, newest = ?, moves = ?",
       after.createdAt,
       after.life,
       after.newest,
+      after.moves,
     );
   }
   saveList(place, "member", before.members, after.members, insertMember);
@@ -132,19 +137,23 @@ function insertMember(place: Place, { key, sandbox, addedAt, committed }: Member
   );
 }
 
-function insertJoining(place: Place, { key, sandbox, addedAt, makes, replaces }: Joining): void {
+function insertJoining(
+  place: Place,
+  { key, sandbox, addedAt, makes, replaces, move }: Joining,
+): void {
   place.sql(
-    "INSERT INTO joining (sandbox, key, added_at, makes, replaces) VALUES (?, ?, ?, ?, ?)",
+    "INSERT INTO joining (sandbox, key, added_at, makes, replaces, move) VALUES (?, ?, ?, ?, ?, ?)",
     sandbox,
     key,
     addedAt,
     makes ? 1 : 0,
     replaces,
+    move,
   );
 }
 
-function insertLeaving(place: Place, { sandbox, phase, destroy }: Leaving): void {
-  place.sql("INSERT INTO leaving VALUES (?, ?, ?)", sandbox, phase, destroy ? 1 : 0);
+function insertLeaving(place: Place, { sandbox, phase, destroy, move }: Leaving): void {
+  place.sql("INSERT INTO leaving VALUES (?, ?, ?, ?)", sandbox, phase, destroy ? 1 : 0, move);
 }
 
 function saveRun(place: Place, before: Run | null, after: Run | null): void {
@@ -168,8 +177,15 @@ function saveRun(place: Place, before: Run | null, after: Run | null): void {
   }
 }
 
-function joiningOf({ sandbox, key, added_at: addedAt, makes, replaces }: JoiningRow): Joining {
-  return { sandbox, key, addedAt, makes: makes === 1, replaces };
+function joiningOf({
+  sandbox,
+  key,
+  added_at: addedAt,
+  makes,
+  replaces,
+  move,
+}: JoiningRow): Joining {
+  return { sandbox, key, addedAt, makes: makes === 1, replaces, move };
 }
 
 function isSame<Of, Name extends keyof Of>(before: Of, after: Of, ...names: Name[]): boolean {

@@ -1,7 +1,9 @@
 /**
- * Owns the one row of a sandbox that is a member of a plan. Does not own what it means (core/plan/seat.ts).
+ * Owns the rows of a sandbox about plans: the one of the plan that it is a member of, and of each that it has heard
+ * from the newest change of members. Does not own what they mean (core/plan/seat.ts).
  */
 import type { Seat } from "../../core/plan/seat.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { Host } from "./host.ts";
 
 type SeatRow = {
@@ -37,5 +39,19 @@ export function saveSeat(host: Host, seat: Seat | null): void {
     JSON.stringify(seat.phase),
     seat.committed === null ? null : JSON.stringify(seat.committed),
     seat.last === null ? null : JSON.stringify(seat.last),
+  );
+}
+
+/** 0: none yet. */
+export function heardMove(host: Host, plan: string): number {
+  return host.sql<{ move: number }>("SELECT move FROM heard WHERE plan = ?", plan)[0]?.move ?? 0;
+}
+
+export function hearMove(host: Host, plan: string, move: number): void {
+  if (heardMove(host, plan) === move) return;
+  host.sql("INSERT OR REPLACE INTO heard (plan, move) VALUES (?, ?)", plan, move);
+  host.sql(
+    "DELETE FROM heard WHERE rowid <= (SELECT max(rowid) FROM heard) - ?",
+    limits.plansHeardMax,
   );
 }

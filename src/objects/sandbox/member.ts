@@ -6,6 +6,7 @@
 import type { Verdict } from "../../core/plan/pending.ts";
 import type { Ended, Vote } from "../../core/plan/record.ts";
 import { failureOf } from "../../core/plan/run.ts";
+import { staleMove } from "../../core/plan/seat-move.ts";
 import type { SeatEvent } from "../../core/plan/seat-step.ts";
 import { destroyedError } from "../../core/sandbox/admit.ts";
 import { isOver } from "../../core/sandbox/step.ts";
@@ -18,6 +19,7 @@ import { giveUp, isSettled, readyRow, renewed } from "./checkpoints.ts";
 import { newStart } from "./gated.ts";
 import { acquireWaiting } from "./leases.ts";
 import { refuseWhenOver } from "./lifecycle.ts";
+import { heardMove, hearMove } from "./member-rows.ts";
 import { changesOf, saveForPlan } from "./member-save.ts";
 import { MemberSeat } from "./member-seat.ts";
 
@@ -36,14 +38,23 @@ export class Member {
   }
 
   /** Answers when lists show it, or could have. */
-  async join({ plan, run }: Named): Promise<null> {
+  async join({ plan, run }: Named, move: number): Promise<null> {
     refuseWhenOver(this.#actor);
+    const { host } = this.#actor;
+    const heard = heardMove(host, plan);
+    // One that comes late, when the plan has long let it go, would make it a member that nobody knows of.
+    if (move < heard || (move === heard && this.#seat.now === null)) throw staleMove(plan, heard);
+    hearMove(host, plan, move);
     this.#seat.move({ type: "join", plan, run });
     await this.#actor.listing.isListed();
     return null;
   }
 
-  async leave({ plan }: Named): Promise<null> {
+  async leave({ plan }: Named, move: number): Promise<null> {
+    const { host } = this.#actor;
+    // It has come back since.
+    if (move < heardMove(host, plan)) return null;
+    hearMove(host, plan, move);
     this.#seat.move({ type: "leave", plan });
     await this.#actor.listing.isListed();
     return null;

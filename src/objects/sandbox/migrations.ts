@@ -86,6 +86,7 @@ const steps: readonly string[][] = [
        committed TEXT,
        last TEXT
      )`,
+    "CREATE TABLE heard (plan TEXT PRIMARY KEY, move INTEGER NOT NULL)",
   ],
 ];
 

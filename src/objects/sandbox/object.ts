@@ -100,13 +100,13 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#actor.listing.report();
   }
 
-  joinPlan(asking: Asking): Promise<Answer<null>> {
-    return this.#for(asking, () => this.#actor.member.join(asking));
+  joinPlan(asking: Asking, move: number): Promise<Answer<null>> {
+    return this.#for(asking, () => this.#actor.member.join(asking, move));
   }
 
-  async leavePlan(asking: Asking): Promise<Answer<null>> {
+  async leavePlan(asking: Asking, move: number): Promise<Answer<null>> {
     if (this.#actor.known === undefined) return { ok: null };
-    return this.#for(asking, () => this.#actor.member.leave(asking));
+    return this.#for(asking, () => this.#actor.member.leave(asking, move));
   }
 
   holdForPlan(asking: Asking, waitMs: number): Promise<Answer<null>> {

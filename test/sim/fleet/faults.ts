@@ -59,6 +59,12 @@ const begins: Record<FaultName, (fleet: Fleet, fault: Fault) => (() => void) | u
       weather.isSlow = false;
     };
   },
+  "questions come twice": ({ weather }) => {
+    weather.repeats = true;
+    return () => {
+      weather.repeats = false;
+    };
+  },
   "alarms are late": ({ weather }) => {
     weather.hasLateAlarms = true;
     return () => {

@@ -1,25 +1,90 @@
 /**
- * Owns the names of what a history of many objects can break on purpose. Each must be found: else it proves nothing.
+ * Owns what a history of many objects can break on purpose. Each must be found: else it proves nothing.
  */
+
+import { PlanActor } from "../../../src/objects/plan/actor.ts";
+import type { MemberPort } from "../../../src/objects/plan/ports.ts";
+import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
+
 export const fleetBreakages = [
-  /** Control of a container goes out before its rows are on disk. */
-  "an effect does not wait",
   /** Members may be added, replaced and removed while a run is open. */
   "members are not frozen",
   /** A fresh instance of the plan goes on as if it had decided to commit. */
   "an undecided run is committed",
   /** The plan tells its members before its decision is on disk. */
-  "the decision is told too early",
+  "what is told does not wait",
   /** A member takes steps of runs that are over. */
   "members forget which runs are over",
   /** The lease of a held member ends with its time. */
   "a held lease expires",
-  /** Find-or-create looks, waits, and then writes. */
-  "find and create are two steps",
   /** The Directory takes reports in the order in which they come. */
   "reports have no order",
-  /** What could not be told is not told again. */
+  /** Whoever could not be told what was decided is not told again. */
   "finishing is tried once",
 ] as const;
 
 export type FleetBreakage = (typeof fleetBreakages)[number];
+
+/** The real one, unless it is to be broken. */
+export function planActor(
+  breakage: FleetBreakage | undefined,
+  ...made: ConstructorParameters<typeof PlanActor>
+): PlanActor {
+  if (breakage === "members are not frozen") return new Unfrozen(...made);
+  if (breakage === "an undecided run is committed") return new Hopeful(...made);
+  return new PlanActor(...made);
+}
+
+class Unfrozen extends PlanActor {
+  override get here() {
+    return { ...super.here, run: null };
+  }
+
+  override commit(...[after, beside]: Parameters<PlanActor["commit"]>): void {
+    const open = this.record?.run ?? null;
+    const isOver = open !== null && after.last?.n === open.n;
+    super.commit(after.run === null && !isOver ? { ...after, run: open } : after, beside);
+  }
+}
+
+class Hopeful extends PlanActor {
+  override resume(): void {
+    const run = this.record?.run ?? null;
+    if (this.record !== undefined && run !== null && run.decision === null) {
+      super.commit({ ...this.record, run: { ...run, decision: { go: true, at: 0 } } });
+    }
+    super.resume();
+  }
+}
+
+/** What a question of a plan finds in a broken member. */
+export function breakSeat(
+  breakage: FleetBreakage | undefined,
+  actor: SandboxActor,
+  run: number,
+): void {
+  const seat = actor.known?.seat;
+  if (breakage !== "members forget which runs are over" || seat == null) return;
+  if (seat.phase.name === "over" && seat.run >= run) {
+    actor.commit({ seat: { ...seat, run: run - 1, last: null } }, [], "forgets");
+  }
+}
+
+export function breakLease(breakage: FleetBreakage | undefined, actor: SandboxActor): void {
+  const state = actor.known?.lease.state;
+  if (breakage !== "a held lease expires" || state?.name !== "held") return;
+  const { pinned: _, ...ends } = { ...state, expiresAt: actor.now() + 1_000 };
+  actor.commit({ lease: { ...actor.facts.lease, state: ends } }, [], "is not pinned");
+}
+
+/** Whoever does not answer is taken to have done it. */
+export function once(breakage: FleetBreakage | undefined, member: MemberPort): MemberPort {
+  if (breakage !== "finishing is tried once") return member;
+  return {
+    ...member,
+    finish: (asking, verdict) =>
+      member.finish(asking, verdict).catch(() => ({
+        ok: { outcome: verdict === "commit" ? "committed" : "aborted" },
+      })),
+  };
+}

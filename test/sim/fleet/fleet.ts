@@ -2,7 +2,7 @@
  * Owns one history of many objects: a Directory, plans, and the sandboxes that come about, all on one schedule.
  * Does not own what is checked (watch.ts, rest.ts), nor what happens (script.ts).
  */
-import type { Breakage } from "../breakages.ts";
+import type { Report } from "../../../src/protocol/directory.ts";
 import { Random } from "../random.ts";
 import { Schedule } from "../schedule.ts";
 import { began, type CountKind, type Shared, type Violation, Weather, World } from "../world.ts";
@@ -49,13 +49,18 @@ export class Fleet {
       schedule: this.schedule,
       weather: this.weather,
       counts: this.counts,
-      tell: (report, from) => ask(this, from, this.directory, "a report", (it) => it.told(report)),
+      tell: (report, from) =>
+        ask(this, from, this.directory, "a report", (it) => it.told(this.#ordered(report))),
     };
-    const breakage: Breakage | undefined =
-      this.breakage === "an effect does not wait" ? this.breakage : undefined;
-    const world = new World(0, breakage, shared);
+    const world = new World(0, undefined, shared);
     this.sandboxes.set(id, world);
     return world;
+  }
+
+  /** As it is, unless the order of reports is to be lost. */
+  #ordered(report: Report): Report {
+    if (this.breakage !== "reports have no order") return report;
+    return { ...report, revision: this.schedule.steps };
   }
 
   plan(name: string): PlanBeing {

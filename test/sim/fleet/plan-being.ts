@@ -4,13 +4,14 @@
  */
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import { answer } from "../../../src/objects/answers.ts";
-import { PlanActor } from "../../../src/objects/plan/actor.ts";
+import type { PlanActor } from "../../../src/objects/plan/actor.ts";
 import { runOf } from "../../../src/objects/plan/history.ts";
 import type { Ports } from "../../../src/objects/plan/ports.ts";
 import { load } from "../../../src/objects/plan/rows.ts";
 import { BasePlace } from "../base-place.ts";
 import { Being } from "../being.ts";
 import { type Fleet, tenant } from "./fleet.ts";
+import { once, planActor } from "./fleet-breakages.ts";
 import { FleetGround } from "./ground.ts";
 import { ask } from "./rpc.ts";
 import { memberOf } from "./sandbox-asked.ts";
@@ -48,7 +49,7 @@ export class PlanBeing extends Being<Instance> {
 
   protected override fresh(): Instance {
     const place = new BasePlace(this.ground);
-    return { place, plan: new PlanActor(place, this.#ports(place)) };
+    return { place, plan: planActor(this.#fleet.breakage, place, this.#ports(place)) };
   }
 
   protected override wake({ plan }: Instance): void {
@@ -62,7 +63,7 @@ export class PlanBeing extends Being<Instance> {
   #ports(place: BasePlace): Ports {
     const fleet = this.#fleet;
     return {
-      memberOf: (id) => memberOf(fleet, place, id),
+      memberOf: (id) => once(fleet.breakage, memberOf(fleet, place, id)),
       directoryOf: () => ({
         make: (call) =>
           ask(fleet, place, fleet.directory, "make a member", (directory) =>

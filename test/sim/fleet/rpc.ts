@@ -1,6 +1,6 @@
 /**
- * Owns the way from one object to another: the question waits for the asker's rows, either may be lost, and the answer
- * reaches only an asker that still is. Does not own what is asked.
+ * Owns the way from one object to another: the question waits for the asker's rows, either may be lost, a question
+ * may come again much later, and the answer reaches only an asker that still is. Does not own what is asked.
  */
 import type { BasePlace } from "../base-place.ts";
 import type { Outcome } from "../being.ts";
@@ -26,7 +26,9 @@ export function ask<Object, T>(
       fleet.schedule.after(fleet.random.between(1, 2_000), `lost on the way: ${what}`, lost);
       return;
     }
-    void from.durable().then(
+    const ready =
+      fleet.breakage === "what is told does not wait" ? Promise.resolve() : from.durable();
+    void ready.then(
       () =>
         to.call(`${to.name}: ${what}`, work).then((outcome) => {
           if ("ok" in outcome) from.deliver(() => resolve(outcome.ok));
@@ -34,5 +36,12 @@ export function ask<Object, T>(
         }),
       reject,
     );
+    if (fleet.weather.repeats && fleet.random.chance(0.3)) {
+      fleet.count("fault", "a question comes twice");
+      const lateMs = fleet.random.between(1, 20_000);
+      fleet.schedule.after(lateMs, `comes again: ${what}`, () => {
+        void to.call(`${to.name}: ${what}, again`, work);
+      });
+    }
   });
 }

@@ -8,6 +8,7 @@ import * as lifecycle from "../../../src/objects/sandbox/lifecycle.ts";
 import { unknownSandbox } from "../../../src/protocol/errors.ts";
 import type { BasePlace } from "../base-place.ts";
 import type { Fleet } from "./fleet.ts";
+import { breakLease, breakSeat } from "./fleet-breakages.ts";
 import { type Asked, ask } from "./rpc.ts";
 
 export function sandboxAsked(fleet: Fleet, id: string): Asked<SandboxActor> {
@@ -27,13 +28,23 @@ export function memberOf(fleet: Fleet, from: BasePlace, id: string): MemberPort 
       }),
     );
   return {
-    join: (asking) => member("join", (actor) => actor.member.join(asking)),
-    leave: (asking) =>
+    join: (asking, move) => member("join", (actor) => actor.member.join(asking, move)),
+    leave: (asking, move) =>
       ask(fleet, from, to, "leave", (actor) =>
-        answer(() => (actor.known === undefined ? null : actor.member.leave(asking))),
+        answer(() => (actor.known === undefined ? null : actor.member.leave(asking, move))),
       ),
-    hold: (asking, waitMs) => member("hold", (actor) => actor.member.hold(asking, waitMs)),
-    prepare: (asking, kind) => member("prepare", (actor) => actor.member.prepare(asking, kind)),
+    hold: (asking, waitMs) =>
+      member("hold", async (actor) => {
+        breakSeat(fleet.breakage, actor, asking.run);
+        await actor.member.hold(asking, waitMs);
+        breakLease(fleet.breakage, actor);
+        return null;
+      }),
+    prepare: (asking, kind) =>
+      member("prepare", (actor) => {
+        breakSeat(fleet.breakage, actor, asking.run);
+        return actor.member.prepare(asking, kind);
+      }),
     finish: (asking, verdict) =>
       member(`finish by ${verdict}`, (actor) => {
         fleet.watch.told(asking, id, verdict);

@@ -35,6 +35,7 @@ export type FaultName =
   | "engine refuses"
   | "messages are lost"
   | "messages are slow"
+  | "questions come twice"
   | "alarms are late";
 
 export type Step =
@@ -60,6 +61,7 @@ export const faultNames: readonly [FaultName, ...FaultName[]] = [
   "engine refuses",
   "messages are lost",
   "messages are slow",
+  "questions come twice",
   "alarms are late",
 ];
 
@@ -73,6 +75,8 @@ const drawn: readonly [FaultName, ...FaultName[]] = [
   "sandbox crashes",
   "sandbox crashes",
   "messages are lost",
+  "questions come twice",
+  "questions come twice",
 ];
 
 export function scriptOf(seed: number): Script {

@@ -1,0 +1,97 @@
+/**
+ * Plays histories of a Directory, plans and sandboxes together, and proves that breakages are found.
+ */
+import { afterAll, describe, expect, it } from "vitest";
+import { fleetBreakages } from "./fleet/fleet-breakages.ts";
+import { type FleetHistory, playFleet } from "./fleet/history.ts";
+import { faultNames, scriptOf } from "./fleet/script.ts";
+
+const groups = 6;
+const seedsEach = 60;
+const seedsToFind = 400;
+
+/** What no set of histories may miss: else the invariants were never put to the test. */
+const mustReach = [
+  ...faultNames.map((name) => `fault: ${name}`),
+  "fault: a question comes twice",
+  "fault: lost: question between objects",
+  "fault: crash: dead",
+  "fault: crash: forgotten",
+  "outcome: a verdict: commit",
+  "outcome: a verdict: abort",
+  "outcome: a verdict: roll_back",
+  "outcome: a plan was used again",
+  "answer: commit: committed",
+  "answer: commit: aborted",
+  "answer: commit: plan_busy",
+  "answer: commit: nothing_to_commit",
+  "answer: commit: lease_held",
+  "answer: rollback: rolled_back",
+  "answer: rollback: nothing_to_roll_back",
+  "answer: put: ok",
+  "answer: put: in_other_plan",
+  "answer: put: plan_busy",
+  "answer: put: sandbox_destroyed",
+  "answer: remove: ok",
+  "answer: remove: plan_busy",
+  "answer: find: ok",
+  "answer: list: ok",
+];
+
+/** Seeds that once failed, and what they broke. */
+const pinned: readonly [seed: number, what: string][] = [
+  [43, "an alarm rings again and again while a report is on its way"],
+  [71, "a question to join comes late, when the sandbox has left"],
+  [695, "a question to leave comes late, when the sandbox is a member again"],
+];
+
+describe("a Directory, plans and sandboxes in a simulated world", () => {
+  const counts = new Map<string, number>();
+  let histories = 0;
+  let steps = 0;
+  // Not by the console, which tells of failed tests only.
+  afterAll(() => {
+    const commits = counts.get("answer: commit: committed") ?? 0;
+    process.stdout.write(`${histories} histories of many, ${steps} steps, ${commits} commits\n`);
+  });
+
+  for (let group = 0; group < groups; group++) {
+    const from = 1 + group * seedsEach;
+    it(`[Z6] keeps plans whole, scopes single and lists true in the histories of seeds ${from} to ${from + seedsEach - 1}`, async () => {
+      for (let seed = from; seed < from + seedsEach; seed++) {
+        const history = await held(seed);
+        histories++;
+        steps += history.steps;
+        for (const [name, count] of history.counts) {
+          counts.set(name, (counts.get(name) ?? 0) + count);
+        }
+      }
+    });
+  }
+
+  it("[Z7] has met every kind of fault and answer in these histories", () => {
+    expect(histories).toBe(groups * seedsEach);
+    expect(mustReach.filter((name) => !counts.has(name))).toEqual([]);
+  });
+
+  it.each(pinned)("[Z6] keeps every invariant in the history of seed %i: %s", async (seed) => {
+    await held(seed);
+  });
+
+  it.each(fleetBreakages)("[Z8] finds it when %s", async (breakage) => {
+    let found: string | undefined;
+    for (let seed = 1; seed <= seedsToFind && found === undefined; seed++) {
+      found = (await playFleet(scriptOf(seed), breakage)).violation?.rule;
+    }
+    expect(found, `no seed up to ${seedsToFind} shows it`).toBeDefined();
+  });
+});
+
+async function held(seed: number): Promise<FleetHistory> {
+  const history = await playFleet(scriptOf(seed));
+  const { violation, trace } = history;
+  if (violation === undefined) return history;
+  const { rule, message } = violation;
+  const again = `npm run sim -- --fleet --from ${seed} --seeds 1`;
+  throw new Error(`seed ${seed}: ${rule}: ${message}\n${again}\n${trace.slice(-40).join("\n")}`);
+}
