@@ -4,6 +4,7 @@
  */
 import { WebSocket } from "ws";
 import { type Berth, connect } from "../client/index.ts";
+import { Failure } from "./failure.ts";
 import { Output } from "./output/output.ts";
 import { Progress } from "./output/progress.ts";
 import { findServer, type Server } from "./server/find.ts";
@@ -17,7 +18,6 @@ export type World = {
 };
 
 export class Context {
-  readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly json: boolean;
   readonly stdin: NodeJS.ReadStream;
@@ -27,12 +27,13 @@ export class Context {
   readonly tty: boolean;
   readonly output: Output;
   readonly progress: Progress;
+  readonly #world: World;
   #server: Server | undefined;
   #berth: Berth | undefined;
 
   constructor(world: World, json: boolean) {
     const { env, stdin, stdout, stderr } = world;
-    this.cwd = world.cwd();
+    this.#world = world;
     this.env = env;
     this.json = json;
     this.stdin = stdin;
@@ -40,7 +41,15 @@ export class Context {
     this.stderr = stderr;
     this.tty = stderr.isTTY === true && env.TERM !== "dumb";
     this.output = new Output(stdout, stderr, { json, plain: isPlain(env) });
-    this.progress = new Progress(this.tty && !json);
+    this.progress = new Progress(this.tty && !json && env.CI === undefined);
+  }
+
+  get cwd(): string {
+    try {
+      return this.#world.cwd();
+    } catch {
+      throw new Failure("the folder you stand in is gone", { code: "no_checkout" });
+    }
   }
 
   /** Found when it is first needed: help and completion need none. */

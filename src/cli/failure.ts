@@ -49,7 +49,7 @@ export function report(thrown: unknown, output: Output, command: string): number
 /** What to do about it at a shell; the server's own words are for those who write the calls. */
 const hints: Partial<Record<ErrorCode, string>> = {
   unauthenticated: "`berth login` keeps another key; BERTH_KEY wins over it.",
-  unavailable: "Is the server running there? `berth login`, or BERTH_URL, says where it is.",
+  unavailable: "Try again; `berth login`, or BERTH_URL, says which server is asked.",
   lease_held: "`berth lock status` shows who; try again when it is free.",
 };
 

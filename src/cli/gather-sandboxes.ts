@@ -3,8 +3,9 @@
  * that is remembered and not listed. Only a definite end makes it forgotten; what cannot be told is `unknown`.
  */
 import type { Berth } from "../client/index.ts";
-import type { ListedSandbox, SandboxesInput, SandboxesPage } from "../protocol/directory.ts";
+import type { ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
 import { asBerthError } from "../protocol/errors.ts";
+import { forEach, listAll } from "./list-all.ts";
 import type { Memory, Remembered, ScopePart } from "./memory/memory.ts";
 
 export type Wanted = {
@@ -31,14 +32,12 @@ export type Row = {
   listed: ListedSandbox | undefined;
 };
 
-const pageMax = 1000;
-
 export async function gather(
   berth: Berth,
   memory: Memory | undefined,
   wanted: Wanted,
 ): Promise<Row[]> {
-  const listed = await listAll(berth, wanted);
+  const listed = await listAll(berth, queryOf(wanted));
   const isFiltered = wanted.state !== undefined || wanted.mine || wanted.metadata.length > 0;
   const before = memory?.all() ?? [];
   const missing = isFiltered
@@ -49,7 +48,7 @@ export async function gather(
           (wanted.branch ?? branch) === branch &&
           !listed.some((one) => one.id === id),
       );
-  const asked = await Promise.all(missing.map((one) => ask(berth, one)));
+  const asked = await forEach(missing, (one) => ask(berth, one));
   memory?.forget(asked.flatMap((one) => ("gone" in one ? [one.gone] : [])));
   memory?.merge(listed.flatMap((one) => rememberable(one, wanted.here)));
   return [
@@ -58,23 +57,14 @@ export async function gather(
   ].sort((one, other) => compare(other.createdAt, one.createdAt) || compare(one.id, other.id));
 }
 
-async function listAll(berth: Berth, wanted: Wanted): Promise<ListedSandbox[]> {
-  const query: SandboxesInput = {
-    limit: pageMax,
+function queryOf(wanted: Wanted): SandboxesInput {
+  return {
     metadata: wanted.metadata,
     ...(wanted.repo === undefined ? {} : { "scope.repo": wanted.repo }),
     ...(wanted.branch === undefined ? {} : { "scope.branch": wanted.branch }),
     ...(wanted.state === undefined ? {} : { state: wanted.state }),
     ...(wanted.mine ? { mine: "1" as const } : {}),
   };
-  const all: ListedSandbox[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: SandboxesPage = await berth.list(cursor === null ? query : { ...query, cursor });
-    all.push(...page.sandboxes);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return all;
 }
 
 /** The server did not name it: that alone is no proof. */

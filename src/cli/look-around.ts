@@ -10,6 +10,7 @@ import { type Checkout, detachedPrefix } from "./checkout/checkout.ts";
 import type { FoundConfig } from "./checkout/config.ts";
 import { askGit } from "./checkout/git.ts";
 import { Failure } from "./failure.ts";
+import { listAll } from "./list-all.ts";
 import type { Memory } from "./memory/memory.ts";
 import type { Output } from "./output/output.ts";
 
@@ -37,8 +38,8 @@ async function ofAncestor(
   { root, commit }: Checkout,
   scope: Required<Scope>,
 ): Promise<Required<Scope>> {
-  const page = await berth.list({ "scope.repo": scope.repo, limit: 1000 });
-  const candidates = page.sandboxes
+  const all = await listAll(berth, { "scope.repo": scope.repo });
+  const candidates = all
     .filter(({ current, scope: other }) => current && other?.config === scope.config)
     .flatMap(({ scope: other }) => {
       const sha = /^detached@([0-9a-f]{40,64})$/.exec(other?.branch ?? "")?.[1];

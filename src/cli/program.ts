@@ -13,6 +13,7 @@ import { report } from "./failure.ts";
 import { overview } from "./overview.ts";
 
 type Chosen = {
+  json: boolean;
   command: Command;
   run(context: Context): Promise<number | undefined>;
   words: string;
@@ -25,8 +26,8 @@ const jsonOption: Option<boolean> = {
 };
 
 export async function runProgram(argv: string[], world: World): Promise<number> {
-  const json = asksForJson(argv);
-  const context = new Context(world, json);
+  // What cannot be parsed is said as JSON as well.
+  let context = new Context(world, asksForJson(argv));
   const chosen: { one?: Chosen } = {};
   const program = makeProgram((one) => {
     chosen.one = one;
@@ -35,6 +36,8 @@ export async function runProgram(argv: string[], world: World): Promise<number> 
     await program.parseAsync(argv.length === 0 ? ["--help"] : argv, { from: "user" });
     const { one } = chosen;
     if (one === undefined) return 0;
+    // `--json` may have been meant for the command that is run.
+    context = new Context(world, one.json);
     const letGo = one.command.ownSignals === true ? () => {} : endOnSignals(context);
     try {
       return (await one.run(context)) ?? 0;
@@ -48,7 +51,6 @@ export async function runProgram(argv: string[], world: World): Promise<number> 
   }
 }
 
-/** Before anything is parsed: what cannot be parsed is said as JSON as well. */
 function asksForJson(argv: string[]): boolean {
   const end = argv.indexOf("--");
   return (end < 0 ? argv : argv.slice(0, end)).includes("--json");
@@ -122,7 +124,12 @@ function declare(
       values[option.attributeName()] ?? initial,
     ]);
     const call = { args, options: Object.fromEntries(read) };
-    choose({ command: one, words, run: (context) => one.run(context, call) });
+    choose({
+      command: one,
+      words,
+      json: values.json === true,
+      run: (context) => one.run(context, call),
+    });
   });
   return made;
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Sandbox } from "../../src/protocol/sandbox.ts";
@@ -134,6 +134,19 @@ describe("the list", () => {
     expect(proxy.calls.filter((call) => call.startsWith("POST"))).toEqual([]);
     proxy.fail(undefined);
     expect(await list(cwd)).toEqual([]);
+  });
+
+  it("[CL16] where a checkout leads its folder elsewhere nothing is written there", async () => {
+    const cwd = person.repo("hostile", "https://example.com/team/hostile.git");
+    const elsewhere = person.repo("elsewhere");
+    symlinkSync(elsewhere, join(cwd, ".berth"));
+    const before = readdirSync(elsewhere).sort();
+    const ran = await person.berth(["start"], { cwd });
+    expect(ran).toMatchObject({
+      ...{ code: 0, stdout: expect.stringContaining("(made)") },
+      stderr: "warning: .berth/state.json was not written: .berth is a link\n",
+    });
+    expect(readdirSync(elsewhere).sort()).toEqual(before);
   });
 
   it("[CL16] what is remembered is unknown to git, and is made anew where it cannot be read", async () => {

@@ -79,5 +79,11 @@ describe("where the server and its key come from", () => {
     mkdirSync(join(cwd, ".berth"), { recursive: true });
     writeFileSync(join(cwd, ".berth/key"), `${server.key}\n`);
     expect(await person.json(["list"], { cwd, env })).toEqual({ sandboxes: [] });
+    // And goes nowhere else.
+    const far = await person.berth(["list"], {
+      cwd,
+      env: { BERTH_URL: "https://berth.example.com" },
+    });
+    expect(far.stderr).toMatch(/^error: no key is known for https:\/\/berth\.example\.com\n/);
   });
 });

@@ -70,7 +70,7 @@ describe("what the command says", () => {
     expect(ran).toEqual({
       ...{ code: 1, signal: null, stdout: "" },
       stderr: expect.stringMatching(
-        /^error: http:\/\/127\.0\.0\.1:1 could not be reached.*\nhint: Is the server running there\? .*\n$/,
+        /^error: http:\/\/127\.0\.0\.1:1 could not be reached.*\nhint: Try again; .*\n$/,
       ),
     });
   });
@@ -91,6 +91,15 @@ describe("what the command says", () => {
       expect(JSON.parse(ran.stdout)).toMatchObject({
         error: { code, message: expect.any(String), hint: expect.any(String) },
       });
+    }
+  });
+
+  it("[CL3] what follows the command that is run is its own, `--json` too", async () => {
+    const env = { BERTH_URL: nobody, BERTH_KEY: "none" };
+    for (const args of [["exec", "--id", "k3v9q2m7x1c5b8n4tq0w8e2r", "npm", "test", "--json"]]) {
+      const ran = await person.berth(args, { env });
+      expect(ran).toMatchObject({ code: 1, stdout: "" });
+      expect(ran.stderr).toMatch(/^error: .*\nhint: .*\n$/);
     }
   });
 

@@ -4,7 +4,7 @@
  */
 import { realpathSync } from "node:fs";
 import { Failure } from "../failure.ts";
-import { askGit } from "./git.ts";
+import { askGit, noGit } from "./git.ts";
 import { normaliseRemote, storedId } from "./repo-id.ts";
 
 export type Checkout = {
@@ -29,6 +29,12 @@ export const detachedPrefix = "detached@";
 export function readCheckout(cwd: string): Checkout {
   const checkout = findCheckout(cwd);
   if (checkout !== undefined) return checkout;
+  if (askGit(cwd, ["--version"]).code === noGit) {
+    throw new Failure("git is not installed", {
+      hint: "Install git, or name a sandbox by --id.",
+      code: "no_git",
+    });
+  }
   throw new Failure(`${cwd} is not inside a git checkout`, {
     hint: "Change into one, run `git init`, or name a sandbox by --id.",
     code: "no_checkout",

@@ -8,6 +8,9 @@ import { Failure } from "../failure.ts";
 const answersWithinMs = 30_000;
 const answerBytesMax = 16 * 1024 * 1024;
 
+/** As a shell has it for a program that is not there. */
+export const noGit = 127;
+
 export type Answered = { ok: boolean; code: number; stdout: string; stderr: string };
 
 export function askGit(cwd: string, args: string[]): Answered {
@@ -20,11 +23,9 @@ export function askGit(cwd: string, args: string[]): Answered {
     stdio: ["ignore", "pipe", "pipe"],
   });
   if (done.error !== undefined) {
-    const missing = (done.error as NodeJS.ErrnoException).code === "ENOENT";
-    throw new Failure(
-      missing ? "git is not installed" : `git ${args[0]} failed: ${done.error.message}`,
-      missing ? { hint: "Install git, or name a sandbox by --id.", code: "no_git" } : {},
-    );
+    const isMissing = (done.error as NodeJS.ErrnoException).code === "ENOENT";
+    if (isMissing) return { ok: false, code: noGit, stdout: "", stderr: "" };
+    throw new Failure(`git ${args[0]} failed: ${done.error.message}`, { code: "git_failed" });
   }
   const { status, stdout, stderr } = done;
   return { ok: status === 0, code: status ?? -1, stdout, stderr };

@@ -11,6 +11,7 @@ import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
+import { forEach, listAll } from "../list-all.ts";
 import { Memory } from "../memory/memory.ts";
 import { untilDestroyed } from "../until-destroyed.ts";
 
@@ -34,7 +35,7 @@ export const stopCommand = command({
   ],
   async run(context, { args: { sandboxes }, options: { config, all, force } }) {
     const ids = await idsOf(context, sandboxes, { config, all });
-    const ended = await Promise.all(ids.map((id) => stop(context.berth, id, force)));
+    const ended = await forEach(ids, (id) => stop(context.berth, id, force));
     context.progress.end();
     const checkout = findCheckout(context.cwd);
     const stopped = ended.filter((one) => !("error" in one));
@@ -62,8 +63,7 @@ async function idsOf(
   context.progress.tell("asking the server");
   if (all) {
     const { repo } = readCheckout(context.cwd);
-    const page = await context.berth.list({ "scope.repo": repo, limit: 1000 });
-    return page.sandboxes.map(({ id }) => id);
+    return (await listAll(context.berth, { "scope.repo": repo })).map(({ id }) => id);
   }
   try {
     return [(await findSandbox(context, { config, make: false, ready: false })).id];

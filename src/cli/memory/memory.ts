@@ -2,7 +2,7 @@
  * Owns what a checkout remembers of its sandboxes: `.berth/state.json` at its root, unknown to git.
  * It is a cache: the server knows better, and what cannot be read is made anew from what it says.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { sandboxIdSchema } from "../../protocol/id.ts";
@@ -101,7 +101,7 @@ export class Memory {
 
   #change(change: (before: Remembered[]) => Remembered[]): void {
     try {
-      mkdirSync(dirname(this.#path), { recursive: true });
+      this.#ownFolder();
       withFileLock(join(dirname(this.#path), "state.lock"), lockWaitMs, () => {
         this.#hideFromGit();
         const before = this.#read();
@@ -116,6 +116,13 @@ export class Memory {
       const why = error instanceof LockBusy ? "another process holds it" : (error as Error).message;
       this.#output.warn(`.berth/state.json was not written: ${why}`);
     }
+  }
+
+  /** A checkout may hold anything: what it leads elsewhere by a link is nothing that we write to. */
+  #ownFolder(): void {
+    const folder = dirname(this.#path);
+    mkdirSync(folder, { recursive: true });
+    if (!lstatSync(folder).isDirectory()) throw new Error(".berth is a link");
   }
 
   /** Where git looks for what only this checkout ignores; nothing that is committed changes. */

@@ -27,14 +27,20 @@ export function findServer(cwd: string, env: NodeJS.ProcessEnv): Server {
   if (stored !== undefined && (url === undefined || sameUrl(url, stored.url))) {
     return { ...stored, from: "berth login" };
   }
-  const local = keyOfThisMachine(cwd, env);
-  if (local !== undefined) return { ...local, url: checkUrl(url ?? localUrl, "BERTH_URL") };
+  const near = checkUrl(url ?? localUrl, "BERTH_URL");
+  const local = isThisMachine(near) ? keyOfThisMachine(cwd, env) : undefined;
+  if (local !== undefined) return { ...local, url: near };
   throw new Failure(
     url === undefined
       ? "no server is known: neither BERTH_KEY, nor a login, nor a server started here"
       : `no key is known for ${url}`,
     { hint: "Run `berth login`, or set BERTH_URL and BERTH_KEY.", code: "no_server" },
   );
+}
+
+/** Its key is nobody else's business. */
+function isThisMachine(url: string): boolean {
+  return /^(127\.[\d.]+|localhost|\[::1\])$/.test(new URL(url).hostname);
 }
 
 /** A server of one machine writes its key into its data folder. */
