@@ -88,6 +88,7 @@ export class FleetClient {
     const name = `scope ${scope}`;
     const key = `${this.#name} ${this.#fleet.random.name(8)}`;
     const make = newSandbox(this.#fleet, name);
+    const before = this.#fleet.watch.current(name);
     if (onExisting === "replace") this.#fleet.watch.replaces(name);
     for (let tries = 0; tries < triesMax; tries++) {
       const call = { make, onExisting, key, hash: `${name} ${onExisting}` };
@@ -96,7 +97,7 @@ export class FleetClient {
       );
       this.#note("find", outcome);
       if ("ok" in outcome) {
-        return this.#fleet.watch.found(name, outcome.ok.sandbox.id);
+        return this.#fleet.watch.found(name, outcome.ok.sandbox.id, before);
       }
       if ("refused" in outcome && outcome.refused.code !== "unavailable") return;
       await this.#fleet.sleep(this.#fleet.random.between(1, 3_000), `${name} is asked for again`);

@@ -44,10 +44,14 @@ export class Watch {
     this.#replaced.add(scope);
   }
 
-  /** A caller was given this sandbox for this scope. */
-  found(scope: string, id: string): void {
+  /** The one that was answered last; who asks from now on gets it, while it lives. */
+  current(scope: string): string | undefined {
+    return this.#scopes.get(scope);
+  }
+
+  /** A caller was given this sandbox for this scope; `before` is what was current when it asked. */
+  found(scope: string, id: string, before: string | undefined): void {
     this.#answered.add(id);
-    const before = this.#scopes.get(scope);
     const isOther = before !== undefined && before !== id && this.#lives(before);
     if (isOther && !this.#replaced.has(scope)) {
       this.#fleet.fail("one sandbox for a scope", `${scope}: ${before} lives, and ${id} was given`);
