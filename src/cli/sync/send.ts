@@ -72,11 +72,22 @@ async function bring(
     const place = isSmall ? "=" : await upload(side, pack, folder, tell);
     tell({ step: "arriving" });
     const [second] = await arrive(place, how, false, isSmall ? readFileSync(pack.path) : nothing);
-    if (second === "done") return { sentBytes: pack.bytes };
+    if (second === "done") {
+      await tidy(repository, state.id);
+      return { sentBytes: pack.bytes };
+    }
     throw new Failure("The sandbox does not hold what was sent to it.", { code: "sync_failed" });
   } finally {
     pack.remove();
   }
+}
+
+/** What the last state needs is kept; the rest goes when git thinks that there is much of it. */
+async function tidy({ raw }: Repository, state: string): Promise<void> {
+  // Somebody else who syncs may hold either: then it is theirs to do.
+  const answers = [1, 128, 255];
+  await raw.run(["update-ref", "refs/berth/state", state], { answers });
+  await raw.run(["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"], { answers });
 }
 
 async function upload(
