@@ -1,38 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { faults as leaseFaults } from "./faults.ts";
 import { keyFaults } from "./key-faults.ts";
-import { type Outcome, Workshop } from "./workshop.ts";
+import { areNoticed } from "./noticed.ts";
 
-const faults = [...leaseFaults, ...keyFaults];
-const sound = "sound";
-const nameOf = (at: number) => `fault-${at}`;
-
-let workshop: Workshop;
-let outcomes: Map<string, Outcome>;
-
-beforeAll(async () => {
-  workshop = await Workshop.open();
-  // The walk through the model takes its whole time over sound sources, and does so in its own test.
-  const rules = new Set(faults.flatMap(({ by }) => by).filter((rule) => rule !== "Q24"));
-  await workshop.copy(sound, [...rules]);
-  for (const [at, fault] of faults.entries()) await workshop.copy(nameOf(at), fault.by, fault);
-  outcomes = await workshop.run();
-}, 180_000);
-
-afterAll(() => workshop.close());
-
-describe("deliberate faults", () => {
-  it("[Q26] no test fails over the sources as they are", () => {
-    const outcome = outcomes.get(sound);
-    expect([...(outcome?.failed ?? ["nothing ran"])]).toEqual([]);
-    expect(outcome?.passed.size).toBeGreaterThan(20);
-  });
-
-  it.each(faults.map((fault, at) => ({ ...fault, at })))(
-    "[Q26] is noticed: $name",
-    ({ at, by }) => {
-      const failed = outcomes.get(nameOf(at))?.failed ?? new Set();
-      expect(by.filter((rule) => !failed.has(rule))).toEqual([]);
-    },
-  );
-});
+areNoticed("leases, metadata and keyed calls", [...leaseFaults, ...keyFaults], 20);

@@ -10,9 +10,11 @@ import { fileURLToPath } from "node:url";
 import type { Fault } from "./faults.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const runMsMax = 120_000;
-const sources = ["tsconfig.json", "src/core", "src/protocol", "src/objects", "src/container"];
-const testFolders = ["test/core", "test/model", "test/sim"];
+const runMsMax = 280_000;
+const sources = ["package.json", "tsconfig.json", "src", "test/fakes"];
+const testFolders = ["test/core", "test/members", "test/model", "test/plan", "test/sim"];
+/** The whole Worker runs over a platform in memory: one for all copies. */
+const platform = join(root, "test/fakes/workers.ts");
 
 type Report = {
   testResults: { name: string; assertionResults: { title: string; status: string }[] }[];
@@ -57,7 +59,7 @@ export class Workshop {
       for (const file of await readdir(join(root, folder))) {
         const path = join(folder, file);
         if (!file.endsWith(".test.ts") || tests.has(path)) {
-          await cp(join(root, path), join(to, path));
+          await cp(join(root, path), join(to, path), { recursive: true });
         }
       }
     }
@@ -97,6 +99,7 @@ export class Workshop {
 }
 
 const config = `export default {
+  resolve: { alias: { "cloudflare:workers": ${JSON.stringify(platform)} } },
   test: {
     include: ["*/test/**/*.test.ts"],
     setupFiles: ["./setup.ts"],
