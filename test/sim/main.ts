@@ -3,6 +3,9 @@
  */
 import { parseArgs } from "node:util";
 import { type Breakage, breakages } from "./breakages.ts";
+import { type FleetBreakage, fleetBreakages } from "./fleet/fleet-breakages.ts";
+import { playFleet } from "./fleet/history.ts";
+import { scriptOf } from "./fleet/script.ts";
 import { play } from "./history.ts";
 import { planOf } from "./plan.ts";
 import { shrink } from "./shrink.ts";
@@ -10,11 +13,13 @@ import { Tally } from "./tally.ts";
 
 const help = `Plays histories by seed against the sandbox actor and holds them against its invariants.
 
-  npm run sim -- [--seeds N] [--from S] [--break NAME] [--trace]
+  npm run sim -- [--fleet] [--seeds N] [--from S] [--break NAME] [--trace]
 
+  --fleet        a Directory, plans and their sandboxes together, instead of one sandbox
   --seeds N      how many seeds; 1000 unless given
   --from S       the first one; 1 unless given
-  --break NAME   break something on purpose: ${breakages.join(", ")}
+  --break NAME   break something on purpose: ${breakages.join(", ")};
+                 with --fleet: ${fleetBreakages.join(", ")}
   --trace        tell the whole history of the first seed as well
 
 A failure ends it with 1, after its shortest history.
@@ -27,6 +32,7 @@ async function main(): Promise<number> {
       from: { type: "string", default: "1" },
       break: { type: "string" },
       trace: { type: "boolean", default: false },
+      fleet: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
@@ -36,7 +42,10 @@ async function main(): Promise<number> {
   }
   const from = wholeNumber("--from", values.from);
   const seeds = wholeNumber("--seeds", values.seeds);
-  return explore(from, seeds, breakageOf(values.break), values.trace);
+  if (values.fleet) {
+    return exploreFleet(from, seeds, oneOf(fleetBreakages, values.break), values.trace);
+  }
+  return explore(from, seeds, oneOf(breakages, values.break), values.trace);
 }
 
 async function explore(
@@ -62,6 +71,28 @@ async function explore(
   return 0;
 }
 
+async function exploreFleet(
+  from: number,
+  seeds: number,
+  breakage: FleetBreakage | undefined,
+  tells: boolean,
+): Promise<number> {
+  let steps = 0;
+  for (let seed = from; seed < from + seeds; seed++) {
+    const { violation, trace, steps: taken } = await playFleet(scriptOf(seed), breakage);
+    steps += taken;
+    if (violation !== undefined || (tells && seed === from)) {
+      process.stdout.write(`${trace.join("\n")}\n`);
+    }
+    if (violation !== undefined) {
+      process.stdout.write(`\nseed ${seed} breaks: ${violation.rule}: ${violation.message}\n`);
+      return 1;
+    }
+  }
+  process.stdout.write(`${seeds} histories of many, ${steps} steps, 0 failed\n`);
+  return 0;
+}
+
 async function failure(seed: number, rule: string, breakage?: Breakage): Promise<string> {
   const { plan, history, plays } = await shrink(planOf(seed), rule, breakage);
   const steps = plan.steps.map((step) => `  ${JSON.stringify(step)}`).join("\n");
@@ -78,10 +109,10 @@ function wholeNumber(flag: string, text: string): number {
   throw new Error(`${flag} must be a whole number from 1, not ${text}`);
 }
 
-function breakageOf(name: string | undefined): Breakage | undefined {
+function oneOf<Name extends string>(names: readonly Name[], name?: string): Name | undefined {
   if (name === undefined) return undefined;
-  const found = breakages.find((one) => one === name);
-  if (found === undefined) throw new Error(`--break must be one of: ${breakages.join(", ")}`);
+  const found = names.find((one) => one === name);
+  if (found === undefined) throw new Error(`--break must be one of: ${names.join(", ")}`);
   return found;
 }
 
