@@ -36,9 +36,13 @@ export const attachCommand = command({
     try {
       const signal = interrupts.asked;
       const { sandbox } = await findSandbox(context, { ...readSandbox(options), signal });
-      await openTerminal(context, sandbox, terminal, local.size, signal);
+      const { made } = await openTerminal(context, sandbox, terminal, local.size, signal);
       context.progress.end();
-      const live = await sandbox.attachTerminal(terminal, { signal });
+      const live = await sandbox.attachTerminal(terminal, {
+        signal,
+        // Of a new one all that it ever wrote, below our own line; else a picture of its screen.
+        ...(made ? { after: 0 } : {}),
+      });
       context.output.say(`terminal ${terminal} of ${sandbox.id}; ${detachWords} leaves it`);
       const end = await session(live, local, { signal, detaches: true });
       return told(context, terminal, end);
