@@ -23,8 +23,8 @@ import type { Engine } from "./engine.ts";
 import { log } from "./log.ts";
 import { removeSnapshot } from "./snapshots.ts";
 
-/** Above every wait that a route has of its own. */
-const idleSecondsMax = 255;
+/** Of a connection that has not said whose it is. */
+const idleSecondsMax = 10;
 const bodyBytesMax = 24 * 1024 * 1024;
 
 export function serve(engine: Engine, containers: Containers) {
@@ -35,7 +35,7 @@ export function serve(engine: Engine, containers: Containers) {
     port: engine.settings.port,
     idleTimeout: idleSecondsMax,
     maxRequestBodySize: bodyBytesMax,
-    async fetch(request) {
+    async fetch(request, server) {
       const requestId = request.headers.get(agentHeaders.requestId) ?? crypto.randomUUID();
       try {
         if (!isSame(request.headers.get("authorization"), expected)) {
@@ -44,6 +44,8 @@ export function serve(engine: Engine, containers: Containers) {
             "the engine's secret is missing or not the right one",
           );
         }
+        // Saving the largest tree is silent for minutes; each route has a limit of its own.
+        server.timeout(request, 0);
         return await answer(routes, request);
       } catch (error) {
         return refusal(error, requestId);
