@@ -5,7 +5,7 @@ import { sandboxApiContract, type World } from "./sandbox-api.ts";
 const berth = new FakeBerth();
 
 const inMemory: World = {
-  can: new Set(["clock", "evict", "fillEvents", "holdStarts", "ran", "ring"]),
+  can: new Set(["clock", "compare", "evict", "fillEvents", "holdStarts", "ran", "ring"]),
   berth: berth.bind({ tenant: "local" }),
   other: berth.bind({ tenant: "other" }),
   leaser: async (id) => berth.bind({ tenant: "local", rights: ["read", "lease"] }).sandbox(id),

@@ -25,6 +25,8 @@ let home: Home;
 let server: Server;
 const { call, told, said, checkpoint, states } = callsOf(() => server);
 
+const savedTrees = () =>
+  docker.lines("images", "--format", "{{.Repository}}", "workerd-container-snap-*");
 const lifeOf = async (id: string) => String((await told(id)).incarnation);
 const containerOf = async (id: string) => boxOf(home, await lifeOf(id));
 
@@ -98,7 +100,33 @@ describe("a sandbox in a real container", () => {
     expect(await told(id)).toMatchObject({ state: "running", files: "snapshot" });
     expect(await lifeOf(id)).not.toBe(before);
     expect(await states(id)).toEqual(["starting", "running", "failed", "starting", "running"]);
+    // What a pause has saved is as good, and newer.
+    await said(id, "echo 3 > third");
+    expect((await call("POST", id, "/pause", {})).body).toMatchObject({ state: "paused" });
+    await said(id, "echo 4 > fourth");
+    docker.say("kill", (await containerOf(id)).name);
+    await until("it runs", async () => (await server.exec(id, "true")).status === 200);
+    expect(await said(id, "ls")).toBe("first\nthird\n");
   });
+
+  it.runIf(facts.isOwn)(
+    "[DK11] tells at once that the tree of a checkpoint is gone, and is restored from another",
+    async () => {
+      const id = await server.create();
+      await said(id, "echo 1 > first");
+      const first = await checkpoint(id, "first");
+      const others = new Set(savedTrees());
+      const second = await checkpoint(id, "second");
+      const [gone = "", ...more] = savedTrees().filter((name) => !others.has(name));
+      expect(more).toEqual([]);
+      docker.say("rmi", gone);
+      const missed = await call("POST", id, `/checkpoints/${second}/restore`, {});
+      expect(missed.body).toMatchObject({ state: "failed", reason: "snapshot_missing" });
+      const restored = await call("POST", id, `/checkpoints/${first}/restore`, {});
+      expect(restored.body).toMatchObject({ state: "running", files: "snapshot" });
+      expect(await said(id, "ls")).toBe("first\n");
+    },
+  );
 
   it.runIf(facts.isOwn)(
     "[DK6] whose agent crashes is not continued by Docker's own restart: that ends by itself, and the next life is asked for",

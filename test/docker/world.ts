@@ -3,7 +3,7 @@
  * Does not own how it is called: that is as with every Berth over REST.
  */
 import { readFileSync } from "node:fs";
-import type { World } from "../contract/sandbox-api.ts";
+import type { Power, World } from "../contract/sandbox-api.ts";
 import { realWorld } from "../e2e/contract-world.ts";
 import { allProcesses } from "../e2e/processes.ts";
 import type { Server } from "../e2e/server.ts";
@@ -13,6 +13,7 @@ export function dockerWorld(home: () => Home, server: () => Server): World {
   const world = realWorld(server);
   return {
     ...world,
+    can: new Set<Power>(["sockets"]),
     async inside(id) {
       const { starts, ran } = await world.inside(id);
       const { incarnation = "" } = await world.berth.sandbox(id).get();

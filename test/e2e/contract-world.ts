@@ -25,7 +25,7 @@ export function realWorld(server: () => Server): World {
   const local = berth(() => server().key);
   const cannot = () => Promise.reject(new Error("that cannot be done to a real Berth"));
   return {
-    can: new Set<Power>(["sockets"]),
+    can: new Set<Power>(["compare", "sockets"]),
     berth: local,
     other: berth(() => otherKey),
     async leaser(id) {

@@ -17,7 +17,16 @@ export const alarmOf = (id: string) =>
   runInDurableObject(stubOf(id), (_object, state) => state.storage.getAlarm());
 
 const around = {
-  can: new Set<Power>(["clock", "evict", "fillEvents", "holdStarts", "ran", "ring", "sockets"]),
+  can: new Set<Power>([
+    "clock",
+    "compare",
+    "evict",
+    "fillEvents",
+    "holdStarts",
+    "ran",
+    "ring",
+    "sockets",
+  ]),
   inside: (id: string) => machine(id).facts(),
   holdStarts: (id: string) => machine(id).fault({ verb: "start", hold: true }),
   goOn: (id: string) => machine(id).release(),

@@ -93,6 +93,7 @@ export async function save(
       expires_at: expiry(actor, now),
     };
     update(host, row.id, made);
+    leavePauses(actor, row.id);
     actor.commit({}, [{ type: "checkpoint", what: "made", id: row.id, ...named(name) }], "saved");
     return made;
   } catch (error) {
@@ -148,11 +149,16 @@ export function forkOf(actor: SandboxActor, id: string): Fork {
   return { base: readyRow(actor, id).handle, spec: sandbox.spec, metadata: { ...metadata.map } };
 }
 
-/** It runs with that tree: that is told; what a pause had saved is no longer needed. */
+/**
+ * It runs with that tree: that is told. What a pause had saved is no longer needed, but where files do not outlive their
+ * container: there a lost one begins again from it, until something newer is saved.
+ */
 export function startedFrom(actor: SandboxActor, handle: string): void {
   const row = rows(actor.host).find((one) => one.handle === handle);
-  if (row?.used_by === "pause") leave(actor, row);
-  else if (row !== undefined) {
+  if (row?.used_by === "pause") {
+    if (actor.container.keepsFiles) leave(actor, row);
+  } else if (row !== undefined) {
+    leavePauses(actor, row.id);
     const event = { type: "checkpoint", what: "restored", id: row.id, ...named(row.name) } as const;
     actor.commit({}, [event], "restored");
   }
@@ -183,6 +189,13 @@ export async function removeAll(actor: SandboxActor): Promise<void> {
   for (const row of rows(actor.host)) {
     await actor.container.removeSnapshot(row.handle);
     erase(actor.host, row.id);
+  }
+}
+
+/** What pauses had saved is older than this tree, or was given up for it. */
+function leavePauses(actor: SandboxActor, exceptId: string): void {
+  for (const row of rows(actor.host)) {
+    if (row.used_by === "pause" && row.state === "ready" && row.id !== exceptId) leave(actor, row);
   }
 }
 

@@ -109,53 +109,56 @@ export function planContract(world: World): void {
       await plan.remove();
     });
 
-    it("[PL43] commit the files of all members and bring them back, telling what changed in each", async () => {
-      const plan = await begun();
-      const { id } = await made(world);
-      expect(await plan.putMember("own", { sandboxId: id })).toMatchObject({
-        key: "own",
-        sandbox: id,
-        state: "member",
-        committed: null,
-      });
-      const other = await plan.putMember("made", { create: { metadata: { of: "plan" } } });
-      expect((await plan.putMember("made", { create: {} })).sandbox).toBe(other.sandbox);
-      expect((await world.berth.sandbox(other.sandbox).get()).metadata).toEqual({ of: "plan" });
-      await write(id, "a", "one");
-      await write(other.sandbox, "b", "one");
-      const first = await plan.commit();
-      expect(first).toMatchObject({ commit: 1, kind: "commit", outcome: "committed" });
-      expect(
-        first.members.map(({ key, outcome, changes }) => [key, outcome, changes?.added]),
-      ).toEqual([
-        ["made", "committed", ["b"]],
-        ["own", "committed", ["a"]],
-      ]);
-      expect(await plan.commitOf(1)).toEqual(first);
-      expect((await plan.get()).members.map(({ committed }) => committed)).toEqual([1, 1]);
-      expect(await refusal(plan.commit())).toMatchObject({
-        code: "nothing_to_commit",
-        facts: { commit: 2 },
-      });
-      await write(id, "a", "two");
-      await write(other.sandbox, "c", "new");
-      const back = await plan.rollback();
-      expect(back).toMatchObject({ commit: 3, kind: "rollback", outcome: "rolled_back" });
-      expect(await read(id, "a")).toBe("one");
-      expect(await refusal(read(other.sandbox, "c"))).toMatchObject({ code: "file_not_found" });
-      const { commits } = await plan.commits();
-      expect(commits.map(({ commit, outcome }) => [commit, outcome])).toEqual([
-        [3, "rolled_back"],
-        [2, "aborted"],
-        [1, "committed"],
-      ]);
-      await plan.remove({ sandboxes: "destroy" });
-      await soon(async () => {
-        for (const one of [id, other.sandbox]) {
-          expect((await world.berth.sandbox(one).get()).state).toBe("destroyed");
-        }
-      });
-    });
+    saying(world, "compare")(
+      "[PL43] commit the files of all members and bring them back, telling what changed in each",
+      async () => {
+        const plan = await begun();
+        const { id } = await made(world);
+        expect(await plan.putMember("own", { sandboxId: id })).toMatchObject({
+          key: "own",
+          sandbox: id,
+          state: "member",
+          committed: null,
+        });
+        const other = await plan.putMember("made", { create: { metadata: { of: "plan" } } });
+        expect((await plan.putMember("made", { create: {} })).sandbox).toBe(other.sandbox);
+        expect((await world.berth.sandbox(other.sandbox).get()).metadata).toEqual({ of: "plan" });
+        await write(id, "a", "one");
+        await write(other.sandbox, "b", "one");
+        const first = await plan.commit();
+        expect(first).toMatchObject({ commit: 1, kind: "commit", outcome: "committed" });
+        expect(
+          first.members.map(({ key, outcome, changes }) => [key, outcome, changes?.added]),
+        ).toEqual([
+          ["made", "committed", ["b"]],
+          ["own", "committed", ["a"]],
+        ]);
+        expect(await plan.commitOf(1)).toEqual(first);
+        expect((await plan.get()).members.map(({ committed }) => committed)).toEqual([1, 1]);
+        expect(await refusal(plan.commit())).toMatchObject({
+          code: "nothing_to_commit",
+          facts: { commit: 2 },
+        });
+        await write(id, "a", "two");
+        await write(other.sandbox, "c", "new");
+        const back = await plan.rollback();
+        expect(back).toMatchObject({ commit: 3, kind: "rollback", outcome: "rolled_back" });
+        expect(await read(id, "a")).toBe("one");
+        expect(await refusal(read(other.sandbox, "c"))).toMatchObject({ code: "file_not_found" });
+        const { commits } = await plan.commits();
+        expect(commits.map(({ commit, outcome }) => [commit, outcome])).toEqual([
+          [3, "rolled_back"],
+          [2, "aborted"],
+          [1, "committed"],
+        ]);
+        await plan.remove({ sandboxes: "destroy" });
+        await soon(async () => {
+          for (const one of [id, other.sandbox]) {
+            expect((await world.berth.sandbox(one).get()).state).toBe("destroyed");
+          }
+        });
+      },
+    );
 
     it("[PL44] are refused while somebody holds a member, naming both, and leave all as it was", async () => {
       const plan = await begun();

@@ -11,8 +11,16 @@ import { checked } from "./checked.ts";
 
 export type Inside = { alive: boolean; ran: string[]; running: number; starts: string[] };
 
-/** What cannot be done to every Berth: to evict its objects, to set its clock, to look what its agent ran. */
-export type Power = "clock" | "evict" | "fillEvents" | "holdStarts" | "ran" | "ring" | "sockets";
+/** What cannot be done to every Berth: to evict its objects, to set its clock, to compare trees that it saved. */
+export type Power =
+  | "clock"
+  | "compare"
+  | "evict"
+  | "fillEvents"
+  | "holdStarts"
+  | "ran"
+  | "ring"
+  | "sockets";
 
 export type World = {
   can: ReadonlySet<Power>;
