@@ -1,0 +1,126 @@
+/**
+ * Owns the faults that are put into plans, and which rules must notice.
+ */
+import type { Fault } from "./faults.ts";
+
+const membership = "src/core/plan/membership.ts";
+const pending = "src/core/plan/pending.ts";
+const run = "src/core/plan/run.ts";
+const actor = "src/objects/plan/actor.ts";
+const history = "src/objects/plan/history.ts";
+const runs = "src/objects/plan/runs.ts";
+
+export const planFaults: readonly Fault[] = [
+  {
+    name: "members come and go while a run commits them",
+    file: membership,
+    find: "if (run === null) return undefined;",
+    put: "if (run === null || run.n > 0) return undefined;",
+    by: ["PL2", "PL32"],
+  },
+  {
+    name: "a run begins while somebody is on the way in",
+    file: run,
+    find: "if (isMoving(plan)) return { wait: true };",
+    put: "",
+    by: ["PL25"],
+  },
+  {
+    name: "the same call is not joined",
+    file: run,
+    find: "if (isSame) return { join: run.n };",
+    put: "",
+    by: ["PL3"],
+  },
+  {
+    name: "a member that cannot is left behind",
+    file: run,
+    find: 'if (no !== undefined && (mode === "atomic" || kind === "rollback")) return abort(now, no);',
+    put: "",
+    by: ["PL4", "PL8", "PL32"],
+  },
+  {
+    name: "it is decided before all have voted",
+    file: run,
+    find: "if (parts.some(({ vote }) => vote === null)) return null;",
+    put: "if (parts.every(({ vote }) => vote === null)) return null;",
+    by: ["PL32"],
+  },
+  {
+    name: "a fresh instance goes on with what was not decided",
+    file: run,
+    find: "return run.decision === null ? decided(plan, run, abort(now, interrupted)) : plan;",
+    put: "return plan;",
+    by: ["PL14", "PL32"],
+  },
+  {
+    name: "a run without an end is never given up",
+    file: run,
+    find: "const isLate = run.decision === null && now >= run.until;",
+    put: "const isLate = run.decision === null && now < 0;",
+    by: ["PL11"],
+  },
+  {
+    name: "an answer of an earlier run counts",
+    file: run,
+    find: "if (event.n !== run.n) return plan;",
+    put: "",
+    by: ["PL16"],
+  },
+  {
+    name: "a run is over with the first who has done its part",
+    file: run,
+    find: "if (run.parts.some(({ ended }) => ended === null))",
+    put: "if (run.parts.every(({ ended }) => ended === null))",
+    by: ["PL12", "PL32"],
+  },
+  {
+    name: "who said no is told to commit",
+    file: pending,
+    find: 'if (decision?.go !== true || vote === null || "no" in vote) return "abort";',
+    put: 'if (decision?.go !== true) return "abort";',
+    by: ["PL5"],
+  },
+  {
+    name: "the name is given back before the members have heard",
+    file: pending,
+    find: 'const isFree = leaving.every(({ phase }) => phase !== "leave");',
+    put: "const isFree = leaving.length >= 0;",
+    by: ["PL30"],
+  },
+  {
+    name: "whoever was not heard is not asked again",
+    file: actor,
+    find: "this.asks.again(plan);",
+    put: "this.asks.pursue(plan);",
+    by: ["PL10", "PL12"],
+  },
+  {
+    name: "whoever is away is asked as often for ever",
+    file: actor,
+    find: "this.#lookAgain(this.#look.tries + 1);",
+    put: "this.#lookAgain(0);",
+    by: ["PL12"],
+  },
+  {
+    name: "nobody is asked after a stop until somebody calls",
+    file: actor,
+    find: "this.#armed = undefined;\n    this.resume();",
+    put: "this.#armed = undefined;",
+    by: ["PL14"],
+  },
+  {
+    name: "a call that was refused uses up its key",
+    file: runs,
+    find: "return told === null || refusalOf(told) !== undefined ? undefined : known.n;",
+    put: "return told === null ? undefined : known.n;",
+    by: ["PL9"],
+  },
+  {
+    name: "runs are kept for ever",
+    file: history,
+    find: "newest - limits.commitsKeptMax",
+    put: "newest - limits.commitsKeptMax * 1_000",
+    by: ["PL19"],
+  },
+];
