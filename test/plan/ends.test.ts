@@ -182,11 +182,11 @@ describe("an answer that comes late", () => {
   it("[PL16] of a run that is over changes nothing in the next one", async () => {
     await withWork();
     const [late, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    // The save of run 2 hangs at one member, another refuses: it is aborted meanwhile. Run 3 hangs at a third.
+    // The save of run 2 hangs at one member, another refuses: it is aborted meanwhile. Run 3 hangs there too.
     desk.boxes.fault = (at, id, nth) => {
       if (at !== "prepare") return undefined;
       if (id === "box0" && nth === 2) return { gate: late.promise };
-      if (id === "box2" && nth === 3) return { gate: slow.promise };
+      if (id === "box0" && nth === 3) return { gate: slow.promise };
       return id === "box1" && nth === 2 ? { refuse: "disk_full" } : undefined;
     };
     expect((await desk.drive(desk.run())).outcome).toBe("aborted");
