@@ -7,6 +7,7 @@ import { BerthError } from "../protocol/errors.ts";
 import type { Isolation } from "../protocol/isolation.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Container, ContainerExit, Saved, Started, StartOptions } from "./container.ts";
+import { whole } from "./early-answer.ts";
 import type { Egress } from "./egress.ts";
 import { givenUp, PlatformStarts } from "./platform-starts.ts";
 
@@ -37,7 +38,7 @@ export function platformContainer(attached: Attached, egress: Egress): Container
     async agent(_address, request) {
       // Before the first word of an instance that found it running: what runs is held to its hosts again.
       await egress.apply();
-      return attached.getTcpPort(agentPort).fetch(request);
+      return whole(request, await attached.getTcpPort(agentPort).fetch(request));
     },
     snapshot: (snapshotId) => save(attached, snapshotId),
     // The platform has no such call: what nobody names any more ends with its time.
