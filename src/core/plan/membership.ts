@@ -36,7 +36,7 @@ export function put(plan: PlanRecord, wanted: Wanted, now: number): { plan: Plan
   const elsewhere = [...plan.members, ...plan.joining].find((one) => one.sandbox === sandbox);
   if (elsewhere !== undefined) return same({ refuse: inPlan(plan.name, elsewhere.key) });
   if (plan.leaving.some((one) => one.sandbox === sandbox)) return same({ wait: true });
-  if (plan.members.length + plan.joining.length >= limits.planMembersMax) {
+  if (known === undefined && countOf(plan) >= limits.planMembersMax) {
     return same({
       refuse: new BerthError("too_many", `The plan has ${limits.planMembersMax} members.`, {
         facts: { planMembersMax: limits.planMembersMax },
@@ -109,6 +109,11 @@ export function left(plan: PlanRecord, sandbox: string): PlanRecord {
 
 export function gone(plan: PlanRecord, sandbox: string): PlanRecord {
   return { ...plan, leaving: plan.leaving.filter((one) => one.sandbox !== sandbox) };
+}
+
+/** With those on the way in; who takes a place is none more. */
+function countOf({ members, joining }: PlanRecord): number {
+  return members.length + joining.filter(({ replaces }) => replaces === null).length;
 }
 
 /** Whether somebody is on the way in or out: a run waits for that. One that is only ended is out. */

@@ -103,7 +103,8 @@ function decide({ kind, mode, allowEmpty, parts }: Run, now: number): Run["decis
     kind === "rollback"
       ? yes.every(({ checkpoint }) => checkpoint === null)
       : !allowEmpty && yes.every(({ changes }) => changes !== null && isUnchanged(changes.counts));
-  if (isNothing) return abort(now, failureOf(nothing(kind)));
+  // Of whoever could not, nobody knows whether it has changed.
+  if (isNothing) return abort(now, no ?? failureOf(nothing(kind)));
   return { go: true, at: now };
 }
 
