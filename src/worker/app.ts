@@ -30,6 +30,7 @@ import * as sessions from "./routes/sessions.ts";
 import * as terminals from "./routes/terminals.ts";
 import * as tokens from "./routes/tokens.ts";
 import { connectTicket } from "./socket.ts";
+import { checkQuery } from "./written-query.ts";
 
 export type Door = {
   Bindings: Env;
@@ -144,6 +145,7 @@ export function door(known?: Caller) {
     const route: Route = routes[name];
     app.on(route.method, route.path, async (c) => {
       admit(c as Context<Door, "/:id">, route, known);
+      checkQuery(name, new URL(c.req.url).search);
       return handlers[name](c as Context<Door, "/:id">);
     });
   }

@@ -5,6 +5,7 @@ import type { z } from "zod";
 import type { Query } from "../objects/sandbox/work-call.ts";
 import { parseCall } from "./body.ts";
 import { bad } from "./query.ts";
+import { fieldsOf } from "./written-query.ts";
 
 type QuerySchema = z.ZodObject<z.ZodRawShape>;
 
@@ -22,24 +23,4 @@ export function fileQuery(schema: QuerySchema, search: string, isGated = false):
 
 export function checkedQuery(schema: z.ZodType, fields: unknown): Query {
   return parseCall(schema, fields) as Query;
-}
-
-/** Bytes that are no UTF-8 name no file that could be asked for: they are refused, and not replaced. */
-function fieldsOf(search: string): [name: string, value: string][] {
-  const parts = search.replace(/^\?/, "").split("&");
-  return parts
-    .filter((part) => part !== "")
-    .map((part) => {
-      const equals = part.indexOf("=");
-      const name = decoded(equals < 0 ? part : part.slice(0, equals), "query");
-      return [name, equals < 0 ? "" : decoded(part.slice(equals + 1), name)];
-    });
-}
-
-function decoded(text: string, field: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    throw bad(field, "must be UTF-8, percent-encoded");
-  }
 }

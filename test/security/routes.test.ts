@@ -1,0 +1,205 @@
+/** What every route refuses, made from the table of routes: no route can be left out. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { rights } from "../../src/protocol/rights.ts";
+import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
+import type { Answered, Sent } from "./attacked.ts";
+import { otherKey } from "./attacked.ts";
+import { goodCall, hasJsonBody, wrongTypes } from "./routes.ts";
+import { Scene } from "./scene.ts";
+
+const all = Object.entries(routes as Record<string, Route>) as [RouteName, Route][];
+const locked = all.filter(([, { right }]) => right !== undefined);
+const ofOne = locked.filter(([, { path }]) => path.includes(":id"));
+const ofAPlan = locked.filter(([, { path }]) => path.includes(":plan"));
+const withBody = locked.filter(([, route]) => hasJsonBody(route));
+const byRight = ofOne.filter(([, { right }]) => right !== "key");
+const byKey = locked.filter(([, { right }]) => right === "key");
+
+/** Status, and every byte and header but those that are drawn for each answer. */
+function told({ status, headers, body }: Answered): unknown {
+  const { "berth-request-id": _id, date: _date, ...rest } = headers;
+  const { requestId: _requestId, ...said } = body;
+  return { status, headers: rest, said };
+}
+
+describe("every route", () => {
+  let scene: Scene;
+  let before: Record<string, unknown>;
+  let rowsBefore: Record<string, unknown>;
+  const send = (call: Sent) => scene.berth.send(call);
+  const call = (name: RouteName, id = scene.names.held ?? "") => goodCall(name, id, "mine");
+
+  beforeAll(async () => {
+    scene = await Scene.set();
+    before = await scene.seen();
+    rowsBefore = scene.rows();
+  });
+
+  afterAll(async () => {
+    expect(await scene.berth.end()).toEqual([]);
+  });
+
+  const unchanged = async (answer: Answered, status: number, code: string, field?: string) => {
+    expect({ status: answer.status, ...answer.body.error }).toMatchObject({
+      status,
+      code,
+      ...(field === undefined ? {} : { field }),
+    });
+    expect(await scene.seen()).toEqual(before);
+  };
+
+  it("[SC3] is looked at", () => {
+    expect(all.length).toBeGreaterThanOrEqual(66);
+    expect(ofOne.length + ofAPlan.length).toBeGreaterThan(55);
+    expect(withBody.length).toBeGreaterThan(15);
+  });
+
+  it.each(locked)("[SC3] refuses a field of the query that it does not have: %s", async (name) => {
+    const { path, ...rest } = call(name);
+    const more = path.includes("?") ? "&" : "?";
+    const answer = await send({ ...rest, path: `${path}${more}colour=red` });
+    await unchanged(answer, 400, "bad_request", "colour");
+  });
+
+  it.each(locked)(
+    "[SC3] refuses a query that is no UTF-8, and a field that is given twice: %s",
+    async (name) => {
+      const { path, ...rest } = call(name);
+      const more = path.includes("?") ? "&" : "?";
+      await unchanged(
+        await send({ ...rest, path: `${path}${more}colour=%FF` }),
+        400,
+        "bad_request",
+      );
+      const twice = await send({ ...rest, path: `${path}${more}wake=0&wake=0` });
+      await unchanged(twice, 400, "bad_request");
+    },
+  );
+
+  it.each(withBody)("[SC3] refuses a field of the body that it does not have: %s", async (name) => {
+    const good = call(name);
+    const body = JSON.stringify({ ...JSON.parse(String(good.body ?? "{}")), "a colour": "red" });
+    const answer = await send({ ...good, body });
+    const said = answer.body.error;
+    // Metadata have names of the caller's choice: there it is the name itself that does not fit.
+    await unchanged(answer, 400, "bad_request");
+    if (name !== "putMember") expect(said?.field).toBe("a colour");
+  });
+
+  it.each(withBody)(
+    "[SC3] refuses a field of a wrong type, each of them, by its name: %s",
+    async (name, route) => {
+      const good = call(name);
+      const wrong = wrongTypes(route);
+      if (name !== "putPlan") expect(wrong.length).toBeGreaterThan(0);
+      for (const [field, value] of wrong) {
+        const body = JSON.stringify({ ...JSON.parse(String(good.body ?? "{}")), [field]: value });
+        const answer = await send({ ...good, body });
+        expect([field, answer.status, answer.body.error?.code]).toEqual([
+          field,
+          400,
+          "bad_request",
+        ]);
+        const { field: named = "" } = answer.body.error ?? {};
+        if (name !== "putMember") expect(named.split(".")[0]).toBe(field);
+        expect(named).not.toBe("");
+      }
+      expect(await scene.seen()).toEqual(before);
+    },
+  );
+
+  it.each(withBody)(
+    "[SC3] refuses a body of another type, half of one, and no object: %s",
+    async (name) => {
+      const { headers, ...good } = call(name);
+      const typed = await send({
+        ...good,
+        body: "a=b",
+        headers: { ...headers, "content-type": "text/plain" },
+      });
+      await unchanged(typed, 415, "unsupported_type");
+      await unchanged(
+        await send({ ...good, headers: headers ?? {}, body: '{"a":' }),
+        400,
+        "bad_json",
+      );
+      await unchanged(
+        await send({ ...good, headers: headers ?? {}, body: "[]" }),
+        400,
+        "bad_request",
+      );
+    },
+  );
+
+  it.each(all)(
+    "[SC3] refuses a method that it does not take, and names those that it does: %s",
+    async (name, route) => {
+      const { path } = call(name);
+      const taken = all
+        .filter((other) => other[1].path === route.path)
+        .map(([, { method }]) => method);
+      const [method = ""] = ["PATCH", "DELETE", "PUT", "POST", "GET"].filter(
+        (one) => !taken.includes(one as Route["method"]),
+      );
+      const answer = await send({ method, path });
+      expect(String(answer.headers.allow).split(", ").sort()).toEqual(
+        expect.arrayContaining([...new Set(taken)].sort()),
+      );
+      await unchanged(answer, 405, "method_not_allowed");
+    },
+  );
+
+  it.each(locked)("[SC3] asks for a key: %s", async (name) => {
+    for (const key of [null, "berth_of_nobody"]) {
+      const answer = await send({ ...call(name), key });
+      expect(answer.headers["www-authenticate"]).toBe("Bearer");
+      await unchanged(answer, 401, "unauthenticated");
+    }
+  });
+
+  it.each([...ofOne, ...ofAPlan.filter(([, { method }]) => method !== "PUT")])(
+    "[SC4] answers another tenant as if there were nothing, to the byte: %s",
+    async (name) => {
+      const { held = "", invented = "" } = scene.names;
+      const theirs = await send({ ...goodCall(name, held, "mine"), key: otherKey });
+      const nobodys = await send({ ...goodCall(name, invented, "nobodys"), key: otherKey });
+      expect(theirs.status).toBe(404);
+      expect(told(theirs)).toEqual(told(nobodys));
+      await unchanged(theirs, 404, "not_found");
+      const mine = await send(goodCall(name, invented, "nobodys"));
+      expect(told(mine)).toEqual(told(nobodys));
+    },
+  );
+
+  it.each(byRight)(
+    "[SC5] refuses a token without its right, and one of another sandbox: %s",
+    async (name, route) => {
+      const { held = "", asleep = "" } = scene.names;
+      const enough = [route.right ?? []].flat() as string[];
+      const tokenOf = async (id: string, list: readonly string[]) =>
+        String(
+          (await scene.berth.ok("POST", `/v1/sandboxes/${id}/tokens`, { rights: list })).token,
+        );
+      const without = await tokenOf(
+        held,
+        rights.filter((right) => !enough.includes(right)),
+      );
+      await unchanged(await send({ ...call(name), key: without }), 403, "forbidden");
+      const elsewhere = await tokenOf(asleep, rights);
+      await unchanged(await send({ ...call(name), key: elsewhere }), 403, "forbidden");
+    },
+  );
+
+  it.each(byKey)(
+    "[SC5] refuses a token with every right where only a key will do: %s",
+    async (name) => {
+      const { held = "" } = scene.names;
+      const made = await scene.berth.ok("POST", `/v1/sandboxes/${held}/tokens`, { rights });
+      await unchanged(await send({ ...call(name), key: String(made.token) }), 403, "forbidden");
+    },
+  );
+
+  it("[SC3] left no row in any object", () => {
+    expect(scene.rows()).toEqual(rowsBefore);
+  });
+});

@@ -1,0 +1,56 @@
+/**
+ * Owns one call of each route that is right in form, and what can be wrong with the types of its body.
+ * Does not own the table of routes.
+ */
+import { z } from "zod";
+import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
+import { pathIn, sample } from "../objects/samples.ts";
+import type { Sent } from "./attacked.ts";
+
+const samples: Partial<Record<RouteName, unknown>> = {
+  createSandbox: { start: false },
+  makeCheckpoint: {},
+  openPort: { port: 8000 },
+  putPlan: {},
+  putMember: { create: { start: false } },
+  commitPlan: {},
+  rollbackPlan: {},
+};
+
+export function goodCall(name: RouteName, id: string, plan: string): Sent {
+  const route: Route = routes[name];
+  const { body, headers = {} } = sample(name);
+  const json = body ?? samples[name];
+  const written = typeof json === "string" ? json : JSON.stringify(json);
+  const path = pathIn(id, route)
+    .replace(":plan", plan)
+    .replace(":key", "nobodys")
+    .replace(":n", "1");
+  return {
+    method: route.method,
+    path,
+    headers,
+    ...(written === undefined ? {} : { body: written }),
+  };
+}
+
+export function hasJsonBody({ body }: Route): boolean {
+  return body !== undefined && body !== "bytes";
+}
+
+/** For each field that its schema names values of types that it does not take. */
+export function wrongTypes({ body }: Route): [field: string, value: unknown][] {
+  if (body === undefined || body === "bytes") return [];
+  return Object.entries(fieldsOf(body)).flatMap(([field, schema]) =>
+    [["a list"], { an: "object" }, true, "text", 7.5]
+      .filter((value) => !schema.safeParse(value).success)
+      .map((value): [string, unknown] => [field, value]),
+  );
+}
+
+function fieldsOf(body: z.ZodType): Record<string, z.ZodType> {
+  if (body instanceof z.ZodObject) return body.shape as Record<string, z.ZodType>;
+  if (body instanceof z.ZodRecord) return { any: body.valueType as z.ZodType };
+  if (!(body instanceof z.ZodUnion)) throw new Error("a body that is no object has no fields");
+  return Object.assign({}, ...body.options.map((option) => fieldsOf(option as z.ZodType)));
+}
