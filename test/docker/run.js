@@ -44,12 +44,17 @@ async function withAnyDaemon(folder, args) {
   const why = whyNoDaemon() ?? makeBase(folder);
   if (why !== undefined)
     return skipped(`no Docker engine answers, and none can be started: ${why}`);
-  // A network, mounts and processes of its own: what the daemon sets up there is gone with it, however it ends.
-  const code = await child("setpriv", [
-    ...["--pdeathsig", "TERM", "--", "unshare", "--net", "--mount", "--pid", "--fork"],
-    ...["--kill-child", "--mount-proc", "--", process.execPath],
-    ...[fileURLToPath(import.meta.url), inside, folder, ...args],
-  ]);
+  // A network, mounts and processes of its own: what the daemon sets up there is gone with it, however it ends. unshare
+  // takes no other signal, and takes all of it along.
+  const code = await child(
+    "setpriv",
+    [
+      ...["--pdeathsig", "KILL", "--", "unshare", "--net", "--mount", "--pid", "--fork"],
+      ...["--kill-child", "--mount-proc", "--", process.execPath],
+      ...[fileURLToPath(import.meta.url), inside, folder, ...args],
+    ],
+    { endBy: "SIGKILL" },
+  );
   removeGroups(folder);
   return code;
 }
@@ -82,7 +87,7 @@ async function test(docker, { folder, isOwn, args }) {
       "setpriv",
       ["--pdeathsig", "TERM", "--", tools.node, tools.vitest, "run", "--config", config, ...args],
       // What they make beside it goes with the folder, however they end.
-      { BERTH_TEST_DOCKER: JSON.stringify(facts), TMPDIR: folder },
+      { env: { BERTH_TEST_DOCKER: JSON.stringify(facts), TMPDIR: folder } },
     );
   } finally {
     images.remove();
@@ -98,10 +103,10 @@ function skipped(why) {
 /**
  * @param {string} program
  * @param {string[]} args
- * @param {Record<string, string>} env
+ * @param {{ env?: Record<string, string>, endBy?: NodeJS.Signals }} how
  * @returns {Promise<number>}
  */
-function child(program, args, env = {}) {
+function child(program, args, { env = {}, endBy = "SIGTERM" } = {}) {
   const started = spawn(program, args, {
     cwd: root,
     stdio: "inherit",
@@ -109,7 +114,7 @@ function child(program, args, env = {}) {
   });
   // The terminal sends Ctrl-C to all of them; wait until they have ended in order.
   process.on("SIGINT", () => {});
-  process.on("SIGTERM", () => started.kill("SIGTERM"));
+  process.on("SIGTERM", () => started.kill(endBy));
   return new Promise((resolve, reject) => {
     started.once("error", reject);
     started.once("exit", (code) => resolve(code ?? 1));
