@@ -1,0 +1,19 @@
+/**
+ * Owns what clients saw on the way: values, trees, lists, and numbered lines without a gap or a repeat.
+ */
+import type { Check } from "./check.ts";
+
+export const readsAreTrue: Check = ({ reads }) =>
+  reads.flatMap(({ client, what, box, allowed, got }) =>
+    allowed.includes(got)
+      ? []
+      : [`${client} read ${what} of ${box} as ${JSON.stringify(got)}, not ${allowed.join(" or ")}`],
+  );
+
+export const streamsAreWhole: Check = ({ streams }) =>
+  streams.flatMap(({ box, what, lines, whole }) => {
+    const gap = lines.findIndex((line, at) => line !== at);
+    if (gap >= 0) return [`${what} of ${box} has ${lines[gap]} in the place of line ${gap}`];
+    const isShort = whole !== undefined && lines.length !== whole;
+    return isShort ? [`${what} of ${box} ended with ${lines.length} of ${whole} lines`] : [];
+  });

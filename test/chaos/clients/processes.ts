@@ -1,0 +1,51 @@
+/**
+ * Owns the client that starts processes with a key and follows their logs, over cut connections, to their end.
+ */
+import { type ClientMaker, type Desk, marking } from "../desk.ts";
+import type { Run, Stream } from "../history.ts";
+
+const lines = 200;
+const followForMs = 60_000;
+
+export const processes: ClientMaker = (desk) => async () => {
+  const box = desk.box();
+  const marker = desk.mark();
+  const run: Run = { box, marker, outcome: "unknown" };
+  desk.history.runs.push(run);
+  const loop = `i=0; while [ $i -lt ${lines} ]; do echo $i; i=$((i+1)); [ $((i%20)) -ne 0 ] || sleep 0.05; done`;
+  const call = { command: `${marking("ran", marker)}; ${loop}` };
+  const started = await desk.ask("process", box, (sandbox) =>
+    sandbox.startProcess(call, { idempotencyKey: marker }),
+  );
+  if (started.outcome !== "ack") {
+    // Started and lost again it may have left its marker.
+    run.outcome = started.outcome;
+    return;
+  }
+  const stream = await follow(desk, box, started.value.id);
+  if (stream.whole !== undefined) run.outcome = "ack";
+  if (desk.random.chance(0.3)) {
+    await desk.ask("end of a process", box, (sandbox) => sandbox.endProcess(started.value.id));
+  }
+};
+
+async function follow(desk: Desk, box: string, id: string): Promise<Stream> {
+  const stream: Stream = { box, what: `the log of process ${id}`, lines: [] };
+  desk.history.streams.push(stream);
+  await desk.call("logs", box, async (berth) => {
+    const events = berth.sandbox(box).followLogs(id, {
+      ...{ stream: "stdout", reconnectMs: followForMs },
+      signal: AbortSignal.timeout(followForMs),
+    });
+    let text = "";
+    try {
+      for await (const event of events) {
+        if (event.type === "output") text += Buffer.from(event.bytes).toString("latin1");
+        if (event.type === "exit" && event.exitCode === 0) stream.whole = lines;
+      }
+    } finally {
+      stream.lines.push(...text.split("\n").slice(0, -1).map(Number));
+    }
+  });
+  return stream;
+}

@@ -1,0 +1,45 @@
+/**
+ * Owns the client that works in terminals by WebSocket: it reads every line over cut connections, and types.
+ */
+import type { ClientMaker } from "../desk.ts";
+import type { Stream } from "../history.ts";
+
+const lines = 200;
+const attachedForMs = 60_000;
+
+const program = [
+  `i=0; while [ $i -lt ${lines} ]; do echo L$i; i=$((i+1)); [ $((i%20)) -ne 0 ] || sleep 0.05; done`,
+  "read word; exit 7",
+].join("; ");
+
+export const terminals: ClientMaker = (desk) => async () => {
+  const box = desk.box();
+  const id = `t${desk.mark()}`;
+  const call = { id, argv: ["sh", "-c", program] };
+  const made = await desk.ask("terminal", box, (sandbox) => sandbox.createTerminal(call));
+  if (made.outcome !== "ack") return;
+  const stream: Stream = { box, what: `terminal ${id}`, lines: [] };
+  let text = "";
+  let isWhole = true;
+  await desk.call("attach", box, async (berth) => {
+    await using live = await berth.sandbox(box).attachTerminal(id, {
+      ...{ after: 0, reconnectMs: attachedForMs, signal: AbortSignal.timeout(attachedForMs) },
+    });
+    let typed = false;
+    for await (const event of live) {
+      if (event.type === "screen" || event.type === "truncated") isWhole = false;
+      if (event.type === "output") text += Buffer.from(event.bytes).toString("latin1");
+      if (!typed && text.includes(`L${lines - 1}\r\n`)) {
+        typed = true;
+        live.write(Buffer.from("word\n"));
+      }
+      if (event.type === "exit" && event.exitCode === 7) stream.whole = lines;
+    }
+  });
+  if (isWhole) {
+    const found = text.split("\r\n").filter((line) => /^L\d+$/.test(line));
+    stream.lines.push(...found.map((line) => Number(line.slice(1))));
+    desk.history.streams.push(stream);
+  }
+  await desk.ask("end of a terminal", box, (sandbox) => sandbox.endTerminal(id));
+};

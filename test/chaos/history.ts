@@ -1,0 +1,98 @@
+/**
+ * Owns what a run has recorded: every call with its end, and what the clients may claim by the answers they got.
+ * Does not own what follows from it (checks/), nor what is there in the end (truth.ts).
+ */
+
+/**
+ * `ack`: it was done. `refused`: nothing was done. `unknown`: it was cut off, and may have happened, may happen still,
+ * or never. `hung`: no end within the limit.
+ */
+export type Outcome = "ack" | "refused" | "unknown" | "hung";
+
+export type Call = {
+  client: string;
+  verb: string;
+  box: string;
+  beganMs: number;
+  /** Left out while it is under way. */
+  endedMs?: number;
+  outcome?: Outcome;
+  /** Of its error; `untyped` where it was none of the table. */
+  code?: string;
+  detail?: string;
+};
+
+/** A value under a name that one client alone writes: a key of the metadata, a file. */
+export type Write = { box: string; name: string; value: string; outcome: Outcome };
+
+export type Version = { box: string; version: number; ifMatch?: number };
+
+/** A command that leaves its marker behind once for each time that it runs. */
+export type Run = { box: string; marker: string; outcome: Outcome };
+
+export type Grant = {
+  box: string;
+  holder: string;
+  fence: number;
+  askedMs: number;
+  answeredMs: number;
+};
+
+export type Made = {
+  id: string;
+  scope?: string;
+  askedMs: number;
+  answeredMs: number;
+};
+
+export type Ended = { id: string; askedMs: number; ackedMs?: number };
+
+export type Saved = { box: string; id: string; mayBeGone: boolean };
+
+/** What a client read, and all that it may have read by what was answered before. */
+export type Read = { client: string; what: string; box: string; allowed: string[]; got: string };
+
+/** Numbered lines of a program that writes them from 0 on. */
+export type Stream = {
+  box: string;
+  what: string;
+  lines: number[];
+  /** How many it must have been: the program was seen to end well. */
+  whole?: number;
+};
+
+export class History {
+  readonly calls: Call[] = [];
+  readonly metadata: Write[] = [];
+  readonly versions: Version[] = [];
+  readonly files: Write[] = [];
+  readonly runs: Run[] = [];
+  readonly grants: Grant[] = [];
+  readonly made: Made[] = [];
+  readonly ended: Ended[] = [];
+  readonly saved: Saved[] = [];
+  readonly reads: Read[] = [];
+  readonly streams: Stream[] = [];
+  /** What was done to the server, by its name: how often. */
+  readonly faults = new Map<string, number>();
+  #marks = 0;
+  readonly #beganAt = performance.now();
+
+  now(): number {
+    return performance.now() - this.#beganAt;
+  }
+
+  /** A word that was never used before. */
+  mark(): string {
+    this.#marks += 1;
+    return `m${this.#marks}`;
+  }
+
+  fault(name: string): void {
+    this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
+  }
+
+  count(outcome: Outcome): number {
+    return this.calls.filter((call) => call.outcome === outcome).length;
+  }
+}

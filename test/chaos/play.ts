@@ -1,0 +1,89 @@
+/**
+ * Owns one run: the server, the clients at work while faults come, the rest after them, and what was found.
+ * Does not own any of these.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { connect } from "../../src/client/index.ts";
+import { Random } from "../sim/random.ts";
+import { type Findings, findingsOf } from "./checks.ts";
+import { work } from "./clients.ts";
+import { Desk, hangsAfterMs } from "./desk.ts";
+import { disturb } from "./faults.ts";
+import { History } from "./history.ts";
+import { settle } from "./settle.ts";
+import { Stage } from "./stage.ts";
+import type { Truth } from "./truth.ts";
+
+const boxCount = 4;
+const tellEveryMs = 60_000;
+
+export type Played = {
+  history: History;
+  findings: Findings;
+  starts: number;
+  hasDisk: boolean;
+  tookMs: number;
+};
+
+export async function play(
+  seed: number,
+  minutes: number,
+  tell: (history: History) => void,
+  stopped: AbortSignal,
+): Promise<Played> {
+  const began = performance.now();
+  const stage = await Stage.open();
+  try {
+    const history = new History();
+    const berth = connect({ url: stage.relay.url, key: stage.key });
+    const boxes: string[] = [];
+    for (let n = 0; n < boxCount; n += 1) {
+      const askedMs = history.now();
+      const { id } = await berth.create({ waitMs: 25_000, onIdle: "none" });
+      await berth.sandbox(id).exec({ command: "touch ran holds" });
+      boxes.push(id);
+      history.made.push({ id, askedMs, answeredMs: history.now() });
+    }
+    const over = new AbortController();
+    const end = () => over.abort();
+    stopped.addEventListener("abort", end);
+    const telling = setInterval(() => tell(history), tellEveryMs);
+    const deskOf = (name: string, n: number) =>
+      new Desk({
+        ...{ name, berth, history, boxes, random: new Random(seed * 1009 + n) },
+        isOver: () => over.signal.aborted,
+      });
+    const working = work(deskOf);
+    working.catch(end);
+    const disturbing = disturb(stage, history, seed, over.signal);
+    await pause(minutes * 60_000, undefined, { signal: over.signal }).catch(() => {});
+    end();
+    await disturbing;
+    // A turn may hold several calls; each has its own limit, and all of them are recorded.
+    await Promise.race([working, pause(2 * hangsAfterMs)]);
+    clearInterval(telling);
+    const truth = await truthOf(stage, berth, history, boxes);
+    const findings = findingsOf(history, truth);
+    const { starts, hasDisk } = stage;
+    return { history, findings, starts, hasDisk, tookMs: performance.now() - began };
+  } finally {
+    await stage.close();
+  }
+}
+
+async function truthOf(
+  stage: Stage,
+  berth: ReturnType<typeof connect>,
+  history: History,
+  boxes: readonly string[],
+): Promise<Truth> {
+  const truth = await settle(berth, history, boxes);
+  for (const call of history.calls) {
+    const requestId = /\(request (\w+)\)$/.exec(call.detail ?? "")?.[1];
+    if (requestId !== undefined) call.detail += `: ${stage.logged(requestId).join(" | ")}`;
+  }
+  if (stage.broken !== undefined) {
+    truth.unsettled.push(`the server did not start again: ${stage.broken}`);
+  }
+  return { ...truth, strays: await stage.end() };
+}
