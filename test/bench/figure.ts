@@ -27,6 +27,8 @@ export type Figure = {
   ratio?: number;
   /** Undefined: nothing to judge, or not judged in this form of the run. */
   met?: boolean;
+  /** What keeps it from being better; told beside a missed target. */
+  bound?: string;
   /** Everything that the words were made of. */
   raw: Record<string, unknown>;
 };

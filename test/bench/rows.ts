@@ -5,6 +5,7 @@
 import type { Bench, Figure } from "./figure.ts";
 import { burst } from "./rows/burst.ts";
 import { checkpoint } from "./rows/checkpoint.ts";
+import { cost } from "./rows/cost.ts";
 import { create } from "./rows/create.ts";
 import { density } from "./rows/density.ts";
 import { directory } from "./rows/directory.ts";
@@ -37,6 +38,7 @@ export const rowNames = [
   "checkpoint",
   "port",
   "files",
+  "cost",
 ] as const;
 
 export type RowName = (typeof rowNames)[number];
@@ -58,4 +60,5 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   checkpoint,
   port,
   files,
+  cost,
 };

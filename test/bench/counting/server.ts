@@ -1,0 +1,165 @@
+/**
+ * Owns a Berth of one machine that counts: the real Worker and objects in workerd, each class wrapped by count.js, over the
+ * real engine. Does not own what is counted, nor figures.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { copyFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Child } from "../../../container/engine/launch/child.js";
+import { openDataFolder } from "../../../container/engine/launch/data-folder.js";
+import { Engine } from "../../../container/engine/launch/engine.js";
+import { places, tools } from "../../../container/engine/launch/places.js";
+import { readWranglerToml, workerdConfig } from "../../../container/engine/launch/worker-config.js";
+import type { Bench } from "../figure.ts";
+import { Http } from "../http.ts";
+import { cpuSeconds, treeOf } from "../processes.ts";
+import { tracesOf } from "../traces.ts";
+
+const containersMax = 64;
+const listensWithinMs = 30_000;
+const endsWithinMs = 1_500;
+/** Nothing more is counted: what a call leaves to be done has been done. */
+const quietMs = 250;
+const quietLimitMs = 20_000;
+
+export type Counts = {
+  requests: number;
+  alarms: number;
+  rowsRead: number;
+  rowsWritten: number;
+  awakeMs: number;
+  lines: number;
+};
+/** By kind of object; `door` and `log` have one number each. */
+export type Counted = Record<string, Counts>;
+
+type Told = { kinds: Counted; databaseBytes: Record<string, number> };
+
+export class CountingBerth {
+  readonly #engine: Engine;
+  readonly #workerd: Child;
+  readonly http: Http;
+
+  static async start(bench: Bench): Promise<CountingBerth> {
+    const data = bench.folder();
+    const lock = openDataFolder(data);
+    const engine = new Engine(data, containersMax);
+    const started: { workerd?: Child } = {};
+    bench.ends(async () => {
+      const { workerd } = started;
+      const pids = [workerd?.pid, engine.child?.pid].flatMap((pid) =>
+        pid === undefined ? [] : treeOf(pid),
+      );
+      await workerd?.end(() => workerd.process.kill("SIGTERM"), endsWithinMs);
+      await engine.end();
+      lock.release();
+      return tracesOf(data, pids);
+    });
+    await engine.start();
+    const key = randomBytes(32).toString("base64url");
+    started.workerd = startWorkerd(data, {
+      BERTH_API_KEYS: `local:${createHash("sha256").update(key).digest("hex")}`,
+      BERTH_SECRET: randomBytes(32).toString("base64url"),
+      BERTH_ORIGINS: "",
+      BERTH_ENGINE_URL: engine.url,
+      BERTH_ENGINE_SECRET: engine.secret,
+    });
+    const control = started.workerd.process.stdio[3] as NodeJS.ReadableStream;
+    const port = await started.workerd.firstLine(control as never, portIn, listensWithinMs);
+    if (port === undefined) {
+      throw new Error(`the counting server did not start: ${started.workerd.log.tail(3)}`);
+    }
+    const http = new Http(`http://127.0.0.1:${port}`, { authorization: `Bearer ${key}` });
+    return new CountingBerth(engine, started.workerd, http);
+  }
+
+  private constructor(engine: Engine, workerd: Child, http: Http) {
+    this.#engine = engine;
+    this.#workerd = workerd;
+    this.http = http;
+  }
+
+  /** Of all sandboxes that run, and of the engine. */
+  roomProcesses(): number {
+    return treeOf(this.#engine.child?.pid ?? 0).length;
+  }
+
+  /** Of workerd, in all. */
+  processorMs(): number {
+    return (cpuSeconds([this.#workerd.pid]).get(this.#workerd.pid) ?? 0) * 1000;
+  }
+
+  /** What was counted since the last time it was asked, once nothing more is under way. */
+  async counted(): Promise<Counted> {
+    const limit = performance.now() + quietLimitMs;
+    let before = "";
+    for (;;) {
+      const { text } = await this.http.call("GET", "/counted");
+      if (text === before) break;
+      if (performance.now() > limit) throw new Error(`it does not come to rest: ${text}`);
+      before = text;
+      await sleep(quietMs);
+    }
+    const { text } = await this.http.call("GET", "/counted?reset");
+    return (JSON.parse(text) as Told).kinds;
+  }
+
+  async databaseBytes(): Promise<Record<string, number>> {
+    const { text } = await this.http.call("GET", "/counted");
+    return (JSON.parse(text) as Told).databaseBytes;
+  }
+
+  /** Its answer; any refusal ends the row. */
+  async call<Answer>(method: string, path: string, body?: object, more = {}): Promise<Answer> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const answer = await this.http.call(method, path, text, more);
+    if (answer.status >= 300) {
+      throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
+    }
+    return (answer.text.startsWith("{") ? JSON.parse(answer.text) : answer.text) as Answer;
+  }
+}
+
+function startWorkerd(data: string, secrets: Record<string, string>): Child {
+  const { objects } = readWranglerToml();
+  copyFileSync(places.worker, join(data, "berth.js"));
+  copyFileSync(join(places.root, "test/bench/counting/count.js"), join(data, "count.js"));
+  const classes = objects.map(
+    ({ className }) => `export const ${className} = counted("${className}", berth.${className});`,
+  );
+  writeFileSync(
+    join(data, "worker.js"),
+    `import * as berth from "berth.js";
+import { counted, countedDoor } from "count.js";
+export * from "berth.js";
+export default countedDoor(berth.default);
+${classes.join("\n")}
+`,
+  );
+  const modules = ["berth", "count"].map(
+    (name) => `( name = "${name}.js", esModule = embed "${name}.js" ),`,
+  );
+  const one = 'esModule = embed "worker.js" )';
+  const config = workerdConfig({ host: "127.0.0.1", port: 0 }).replace(
+    one,
+    `${one}, ${modules.join(" ")}`,
+  );
+  writeFileSync(join(data, "workerd.capnp"), config);
+  const child = new Child("workerd", data, {
+    program: "setpriv",
+    args: [
+      ...["--pdeathsig", "KILL", "--", tools.workerd, "serve", join(data, "workerd.capnp")],
+      ...["--directory-path", `objects=${join(data, "objects")}`, "--control-fd", "3"],
+    ],
+    env: { ...secrets, TZ: "UTC" },
+    control: true,
+  });
+  child.logOutput();
+  return child;
+}
+
+function portIn(line: string): number | undefined {
+  const message = JSON.parse(line) as { event: string; socket?: string; port?: number };
+  return message.event === "listen" && message.socket === "http" ? message.port : undefined;
+}

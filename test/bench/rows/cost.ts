@@ -1,0 +1,269 @@
+/**
+ * Owns the figures of what each operation makes the platform bill: requests and alarms of objects, rows, the time in which
+ * an object may not sleep; and what a thousand sandboxes come to in a month by its public prices.
+ * Does not own prices nor assumptions (test/bench/counting/).
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LeaseGranted } from "../../../src/protocol/lease.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import type { Sandbox } from "../../../src/protocol/sandbox.ts";
+import { dollarsOf, noUse, objectGb, pricesOf, sumOf, type Use } from "../counting/prices.ts";
+import { monthOf, scenarios, type Work } from "../counting/scenarios.ts";
+import { type Counted, CountingBerth } from "../counting/server.ts";
+import { type Bench, type Figure, round } from "../figure.ts";
+
+const members = 8;
+/** Objects that nobody calls leave memory after ten seconds. */
+const asleepMs = 12_000;
+/** A limit on the time of a start stays in the object's memory, and keeps it there. */
+const startTimerMs = limits.startTimeoutMs + 15_000;
+/** By then the alarm of the start has rung. */
+const settleMs = 6_000;
+const idleTimeoutMs = 3_000;
+const keys = ["SandboxObject", "DirectoryObject", "PlanObject"];
+
+type Measured = { what: string; times: number; counted: Counted; use: Use };
+
+export async function cost(bench: Bench): Promise<Figure[]> {
+  const berth = await CountingBerth.start(bench);
+  const times = bench.isShort ? 8 : 50;
+  const measured: Measured[] = [];
+  const measure: Measure = async (what, many, run, without) => {
+    bench.progress.say(what);
+    await berth.counted();
+    const processorMs = berth.processorMs();
+    for (let at = 0; at < many; at += 1) await run(at);
+    const spentMs = berth.processorMs() - processorMs;
+    const counted = await berth.counted();
+    if ((counted.SandboxObject ?? counted.DirectoryObject) === undefined) {
+      throw new Error(`${what}: no object was asked`);
+    }
+    without?.(counted);
+    measured.push({ what, times: many, counted, use: useOf(counted, spentMs, many) });
+  };
+  await calls(berth, times, measure);
+  await lives(berth, bench.isShort ? 2 : 10, measure);
+  await plans(berth, bench.isShort ? 2 : 10, measure);
+  if (!bench.isShort) await sleeps(berth, 3, measure);
+  const wakes = await idles(berth, bench.isShort ? 4_000 : 20_000, measure);
+  const bytes = (await berth.databaseBytes()).SandboxObject ?? 0;
+  return [...measured.map(figureOf), wakes, ...months(measured, bytes)];
+}
+
+type Measure = (
+  what: string,
+  many: number,
+  run: (at: number) => Promise<unknown>,
+  /** Checks it, and takes out what is not to be counted. */
+  without?: (counted: Counted) => void,
+) => Promise<void>;
+
+const command = { command: "true" };
+
+/** On one sandbox that is awake. */
+async function calls(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
+  const one = `/v1/sandboxes/${await created(berth, {})}`;
+  const session = await berth.call<{ id: string }>("POST", `${one}/sessions`, {});
+  const post = (path: string, body: object, more = {}) =>
+    berth.call("POST", `${one}${path}`, body, more);
+  await post("/exec", command);
+  await measure("GET of a sandbox", times, () => berth.call("GET", one));
+  await measure("exec", times, () => post("/exec", command));
+  await measure("exec with a key", times, (at) =>
+    post("/exec", command, { "idempotency-key": `cost-${at}` }),
+  );
+  await measure("session exec", times, () =>
+    post(`/sessions/${session.id}/exec`, { command: ":" }),
+  );
+  await measure("process, waited for", times, async () => {
+    const { id } = (await post("/processes", command)) as { id: string };
+    await berth.call("GET", `${one}/processes/${id}/wait?for=exit`);
+  });
+  await measure("terminal opened", times, async (at) => {
+    const { id } = (await post("/terminals", { id: `t${at}`, argv: ["true"] })) as { id: string };
+    await berth.call("GET", `${one}/terminals/${id}`).catch(() => undefined);
+  });
+  await measure("metadata PATCH", times, (at) =>
+    berth.call("PATCH", `${one}/metadata`, { n: String(at) }),
+  );
+  await measure("lease acquire + release", times, async () => {
+    const { token } = (await post("/lease", { holder: "cost" })) as LeaseGranted;
+    await berth.call("DELETE", `${one}/lease`, undefined, { "berth-lease": token });
+  });
+  await measure("exec that waits for its turn", times, () =>
+    post("/exec", command, { "berth-wait-ms": "1000" }),
+  );
+  const file = `${one}/files?path=cost.txt`;
+  await measure("file put", times, () => berth.call("PUT", file, { text: "x" }));
+  await measure("file get", times, () => berth.call("GET", file));
+  await measure("list of 20", times, () => berth.call("GET", "/v1/sandboxes?limit=20"));
+  await berth.call("DELETE", one);
+}
+
+/** Each on sandboxes of its own. */
+async function lives(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
+  const scope = { repo: "github.com/bench/cost", branch: "main" };
+  await created(berth, { scope, start: false });
+  await measure("find by scope", times, () => created(berth, { scope, start: false }));
+  const ids: string[] = [];
+  await measure("create", times, async () => ids.push(await created(berth, {})));
+  const each = (path: string) => (at: number) =>
+    berth.call("POST", `/v1/sandboxes/${ids[at]}/${path}`);
+  await measure("pause", times, each("pause"));
+  await measure("start", times, each("start"));
+  await measure("checkpoint", times, (at) =>
+    berth.call("POST", `/v1/sandboxes/${ids[at]}/checkpoints`, {}),
+  );
+  await measure("destroy", times, (at) => berth.call("DELETE", `/v1/sandboxes/${ids[at]}`));
+}
+
+async function plans(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
+  const plan = "/v1/plans/cost";
+  await berth.call("PUT", plan, {});
+  const ids: string[] = [];
+  for (let at = 0; at < members; at += 1) {
+    const id = await created(berth, {});
+    await berth.call("PUT", `${plan}/sandboxes/m${at}`, { sandboxId: id });
+    ids.push(id);
+  }
+  const write = (at: number) =>
+    Promise.all(
+      ids.map((id) =>
+        berth.call("PUT", `/v1/sandboxes/${id}/files?path=cost.txt`, { text: String(at) }),
+      ),
+    );
+  await write(-1);
+  await measure(`plan commit of ${members}`, times, () =>
+    berth.call("POST", `${plan}/commit`, { allowEmpty: true }),
+  );
+  await berth.call("DELETE", `${plan}?sandboxes=destroy`);
+}
+
+async function sleeps(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
+  const id = await created(berth, {});
+  await sleep(startTimerMs);
+  await measure(
+    "exec after the object has slept",
+    times,
+    async () => {
+      await sleep(asleepMs);
+      await berth.call("POST", `/v1/sandboxes/${id}/exec`, command);
+    },
+    ({ SandboxObject }) => {
+      if ((SandboxObject?.rowsRead ?? 0) === 0) throw new Error("the object did not sleep");
+    },
+  );
+  await berth.call("DELETE", `/v1/sandboxes/${id}`);
+}
+
+/** What time alone costs: while a sandbox is used, when it becomes idle, and when nobody wants anything of it. */
+async function idles(berth: CountingBerth, quietMs: number, measure: Measure): Promise<Figure> {
+  const without = berth.roomProcesses();
+  const id = await created(berth, { idleTimeoutMs });
+  const exec = () => berth.call("POST", `/v1/sandboxes/${id}/exec`, command);
+  // The calls themselves are counted above: here is what their going on for so long adds.
+  const timeAlone = (counted: Counted) => {
+    delete counted.door;
+    const { SandboxObject } = counted;
+    if (SandboxObject !== undefined) Object.assign(SandboxObject, { requests: 0, awakeMs: 0 });
+  };
+  const inUse = async () => {
+    const until = performance.now() + idleTimeoutMs;
+    while (performance.now() < until) {
+      await exec();
+      await sleep(idleTimeoutMs / 40);
+    }
+  };
+  await measure("idle time-out in use", 2, inUse, timeAlone);
+  const toPaused = async () => {
+    await exec();
+    const limit = performance.now() + 10 * idleTimeoutMs;
+    while (berth.roomProcesses() > without) {
+      if (performance.now() > limit) throw new Error("it was never paused");
+      await sleep(100);
+    }
+  };
+  await measure("becoming idle, to paused", 1, toPaused, timeAlone);
+  const running = await created(berth, {});
+  await berth.call("POST", `/v1/sandboxes/${running}/exec`, command);
+  // The last commands are told of within a second, and the alarm of the start has rung by then.
+  await sleep(settleMs);
+  await berth.counted();
+  await sleep(quietMs);
+  const counted = await berth.counted();
+  const requests = keys.reduce((sum, key) => sum + billed(counted, key), 0);
+  return {
+    row: `cost of ${quietMs / 1000} s of two idle sandboxes, one paused, one running`,
+    measured: `${requests} requests and alarms`,
+    target: "0",
+    met: requests === 0,
+    bound: "an alarm or a call that nobody asked for: its line in the server's log says why",
+    raw: { counted, quietMs },
+  };
+}
+
+async function created(berth: CountingBerth, body: object): Promise<string> {
+  const { id } = await berth.call<Sandbox>("POST", "/v1/sandboxes", { waitMs: 25_000, ...body });
+  return id;
+}
+
+function billed(counted: Counted, kind: string): number {
+  return (counted[kind]?.requests ?? 0) + (counted[kind]?.alarms ?? 0);
+}
+
+function useOf(counted: Counted, processorMs: number, times: number): Use {
+  const sum = (of: (kind: string) => number) =>
+    keys.reduce((all, kind) => all + of(kind), 0) / times;
+  const doors = (counted.door?.requests ?? 0) / times;
+  const requests = sum((kind) => billed(counted, kind));
+  return {
+    ...noUse(),
+    workerRequests: doors,
+    // Door and objects together, though only the door's is billed by this meter.
+    workerCpuMs: processorMs / times,
+    objectRequests: requests,
+    objectGbSeconds: (sum((kind) => counted[kind]?.awakeMs ?? 0) / 1000) * objectGb,
+    rowsRead: sum((kind) => counted[kind]?.rowsRead ?? 0),
+    rowsWritten: sum((kind) => counted[kind]?.rowsWritten ?? 0),
+    logEvents: doors + requests + (counted.log?.lines ?? 0) / times,
+  };
+}
+
+function figureOf({ what, times, counted, use }: Measured): Figure {
+  const dollars = sumOf(dollarsOf(use)) * 1e6;
+  const withoutLogs = dollars - dollarsOf(use).logEvents * 1e6;
+  const awakeMs = (use.objectGbSeconds / objectGb) * 1000;
+  const n = (value: number) => round(value, 1);
+  return {
+    row: `cost of ${what}`,
+    measured: [
+      `${n(use.objectRequests)} requests`,
+      `${n(use.rowsRead)} rows read, ${n(use.rowsWritten)} written`,
+      `${n(awakeMs)} ms awake`,
+      `$${withoutLogs.toFixed(2)} a million, $${dollars.toFixed(2)} with logs`,
+    ].join("; "),
+    raw: {
+      times,
+      counted,
+      use,
+      dollarsPerMillion: round(dollars),
+      withoutLogs: round(withoutLogs),
+    },
+  };
+}
+
+function months(measured: Measured[], databaseBytes: number): Figure[] {
+  const each = Object.fromEntries(measured.map(({ what, use }) => [what, use])) as Record<
+    Work,
+    Use
+  >;
+  return scenarios.map((scenario) => {
+    const bill = monthOf(scenario, each, databaseBytes / 1e9);
+    const dollars = (much: number) => `$${much.toFixed(0)}`;
+    return {
+      row: `a month of 1,000 sandboxes, ${scenario.size}, ${scenario.name}`,
+      measured: `${dollars(bill.all)}: containers ${dollars(bill.containers)}, objects and door ${dollars(bill.objects)}, logs ${dollars(bill.logs)}`,
+      raw: { ...bill, scenario, databaseBytes, pricesOf },
+    };
+  });
+}
