@@ -13,9 +13,19 @@ if (npm_lifecycle_event === "berth" && INIT_CWD !== undefined) process.chdir(INI
 
 // Whoever read the output has gone (`berth list | head -1`): there is nobody left to tell.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === "EPIPE" ? 0 : 1);
+  if (isLookedAfter(process.stdout)) return;
+  if (error.code === "EPIPE") process.exit(process.exitCode ?? 0);
+  process.stderr.write(`error: the output could not be written: ${error.message}\n`);
+  process.exit(1);
 });
-process.stderr.on("error", () => process.exit(1));
+process.stderr.on("error", () => {
+  if (!isLookedAfter(process.stderr)) process.exit(process.exitCode ?? 1);
+});
 
 process.exitCode = await runProgram(process.argv.slice(2), process);
 setTimeout(() => process.exit(), lingerMs).unref();
+
+/** By a command that has more to bring to an end than itself (live/interrupts.ts). */
+function isLookedAfter(stream: NodeJS.WriteStream): boolean {
+  return stream.listenerCount("error") > 1;
+}

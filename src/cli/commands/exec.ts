@@ -14,6 +14,7 @@ import { runTerminal } from "../exec-flow/run-terminal.ts";
 import { Kept, PassedOn } from "../exec-flow/sinks.ts";
 import { syncingOf } from "../exec-flow/sync-checkout.ts";
 import { documentOf, tell } from "../exec-flow/tell.ts";
+import { Failure } from "../failure.ts";
 import { type Found, findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
 
@@ -51,7 +52,7 @@ export const execCommand = command({
   passThrough: true,
   ownSignals: true,
   async run(context, { args, options }) {
-    using interrupts = new Interrupts();
+    using interrupts = new Interrupts(context.stdout, context.stderr);
     const { tty, timeout, wait } = options;
     if (tty) demandTerminal(context, timeout);
     const waitMs = wait === undefined ? undefined : wait * 1000;
@@ -72,11 +73,16 @@ export const execCommand = command({
           const sinks = context.json ? kept : new PassedOn(context);
           const { stdin } = context;
           const onConnection = (state: "lost" | "back") => tellConnection(context, state);
-          return runProcess(program, { sandbox, lease, interrupts, stdin, sinks, onConnection });
+          return runProcess(program, {
+            ...{ sandbox, lease, interrupts, stdin, sinks, onConnection },
+            onSlowEnd: () => tellSlowEnd(context),
+          });
         },
       });
       if (context.json) context.output.document(documentOf(found.id, outcome, kept.document()));
       else tell(context, outcome, program.timeoutMs);
+      const unwritten = interrupts.first?.unwritten;
+      if (unwritten !== undefined) throw notWritten(unwritten);
       return outcome.code;
     } catch (thrown) {
       return codeOfInterrupt(thrown, interrupts);
@@ -114,4 +120,16 @@ function demandTerminal({ stdin, stdout, json }: Context, timeout: number | unde
 function tellConnection({ output, json }: Context, state: "lost" | "back"): void {
   if (json) return;
   output.say(state === "lost" ? "connection lost; trying again" : "connected again");
+}
+
+/** Ten seconds are long for somebody who has pressed Ctrl-C. */
+function tellSlowEnd({ output, json }: Context): void {
+  if (!json) output.say("it was asked to end and goes on; Ctrl-C again ends it");
+}
+
+function notWritten(why: string): Failure {
+  return new Failure(`the output could not be written: ${why}`, {
+    hint: "The command was ended then: make room, and run it again.",
+    code: "output_lost",
+  });
 }

@@ -26,10 +26,14 @@ export type Around = {
   stdin: NodeJS.ReadStream;
   sinks: Sinks;
   onConnection: (state: "lost" | "back") => void;
+  /** It was asked to end, and has not. */
+  onSlowEnd: () => void;
 };
 
 /** After the first interrupt; then it is ended, whatever it does with its signal. */
 const endsWithinMs = 10_000;
+/** Until somebody wonders whether it was heard. */
+const slowMs = 1_000;
 
 export async function runProcess(program: Program, around: Around): Promise<Ended> {
   const { sandbox, lease, sinks } = around;
@@ -68,16 +72,22 @@ export async function runProcess(program: Program, around: Around): Promise<Ende
 /** Ctrl-C is the remote command's first, and only then the end of it. */
 async function endOnInterrupt(
   id: string,
-  { sandbox, lease, interrupts }: Around,
+  { sandbox, lease, interrupts, onSlowEnd }: Around,
   over: AbortSignal,
 ): Promise<void> {
   await either(interrupts.asked, over);
   const { first } = interrupts;
   if (over.aborted || first === undefined) return;
   const options = { lease: lease.token, signal: over };
-  await sandbox.signalProcess(id, first.signal, options).catch(() => {});
-  const late = AbortSignal.timeout(endsWithinMs);
-  await either(AbortSignal.any([interrupts.insisted, late]), over);
+  // Whose output nobody takes has nothing left to do; many would not even notice a closed pipe.
+  if (first.signal !== "SIGPIPE") {
+    await sandbox.signalProcess(id, first.signal, options).catch(() => {});
+    const { insisted } = interrupts;
+    const late = AbortSignal.timeout(endsWithinMs);
+    await either(AbortSignal.any([insisted, AbortSignal.timeout(slowMs)]), over);
+    if (!over.aborted && !insisted.aborted) onSlowEnd();
+    await either(AbortSignal.any([insisted, late]), over);
+  }
   if (over.aborted) return;
   await sandbox.endProcess(id, options).catch(() => {});
 }

@@ -26,12 +26,11 @@ export class PassedOn implements Sinks {
     if (to.write(bytes) || !to.writable) return;
     const over = new AbortController();
     const { signal } = over;
-    // Its reader may be gone: then nothing drains any more.
+    // Its reader may be gone: then nothing drains any more, and whoever looks after interrupts has heard it.
     const room = [once(to, "drain", { signal }), once(to, "close", { signal })];
-    await Promise.race(room).finally(() => {
-      for (const one of room) one.catch(() => {});
-      over.abort();
-    });
+    await Promise.race(room).catch(() => {});
+    for (const one of room) one.catch(() => {});
+    over.abort();
   }
 }
 

@@ -26,11 +26,12 @@ raw() { git $quiet --git-dir="$ours" --work-tree="$root" "$@"; }
 
 /**
  * Arguments: folder, state, object format, where the pack is (\`-\`: none, \`=\`: standard input, else a file), how it
- * is kept (as one, or as many), anew or -, how many released names begin standard input in bytes.
+ * is kept (as one, or as many), anew or -, how many released names begin standard input in bytes, the folder in which
+ * the caller stands: git knows no empty one, nor what it ignores.
  * Says \`done\`, or \`need\` and then the objects that it has.
  */
 export const arriveScript = `${beginning}
-state=$2 format=$3 pack=$4 keep=$5 anew=$6 released=$7
+state=$2 format=$3 pack=$4 keep=$5 anew=$6 released=$7 stands=$8
 if [ -L "$root" ] || { [ -e "$root" ] && [ ! -d "$root" ]; }; then rm -f -- "$root"; fi
 mkdir -p -- "$root"
 cd -- "$root"
@@ -107,6 +108,7 @@ if [ -z "$known" ] || ! raw diff-files --quiet 2>/dev/null; then
 fi
 if [ -e "$ours/pulled" ]; then GIT_INDEX_FILE=$ours/index plain clean -fdq || :; fi
 if [ -s "$m/folders" ]; then xargs -0 mkdir -p -- < "$m/folders" 2>/dev/null || :; fi
+if [ -n "$stands" ]; then mkdir -p -- "./$stands" 2>/dev/null || :; fi
 
 # HEAD and branch.
 head=$(cat "$m/head")

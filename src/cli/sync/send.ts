@@ -56,7 +56,7 @@ async function bring(
   const names = listed(state.released);
   const released = names.byteLength <= releasedBytesMax ? names : Buffer.alloc(0);
   const arrive = async (pack: string, keep: string, again: boolean, bytes: Uint8Array) => {
-    const how = [pack, keep, again ? "anew" : "-", String(released.byteLength)];
+    const how = [pack, keep, again ? "anew" : "-", String(released.byteLength), repository.prefix];
     const input = Buffer.concat([released, bytes]);
     const args = [folder, state.id, repository.format, ...how];
     return (await runThere(side, arriveScript, args, input)).toString().trim().split("\n");

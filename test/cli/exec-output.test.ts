@@ -1,0 +1,98 @@
+/**
+ * Proves what becomes of a run whose output nobody takes, of one that does not care for Ctrl-C, and of one that is
+ * started where git knows no folder. Does not own what a run does otherwise (exec.test.ts).
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { root } from "../../container/engine/launch/places.js";
+import { connect, type SandboxHandle } from "../../src/client/index.ts";
+import { type Server, startServer } from "../e2e/server.ts";
+import { until } from "../e2e/until.ts";
+import { Person } from "./person.ts";
+
+let server: Server;
+let person: Person;
+let repo: string;
+let sandbox: SandboxHandle;
+beforeAll(async () => {
+  server = await startServer();
+  person = new Person(server);
+  repo = person.repo("app");
+  const made = await person.json<{ sandbox: string }>(["exec", "--json", "--", "true"], {
+    cwd: repo,
+  });
+  sandbox = connect(server).sandbox(made.sandbox);
+});
+afterAll(async () => {
+  person[Symbol.dispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const here = (path: string) => join(repo, path);
+
+/** With an output of its own. */
+function run(script: string, stdout: "pipe" | number) {
+  const args = [join(root, "src/cli/main.ts"), "exec", "--", "sh", "-c", script];
+  const options = { cwd: repo, env: person.environment };
+  return spawn(process.execPath, args, { ...options, stdio: ["ignore", stdout, "pipe"] });
+}
+
+async function nothingLeft(): Promise<void> {
+  await until("the lease is free", async () => (await sandbox.lease()).state === "free");
+  expect((await sandbox.processes({ state: "running" })).processes).toEqual([]);
+}
+
+test("[LV21] a command whose reader has gone is ended, what it changed comes back, and the exit code tells it", async () => {
+  const child = run("echo > made; echo ready; trap '' PIPE; while :; do echo more; done", "pipe");
+  const ended = once(child, "close");
+  const [first] = await once(child.stdout ?? child, "data");
+  expect(String(first)).toContain("ready");
+  child.stdout?.destroy();
+  expect(await ended).toEqual([141, null]);
+  expect(existsSync(here("made"))).toBe(true);
+  await nothingLeft();
+});
+
+test("[LV21] output that cannot be written is an error of ours, and what the command changed comes back", async () => {
+  const full = openSync("/dev/full", "w");
+  const child = run("echo > fetched; echo ready; sleep 600", full);
+  closeSync(full);
+  let said = "";
+  child.stderr?.on("data", (more) => {
+    said += more;
+  });
+  expect(await once(child, "close")).toEqual([1, null]);
+  expect(said).toMatch(/^error: the output could not be written: .*\nhint: /m);
+  expect(existsSync(here("fetched"))).toBe(true);
+  await nothingLeft();
+});
+
+test("[LV11] a command that goes on after Ctrl-C is said to, with what ends it", async () => {
+  const script = "trap '' INT TERM; echo ready; while :; do sleep 0.05; done";
+  const { child, ended } = person.start(["exec", "--", "sh", "-c", script], { cwd: repo });
+  await once(child.stdout ?? child, "data");
+  child.kill("SIGINT");
+  const [said] = await once(child.stderr ?? child, "data");
+  expect(String(said)).toContain("Ctrl-C again ends it");
+  child.kill("SIGINT");
+  expect(await ended).toMatchObject({ code: 130 });
+  await nothingLeft();
+});
+
+test("[LV10] it runs in the folder where the caller stands, also in an empty one and in one that git ignores", async () => {
+  person.write(repo, ".gitignore", "build/\n");
+  for (const below of ["empty/of all", "build"]) {
+    mkdirSync(here(below), { recursive: true });
+    const ran = await person.berth(["exec", "--", "sh", "-c", "pwd; echo made > out"], {
+      cwd: here(below),
+    });
+    expect(ran).toMatchObject({ code: 0, stdout: `/workspace/${below}\n` });
+  }
+  expect(readFileSync(here("empty/of all/out"), "utf8")).toBe("made\n");
+  // What is ignored stays where it was made.
+  expect(existsSync(here("build/out"))).toBe(false);
+  await nothingLeft();
+});
