@@ -34,7 +34,8 @@ export async function wholeAnswer<Content>(response: Response, ears: Ears): Prom
   if (text === "") return undefined as Content;
   const body = parsed(text);
   if (body === undefined) throw new Told(body, response.status);
-  if (isErrorBody(body)) throw new Told(body, 500);
+  // What only tells of a failure, as an aborted commit does, is content.
+  if (isErrorBody(body) && typeof body.requestId === "string") throw new Told(body, 500);
   return body as Content;
 }
 

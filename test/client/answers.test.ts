@@ -52,6 +52,20 @@ describe("what a call is refused with", () => {
     });
   });
 
+  it("[PL109] is not what an answer tells of: a run that was aborted says why", () => {
+    const aborted: Answer = (response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const error = { code: "disk_full", message: "no room" };
+      response.end(JSON.stringify({ commit: 3, outcome: "aborted", error, members: [] }));
+    };
+    return scene([aborted], async ({ berth }) => {
+      expect(await berth.plan("p").commit()).toMatchObject({
+        outcome: "aborted",
+        error: { code: "disk_full" },
+      });
+    });
+  });
+
   it("[SD1] is never taken for an answer of Berth's when somebody else gave it", async () => {
     await scene([plain(404, "<html>")], async ({ berth, scripted }) => {
       const error = await failure(berth.sandbox("a").get());

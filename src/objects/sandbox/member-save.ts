@@ -19,6 +19,8 @@ export async function saveForPlan(actor: SandboxActor): Promise<CheckpointRow> {
   try {
     return await save(actor, { name: null, usedBy: "plan" });
   } catch (error) {
+    // Its end is why it could not be saved.
+    refuseWhenOver(actor);
     if (asBerthError(error)?.code !== "not_running") throw error;
   }
   // It has no tree that could be saved before it has run: one that may be woken gets one.
