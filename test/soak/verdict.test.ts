@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import type { Took } from "./load.ts";
+import { type Slot, slotsOf } from "./slots.ts";
+import { judge } from "./verdict.ts";
+import type { Look } from "./watch.ts";
+
+const count = 30;
+const mebibyte = 2 ** 20;
+
+function slots(change: (slot: Slot, at: number) => void = () => {}): Slot[] {
+  return Array.from({ length: count }, (_, at) => {
+    const slot: Slot = {
+      ...{ minute: at, calls: 1000, failed: 0, execP50Ms: 5, execP99Ms: 20, allP99Ms: 80 },
+      bytes: { workerd: 200 * mebibyte, engine: 100 * mebibyte, agents: 80 * mebibyte },
+      descriptors: { workerd: 200, engine: 60, agents: 50 },
+    };
+    change(slot, at);
+    return slot;
+  });
+}
+
+const growing = (all: Slot[]) =>
+  judge(all)
+    .filter(({ flat }) => !flat)
+    .map(({ what }) => what);
+
+describe("the verdict of a soak", () => {
+  it("[CA14] is that all is flat where it is, whatever the first tenth and single slots were like", () => {
+    expect(judge(slots()).length).toBe(8);
+    expect(growing(slots())).toEqual([]);
+    const begun = slots((slot, at) => {
+      if (at < count / 10) slot.bytes.workerd /= 2;
+      if (at === 20) Object.assign(slot, { execP99Ms: 2_000, allP99Ms: 5_000 });
+    });
+    expect(growing(begun)).toEqual([]);
+  });
+
+  it("[CA14] finds each thing that grows, however slowly", () => {
+    for (const part of ["workerd", "engine", "agents"] as const) {
+      const leak = slots((slot, at) => {
+        slot.bytes[part] *= 1 + at * 0.004;
+      });
+      expect(growing(leak)).toEqual([`memory of ${part}`]);
+      const open = slots((slot, at) => {
+        slot.descriptors[part] += at;
+      });
+      expect(growing(open)).toEqual([`descriptors of ${part}`]);
+    }
+    const slow = slots((slot, at) => {
+      slot.execP99Ms *= 1 + at * 0.05;
+    });
+    expect(growing(slow)).toEqual(["p99 of exec"]);
+  });
+
+  it("[CA15] tells calls, failures, latency and memory of each slot of time", () => {
+    const took: Took[] = Array.from({ length: 200 }, (_, n) => ({
+      ...{ verb: n % 2 === 0 ? "exec" : "get", atMs: 1_000 + n * 100, ms: n < 100 ? 1 : 9 },
+      ...(n === 150 ? { failed: "a fault" } : {}),
+    }));
+    const looks: Look[] = Array.from({ length: 20 }, (_, n) => ({
+      atMs: 1_000 + n * 1_000,
+      bytes: { workerd: n < 10 ? 1 : 2, engine: 3, agents: 4 },
+      descriptors: { workerd: 5, engine: 6, agents: 7 },
+    }));
+    const [first, second, ...none] = slotsOf(took, looks, 1_000, 10_000);
+    expect(none).toEqual([]);
+    expect(first).toMatchObject({ minute: 0, calls: 100, failed: 0, execP50Ms: 1, execP99Ms: 1 });
+    expect(second).toMatchObject({ calls: 100, failed: 1, execP50Ms: 9, allP99Ms: 9 });
+    expect([first?.bytes.workerd, second?.bytes.workerd]).toEqual([1, 2]);
+  });
+});
