@@ -31,8 +31,7 @@ export class Berth {
     const berth = new Berth(data);
     bench.ends(() => berth.end());
     const url = await berth.#ready();
-    const key = readFileSync(join(berth.data, "key"), "utf8").trim();
-    berth.#http = new Http(url, { authorization: `Bearer ${key}` }, connections);
+    berth.#http = berth.connect(url, connections);
     return berth;
   }
 
@@ -47,6 +46,12 @@ export class Berth {
   get http(): Http {
     if (this.#http === undefined) throw new Error("asked before it was ready");
     return this.#http;
+  }
+
+  /** Who closes it is whoever asked for more connections than there are. */
+  connect(url: string, wide: number): Http {
+    const key = readFileSync(join(this.data, "key"), "utf8").trim();
+    return new Http(url, { authorization: `Bearer ${key}` }, wide);
   }
 
   /** The launcher, workerd, the engine and every sandbox. */

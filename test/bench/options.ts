@@ -35,6 +35,7 @@ export const help = `Measures Berth on this machine and holds the figures agains
   checkpoint 200 MB in 20,000 files saved, restored, paused, started
   port       a server in a sandbox by its address, against the server asked directly
   files      a file of 200 MB up and down, and a list of 5,000
+  growth     the same work with more live sandboxes, longer lists and queues, more viewers
   cost       what each operation makes the platform bill, and what a month of 1,000 sandboxes costs
 
   --short   fewer rounds; absolute times are printed and not judged

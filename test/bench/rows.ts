@@ -12,6 +12,7 @@ import { directory } from "./rows/directory.ts";
 import { directoryLoad } from "./rows/directory-load.ts";
 import { exec } from "./rows/exec.ts";
 import { files } from "./rows/files.ts";
+import { growth } from "./rows/growth.ts";
 import { invented } from "./rows/invented.ts";
 import { lease } from "./rows/lease.ts";
 import { metadata } from "./rows/metadata.ts";
@@ -38,6 +39,7 @@ export const rowNames = [
   "checkpoint",
   "port",
   "files",
+  "growth",
   "cost",
 ] as const;
 
@@ -60,5 +62,6 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   checkpoint,
   port,
   files,
+  growth,
   cost,
 };

@@ -1,12 +1,10 @@
 /**
  * Owns the figures of a tenant's Directory: lists, finds and creates among a hundred sandboxes and among many.
  */
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, median, round } from "../figure.ts";
 import { parallel } from "../http.ts";
+import { multiply } from "../many-rows.ts";
 
 const few = 100;
 const listRatioMax = 1.5;
@@ -18,7 +16,8 @@ export async function directory(bench: Bench): Promise<Figure[]> {
   const seed = await Berth.start(bench);
   await fill(bench, seed, few);
   await seed.end();
-  multiply(bench, seed.data, many);
+  bench.progress.say(`rows for ${many} sandboxes`);
+  multiply(seed.data, 0, many);
   const among = { small: await Berth.start(bench), large: await Berth.start(bench, seed.data) };
   const perSecond = await fill(bench, among.small, few);
   const { small, large } = await measure(bench, among);
@@ -55,48 +54,6 @@ async function fill(bench: Bench, berth: Berth, count: number): Promise<number> 
     bench.progress.of(++done, count, "sandbox");
   });
   return (count * 1000) / (performance.now() - begun);
-}
-
-/**
- * Each sandbox costs a file of its own object, and as many take longer than a bench may: these have rows of lists
- * alone, written as a sandbox's report writes them while nothing runs.
- */
-function multiply(bench: Bench, data: string, count: number): void {
-  bench.progress.say(`rows for ${count} sandboxes`);
-  const rows = new DatabaseSync(directoryFile(data));
-  try {
-    const [one] = rows.prepare("SELECT id FROM sandbox WHERE scope IS NULL LIMIT 1").all();
-    if (one === undefined) throw new Error("the Directory has no row to be multiplied");
-    rows.exec("BEGIN");
-    rows
-      .prepare(
-        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-         INSERT INTO sandbox (id, created_at, made_by, phase, state, state_since, over, view, revision, as_of)
-         SELECT printf('z%023d', i), created_at - i, made_by, phase, state, state_since, over,
-                json_set(view, '$.id', printf('z%023d', i)), revision, as_of
-           FROM n CROSS JOIN sandbox s WHERE s.id = ?`,
-      )
-      .run(count, String(one.id));
-    rows.exec(
-      `INSERT INTO meta (id, k, v, over, created_at)
-       SELECT id, 'mark', iif(created_at % 1000 = 0, 'rare', 'usual'), over, created_at
-         FROM sandbox WHERE id LIKE 'z0%'`,
-    );
-    rows.exec("COMMIT");
-  } finally {
-    rows.close();
-  }
-}
-
-/** The only one of its class: there is one tenant. */
-function directoryFile(data: string): string {
-  const folder = join(data, "objects/berth-DirectoryObject");
-  const names = readdirSync(folder).filter(
-    (name) => name.endsWith(".sqlite") && name !== "metadata.sqlite",
-  );
-  const [name] = names;
-  if (name === undefined || names.length > 1) throw new Error(`files in ${folder}: ${names}`);
-  return join(folder, name);
 }
 
 /** In turns, so that what else the machine does meets both. */

@@ -1,0 +1,62 @@
+/**
+ * Owns how a command's time and a sandbox's memory grow with the number of sandboxes that run.
+ * Does not own a full house's own promises (rows/density.ts).
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Berth } from "../berth.ts";
+import { type Bench, type Figure, median, round, spread } from "../figure.ts";
+import { parallel } from "../http.ts";
+import { memoryAvailableBytes, sharedOutBytes } from "../processes.ts";
+
+const MiB = 1024 * 1024;
+const createAtOnce = 8;
+const warmUps = 30;
+/** What was just started has come to rest. */
+const settleMs = 3_000;
+
+export async function live(bench: Bench): Promise<Figure[]> {
+  const steps = bench.isShort ? [1, 10, 40] : [1, 10, 100, 500];
+  const samples = bench.isShort ? 60 : 400;
+  const berth = await Berth.start(bench);
+  await berth.destroy(await berth.create());
+  await sleep(settleMs);
+  const before = { available: memoryAvailableBytes(), own: sharedOutBytes(berth.processes()) };
+  const body = JSON.stringify({ command: "true" });
+  const exec = async (id: string) => {
+    const { exitCode } = await berth.exec(id, body);
+    if (exitCode !== 0) throw new Error(`a command ended with ${exitCode}`);
+  };
+  const ids: string[] = [];
+  const figures: Figure[] = [];
+  let first: number | undefined;
+  for (const many of steps) {
+    bench.progress.say(`${many} live sandboxes`);
+    await parallel(many - ids.length, createAtOnce, async () => {
+      const id = await berth.create();
+      await exec(id);
+      ids.push(id);
+    });
+    await sleep(settleMs);
+    const available = (before.available - memoryAvailableBytes()) / many / MiB;
+    const own = sharedOutBytes(berth.processes());
+    const owned =
+      own === undefined || before.own === undefined ? undefined : (own - before.own) / many / MiB;
+    for (let at = 0; at < warmUps; at += 1) await exec(ids[at % many] ?? "");
+    const times: number[] = [];
+    for (let at = 0; at < samples; at += 1) {
+      const begun = performance.now();
+      // Spread over all of them, in an order in which each is met again late.
+      await exec(ids[(at * 7) % many] ?? "");
+      times.push(performance.now() - begun);
+    }
+    const { median: ms, p99 } = spread(times);
+    first ??= ms;
+    figures.push({
+      row: `growth: exec with ${many} live, one at a time: median, p99`,
+      measured: `${ms.toFixed(2)} ms, ${p99.toFixed(2)} ms; ${available.toFixed(1)} MiB each, ${owned?.toFixed(1) ?? "?"} of its processes`,
+      ratio: round(median(times) / first),
+      raw: { many, ...spread(times), availableMiB: round(available), processesMiB: owned },
+    });
+  }
+  return figures;
+}

@@ -1,0 +1,55 @@
+/**
+ * Owns how a keystroke's echo grows with the number of those who look at the terminal: until the writer has it, and until
+ * all have. Does not own the promise about one (rows/terminals.ts).
+ */
+import { Berth } from "../berth.ts";
+import { type Bench, type Figure, median, round, spread } from "../figure.ts";
+import { TerminalViewer } from "../terminal.ts";
+
+const argv = ["sh", "-c", "cat >/dev/null"];
+const key = new Uint8Array([0x78]);
+/** Shorter than a line of the terminal may be. */
+const keysMax = 1000;
+
+export async function viewers(bench: Bench): Promise<Figure[]> {
+  const steps = bench.isShort ? [1, 10] : [1, 10, 50];
+  const samples = Math.min(keysMax, bench.isShort ? 100 : 500);
+  const berth = await Berth.start(bench);
+  const path = `/v1/sandboxes/${await berth.create()}/terminals`;
+  const figures: Figure[] = [];
+  let first: number | undefined;
+  for (const many of steps) {
+    const id = `seen-by-${many}`;
+    const { status, text } = await berth.http.call("POST", path, JSON.stringify({ id, argv }));
+    if (status !== 201) throw new Error(`a terminal answered ${status}: ${text}`);
+    const connect = `${path}/${id}/connect`;
+    const writer = await TerminalViewer.open(berth.http, connect, false);
+    const others: TerminalViewer[] = [];
+    while (others.length < many - 1) {
+      others.push(await TerminalViewer.open(berth.http, `${connect}?mode=viewer`, false));
+    }
+    const echo: number[] = [];
+    const all: number[] = [];
+    for (let at = 0; at < samples; at += 1) {
+      bench.progress.of(at, samples, `${many} viewers, key`);
+      const begun = performance.now();
+      const seen = [writer, ...others].map((viewer) =>
+        viewer.seen((bytes) => bytes.at(-1) === key[0]).then(() => performance.now() - begun),
+      );
+      writer.type(key);
+      const times = await Promise.all(seen);
+      echo.push(times[0] ?? Number.NaN);
+      all.push(Math.max(...times));
+    }
+    for (const viewer of [writer, ...others]) await viewer.close();
+    const ms = median(echo);
+    first ??= ms;
+    figures.push({
+      row: `growth: echo of a keystroke with ${many} viewers: median`,
+      measured: `${ms.toFixed(2)} ms, to the last of them ${median(all).toFixed(2)} ms`,
+      ratio: round(ms / first),
+      raw: { many, echo: spread(echo), all: spread(all) },
+    });
+  }
+  return figures;
+}
