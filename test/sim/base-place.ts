@@ -13,6 +13,8 @@ export class Gone extends Error {
 
 export class BasePlace implements AnyPlace {
   state: "live" | "forgotten" | "dead" = "live";
+  /** What it had written last was lost with it: nothing that it says comes out any more. */
+  isMuted = false;
   timers = 0;
   backgrounds = 0;
   /** What ends with this instance. */

@@ -80,6 +80,7 @@ export abstract class Being<Instance extends { place: BasePlace }> {
           this.wake(instance);
           return work(instance);
         }).then((outcome) => {
+          if (instance.place.isMuted) return settle({ lost: true });
           if ("ok" in outcome) told(outcome.ok);
           settle(this.#ground.loses("answer to a client") ? { lost: true } : outcome);
         });
@@ -93,6 +94,7 @@ export abstract class Being<Instance extends { place: BasePlace }> {
     if (place === undefined) return;
     this.#instance = undefined;
     this.#ground.count("fault", `crash: ${how}`);
+    place.isMuted = this.#ground.database.isDirty;
     place.cut(how);
     this.#ground.database.lose();
     if (how === "forgotten") {

@@ -10,6 +10,7 @@ import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import type { Outcome } from "../being.ts";
 import { Client } from "../clients.ts";
+import { askPlan, isThere } from "./door.ts";
 import { type Fleet, tenant } from "./fleet.ts";
 import type { Action, Script } from "./script.ts";
 
@@ -48,11 +49,26 @@ export class FleetClient {
       case "put":
         return this.#put(action);
       case "remove": {
-        const plan = fleet.plan(`p${action.plan}`);
-        const call = plan.call(`remove k${action.key}`, (actor) =>
-          members.removeMember(actor, `k${action.key}`, action.destroy),
+        const { plan, key, destroy } = action;
+        const call = askPlan(fleet, plan, `remove k${key}`, (actor) =>
+          members.removeMember(actor, `k${key}`, destroy),
         );
-        return this.#note("remove", await call);
+        const outcome = await call;
+        if (destroy && "ok" in outcome) fleet.watch.ended.add(outcome.ok.sandbox);
+        return this.#note("remove", outcome);
+      }
+      case "end": {
+        const { plan, destroy } = action;
+        const call = askPlan(fleet, plan, "end", (actor, named) =>
+          members.removePlan(actor, named, destroy),
+        );
+        const outcome = await call;
+        if (destroy && "ok" in outcome) {
+          for (const { sandbox, state } of outcome.ok.members) {
+            if (state === "member") fleet.watch.ended.add(sandbox);
+          }
+        }
+        return this.#note("end", outcome);
       }
       case "commit":
       case "rollback":
@@ -69,10 +85,11 @@ export class FleetClient {
     const allowEmpty = action.type === "commit" && action.allowEmpty;
     const key = `${this.#name} ${this.#fleet.random.name(8)}`;
     const call = { kind, mode, allowEmpty, waitMs, key, hash: `${kind} ${mode} ${allowEmpty}` };
-    const plan = this.#fleet.plan(`p${action.plan}`);
     // With a key a lost answer may be asked for again.
     for (let tries = 0; tries < triesMax; tries++) {
-      const outcome = await plan.call(kind, (actor) => runs.run(actor, call));
+      const outcome = await askPlan(this.#fleet, action.plan, kind, (actor) =>
+        runs.run(actor, call),
+      );
       this.#note(kind, outcome);
       if ("ok" in outcome) {
         this.#fleet.count("answer", `${kind}: ${outcome.ok.outcome}`);
@@ -121,8 +138,9 @@ export class FleetClient {
     const make = known === undefined ? newSandbox(this.#fleet, undefined) : undefined;
     const sandbox = known ?? make?.spec.id;
     if (sandbox === undefined) return;
-    const plan = this.#fleet.plan(`p${action.plan}`);
-    const call = plan.call(`put ${key}`, (actor) =>
+    if (make !== undefined) this.#fleet.watch.madeForPlans.add(sandbox);
+    if (!(await isThere(this.#fleet, action.plan))) return;
+    const call = askPlan(this.#fleet, action.plan, `put ${key}`, (actor) =>
       members.putMember(actor, { key, sandbox, ...(make === undefined ? {} : { make }) }),
     );
     this.#note("put", await call);

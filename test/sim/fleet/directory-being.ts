@@ -9,7 +9,7 @@ import { BasePlace } from "../base-place.ts";
 import { Being, type Outcome } from "../being.ts";
 import type { Fleet } from "./fleet.ts";
 import { FleetGround } from "./ground.ts";
-import { ask } from "./rpc.ts";
+import { type Asked, ask } from "./rpc.ts";
 import { sandboxAsked } from "./sandbox-asked.ts";
 
 type Instance = { place: BasePlace; directory: DirectoryActor };
@@ -31,6 +31,14 @@ export class DirectoryBeing extends Being<Instance> {
     work: (directory: DirectoryActor, place: BasePlace) => T | Promise<T>,
   ): Promise<Outcome<T>> {
     return this.ask(what, ({ directory, place }) => work(directory, place));
+  }
+
+  /** As it is asked for what stands in its rows. */
+  get rows(): Asked<BasePlace> {
+    return {
+      name: this.name,
+      call: (what, work) => this.call(what, (_directory, place) => work(place)),
+    };
   }
 
   protected override fresh(): Instance {

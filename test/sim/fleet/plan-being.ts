@@ -2,8 +2,10 @@
  * Owns a plan of a history: the real actor over rows in memory, asked as the door asks it, and what it may ask of others.
  * Does not own what members do (sandbox-asked.ts).
  */
+import type { Named } from "../../../src/core/plan/life.ts";
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import { answer } from "../../../src/objects/answers.ts";
+import * as names from "../../../src/objects/directory/plans.ts";
 import type { PlanActor } from "../../../src/objects/plan/actor.ts";
 import { runOf } from "../../../src/objects/plan/history.ts";
 import type { Ports } from "../../../src/objects/plan/ports.ts";
@@ -40,11 +42,14 @@ export class PlanBeing extends Being<Instance> {
     return runOf(new BasePlace(this.ground), n);
   }
 
-  call<T>(what: string, work: (plan: PlanActor) => T | Promise<T>) {
-    return this.ask(`${this.name}: ${what}`, ({ plan }) => {
-      plan.open({ tenant, name: this.name, createdAt: 1 });
-      return work(plan);
-    });
+  /** As it was named at that time. */
+  call<T>(
+    what: string,
+    createdAt: number,
+    work: (plan: PlanActor, named: Named) => T | Promise<T>,
+  ) {
+    const named = { tenant, name: this.name, createdAt };
+    return this.ask(`${this.name}: ${what}`, ({ plan }) => work(plan, named));
   }
 
   protected override fresh(): Instance {
@@ -69,8 +74,13 @@ export class PlanBeing extends Being<Instance> {
           ask(fleet, place, fleet.directory, "make a member", (directory) =>
             answer(() => directory.make(call)),
           ),
-        // Plans of these histories stay.
-        forgetPlan: async () => ({ ok: null }),
+        forgetPlan: (name, createdAt) =>
+          ask(fleet, place, fleet.directory.rows, "forget a plan", (rows) =>
+            answer(() => {
+              names.forget(rows, name, createdAt);
+              return null;
+            }),
+          ),
       }),
     };
   }

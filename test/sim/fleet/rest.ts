@@ -5,8 +5,10 @@
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import { isOver } from "../../../src/core/sandbox/step.ts";
 import { page } from "../../../src/objects/directory/list.ts";
+import * as names from "../../../src/objects/directory/plans.ts";
 import { rows } from "../../../src/objects/sandbox/checkpoint-rows.ts";
 import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
+import { BasePlace } from "../base-place.ts";
 import { Place } from "../place.ts";
 import type { World } from "../world.ts";
 import { FleetClient } from "./clients.ts";
@@ -29,6 +31,7 @@ function checkPlans(fleet: Fleet): void {
   for (const plan of fleet.plans) {
     const { record } = plan;
     if (record === undefined) continue;
+    checkName(fleet, record);
     if (record.run !== null) fleet.fail("a run ends", `${plan.name}: run ${record.run.n} is open`);
     if (record.joining.length + record.leaving.length > 0) {
       fleet.fail(
@@ -45,6 +48,21 @@ function checkPlans(fleet: Fleet): void {
       );
     }
     for (const member of record.members) checkMember(fleet, record, member);
+  }
+}
+
+/** Whoever has a name can be asked for by it, and nobody else has one. */
+function checkName(fleet: Fleet, { name, life, createdAt }: PlanRecord): void {
+  const given = names.createdAt(
+    fleet.directory.place ?? new BasePlace(fleet.directory.ground),
+    name,
+  );
+  if (life === "removing" || (life === "here" && given !== createdAt)) {
+    fleet.fail("plans are known by their names", `${name} is ${life}, named ${given}`);
+  }
+  // Given again, and not asked for since.
+  if (life === "gone" && given !== undefined && given <= createdAt) {
+    fleet.fail("plans are known by their names", `${name} is gone and has its name`);
   }
 }
 
@@ -103,8 +121,19 @@ function checkSeats(fleet: Fleet): void {
     if (seat !== null && plan?.record?.members.every(({ sandbox }) => sandbox !== id) !== false) {
       fleet.fail("plans and members agree", `${id} thinks it is in ${seat.plan}`);
     }
+    checkWanted(fleet, id, world);
     checkKept(fleet, id, world);
   }
+}
+
+/** What a plan has made is its member, was let go by it, or has ended; and what it was to end has. */
+function checkWanted(fleet: Fleet, id: string, { observer, database }: World): void {
+  if (fleet.watch.ended.has(id)) fleet.fail("what is to end ends", `${id} lives`);
+  if (!fleet.watch.madeForPlans.has(id) || observer.facts?.seat != null) return;
+  const [joined] = database.sql<{ n: number }>(
+    `SELECT count(*) AS n FROM event WHERE data LIKE '%"joined"%'`,
+  );
+  if (joined?.n === 0) fleet.fail("nothing is made for nobody", `${id} was never a member`);
 }
 
 /** Of the plan's checkpoints exactly the committed one can be used, and its tree is there. */

@@ -18,6 +18,8 @@ export type Action =
       waitMs: number;
     }
   | { type: "rollback"; plan: number; waitMs: number }
+  /** The plan itself: its name is given back, and may be given again. */
+  | { type: "end"; plan: number; destroy: boolean }
   /** A command that changes the files. */
   | { type: "write"; which: number; runMs: number; waits: boolean }
   | { type: "hold"; which: number; ms: number }
@@ -84,6 +86,8 @@ export function scriptOf(seed: number): Script {
   const clients = random.between(2, 5);
   const plans = random.between(1, 2);
   const scopes = random.between(1, 3);
+  // All at once about who is in which plan, and which plans there are.
+  const isStorm = random.chance(0.3);
   const steps: Step[] = [];
   for (let client = 0; client < clients; client++) {
     // Each begins with something to work on.
@@ -97,7 +101,9 @@ export function scriptOf(seed: number): Script {
     steps.push(acting(client, random.between(0, 200), putOf(random, plans)));
     for (let left = random.between(4, 10); left > 0; left--) {
       const restMs = random.chance(0.8) ? random.between(0, 300) : random.between(0, 20_000);
-      steps.push(acting(client, restMs, actionOf(random, plans, scopes)));
+      const isTight = isStorm && random.chance(0.7);
+      const action = isTight ? changeOf(random, plans) : actionOf(random, plans, scopes);
+      steps.push(acting(client, isTight ? random.between(0, 40) : restMs, action));
     }
   }
   const faults = random.chance(0.15) ? 0 : random.between(1, 8);
@@ -131,7 +137,8 @@ function actionOf(random: Random, plans: number, scopes: number): Action {
       waitMs: random.pick([0, 2_000, 10_000]),
     };
   }
-  if (roll < 0.3) return { type: "rollback", plan, waitMs: random.pick([1_000, 10_000]) };
+  if (roll < 0.28) return { type: "rollback", plan, waitMs: random.pick([1_000, 10_000]) };
+  if (roll < 0.31) return { type: "end", plan, destroy: random.chance(0.4) };
   if (roll < 0.45) return putOf(random, plans);
   if (roll < 0.52) {
     return { type: "remove", plan, key: random.between(0, 3), destroy: random.chance(0.3) };
@@ -150,7 +157,19 @@ function actionOf(random: Random, plans: number, scopes: number): Action {
   return { type: "destroy", which, force: random.chance(0.6) };
 }
 
-function putOf(random: Random, plans: number): Action {
+function changeOf(random: Random, plans: number): Action {
+  const plan = random.between(0, plans - 1);
+  const roll = random.next();
+  if (roll < 0.45) return { ...putOf(random, plans), key: random.between(0, 1) };
+  if (roll < 0.6) return { type: "end", plan, destroy: random.chance(0.4) };
+  if (roll < 0.75) {
+    return { type: "remove", plan, key: random.between(0, 1), destroy: random.chance(0.5) };
+  }
+  if (roll < 0.85) return { type: "destroy", which: random.between(0, 3), force: true };
+  return { type: "commit", plan, mode: "atomic", allowEmpty: true, waitMs: 2_000 };
+}
+
+function putOf(random: Random, plans: number): Extract<Action, { type: "put" }> {
   return {
     type: "put",
     plan: random.between(0, plans - 1),

@@ -18,6 +18,11 @@ export class Watch {
   /** Where somebody has asked for another one, two answers may differ while both live. */
   readonly #replaced = new Set<string>();
 
+  /** Made by a plan, not by a caller. */
+  readonly madeForPlans = new Set<string>();
+  /** Whose end was answered to a caller. */
+  readonly ended = new Set<string>();
+
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
   }
