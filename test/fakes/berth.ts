@@ -26,6 +26,10 @@ type Place = {
   life: { isCut: boolean };
 };
 
+type Caller = "Door" | "Directory" | "Sandbox" | "Plan";
+export type Calling = { from: Caller; to: Caller; verb: string };
+type Around = <T>(call: Calling, work: () => T) => T;
+
 /** It ends only with all of its bytes. */
 class FixedLengthStream extends TransformStream<Uint8Array, Uint8Array> {
   constructor(length: number) {
@@ -52,23 +56,16 @@ Object.assign(globalThis, {
 
 export class FakeBerth {
   readonly #places = new Map<string, Place>();
-  readonly #env: Env;
+  readonly #around: Around;
 
-  constructor() {
-    const namespace = { getByName: (id: string) => this.#object(id) };
-    this.#env = {
-      SANDBOX: namespace as unknown as Env["SANDBOX"],
-      DIRECTORY: {
-        getByName: (tenant: string) => this.#directory(tenant),
-      } as unknown as Env["DIRECTORY"],
-      PLAN: { getByName: (name: string) => this.#plan(name) } as unknown as Env["PLAN"],
-      BERTH_SECRET: "the secret of a Berth in memory, which guards nothing",
-    };
+  /** `around`: each call from one to another goes through it. */
+  constructor(around: Around = (_call, work) => work()) {
+    this.#around = around;
   }
 
   /** As a binding with these props sees it. */
   bind(props: { tenant?: string; rights?: readonly Right[] }): BerthApi {
-    return new BerthEntry({ props } as never, this.#env);
+    return new BerthEntry({ props } as never, this.#envOf("Door"));
   }
 
   /** As other objects reach it. */
@@ -119,25 +116,56 @@ export class FakeBerth {
     if (place.alarm === undefined) return false;
     place.alarm = undefined;
     // A plan is called by its tenant and its name.
-    await (id.includes("/") ? this.#plan(id) : this.#object(id)).alarm();
+    const object = id.includes("/") ? this.#plan(id) : (place.directory ?? this.#object(id));
+    await object.alarm();
     return true;
+  }
+
+  /** What this one reaches the others by. */
+  #envOf(from: Caller): Env {
+    const to = <T extends object>(kind: Caller, find: (name: string) => T) => ({
+      getByName: (name: string) => this.#seen(from, kind, find(name)),
+    });
+    return {
+      SANDBOX: to("Sandbox", (id) => this.#object(id)) as unknown as Env["SANDBOX"],
+      DIRECTORY: to("Directory", (tenant) =>
+        this.#directory(tenant),
+      ) as unknown as Env["DIRECTORY"],
+      PLAN: to("Plan", (name) => this.#plan(name)) as unknown as Env["PLAN"],
+      BERTH_SECRET: "the secret of a Berth in memory, which guards nothing",
+    };
+  }
+
+  #seen<T extends object>(from: Caller, to: Caller, object: T): T {
+    return new Proxy(object, {
+      get: (target, verb) => {
+        const method: unknown = Reflect.get(target, verb, target);
+        if (typeof method !== "function") return method;
+        return (...details: unknown[]) =>
+          this.#around({ from, to, verb: String(verb) }, () => method.apply(target, details));
+      },
+    });
   }
 
   #plan(name: string): PlanObject {
     const place = this.#place(name);
-    place.plan ??= new PlanObject(stateOf(place), this.#env);
+    place.plan ??= new PlanObject(stateOf(place), this.#envOf("Plan"));
     return place.plan;
   }
 
   #directory(tenant: string): DirectoryObject {
     const place = this.#place(tenant);
-    place.directory ??= new DirectoryObject(stateOf(place), this.#env);
+    place.directory ??= new DirectoryObject(stateOf(place), this.#envOf("Directory"));
     return place.directory;
   }
 
   #object(id: string): SandboxObject {
     const place = this.#place(id);
-    place.object ??= new ObjectInMemory(stateOf(place), this.#env, fakeContainer(place.machine));
+    place.object ??= new ObjectInMemory(
+      stateOf(place),
+      this.#envOf("Sandbox"),
+      fakeContainer(place.machine),
+    );
     return place.object;
   }
 
