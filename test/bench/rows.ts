@@ -3,6 +3,7 @@
  * Does not own any row: each has its file.
  */
 import type { Bench, Figure } from "./figure.ts";
+import { beside } from "./rows/beside.ts";
 import { burst } from "./rows/burst.ts";
 import { checkpoint } from "./rows/checkpoint.ts";
 import { cost } from "./rows/cost.ts";
@@ -17,6 +18,7 @@ import { invented } from "./rows/invented.ts";
 import { lease } from "./rows/lease.ts";
 import { metadata } from "./rows/metadata.ts";
 import { output } from "./rows/output.ts";
+import { plan } from "./rows/plan.ts";
 import { port } from "./rows/port.ts";
 import { sessions } from "./rows/sessions.ts";
 import { streams } from "./rows/streams.ts";
@@ -37,11 +39,16 @@ export const rowNames = [
   "sessions",
   "terminals",
   "checkpoint",
+  "plan",
   "port",
   "files",
   "growth",
   "cost",
+  "beside",
 ] as const;
+
+/** Needs programs of others: only where it is named. */
+export const byHand: readonly RowName[] = ["beside"];
 
 export type RowName = (typeof rowNames)[number];
 
@@ -60,8 +67,10 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   sessions,
   terminals,
   checkpoint,
+  plan,
   port,
   files,
   growth,
   cost,
+  beside,
 };
