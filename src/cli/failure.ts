@@ -3,7 +3,8 @@
  * Does not own the failures of the server, which bring their own words (BerthError).
  */
 import { CommanderError } from "commander";
-import { asBerthError, type ErrorCode, errors } from "../protocol/errors.ts";
+import { asBerthError, errors } from "../protocol/errors.ts";
+import { hintFor, hintForSystem } from "./hints.ts";
 import type { Output } from "./output/output.ts";
 
 type FailureOptions = {
@@ -46,13 +47,6 @@ export function report(thrown: unknown, output: Output, command: string): number
   return exitCode;
 }
 
-/** What to do about it at a shell; the server's own words are for those who write the calls. */
-const hints: Partial<Record<ErrorCode, string>> = {
-  unauthenticated: "`berth login` keeps another key; BERTH_KEY wins over it.",
-  unavailable: "Try again; `berth login`, or BERTH_URL, says which server is asked.",
-  lease_held: "`berth lock status` shows who; try again when it is free.",
-};
-
 function inWords(thrown: unknown, command: string): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof CommanderError) {
@@ -65,11 +59,15 @@ function inWords(thrown: unknown, command: string): Failure {
   }
   const known = asBerthError(thrown);
   if (known !== undefined) {
-    const hint = hints[known.code] ?? known.hint;
+    const hint = hintFor(known.code, command) ?? known.hint;
     return new Failure(known.message, {
       ...{ code: known.code, facts: known.facts, exitCode: errors[known.code].exitCode },
       ...(hint === undefined ? {} : { hint }),
     });
+  }
+  const system = systemCode(thrown);
+  if (system !== undefined) {
+    return new Failure(unexpected(thrown), { code: "local_io", hint: hintForSystem(system) });
   }
   return new Failure(unexpected(thrown), {
     code: "internal",
@@ -80,4 +78,10 @@ function inWords(thrown: unknown, command: string): Failure {
 function unexpected(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return process.env.BERTH_DEBUG === "1" ? (thrown.stack ?? thrown.message) : thrown.message;
+}
+
+/** This machine refused something: no fault of the command. */
+function systemCode(thrown: unknown): string | undefined {
+  const { code, syscall } = thrown as NodeJS.ErrnoException;
+  return thrown instanceof Error && syscall !== undefined ? code : undefined;
 }

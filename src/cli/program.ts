@@ -33,7 +33,7 @@ export async function runProgram(argv: string[], world: World): Promise<number> 
     chosen.one = one;
   });
   try {
-    await program.parseAsync(argv.length === 0 ? ["--help"] : argv, { from: "user" });
+    await program.parseAsync(asOptions(argv), { from: "user" });
     const { one } = chosen;
     if (one === undefined) return 0;
     // `--json` may have been meant for the command that is run.
@@ -49,6 +49,13 @@ export async function runProgram(argv: string[], world: World): Promise<number> 
     context.progress.end();
     return report(thrown, context.output, chosen.one?.words ?? wordsOf(argv, program));
   }
+}
+
+/** `berth` and `berth help exec` ask for help as other programs have it. */
+function asOptions(argv: string[]): string[] {
+  const [first, ...rest] = argv;
+  if (first === undefined) return ["--help"];
+  return first === "help" ? [...rest, "--help"] : argv;
 }
 
 function asksForJson(argv: string[]): boolean {

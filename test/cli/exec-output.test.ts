@@ -70,8 +70,8 @@ test("[LV21] output that cannot be written is an error of ours, and what the com
   await nothingLeft();
 });
 
-test("[LV11] a command that goes on after Ctrl-C is said to, with what ends it", async () => {
-  const script = "trap '' INT TERM; echo ready; while :; do sleep 0.05; done";
+test("[LV11] a command that goes on after Ctrl-C is said to, with what ends it; what it changed comes back", async () => {
+  const script = "trap '' INT TERM; echo > kept; echo ready; while :; do sleep 0.05; done";
   const { child, ended } = person.start(["exec", "--", "sh", "-c", script], { cwd: repo });
   await once(child.stdout ?? child, "data");
   child.kill("SIGINT");
@@ -79,6 +79,7 @@ test("[LV11] a command that goes on after Ctrl-C is said to, with what ends it",
   expect(String(said)).toContain("Ctrl-C again ends it");
   child.kill("SIGINT");
   expect(await ended).toMatchObject({ code: 130 });
+  expect(existsSync(here("kept"))).toBe(true);
   await nothingLeft();
 });
 
@@ -95,4 +96,15 @@ test("[LV10] it runs in the folder where the caller stands, also in an empty one
   // What is ignored stays where it was made.
   expect(existsSync(here("build/out"))).toBe(false);
   await nothingLeft();
+});
+
+test("[SY12] a command that removes the sandbox's `.git` is told of as that, with what is left to do", async () => {
+  const args = ["exec", "--", "sh", "-c", "echo made > lost; rm -rf .git"];
+  const ran = await person.berth(args, { cwd: repo });
+  expect(ran).toMatchObject({ code: 1, stdout: "" });
+  expect(ran.stderr).toMatch(/^warning: .* removed `\.git` of the sandbox.*\nhint: .*berth cp/);
+  expect((await person.berth(["cp", ":lost", "."], { cwd: repo })).code).toBe(0);
+  expect(readFileSync(here("lost"), "utf8")).toBe("made\n");
+  const next = await person.berth(["exec", "--", "git", "status", "--short"], { cwd: repo });
+  expect(next).toMatchObject({ code: 0, stdout: expect.stringContaining("?? lost") });
 });

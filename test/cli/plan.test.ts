@@ -69,6 +69,8 @@ describe("plans at a shell", () => {
     expect(await person.json(["plan", "show", "held"])).toMatchObject({
       plan: { members: [{ committed: null }, { committed: null }] },
     });
+    const unknown = await berth("show", "unknown");
+    expect(unknown.stderr).toContain("hint: `berth plan` lists the plans, `berth plan create`");
     const bad = await berth("show", "no/name");
     expect(bad).toMatchObject({ code: 1, stdout: "" });
     expect(bad.stderr).toMatch(

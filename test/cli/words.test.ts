@@ -20,8 +20,9 @@ describe("what the command says", () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
     expect(commands.length).toBeGreaterThan(10);
     for (const { name } of commands) expect(asked.stdout).toMatch(new RegExp(`^  ${name} `, "m"));
-    const bare = await person.berth([]);
-    expect(bare).toEqual(asked);
+    for (const same of [[], ["help"]]) expect(await person.berth(same)).toEqual(asked);
+    const start = await person.berth(["start", "--help"]);
+    expect(await person.berth(["help", "start"])).toEqual(start);
   });
 
   it.each(commands.map(({ name }) => [name]))("[CL1] `%s --help` has examples", async (name) => {
@@ -73,6 +74,25 @@ describe("what the command says", () => {
         /^error: http:\/\/127\.0\.0\.1:1 could not be reached.*\nhint: Try again; .*\n$/,
       ),
     });
+  });
+
+  it("[CL2] what this machine refuses is told as that, with the remedy", async () => {
+    const repo = person.repo("refused");
+    person.write(repo, ".git/berth", "in the way");
+    const ran = await person.berth(["start"], {
+      ...{ cwd: repo, env: { BERTH_URL: nobody, BERTH_KEY: "none" } },
+    });
+    expect(ran).toEqual({
+      ...{ code: 1, signal: null, stdout: "" },
+      stderr: expect.stringMatching(/^error: E[A-Z]+: .*\nhint: .* must be writable.*\n$/),
+    });
+  });
+
+  it("[CL24] a key that no header can carry is refused as that", async () => {
+    const env = { BERTH_URL: nobody, BERTH_KEY: "two\nlines" };
+    const ran = await person.berth(["list", "--json"], { env });
+    expect(JSON.parse(ran.stdout)).toMatchObject({ error: { code: "bad_key" } });
+    expect(ran.stdout).not.toContain("lines");
   });
 
   it("[CL3] with --json a failure is one JSON document on stdout, and nothing else is said", async () => {

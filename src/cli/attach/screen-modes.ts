@@ -34,7 +34,8 @@ export class ScreenModes {
     const keypad = this.#keypad ? "\x1b>" : "";
     const keyboard = "\x1b[<u".repeat(this.#keyboards);
     this.#forget();
-    return `\x1b[r\x1b[m${keyboard}${off.join("")}${keypad}`;
+    // Without margins the cursor stands at the top: it is put back, on the screen that stays.
+    return `\x1b[m${keyboard}${off.join("")}${keypad}\x1b7\x1b[r\x1b8`;
   }
 
   #note([, modes, to, keyboard, single]: RegExpMatchArray): void {

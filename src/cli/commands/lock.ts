@@ -14,6 +14,7 @@ import { Interrupts } from "../live/interrupts.ts";
 import { runLocal } from "../lock/run-local.ts";
 import { takeLease } from "../lock/take-lease.ts";
 import { viewWords } from "../lock/view-words.ts";
+import { inWordsOfLoss } from "../lock/why-lost.ts";
 
 const statusCommand = command({
   name: "status",
@@ -90,6 +91,8 @@ export const lockCommand = command({
       const lease = await takeLease(context, sandbox, { signal, waitMs });
       try {
         return await runLocal(context, args.command, { sandbox: sandbox.id, lease, interrupts });
+      } catch (thrown) {
+        throw await inWordsOfLoss(thrown, sandbox, lease.fence);
       } finally {
         await lease.release();
       }

@@ -11,6 +11,7 @@ import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
+import { hintFor } from "../hints.ts";
 import { forEach, listAll } from "../list-all.ts";
 import { Memory } from "../memory/memory.ts";
 import { untilDestroyed } from "../until-destroyed.ts";
@@ -84,8 +85,9 @@ async function stop(berth: Berth, id: string, force: boolean): Promise<Stopped |
     const known = asBerthError(thrown);
     if (known === undefined) throw thrown;
     if (known.code === "sandbox_destroyed") return { id, wasRunning: false, state: "destroyed" };
-    const held = known.code === "lease_held" ? "Wait for it, or say --force." : known.hint;
-    const hint = held === undefined ? {} : { hint: held };
+    const isHeld = known.code === "lease_held";
+    const todo = isHeld ? "Wait for it, or say --force." : hintFor(known.code, "berth stop");
+    const hint = todo === undefined ? {} : { hint: todo };
     return { id, error: { code: known.code, message: known.message, ...hint } };
   }
 }

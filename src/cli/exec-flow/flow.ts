@@ -8,6 +8,7 @@ import { Failure } from "../failure.ts";
 import { Interrupted, type Interrupts } from "../live/interrupts.ts";
 import { type Trace, traceOf } from "../live/trace.ts";
 import { type Taken, takeLease } from "../lock/take-lease.ts";
+import { inWordsOfLoss } from "../lock/why-lost.ts";
 import { type Ended, shellCode } from "./run-process.ts";
 import type { Pulled, Syncing } from "./syncing.ts";
 
@@ -46,6 +47,8 @@ export async function runFlow<Baseline>(context: Context, plan: Plan<Baseline>):
   try {
     trace("granted");
     return await underLease(context, plan, lease, trace);
+  } catch (thrown) {
+    throw await inWordsOfLoss(thrown, sandbox, lease.fence);
   } finally {
     context.progress.end();
     trace("release");
@@ -78,8 +81,9 @@ async function underLease<Baseline>(
   let pull: PullOutcome | null = null;
   if (syncing !== undefined && sent !== undefined && plan.pulls) {
     trace("pull");
-    // One Ctrl-C ends the command; what it has changed until then is fetched, unless another one follows.
-    const after = AbortSignal.any([lease.lost, interrupts.insisted]);
+    // What the command has changed is fetched, whatever it took to end it; another Ctrl-C calls that off.
+    const { insisted } = interrupts;
+    const after = insisted.aborted ? lease.lost : AbortSignal.any([lease.lost, insisted]);
     pull = await pulled(syncing.pull(sandbox, sent.baseline, { lease: token, signal: after }));
   }
   const sync = sent === undefined ? null : { sentBytes: sent.sentBytes };

@@ -4,9 +4,13 @@
  */
 import { asBerthError } from "../../protocol/errors.ts";
 import type { Context } from "../context.ts";
+import { Failure } from "../failure.ts";
 import type { Outcome, PullOutcome } from "./flow.ts";
 
 const namedMax = 10;
+
+const stillThere =
+  "It is still in the sandbox: `berth cp :<path> .` fetches it, the next `berth exec` undoes it.";
 
 export function tell({ output }: Context, { ended, pull }: Outcome, timeoutMs?: number): void {
   if (ended.timedOut) output.say(`ended: it took longer than ${(timeoutMs ?? 0) / 1000} s`);
@@ -14,7 +18,7 @@ export function tell({ output }: Context, { ended, pull }: Outcome, timeoutMs?: 
   if (pull.status === "failed") {
     output.warn(
       `what the command changed could not be fetched: ${wordsOf(pull.thrown)}`,
-      hintOf(pull),
+      hintOf(pull) ?? stillThere,
     );
     return;
   }
@@ -51,8 +55,7 @@ function wordsOf(thrown: unknown): string {
 }
 
 function hintOf({ thrown }: Extract<PullOutcome, { status: "failed" }>): string | undefined {
-  const hint = (thrown as { hint?: unknown }).hint;
-  return typeof hint === "string" ? hint : undefined;
+  return thrown instanceof Failure ? thrown.hint : undefined;
 }
 
 function namesOf(paths: string[]): string {

@@ -10,6 +10,8 @@ import type { Context } from "../context.ts";
 /** What a command needs of a lease, whoever holds it. */
 export type Taken = {
   token: string;
+  /** Nothing where somebody else holds it for this command. */
+  fence?: number;
   /** Aborted, with the reason, when it is lost. */
   lost: AbortSignal;
   release(): Promise<void>;
@@ -39,7 +41,8 @@ export async function takeLease(
       ...(signal === undefined ? {} : { signal }),
       ...(waitMs === undefined ? {} : { waitMs }),
     });
-    return { token: lease.token, lost: lease.signal, release: () => lease.release() };
+    const { token, fence } = lease;
+    return { token, fence, lost: lease.signal, release: () => lease.release() };
   } finally {
     waiting.end();
   }

@@ -20,8 +20,9 @@ export const localUrl = "http://127.0.0.1:8787";
 export function findServer(cwd: string, env: NodeJS.ProcessEnv): Server {
   const stored = readCredentials(env);
   const url = nonEmpty(env.BERTH_URL);
-  const key = nonEmpty(env.BERTH_KEY);
+  const key = nonEmpty(env.BERTH_KEY?.trim());
   if (key !== undefined) {
+    checkKey(key);
     return { url: checkUrl(url ?? stored?.url ?? localUrl, "BERTH_URL"), key, from: "BERTH_KEY" };
   }
   if (stored !== undefined && (url === undefined || sameUrl(url, stored.url))) {
@@ -53,6 +54,15 @@ function keyOfThisMachine(cwd: string, env: NodeJS.ProcessEnv): Omit<Server, "ur
   } catch {
     return undefined;
   }
+}
+
+/** What no header can carry would look like a server that cannot be reached. */
+function checkKey(key: string): void {
+  if (/^[\x21-\x7e]+$/.test(key)) return;
+  throw new Failure("BERTH_KEY is no key: it holds spaces, or what is not ASCII", {
+    hint: "Set it to one line, as it was given out.",
+    code: "bad_key",
+  });
 }
 
 export function checkUrl(text: string, name: string): string {

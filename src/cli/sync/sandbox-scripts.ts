@@ -167,6 +167,7 @@ echo done
 export const leaveScript = `${beginning}
 base=$2 inline=$3
 cd -- "$root"
+if [ ! -f "$ours/index" ]; then exit 66; fi
 index=$ours/leave.index
 rm -f -- "$index" "$index.lock" "$ours/leave.pack"
 cp -p "$ours/index" "$index"

@@ -15,6 +15,8 @@ export type SandboxSide = {
 const scriptMs = 30 * 60_000;
 const outputBytesMax = 8 * 1024 * 1024;
 const noGit = 127;
+/** As leaveScript says it. */
+const noRepository = 66;
 
 export async function runThere(
   { sandbox, lease, signal }: SandboxSide,
@@ -37,6 +39,11 @@ export async function runThere(
     throw new Failure("git is not installed in the sandbox.", {
       code: "no_git",
       hint: "Use an image that has git.",
+    });
+  }
+  if (result.exitCode === noRepository) {
+    throw new Failure("The command removed `.git` of the sandbox, which tells what has changed.", {
+      code: "sync_failed",
     });
   }
   if (result.exitCode !== 0 || result.truncated) {
