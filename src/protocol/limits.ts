@@ -11,6 +11,8 @@ const minute = 60 * second;
 export const limits = {
   /** JSON bodies: room for one exec with stdin, far below an isolate's 128 MB. */
   bodyBytesMax: 4 * MiB,
+  /** Of one object or list in it: twice the most arguments that a call may have. */
+  bodyMembersMax: 8192,
   /** A caller that sends a body slower than this is let go. */
   bodyReadMs: 30 * second,
   /** Of a call that is refused: read out, so that its sender comes to read why. Beyond, the connection breaks. */

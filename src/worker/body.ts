@@ -145,6 +145,8 @@ function parseJson(text: string): unknown {
   } catch {
     throw new BerthError("bad_json", "The body is not JSON.");
   }
+  // A member takes two characters at least: a short text needs no look.
+  if (text.length > limits.bodyMembersMax * 2) boundMembers(value);
   // A schema would drop this name without a word.
   if (/__proto__|\\u005f/i.test(text) && hasProtoKey(value)) {
     throw new BerthError("bad_request", "__proto__: is not a name that can be used here", {
@@ -152,6 +154,24 @@ function parseJson(text: string): unknown {
     });
   }
   return value;
+}
+
+/** A schema collects what is wrong with each of them, and hands a list of too many on as arguments, which ends it. */
+function boundMembers(root: unknown): void {
+  const open: [value: unknown, field: string][] = [[root, "body"]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [value, field] = next;
+    if (typeof value !== "object" || value === null) continue;
+    const members = Object.entries(value);
+    if (members.length > limits.bodyMembersMax) {
+      throw new BerthError(
+        "bad_request",
+        `${field}: must have at most ${limits.bodyMembersMax} members`,
+        { facts: { field } },
+      );
+    }
+    for (const [name, inner] of members) open.push([inner, field === "body" ? name : field]);
+  }
 }
 
 function hasProtoKey(root: unknown): boolean {

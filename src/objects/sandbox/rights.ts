@@ -28,6 +28,8 @@ export function tokenGeneration(actor: SandboxActor): number {
 
 export function revokeTokens(actor: SandboxActor): void {
   const next = actor.facts.tokenGeneration + 1;
+  // Any of them may have made a ticket.
+  actor.host.sql("DELETE FROM connect_ticket");
   actor.commit({ tokenGeneration: next }, [{ type: "tokens", what: "revoked" }], "tokens revoked");
 }
 

@@ -1,0 +1,280 @@
+/** Commands that attack from inside a sandbox: their agent, Berth, the machine and a neighbour, who must go on working. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { allProcesses } from "../e2e/processes.ts";
+import { portsOf } from "../e2e/sockets.ts";
+import { until } from "../e2e/until.ts";
+import { Attacked } from "./attacked.ts";
+
+const isRoot = process.getuid?.() === 0;
+const processesMax = 200;
+const memoryBytesMax = 256 * 1024 * 1024;
+
+describe("a sandbox that attacks", () => {
+  let berth: Attacked;
+  let attacker: string;
+  let neighbour: string;
+  let limited: { memory: boolean; processes: boolean };
+
+  beforeAll(async () => {
+    berth = await Attacked.start({
+      BERTH_ENGINE_PROCESSES_MAX: String(processesMax),
+      BERTH_ENGINE_MEMORY_MAX: String(memoryBytesMax),
+    });
+    attacker = await berth.create();
+    neighbour = await berth.create();
+    await berth.exec(neighbour, {
+      command: "echo private > /workspace/mark; echo private > /tmp/mark",
+    });
+    const { isolation } = (await berth.ok("GET", `/v1/sandboxes/${attacker}`)) as {
+      isolation: { memoryLimit: boolean; processLimit: boolean };
+    };
+    limited = { memory: isolation.memoryLimit, processes: isolation.processLimit };
+  });
+
+  afterAll(async () => {
+    expect(await berth.end()).toEqual([]);
+  });
+
+  const python = (script: string, timeoutMs = 30_000) =>
+    berth.exec(attacker, { argv: ["python3", "-c", script], timeoutMs });
+  /** What the neighbour does all the time: run, write, read. */
+  const neighbourWorks = async () => {
+    const script = "cat /workspace/mark /tmp/mark && date > /workspace/now && echo works";
+    const { stdout } = await berth.exec(neighbour, { command: script });
+    expect(stdout).toBe("private\nprivate\nworks\n");
+  };
+  const agents = () =>
+    berth.server
+      .processes()
+      .filter(({ command }) => /\broom$/.test(command) && !command.includes("unshare"));
+
+  it("[SC14] cannot read, trace, stop or end its agent, nor limit what it may use", async () => {
+    const before = agents();
+    expect(before.length).toBeGreaterThanOrEqual(2);
+    const files = [
+      "environ",
+      "mem",
+      "maps",
+      "fd",
+      "cwd/",
+      "root/etc/passwd",
+      "stack",
+      "syscall",
+      "auxv",
+      "pagemap",
+      "io",
+    ];
+    const { stdout } = await python(
+      `
+import os
+read = []
+for name in ${JSON.stringify(files)}:
+    path = "/proc/1/" + name
+    try:
+        read.append(name if (os.listdir(path) if os.path.isdir(path) else open(path, "rb").read(1)) else "")
+    except OSError: pass
+print([name for name in read if name])
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.ptrace(16, 1, 0, 0), libc.process_vm_readv(1, 0, 0, 0, 0, 0))
+for sig in (9, 15, 19, 11, 2):
+    for pid in (1, -1):
+        try: os.kill(pid, sig) if pid == 1 else None
+        except OSError as e: print("refused", e.errno)
+for call in (lambda: os.sched_setaffinity(1, {0}), lambda: open("/proc/1/oom_score_adj", "w").write("1000")):
+    try: call(); print("could")
+    except OSError: print("could not")
+`,
+    );
+    expect(stdout.split("\n")[0]).toBe("[]");
+    expect(stdout.split("\n")[1]).toMatch(/^-1 -?\d+$/);
+    if (isRoot) expect(stdout).not.toContain("could\n");
+    await berth.exec(attacker, { command: "kill -9 1; kill -STOP 1; kill -9 -1; true" });
+    expect((await berth.exec(attacker, { command: "echo here" })).stdout).toBe("here\n");
+    expect(agents()).toEqual(before);
+  });
+
+  it("[SC14] cannot call its agent, and neither can a program of the machine that lacks its secret", async () => {
+    const ports = portsOf(agents().map(({ pid }) => pid));
+    expect(ports.length).toBeGreaterThanOrEqual(2);
+    for (const port of ports) {
+      const url = `http://127.0.0.1:${port}`;
+      for (const path of [
+        "/v1/exec",
+        "/v1/work",
+        "/v1/fence",
+        "/v1/files?path=/etc/passwd",
+        "/",
+        "/health",
+      ]) {
+        for (const authorization of ["", "Bearer ", "Bearer x", `Bearer ${berth.server.key}`]) {
+          const { status } = await fetch(url + path, {
+            method: "POST",
+            body: "{}",
+            headers: { authorization },
+          });
+          expect([path, status]).toEqual([path, 401]);
+        }
+      }
+    }
+    const script = `
+import socket
+for port in ${JSON.stringify(ports)}:
+    try: socket.create_connection(("127.0.0.1", port), 2); print("reached", port)
+    except OSError: print("shut")
+`;
+    expect((await python(script)).stdout).toBe("shut\n".repeat(ports.length));
+  });
+
+  it("[SC15] reaches neither the Worker nor the engine, and sees no process, file or socket of the machine or a neighbour", async () => {
+    const ports = [...new Set(portsOf(berth.server.processes().map(({ pid }) => pid)))];
+    expect(ports.length).toBeGreaterThanOrEqual(4);
+    const victim = await berth.ok("POST", `/v1/sandboxes/${neighbour}/processes`, {
+      argv: ["sleep", "1234.5"],
+    });
+    const seen = () => allProcesses().find(({ command }) => command === "sleep 1234.5");
+    await until("the neighbour's process", () => seen() !== undefined);
+    const pid = seen()?.pid ?? 0;
+    const script = `
+import os, socket
+hits = []
+for host in ("127.0.0.1", "localhost", "10.201.0.1", "0.0.0.0"):
+    for port in ${JSON.stringify(ports)}:
+        try: socket.create_connection((host, port), 1); hits.append((host, port))
+        except OSError: pass
+for path in (${JSON.stringify(berth.server.data)}, "/proc/${pid}", "/sys", "/var/run/docker.sock", "/run/systemd", "/dev/mem", "/dev/sda", "/dev/kmsg", "/dev/net/tun"):
+    try: open(path).close(); hits.append(path)
+    except IsADirectoryError: hits.append(path)
+    except OSError: pass
+for sig in (0, 9):
+    try: os.kill(${pid}, sig); hits.append("killed")
+    except OSError: pass
+for name in os.listdir("/proc"):
+    if name.isdigit() and int(name) != os.getpid():
+        text = open("/proc/%s/cmdline" % name).read()
+        if "workerd" in text or "1234.5" in text: hits.append(text)
+print(hits)
+`;
+    expect((await python(script)).stdout).toBe("[]\n");
+    expect(seen()?.pid).toBe(pid);
+    await berth.ok("DELETE", `/v1/sandboxes/${neighbour}/processes/${victim.id}`);
+    await neighbourWorks();
+  });
+
+  it("[SC15] finds no way to more rights: system calls, devices, settings of the kernel, setuid programs", async () => {
+    const script = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+could = []
+def tries(name, call):
+    try:
+        if call() not in (-1, False): could.append(name)
+    except (OSError, PermissionError): pass
+tries("setuid", lambda: os.setuid(0)); tries("setgid", lambda: os.setgid(0)); tries("chroot", lambda: os.chroot("/tmp"))
+tries("mknod", lambda: os.mknod("/tmp/mem", 0o20666, os.makedev(1, 1))); tries("sethostname", lambda: libc.sethostname(b"a", 1))
+for number, name in ((165, "mount"), (166, "umount"), (155, "pivot_root"), (246, "kexec_load"), (175, "init_module"), (169, "reboot"), (163, "acct"), (321, "bpf"), (298, "perf_event_open"), (323, "userfaultfd"), (425, "io_uring_setup"), (250, "keyctl"), (304, "open_by_handle_at"), (308, "setns"), (428, "open_tree"), (430, "fsopen"), (172, "iopl"), (164, "settimeofday"), (167, "swapon")):
+    tries(name, lambda: libc.syscall(number, 0, 0, 0, 0, 0))
+for flag in (0x10000000, 0x00020000, 0x20000000, 0x40000000): tries("unshare %x" % flag, lambda: libc.unshare(flag))
+for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/kernel/modprobe", "/proc/sys/vm/drop_caches", "/proc/sys/net/ipv4/ip_forward"):
+    tries(path, lambda: open(path, "w").write("1"))
+print(could)
+`;
+    const { stdout, stderr } = await python(script);
+    expect(stderr).toBe("");
+    expect(stdout).toBe("[]\n");
+    const { stdout: id } = await berth.exec(attacker, {
+      command: "echo | su -c id root 2>/dev/null; passwd -S 2>/dev/null; id -u",
+    });
+    expect(id).not.toContain("uid=0");
+  });
+
+  // Where nothing counts its processes, a fork bomb would be one for the machine.
+  it("[SC16] a fork bomb ends at the sandbox's limit and with its command; the neighbour goes on", async () => {
+    expect(limited.processes).toBe(true);
+    const count = `
+import os, time
+made = 0
+try:
+    while made < 2000:
+        if os.fork() == 0: time.sleep(60); os._exit(0)
+        made += 1
+except OSError: pass
+print(made, flush=True)
+time.sleep(60)
+`;
+    const begun = python(count, 4000);
+    await neighbourWorks();
+    const counted = await begun;
+    expect(counted.timedOut).toBe(true);
+    expect(Number(counted.stdout)).toBeGreaterThan(20);
+    expect(Number(counted.stdout)).toBeLessThanOrEqual(processesMax);
+    const bomb = berth.exec(attacker, { command: "b() { b | b & }; b; sleep 60", timeoutMs: 1500 });
+    for (let n = 0; n < 5; n++) await neighbourWorks();
+    // The shell may be the one who gets no more processes, and gives up by itself.
+    const { timedOut, stderr } = await bomb;
+    expect(timedOut || /fork/i.test(stderr)).toBe(true);
+    await until("the sandbox takes commands again", async () => {
+      const { body } = await berth.send({
+        method: "POST",
+        path: `/v1/sandboxes/${attacker}/exec`,
+        body: '{"command":"ls /proc | grep -c [0-9]"}',
+      });
+      return Number(body.stdout) > 0 && Number(body.stdout) < 20;
+    });
+    await neighbourWorks();
+  });
+
+  it("[SC17] all the memory, and all of the folders in memory, are the sandbox's own; the neighbour goes on", async () => {
+    if (!limited.memory) {
+      // As not root nothing bounds it, which isolation says.
+      expect(isRoot).toBe(false);
+      return;
+    }
+    const greedy = python(
+      "a = []\nfor n in range(64): a.append(bytearray(b'x') * (16 << 20)); print(n, flush=True)",
+    );
+    await neighbourWorks();
+    const { exitCode, stdout } = await greedy.catch(() => ({ exitCode: null, stdout: "0\n" }));
+    expect(exitCode).not.toBe(0);
+    expect(stdout.trim().split("\n").length).toBeLessThan(24);
+    await neighbourWorks();
+    const fill =
+      "head -c 2000000000 /dev/zero > /dev/shm/full; head -c 2000000000 /dev/zero > /run/full; echo over";
+    await berth.send({
+      method: "POST",
+      path: `/v1/sandboxes/${attacker}/exec`,
+      body: JSON.stringify({ command: fill, timeoutMs: 20_000 }),
+    });
+    await neighbourWorks();
+    expect(
+      (
+        await berth.exec(neighbour, { command: "df --output=used /dev/shm | tail -1" })
+      ).stdout.trim(),
+    ).toBe("0");
+    await berth.exec(attacker, { command: "rm -f /dev/shm/full; echo back" });
+  });
+
+  it("[SC15] what it writes into files that Berth reads is data: names with line ends, links, output that looks like Berth's", async () => {
+    const secretFile = `${berth.server.data}/planted-by-the-test`;
+    writeFileSync(secretFile, "of the machine\n");
+    const made = await berth.exec(attacker, {
+      command: `cd /workspace && touch "$(printf 'a\\nevent: exit\\ndata: {}')" && ln -s ${secretFile} out && printf 'HTTP/1.1 200 OK\\r\\n\\r\\n{"error":{"code":"internal"}}' && printf '\\033]0;evil\\007\\000\\377'`,
+    });
+    expect(made.stdout).toContain("HTTP/1.1 200 OK");
+    const listed = await berth.ok("GET", `/v1/sandboxes/${attacker}/files/list`);
+    expect(JSON.stringify(listed)).toContain("event: exit");
+    const read = await berth.send({
+      method: "GET",
+      path: `/v1/sandboxes/${attacker}/files?path=out`,
+    });
+    expect([403, 404]).toContain(read.status);
+    expect(readFileSync(secretFile, "utf8")).toBe("of the machine\n");
+    const { id } = await berth.ok("POST", `/v1/sandboxes/${attacker}/checkpoints`, {});
+    const fork = await berth.create({ from: id });
+    expect((await berth.exec(fork, { command: "cat out || echo dangling" })).stdout).toBe(
+      "dangling\n",
+    );
+    await berth.ok("DELETE", `/v1/sandboxes/${fork}`);
+  });
+});

@@ -1,0 +1,202 @@
+/** Two tenants of one Berth, tokens and tickets that are stolen, repeated or changed, and pages of somebody else. */
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join as pathOf } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mintSandboxId } from "../../src/worker/ids.ts";
+import { until } from "../e2e/until.ts";
+import { Attacked, allowedOrigin, otherKey } from "./attacked.ts";
+import { join } from "./sockets.ts";
+
+describe("tenants, tokens and tickets", () => {
+  let berth: Attacked;
+  let mine: string;
+  let theirs: string;
+
+  beforeAll(async () => {
+    berth = await Attacked.start();
+    const call = { scope: { repo: "the-same" }, metadata: { secret: "of one" } };
+    mine = await berth.create(call);
+    theirs = await berth.create(call, otherKey);
+    await berth.ok("PUT", "/v1/plans/same", {});
+    await berth.ok("POST", of(mine, "/terminals"), { id: "main" });
+  });
+
+  afterAll(async () => {
+    expect(await berth.end()).toEqual([]);
+  });
+
+  const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
+  const tokenOf = async (id: string, rights: string[], ttlMs?: number) =>
+    String((await berth.ok("POST", of(id, "/tokens"), { rights, ttlMs })).token);
+  const ticketOf = async (id: string, key?: string) =>
+    String((await berth.ok("POST", of(id, "/tickets"), undefined, key ? { key } : {})).ticket);
+  const status = async (path: string, key: string, method = "GET", body?: string) =>
+    (await berth.send({ method, path, key, ...(body === undefined ? {} : { body }) })).status;
+  const leasePath = (id: string) => `${berth.server.url}${of(id, "/lease/connect")}`;
+  const terminalPath = (id: string) => `${berth.server.url}${of(id, "/terminals/main/connect")}`;
+
+  it("[SC6] two tenants with one scope have two sandboxes, and lists, counts, events and plans of their own", async () => {
+    expect(mine).not.toBe(theirs);
+    for (const path of ["/v1/sandboxes", "/v1/sandboxes?scope.repo=the-same", "/v1/events"]) {
+      const one = await berth.send({ method: "GET", path });
+      const other = await berth.send({ method: "GET", path, key: otherKey });
+      expect([one.status, other.status]).toEqual([200, 200]);
+      expect(one.text).toContain(mine);
+      expect(one.text).not.toContain(theirs);
+      expect(other.text).toContain(theirs);
+      expect(other.text).not.toContain(mine);
+    }
+    expect((await berth.ok("GET", "/v1/counts")).total).toBe(1);
+    expect(await berth.ok("GET", "/v1/plans", undefined, { key: otherKey })).toMatchObject({
+      plans: [],
+    });
+    expect(await status("/v1/plans/same", otherKey)).toBe(404);
+  });
+
+  it("[SC6] one tenant's checkpoint, member, lease and key of a call are nothing to another", async () => {
+    const { id } = await berth.ok("POST", of(mine, "/checkpoints"), {});
+    const fork = { method: "POST", path: "/v1/sandboxes", body: JSON.stringify({ from: id }) };
+    expect((await berth.send({ ...fork, key: otherKey })).status).toBe(404);
+    const member = JSON.stringify({ sandboxId: mine });
+    await berth.ok("PUT", "/v1/plans/theirs", {}, { key: otherKey });
+    expect(await status("/v1/plans/theirs/sandboxes/a", otherKey, "PUT", member)).toBe(404);
+    const headers = { "idempotency-key": "one-key-of-two" };
+    const made = await berth.ok("POST", "/v1/sandboxes", { start: false }, { headers });
+    const other = await berth.ok(
+      "POST",
+      "/v1/sandboxes",
+      { start: false },
+      { headers, key: otherKey },
+    );
+    expect(other.id).not.toBe(made.id);
+    expect((await berth.ok("POST", "/v1/sandboxes", { start: false }, { headers })).id).toBe(
+      made.id,
+    );
+    const lease = await berth.ok("POST", of(mine, "/lease"), {});
+    const withIt = { "berth-lease": String(lease.token) };
+    const stolen = { method: "PUT", path: of(mine, "/lease"), body: "{}", headers: withIt };
+    expect((await berth.send({ ...stolen, key: otherKey })).status).toBe(404);
+    expect(
+      (await berth.send({ ...stolen, path: of(theirs, "/lease"), key: otherKey })).status,
+    ).toBe(410);
+    await berth.ok("DELETE", of(mine, "/lease"), undefined, { headers: withIt });
+  });
+
+  it("[SC6] ids cannot be guessed: neighbours of a real one, and thousands of others, address no object", async () => {
+    const objects = berth.objects();
+    const last = mine.at(-1) ?? "";
+    const near = ["a", "b", "z", "0", "9"]
+      .filter((one) => one !== last)
+      .map((one) => mine.slice(0, -1) + one);
+    const elsewhere = Array.from({ length: 2000 }, () =>
+      mintSandboxId("a secret of another installation"),
+    );
+    const ids = [...near, ...elsewhere];
+    while (ids.length > 0) {
+      const answers = await Promise.all(
+        ids.splice(0, 16).map((id) => status(of(id), berth.server.key)),
+      );
+      expect(new Set(answers)).toEqual(new Set([404]));
+    }
+    expect(berth.objects()).toEqual(objects);
+  });
+
+  it("[SC7] a token that was changed anywhere, signed by another secret, or for a foreign tenant opens nothing", async () => {
+    const token = await tokenOf(mine, ["read"]);
+    expect(await status(of(mine), token)).toBe(200);
+    for (let at = 3; at < token.length; at++) {
+      const other = token[at] === "A" ? "B" : "A";
+      const changed = token.slice(0, at) + other + token.slice(at + 1);
+      // The last character of a signature has bits that mean nothing: they may not be used either.
+      expect([at, await status(of(mine), changed)]).toEqual([at, 401]);
+    }
+    const [payload = ""] = token.slice(3).split(".");
+    const claims = JSON.parse(Buffer.from(payload, "base64url").toString()) as unknown[];
+    const forged = Buffer.from(JSON.stringify(["other", theirs, ...claims.slice(2)])).toString(
+      "base64url",
+    );
+    for (const secret of ["", "berth", berth.server.key]) {
+      const signature = createHmac("sha256", secret)
+        .update(`sandbox token ${forged}`)
+        .digest("base64url");
+      expect(await status(of(theirs), `bt_${forged}.${signature}`)).toBe(401);
+    }
+    expect(await status(of(theirs), token)).toBe(403);
+  });
+
+  it("[SC7] a token dies by its time, by a revocation and with its sandbox, and cannot make another", async () => {
+    const short = await tokenOf(mine, ["read"], 1000);
+    const long = await tokenOf(mine, ["read", "lifecycle", "admin"]);
+    expect(await status(of(mine, "/tokens"), long, "POST", '{"rights":["read"]}')).toBe(403);
+    await until("the end of a token", async () => (await status(of(mine), short)) === 401);
+    expect(await status(of(mine), long)).toBe(200);
+    await berth.ok("DELETE", of(mine, "/tokens"));
+    expect(await status(of(mine), long)).toBe(401);
+    const gone = await berth.create({ start: false });
+    const last = await tokenOf(gone, ["read", "exec"]);
+    await berth.ok("DELETE", of(gone));
+    expect(await status(of(gone, "/exec"), last, "POST", '{"command":"true"}')).toBe(410);
+  });
+
+  it("[SC8] a ticket opens one WebSocket: not a second one, no other sandbox's, no other route, no other tenant's", async () => {
+    const ticket = await ticketOf(mine);
+    expect(await status(of(mine, `?ct=${ticket}`), "")).toBe(401);
+    expect((await join(`${leasePath(theirs)}?ct=${ticket}`)).status).toBe(401);
+    const first = await join(`${terminalPath(mine)}?ct=${ticket}`);
+    expect(first.status).toBe(101);
+    for (const path of [terminalPath(mine), leasePath(mine), leasePath(theirs)]) {
+      expect(await join(`${path}?ct=${ticket}`)).toMatchObject({
+        status: 401,
+        code: "unauthenticated",
+      });
+    }
+    first.socket?.close();
+    const raced = await ticketOf(mine);
+    const all = await Promise.all(
+      Array.from({ length: 10 }, () => join(`${terminalPath(mine)}?ct=${raced}`)),
+    );
+    expect(all.filter((one) => one.status === 101)).toHaveLength(1);
+    for (const { socket } of all) socket?.close();
+  });
+
+  it("[SC8] a ticket has the rights of its maker, and dies when tokens are revoked", async () => {
+    const leaser = await tokenOf(mine, ["lease"]);
+    const ofLeaser = await ticketOf(mine, leaser);
+    expect((await join(`${terminalPath(mine)}?ct=${ofLeaser}`)).status).toBe(403);
+    const late = await ticketOf(mine, leaser);
+    await berth.ok("DELETE", of(mine, "/tokens"));
+    expect((await join(`${leasePath(mine)}?ct=${late}`)).status).toBe(401);
+  });
+
+  it("[SC8] pages of other origins open no WebSocket, with a key or a ticket; listed ones do", async () => {
+    const authorization = `Bearer ${berth.server.key}`;
+    for (const origin of [
+      "https://evil.test",
+      "null",
+      `${allowedOrigin}.evil.test`,
+      "http://app.test",
+    ]) {
+      const byKey = await join(terminalPath(mine), { headers: { authorization, origin } });
+      expect([origin, byKey.status]).toEqual([origin, 403]);
+      const byTicket = await join(`${leasePath(mine)}?ct=${await ticketOf(mine)}`, {
+        headers: { origin },
+      });
+      expect([origin, byTicket.status]).toEqual([origin, 403]);
+    }
+    const page = await join(`${leasePath(mine)}?ct=${await ticketOf(mine)}`, {
+      headers: { origin: allowedOrigin },
+    });
+    expect(page.status).toBe(101);
+    page.socket?.close();
+  });
+
+  it("[SC7] the secret that signs is in no answer", async () => {
+    const secret = readFileSync(pathOf(berth.server.data, "secret"), "utf8").trim();
+    expect(secret.length).toBeGreaterThanOrEqual(32);
+    const paths = ["/", "/health", "/openapi.json", of(mine), "/v1/sandboxes", of(mine, "/events")];
+    for (const path of paths) {
+      expect((await berth.send({ method: "GET", path })).text).not.toContain(secret);
+    }
+  });
+});
