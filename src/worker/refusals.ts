@@ -48,6 +48,12 @@ function fits(pattern: string, parts: string[]): boolean {
   );
 }
 
+/**
+ * How the runtime tells that its storage failed under an object, as on a full disk, where that met no commit of its
+ * own: by this text, and by no flag.
+ */
+const runtimeFault = /^internal error; reference = /;
+
 /** A lost or overloaded object is no fault of the caller's and passes; anything else is ours. */
 function unexpected(thrown: unknown, c: Context<Door>): BerthError {
   const flags = thrown as {
@@ -65,7 +71,8 @@ function unexpected(thrown: unknown, c: Context<Door>): BerthError {
   if (flags?.overloaded === true) {
     return new BerthError("unavailable", "The sandbox is asked too much at once.");
   }
-  if (flags?.retryable === true || flags?.durableObjectReset === true) {
+  const failedBelow = thrown instanceof Error && runtimeFault.test(thrown.message);
+  if (flags?.retryable === true || flags?.durableObjectReset === true || failedBelow) {
     return new BerthError(
       "operation_interrupted",
       "The sandbox's object was restarted meanwhile.",

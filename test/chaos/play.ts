@@ -80,7 +80,12 @@ async function truthOf(
   const truth = await settle(berth, history, boxes);
   for (const call of history.calls) {
     const requestId = /\(request (\w+)\)$/.exec(call.detail ?? "")?.[1];
-    if (requestId !== undefined) call.detail += `: ${stage.logged(requestId).join(" | ")}`;
+    if (requestId === undefined) continue;
+    const lines = stage.logged(requestId);
+    // What the runtime keeps to itself is told under a reference of its own.
+    const reference = /reference = (\w+)/.exec(lines.join())?.[1];
+    if (reference !== undefined) lines.push(...stage.logged(reference));
+    call.detail += `: ${lines.join(" | ")}`;
   }
   if (stage.broken !== undefined) {
     truth.unsettled.push(`the server did not start again: ${stage.broken}`);
