@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "../../container/engine/launch/say.js";
+import { bounds } from "./bounds.ts";
 import type { Bench, End, Figure } from "./figure.ts";
 import { help, type Options, parseOptions } from "./options.ts";
 import { machineSeconds } from "./processes.ts";
@@ -34,11 +35,12 @@ await run(async () => {
 });
 process.exit();
 
-async function measure({ rows: chosen, isShort, judges }: Options): Promise<number> {
+async function measure({ rows: chosen, isShort, judges, isJson }: Options): Promise<number> {
   const begunAt = new Date();
   const figures: Figure[] = [];
   const failures: string[] = [];
   const busyPercents: Record<string, number> = {};
+  const seconds: Record<string, number> = {};
   let stopped = false;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     // More than once: each thread of a parent that dies sends its own.
@@ -54,8 +56,10 @@ async function measure({ rows: chosen, isShort, judges }: Options): Promise<numb
     if (stopped) return new Promise(() => {});
     progress.row(name);
     busyPercents[name] = await busyPercent();
+    const begun = performance.now();
     try {
       figures.push(...(await measureRow(name, isShort)));
+      seconds[name] = Math.round((performance.now() - begun) / 1000);
     } catch (thrown) {
       if (stopped) return new Promise(() => {});
       progress.clear();
@@ -64,14 +68,17 @@ async function measure({ rows: chosen, isShort, judges }: Options): Promise<numb
     }
   }
   progress.clear();
-  process.stdout.write(tableOf(figures));
+  const shown = isJson ? process.stderr : process.stdout;
+  shown.write(tableOf(figures));
   const busiest = Math.max(...Object.values(busyPercents));
   if (busiest > busyPercentMax) {
     const warning = `others took up to ${busiest} % of this machine: figures, ratios too, are worse than they would be alone`;
-    process.stdout.write(`\n${warning}\n`);
+    shown.write(`\n${warning}\n`);
   }
-  const report = writeReport({ begunAt, isShort, busyPercents, figures, failures });
-  process.stdout.write(`\n${report}\n`);
+  const report = writeReport({ begunAt, isShort, busyPercents, seconds, figures, failures });
+  shown.write(`\n${report.path}\n`);
+  if (isJson)
+    await new Promise<void>((resolve) => process.stdout.write(report.text, () => resolve()));
   const missed = figures.some(({ met }) => met === false);
   return failures.length > 0 || (judges && missed) ? 1 : 0;
 }
@@ -100,7 +107,9 @@ async function measureRow(name: RowName, isShort: boolean): Promise<Figure[]> {
   };
   let figures: Figure[];
   try {
+    const bound = bounds[name];
     figures = await rows[name](bench);
+    if (bound !== undefined) figures = figures.map((figure) => ({ bound, ...figure }));
   } catch (thrown) {
     await endAll();
     throw thrown;

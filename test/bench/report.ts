@@ -1,5 +1,5 @@
 /**
- * Owns the file that keeps a run: machine, versions, and every figure with what it was made of.
+ * Owns the file that keeps a run: machine, versions, commit, and every figure with what it was made of.
  * Does not own what is printed.
  */
 import { spawnSync } from "node:child_process";
@@ -14,12 +14,17 @@ export type Run = {
   isShort: boolean;
   /** Of all cores, by others, before each row. */
   busyPercents: Record<string, number>;
+  /** That each row took. */
+  seconds: Record<string, number>;
   figures: Figure[];
   failures: string[];
 };
 
-/** Answers where it was written, as seen from the root. */
-export function writeReport({ begunAt, isShort, busyPercents, figures, failures }: Run): string {
+/** Answers where it was written, as seen from here, and what. */
+export function writeReport({ begunAt, isShort, busyPercents, seconds, figures, failures }: Run): {
+  path: string;
+  text: string;
+} {
   const folder = join(root, "bench-results");
   mkdirSync(folder, { recursive: true });
   const path = join(folder, `${begunAt.toISOString().replaceAll(":", "-")}.json`);
@@ -34,17 +39,22 @@ export function writeReport({ begunAt, isShort, busyPercents, figures, failures 
       loadAtEnd: readFileSync("/proc/loadavg", "utf8").trim(),
       busyPercents,
     },
+    commit: {
+      id: said("git", ["-C", root, "rev-parse", "HEAD"]),
+      changed: said("git", ["-C", root, "status", "--porcelain"]) !== "unknown",
+    },
     versions: {
-      berth: said("git", ["-C", root, "describe", "--always", "--dirty"]),
       node: process.version,
       bun: said(tools.bun, ["--version"]),
       workerd: said(tools.workerd, ["--version"]),
     },
+    seconds,
     figures,
     failures,
   };
-  writeFileSync(path, `${JSON.stringify(report, undefined, 2)}\n`);
-  return relative(process.cwd(), path);
+  const text = `${JSON.stringify(report, undefined, 2)}\n`;
+  writeFileSync(path, text);
+  return { path: relative(process.cwd(), path), text };
 }
 
 function said(program: string, args: string[]): string {

@@ -197,7 +197,6 @@ async function idles(berth: CountingBerth, quietMs: number, measure: Measure): P
     measured: `${requests} requests and alarms`,
     target: "0",
     met: requests === 0,
-    bound: "an alarm or a call that nobody asked for: its line in the server's log says why",
     raw: { counted, quietMs },
   };
 }

@@ -1,0 +1,129 @@
+/**
+ * Owns one sshd on the loopback with keys of its own, and what is asked of it: commands, a terminal, bytes.
+ * Does not own figures.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import type { Bench } from "../figure.ts";
+import { freePort, startProgram } from "./program.ts";
+
+const privileged = "/run/sshd";
+const endMs = 10_000;
+const pieceBytes = 64 * 1024;
+
+export class Ssh {
+  readonly #args: string[];
+  readonly #folder: string;
+
+  static async start(bench: Bench, program: string): Promise<Ssh> {
+    const folder = bench.folder();
+    if (process.getuid?.() === 0 && !existsSync(privileged)) {
+      mkdirSync(privileged, { mode: 0o755 });
+      bench.ends(async () => {
+        rmdirSync(privileged);
+        return [];
+      });
+    }
+    for (const name of ["host", "user"]) {
+      await ended(spawn("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", join(folder, name)]));
+    }
+    const port = await freePort();
+    const config = [
+      "UsePAM no",
+      "StrictModes no",
+      "PasswordAuthentication no",
+      "PermitRootLogin prohibit-password",
+      "MaxSessions 64",
+      `ListenAddress 127.0.0.1:${port}`,
+      `HostKey ${join(folder, "host")}`,
+      `AuthorizedKeysFile ${join(folder, "user.pub")}`,
+      `PidFile ${join(folder, "pid")}`,
+    ];
+    writeFileSync(join(folder, "sshd"), `${config.join("\n")}\n`);
+    const ssh = new Ssh(folder, port);
+    await startProgram(bench, program, ["-D", "-e", "-f", join(folder, "sshd")], async () => {
+      await ssh.run("true");
+    });
+    const master = ["-N", "-o", "ControlMaster=yes", ...ssh.#kept, ...ssh.#args];
+    await startProgram(bench, "ssh", master, async () => {
+      await ended(spawn("ssh", ["-O", "check", ...ssh.#kept, ...ssh.#args], { stdio: "ignore" }));
+    });
+    return ssh;
+  }
+
+  private constructor(folder: string, port: number) {
+    this.#folder = folder;
+    this.#args = [
+      ...["-F", "none", "-q", "-p", String(port), "-i", join(folder, "user")],
+      ...["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"],
+      ...["-o", "BatchMode=yes", "-l", userInfo().username, "127.0.0.1"],
+    ];
+  }
+
+  get folder(): string {
+    return this.#folder;
+  }
+
+  /** By a connection of its own, unless `kept`. */
+  run(command: string, kept = false): Promise<void> {
+    const options = kept ? this.#kept : [];
+    return ended(spawn("ssh", [...options, ...this.#args, command], { stdio: "ignore" }));
+  }
+
+  /** By a connection of its own: a kept one serves no terminal to a client that has none. */
+  terminal(command: string): ChildProcess {
+    return spawn("ssh", ["-tt", ...this.#args, command], {
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+  }
+
+  async upload(path: string, bytes: number): Promise<void> {
+    const child = spawn("ssh", [...this.#kept, ...this.#args, `cat > ${path}`], {
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    const over = ended(child);
+    const piece = Buffer.alloc(pieceBytes, "berth");
+    const send = () => {
+      while (bytes > 0) {
+        const next = bytes >= pieceBytes ? piece : piece.subarray(0, bytes);
+        bytes -= next.length;
+        if (!child.stdin.write(next)) return;
+      }
+      child.stdin.end();
+    };
+    child.stdin.on("drain", send);
+    send();
+    await over;
+  }
+
+  /** How many bytes came. */
+  async download(path: string): Promise<number> {
+    const child = spawn("ssh", [...this.#kept, ...this.#args, `cat ${path}`], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    let bytes = 0;
+    child.stdout.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    await ended(child);
+    return bytes;
+  }
+
+  get #kept(): string[] {
+    return ["-o", `ControlPath=${join(this.#folder, "kept")}`];
+  }
+}
+
+function ended(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), 6 * endMs);
+    child.once("error", reject);
+    child.once("close", (code) => {
+      clearTimeout(timer);
+      if (code === 0) resolve();
+      else reject(new Error(`${child.spawnargs.join(" ")} ended with ${code}`));
+    });
+  });
+}
