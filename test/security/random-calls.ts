@@ -1,0 +1,141 @@
+/**
+ * Owns random calls: of each route, with values that its schema takes, nearly takes, or does not take at all.
+ * Does not own what is expected of them. Waits are short, and what could run for long is not drawn.
+ */
+import fc from "fast-check";
+import { z } from "zod";
+import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
+import type { Sent } from "./attacked.ts";
+import { goodCall, hasJsonBody } from "./routes.ts";
+
+type Json = Record<string, unknown>;
+
+const nasty = fc.constantFrom<unknown>(
+  ...[
+    null,
+    true,
+    false,
+    0,
+    -1,
+    1.5,
+    1e308,
+    -0,
+    2 ** 53,
+    "",
+    " ",
+    "\0",
+    "\ud800",
+    "__proto__",
+    "constructor",
+  ],
+  ...[
+    "../../etc/passwd",
+    "%00",
+    "'; DROP TABLE sandbox; --",
+    "$(id)",
+    "\r\nSet-Cookie: a=b",
+    "ü".repeat(300),
+  ],
+  ...[[], {}, [[]], [null], { length: -1 }, { toString: 1 }, { "": "" }, "a".repeat(5000)],
+);
+
+/** Values of the form of a schema, and sometimes not: a stranger stands at each place of it. */
+function near(schema: Json, defs: Json, depth = 0): fc.Arbitrary<unknown> {
+  const wild = fc.oneof(
+    { weight: 2, arbitrary: nasty },
+    { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
+  );
+  const fit = depth > 6 ? fc.constant(null) : fitting(schema, defs, depth);
+  return fc.oneof({ weight: 3, arbitrary: fit }, { weight: 1, arbitrary: wild });
+}
+
+function fitting(schema: Json, defs: Json, depth: number): fc.Arbitrary<unknown> {
+  const { $ref, type, properties, items, additionalProperties } = schema;
+  const inner = (part: unknown) => near((part ?? {}) as Json, defs, depth + 1);
+  if (typeof $ref === "string")
+    return fitting(defs[$ref.split("/").at(-1) ?? ""] as Json, defs, depth + 1);
+  const options = (schema.anyOf ?? schema.oneOf) as Json[] | undefined;
+  if (options !== undefined)
+    return fc.oneof(...options.map((option) => fitting(option, defs, depth + 1)));
+  if (Array.isArray(schema.enum)) return fc.constantFrom(...schema.enum);
+  if ("const" in schema) return fc.constant(schema.const);
+  if (type === "boolean") return fc.boolean();
+  // Short waits alone: a call that may hang for 25 s is right, and would be all that is tested.
+  if (type === "integer" || type === "number")
+    return fc.constantFrom(0, 1, 2, 5, 80, 1000, 1500, 3000);
+  if (type === "array") return fc.array(inner(items), { maxLength: 4 });
+  if (type === "object" && properties !== undefined) {
+    const fields = Object.entries(properties as Json).map(([name, part]) => [name, inner(part)]);
+    return fc.record(Object.fromEntries(fields), { requiredKeys: [] });
+  }
+  if (type === "object")
+    return fc.dictionary(fc.string({ maxLength: 8 }), inner(additionalProperties), { maxKeys: 4 });
+  return fc.oneof(
+    fc.constantFrom("true", "echo a", "a", "main", "/workspace", "SIGTERM"),
+    fc.string({ unit: "binary", maxLength: 20 }),
+  );
+}
+
+export function randomCall(name: RouteName, id: string, plan: string): fc.Arbitrary<Sent> {
+  const route: Route = routes[name];
+  const good = goodCall(name, id, plan);
+  const [path = ""] = good.path.split("?");
+  return fc
+    .record({
+      query: route.query === undefined ? fc.constant({}) : fieldsNear(route.query),
+      body: bodyNear(route),
+      headers: fc.record(
+        {
+          "berth-lease": word,
+          "berth-wait-ms": fc.oneof(word, fc.constantFrom("0", "5")),
+          "idempotency-key": word,
+          "if-match": word,
+          "if-none-match": word,
+          range: fc.oneof(
+            word,
+            fc.constantFrom("bytes=0-", "bytes=5-2", "bytes=-0", "bytes=0-0,1-1"),
+          ),
+          "last-event-id": word,
+          accept: word,
+        },
+        { requiredKeys: [] },
+      ),
+    })
+    .map(({ query, body, headers }) => ({
+      method: good.method,
+      path: path + queryOf(query as Json),
+      headers: { ...good.headers, ...headers },
+      ...(body === undefined ? {} : { body }),
+    }));
+}
+
+/** What may stand in a header at all. */
+const word = fc.stringMatching(/^[!-~]{0,40}$/);
+
+function bodyNear(route: Route): fc.Arbitrary<string | undefined> {
+  if (route.body === "bytes") return fc.string({ maxLength: 200 });
+  if (!hasJsonBody(route)) return fc.constant(undefined);
+  const whole = fieldsNear(route.body as z.ZodType).map((value) => JSON.stringify(value));
+  const cut = fc.tuple(whole, fc.nat(60)).map(([text, at]) => text.slice(0, at));
+  return fc.oneof(
+    { weight: 6, arbitrary: whole },
+    { weight: 1, arbitrary: cut },
+    { weight: 1, arbitrary: fc.json() },
+  );
+}
+
+function fieldsNear(schema: z.ZodType): fc.Arbitrary<unknown> {
+  const { $defs = {}, ...own } = z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+  }) as Json;
+  return fitting(own, $defs as Json, 0);
+}
+
+function queryOf(fields: Json): string {
+  const parts = Object.entries(fields ?? {}).map(([name, value]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    return `${encodeURIComponent(name)}=${encodeURIComponent(String(text).toWellFormed())}`;
+  });
+  return parts.length === 0 ? "" : `?${parts.join("&")}`;
+}
