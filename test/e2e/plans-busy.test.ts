@@ -25,9 +25,12 @@ beforeAll(async () => {
 
 afterAll(async () => {
   const tree = server.processes();
-  await until("every tree is gone", () => kept(server, "snapshots").length === 0);
-  expect(kept(server, "trees")).toEqual([]);
-  await server[Symbol.asyncDispose]();
+  try {
+    await until("every tree is gone", () => kept(server, "snapshots").length === 0);
+    expect(kept(server, "trees")).toEqual([]);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
   expect(alive(tree)).toEqual([]);
   expect(naming(server.data)).toEqual([]);
 });
