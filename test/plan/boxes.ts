@@ -41,6 +41,8 @@ export class Boxes {
   /** Asked just before each step is done. */
   fault: (step: Step, box: string, nth: number) => Fault | undefined = () => undefined;
   names: [string, number][] = [];
+  /** Nobody says whether a box is there. */
+  isAway = false;
   atOnce = { prepare: 0, finish: 0, hold: 0 };
   most = { prepare: 0, finish: 0, hold: 0 };
   readonly #clock: () => number;
@@ -89,6 +91,7 @@ export class Boxes {
     const step = <T>(name: Step, asking: Asking, work: (box: Box) => T) =>
       this.#do(lives, name, id, asking.run, () => work(this.#found(id)));
     return {
+      isDestroyed: async () => (this.isAway ? never() : this.all.get(id)?.ended !== false),
       join: (asking) =>
         step("join", asking, (box) => {
           if (box.ended) throw refuse("sandbox_destroyed");

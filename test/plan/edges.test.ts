@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
-import { Desk, refusal } from "./desk.ts";
+import { Desk, quiet, refusal } from "./desk.ts";
 
 let desk: Desk;
 
@@ -43,4 +43,90 @@ describe("a commit in best effort", () => {
       expect([...desk.boxes.all.values()].map(({ committed }) => committed)).toEqual([1, 1]);
     },
   );
+});
+
+describe("a run that is decided", () => {
+  it.each(["commit", "rollback"] as const)(
+    "[PL132] is not joined: a %s asked for then has what was done since in the members that it had let go",
+    async (kind) => {
+      desk = await Desk.of(2);
+      await desk.drive(desk.run());
+      for (const box of desk.boxes.all.values()) box.files = 2;
+      let open = () => {};
+      const closed = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      desk.boxes.fault = (at, id) =>
+        at === "finish" && id === "box1" ? { gate: closed } : undefined;
+      const first = desk.run({ kind });
+      first.catch(() => undefined);
+      await quiet();
+      const [free, held] = [...desk.boxes.all.values()];
+      expect([free?.heldBy, held?.heldBy]).toEqual([null, 2]);
+      desk.boxes.of("box0").files = 3;
+      const now = refusal(desk.run({ kind, waitMs: 0 }));
+      expect(await now).toMatchObject({ code: "plan_busy", commit: 2 });
+      const later = desk.run({ kind, waitMs: 25_000 });
+      later.catch(() => undefined);
+      await quiet();
+      open();
+      expect(await desk.drive(first)).toMatchObject({ commit: 2 });
+      expect(await desk.drive(later)).toMatchObject({ commit: 3 });
+      expect(
+        [...desk.boxes.all.values()].map(({ files, committed }) => [files, committed]),
+      ).toEqual(
+        kind === "commit"
+          ? [
+              [3, 3],
+              [2, 2],
+            ]
+          : [
+              [1, 1],
+              [1, 1],
+            ],
+      );
+    },
+  );
+});
+
+describe("a destroyed member", () => {
+  it("[PL133] is replaced by the call that makes one for its key, whoever asks at once; a living one is found", async () => {
+    desk = await Desk.of(2);
+    await desk.drive(desk.run());
+    expect(await desk.drive(desk.put("m0", "new0"))).toMatchObject({ sandbox: "box0" });
+    desk.boxes.of("box0").ended = true;
+    const all = [desk.put("m0", "new1"), desk.put("m0", "new2"), desk.put("m0", "new3")];
+    const put = await desk.drive(Promise.all(all));
+    expect(new Set(put.map(({ sandbox }) => sandbox))).toEqual(new Set(["new1"]));
+    expect(put[0]?.replaced).toBe("box0");
+    expect(desk.boxes.count("make")).toBe(1);
+    await desk.rest();
+    expect(desk.plan.record?.members.map(({ sandbox }) => sandbox).sort()).toEqual([
+      "box1",
+      "new1",
+    ]);
+    expect(await desk.drive(desk.run({ allowEmpty: true }))).toMatchObject({
+      outcome: "committed",
+      members: [{ sandbox: "new1" }, { sandbox: "box1" }],
+    });
+  });
+
+  it("[PL133] stays while a run is open, and where nobody can say whether it was destroyed", async () => {
+    desk = await Desk.of(1);
+    desk.boxes.of("box0").ended = true;
+    let open = () => {};
+    const closed = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    desk.boxes.fault = (at) => (at === "prepare" ? { gate: closed } : undefined);
+    const run = desk.run();
+    await quiet();
+    expect((await desk.put("m0", "new")).sandbox).toBe("box0");
+    open();
+    await desk.drive(run);
+    desk.boxes.all.delete("new");
+    desk.boxes.isAway = true;
+    expect((await desk.drive(desk.put("m0", "new"))).sandbox).toBe("box0");
+    expect(desk.boxes.count("make")).toBe(0);
+  });
 });

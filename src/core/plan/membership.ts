@@ -12,6 +12,8 @@ export type Wanted = {
   /** Minted for the case that it is made. */
   sandbox: string;
   makes: boolean;
+  /** The member that was found, should it have been destroyed: it is replaced. */
+  destroyed?: string;
 };
 
 export type Put =
@@ -23,9 +25,10 @@ export type Put =
 
 export function put(plan: PlanRecord, wanted: Wanted, now: number): { plan: PlanRecord; put: Put } {
   const same = (put: Put) => ({ plan, put });
-  const { key, sandbox, makes } = wanted;
+  const { key, sandbox, makes, destroyed } = wanted;
   const known = plan.members.find((member) => member.key === key);
-  if (known !== undefined && (makes || known.sandbox === sandbox)) return same({ found: known });
+  const isKept = makes ? known?.sandbox !== destroyed : known?.sandbox === sandbox;
+  if (known !== undefined && isKept) return same({ found: known });
   const busy = planBusy(plan);
   if (busy !== undefined) return same({ refuse: busy });
   const underWay = plan.joining.find((joining) => joining.key === key);

@@ -21,7 +21,7 @@ export type Begun =
   | { plan: PlanRecord; began: Run }
   /** The same call is on its way: it is this one. */
   | { join: number }
-  /** Somebody is on the way in or out. */
+  /** Somebody is on the way in or out, or the last run has yet to end. */
   | { wait: true }
   | { refuse: BerthError };
 
@@ -31,8 +31,9 @@ export function begin(plan: PlanRecord, call: Begin, now: number): Begun {
   if (run !== null) {
     const { kind, mode, allowEmpty } = call;
     const isSame = run.kind === kind && run.mode === mode && run.allowEmpty === allowEmpty;
-    if (isSame) return { join: run.n };
-    return { refuse: planBusy(plan) as BerthError };
+    if (!isSame) return { refuse: planBusy(plan) as BerthError };
+    // Once it is decided its members are let go one by one: what is done in them then is not in it.
+    return run.decision === null ? { join: run.n } : { wait: true };
   }
   if (isMoving(plan)) return { wait: true };
   if (plan.members.length === 0) return { refuse: nobody(call.kind) };

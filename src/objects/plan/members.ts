@@ -13,6 +13,7 @@ import type { Refused } from "../answer.ts";
 import { asError } from "../answers.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { noSuchPlan, type PlanActor } from "./actor.ts";
+import { inTime } from "./in-time.ts";
 import { keepCall } from "./rows.ts";
 
 export type PutMember = {
@@ -37,13 +38,21 @@ export async function putMember(
   actor: PlanActor,
   { key, sandbox, make, cannot }: PutMember,
 ): Promise<MemberPut> {
-  const wanted: Wanted = { key, sandbox, makes: make !== undefined };
+  let wanted: Wanted = { key, sandbox, makes: make !== undefined };
   const end = endOf(actor);
   for (;;) {
     const plan = actor.here;
     const asked = put(plan, wanted, actor.place.clock());
     if ("refuse" in asked.put) throw asked.put.refuse;
-    if ("found" in asked.put) return { member: memberView(asked.put.found), made: false };
+    if ("found" in asked.put) {
+      const { found } = asked.put;
+      const mayMake = wanted.makes && plan.run === null;
+      if (!mayMake || !(await isDestroyed(actor, found))) {
+        return { member: memberView(found), made: false };
+      }
+      wanted = { ...wanted, destroyed: found.sandbox };
+      continue;
+    }
     if ("wait" in asked.put) {
       if (await actor.changed(end)) continue;
       throw late();
@@ -101,6 +110,15 @@ export async function removePlan(actor: PlanActor, named: Named, destroy: boolea
   if (was === undefined) throw noSuchPlan();
   await until(actor, () => actor.record?.life !== "removing", end);
   return planView(was);
+}
+
+/** One that cannot be asked is taken to be there. */
+async function isDestroyed(
+  { asks, place }: PlanActor,
+  { sandbox }: { sandbox: string },
+): Promise<boolean> {
+  const asked = asks.ports.memberOf(sandbox).isDestroyed();
+  return inTime(place, asked).catch(() => false);
 }
 
 async function hasJoined(

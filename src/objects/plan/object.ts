@@ -75,6 +75,10 @@ export class PlanObject extends DurableObject<Env> {
 function memberOf(env: Env, sandbox: string): MemberPort {
   const object = env.SANDBOX.getByName(sandbox);
   return {
+    isDestroyed: async () => {
+      const state = (await object.report())?.view.state;
+      return state === undefined || state === "destroying" || state === "destroyed";
+    },
     join: (asking, move) => object.joinPlan(asking, move),
     leave: (asking, move) => object.leavePlan(asking, move),
     hold: (asking, waitMs) => object.holdForPlan(asking, waitMs),

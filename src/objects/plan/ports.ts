@@ -14,6 +14,8 @@ import type { NewSandbox } from "../sandbox/lifecycle.ts";
 export type Asking = { tenant: string; plan: string; run: number };
 
 export interface MemberPort {
+  /** Also one that was forgotten since. */
+  isDestroyed(): Promise<boolean>;
   /** It is this plan's from now on, or another's already. Steps of runs up to this number are over for it. */
   join(asking: Asking, move: number): Promise<Answer<null>>;
   /** It is free, or was; also when it is gone. */

@@ -2,6 +2,7 @@
  * Owns the calls that commit or roll back: known again by their key, begun or joined in one step, answered at the end
  * of the run or when they have waited long enough. Does not own the run itself, which goes on without them.
  */
+import { planBusy } from "../../core/plan/membership.ts";
 import { type Begin, begin } from "../../core/plan/run.ts";
 import { commitView, refusalOf } from "../../core/plan/view.ts";
 import { BerthError } from "../../protocol/errors.ts";
@@ -44,9 +45,14 @@ async function begun(actor: PlanActor, call: RunCall): Promise<number> {
     if ("refuse" in begun) throw begun.refuse;
     if ("wait" in begun) {
       if (await actor.changed(end)) continue;
-      throw new BerthError("unavailable", "A member is on its way in or out of the plan.", {
-        hint: "Try again in a moment.",
-      });
+      const moving = new BerthError(
+        "unavailable",
+        "A member is on its way in or out of the plan.",
+        {
+          hint: "Try again in a moment.",
+        },
+      );
+      throw planBusy(plan) ?? moving;
     }
     const n = "join" in begun ? begun.join : begun.began.n;
     const { key, hash } = call;

@@ -1,6 +1,7 @@
 /**
  * Owns asking a sandbox's object as other objects do.
  */
+import { isOver } from "../../../src/core/sandbox/step.ts";
 import { answer } from "../../../src/objects/answers.ts";
 import type { MemberPort } from "../../../src/objects/plan/ports.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
@@ -28,6 +29,10 @@ export function memberOf(fleet: Fleet, from: BasePlace, id: string): MemberPort 
       }),
     );
   return {
+    isDestroyed: () =>
+      ask(fleet, from, to, "are you there", ({ known }) => {
+        return known === undefined || isOver(known.sandbox.state);
+      }),
     join: (asking, move) => member("join", (actor) => actor.member.join(asking, move)),
     leave: (asking, move) =>
       ask(fleet, from, to, "leave", (actor) =>
