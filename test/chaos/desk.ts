@@ -17,7 +17,9 @@ export type Turn = () => Promise<void>;
 export type ClientMaker = (desk: Desk) => Turn;
 
 /** After these it is not known what became of the call. */
-const unknownCodes = new Set(["internal", "lease_lost", "session_terminated", "stale_handle"]);
+const unknownCodes = new Set([
+  ...["internal", "lease_lost", "session_terminated", "stale_handle", "result_gone"],
+]);
 /** No client has a reason to see these, whatever was done to the server. */
 export const faultCodes: ReadonlySet<string> = new Set(["internal", "untyped", "bad_request"]);
 /** A sandbox that was lost too often waits for somebody who says that it shall start. */

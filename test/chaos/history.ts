@@ -28,7 +28,7 @@ export type Write = { box: string; name: string; value: string; outcome: Outcome
 export type Version = { box: string; version: number; ifMatch?: number };
 
 /** A command that leaves its marker behind once for each time that it runs. */
-export type Run = { box: string; marker: string; outcome: Outcome };
+export type Run = { box: string; marker: string; outcome: Outcome; code?: string };
 
 export type Grant = {
   box: string;
@@ -50,7 +50,14 @@ export type Ended = { id: string; askedMs: number; ackedMs?: number };
 export type Saved = { box: string; id: string; mayBeGone: boolean };
 
 /** What a client read, and all that it may have read by what was answered before. */
-export type Read = { client: string; what: string; box: string; allowed: string[]; got: string };
+export type Read = {
+  client: string;
+  what: string;
+  box: string;
+  allowed: string[];
+  got: string;
+  trail?: string[];
+};
 
 /** Numbered lines of a program that writes them from 0 on. */
 export type Stream = {
@@ -60,6 +67,8 @@ export type Stream = {
   /** How many it must have been: the program was seen to end well. */
   whole?: number;
 };
+
+const trailMax = 25;
 
 export class History {
   readonly calls: Call[] = [];
@@ -75,6 +84,7 @@ export class History {
   readonly streams: Stream[] = [];
   /** What was done to the server, by its name: how often. */
   readonly faults = new Map<string, number>();
+  readonly faultsAt: { name: string; ms: number }[] = [];
   #marks = 0;
   readonly #beganAt = performance.now();
 
@@ -89,7 +99,22 @@ export class History {
   }
 
   fault(name: string): void {
+    this.faultsAt.push({ name, ms: this.now() });
     this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
+  }
+
+  /** The newest calls about a sandbox and the faults between them, in words: how it came to what is read now. */
+  trail(box: string): string[] {
+    const calls = this.calls.filter((call) => call.box === box).slice(-trailMax);
+    const from = calls[0]?.beganMs ?? 0;
+    const lines = calls.map(({ client, verb, beganMs, endedMs, outcome, code }) => ({
+      ms: beganMs,
+      text: `${client} ${verb} ${outcome ?? "open"}${code ? ` ${code}` : ""} until ${Math.round(endedMs ?? 0)}`,
+    }));
+    const faults = this.faultsAt.filter(({ ms }) => ms >= from);
+    return [...lines, ...faults.map(({ name, ms }) => ({ ms, text: `${name} is over` }))]
+      .toSorted((one, other) => one.ms - other.ms)
+      .map(({ ms, text }) => `${Math.round(ms)} ${text}`);
   }
 
   count(outcome: Outcome): number {

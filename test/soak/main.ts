@@ -16,8 +16,8 @@ const boxCount = 5;
 const lookEveryMs = 2_000;
 const slotMaxMs = 60_000;
 const slotsMin = 20;
-/** Shorter than this the first tenth is over before caches are full. */
-const judgedFromMinutes = 10;
+/** Shorter than this the first tenth is over before caches and heaps are as large as they get. */
+const judgedFromMinutes = 30;
 const failuresToldMax = 10;
 
 await run(async () => {

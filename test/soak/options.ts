@@ -7,7 +7,7 @@ export const help = `Keeps a real server under a moderate, steady load and watch
 
   npm run soak -- [--minutes N] [--json]
 
-  --minutes N   how long; 30 unless given, parts allowed. Under 10 nothing is judged
+  --minutes N   how long; 30 unless given, parts allowed. Under 30 nothing is judged
   --json        all of it as one line of JSON on stdout, in place of the table
 
 Memory that grows by more than 5 % after the first tenth, or a p99 that rises, ends it with 1.

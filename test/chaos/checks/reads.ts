@@ -4,10 +4,12 @@
 import type { Check } from "./check.ts";
 
 export const readsAreTrue: Check = ({ reads }) =>
-  reads.flatMap(({ client, what, box, allowed, got }) =>
+  reads.flatMap(({ client, what, box, allowed, got, trail = [] }) =>
     allowed.includes(got)
       ? []
-      : [`${client} read ${what} of ${box} as ${JSON.stringify(got)}, not ${allowed.join(" or ")}`],
+      : [
+          `${client} read ${what} of ${box} as ${JSON.stringify(got)}, not ${allowed.join(" or ")}${trail.map((line) => `\n      ${line}`).join("")}`,
+        ],
   );
 
 export const streamsAreWhole: Check = ({ streams }) =>

@@ -13,13 +13,13 @@ export const processes: ClientMaker = (desk) => async () => {
   const run: Run = { box, marker, outcome: "unknown" };
   desk.history.runs.push(run);
   const loop = `i=0; while [ $i -lt ${lines} ]; do echo $i; i=$((i+1)); [ $((i%20)) -ne 0 ] || sleep 0.05; done`;
-  const call = { command: `${marking("ran", marker)}; ${loop}` };
+  const call = { command: `${marking("ran", marker)} || exit 9; ${loop}` };
   const started = await desk.ask("process", box, (sandbox) =>
     sandbox.startProcess(call, { idempotencyKey: marker }),
   );
   if (started.outcome !== "ack") {
     // Started and lost again it may have left its marker.
-    run.outcome = started.outcome;
+    Object.assign(run, { outcome: started.outcome, code: started.code });
     return;
   }
   const stream = await follow(desk, box, started.value.id);
@@ -31,7 +31,7 @@ export const processes: ClientMaker = (desk) => async () => {
 
 async function follow(desk: Desk, box: string, id: string): Promise<Stream> {
   const stream: Stream = { box, what: `the log of process ${id}`, lines: [] };
-  desk.history.streams.push(stream);
+  let isWhole = true;
   await desk.call("logs", box, async (berth) => {
     const events = berth.sandbox(box).followLogs(id, {
       ...{ stream: "stdout", reconnectMs: followForMs },
@@ -41,11 +41,14 @@ async function follow(desk: Desk, box: string, id: string): Promise<Stream> {
     try {
       for await (const event of events) {
         if (event.type === "output") text += Buffer.from(event.bytes).toString("latin1");
+        // On a full disk the log loses its beginning, and says so.
+        if (event.type === "truncated") isWhole = false;
         if (event.type === "exit" && event.exitCode === 0) stream.whole = lines;
       }
     } finally {
       stream.lines.push(...text.split("\n").slice(0, -1).map(Number));
     }
   });
+  if (isWhole) desk.history.streams.push(stream);
   return stream;
 }

@@ -8,6 +8,7 @@ import type { ClientMaker, Desk } from "../desk.ts";
 const keptMax = 3;
 const files = 20;
 const letsGoTries = 10;
+const notesMax = 10;
 
 export const restores: ClientMaker = (desk) => {
   let box: string | undefined;
@@ -15,6 +16,12 @@ export const restores: ClientMaker = (desk) => {
   let now = new Set(["none"]);
   const saved = new Map<string, Set<string>>();
   let next = 0;
+  /** What was done to the tree, the newest last. */
+  const done: string[] = [];
+  const note = (what: string) => {
+    done.push(`${Math.round(desk.history.now())} ${what}`);
+    if (done.length > notesMax) done.shift();
+  };
 
   const turnUnder = async (id: string, lease: string) => {
     const read = await desk.ask("look", id, (sandbox) =>
@@ -23,7 +30,8 @@ export const restores: ClientMaker = (desk) => {
     if (read.outcome !== "ack" || read.value.exitCode !== 0) return;
     const got = read.value.stdout.trim();
     const allowed = [...now];
-    desk.history.reads.push({ client: desk.name, what: "the tree", box: id, allowed, got });
+    const trail = allowed.includes(got) ? [] : [...done, ...desk.history.trail(id)];
+    desk.history.reads.push({ client: desk.name, what: "the tree", box: id, allowed, got, trail });
     now = new Set([got]);
     const turn = desk.random.between(0, 9);
     const old = [...saved.keys()];
@@ -31,15 +39,17 @@ export const restores: ClientMaker = (desk) => {
     if (turn < 4 || got === "none") {
       next += 1;
       const to = String(next);
-      const done = await desk.ask("write", id, (sandbox) =>
+      const wrote = await desk.ask("write", id, (sandbox) =>
         sandbox.exec({ command: writing(to) }, { lease }),
       );
-      if (done.outcome === "ack" && done.value.exitCode === 0) now = new Set([to]);
-      else if (done.outcome !== "refused") now.add(to);
+      note(`write ${to}: ${wrote.outcome}`);
+      if (wrote.outcome === "ack" && wrote.value.exitCode === 0) now = new Set([to]);
+      else if (wrote.outcome !== "refused") now.add(to);
     } else if (turn < 7 || chosen === undefined) {
       const made = await desk.ask("checkpoint", id, (sandbox) =>
         sandbox.makeCheckpoint({}, { lease }),
       );
+      note(`checkpoint of ${got}: ${made.outcome}`);
       if (made.outcome === "ack") saved.set(made.value.id, new Set(now));
       const first = saved.size > keptMax ? old[0] : undefined;
       if (first === undefined) return;
@@ -48,6 +58,7 @@ export const restores: ClientMaker = (desk) => {
     } else {
       const back = await desk.ask("restore", id, (sandbox) => sandbox.restore(chosen, { lease }));
       const then = saved.get(chosen) ?? [];
+      note(`restore of ${[...then].join(" or ")} over ${got}: ${back.outcome}`);
       if (back.outcome === "ack") now = new Set(then);
       else if (back.outcome !== "refused") now = new Set([...now, ...then]);
     }
