@@ -88,6 +88,15 @@ describe("what the command says", () => {
     });
   });
 
+  it("[CL2] a checkout whose place cannot be told is refused with the reason", async () => {
+    const repo = person.repo("two\nlines");
+    const env = { BERTH_URL: nobody, BERTH_KEY: "none" };
+    const ran = await person.berth(["start", "--json"], { cwd: repo, env });
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      error: { code: "no_checkout", message: expect.stringContaining("line break") },
+    });
+  });
+
   it("[CL24] a key that no header can carry is refused as that", async () => {
     const env = { BERTH_URL: nobody, BERTH_KEY: "two\nlines" };
     const ran = await person.berth(["list", "--json"], { env });

@@ -52,7 +52,8 @@ export function findCheckout(cwd: string): Checkout | undefined {
     "--show-toplevel",
   ]);
   if (!places.ok) return refused(places.stderr);
-  const [bare, gitDir = "", commonDir = "", below = "", root] = places.stdout.split("\n");
+  const [bare, gitDir = "", commonDir = "", below = "", root, ...rest] = places.stdout.split("\n");
+  if (rest.length > 1) throw lineBreak(cwd);
   if (bare === "true" || root === undefined || root === "") return undefined;
   const branch = line(askGit(cwd, ["symbolic-ref", "--quiet", "--short", "HEAD"]));
   const commit = line(askGit(cwd, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]));
@@ -77,6 +78,14 @@ function refused(stderr: string): undefined {
     });
   }
   return undefined;
+}
+
+/** git tells places a line each. */
+function lineBreak(cwd: string): Failure {
+  return new Failure(`${JSON.stringify(cwd)} has a line break in its name`, {
+    hint: "Rename the folder: git does not tell such places apart.",
+    code: "no_checkout",
+  });
 }
 
 /** `origin`, or the only remote there is. */
