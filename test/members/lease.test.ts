@@ -146,6 +146,23 @@ describe("the lease of a run", () => {
     await soon(async () => expect(await saving.left()).toEqual(before));
   });
 
+  it("[PL111] whoever has no lease is refused at once while the files are saved, and may wait if he says so", async () => {
+    const box = await Box.committed();
+    await box.hold(2);
+    box.machine.fault = { verb: "snapshot", hold: true };
+    const preparing = box.prepare(2);
+    await soon(() => expect(box.machine.held.size).toBe(1));
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    await expect(box.write("a.txt", "mine")).rejects.toMatchObject({ code: "lease_held" });
+    await expect(box.api.exec({ command: "true" })).rejects.toMatchObject({ code: "lease_held" });
+    vi.useRealTimers();
+    const waiting = box.api.exec({ command: "true" }, { waitMs: 10_000 });
+    box.machine.release();
+    expect(await preparing).toMatchObject({ yes: {} });
+    await box.finish(2, "abort");
+    expect(await waiting).toMatchObject({ exitCode: 0 });
+  });
+
   it("[PL59] taken away after the vote, what was saved is committed, and what came later is later work", async () => {
     const box = await Box.committed();
     await box.hold(2);

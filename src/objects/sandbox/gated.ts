@@ -28,6 +28,7 @@ export type GatedCaller = {
 export type Passed = { life: Life; fence: number; token: string | undefined; end: () => void };
 
 export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Passed> {
+  if (actor.stillness.isHeld) refuseBeforeWaiting(actor, caller);
   await actor.stillness.over();
   await actor.link.known();
   const alone = await aloneToken(actor, caller);
@@ -61,6 +62,15 @@ export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Pa
     end();
     throw error;
   }
+}
+
+/** Who cannot pass is told so now, and not when the files are saved. What time has ended is settled afterwards. */
+function refuseBeforeWaiting(actor: SandboxActor, { token, waitMs }: GatedCaller): void {
+  const { lease } = actor.facts;
+  const isHeld = lease.state.name === "held" && actor.now() < lease.state.expiresAt;
+  if (!isHeld || waitMs !== undefined) return;
+  const refused = refuseAtGate(lease, token);
+  if (refused !== undefined) throw refused;
 }
 
 /** The life that a call may use; where there is none it is started, once for all who wait. */
