@@ -4,10 +4,23 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isRunning, nameOf } from "./processes.ts";
 
+/** A program of the engine's that was tidying up when it ended still has its moment. */
+const tidyMs = 3_000;
+
 /** Processes, groups, mounts and interfaces, in words. */
-export function tracesOf(data: string, processes: number[]): string[] {
+export async function tracesOf(data: string, processes: number[]): Promise<string[]> {
+  const limit = performance.now() + tidyMs;
+  for (;;) {
+    const left = leftNow(data, processes);
+    if (left.length === 0 || performance.now() > limit) return left;
+    await sleep(50);
+  }
+}
+
+function leftNow(data: string, processes: number[]): string[] {
   const file = join(data, "engine/instance");
   const instance = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
   const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");

@@ -80,9 +80,9 @@ export class CountingBerth {
     this.http = http;
   }
 
-  /** Of all sandboxes that run, and of the engine. */
+  /** Of all sandboxes that run. */
   roomProcesses(): number {
-    return treeOf(this.#engine.child?.pid ?? 0).length;
+    return treeOf(this.#engine.child?.pid ?? 0).length - 1;
   }
 
   /** Of workerd, in all. */
