@@ -58,13 +58,18 @@ export const listCommand = command({
 
 const rowColumns: Column<Row>[] = [
   { name: "SANDBOX", cell: ({ id, here }) => (here ? `${id} *` : id) },
-  { name: "STATE", cell: ({ state }) => state },
+  { name: "STATE", cell: shownState },
   { name: "BRANCH", cell: ({ branch }) => shortBranch(branch) },
   { name: "CONFIG", cell: ({ configFile }) => configFile ?? "-" },
   { name: "AGE", cell: ({ createdAt }) => age(createdAt) },
 ];
 
 const repoColumn: Column<Row> = { name: "REPO", cell: ({ repo }) => repo ?? "-" };
+
+/** One whose container is gone is well but for that: the next command starts it again. */
+function shownState({ state, listed }: Row): string {
+  return state === "failed" && listed?.restartable === true ? "lost" : state;
+}
 
 function shortBranch(branch: string | undefined): string {
   return branch?.replace(/^(detached@[0-9a-f]{10})[0-9a-f]+$/, "$1") ?? "-";
