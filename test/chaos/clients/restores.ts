@@ -60,7 +60,10 @@ export const restores: ClientMaker = (desk) => {
       const then = saved.get(chosen) ?? [];
       note(`restore of ${[...then].join(" or ")} over ${got}: ${back.outcome}`);
       if (back.outcome === "ack") now = new Set(then);
-      else if (back.outcome !== "refused") now = new Set([...now, ...then]);
+      // The files may be back where the container did not come up with them.
+      else if (back.outcome !== "refused" || back.code === "start_failed") {
+        now = new Set([...now, ...then]);
+      }
     }
   };
 
