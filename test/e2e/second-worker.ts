@@ -73,7 +73,8 @@ export async function startSecondWorker(source = callerSource): Promise<SecondWo
       ...["--directory-path", `objects=${join(folder, "objects")}`],
     ],
     {
-      stdio: ["ignore", "inherit", "inherit", "pipe"],
+      // What it logs is no data of whoever runs it.
+      stdio: ["ignore", 2, 2, "pipe"],
       env: {
         BERTH_API_KEYS: "",
         BERTH_SECRET: "the secret of a test, which guards nothing at all",
