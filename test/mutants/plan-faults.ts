@@ -8,6 +8,7 @@ const pending = "src/core/plan/pending.ts";
 const run = "src/core/plan/run.ts";
 const actor = "src/objects/plan/actor.ts";
 const history = "src/objects/plan/history.ts";
+const members = "src/objects/plan/members.ts";
 const runs = "src/objects/plan/runs.ts";
 
 export const planFaults: readonly Fault[] = [
@@ -28,8 +29,8 @@ export const planFaults: readonly Fault[] = [
   {
     name: "the same call is not joined",
     file: run,
-    find: "if (isSame) return { join: run.n };",
-    put: "",
+    find: "if (!isSame) return {",
+    put: "return {",
     by: ["PL3"],
   },
   {
@@ -122,5 +123,33 @@ export const planFaults: readonly Fault[] = [
     find: "newest - limits.commitsKeptMax",
     put: "newest - limits.commitsKeptMax * 1_000",
     by: ["PL19"],
+  },
+  {
+    name: "whoever takes a place counts as one more",
+    file: membership,
+    find: "if (known === undefined && countOf(plan) >= limits.planMembersMax)",
+    put: "if (countOf(plan) >= limits.planMembersMax)",
+    by: ["PL130"],
+  },
+  {
+    name: "a best effort that comes to nothing says that nothing changed",
+    file: run,
+    find: "abort(now, no ?? failureOf(nothing(kind)))",
+    put: "abort(now, failureOf(nothing(kind)))",
+    by: ["PL131"],
+  },
+  {
+    name: "a run that is decided is joined",
+    file: run,
+    find: "return run.decision === null ? { join: run.n } : { wait: true };",
+    put: "return { join: run.n };",
+    by: ["PL132"],
+  },
+  {
+    name: "a destroyed member is found for ever",
+    file: members,
+    find: "const mayMake = wanted.makes && plan.run === null;",
+    put: "const mayMake = wanted.makes && plan.newest < 0;",
+    by: ["PL133"],
   },
 ];

@@ -64,7 +64,7 @@ describe("a run that is decided", () => {
       const [free, held] = [...desk.boxes.all.values()];
       expect([free?.heldBy, held?.heldBy]).toEqual([null, 2]);
       desk.boxes.of("box0").files = 3;
-      const now = refusal(desk.run({ kind, waitMs: 0 }));
+      const now = desk.drive(refusal(desk.run({ kind, waitMs: 0 })));
       expect(await now).toMatchObject({ code: "plan_busy", commit: 2 });
       const later = desk.run({ kind, waitMs: 25_000 });
       later.catch(() => undefined);
