@@ -58,9 +58,11 @@ export const restores: ClientMaker = (desk) => {
     } else {
       const back = await desk.ask("restore", id, (sandbox) => sandbox.restore(chosen, { lease }));
       const then = saved.get(chosen) ?? [];
-      note(`restore of ${[...then].join(" or ")} over ${got}: ${back.outcome}`);
-      if (back.outcome === "ack") now = new Set(then);
-      // The files may be back where the container did not come up with them.
+      const state = back.outcome === "ack" ? back.value.state : back.code;
+      note(`restore of ${[...then].join(" or ")} over ${got}: ${back.outcome} ${state}`);
+      // A disk without room for them leaves the old files, and that is told as a state: failed.
+      if (state === "running") now = new Set(then);
+      // They may be back where the container did not come up with them.
       else if (back.outcome !== "refused" || back.code === "start_failed") {
         now = new Set([...now, ...then]);
       }
