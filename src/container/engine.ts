@@ -15,6 +15,7 @@ import {
 import { BerthError, errorBodySchema } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Container, ContainerExit, StartOptions } from "./container.ts";
+import { within } from "./within.ts";
 
 type Engine = { baseUrl: string; secret: string };
 
@@ -90,9 +91,9 @@ export function engineHealth(engine: Engine): Promise<EngineHealth> {
 async function monitor(engine: Engine, id: string, startId: string): Promise<ContainerExit> {
   const path = `${enginePaths.monitor(id)}?startId=${startId}&waitMs=${monitorMs}`;
   for (;;) {
-    const response = await send(engine, "GET", path, undefined, monitorMs + healthMs);
-    if (response.status === 204) continue;
-    const { startId: _startId, ...exit } = engineExitSchema.parse(await response.json());
+    const told = await send(engine, "GET", path, undefined, monitorMs + healthMs);
+    if (told === undefined) continue;
+    const { startId: _startId, ...exit } = engineExitSchema.parse(told);
     return exit;
   }
 }
@@ -103,35 +104,36 @@ async function call<Schema extends z.ZodType>(
   path: string,
   { body, schema, waitMs }: { body?: unknown; schema: Schema; waitMs: number },
 ): Promise<z.infer<Schema>> {
-  const response = await send(engine, method, path, body, waitMs);
-  const parsed = schema.safeParse(await response.json().catch(() => undefined));
+  const parsed = schema.safeParse(await send(engine, method, path, body, waitMs));
   if (parsed.success) return parsed.data;
   throw new BerthError("unavailable", `The engine's answer to ${path} was not understood.`);
 }
 
+/** What was answered; undefined where that is nothing, or nothing that can be read. */
 async function send(
   engine: Engine,
   method: "GET" | "POST" | "DELETE",
   path: string,
   body: unknown,
   waitMs: number,
-): Promise<Response> {
-  let response: Response;
-  try {
-    response = await fetch(`${engine.baseUrl}${path}`, {
+): Promise<unknown> {
+  const { isRefused, told } = await within(waitMs, async (signal) => {
+    const response = await fetch(`${engine.baseUrl}${path}`, {
       method,
-      signal: AbortSignal.timeout(waitMs),
+      signal,
       headers: {
         authorization: `Bearer ${engine.secret}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-  } catch {
+    const told: unknown = await response.json().catch(() => undefined);
+    return { isRefused: !response.ok, told };
+  }).catch(() => {
     throw new BerthError("unavailable", "The engine of this machine does not answer.");
-  }
-  if (response.ok) return response;
-  throw refusalOf(await response.json().catch(() => undefined), path);
+  });
+  if (isRefused) throw refusalOf(told, path);
+  return told;
 }
 
 function refusalOf(body: unknown, path: string): BerthError {

@@ -10,6 +10,7 @@ import type { Container, ContainerExit, Saved, Started, StartOptions } from "./c
 import { whole } from "./early-answer.ts";
 import type { Egress } from "./egress.ts";
 import { givenUp, PlatformStarts } from "./platform-starts.ts";
+import { within } from "./within.ts";
 
 type Attached = NonNullable<DurableObjectState["container"]>;
 
@@ -131,17 +132,17 @@ async function save(attached: Attached, snapshotId: string): Promise<Saved> {
 }
 
 async function ask(attached: Attached, secret: string): Promise<Started | undefined> {
-  const request = new Request(`http://agent${agentPaths.health}`, {
-    headers: { authorization: `Bearer ${secret}` },
-    signal: AbortSignal.timeout(limits.agentHeadersMs),
-  });
-  let response: Response;
-  try {
-    response = await attached.getTcpPort(agentPort).fetch(request);
-  } catch {
-    return undefined;
-  }
-  const health = agentHealthSchema.safeParse(await response.json().catch(() => undefined));
+  const answered = await within(limits.agentHeadersMs, async (signal) => {
+    const request = new Request(`http://agent${agentPaths.health}`, {
+      headers: { authorization: `Bearer ${secret}` },
+      signal,
+    });
+    const response = await attached.getTcpPort(agentPort).fetch(request);
+    return { response, told: await response.json() };
+  }).catch(() => undefined);
+  if (answered === undefined) return undefined;
+  const { response, told } = answered;
+  const health = agentHealthSchema.safeParse(told);
   const incarnation = response.headers.get(agentHeaders.incarnation);
   if (!response.ok || !health.success || incarnation === null) return undefined;
   return {
