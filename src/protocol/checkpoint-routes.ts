@@ -60,6 +60,6 @@ export const checkpointRoutes = {
     right: "lifecycle",
     gated: true,
     answers: { 200: { schema: sandboxSchema, meaning: "Running with it, or on its way." } },
-    errors: [...ofOneCheckpoint, ...atTheGate],
+    errors: [...ofOneCheckpoint, ...atTheGate, "disk_full", "start_failed"],
   },
 } as const satisfies Record<string, Route>;

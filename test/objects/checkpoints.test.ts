@@ -129,7 +129,9 @@ describe("checkpoints", () => {
     expect((await told()).slice(-3)).toEqual(["starting", "running", "restored"]);
     const [tree = ""] = (await calls(id)).filter((verb) => verb.startsWith("snapshot "));
     await machine(id).removeSnapshot(tree.slice("snapshot ".length));
-    expect(await restore()).toMatchObject({ state: "failed", reason: "snapshot_missing" });
+    expect(await restore()).toMatchObject({
+      error: { code: "start_failed", reason: "snapshot_missing" },
+    });
     expect((await told()).slice(-2)).toEqual(["starting", "failed"]);
   });
 

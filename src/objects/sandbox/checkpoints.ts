@@ -134,6 +134,7 @@ export async function restore(
     const snapshot = renewed(actor, id);
     actor.sandbox({ type: "restore", start: { ...newStart(actor), snapshot } });
     await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
+    refuseWhenFailed(actor);
     return told(actor);
   } finally {
     end();
@@ -262,6 +263,23 @@ export function readyRow(actor: SandboxActor, id: string): CheckpointRow {
 
 export function isSettled(state: SandboxRecord["state"]["name"]): boolean {
   return state !== "starting" && state !== "pausing";
+}
+
+/** Whoever restored must not go on as if the files were others than they are. */
+function refuseWhenFailed(actor: SandboxActor): void {
+  const { state } = actor.facts.sandbox;
+  if (state.name !== "failed") return;
+  const { reason, restartable } = state;
+  throw new BerthError(
+    reason === "disk_full" ? "disk_full" : "start_failed",
+    `The sandbox did not start from the checkpoint: ${reason}.`,
+    {
+      facts: { reason, state: state.name },
+      ...(restartable
+        ? { hint: "It has the files of before; the next call starts it with them." }
+        : {}),
+    },
+  );
 }
 
 /** What is on its way up or down is waited for: a tree is saved and restored in a state that stays. */
