@@ -1,4 +1,13 @@
-import { chmodSync, copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -73,6 +82,9 @@ describe("what the agent keeps to itself", () => {
     expect(stdout).toBe("for commands\na\nb 'c' \"d\" $e \\f\n[][]\n");
     expect(agent.environment()).toBe("");
     await agent.stop();
+    // It empties the folders of the container that it begins, and of nothing else.
+    expect(existsSync(entry)).toBe(true);
+    expect(readdirSync("/run").filter((name) => name.startsWith("berth-life-"))).toEqual([]);
   });
 
   test("[X22] the secret is in no command's reach: not in its environment, nor in any process's arguments", async () => {
