@@ -22,6 +22,8 @@ const bound = (props: Record<string, unknown>) => ({
 
 export default defineConfig({
   test: {
+    // One for each core: most tests wait for processes more than they compute.
+    maxWorkers: "100%",
     // What the parts log is shown for a test that fails.
     silent: "passed-only",
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
