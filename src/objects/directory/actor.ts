@@ -11,6 +11,7 @@ import type { Sandbox } from "../../protocol/sandbox.ts";
 import { type OnExisting, scopeKey } from "../../protocol/scope.ts";
 import type { Answer, Refused } from "../answer.ts";
 import { asError } from "../answers.ts";
+import { inTime } from "../in-time.ts";
 import type { Place } from "../place.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { Watchers } from "../sandbox/watchers.ts";
@@ -271,19 +272,13 @@ export class DirectoryActor {
 
   /** What comes later is not waited for: it is asked again, or says so by itself. */
   async #inTime<T>(answer: Promise<T>, waitMs: number): Promise<T> {
-    let cancel = () => {};
-    const late = new Promise<never>((_resolve, reject) => {
-      cancel = this.#place.timer(waitMs, () => reject(new Error(`no answer in ${waitMs} ms`)));
-    });
     try {
-      return await Promise.race([answer, late]);
+      return await inTime(this.#place, answer, waitMs);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       throw new BerthError("unavailable", `The sandbox cannot be asked: ${message}`, {
         hint: "Try again in a moment.",
       });
-    } finally {
-      cancel();
     }
   }
 

@@ -11,9 +11,9 @@ import { limits } from "../../protocol/limits.ts";
 import type { Member, Plan } from "../../protocol/plan.ts";
 import type { Refused } from "../answer.ts";
 import { asError } from "../answers.ts";
+import { inTime } from "../in-time.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { noSuchPlan, type PlanActor } from "./actor.ts";
-import { inTime } from "./in-time.ts";
 import { keepCall } from "./rows.ts";
 
 export type PutMember = {

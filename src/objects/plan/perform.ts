@@ -10,8 +10,8 @@ import { BerthError, errors } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Answer, Refused } from "../answer.ts";
 import { asError } from "../answers.ts";
+import { inTime } from "../in-time.ts";
 import type { PlanActor } from "./actor.ts";
-import { inTime } from "./in-time.ts";
 import type { Asking, Ports } from "./ports.ts";
 import { callOf } from "./rows.ts";
 

@@ -7,6 +7,7 @@ import type { Deadline } from "../../core/deadline.ts";
 import { view } from "../../core/sandbox/view.ts";
 import type { Report } from "../../protocol/directory.ts";
 import { limits } from "../../protocol/limits.ts";
+import { inTime } from "../in-time.ts";
 import type { SandboxActor } from "./actor.ts";
 import { listedEvents } from "./event-log.ts";
 import type { Facts } from "./store.ts";
@@ -93,7 +94,8 @@ export class Listing {
       // While it is on its way no alarm has to ring for it, nor while its time is just over.
       this.#tryAt = this.#actor.host.clock() + limits.directoryAskMs + limits.tellAgainMs;
       try {
-        const { epoch } = await this.#inTime(this.#actor.host.tell(report));
+        // One that is not answered is told again: it may have been taken, which does no harm.
+        const { epoch } = await inTime(this.#actor.host, this.#actor.host.tell(report));
         if (this.#actor.known === undefined) return;
         this.#taken(report, epoch);
         more = report.events.length === limits.reportEventsMax;
@@ -102,20 +104,6 @@ export class Listing {
         this.#actor.host.log({ sandbox: report.view.id, failed: "tell the directory", message });
         return this.#later();
       }
-    }
-  }
-
-  /** One that is not answered is told again: it may have been taken, which does no harm. */
-  async #inTime<T>(answer: Promise<T>): Promise<T> {
-    const waitMs = limits.directoryAskMs;
-    let cancel = () => {};
-    const late = new Promise<never>((_resolve, reject) => {
-      cancel = this.#actor.host.timer(waitMs, () => reject(new Error(`no answer in ${waitMs} ms`)));
-    });
-    try {
-      return await Promise.race([answer, late]);
-    } finally {
-      cancel();
     }
   }
 

@@ -1,8 +1,8 @@
 /**
  * Owns how long an answer of another object is waited for. What comes later is dropped: it is asked again.
  */
-import { limits } from "../../protocol/limits.ts";
-import type { Place } from "../place.ts";
+import { limits } from "../protocol/limits.ts";
+import type { Place } from "./place.ts";
 
 export async function inTime<T>(
   place: Place,
