@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { alive } from "./processes.ts";
+import { alive, type Seen } from "./processes.ts";
 import { type Server, startServer } from "./server.ts";
 import { until } from "./until.ts";
 
@@ -55,36 +55,39 @@ describe("find or create under kill -9", () => {
     let unanswered = 0;
     for (let round = 1; round <= rounds; round++) {
       let inRound = 0;
+      let tree: Seen[] | undefined;
       const told = new Map<number, Set<string>>();
-      const working = Promise.all(
-        Array.from({ length: callers }, async (_, n) => {
-          const scope = scopeOf(n % scopes);
-          // Some replace: the old one must be gone in the end, and only that.
-          const onExisting = n === round ? "replace" : "reuse";
-          try {
+      const killAt = Math.max(1, (round * 7) % callers);
+      const caller = async (n: number) => {
+        const scope = scopeOf(n % scopes);
+        // Some replace: the old one must be gone in the end, and only that.
+        let onExisting = n === round ? "replace" : "reuse";
+        try {
+          // Again and again, so that the end comes into the middle however fast the answers are.
+          while (tree === undefined) {
             const { status, body } = await now.call("POST", "/v1/sandboxes", {
               scope,
               onExisting,
               waitMs: 10_000,
             });
             if (status !== 200 && status !== 201) return;
+            onExisting = "reuse";
             answered++;
-            inRound++;
             const ids = told.get(n % scopes) ?? new Set();
             told.set(n % scopes, ids.add(String(body.id)));
-          } catch {
-            unanswered++;
+            if (++inRound !== killAt) continue;
+            tree = now.processes();
+            kill(now);
           }
-        }),
-      );
-      const killAt = (round * 7) % callers;
-      await Promise.race([until("some are answered", () => inRound >= killAt, 60_000), working]);
-      const tree = now.processes();
-      kill(now);
-      await working;
+        } catch {
+          unanswered++;
+        }
+      };
+      await Promise.all(Array.from({ length: callers }, (_, n) => caller(n)));
+      expect(tree).toBeDefined();
       await now.ended();
       now = await started();
-      expect(alive(tree)).toEqual([]);
+      expect(alive(tree ?? [])).toEqual([]);
       for (let n = 0; n < scopes; n++) {
         const again = await now.call("POST", "/v1/sandboxes", {
           scope: scopeOf(n),
@@ -115,9 +118,13 @@ describe("find or create under kill -9", () => {
     expect(unanswered).toBeGreaterThan(0);
     // As many agents as live sandboxes, counted by looking at the processes: who was replaced goes at once.
     await until("no container more", () => rooms(now) === scopes);
-    const { body } = await now.call("GET", "/v1/counts");
-    expect(body.total).toBe(scopes);
-    console.log(JSON.stringify({ rounds, answered, unanswered, counts: body.states }));
+    // Its last word comes after its container went.
+    let counted: Record<string, unknown> = {};
+    await until("no sandbox more is counted", async () => {
+      counted = (await now.call("GET", "/v1/counts")).body;
+      return counted.total === scopes;
+    });
+    console.log(JSON.stringify({ rounds, answered, unanswered, counts: counted.states }));
     const tree = now.processes();
     await now.stop();
     server = undefined;
