@@ -21,6 +21,8 @@ export type Sent = {
   key?: string | null;
   headers?: Record<string, string>;
   body?: string | Buffer;
+  /** Goes away once a good answer begins: one that goes on for as long as it is read. */
+  leaves?: boolean;
 };
 
 export type Answered = {
@@ -52,7 +54,7 @@ export class Attacked implements AsyncDisposable {
   }
 
   /** Nothing is added but the key, a content type for a body, and its length; nothing is normalised. */
-  send({ method, path, key, headers = {}, body }: Sent): Promise<Answered> {
+  send({ method, path, key, headers = {}, body, leaves = false }: Sent): Promise<Answered> {
     const sent: Record<string, string> = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
     );
@@ -68,12 +70,17 @@ export class Attacked implements AsyncDisposable {
       const call = httpRequest(
         { hostname, port, method, path, headers: sent, agent: this.#agent },
         (response) => {
+          const { statusCode = 0, headers: told } = response;
+          if (leaves && statusCode < 400) {
+            response.destroy();
+            resolve({ status: statusCode, headers: told, text: "", body: {} });
+            return;
+          }
           const chunks: Buffer[] = [];
           response.on("data", (chunk) => chunks.push(chunk));
           response.on("error", reject);
           response.on("end", () => {
             const text = Buffer.concat(chunks).toString();
-            const { statusCode = 0, headers: told } = response;
             resolve({ status: statusCode, headers: told, text, body: parsed(text) });
           });
         },

@@ -1,4 +1,4 @@
-/** What is sent on the wire itself: requests that two servers could read in two ways, and headers of our own. */
+/** What is sent on the wire itself: what is too long or not HTTP, headers of our own, and visits of ports. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Attacked, otherKey } from "./attacked.ts";
 import { raw } from "./sockets.ts";
@@ -19,76 +19,6 @@ describe("the wire", () => {
   });
 
   const of = (tail = "") => `/v1/sandboxes/${id}${tail}`;
-  const head = (...lines: string[]) =>
-    [`POST ${of("/touch")} HTTP/1.1`, `Host: ${berth.host}`, ...lines].join("\r\n");
-  const authorized = () => `Authorization: Bearer ${berth.server.key}`;
-  /** What an attacker would have the server run behind the back of the one in front. */
-  const smuggled = () =>
-    `PATCH ${of("/metadata")} HTTP/1.1\r\nHost: ${berth.host}\r\n${authorized()}\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{"smuggled":"1"}`;
-  const unharmed = async () => {
-    expect(await berth.ok("GET", of("/metadata"))).toMatchObject({ metadata: {}, version: 0 });
-    expect(await berth.exec(id, { command: "echo on" })).toMatchObject({ stdout: "on\n" });
-  };
-
-  it("[SC10] a well-formed pair of requests on one connection is two: the attacks below differ from it in one thing", async () => {
-    const patch = smuggled().replaceAll("smuggled", "welcomed");
-    const answer = await raw(
-      berth.server.url,
-      `${head(authorized(), "Content-Length: 0")}\r\n\r\n${patch}`,
-    );
-    expect(answer.text.match(/HTTP\/1\.1 200/g)).toHaveLength(2);
-    const cleared = JSON.stringify({ welcomed: null });
-    await berth.ok("PATCH", of("/metadata"), JSON.parse(cleared));
-    id = await berth.create();
-    await unharmed();
-  });
-
-  it.each<[string, (size: number) => string[]]>([
-    ["two lengths", (size) => ["Content-Length: 0", `Content-Length: ${size}`]],
-    ["two lengths in one line", (size) => [`Content-Length: 0, ${size}`]],
-    ["a length with a sign", (size) => [`Content-Length: +${size}`]],
-    ["a negative length", () => ["Content-Length: -1"]],
-    ["a length in hexadecimal", (size) => [`Content-Length: 0x${size.toString(16)}`]],
-    ["a length beyond all numbers", () => ["Content-Length: 99999999999999999999"]],
-    ["an unknown coding", () => ["Transfer-Encoding: xchunked"]],
-    ["a coding after another", () => ["Transfer-Encoding: chunked, identity"]],
-    ["a space before the colon", (size) => [`Content-Length : ${size}`]],
-    ["a folded line", (size) => ["X-Fold: a", ` Content-Length: ${size}`]],
-    ["a NUL in a name", (size) => [`Content-Length\0: ${size}`]],
-    ["a line without a colon", () => ["no colon here"]],
-    ["a name of nothing", () => [": nothing"]],
-  ])("[SC10] %s: nothing behind it is taken for a request", async (_what, lines) => {
-    const behind = smuggled();
-    const bytes = `${head(authorized(), ...lines(behind.length))}\r\n\r\n${behind}`;
-    const { status, text } = await raw(berth.server.url, bytes);
-    expect(text).not.toContain('"smuggled"');
-    expect(status).toBeLessThan(500);
-    await unharmed();
-  });
-
-  it("[SC10] a chunked body that also tells a length, and chunks that lie, hide no second request", async () => {
-    const behind = smuggled();
-    const both = head(
-      authorized(),
-      `Content-Length: ${behind.length + 5}`,
-      "Transfer-Encoding: chunked",
-    );
-    const lies = head(authorized(), "Transfer-Encoding: chunked");
-    const bodies = [
-      `${both}\r\n\r\n0\r\n\r\n${behind}`,
-      `${lies}\r\n\r\n-1\r\n${behind}`,
-      `${lies}\r\n\r\nfffffffffffffffff\r\n${behind}`,
-      `${lies}\r\n\r\n0x10\r\n${behind}`,
-      `${lies}\r\n\r\n2\r\n{}${behind}`,
-    ];
-    const answers = await Promise.all(bodies.slice(1).map((bytes) => raw(berth.server.url, bytes)));
-    for (const { text } of answers) expect(text).not.toContain('"smuggled"');
-    // The codings of a transfer win over a length (RFC 9112, 6.3): a server in front that reads it otherwise must refuse it.
-    const { status } = await raw(berth.server.url, bodies[0] ?? "");
-    expect(status).toBeLessThan(500);
-    expect(await berth.exec(id, { command: "echo on" })).toMatchObject({ stdout: "on\n" });
-  });
-
   it("[SC10] a target or a header that is too long, or not HTTP, is refused and costs nobody else anything", async () => {
     const fresh = await berth.create({ start: false });
     const wrong = [
