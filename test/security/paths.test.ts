@@ -1,0 +1,240 @@
+/** Every call that takes a path, each spelling of one that leads out of the sandbox: nothing is read, changed or made there. */
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { archive } from "../agent/tar-maker.ts";
+import { Attacked, type Sent } from "./attacked.ts";
+
+const words = "words of the machine that no sandbox may read";
+const bytes = { "content-type": "application/octet-stream" };
+const tar = { "content-type": "application/x-tar" };
+
+type Verb = [name: string, call: (path: string) => Sent];
+
+const asked = (path: string) => encodeURIComponent(path);
+const json = (value: unknown) => JSON.stringify(value);
+
+const reading: Verb[] = [
+  ["read", (path) => ({ method: "GET", path: `/files?path=${asked(path)}` })],
+  ["stat", (path) => ({ method: "GET", path: `/files/stat?path=${asked(path)}` })],
+  ["list", (path) => ({ method: "GET", path: `/files/list?path=${asked(path)}` })],
+  ["watch", (path) => ({ method: "GET", path: `/files/watch?path=${asked(path)}`, leaves: true })],
+  ["download", (path) => ({ method: "GET", path: `/archive?path=${asked(path)}` })],
+];
+
+const writing: Verb[] = [
+  [
+    "move from",
+    (from) => ({
+      method: "POST",
+      path: "/files/move",
+      body: json({ from, to: "taken", overwrite: true }),
+    }),
+  ],
+  ["remove", (path) => ({ method: "DELETE", path: `/files?path=${asked(path)}&recursive=1` })],
+  [
+    "write",
+    (path) => ({
+      method: "PUT",
+      path: `/files?path=${asked(path)}`,
+      body: "theirs",
+      headers: bytes,
+    }),
+  ],
+  [
+    "write below",
+    (path) => ({
+      method: "PUT",
+      path: `/files?path=${asked(`${path}/deep/file`)}&mkdirs=1`,
+      body: "theirs",
+      headers: bytes,
+    }),
+  ],
+  [
+    "make a folder",
+    (path) => ({
+      method: "POST",
+      path: "/files/mkdir",
+      body: json({ path: `${path}/folder`, parents: true }),
+    }),
+  ],
+  [
+    "move to",
+    (to) => ({
+      method: "POST",
+      path: "/files/move",
+      body: json({ from: "spare", to, overwrite: true }),
+    }),
+  ],
+  [
+    "upload",
+    (path) => ({
+      method: "PUT",
+      path: `/archive?path=${asked(path)}`,
+      body: archive({ name: "secret", body: "theirs" }),
+      headers: tar,
+    }),
+  ],
+  [
+    "upload a link and through it",
+    (path) => ({
+      method: "PUT",
+      path: "/archive?path=uploads",
+      body: archive(
+        { name: "way", type: "2", says: path },
+        { name: "way/secret", body: "theirs" },
+        { name: `way/../../../../../..${path}`.slice(0, 100), body: "theirs" },
+      ),
+      headers: tar,
+    }),
+  ],
+  [
+    "clone",
+    (dir) => ({
+      method: "POST",
+      path: "/git/clone",
+      body: json({ url: "file:///workspace/repository", dir }),
+    }),
+  ],
+];
+
+describe("a path that leads out of a sandbox", () => {
+  /** Of the machine, and open to every user of it: only the sandbox's walls keep it. */
+  const planted = mkdtempSync(join(tmpdir(), "berth-planted-"));
+  let berth: Attacked;
+  let id: string;
+  let neighbours: string;
+  let before: unknown;
+
+  beforeAll(async () => {
+    writeFileSync(join(planted, "secret"), words);
+    berth = await Attacked.start();
+    id = await berth.create();
+    const neighbour = await berth.create();
+    await berth.exec(neighbour, { command: `printf %s '${words}' > of-a-neighbour` });
+    const engine = join(berth.server.data, "engine");
+    const found = readdirSync(engine, { recursive: true }).map(String);
+    neighbours = join(engine, found.find((name) => name.endsWith("of-a-neighbour")) ?? "");
+    expect(readFileSync(neighbours, "utf8")).toBe(words);
+    before = machine();
+  });
+
+  afterAll(async () => {
+    expect(await berth.end()).toEqual([]);
+    rmSync(planted, { recursive: true });
+  });
+
+  const of = (tail = "") => `/v1/sandboxes/${id}${tail}`;
+  const send = async ([name, call]: Verb, path: string) => {
+    const sent = call(path);
+    const { status, text } = await berth.send({ ...sent, path: of(sent.path) });
+    expect([name, path, text.includes(words), text.includes(berth.server.key), text]).toEqual([
+      name,
+      path,
+      false,
+      false,
+      expect.any(String),
+    ]);
+    return status;
+  };
+  /** A workspace as the attacks find it. */
+  const renew = (links: string) =>
+    berth.exec(id, {
+      command: `rm -rf /workspace/* /workspace/.[!.]* ${planted} ${berth.server.data}; echo spare > spare; git init -q repository; ${links}`,
+    });
+  /** What of the machine an attack could have changed, times and inodes included. */
+  const machine = () =>
+    [planted, join(planted, "secret"), join(berth.server.data, "key"), neighbours].map((path) => {
+      const { ino, mode, uid, nlink, mtimeMs, ctimeMs } = lstatSync(path);
+      const holds = path === planted ? readdirSync(path) : readFileSync(path, "utf8");
+      return { path, ino, mode, uid, nlink, mtimeMs, ctimeMs, holds };
+    });
+
+  it("[SC12] the calls below do read and write what is the sandbox's own", async () => {
+    await renew("mkdir own; echo text > own/file");
+    for (const verb of reading) {
+      const path = ["list", "watch"].includes(verb[0]) ? "own" : "own/file";
+      expect([verb[0], await send(verb, path)]).toEqual([verb[0], 200]);
+    }
+    for (const verb of writing) {
+      await renew("mkdir own uploads; git -C repository commit -q --allow-empty -m a");
+      const path = /(move to|upload|clone)$/.test(verb[0]) ? "new" : "own";
+      const status = await send(verb, verb[0] === "write" ? "own/file" : path);
+      // Through a link of its own nothing is unpacked either.
+      const well = verb[0].includes("through") ? 400 : expect.toSatisfy((one) => one < 300);
+      expect([verb[0], status]).toEqual([verb[0], well]);
+    }
+  });
+
+  const up = "../".repeat(20);
+  it.each<[string, (path: string) => string, string]>([
+    ["by its name", (path) => path, ""],
+    ["by steps up", (path) => `${up}${path.slice(1)}`, ""],
+    ["by steps up from a folder", (path) => `/workspace/${up}${path.slice(1)}`, ""],
+    ["by a link to the root", (path) => `root${path}`, "ln -s / root"],
+    ["by a link to its folder", () => `folder/secret`, `ln -s ${planted} folder`],
+    ["by a link that climbs", (path) => `climb${path}`, `ln -s ${up} climb`],
+  ])("[SC12] %s: what it names on the machine is not there", async (_how, spelled, links) => {
+    for (const target of [join(planted, "secret"), join(berth.server.data, "key"), neighbours]) {
+      await renew(links);
+      for (const verb of reading) expect([403, 404]).toContain(await send(verb, spelled(target)));
+      for (const verb of writing) {
+        // What it makes at such a place is the sandbox's own, as a command would make it there.
+        await renew(links);
+        expect([verb[0], await send(verb, spelled(target))]).toEqual([
+          verb[0],
+          expect.toSatisfy((status) => status < 500),
+        ]);
+        expect(machine()).toEqual(before);
+      }
+    }
+  });
+
+  it("[SC12] by links of every kind to a file: neither it nor the link's target is told or changed", async () => {
+    const links = `ln -s ${planted}/secret link; ln -s ${neighbours} next; ln -s link twice`;
+    for (const path of ["link", "next", "twice"]) {
+      await renew(links);
+      // A link is looked at, and packed, as a link.
+      for (const verb of reading.filter(([name]) => name !== "stat" && name !== "download"))
+        expect([403, 404]).toContain(await send(verb, path));
+      for (const verb of writing) {
+        await renew(links);
+        expect(await send(verb, path)).toBeLessThan(500);
+        expect(machine()).toEqual(before);
+      }
+    }
+  });
+
+  it.each([
+    "/proc/1/environ",
+    "/proc/1/mem",
+    "/proc/1/fd/3",
+    "/proc/self/environ",
+    "/proc/self/status",
+    "/proc/self/exe",
+    "/proc/self/fd/0",
+    "/proc/kcore",
+    "/proc/sysrq-trigger",
+    "/proc/sys/kernel/core_pattern",
+    "/dev/mem",
+    "/dev/fd/0",
+    "/etc/shadow",
+    "/root/.ssh/id_rsa",
+    "/sys/kernel/notes",
+    "/run/berth/metadata.json/../../../proc/1/environ",
+    "fds/3",
+    "jump/etc/passwd",
+    "jump/workspace/spare",
+    "loop/x",
+  ])("[SC12] %s is refused to every call, by whatever name of the kernel it goes", async (path) => {
+    await renew("ln -s /proc/1/root jump; ln -s /proc/self/fd fds; ln -s loop loop");
+    for (const verb of [...reading, ...writing]) {
+      expect([verb[0], await send(verb, path)]).toEqual([
+        verb[0],
+        expect.toSatisfy((status) => [400, 403, 404].includes(status)),
+      ]);
+    }
+    expect(machine()).toEqual(before);
+  });
+});
