@@ -2,14 +2,14 @@
  * Owns `npm test`: installs and builds what is missing, runs every test, and ends with one line of counts.
  * Does not own the tests. Arguments pass through to vitest.
  */
-import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "../container/engine/launch/build.js";
 import { install } from "../container/engine/launch/install.js";
-import { root, tools } from "../container/engine/launch/places.js";
+import { tools } from "../container/engine/launch/places.js";
 import { run } from "../container/engine/launch/say.js";
+import { child } from "./child.js";
 
 /** @typedef {{ numPassedTests: number, numFailedTests: number, numPendingTests: number, testResults: { status: string, assertionResults: unknown[] }[] }} Report */
 
@@ -33,18 +33,7 @@ await run(async () => {
  */
 function vitest(report) {
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-  const args = [tools.vitest, "run", ...reporters, ...process.argv.slice(2)];
-  const child = spawn("setpriv", ["--pdeathsig", "TERM", "--", tools.node, ...args], {
-    cwd: root,
-    stdio: "inherit",
-  });
-  // The terminal sends Ctrl-C to vitest as well, which ends its tests in order; wait for it.
-  process.on("SIGINT", () => {});
-  process.on("SIGTERM", () => child.kill("SIGTERM"));
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("exit", (code) => resolve(code ?? 1));
-  });
+  return child([tools.vitest, "run", ...reporters, ...process.argv.slice(2)]);
 }
 
 /**
