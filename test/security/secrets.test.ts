@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join as pathOf } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { treeOf } from "../e2e/processes.ts";
+import { type Seen, treeOf } from "../e2e/processes.ts";
 import { until } from "../e2e/until.ts";
 import { Attacked, otherKey } from "./attacked.ts";
 import { join } from "./sockets.ts";
@@ -14,16 +14,27 @@ describe("secrets", () => {
   let id: string;
   const planted: Record<string, string> = {};
   const seenArguments = new Set<string>();
+  /** By the program: Berth's own, and those of the sandbox's commands. */
+  const seenEnvironments = { own: new Map<string, string>(), commands: new Map<string, string>() };
 
   const plant = (what: string): string => {
     planted[what] = canary(what);
     return planted[what];
   };
   const of = (tail = "") => `/v1/sandboxes/${id}${tail}`;
-  /** Arguments of everything that Berth runs outside of sandboxes, as any user of the machine sees them. */
+  /** The process table: arguments as any user of the machine sees them, environments as the process's own does. */
   const look = () => {
-    for (const { command } of treeOf(berth.server.launched.child.pid ?? -1))
+    const tree = treeOf(berth.server.launched.child.pid ?? -1);
+    const agents = new Set(tree.filter(isAgent).map(({ pid }) => pid));
+    for (const { pid, parent, command } of tree) {
       seenArguments.add(command);
+      const isOwn = !agents.has(parent) || command.startsWith("berth-agent");
+      // Below a command are only commands.
+      if (!isOwn) agents.add(pid);
+      const environment = environmentOf(pid);
+      if (environment !== undefined)
+        seenEnvironments[isOwn ? "own" : "commands"].set(`${pid} ${command}`, environment);
+    }
   };
 
   beforeAll(async () => {
@@ -31,6 +42,8 @@ describe("secrets", () => {
     planted.key = berth.server.key;
     planted.otherKey = otherKey;
     planted.secret = readFileSync(pathOf(berth.server.data, "secret"), "utf8").trim();
+    const engine = environmentOf(berth.server.processOf("container/engine/main.ts").pid) ?? "";
+    planted.engine = /BERTH_ENGINE_SECRET=([^\0]{20,})/.exec(engine)?.[1] ?? "none is found";
     id = await berth.create({ env: { SECRET: plant("env-of-create") } });
   });
 
@@ -99,7 +112,12 @@ describe("secrets", () => {
       body: JSON.stringify(clone),
       headers,
     });
+    const running = { argv: ["cat"], env: { P: planted["env-of-process"] } };
+    const runs = await berth.ok("POST", of("/processes"), running, { headers });
+    const session = { id: "s", env: { S: plant("env-of-session") } };
+    await berth.ok("POST", of("/sessions"), session, { headers });
     look();
+    await berth.ok("DELETE", of(`/processes/${runs.id}`), undefined, { headers });
     for (const authorization of [
       `Bearer ${plant("wrong-key")}`,
       `Basic ${plant("basic")}`,
@@ -151,9 +169,7 @@ describe("secrets", () => {
   });
 
   it("[SC18] stand in no log, no argument and no output of the server, also when parts of it are killed", async () => {
-    const agent = berth.server
-      .processes()
-      .find(({ command }) => /\broom$/.test(command) && !command.includes("unshare"));
+    const agent = berth.server.processes().find(isAgent);
     process.kill(agent?.pid ?? Number.NaN, "SIGKILL");
     const headers = { "berth-lease": String(planted.lease) };
     await until("another life", async () => {
@@ -179,6 +195,41 @@ describe("secrets", () => {
         expect([place, what, text.includes(secret)]).toEqual([place, what, false]);
       }
     }
+  });
+
+  it("[SC18] stand in the environment of no process that has no need of them", () => {
+    const { own, commands } = seenEnvironments;
+    const workerd = (program: string) => program.includes("workerd serve");
+    expect([...own.keys()].filter(workerd)).not.toEqual([]);
+    expect([...own.keys()].filter((program) => program.includes("engine"))).not.toEqual([]);
+    // An agent's is closed to its own user; root sees it.
+    const agents = [...own.keys()].filter((program) => /\broom$/.test(program));
+    expect(agents.length > 0).toBe(process.getuid?.() === 0);
+    // What signs is given to workerd, which signs and asks the engine; what a command was given by its caller, it has.
+    const given = (what: string, program: string) =>
+      (what === "secret" && workerd(program)) ||
+      (what === "engine" && (workerd(program) || program.includes("container/engine/main.ts"))) ||
+      (what === "env-of-create" && commands.has(program)) ||
+      (what === "env-of-process" && program.includes("cat")) ||
+      (what === "env-of-session" && program.includes("bash --noprofile")) ||
+      (what === "env-of-terminal" && program.includes("bash -l"));
+    const found = new Set<string>();
+    for (const [program, environment] of [...own, ...commands]) {
+      for (const [what, secret] of Object.entries(planted)) {
+        if (!environment.includes(secret)) continue;
+        expect([program, what, given(what, program)]).toEqual([program, what, true]);
+        found.add(what);
+      }
+    }
+    // They were looked for where they are.
+    expect([...found].sort()).toEqual([
+      "engine",
+      "env-of-create",
+      "env-of-process",
+      "env-of-session",
+      "env-of-terminal",
+      "secret",
+    ]);
   });
 
   it("[SC18] stand in no event, no list and no view, of the sandbox or of its tenant", async () => {
@@ -223,6 +274,19 @@ describe("secrets", () => {
     }
   });
 });
+
+function isAgent({ command }: Seen): boolean {
+  return /\broom$/.test(command) && !command.includes("unshare");
+}
+
+function environmentOf(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "latin1");
+  } catch {
+    // It ended meanwhile, or is closed to its own user too.
+    return undefined;
+  }
+}
 
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {

@@ -3,10 +3,15 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join as pathOf } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { root } from "../../container/engine/launch/places.js";
+import { limits } from "../../src/protocol/limits.ts";
 import { mintSandboxId } from "../../src/worker/ids.ts";
 import { until } from "../e2e/until.ts";
 import { Attacked, allowedOrigin, otherKey } from "./attacked.ts";
 import { join } from "./sockets.ts";
+
+/** Of what is drawn. */
+const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 describe("tenants, tokens and tickets", () => {
   let berth: Attacked;
@@ -189,6 +194,47 @@ describe("tenants, tokens and tickets", () => {
     });
     expect(page.status).toBe(101);
     page.socket?.close();
+  });
+
+  it("[SC20] what opens something is drawn anew each time, and the address of a port has the random bits that are told", async () => {
+    const drawn = {
+      ports: new Set<string>(),
+      tickets: new Set<string>(),
+      leases: new Set<string>(),
+    };
+    const times = 200;
+    for (let n = 0; n < times; n++) {
+      const { token, url } = await berth.ok("POST", of(mine, "/ports"), { port: 8000 });
+      expect(String(url)).toContain(`8000-${mine}-${token}.`);
+      drawn.ports.add(String(token));
+      if (n >= limits.connectTicketsMax / 2) continue;
+      drawn.tickets.add(await ticketOf(mine));
+      const lease = await berth.ok("POST", of(mine, "/lease"), {});
+      drawn.leases.add(String(lease.token));
+      const headers = { "berth-lease": String(lease.token) };
+      await berth.ok("DELETE", of(mine, "/lease"), undefined, { headers });
+    }
+    await berth.ok("DELETE", of(mine, "/ports/8000"));
+    await berth.ok("DELETE", of(mine, "/tokens"));
+    expect(drawn.ports.size).toBe(times);
+    expect(drawn.tickets.size).toBe(limits.connectTicketsMax / 2);
+    expect(drawn.leases.size).toBe(limits.connectTicketsMax / 2);
+    const bits = (chars: number) => Math.floor(chars * Math.log2(alphabet.length));
+    const lengths = { ports: limits.portTokenChars, tickets: 32, leases: 32 };
+    for (const [what, length] of Object.entries(lengths)) {
+      const all = [...drawn[what as keyof typeof drawn]];
+      expect([what, all.filter((one) => !new RegExp(`^[a-z0-9]{${length}}$`).test(one))]).toEqual([
+        what,
+        [],
+      ]);
+      // No character is left out, and none stands still at any place.
+      expect([...new Set(all.join(""))].sort().join("")).toBe([...alphabet].sort().join(""));
+      for (let at = 0; at < length; at++)
+        expect(new Set(all.map((one) => one[at])).size).toBeGreaterThan(alphabet.length / 3);
+      expect(bits(length)).toBeGreaterThanOrEqual(128);
+    }
+    const page = readFileSync(pathOf(root, "docs", "security.md"), "utf8");
+    expect(page).toContain(`its address, with ${bits(limits.portTokenChars)} random bits`);
   });
 
   it("[SC7] the secret that signs is in no answer", async () => {
