@@ -42,7 +42,10 @@ async function make(
   if (!hasTree(places, id)) {
     throw new BerthError("not_running", `sandbox ${id} has no files here to save: start it first`);
   }
-  const part = await copyParts(places, `${places.trees}/${id}`, unwanted);
+  const part = await copyParts(places, `${places.trees}/${id}`, unwanted).catch((error) => {
+    if (!unwanted.aborted) throw error;
+    throw new BerthError("sandbox_destroyed", `sandbox ${id} was removed while it was saved`);
+  });
   renameSync(part, at);
   return await bytesOf(at);
 }

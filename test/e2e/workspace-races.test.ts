@@ -52,7 +52,8 @@ describe("saved trees beside other calls", () => {
     // The copy stands still: who waited for it would wait for ever.
     expect((await destroy(id)).body).toMatchObject({ state: "destroyed" });
     const refused = await saving;
-    expect(refused.status, JSON.stringify(refused.body)).toBeGreaterThanOrEqual(400);
+    expect(refused.status, JSON.stringify(refused.body)).toBe(410);
+    expect(refused.body).toMatchObject({ error: { code: "sandbox_destroyed" } });
     letGo();
     expect(trees()).toBe(before);
     expect(kept(server, "trees")).not.toContain(id);

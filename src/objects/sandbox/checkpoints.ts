@@ -98,6 +98,8 @@ export async function save(
     return made;
   } catch (error) {
     leave(actor, row);
+    // Its end is why it could not be saved.
+    refuseWhenOver(actor);
     throw error;
   }
 }
