@@ -1,5 +1,5 @@
 /**
- * Owns how long an answer of another object is waited for. What comes later is dropped: it is asked again.
+ * Owns how long something is waited for, by default an answer of another object. What comes later is dropped here.
  */
 import { limits } from "../protocol/limits.ts";
 import type { Place } from "./place.ts";

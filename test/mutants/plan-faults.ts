@@ -106,8 +106,8 @@ export const planFaults: readonly Fault[] = [
   {
     name: "nobody is asked after a stop until somebody calls",
     file: actor,
-    find: "this.#armed = undefined;\n    this.resume();",
-    put: "this.#armed = undefined;",
+    find: "this.#alarm.rang();\n    this.resume();",
+    put: "this.#alarm.rang();",
     by: ["PL14"],
   },
   {

@@ -9,12 +9,14 @@ import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import { type OnExisting, scopeKey } from "../../protocol/scope.ts";
+import { Alarm } from "../alarm.ts";
 import type { Answer, Refused } from "../answer.ts";
 import { asError } from "../answers.ts";
 import { inTime } from "../in-time.ts";
 import type { Place } from "../place.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { Watchers } from "../sandbox/watchers.ts";
+import { UnderWay } from "../under-way.ts";
 import { stale } from "./list.ts";
 import { migrate } from "./migrations.ts";
 import { take } from "./reports.ts";
@@ -61,7 +63,6 @@ type Settled = { id: string; made: boolean; replaced?: string };
 
 /** Each round corrects a row that was behind; more of them than this is a fault. */
 const roundsMax = 8;
-const alarmWaitMs = 1_000;
 const refusedKeptMs = 10_000;
 
 export class DirectoryActor {
@@ -70,10 +71,10 @@ export class DirectoryActor {
   readonly #epoch: string;
   /** Of those who follow what happens. */
   readonly watchers: Watchers;
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #underWay: UnderWay;
+  readonly #alarm: Alarm;
   /** Just now, by their objects. */
   readonly #refused = new Map<string, Refused>();
-  #armed: number | undefined;
   /** The last that was asked because it looked old: the next ones come after it. */
   #healedTo = "";
 
@@ -81,6 +82,8 @@ export class DirectoryActor {
     this.#place = place;
     this.#sandboxOf = sandboxOf;
     this.watchers = new Watchers(place);
+    this.#underWay = new UnderWay(place);
+    this.#alarm = new Alarm(place);
     migrate(place);
     const [known] = place.sql<{ epoch: string }>("SELECT epoch FROM directory");
     this.#epoch = known?.epoch ?? place.draw(16);
@@ -130,8 +133,7 @@ export class DirectoryActor {
 
   /** What looks old is asked, beside whatever else happens. */
   heal(): void {
-    const asking = [...this.#underWay.keys()].filter((key) => key.startsWith("ask ")).length;
-    const room = limits.healAtOnceMax - asking;
+    const room = limits.healAtOnceMax - this.#underWay.of("ask ").length;
     if (room <= 0) return;
     for (const id of stale(this.#place, this.#place.clock(), this.#healedTo, room)) {
       this.#healedTo = id;
@@ -142,14 +144,9 @@ export class DirectoryActor {
   }
 
   async alarm(): Promise<void> {
-    this.#armed = undefined;
+    this.#alarm.rang();
     for (const id of due(this.#place, this.#place.clock())) this.#carryOut(id);
-    let cancel = () => {};
-    const over = new Promise<void>((resolve) => {
-      cancel = this.#place.timer(alarmWaitMs, resolve);
-    });
-    await Promise.race([Promise.allSettled(this.#underWay.values()), over]);
-    cancel();
+    await this.#underWay.settled();
     this.#arm();
   }
 
@@ -283,17 +280,11 @@ export class DirectoryActor {
   }
 
   #begin(key: string, work: () => Promise<void>): Promise<void> {
-    const known = this.#underWay.get(key);
-    if (known !== undefined) return known;
-    const done = work()
-      .catch((error: unknown) => this.#failed(key, error))
-      .finally(() => {
-        this.#underWay.delete(key);
-        this.#arm();
-      });
-    this.#underWay.set(key, done);
-    this.#place.background(done);
-    return done;
+    return this.#underWay.begin(key, () =>
+      work()
+        .catch((error: unknown) => this.#failed(key, error))
+        .finally(() => this.#arm()),
+    );
   }
 
   #failed(key: string, error: unknown): void {
@@ -303,8 +294,6 @@ export class DirectoryActor {
 
   #arm(): void {
     const at = nextTry(this.#place);
-    if (at === undefined || (this.#armed !== undefined && this.#armed <= at)) return;
-    this.#armed = at;
-    this.#place.setAlarm(at);
+    if (at !== undefined) this.#alarm.setBy(at);
   }
 }

@@ -9,13 +9,12 @@ import type { PlanRecord } from "../../core/plan/record.ts";
 import { stepRun } from "../../core/plan/run.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
+import { Alarm } from "../alarm.ts";
 import type { Place } from "../place.ts";
 import { Watchers } from "../sandbox/watchers.ts";
 import { Asks } from "./asks.ts";
 import type { Ports } from "./ports.ts";
 import { type Look, load, save, saveLook } from "./rows.ts";
-
-const alarmWaitMs = 1_000;
 
 export class PlanActor {
   readonly place: Place;
@@ -24,11 +23,12 @@ export class PlanActor {
   #plan: PlanRecord | undefined;
   #look: Look;
   #resumed = false;
-  #armed: number | undefined;
+  readonly #alarm: Alarm;
 
   constructor(place: Place, ports: Ports) {
     this.place = place;
     this.watchers = new Watchers(place);
+    this.#alarm = new Alarm(place);
     this.asks = new Asks(this, ports);
     const loaded = load(place);
     this.#plan = loaded?.plan;
@@ -87,7 +87,7 @@ export class PlanActor {
   }
 
   async alarm(): Promise<void> {
-    this.#armed = undefined;
+    this.#alarm.rang();
     this.resume();
     this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));
     const plan = this.#plan;
@@ -97,7 +97,7 @@ export class PlanActor {
       this.asks.again(plan);
     }
     this.#arm();
-    await this.asks.settled(alarmWaitMs);
+    await this.asks.settled();
   }
 
   /** Written before anybody is asked: one that hangs or stops in the middle keeps nobody from the next try. */
@@ -120,9 +120,7 @@ export class PlanActor {
   #arm(): void {
     if (this.#plan === undefined) return;
     const next = planDeadline(this.#plan, this.#look.at);
-    if (next === undefined || (this.#armed !== undefined && this.#armed <= next.at)) return;
-    this.#armed = next.at;
-    this.place.setAlarm(next.at);
+    if (next !== undefined) this.#alarm.setBy(next.at);
   }
 }
 

@@ -6,6 +6,7 @@ import { pending, pendingMoves } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Refused } from "../answer.ts";
+import { UnderWay } from "../under-way.ts";
 import type { PlanActor } from "./actor.ts";
 import { perform, type Question } from "./perform.ts";
 import type { Ports } from "./ports.ts";
@@ -25,7 +26,7 @@ const refusedKeptMs = 10_000;
 export class Asks {
   readonly ports: Ports;
   readonly #actor: PlanActor;
-  readonly #underWay = new Map<string, { type: Question["type"]; done: Promise<void> }>();
+  readonly #underWay: UnderWay;
   /** Asked in vain since the last look. */
   readonly #failed = new Set<string>();
   /** Why somebody could not join, just now. */
@@ -34,6 +35,7 @@ export class Asks {
   constructor(actor: PlanActor, ports: Ports) {
     this.#actor = actor;
     this.ports = ports;
+    this.#underWay = new UnderWay(actor.place);
   }
 
   /** After a commit: whoever is to be asked and was not yet. */
@@ -41,7 +43,7 @@ export class Asks {
     for (const ask of [...pendingMoves(plan), ...pending(plan)]) {
       const key = keyOf(ask, plan);
       if (this.#underWay.has(key) || this.#failed.has(key)) continue;
-      if (this.#count(ask.type) < atOnceMax[ask.type]) this.#begin(key, ask);
+      if (this.#underWay.of(ask.type).length < atOnceMax[ask.type]) this.#begin(key, ask);
     }
   }
 
@@ -51,14 +53,8 @@ export class Asks {
     this.pursue(plan);
   }
 
-  /** Answers when what is under way is done, or when the time is over. */
-  async settled(waitMs: number): Promise<void> {
-    let cancel = () => {};
-    const over = new Promise<void>((resolve) => {
-      cancel = this.#actor.place.timer(waitMs, resolve);
-    });
-    await Promise.race([Promise.all([...this.#underWay.values()].map(({ done }) => done)), over]);
-    cancel();
+  settled(): Promise<void> {
+    return this.#underWay.settled();
   }
 
   refuse(sandbox: string, refused: Refused): void {
@@ -71,24 +67,19 @@ export class Asks {
   }
 
   #begin(key: string, ask: Question): void {
-    const done = perform(this.#actor, this.ports, ask)
-      .catch((error: unknown) => {
+    const asked = this.#underWay.begin(key, () =>
+      perform(this.#actor, this.ports, ask).catch((error: unknown) => {
         this.#failed.add(key);
         const message = error instanceof Error ? error.message : String(error);
         this.#actor.place.log({ plan: this.#actor.record?.name, failed: key, message });
-      })
-      .then(() => {
-        this.#underWay.delete(key);
-        // There is room for the next one.
-        const plan = this.#actor.record;
-        if (plan !== undefined) this.pursue(plan);
-      });
-    this.#underWay.set(key, { type: ask.type, done });
-    this.#actor.place.background(done);
-  }
-
-  #count(type: Question["type"]): number {
-    return [...this.#underWay.values()].filter((one) => one.type === type).length;
+      }),
+    );
+    const next = asked.then(() => {
+      // There is room for the next one.
+      const plan = this.#actor.record;
+      if (plan !== undefined) this.pursue(plan);
+    });
+    this.#actor.place.background(next);
   }
 }
 

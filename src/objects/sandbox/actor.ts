@@ -15,6 +15,8 @@ import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { isOver, type SandboxEvent, step } from "../../core/sandbox/step.ts";
 import { unknownSandbox } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event.ts";
+import { Alarm } from "../alarm.ts";
+import { UnderWay } from "../under-way.ts";
 import { AgentLink } from "./agent-link.ts";
 import { cleanUp } from "./checkpoints.ts";
 import { perform } from "./effects.ts";
@@ -29,11 +31,6 @@ import { Stillness } from "./stillness.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
 import { WorkLink } from "./work-link.ts";
-
-/** The next alarm cannot ring before this one has ended: a drain or a start under way must not keep it from that. */
-const alarmWaitMs = 1_000;
-/** An alarm that should have rung this long ago is not relied on. */
-const alarmOverdueMs = 60_000;
 
 /** What sockets have to say: which of their leases still live, and what they are told. */
 export type LeaseListener = {
@@ -59,17 +56,18 @@ export class SandboxActor {
   #clock = 0;
   #container: Container | undefined;
   /** Effects under way, by what they do: a repeated one joins. */
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #underWay: UnderWay;
+  readonly #alarm: Alarm;
   #resumed = false;
   #logged: string | undefined;
-  /** Of this instance; what an earlier one has set may still ring, early and harmless. */
-  #armed: number | undefined;
   /** The newest work that memory knows of; a row is written only now and then. */
   #activeAt = 0;
 
   constructor(host: Host) {
     this.host = host;
     this.watchers = new Watchers(host);
+    this.#underWay = new UnderWay(host);
+    this.#alarm = new Alarm(host);
     this.stillness = new Stillness(host);
     this.link = new AgentLink(this);
     this.keyedRows = new KeyedRows(host, () => this.now());
@@ -188,16 +186,16 @@ export class SandboxActor {
     const effect = pending(sandbox, this.now());
     if (effect !== undefined) {
       const key = effect.type === "start" ? `start ${effect.start.startId}` : effect.type;
-      this.#begin(key, () => perform(effect, this));
+      void this.#underWay.begin(key, () => perform(effect, this));
     }
     if (lease.state.name === "draining") {
       const { fence } = lease.state;
-      this.#begin(`drain ${fence}`, () => this.link.drain(fence));
+      void this.#underWay.begin(`drain ${fence}`, () => this.link.drain(fence));
     }
   }
 
   startsUnderWay(): Promise<void>[] {
-    return [...this.#underWay].filter(([key]) => key.startsWith("start ")).map(([, work]) => work);
+    return this.#underWay.of("start ");
   }
 
   /** Resolves when `done` holds, or when the time is over. */
@@ -218,7 +216,7 @@ export class SandboxActor {
   }
 
   async alarm(): Promise<void> {
-    this.#armed = undefined;
+    this.#alarm.rang();
     if (this.#facts === undefined) return;
     const { sandbox } = this.#facts;
     this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why: "alarm" });
@@ -237,7 +235,7 @@ export class SandboxActor {
     this.#arm();
     this.pursue();
     this.listing.tell();
-    await this.#settled(alarmWaitMs);
+    await this.#underWay.settled();
   }
 
   /** What memory knows of work becomes a row. */
@@ -256,24 +254,6 @@ export class SandboxActor {
     const { lease } = this.#facts;
     if (lease.waiters.length > 0) this.lease({ type: "tick" });
     if (lease.state.name !== "free" || lease.waiters.length > 0) this.#arm();
-  }
-
-  /** Answers when what is under way is done, which never rejects, or when the time is over. */
-  async #settled(waitMs: number): Promise<void> {
-    if (this.#underWay.size === 0) return;
-    let cancel = () => {};
-    const over = new Promise<void>((resolve) => {
-      cancel = this.host.timer(waitMs, resolve);
-    });
-    await Promise.race([Promise.all(this.#underWay.values()), over]);
-    cancel();
-  }
-
-  #begin(key: string, work: () => Promise<void>): void {
-    if (this.#underWay.has(key)) return;
-    const done = work().finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, done);
-    this.host.background(done);
   }
 
   #committed(why: string): void {
@@ -301,17 +281,8 @@ export class SandboxActor {
       leaseDeadline(lease, this.busy()),
       this.listing.deadline(),
     ]);
-    if (next !== undefined && !this.#ringsBy(next.at)) {
-      this.#armed = next.at;
-      this.host.setAlarm(next.at);
-    }
+    if (next !== undefined) this.#alarm.setBy(next.at);
     return next?.why;
-  }
-
-  /** An alarm is not moved later: one that rings early looks and arms anew, and costs less than a write for each call. */
-  #ringsBy(at: number): boolean {
-    const armed = this.#armed;
-    return armed !== undefined && armed <= at && armed > this.now() - alarmOverdueMs;
   }
 
   /** Only the head of the queue has anything to learn from a change; at the end all have. */

@@ -4,6 +4,7 @@
  */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
+import { inTime } from "../in-time.ts";
 import type { Host } from "./host.ts";
 
 export class Stillness {
@@ -33,14 +34,9 @@ export class Stillness {
   async over(limitMs: number = limits.waitMaxMs): Promise<void> {
     const until = this.#host.clock() + limitMs;
     while (this.#works.size > 0) {
-      const late = Symbol("late");
-      let cancel = () => {};
-      const limit = new Promise<typeof late>((resolve) => {
-        cancel = this.#host.timer(until - this.#host.clock(), () => resolve(late));
-      });
-      const first = await Promise.race([Promise.all(this.#works), limit]);
-      cancel();
-      if (first === late) {
+      try {
+        await inTime(this.#host, Promise.all(this.#works), until - this.#host.clock());
+      } catch {
         throw new BerthError("unavailable", "The files of the sandbox are being saved just now.", {
           hint: "Try again in a moment.",
         });
