@@ -20,7 +20,7 @@ export type Config = {
   tenants: ReadonlyMap<string, string>;
   /** Of this deployment: the keyed check in ids is made with it. */
   secret: string;
-  /** Of pages that may connect WebSockets, beside the API's own. */
+  /** Of pages that may call from a browser and connect WebSockets, beside the API's own. */
   origins: ReadonlySet<string>;
   /** Where no container is attached to an object, this engine runs it. */
   engine: { url: string; secret: string } | undefined;

@@ -9,6 +9,7 @@ import type { Caller } from "../protocol/rights.ts";
 import { type Route, type RouteName, routes } from "../protocol/routes.ts";
 import { authenticate, demand } from "./auth.ts";
 import { openApi } from "./openapi.ts";
+import { otherOrigins } from "./other-origins.ts";
 import { page } from "./page.ts";
 import { visit, visitOf } from "./port-traffic.ts";
 import { noSuchRoute, refuse } from "./refusals.ts";
@@ -139,6 +140,7 @@ export function door(known?: Caller) {
     if (to === undefined) return next();
     c.res = await visit(c.env, c.req.raw, to, c.var.requestId);
   });
+  app.use(otherOrigins);
   app.get("/", page);
   app.get("/openapi.json", (c) => c.json(openApi()));
   for (const name of Object.keys(routes) as RouteName[]) {

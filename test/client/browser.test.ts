@@ -41,7 +41,7 @@ describe.skipIf(browserProgram === undefined)("the SDK in a real browser", () =>
     const folder = mkdtempSync(join(tmpdir(), "berth-bundle-"));
     try {
       await using server = await startServer();
-      await using place = await startPlace(server.url, bundledSdk(root, folder));
+      await using place = await startPlace(bundledSdk(root, folder), server.url);
       await using browser = await Browser.start();
       await browser.page.goto(place.url);
       const told = await browser.page.evaluate(inThePage, server.key);

@@ -1,5 +1,6 @@
 /**
- * Owns a place that a browser's page may come from: the SDK as a file, a page that has it, and Berth behind the same host.
+ * Owns a place that a browser's page may come from: the SDK as a file, a page that has it, and, where one is given,
+ * Berth behind the same host.
  * Does not own WebSockets.
  */
 import { once } from "node:events";
@@ -9,7 +10,7 @@ import type { AddressInfo } from "node:net";
 
 export type Place = AsyncDisposable & { url: string };
 
-export async function startPlace(berth: string, sdk: string): Promise<Place> {
+export async function startPlace(sdk: string, berth?: string): Promise<Place> {
   const own: Record<string, [type: string, text: string]> = {
     "/": [
       "text/html",
@@ -19,9 +20,9 @@ export async function startPlace(berth: string, sdk: string): Promise<Place> {
   };
   const server = createServer((asked, answer) => {
     const [type, text] = own[asked.url ?? ""] ?? [];
-    if (type === undefined) return passOn(berth, asked, answer);
-    answer.writeHead(200, { "content-type": type });
-    answer.end(text);
+    if (type !== undefined) answer.writeHead(200, { "content-type": type }).end(text);
+    else if (berth !== undefined) passOn(berth, asked, answer);
+    else answer.writeHead(404).end();
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
