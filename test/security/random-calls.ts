@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { z } from "zod";
 import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
 import type { Sent } from "./attacked.ts";
-import { goodCall, hasJsonBody } from "./routes.ts";
+import { goodCall, hasJsonBody, type Named } from "./routes.ts";
 
 type Json = Record<string, unknown>;
 
@@ -76,35 +76,34 @@ function fitting(schema: Json, defs: Json, depth: number): fc.Arbitrary<unknown>
   );
 }
 
-export function randomCall(name: RouteName, id: string, plan: string): fc.Arbitrary<Sent> {
-  const route: Route = routes[name];
-  const good = goodCall(name, id, plan);
-  const [path = ""] = good.path.split("?");
+/** `named` is there, and others are not: a call goes to either. */
+export function randomCall(
+  name: RouteName,
+  id: string,
+  plan: string,
+  named: Named,
+): fc.Arbitrary<Sent> {
+  const toNobody = fc.constant(goodCall(name, id, plan));
+  const toSomebody = fc.constant(goodCall(name, id, plan, named));
+  return fc
+    .oneof({ weight: 1, arbitrary: toNobody }, { weight: 4, arbitrary: toSomebody })
+    .chain((good) => callNear(routes[name], good));
+}
+
+/** Few things are strange at once: what is wrong everywhere is turned away at the first look. */
+function callNear(route: Route, good: Sent): fc.Arbitrary<Sent> {
+  const [path = "", plain = ""] = good.path.split("?");
+  const query = route.query === undefined ? fc.constant({}) : fieldsNear(route.query);
   return fc
     .record({
-      query: route.query === undefined ? fc.constant({}) : fieldsNear(route.query),
-      body: bodyNear(route),
-      headers: fc.record(
-        {
-          "berth-lease": word,
-          "berth-wait-ms": fc.oneof(word, fc.constantFrom("0", "5")),
-          "idempotency-key": word,
-          "if-match": word,
-          "if-none-match": word,
-          range: fc.oneof(
-            word,
-            fc.constantFrom("bytes=0-", "bytes=5-2", "bytes=-0", "bytes=0-0,1-1"),
-          ),
-          "last-event-id": word,
-          accept: word,
-        },
-        { requiredKeys: [] },
-      ),
+      query: fc.oneof(query, fewOf(query), fc.constant({})),
+      body: bodyNear(route, good),
+      headers: fc.oneof(fc.constant({}), fewOf(headersNear)),
     })
     .map(({ query, body, headers }) => ({
       method: good.method,
-      path: path + queryOf(query as Json),
-      headers: { ...good.headers, ...headers },
+      path: path + queryOf({ ...Object.fromEntries(new URLSearchParams(plain)), ...query }, route),
+      headers: { ...good.headers, ...(isUpgrade(good) ? handshake : {}), ...headers },
       ...(body === undefined ? {} : { body }),
     }));
 }
@@ -112,13 +111,50 @@ export function randomCall(name: RouteName, id: string, plan: string): fc.Arbitr
 /** What may stand in a header at all. */
 const word = fc.stringMatching(/^[!-~]{0,40}$/);
 
-function bodyNear(route: Route): fc.Arbitrary<string | undefined> {
-  if (route.body === "bytes") return fc.string({ maxLength: 200 });
+const headersNear = fc.record({
+  "berth-lease": word,
+  "berth-wait-ms": fc.oneof(word, fc.constantFrom("0", "5")),
+  "idempotency-key": word,
+  "if-match": word,
+  "if-none-match": word,
+  range: fc.oneof(word, fc.constantFrom("bytes=0-", "bytes=5-2", "bytes=-0", "bytes=0-0,1-1")),
+  "last-event-id": word,
+  accept: fc.oneof(word, fc.constantFrom("text/event-stream", "application/octet-stream")),
+});
+
+/** One or two of the fields of what was drawn. */
+function fewOf<Fields>(drawn: fc.Arbitrary<Fields>): fc.Arbitrary<Json> {
+  return drawn.chain((fields) => {
+    const all = Object.entries((fields ?? {}) as Json);
+    return fc
+      .subarray(all, { maxLength: Math.min(2, all.length) })
+      .map((few) => Object.fromEntries(few));
+  });
+}
+
+/** Without it the runtime answers, and not Berth. */
+const handshake = {
+  connection: "Upgrade",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+};
+
+function isUpgrade({ headers = {} }: Sent): boolean {
+  return headers.upgrade === "websocket";
+}
+
+function bodyNear(route: Route, { body: good }: Sent): fc.Arbitrary<Sent["body"]> {
+  if (route.body === "bytes") return fc.oneof(fc.constant(good), fc.string({ maxLength: 200 }));
   if (!hasJsonBody(route)) return fc.constant(undefined);
-  const whole = fieldsNear(route.body as z.ZodType).map((value) => JSON.stringify(value));
+  const drawn = fieldsNear(route.body as z.ZodType);
+  const whole = drawn.map((value) => JSON.stringify(value));
+  const known = JSON.parse(String(good ?? "{}")) as Json;
+  const changed = fewOf(drawn).map((few) => JSON.stringify({ ...known, ...few }));
   const cut = fc.tuple(whole, fc.nat(60)).map(([text, at]) => text.slice(0, at));
   return fc.oneof(
-    { weight: 6, arbitrary: whole },
+    { weight: 3, arbitrary: whole },
+    { weight: 4, arbitrary: changed },
+    { weight: 1, arbitrary: fc.constant(good) },
     { weight: 1, arbitrary: cut },
     { weight: 1, arbitrary: fc.json() },
   );
@@ -132,8 +168,10 @@ function fieldsNear(schema: z.ZodType): fc.Arbitrary<unknown> {
   return fitting(own, $defs as Json, 0);
 }
 
-function queryOf(fields: Json): string {
-  const parts = Object.entries(fields ?? {}).map(([name, value]) => {
+function queryOf(fields: Json, { path }: Route): string {
+  // Whoever waits for the end of what does not end gives up soon.
+  const all = path.endsWith("/wait") ? { timeoutMs: 5, ...fields } : fields;
+  const parts = Object.entries(all).map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     return `${encodeURIComponent(name)}=${encodeURIComponent(String(text).toWellFormed())}`;
   });

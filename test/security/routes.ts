@@ -4,25 +4,35 @@
  */
 import { z } from "zod";
 import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
+import { archive } from "../agent/tar-maker.ts";
 import { pathIn, sample } from "../objects/samples.ts";
 import type { Sent } from "./attacked.ts";
 
 const samples: Partial<Record<RouteName, unknown>> = {
   createSandbox: { start: false },
   makeCheckpoint: {},
+  moveFile: { from: "sample", to: "moved", overwrite: true },
   openPort: { port: 8000 },
+  uploadArchive: archive({ name: "sample", body: "sample" }),
   putPlan: {},
   putMember: { create: { start: false } },
   commitPlan: {},
   rollbackPlan: {},
 };
 
-export function goodCall(name: RouteName, id: string, plan: string): Sent {
+/** What else a path names; unless given, what nobody has made. */
+export type Named = Partial<Record<"checkpoint" | "process" | "session" | "terminal", string>>;
+
+export function goodCall(name: RouteName, id: string, plan: string, named: Named = {}): Sent {
   const route: Route = routes[name];
   const { body, headers = {} } = sample(name);
-  const json = body ?? samples[name];
-  const written = typeof json === "string" ? json : JSON.stringify(json);
-  const path = pathIn(id, route)
+  const json = samples[name] ?? body;
+  const written = typeof json === "string" || Buffer.isBuffer(json) ? json : JSON.stringify(json);
+  const known = Object.entries(named).reduce(
+    (path, [what, handle]) => path.replace(`:${what}`, handle),
+    route.path,
+  );
+  const path = pathIn(id, { ...route, path: known })
     .replace(":plan", plan)
     .replace(":key", "nobodys")
     .replace(":n", "1");
