@@ -60,7 +60,7 @@ export class SimObject extends Being<Instance> {
   }
 
   protected override wake({ actor }: Instance): void {
-    actor.resume();
+    actor.pursuit.resume();
   }
 
   protected override ring({ actor }: Instance): Promise<void> {

@@ -10,23 +10,21 @@ import type { Busy, Lease } from "../../core/lease/lease.ts";
 import { type LeaseEvent, type LeaseReply, stepLease } from "../../core/lease/step.ts";
 import { leaseEvents } from "../../core/lease/tell.ts";
 import { seatAfter } from "../../core/plan/seat.ts";
-import { nextDeadline, pending } from "../../core/sandbox/pending.ts";
+import { nextDeadline } from "../../core/sandbox/pending.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { isOver, type SandboxEvent, step } from "../../core/sandbox/step.ts";
 import { unknownSandbox } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event.ts";
 import { Alarm } from "../alarm.ts";
-import { UnderWay } from "../under-way.ts";
 import { AgentLink } from "./agent-link.ts";
-import { cleanUp } from "./checkpoints.ts";
-import { perform } from "./effects.ts";
 import { append } from "./event-log.ts";
 import type { Host } from "./host.ts";
-import { keepsBusy } from "./idleness.ts";
+import { Idleness } from "./idleness.ts";
 import { InFlight } from "./in-flight.ts";
 import { KeyedRows } from "./keyed-rows.ts";
 import { Listing } from "./listing.ts";
 import { Member } from "./member.ts";
+import { Pursuit } from "./pursuit.ts";
 import { Stillness } from "./stillness.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
@@ -52,21 +50,17 @@ export class SandboxActor {
   readonly work: WorkLink;
   readonly listing: Listing;
   readonly member: Member;
+  readonly idleness: Idleness;
+  readonly pursuit: Pursuit;
   #facts: Facts | undefined;
   #clock = 0;
   #container: Container | undefined;
-  /** Effects under way, by what they do: a repeated one joins. */
-  readonly #underWay: UnderWay;
   readonly #alarm: Alarm;
-  #resumed = false;
   #logged: string | undefined;
-  /** The newest work that memory knows of; a row is written only now and then. */
-  #activeAt = 0;
 
   constructor(host: Host) {
     this.host = host;
     this.watchers = new Watchers(host);
-    this.#underWay = new UnderWay(host);
     this.#alarm = new Alarm(host);
     this.stillness = new Stillness(host);
     this.link = new AgentLink(this);
@@ -74,6 +68,8 @@ export class SandboxActor {
     this.work = new WorkLink(this);
     this.listing = new Listing(this);
     this.member = new Member(this);
+    this.idleness = new Idleness(this);
+    this.pursuit = new Pursuit(this);
     const loaded = load(host);
     this.#facts = loaded?.facts;
     this.#clock = loaded?.clock ?? 0;
@@ -161,43 +157,6 @@ export class SandboxActor {
     if (freed) this.flightChanged();
   }
 
-  /** At each call: a fresh instance of the object takes up what an earlier one may have left undone. */
-  resume(): void {
-    if (this.#resumed) return;
-    this.#resumed = true;
-    this.#takeUp();
-    this.pursue();
-    this.listing.tell();
-    // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
-    if (this.#facts !== undefined && this.#facts.lease.state.name !== "free") this.#arm();
-  }
-
-  /** What an earlier instance left half done. */
-  #takeUp(): void {
-    if (this.#facts === undefined) return;
-    cleanUp(this);
-    this.member.takeUp();
-  }
-
-  /** Does what the state wants done: after a commit, on a fresh wake, and when the alarm rings. */
-  pursue(): void {
-    if (this.#facts === undefined) return;
-    const { sandbox, lease } = this.#facts;
-    const effect = pending(sandbox, this.now());
-    if (effect !== undefined) {
-      const key = effect.type === "start" ? `start ${effect.start.startId}` : effect.type;
-      void this.#underWay.begin(key, () => perform(effect, this));
-    }
-    if (lease.state.name === "draining") {
-      const { fence } = lease.state;
-      void this.#underWay.begin(`drain ${fence}`, () => this.link.drain(fence));
-    }
-  }
-
-  startsUnderWay(): Promise<void>[] {
-    return this.#underWay.of("start ");
-  }
-
   /** Resolves when `done` holds, or when the time is over. */
   async until(done: (record: SandboxRecord) => boolean, waitMs: number): Promise<void> {
     const end = this.host.clock() + waitMs;
@@ -206,41 +165,9 @@ export class SandboxActor {
     }
   }
 
-  /** Work was done. Written down at most ten times within the idle time-out. */
-  active(): void {
-    this.#activeAt = this.now();
-    const { spec, state } = this.facts.sandbox;
-    if (state.name !== "running") return;
-    if (this.#activeAt - state.activeAt < spec.idleTimeoutMs / 10) return;
-    this.sandbox({ type: "active", at: this.#activeAt });
-  }
-
   async alarm(): Promise<void> {
     this.#alarm.rang();
-    if (this.#facts === undefined) return;
-    const { sandbox } = this.#facts;
-    this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why: "alarm" });
-    if (!this.#resumed) this.#takeUp();
-    this.#resumed = true;
-    const asks = this.#facts.sandbox.state.name === "running" && !this.stillness.isHeld;
-    if (asks) await this.link.known();
-    if (this.#facts === undefined) return;
-    this.#noteActive();
-    const busy = await keepsBusy(this);
-    if (this.#facts === undefined) return;
-    this.#noteActive();
-    const save = !this.container.keepsFiles;
-    this.sandbox({ type: "deadline", busy, save });
-    this.lease({ type: "tick" });
-    this.#arm();
-    this.pursue();
-    this.listing.tell();
-    await this.#underWay.settled();
-  }
-
-  /** What memory knows of work becomes a row. */
-  #noteActive(): void {
-    if (this.#activeAt > 0) this.sandbox({ type: "active", at: this.#activeAt });
+    await this.pursuit.alarm();
   }
 
   async forget(): Promise<void> {
@@ -265,7 +192,7 @@ export class SandboxActor {
       this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why, next });
     }
     this.watchers.wakeAll();
-    this.pursue();
+    this.pursuit.pursue();
     this.listing.tell();
   }
 

@@ -96,7 +96,7 @@ async function stop(actor: SandboxActor): Promise<void> {
 }
 
 async function destroy(actor: SandboxActor): Promise<void> {
-  const starts = actor.startsUnderWay();
+  const starts = actor.pursuit.startsUnderWay();
   await actor.container.destroy("remove");
   if (starts.length > 0) {
     // A start that was under way may have brought a container up after the first call.

@@ -43,7 +43,7 @@ export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Pa
     if (ended) return;
     ended = true;
     if (actor.known === undefined) return actor.inFlight.end(id);
-    actor.active();
+    actor.idleness.active();
     // While it still counts: the moment it does not, a lease that is past its time has expired.
     if (token !== undefined) actor.lease({ type: "used", token });
     actor.inFlight.end(id);
@@ -51,7 +51,7 @@ export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Pa
     actor.flightChanged();
   };
   try {
-    actor.active();
+    actor.idleness.active();
     if (token !== undefined) confirmUse(actor, token);
     const life = await ready(actor, caller.mayWake);
     // It may have been lost while the container came up.

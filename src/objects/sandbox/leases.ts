@@ -42,7 +42,7 @@ export async function acquire(
       }),
     );
     if ("granted" in reply) {
-      actor.active();
+      actor.idleness.active();
       return viewGrant(actor.facts.lease);
     }
     if (await actor.watchers.turn(ticket, end - actor.host.clock())) continue;
@@ -79,7 +79,7 @@ export async function renew(
   await actor.link.known();
   alive(actor);
   told(actor.lease({ type: "renew", token, ttlMs }));
-  actor.active();
+  actor.idleness.active();
   return viewGrant(actor.facts.lease);
 }
 

@@ -345,7 +345,7 @@ export class SandboxObject extends DurableObject<Env> {
     if (this.#woken || this.#actor.known === undefined) return;
     this.#woken = true;
     this.#sockets.missing();
-    this.#actor.resume();
+    this.#actor.pursuit.resume();
   }
 
   #visit(request: Request, to: PortVisit, requestId: string): Promise<Response> {

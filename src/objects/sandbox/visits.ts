@@ -20,7 +20,7 @@ export async function visit(
   const { wake } = admitVisitor(actor, port, token);
   await actor.stillness.over();
   const life = await ready(actor, wake);
-  if (wake) actor.active();
+  if (wake) actor.idleness.active();
   const patience = new AbortController();
   const cancel = actor.host.timer(limits.portHeadersMs, () => patience.abort());
   let response: Response;

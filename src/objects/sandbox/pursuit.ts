@@ -1,0 +1,78 @@
+/**
+ * Owns going on with a sandbox: what its state wants done is begun after each commit, on a fresh wake and when the alarm
+ * rings, and what an earlier instance left half done is taken up. Does not own what is done (effects.ts).
+ */
+import { pending } from "../../core/sandbox/pending.ts";
+import { UnderWay } from "../under-way.ts";
+import type { SandboxActor } from "./actor.ts";
+import { cleanUp } from "./checkpoints.ts";
+import { perform } from "./effects.ts";
+
+export class Pursuit {
+  readonly #actor: SandboxActor;
+  /** Effects, by what they do. */
+  readonly #underWay: UnderWay;
+  #resumed = false;
+
+  constructor(actor: SandboxActor) {
+    this.#actor = actor;
+    this.#underWay = new UnderWay(actor.host);
+  }
+
+  /** At each call: a fresh instance of the object takes up what an earlier one may have left undone. */
+  resume(): void {
+    if (this.#resumed) return;
+    this.#resumed = true;
+    this.#takeUp();
+    this.pursue();
+    this.#actor.listing.tell();
+    // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
+    const lease = this.#actor.known?.lease;
+    if (lease !== undefined && lease.state.name !== "free") this.#actor.rearm();
+  }
+
+  pursue(): void {
+    const actor = this.#actor;
+    if (actor.known === undefined) return;
+    const { sandbox, lease } = actor.known;
+    const effect = pending(sandbox, actor.now());
+    if (effect !== undefined) {
+      const key = effect.type === "start" ? `start ${effect.start.startId}` : effect.type;
+      void this.#underWay.begin(key, () => perform(effect, actor));
+    }
+    if (lease.state.name === "draining") {
+      const { fence } = lease.state;
+      void this.#underWay.begin(`drain ${fence}`, () => actor.link.drain(fence));
+    }
+  }
+
+  startsUnderWay(): Promise<void>[] {
+    return this.#underWay.of("start ");
+  }
+
+  /** What time has ended, ends; then it is gone on with. */
+  async alarm(): Promise<void> {
+    const actor = this.#actor;
+    if (actor.known === undefined) return;
+    const { spec, state } = actor.known.sandbox;
+    actor.host.log({ sandbox: spec.id, state: state.name, why: "alarm" });
+    if (!this.#resumed) this.#takeUp();
+    this.#resumed = true;
+    const asks = actor.facts.sandbox.state.name === "running" && !actor.stillness.isHeld;
+    if (asks) await actor.link.known();
+    const busy = await actor.idleness.keepsBusy();
+    if (actor.known === undefined) return;
+    actor.sandbox({ type: "deadline", busy, save: !actor.container.keepsFiles });
+    actor.lease({ type: "tick" });
+    actor.rearm();
+    this.pursue();
+    actor.listing.tell();
+    await this.#underWay.settled();
+  }
+
+  #takeUp(): void {
+    if (this.#actor.known === undefined) return;
+    cleanUp(this.#actor);
+    this.#actor.member.takeUp();
+  }
+}
