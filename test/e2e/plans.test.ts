@@ -64,7 +64,7 @@ function ofWorkspace(tree: string): string[] {
 }
 
 /** How the k-th of them can keep a commit from being one; `over` when it does so no more. */
-type Failing = { code: string; told?: string; commit(): Promise<unknown>; over(): Promise<void> };
+type Failing = { code: string; commit(): Promise<unknown>; over(): Promise<void> };
 const ways: Record<string, (k: number) => Promise<Failing>> = {
   "is held by somebody who does not let go": async (k) => {
     const path = `/v1/sandboxes/${fleet.id(k)}/lease`;
@@ -72,7 +72,6 @@ const ways: Record<string, (k: number) => Promise<Failing>> = {
     expect(held.status).toBe(201);
     return {
       code: "lease_held",
-      told: "lease_wait_timeout",
       commit: () => fleet.plan.commit({ waitMs: 100 }),
       over: async () => {
         const headers = { authorization: `Bearer ${server.key}` };
@@ -89,7 +88,6 @@ const ways: Record<string, (k: number) => Promise<Failing>> = {
     });
     return {
       code: "lease_held",
-      told: "lease_wait_timeout",
       commit: () => fleet.plan.commit({ waitMs: 100 }),
       over: async () => {
         await server.exec(fleet.id(k), `echo done > ${gate}; rm ${gate}`);
@@ -164,7 +162,7 @@ describe("a plan of eight real sandboxes", () => {
         expect(told).toMatchObject({
           outcome: "aborted",
           kind: "commit",
-          error: { code: failing.told ?? code },
+          error: { code: failing.code },
         });
         const isGone = code === "sandbox_destroyed";
         for (const [at, { key, id }] of fleet.seats.entries()) {
@@ -172,7 +170,7 @@ describe("a plan of eight real sandboxes", () => {
           expect(part).toMatchObject({
             sandbox: id,
             outcome: isGone && at === k ? "failed" : "aborted",
-            ...(at === k ? { error: { code: failing.told ?? code } } : {}),
+            ...(at === k ? { error: { code: failing.code } } : {}),
           });
           if (!isGone || at !== k) expect(await seen(server, id), key).toBe(before[at]);
         }

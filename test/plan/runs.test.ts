@@ -151,13 +151,17 @@ describe("a commit", () => {
     const code = "lease_wait_timeout";
     desk.boxes.fault = (step, id) =>
       step === "hold" && id === "box1" ? { refuse: code, facts: { holder: "ci" } } : undefined;
-    expect(await desk.drive(refusal(desk.run()))).toMatchObject({
-      code: "lease_held",
-      commit: 1,
-      key: "m1",
-      sandbox: "box1",
-      holder: "ci",
+    const { message, ...refused } = await desk.drive(refusal(desk.run()));
+    expect(message).toContain("m1 was held by ci");
+    expect(refused).toEqual({
+      ...{ code: "lease_held", commit: 1, key: "m1", sandbox: "box1", holder: "ci" },
     });
+    // Read again it is the same, of the run and of its member.
+    desk.restart();
+    const error = { code: "lease_held", message, holder: "ci" };
+    const told = await desk.look(1, 0);
+    expect(told).toMatchObject({ outcome: "aborted", error });
+    expect(told.members.map((one) => one.error)).toMatchObject([undefined, error, undefined]);
     expect(desk.boxes.count("prepare")).toBe(0);
     expect(desk.boxes.count("finish")).toBe(3);
   });

@@ -132,8 +132,22 @@ function closed(plan: PlanRecord, run: Run, now: number): PlanRecord {
 
 function votes(part: Part, vote: Vote): Part {
   if (part.vote !== null) return part;
-  if ("no" in vote || vote.yes.changes === null) return { ...part, vote };
+  if ("no" in vote) return { ...part, vote: { no: notLetIn(part, vote.no) } };
+  if (vote.yes.changes === null) return { ...part, vote };
   return { ...part, vote: { yes: { ...vote.yes, changes: listable(vote.yes.changes) } } };
+}
+
+/** Whoever commits hears one word for it, now and whenever it is read again, however the waiting ended. */
+function notLetIn({ key }: Part, no: Failure): Failure {
+  const { code, holder } = no;
+  if (code !== "lease_held" && code !== "lease_wait_timeout" && code !== "lease_pending") return no;
+  const who = holder === undefined ? "" : ` by ${holder}`;
+  return {
+    code: "lease_held",
+    message: `The member ${key} was held${who} and not let go in time.`,
+    hint: "Run it again, with a longer waitMs if need be.",
+    ...(holder === undefined ? {} : { holder }),
+  };
 }
 
 function endPart(part: Part, ended: Ended): Part {

@@ -56,20 +56,14 @@ export function refusalOf({ n, decision, endedAt, parts }: Run): BerthError | un
   if (code === "nothing_to_commit" || code === "nothing_to_roll_back") {
     return new BerthError(code, message, { ...hinted, facts: { commit: n } });
   }
-  if (!isHeld(code)) return undefined;
-  const part = parts.find((one) => isHeld(noOf(one)?.code ?? ""));
-  if (part === undefined) return undefined;
+  const part = parts.find((one) => noOf(one)?.code === "lease_held");
+  if (code !== "lease_held" || part === undefined) return undefined;
   const { key, sandbox } = part;
   const holder = noOf(part)?.holder;
-  const who = holder === undefined ? "" : ` by ${holder}`;
-  return new BerthError("lease_held", `The member ${key} was held${who} and not let go in time.`, {
-    hint: "Nothing was done. Run it again, with a longer waitMs if need be.",
+  return new BerthError(code, message, {
+    ...hinted,
     facts: { commit: n, key, sandbox, ...(holder === undefined ? {} : { holder }) },
   });
-}
-
-function isHeld(code: string): boolean {
-  return code === "lease_held" || code === "lease_wait_timeout" || code === "lease_pending";
 }
 
 function outcomeOf({
