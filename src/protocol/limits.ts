@@ -255,8 +255,10 @@ export const limits = {
   planPrepareMs: 30 * minute,
   /** How long a call waits for the end of a run before it answers that it goes on. */
   planAnswerMs: 50 * second,
-  /** Ended runs of one plan that can be read again; the rows of their members are kept with them. */
+  /** Runs of one plan that did what was asked, to be read again; the rows of their members are kept with them. */
   commitsKeptMax: 100,
+  /** And of those that came to nothing: they take no place of the others. */
+  abortedRunsKeptMax: 20,
   /** How often a rollback tries to bring one member back. */
   planRestoreTriesMax: 3,
   /** A member that has not done its part by then says so, and is asked once more. */

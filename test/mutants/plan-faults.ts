@@ -120,9 +120,16 @@ export const planFaults: readonly Fault[] = [
   {
     name: "runs are kept for ever",
     file: history,
-    find: "newest - limits.commitsKeptMax",
-    put: "newest - limits.commitsKeptMax * 1_000",
+    find: "    kept,\n",
+    put: "    kept * 1_000,\n",
     by: ["PL19"],
+  },
+  {
+    name: "runs that came to nothing take the places of commits",
+    file: history,
+    find: "json_extract(head, '$.decision.go') = ?",
+    put: "? IS NOT NULL",
+    by: ["PL134"],
   },
   {
     name: "whoever takes a place counts as one more",

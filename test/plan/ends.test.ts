@@ -270,4 +270,24 @@ describe("what has ended", () => {
     const again = await desk.drive(desk.run({ allowEmpty: true, key: "k5" }));
     expect(again.commit).toBe(runs + 1);
   });
+
+  it("[PL134] is a commit all the same after any number of runs that came to nothing, of which few are kept", async () => {
+    desk = await Desk.of(2);
+    const one = await desk.drive(desk.run({ key: "one" }));
+    for (const box of boxes()) box.files = 2;
+    desk.boxes.fault = (at) => (at === "hold" ? { refuse: "lease_held" } : undefined);
+    const runs = limits.commitsKeptMax + 5;
+    for (let n = 2; n <= runs; n++) await desk.drive(refusal(desk.run({ key: `k${n}` })));
+    desk.restart();
+    const { commits } = desk.page(undefined, limits.commitsKeptMax);
+    const kept = Array.from({ length: limits.abortedRunsKeptMax }, (_, n) => runs - n);
+    expect(commits.map(({ commit }) => commit)).toEqual([...kept, 1]);
+    expect(await desk.look(1, 0)).toEqual(one);
+    expect(await desk.drive(desk.run({ key: "one" }))).toEqual(one);
+    const numbers = (table: string) =>
+      desk.rows.prepare(`SELECT DISTINCT n FROM ${table} ORDER BY n DESC`).all();
+    for (const table of ["part", "keyed"]) {
+      expect(numbers(table), table).toEqual([...kept, 1].map((n) => ({ n })));
+    }
+  });
 });

@@ -53,9 +53,20 @@ export function keepKey(place: Place, key: string, hash: string, n: number): voi
   place.sql("INSERT OR REPLACE INTO keyed VALUES (?, ?, ?)", key, hash, n);
 }
 
-export function forgetOld(place: Place, newest: number): void {
-  for (const table of ["run", "part", "keyed"]) {
-    place.sql(`DELETE FROM ${table} WHERE n <= ?`, newest - limits.commitsKeptMax);
+/** After the end of a run. Those that came to nothing, of which somebody who tries again makes many, displace no other. */
+export function forgetOld(place: Place, { decision }: Run): void {
+  const go = decision?.go === true;
+  const kept = go ? limits.commitsKeptMax : limits.abortedRunsKeptMax;
+  const old = place.sql<{ n: number }>(
+    `SELECT n FROM run WHERE ended_at IS NOT NULL AND json_extract(head, '$.decision.go') = ?
+     ORDER BY n DESC LIMIT -1 OFFSET ?`,
+    go ? 1 : 0,
+    kept,
+  );
+  for (const { n } of old) {
+    for (const table of ["run", "part", "keyed"]) {
+      place.sql(`DELETE FROM ${table} WHERE n = ?`, n);
+    }
   }
 }
 

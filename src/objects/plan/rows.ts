@@ -89,7 +89,9 @@ export function save(place: Place, before: PlanRecord | undefined, after: PlanRe
   saveList(place, "joining", before.joining, after.joining, insertJoining);
   saveList(place, "leaving", before.leaving, after.leaving, insertLeaving);
   if (after.run !== before.run) saveRun(place, before.run, after.run ?? after.last);
-  if (before.run !== null && after.run === null) forgetOld(place, after.newest);
+  if (before.run !== null && after.run === null && after.last !== null) {
+    forgetOld(place, after.last);
+  }
   if (after.life === "gone" && before.life !== "gone") forgetAll(place);
 }
 
