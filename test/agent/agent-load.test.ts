@@ -1,3 +1,5 @@
+import { mkdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Agent, kinds } from "./agent.ts";
 import { until } from "./until.ts";
@@ -74,4 +76,17 @@ describe.each(kinds)("an agent under load, trees held by %s", (tree) => {
     expect(agent.left().length).toBeGreaterThanOrEqual(3);
     await agent.stop();
   });
+
+  test.runIf(tree === "cgroup")(
+    "[X25] an agent that is told to end waits for a group that is busy for a moment",
+    async () => {
+      const agent = await Agent.start({ tree });
+      await agent.sh("true");
+      const busy = agent.groups().map((group) => join(group, "c0", "busy"));
+      for (const group of busy) mkdirSync(group);
+      expect(busy).toHaveLength(1);
+      setTimeout(() => busy.map((group) => rmdirSync(group)), 200);
+      await agent.stop();
+    },
+  );
 });

@@ -178,13 +178,15 @@ export class Agent {
     );
     expect(this.left(), "processes of commands").toEqual([]);
     expect(this.process.exitCode, this.log).toBe(0);
-    if (this.tree === "cgroup") {
-      const groups = readdirSync(cgroupFolder() ?? "/").filter((name) =>
-        name.includes(this.incarnation),
-      );
-      expect(groups, "control groups").toEqual([]);
-    }
+    if (this.tree === "cgroup") expect(this.groups(), "control groups").toEqual([]);
     this.#removeFolders();
+  }
+
+  /** The folders of its control groups. */
+  groups(): string[] {
+    const folder = cgroupFolder() ?? "/";
+    const names = readdirSync(folder).filter((name) => name.includes(this.incarnation));
+    return names.map((name) => join(folder, name));
   }
 
   #removeFolders(): void {

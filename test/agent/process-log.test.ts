@@ -240,6 +240,7 @@ describe("the log of a process", () => {
     let left = 0;
     for (const one of quiet) one.then((text) => (left += Number(text === "done\n")));
     await ask.written(id, "done\n");
+    await ask.wait(id, { for: "log:done" });
     await ask.end(id);
     expect(outputOf(parseEvents(await events.text())).toString()).toBe("done\n");
     expect(outputOf(parseEvents((await late) ?? "")).toString()).toBe("done\n");

@@ -30,6 +30,8 @@ import {
 } from "./tree.ts";
 
 const pollMs = 5;
+/** At the end; what is busy for longer is left, it is empty. */
+const removeLimitMs = 5_000;
 /** Empty groups kept for the next commands: making and removing one costs as much as a move. */
 const idleGroupsMax = 16;
 
@@ -85,7 +87,10 @@ export class CgroupForest implements Forest {
   async close(): Promise<void> {
     if (this.#home === undefined) return;
     moveInto(this.#home);
-    for (const group of [...this.#idle, this.#standing, this.#folder]) rmdirSync(group);
+    const deadline = performance.now() + removeLimitMs;
+    for (const group of [...this.#idle, this.#standing, this.#folder]) {
+      while (!isRemoved(group) && performance.now() < deadline) await Bun.sleep(pollMs);
+    }
   }
 
   /** Open, to be moved into. What fails says nothing of the program that is to be started. */
