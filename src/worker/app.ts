@@ -8,6 +8,7 @@ import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
 import { type Route, type RouteName, routes } from "../protocol/routes.ts";
 import { authenticate, demand } from "./auth.ts";
+import { readNothing } from "./body.ts";
 import { openApi } from "./openapi.ts";
 import { otherOrigins } from "./other-origins.ts";
 import { page } from "./page.ts";
@@ -50,7 +51,7 @@ const handlers: Record<RouteName, Handler> = {
   createSandbox: sandboxes.create,
   listSandboxes: directory.list,
   countSandboxes: directory.counts,
-  listTenantEvents: directory.events,
+  listTenantEvents: events.ofTenant,
   getSandbox: sandboxes.get,
   destroySandbox: sandboxes.destroy,
   startSandbox: sandboxes.start,
@@ -65,7 +66,7 @@ const handlers: Record<RouteName, Handler> = {
   getMetadata: metadata.get,
   patchMetadata: metadata.patch,
   replaceMetadata: metadata.replace,
-  listEvents: events.list,
+  listEvents: events.ofSandbox,
   createToken: tokens.create,
   revokeTokens: tokens.revoke,
   createTicket: tokens.ticket,
@@ -148,6 +149,7 @@ export function door(known?: Caller) {
     app.on(route.method, route.path, async (c) => {
       admit(c as Context<Door, "/:id">, route, known);
       checkQuery(name, new URL(c.req.url).search);
+      if (route.body === undefined && route.method !== "GET") await readNothing(c.req.raw);
       return handlers[name](c as Context<Door, "/:id">);
     });
   }

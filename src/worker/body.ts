@@ -2,7 +2,7 @@
  * Owns reading a body: type, size, time, encoding, and of JSON the schema of its route; a bad field is named.
  * Does not own what the fields mean.
  */
-import type { z } from "zod";
+import { z } from "zod";
 import { BerthError } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 
@@ -12,6 +12,13 @@ export async function readBody<Schema extends z.ZodType>(
 ): Promise<z.infer<Schema>> {
   const text = await readText(request);
   return parseCall(schema, text === "" ? {} : parseJson(text));
+}
+
+const nothingSchema = z.strictObject({});
+
+/** Of a call that takes no body: none, or an object without fields, as some programs send always. */
+export async function readNothing(request: Request): Promise<void> {
+  if (request.body !== null) await readBody(request, nothingSchema);
 }
 
 /** Checks what came in, by REST or by RPC. Names the first field that does not fit. */

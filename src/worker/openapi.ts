@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { type ErrorCode, errorBodySchema, errors } from "../protocol/errors.ts";
 import { idempotencyKeySchema } from "../protocol/idempotency.ts";
+import { badBody } from "../protocol/route.ts";
 import { type Route, type RouteName, routes } from "../protocol/routes.ts";
 import { version } from "./version.ts";
 
@@ -53,7 +54,7 @@ function operation(name: string, route: Route, schemas: Json): Json {
           ? { description: meaning }
           : content(meaning, refer(schema, "output", schemas));
   }
-  for (const [status, codes] of byStatus(route.errors)) {
+  for (const [status, codes] of byStatus(errorsOf(route))) {
     const meaning = codes.map((code) => `\`${code}\`: ${errors[code].meaning}`).join("\n\n");
     responses[String(status)] = content(meaning, refer(errorBodySchema, "output", schemas));
   }
@@ -65,6 +66,12 @@ function operation(name: string, route: Route, schemas: Json): Json {
     ...(route.body === undefined ? {} : { requestBody: { content: bodyOf(route.body, schemas) } }),
     responses,
   };
+}
+
+/** Beside its own: what the door refuses whoever asks, fields and bodies that the route does not have. */
+function errorsOf({ method, right, body, errors: own }: Route): ErrorCode[] {
+  if (right === undefined) return own;
+  return [...own, "bad_request", ...(method !== "GET" && body === undefined ? badBody : [])];
 }
 
 function parametersOf(route: Route): Json[] {

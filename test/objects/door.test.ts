@@ -127,6 +127,13 @@ describe("the door", () => {
     expect(await status('{"command":')).toBe(400);
     expect(await status(`${"[".repeat(10_000)}${"]".repeat(10_000)}`)).toBe(400);
     expect(await status(`{"command":"${" ".repeat(limits.bodyBytesMax)}"}`)).toBe(413);
+    for (const nothing of [undefined, {}]) {
+      const ticket = await call("POST", `/v1/sandboxes/${id}/tickets`, { body: nothing });
+      expect(ticket.status).toBe(201);
+    }
+    const more = await call("POST", `/v1/sandboxes/${id}/tickets`, { body: { ttlMs: 5 } });
+    expect(more.status).toBe(400);
+    expect((await json(more)).error).toMatchObject({ code: "bad_request", field: "ttlMs" });
     const latin1 = new Request(`http://berth.test${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${keys.local}`, "content-type": "application/json" },

@@ -61,6 +61,20 @@ describe("the stream of events", () => {
     });
   });
 
+  it("[Y22] is asked for by Accept alone too, of one sandbox as of all", async () => {
+    const id = await createSandbox();
+    const headers = { accept: "text/event-stream" };
+    for (const [n, of] of [path(id), "/v1/events"].entries()) {
+      expect((await follow(await call("GET", of, { headers }), 1)).ids[0]).toBe(1);
+      const last = (await json(call("GET", `${of}?limit=1000`))).events.at(-1).seq;
+      const back = { ...headers, "last-event-id": String(last) };
+      const stream = await call("GET", `${of}?after=0`, { headers: back });
+      await patch(id, n);
+      const { ids } = await follow(stream, 1);
+      expect(ids[0]).toBeGreaterThan(last);
+    }
+  });
+
   it("[Y7] tells of a gap before the first event that is left", async () => {
     const id = await createSandbox();
     await overRest.fillEvents(id, limits.eventsMax + 90);

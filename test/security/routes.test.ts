@@ -12,6 +12,7 @@ const locked = all.filter(([, { right }]) => right !== undefined);
 const ofOne = locked.filter(([, { path }]) => path.includes(":id"));
 const ofAPlan = locked.filter(([, { path }]) => path.includes(":plan"));
 const withBody = locked.filter(([, route]) => hasJsonBody(route));
+const withoutBody = locked.filter(([, { method, body }]) => method !== "GET" && body === undefined);
 const byRight = ofOne.filter(([, { right }]) => right !== "key");
 const byKey = locked.filter(([, { right }]) => right === "key");
 
@@ -52,6 +53,7 @@ describe("every route", () => {
     expect(all.length).toBeGreaterThanOrEqual(66);
     expect(ofOne.length + ofAPlan.length).toBeGreaterThan(55);
     expect(withBody.length).toBeGreaterThan(15);
+    expect(withoutBody.length).toBeGreaterThan(10);
   });
 
   it.each(locked)("[SC3] refuses a field of the query that it does not have: %s", async (name) => {
@@ -130,6 +132,17 @@ describe("every route", () => {
       );
     },
   );
+
+  it.each(withoutBody)("[SC3] refuses a body where it takes none: %s", async (name) => {
+    const { headers = {}, ...good } = call(name);
+    const colour = await send({ ...good, headers, body: '{"colour":"red"}' });
+    await unchanged(colour, 400, "bad_request", "colour");
+    const typed = { ...headers, "content-type": "text/plain" };
+    const text = await send({ ...good, headers: typed, body: "a=b" });
+    await unchanged(text, 415, "unsupported_type");
+    await unchanged(await send({ ...good, headers, body: '{"a":' }), 400, "bad_json");
+    await unchanged(await send({ ...good, headers, body: "[]" }), 400, "bad_request", "body");
+  });
 
   it.each(all)(
     "[SC3] refuses a method that it does not take, and names those that it does: %s",
