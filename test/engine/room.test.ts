@@ -91,6 +91,9 @@ describe.each(identities())("a room of an engine that is %s", (as) => {
     }
     expect((await one.sh("ls /proc/1/fd /proc/1/cwd/ /proc/1/root/")).stdout).not.toContain("etc");
     await one.sh("kill -9 1; kill -STOP 1; kill -TERM 1; kill -9 -1");
+    // What a runtime handles it can be ended by: crash reporters too.
+    const { stdout: sent } = await one.sh("for s in $(seq 64); do kill -$s 1; done; echo sent");
+    expect(sent).toBe("sent\n");
     expect((await one.sh("echo still here")).stdout).toBe("still here\n");
     expect(agentsOf(engine)).toEqual(before);
   });

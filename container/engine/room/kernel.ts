@@ -17,6 +17,7 @@ const libc = dlopen("libc.so.6", {
   prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
   capset: { args: [pointer, pointer], returns: i32 },
   setrlimit: { args: [i32, pointer], returns: i32 },
+  signal: { args: [i32, u64], returns: FFIType.i64 },
   syscall: { args: [u64, u64, u64, u64, u64, u64], returns: FFIType.i64 },
   open: { args: [pointer, i32, i32], returns: i32 },
   socket: { args: [i32, i32, i32], returns: i32 },
@@ -108,6 +109,12 @@ export function setSystemCallFilter(program: Uint8Array): void {
   header.setUint16(0, program.length / stepBytes, true);
   header.setBigUint64(8, BigInt(ptr(program)), true);
   prctl(setSeccomp, filterMode, ptr(header));
+}
+
+/** To the first process of a namespace those inside can send only signals that it handles. */
+export function handleNot(signal: number): void {
+  const byDefault = 0n;
+  if (libc.signal(signal, byDefault) < 0) throw failure(`signal ${signal}`);
 }
 
 export function limitProcesses(count: number): void {

@@ -2,7 +2,8 @@
  * Owns what the agent gives up before it serves: capabilities, new privileges, keys, the right to be looked into.
  * Does not own the user that commands run as: the agent sets it for each one.
  */
-import { leaveKeyring, prctl, setCapabilities } from "./kernel.ts";
+import { constants } from "node:os";
+import { handleNot, leaveKeyring, prctl, setCapabilities } from "./kernel.ts";
 import { filterSystemCalls } from "./seccomp.ts";
 
 /** What an agent that is root needs for commands of another user and their files; nothing to mount or trace with. */
@@ -27,6 +28,10 @@ const ambientClearAll = 4;
 /** The kernel refuses numbers above its last capability; 64 is what the mask can hold. */
 const capabilityMax = 64;
 
+/** What the runtime handles to report its own crash. A crash ends it without them too. */
+const { SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS } = constants.signals;
+const ofCrashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS];
+
 export function giveUpPrivileges(user: "own" | "mapped"): void {
   leaveKeyring();
   prctl(option.setNoNewPrivileges, 1);
@@ -39,6 +44,8 @@ export function giveUpPrivileges(user: "own" | "mapped"): void {
   const mask = keep.reduce((sum, capability) => sum | (1n << BigInt(capability)), 0n);
   setCapabilities(mask, 0n);
   filterSystemCalls();
+  // Its commands are its own user here: whatever it handles, they could end it by.
+  if (user === "mapped") ofCrashes.forEach(handleNot);
   // Last: a change of credentials may set it again.
   prctl(option.setDumpable, 0);
 }
