@@ -23,6 +23,8 @@ export type StartOptions = {
   /** Where the checkout is. */
   cwd?: string;
   readyWithinMs?: number;
+  /** A program that runs npm, with its arguments: as somebody else. */
+  through?: readonly string[];
   script?: "start" | "dev";
 };
 
@@ -32,8 +34,10 @@ export function launch({
   env = {},
   cwd = root,
   script = "start",
+  through = [],
 }: StartOptions): Launched {
-  const child = spawn("npm", ["run", "--silent", script, "--", ...args], {
+  const [program = "npm", ...rest] = [...through, "npm", "run", "--silent", script, "--", ...args];
+  const child = spawn(program, rest, {
     cwd,
     env: cleanEnvironment(env),
     stdio: ["ignore", "pipe", "pipe"],

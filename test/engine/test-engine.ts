@@ -44,7 +44,8 @@ export function identities(): Identity[] {
   return readable ? ["root", "not root"] : ["root"];
 }
 
-const asOther = [`--reuid=${otherUid}`, `--regid=${otherUid}`, "--clear-groups", "--"];
+/** Of `setpriv`. */
+export const asOther = [`--reuid=${otherUid}`, `--regid=${otherUid}`, "--clear-groups", "--"];
 
 /** Mode 666, as udev makes it; where it is closed, the engine gets one of its own in a mount namespace. */
 const withTun = [

@@ -8,6 +8,7 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:ht
 import { join } from "node:path";
 import { alive, naming } from "../e2e/processes.ts";
 import { type Server, startServer } from "../e2e/server.ts";
+import { asOther, type Identity, newData, removeData } from "../engine/test-engine.ts";
 
 export const otherKey = "berth_other_tenant_of_the_security_tests";
 export const allowedOrigin = "https://app.test";
@@ -39,14 +40,29 @@ export class Attacked implements AsyncDisposable {
   readonly server: Server;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
 
-  private constructor(server: Server) {
+  readonly #home: string | undefined;
+
+  private constructor(server: Server, home?: string) {
     this.server = server;
+    this.#home = home;
   }
 
-  static async start(env: Record<string, string> = {}): Promise<Attacked> {
+  static async start(env: Record<string, string> = {}, as?: Identity): Promise<Attacked> {
     const digest = createHash("sha256").update(otherKey).digest("hex");
     const keys = { BERTH_API_KEYS: `other:${digest}`, BERTH_ORIGINS: allowedOrigin };
-    return new Attacked(await startServer({ env: { ...keys, ...env } }));
+    const changes = as === "not root" && process.getuid?.() === 0;
+    if (!changes) return new Attacked(await startServer({ env: { ...keys, ...env } }));
+    // A home of its own, as a user has one: npm writes there, and root's is closed to it.
+    const home = newData(as);
+    const through = ["setpriv", ...asOther];
+    const data = join(home, "data");
+    const own = { ...keys, ...env, HOME: home };
+    try {
+      return new Attacked(await startServer({ env: own, data, through }), home);
+    } catch (thrown) {
+      removeData(home);
+      throw thrown;
+    }
   }
 
   get host(): string {
@@ -152,6 +168,7 @@ export class Attacked implements AsyncDisposable {
     const tree = this.server.processes();
     this.#agent.destroy();
     await this.server[Symbol.asyncDispose]();
+    if (this.#home !== undefined) removeData(this.#home);
     return [...alive(tree), ...naming(this.server.data)].map(({ command }) => command);
   }
 
