@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { errors } from "../../src/protocol/error-codes.ts";
-import { type RouteName, routes } from "../../src/protocol/routes.ts";
+import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
 import { until } from "../e2e/until.ts";
 import type { Answered, Sent } from "./attacked.ts";
 import { Attacked } from "./attacked.ts";
@@ -92,7 +92,7 @@ describe("random calls", () => {
   };
 
   it.each(all)("[SC13] of %s are answered in form", async (name) => {
-    const good = routes[name].right === undefined ? {} : await named(name);
+    const good = (routes[name] as Route).right === undefined ? {} : await named(name);
     await fc.assert(
       fc.asyncProperty(randomCall(name, id, "mine", good), async (call) => {
         const leaves = streams.includes(name);

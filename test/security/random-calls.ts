@@ -102,7 +102,9 @@ function callNear(route: Route, good: Sent): fc.Arbitrary<Sent> {
     })
     .map(({ query, body, headers }) => ({
       method: good.method,
-      path: path + queryOf({ ...Object.fromEntries(new URLSearchParams(plain)), ...query }, route),
+      path:
+        path +
+        queryOf({ ...Object.fromEntries(new URLSearchParams(plain)), ...(query as Json) }, route),
       headers: { ...good.headers, ...(isUpgrade(good) ? handshake : {}), ...headers },
       ...(body === undefined ? {} : { body }),
     }));
