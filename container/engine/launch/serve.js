@@ -54,17 +54,18 @@ export async function serve({ data, sandboxesMax, key, secret, startFront, ready
     const serving = await Promise.race([up(), asked]);
     if (serving === "asked") return 0;
     ready(serving.url);
-    return await Promise.race([
-      asked.then(() => 0),
-      serving.child.ended.then(({ code, signal }) => {
-        say(`${serving.child.name} ended (${signal ?? code}); see ${serving.child.log.path}`);
-        return 1;
-      }),
-      engine.keep(note).then(() => {
-        say(`the engine keeps ending; see ${engine.child?.log.path}`);
-        return 1;
-      }),
+    const { child } = serving;
+    const why = await Promise.race([
+      asked,
+      child.ended.then(
+        ({ code, signal }) => `${child.name} ended (${signal ?? code}); see ${child.log.path}`,
+      ),
+      engine.keep(note).then(() => `the engine keeps ending; see ${engine.child?.log.path}`),
     ]);
+    if (why === "asked") return 0;
+    // What ends because it was asked to is no news.
+    say(why);
+    return 1;
   } finally {
     // First who calls, then who is called.
     await front?.end();
