@@ -1,6 +1,6 @@
 /**
  * Owns the rows of checkpoints: which there are, how far each has got, what needs it.
- * Does not own making or removing the trees that they stand for (checkpoints.ts).
+ * Does not own making (checkpoints.ts) or removing (checkpoint-removal.ts) the trees that they stand for.
  */
 import type { Checkpoint } from "../../protocol/checkpoint.ts";
 import type { Host } from "./host.ts";

@@ -1,7 +1,7 @@
 /**
- * Owns checkpoints of a sandbox: made while nothing gated runs and everything stands still, restored by a start,
- * removed together with their trees. A row comes before its tree and goes after it, so a crash leaves none behind.
- * Does not own the move to a restored life (core/sandbox).
+ * Owns checkpoints of a sandbox: made while nothing gated runs and everything stands still, and restored by a start.
+ * A row comes before its tree, so a crash leaves no tree that nobody knows of.
+ * Does not own their end (checkpoint-removal.ts), nor the move to a restored life (core/sandbox).
  */
 import type { SandboxRecord, SandboxSpec } from "../../core/sandbox/record.ts";
 import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
@@ -10,15 +10,8 @@ import { limits } from "../../protocol/limits.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import type { SandboxActor } from "./actor.ts";
 import { alone } from "./alone.ts";
-import {
-  type CheckpointRow,
-  erase,
-  insert,
-  rowOf,
-  rows,
-  update,
-  viewRow,
-} from "./checkpoint-rows.ts";
+import { leave, leavePauses } from "./checkpoint-removal.ts";
+import { type CheckpointRow, insert, rowOf, rows, update, viewRow } from "./checkpoint-rows.ts";
 import { type GatedCaller, newStart } from "./gated.ts";
 import { refuseWhenOver, told } from "./lifecycle.ts";
 
@@ -167,17 +160,6 @@ export function startedFrom(actor: SandboxActor, handle: string): void {
   }
 }
 
-/** A fresh instance finds what an earlier one had begun: it is undone, and nothing else happens before. */
-export function cleanUp(actor: SandboxActor): void {
-  for (const row of rows(actor.host)) if (row.state !== "ready") leave(actor, row);
-}
-
-/** What nobody needs any more; harmless when repeated. */
-export function giveUp(actor: SandboxActor, id: string): void {
-  const row = rowOf(actor.host, id);
-  if (row !== undefined && row.state !== "leaving") leave(actor, row);
-}
-
 /** The tree that a start may begin from; where trees have a time, this one has all of its own again. */
 export function renewed(actor: SandboxActor, id: string): string {
   const row = readyRow(actor, id);
@@ -185,67 +167,6 @@ export function renewed(actor: SandboxActor, id: string): string {
     update(actor.host, id, { ...row, expires_at: expiry(actor, actor.now()) });
   }
   return row.handle;
-}
-
-/** With the sandbox go all trees that were saved of it. */
-export async function removeAll(actor: SandboxActor): Promise<void> {
-  for (const row of rows(actor.host)) {
-    await actor.container.removeSnapshot(row.handle);
-    erase(actor.host, row.id);
-  }
-}
-
-/** What pauses had saved is older than this tree, or was given up for it. */
-function leavePauses(actor: SandboxActor, exceptId: string): void {
-  for (const row of rows(actor.host)) {
-    if (row.used_by === "pause" && row.state === "ready" && row.id !== exceptId) leave(actor, row);
-  }
-}
-
-/** From here on it cannot be used; the tree follows, and then the row. */
-function leave(actor: SandboxActor, row: CheckpointRow): void {
-  update(actor.host, row.id, { ...row, state: "leaving" });
-  const first = removeUnread(actor, row.handle);
-  // One that was still being made holds everything still until it is whole.
-  if (row.state === "making") actor.stillness.during(first).catch(() => undefined);
-  actor.host.background(removed(actor, row, first));
-}
-
-/** A start that was admitted before finds its tree, however late it comes to read it. */
-function removeUnread(actor: SandboxActor, handle: string): Promise<void> {
-  const remove = () => actor.container.removeSnapshot(handle);
-  const isWanted = ({ state }: SandboxRecord) =>
-    state.name === "starting" && state.start.snapshot === handle;
-  if (!isWanted(actor.facts.sandbox)) return remove();
-  return actor.until((record) => !isWanted(record), limits.snapshotTimeoutMs).then(remove);
-}
-
-const removeTriesMax = 6;
-const removePauseMs = 500;
-
-/** An engine that is away comes back soon. What fails all the same is done by the next instance. Never rejects. */
-async function removed(
-  actor: SandboxActor,
-  row: CheckpointRow,
-  first: Promise<void>,
-): Promise<void> {
-  const { host } = actor;
-  let removal = first;
-  for (let tries = 1; ; tries += 1) {
-    try {
-      await removal;
-      if (actor.known !== undefined) erase(host, row.id);
-      return;
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      host.log({ sandbox: row.id, failed: "remove a checkpoint", message });
-    }
-    if (tries === removeTriesMax || actor.known === undefined) return;
-    const pauseMs = removePauseMs * 2 ** (tries - 1);
-    await new Promise<void>((resolve) => host.timer(pauseMs, resolve));
-    if (actor.known === undefined) return;
-    removal = actor.container.removeSnapshot(row.handle);
-  }
 }
 
 export function readyRow(actor: SandboxActor, id: string): CheckpointRow {

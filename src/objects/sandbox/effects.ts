@@ -8,7 +8,8 @@ import type { SandboxSpec, Start } from "../../core/sandbox/record.ts";
 import { asBerthError, type BerthError } from "../../protocol/errors.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
 import type { SandboxActor } from "./actor.ts";
-import { removeAll, save, startedFrom } from "./checkpoints.ts";
+import { removeAll } from "./checkpoint-removal.ts";
+import { save, startedFrom } from "./checkpoints.ts";
 
 const firstPauseMs = 100;
 const pauseMaxMs = 2000;

@@ -7,8 +7,8 @@ import { neededBy, type Seat, ticketOf } from "../../core/plan/seat.ts";
 import type { SeatReply } from "../../core/plan/seat-move.ts";
 import { type SeatEvent, stepSeat } from "../../core/plan/seat-step.ts";
 import type { SandboxActor } from "./actor.ts";
+import { giveUp } from "./checkpoint-removal.ts";
 import { rows } from "./checkpoint-rows.ts";
-import { giveUp } from "./checkpoints.ts";
 
 export class MemberSeat {
   readonly #actor: SandboxActor;

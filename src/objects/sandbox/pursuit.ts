@@ -5,7 +5,7 @@
 import { pending } from "../../core/sandbox/pending.ts";
 import { UnderWay } from "../under-way.ts";
 import type { SandboxActor } from "./actor.ts";
-import { cleanUp } from "./checkpoints.ts";
+import { cleanUp } from "./checkpoint-removal.ts";
 import { perform } from "./effects.ts";
 
 export class Pursuit {
