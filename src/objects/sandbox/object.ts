@@ -22,20 +22,14 @@ import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { PortCall, PortList } from "../../protocol/port.ts";
 import type { Caller, ConnectTicket } from "../../protocol/rights.ts";
 import type { Network, Sandbox } from "../../protocol/sandbox.ts";
-import {
-  type PortVisit,
-  type SocketCall,
-  socketCallHeader,
-  visitHeader,
-} from "../../protocol/socket-call.ts";
-import { readTransferCall, transferHeader } from "../../protocol/transfer-call.ts";
 import type { Answer, Reply } from "../answer.ts";
-import { answer, failure } from "../answers.ts";
+import { answer } from "../answers.ts";
 import type { EventStreams } from "../event-stream.ts";
 import { objectPlace } from "../object-place.ts";
 import type { Asking } from "../plan/ports.ts";
 import { SandboxActor } from "./actor.ts";
 import * as checkpoints from "./checkpoints.ts";
+import { Entrance } from "./entrance.ts";
 import * as events from "./events.ts";
 import { exec } from "./exec.ts";
 import { ExecLog } from "./exec-log.ts";
@@ -49,9 +43,7 @@ import { look } from "./look.ts";
 import * as metadata from "./metadata.ts";
 import * as ports from "./ports.ts";
 import * as rights from "./rights.ts";
-import * as terminals from "./terminals.ts";
-import { transfer } from "./transfers.ts";
-import { visit } from "./visits.ts";
+import { wholeRequest } from "./whole-request.ts";
 import { work } from "./work.ts";
 import type { Look, Work } from "./work-call.ts";
 
@@ -60,7 +52,7 @@ export class SandboxObject extends DurableObject<Env> {
   readonly #execs: ExecLog;
   readonly #streams: EventStreams;
   readonly #sockets: LeaseSockets;
-  #woken = false;
+  readonly #entrance: Entrance;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
@@ -72,6 +64,7 @@ export class SandboxObject extends DurableObject<Env> {
     this.#execs = new ExecLog(this.#actor);
     this.#streams = events.streams(this.#actor);
     this.#sockets = new LeaseSockets(this.#actor, state);
+    this.#entrance = new Entrance(this.#actor, this.#sockets);
   }
 
   protected openContainer(id: string, network: Network): Container {
@@ -82,55 +75,55 @@ export class SandboxObject extends DurableObject<Env> {
   make(call: lifecycle.NewSandbox): Promise<Answer<Report>> {
     return answer(() => {
       lifecycle.make(this.#actor, call);
-      this.#wake();
+      this.#entrance.wake();
       return this.#actor.listing.report();
     });
   }
 
   async report(): Promise<Report | undefined> {
     if (this.#actor.known === undefined) return undefined;
-    this.#wake();
+    this.#entrance.wake();
     return this.#actor.listing.report();
   }
 
   async end(reason: string): Promise<Report | undefined> {
     if (this.#actor.known === undefined) return undefined;
-    this.#wake();
+    this.#entrance.wake();
     await lifecycle.end(this.#actor, reason);
     return this.#actor.listing.report();
   }
 
   joinPlan(asking: Asking, move: number): Promise<Answer<null>> {
-    return this.#for(asking, () => this.#actor.member.join(asking, move));
+    return this.#entrance.for(asking, (actor) => actor.member.join(asking, move));
   }
 
   async leavePlan(asking: Asking, move: number): Promise<Answer<null>> {
     if (this.#actor.known === undefined) return { ok: null };
-    return this.#for(asking, () => this.#actor.member.leave(asking, move));
+    return this.#entrance.for(asking, (actor) => actor.member.leave(asking, move));
   }
 
   holdForPlan(asking: Asking, waitMs: number): Promise<Answer<null>> {
-    return this.#for(asking, () => this.#actor.member.hold(asking, waitMs));
+    return this.#entrance.for(asking, (actor) => actor.member.hold(asking, waitMs));
   }
 
   prepareForPlan(asking: Asking, kind: "commit" | "rollback"): Promise<Answer<Vote>> {
-    return this.#for(asking, () => this.#actor.member.prepare(asking, kind));
+    return this.#entrance.for(asking, (actor) => actor.member.prepare(asking, kind));
   }
 
   finishForPlan(asking: Asking, verdict: Verdict): Promise<Answer<Ended | "again">> {
-    return this.#for(asking, () => this.#actor.member.finish(asking, verdict));
+    return this.#entrance.for(asking, (actor) => actor.member.finish(asking, verdict));
   }
 
   settled(caller: Caller, waitMs: number): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () => lifecycle.settled(this.#actor, waitMs));
+    return this.#entrance.for(caller, (actor) => lifecycle.settled(actor, waitMs));
   }
 
   get(caller: Caller): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () => lifecycle.told(this.#actor));
+    return this.#entrance.for(caller, (actor) => lifecycle.told(actor));
   }
 
   start(caller: Caller): Promise<Answer<Sandbox>> {
-    return this.#listed(caller, () => lifecycle.start(this.#actor));
+    return this.#entrance.listed(caller, (actor) => lifecycle.start(actor));
   }
 
   pause(
@@ -138,17 +131,19 @@ export class SandboxObject extends DurableObject<Env> {
     gated: GatedCaller,
     { force, discardFiles }: { force: boolean; discardFiles: boolean },
   ): Promise<Answer<Sandbox>> {
-    return this.#listed(caller, () =>
-      lifecycle.pause(this.#actor, gated, by(caller, force), discardFiles),
+    return this.#entrance.listed(caller, (actor) =>
+      lifecycle.pause(actor, gated, by(caller, force), discardFiles),
     );
   }
 
   destroy(caller: Caller, gated: GatedCaller, force: boolean): Promise<Answer<Sandbox>> {
-    return this.#listed(caller, () => lifecycle.destroy(this.#actor, gated, by(caller, force)));
+    return this.#entrance.listed(caller, (actor) =>
+      lifecycle.destroy(actor, gated, by(caller, force)),
+    );
   }
 
   touch(caller: Caller): Promise<Answer<Sandbox>> {
-    return this.#for(caller, () => lifecycle.touch(this.#actor));
+    return this.#entrance.for(caller, (actor) => lifecycle.touch(actor));
   }
 
   makeCheckpoint(
@@ -156,67 +151,67 @@ export class SandboxObject extends DurableObject<Env> {
     gated: GatedCaller,
     call: CheckpointCall,
   ): Promise<Answer<Checkpoint>> {
-    return this.#for(caller, () => checkpoints.make(this.#actor, call, gated));
+    return this.#entrance.for(caller, (actor) => checkpoints.make(actor, call, gated));
   }
 
   checkpoints(caller: Caller): Promise<Answer<Checkpoints>> {
-    return this.#for(caller, () => checkpoints.list(this.#actor));
+    return this.#entrance.for(caller, (actor) => checkpoints.list(actor));
   }
 
   checkpoint(caller: Caller, id: string): Promise<Answer<Checkpoint>> {
-    return this.#for(caller, () => checkpoints.look(this.#actor, id));
+    return this.#entrance.for(caller, (actor) => checkpoints.look(actor, id));
   }
 
   removeCheckpoint(caller: Caller, id: string): Promise<Answer<Checkpoint>> {
-    return this.#for(caller, () => checkpoints.remove(this.#actor, id));
+    return this.#entrance.for(caller, (actor) => checkpoints.remove(actor, id));
   }
 
   restore(caller: Caller, gated: GatedCaller, id: string): Promise<Answer<Sandbox>> {
-    return this.#listed(caller, () => checkpoints.restore(this.#actor, id, gated));
+    return this.#entrance.listed(caller, (actor) => checkpoints.restore(actor, id, gated));
   }
 
   /** For the door, which makes the fork. */
   forkOf(caller: Caller, id: string): Promise<Answer<checkpoints.Fork>> {
-    return this.#for(caller, () => checkpoints.forkOf(this.#actor, id));
+    return this.#entrance.for(caller, (actor) => checkpoints.forkOf(actor, id));
   }
 
   openPort(caller: Caller, call: PortCall): Promise<Answer<{ token: string; createdAt: string }>> {
-    return this.#for(caller, () => ports.open(this.#actor, call));
+    return this.#entrance.for(caller, (actor) => ports.open(actor, call));
   }
 
   ports(caller: Caller): Promise<Answer<PortList>> {
-    return this.#for(caller, () => ports.list(this.#actor));
+    return this.#entrance.for(caller, (actor) => ports.list(actor));
   }
 
   closePort(caller: Caller, port: number): Promise<Answer<null>> {
-    return this.#for(caller, () => {
-      ports.close(this.#actor, port);
+    return this.#entrance.for(caller, (actor) => {
+      ports.close(actor, port);
       return null;
     });
   }
 
   acquire(caller: Caller, call: AcquireCall): Promise<Answer<LeaseGranted | LeaseQueued>> {
-    return this.#for(caller, () => leases.acquire(this.#actor, call));
+    return this.#entrance.for(caller, (actor) => leases.acquire(actor, call));
   }
 
   renew(caller: Caller, token: string, ttlMs?: number): Promise<Answer<LeaseGranted>> {
-    return this.#for(caller, () => leases.renew(this.#actor, token, ttlMs));
+    return this.#entrance.for(caller, (actor) => leases.renew(actor, token, ttlMs));
   }
 
   release(caller: Caller, token: string, force: boolean): Promise<Answer<LeaseReleased>> {
-    return this.#for(caller, () => leases.release(this.#actor, token, force));
+    return this.#entrance.for(caller, (actor) => leases.release(actor, token, force));
   }
 
   breakLease(caller: Caller, reason: string): Promise<Answer<LeaseReleased>> {
-    return this.#for(caller, () => leases.breakLease(this.#actor, caller.tenant, reason));
+    return this.#entrance.for(caller, (actor) => leases.breakLease(actor, caller.tenant, reason));
   }
 
   leaseState(caller: Caller): Promise<Answer<LeaseView>> {
-    return this.#for(caller, () => leases.look(this.#actor));
+    return this.#entrance.for(caller, (actor) => leases.look(actor));
   }
 
   metadata(caller: Caller): Promise<Answer<MetadataAnswer>> {
-    return this.#for(caller, () => metadata.look(this.#actor));
+    return this.#entrance.for(caller, (actor) => metadata.look(actor));
   }
 
   patchMetadata(
@@ -224,7 +219,7 @@ export class SandboxObject extends DurableObject<Env> {
     change: MetadataPatch,
     ifMatch?: number,
   ): Promise<Answer<MetadataAnswer>> {
-    return this.#listed(caller, () => metadata.patch(this.#actor, change, ifMatch));
+    return this.#entrance.listed(caller, (actor) => metadata.patch(actor, change, ifMatch));
   }
 
   replaceMetadata(
@@ -232,59 +227,59 @@ export class SandboxObject extends DurableObject<Env> {
     to: MetadataPatch,
     ifMatch: number,
   ): Promise<Answer<MetadataAnswer>> {
-    return this.#listed(caller, () => metadata.replace(this.#actor, to, ifMatch));
+    return this.#entrance.listed(caller, (actor) => metadata.replace(actor, to, ifMatch));
   }
 
   events(caller: Caller, query: EventsQuery): Promise<Answer<EventsPage>> {
-    return this.#for(caller, () => events.page(this.#actor, query));
+    return this.#entrance.for(caller, (actor) => events.page(actor, query));
   }
 
   followEvents(caller: Caller, after: number): Promise<Answer<ReadableStream<Uint8Array>>> {
-    return this.#for(caller, () => this.#streams.follow(after));
+    return this.#entrance.for(caller, () => this.#streams.follow(after));
   }
 
   tokenGeneration(caller: Caller): Promise<Answer<number>> {
-    return this.#for(caller, () => {
-      lifecycle.refuseWhenOver(this.#actor);
-      return rights.tokenGeneration(this.#actor);
+    return this.#entrance.for(caller, (actor) => {
+      lifecycle.refuseWhenOver(actor);
+      return rights.tokenGeneration(actor);
     });
   }
 
   revokeTokens(caller: Caller): Promise<Answer<null>> {
-    return this.#for(caller, () => {
-      rights.revokeTokens(this.#actor);
+    return this.#entrance.for(caller, (actor) => {
+      rights.revokeTokens(actor);
       return null;
     });
   }
 
   connectTicket(caller: Caller): Promise<Answer<ConnectTicket>> {
-    return this.#for(caller, () => {
-      lifecycle.refuseWhenOver(this.#actor);
-      return rights.makeConnectTicket(this.#actor, caller.rights);
+    return this.#entrance.for(caller, (actor) => {
+      lifecycle.refuseWhenOver(actor);
+      return rights.makeConnectTicket(actor, caller.rights);
     });
   }
 
   /** The answer of REST, streams and errors included: what the agent wrote is passed on untouched. */
   exec(caller: Caller, gated: GatedCaller, call: ExecCall, requestId: string): Promise<Reply> {
-    return this.#reply(caller, requestId, () =>
-      exec(this.#actor, this.#execs, call, gated, requestId),
+    return this.#entrance.reply(caller, requestId, (actor) =>
+      exec(actor, this.#execs, call, gated, requestId),
     );
   }
 
   /** Gated calls on processes, sessions and terminals; answered as exec is. */
   work(caller: Caller, gated: GatedCaller, call: Work, requestId: string): Promise<Reply> {
-    return this.#reply(caller, requestId, () =>
-      work({ actor: this.#actor, caller: gated, requestId }, this.#execs, call),
+    return this.#entrance.reply(caller, requestId, (actor) =>
+      work({ actor, caller: gated, requestId }, this.#execs, call),
     );
   }
 
   /** And those that are not gated. */
   look(caller: Caller, call: Look, requestId: string): Promise<Reply> {
-    return this.#reply(caller, requestId, () => look(this.#actor, call, requestId));
+    return this.#entrance.reply(caller, requestId, (actor) => look(actor, call, requestId));
   }
 
   lookAtFiles(caller: Caller, call: FileLook, requestId: string): Promise<Reply> {
-    return this.#reply(caller, requestId, () => lookAtFiles(this.#actor, call, requestId));
+    return this.#entrance.reply(caller, requestId, (actor) => lookAtFiles(actor, call, requestId));
   }
 
   workOnFiles(
@@ -293,32 +288,15 @@ export class SandboxObject extends DurableObject<Env> {
     call: FileWork,
     requestId: string,
   ): Promise<Reply> {
-    return this.#reply(caller, requestId, () =>
-      workOnFiles({ actor: this.#actor, caller: gated, requestId }, call),
+    return this.#entrance.reply(caller, requestId, (actor) =>
+      workOnFiles({ actor, caller: gated, requestId }, call),
     );
   }
 
-  /** WebSockets, visits to ports and bytes of files: RPC cannot carry them. The door says in a header who calls and for what. */
-  override async fetch(request: Request): Promise<Response> {
-    const requestId = request.headers.get("berth-request-id") ?? "";
-    try {
-      const visiting = request.headers.get(visitHeader);
-      if (visiting !== null) return await this.#visit(request, JSON.parse(visiting), requestId);
-      const transferring = request.headers.get(transferHeader);
-      if (transferring !== null) return await this.#transfer(request, transferring, requestId);
-      const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
-      if (call.ticket !== undefined) {
-        rights.checkTenantless(this.#actor);
-        rights.spendConnectTicket(this.#actor, call.ticket, call.kind);
-      } else rights.checkCaller(this.#actor, call.caller);
-      this.#wake();
-      if (call.kind === "terminal") return await terminals.connect(this.#actor, call, requestId);
-      lifecycle.refuseWhenOver(this.#actor);
-      await this.#actor.link.known();
-      return this.#sockets.connect(call.acquire, call.leaseToken);
-    } catch (error) {
-      return failure(error, requestId);
-    }
+  /** What RPC cannot carry. */
+  override fetch(request: Request): Promise<Response> {
+    const here = { actor: this.#actor, entrance: this.#entrance, sockets: this.#sockets };
+    return wholeRequest(here, request);
   }
 
   override webSocketMessage(): void {
@@ -326,70 +304,18 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   override webSocketClose(socket: WebSocket): void {
-    this.#wake();
+    this.#entrance.wake();
     this.#sockets.closed(socket);
   }
 
   override webSocketError(socket: WebSocket): void {
-    this.#wake();
+    this.#entrance.wake();
     this.#sockets.closed(socket);
   }
 
   override async alarm(): Promise<void> {
-    this.#wake();
+    this.#entrance.wake();
     await this.#actor.alarm();
-  }
-
-  /** The first thing of a fresh instance, whatever woke it. */
-  #wake(): void {
-    if (this.#woken || this.#actor.known === undefined) return;
-    this.#woken = true;
-    this.#sockets.missing();
-    this.#actor.pursuit.resume();
-  }
-
-  #visit(request: Request, to: PortVisit, requestId: string): Promise<Response> {
-    this.#wake();
-    return visit(this.#actor, request, to, requestId);
-  }
-
-  #transfer(request: Request, told: string, requestId: string): Promise<Response> {
-    const call = readTransferCall(told);
-    rights.checkCaller(this.#actor, call.caller);
-    this.#wake();
-    return transfer(this.#actor, request, call, requestId);
-  }
-
-  async #reply(caller: Caller, requestId: string, way: () => Promise<Reply>): Promise<Reply> {
-    try {
-      rights.checkCaller(this.#actor, caller);
-      this.#wake();
-      return await way();
-    } catch (error) {
-      return failure(error, requestId);
-    }
-  }
-
-  /** Of calls that change what lists show: they answer when lists do, or say that these do not yet. */
-  #listed<T extends { listed?: false | undefined }>(
-    caller: Caller,
-    work: () => T | Promise<T>,
-  ): Promise<Answer<T>> {
-    return this.#for(caller, async () => {
-      const told = await work();
-      return (await this.#actor.listing.isListed()) ? told : { ...told, listed: false };
-    });
-  }
-
-  #for<T>(
-    caller: Pick<Caller, "tenant" | "token">,
-    work: () => T | Promise<T>,
-  ): Promise<Answer<T>> {
-    return answer(async () => {
-      rights.checkCaller(this.#actor, caller);
-      this.#wake();
-      return work();
-    });
   }
 }
 

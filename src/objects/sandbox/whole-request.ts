@@ -1,0 +1,61 @@
+/**
+ * Owns what reaches a sandbox as a whole request because RPC cannot carry it: WebSockets, visits to ports, bytes of
+ * files. The door says in a header who calls and for what. Does not own what each comes to.
+ */
+import {
+  type PortVisit,
+  type SocketCall,
+  socketCallHeader,
+  visitHeader,
+} from "../../protocol/socket-call.ts";
+import { readTransferCall, transferHeader } from "../../protocol/transfer-call.ts";
+import { failure } from "../answers.ts";
+import type { SandboxActor } from "./actor.ts";
+import type { Entrance } from "./entrance.ts";
+import type { LeaseSockets } from "./lease-socket.ts";
+import { refuseWhenOver } from "./lifecycle.ts";
+import * as rights from "./rights.ts";
+import * as terminals from "./terminals.ts";
+import { transfer } from "./transfers.ts";
+import { visit } from "./visits.ts";
+
+type Here = { actor: SandboxActor; entrance: Entrance; sockets: LeaseSockets };
+
+export async function wholeRequest(here: Here, request: Request): Promise<Response> {
+  const requestId = request.headers.get("berth-request-id") ?? "";
+  try {
+    const { actor, entrance } = here;
+    const visiting = request.headers.get(visitHeader);
+    if (visiting !== null) {
+      entrance.wake();
+      return await visit(actor, request, JSON.parse(visiting) as PortVisit, requestId);
+    }
+    const transferring = request.headers.get(transferHeader);
+    if (transferring !== null) {
+      const call = readTransferCall(transferring);
+      rights.checkCaller(actor, call.caller);
+      entrance.wake();
+      return await transfer(actor, request, call, requestId);
+    }
+    const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
+    return await connect(here, call, requestId);
+  } catch (error) {
+    return failure(error, requestId);
+  }
+}
+
+async function connect(
+  { actor, entrance, sockets }: Here,
+  call: SocketCall,
+  requestId: string,
+): Promise<Response> {
+  if (call.ticket !== undefined) {
+    rights.checkTenantless(actor);
+    rights.spendConnectTicket(actor, call.ticket, call.kind);
+  } else rights.checkCaller(actor, call.caller);
+  entrance.wake();
+  if (call.kind === "terminal") return await terminals.connect(actor, call, requestId);
+  refuseWhenOver(actor);
+  await actor.link.known();
+  return sockets.connect(call.acquire, call.leaseToken);
+}
