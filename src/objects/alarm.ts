@@ -23,6 +23,13 @@ export class Alarm {
     this.#place.setAlarm(at);
   }
 
+  /** For one that would ring for nothing, and then be set to this: it is the same write. */
+  moveTo(at: number): void {
+    if (this.#at === undefined || this.#at >= at) return;
+    this.#at = at;
+    this.#place.setAlarm(at);
+  }
+
   rang(): void {
     this.#at = undefined;
   }

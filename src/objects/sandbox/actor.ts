@@ -4,7 +4,7 @@
  */
 import type { AgentReach } from "../../container/agent-client.ts";
 import type { Container } from "../../container/container.ts";
-import { earliest } from "../../core/deadline.ts";
+import { type Deadline, earliest } from "../../core/deadline.ts";
 import { leaseDeadline } from "../../core/lease/deadline.ts";
 import type { Busy, Lease } from "../../core/lease/lease.ts";
 import { type LeaseEvent, type LeaseReply, stepLease } from "../../core/lease/step.ts";
@@ -56,6 +56,8 @@ export class SandboxActor {
   #clock = 0;
   #container: Container | undefined;
   readonly #alarm: Alarm;
+  /** The life of which lists have been told. */
+  #restsIn: string | undefined;
   #logged: string | undefined;
 
   constructor(host: Host) {
@@ -201,15 +203,31 @@ export class SandboxActor {
     if (this.#facts !== undefined) this.#arm();
   }
 
+  /**
+   * Lists know all of it. The alarm that stood for telling them that it runs has nothing else to ring for; once for each
+   * life it is moved, for with each change of metadata that would be a write more.
+   */
+  listed(): void {
+    const { state } = this.facts.sandbox;
+    if (state.name !== "running" || state.life.incarnation === this.#restsIn) return;
+    this.#restsIn = state.life.incarnation;
+    const next = this.#nextDeadline();
+    if (next !== undefined) this.#alarm.moveTo(next.at);
+  }
+
   #arm(): string | undefined {
+    const next = this.#nextDeadline();
+    if (next !== undefined) this.#alarm.setBy(next.at);
+    return next?.why;
+  }
+
+  #nextDeadline(): Deadline | undefined {
     const { sandbox, lease } = this.facts;
-    const next = earliest([
+    return earliest([
       nextDeadline(sandbox),
       leaseDeadline(lease, this.busy()),
       this.listing.deadline(),
     ]);
-    if (next !== undefined) this.#alarm.setBy(next.at);
-    return next?.why;
   }
 
   /** Only the head of the queue has anything to learn from a change; at the end all have. */

@@ -113,6 +113,7 @@ export class Listing {
     // One that has lost its rows wants all of them again, though nothing has changed here.
     const event_seq = report.events.at(-1)?.seq ?? row.event_seq;
     this.#save({ ...row, told: report.revision, event_seq, epoch });
+    if (report.revision === row.revision) this.#actor.listed();
     for (const done of [...this.#waiting]) done();
   }
 
