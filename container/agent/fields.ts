@@ -37,6 +37,11 @@ export function numberOf(
   return Number(value);
 }
 
+/** Of a query or a header: decimal digits and nothing else. */
+export function wholeOf(text: string, field: string, range: { min: number; max: number }): number {
+  return numberOf(/^\d+$/.test(text) ? Number(text) : text, field, range);
+}
+
 export function refuse(field: string, what: string): never {
   throw new BerthError("bad_request", `${field} ${what}`, { facts: { field } });
 }

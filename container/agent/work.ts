@@ -3,15 +3,12 @@
  */
 import type { AgentWork } from "../../src/protocol/agent.ts";
 import { agentPaths } from "../../src/protocol/agent-wire.ts";
-import { numberOf } from "./fields.ts";
+import { wholeOf } from "./fields.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export function answerWork(url: URL, sandbox: Sandbox): Response {
   const asked = url.searchParams.get("after") ?? "0";
-  const after = numberOf(/^\d+$/.test(asked) ? Number(asked) : asked, "after", {
-    min: 0,
-    max: Number.MAX_SAFE_INTEGER,
-  });
+  const after = wholeOf(asked, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
   const count = (path: string) => sandbox.parts.get(path)?.count ?? 0;
   const work: AgentWork = {
     execs: sandbox.gated.size,

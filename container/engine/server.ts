@@ -17,6 +17,7 @@ import {
 import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
 import { sandboxIdSchema } from "../../src/protocol/id.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import { wholeNumber } from "../../src/protocol/whole-number.ts";
 import { compareSnapshots } from "./changes.ts";
 import type { Containers } from "./containers.ts";
 import type { Engine } from "./engine.ts";
@@ -123,12 +124,7 @@ async function answer(routes: Route[], request: Request): Promise<Response> {
 
 const monitorSchema = z.strictObject({
   startId: z.string(),
-  waitMs: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(limits.monitorWaitMaxMs)
-    .default(limits.monitorWaitMaxMs),
+  waitMs: wholeNumber(0, limits.monitorWaitMaxMs).prefault(limits.monitorWaitMaxMs),
 });
 
 function query(request: Request): Record<string, string> {

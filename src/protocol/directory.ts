@@ -6,6 +6,7 @@ import { z } from "zod";
 import { eventDataSchema } from "./event.ts";
 import { limits } from "./limits.ts";
 import { sandboxSchema, stateNames } from "./sandbox.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 export const listedSandboxSchema = sandboxSchema
   .omit({ lease: true })
@@ -36,7 +37,7 @@ export const sandboxesQuerySchema = z.strictObject({
   /** Repeated: all of them. */
   metadata: z.array(metadataFilter).max(limits.metadataFiltersMax).default([]),
   mine: z.enum(["0", "1"]).default("0"),
-  limit: z.coerce.number().int().min(1).max(limits.sandboxesPageMax).default(100),
+  limit: wholeNumber(1, limits.sandboxesPageMax).prefault(100),
   cursor: z
     .string()
     .regex(/^\d{1,15}\.[a-z][a-z0-9]{23}$/, "must be a cursor as nextCursor gave it")

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { limits } from "./limits.ts";
 import { metadataSchema } from "./metadata.ts";
 import { stateNames } from "./sandbox.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 const stateEvent = z.strictObject({
   type: z.literal("state"),
@@ -91,8 +92,8 @@ export const eventSchema = z
   .meta({ id: "Event" });
 
 export const eventsQuerySchema = z.strictObject({
-  after: z.coerce.number().int().min(0).default(0),
-  limit: z.coerce.number().int().min(1).max(limits.eventsPageMax).default(100),
+  after: wholeNumber(0, Number.MAX_SAFE_INTEGER).prefault(0),
+  limit: wholeNumber(1, limits.eventsPageMax).prefault(100),
   follow: z.enum(["0", "1"]).default("0"),
 });
 

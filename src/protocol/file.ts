@@ -6,6 +6,7 @@ import { z } from "zod";
 import { pathSchema } from "./env.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 /** Relative paths are below /workspace, or below the folder that the named session stands in. */
 const at = { path: pathSchema, session: handleSchema.optional() };
@@ -32,8 +33,8 @@ export const listQuerySchema = z.strictObject({
   ...at,
   path: pathSchema.default("."),
   /** 1: the entries of the folder itself. */
-  depth: z.coerce.number().int().min(1).max(limits.fileListDepthMax).default(1),
-  limit: z.coerce.number().int().min(1).max(limits.fileListPageMax).default(1000),
+  depth: wholeNumber(1, limits.fileListDepthMax).prefault(1),
+  limit: wholeNumber(1, limits.fileListPageMax).prefault(1000),
   cursor: z
     .string()
     .max(limits.pathBytesMax * 4)

@@ -8,6 +8,7 @@ import { checkpointIdSchema } from "./checkpoint.ts";
 import { sandboxIdSchema } from "./id.ts";
 import { limits } from "./limits.ts";
 import { createCallSchema } from "./sandbox.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 const name = z
   .string()
@@ -151,12 +152,12 @@ export const plansSchema = z
   .meta({ id: "Plans" });
 
 export const plansQuerySchema = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(limits.plansPageMax).default(100),
+  limit: wholeNumber(1, limits.plansPageMax).prefault(100),
   cursor: planNameSchema.optional(),
 });
 
 export const commitsQuerySchema = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(limits.commitsKeptMax).default(20),
+  limit: wholeNumber(1, limits.commitsKeptMax).prefault(20),
   cursor: z
     .string()
     .regex(/^\d{1,15}$/, "must be a cursor as nextCursor gave it")
@@ -165,16 +166,20 @@ export const commitsQuerySchema = z.strictObject({
 
 export const commitQuerySchema = z.strictObject({
   /** How long the call may wait for its end. */
-  waitMs: z.coerce.number().int().min(0).max(limits.waitMaxMs).default(0),
+  waitMs: wholeNumber(0, limits.waitMaxMs).prefault(0),
 });
 
-export const planEndQuerySchema = z.strictObject({
-  sandboxes: z.enum(["keep", "destroy"]).default("keep"),
-});
+const fateSchema = z.enum(["keep", "destroy"]).default("keep");
 
-export const memberEndQuerySchema = z.strictObject({
-  sandbox: z.enum(["keep", "destroy"]).default("keep"),
-});
+/** From code it is a boolean, in an address its name. */
+const forceSchema = z
+  .union([z.boolean(), z.enum(["true", "false", "1", "0"])])
+  .default(false)
+  .meta({ description: "With `destroy`: also those whose lease somebody holds." });
+
+export const planEndQuerySchema = z.strictObject({ sandboxes: fateSchema, force: forceSchema });
+
+export const memberEndQuerySchema = z.strictObject({ sandbox: fateSchema, force: forceSchema });
 
 export type PlansInput = z.input<typeof plansQuerySchema>;
 export type PlansQuery = z.infer<typeof plansQuerySchema>;

@@ -3,8 +3,13 @@
  */
 import { z } from "zod";
 import { limits } from "./limits.ts";
+import { wholeNumber } from "./whole-number.ts";
 
-export const portNumberSchema = z.int().min(1).max(65535);
+const portMax = 65_535;
+
+export const portNumberSchema = z.int().min(1).max(portMax);
+
+export const pathPortSchema = wholeNumber(1, portMax);
 
 export const portCallSchema = z
   .strictObject({
@@ -43,7 +48,7 @@ export type PortAddress = { port: number; sandbox: string; token: string };
 export function readPortLabel(text: string): PortAddress | undefined {
   const [, port, sandbox, token] = label.exec(text) ?? [];
   if (port === undefined || sandbox === undefined || token === undefined) return undefined;
-  return Number(port) > 65535 ? undefined : { port: Number(port), sandbox, token };
+  return Number(port) > portMax ? undefined : { port: Number(port), sandbox, token };
 }
 
 export function portLabel({ port, sandbox, token }: PortAddress): string {

@@ -14,6 +14,7 @@ import {
 } from "./command.ts";
 import { handlePattern, handleWords } from "./handle.ts";
 import { limits } from "./limits.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 export const processStateSchema = z.enum(["running", "exited"]);
 export const streamSchema = z.enum(["stdout", "stderr"]);
@@ -94,11 +95,11 @@ export const processesQuerySchema = z.strictObject({
   session: handleSchema.optional(),
 });
 
-const cursorSchema = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+const cursorSchema = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 
 export const logsQuerySchema = z.strictObject({
   /** Where the reader has got to; 0 is the beginning. */
-  after: cursorSchema.default(0),
+  after: cursorSchema.prefault(0),
   /** Of raw bytes of one stream: how many of them the reader has; in place of `after`. */
   offset: cursorSchema.optional(),
   follow: z.enum(["0", "1"]).default("0"),
@@ -113,12 +114,7 @@ export const waitQuerySchema = z.strictObject({
     .string()
     .regex(/^(?:exit|port:[1-9]\d{0,4}|log:[\s\S]{1,1024})$/, "must be exit, port:N or log:<text>")
     .default("exit"),
-  timeoutMs: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(limits.processWaitMaxMs)
-    .default(limits.processWaitDefaultMs),
+  timeoutMs: wholeNumber(0, limits.processWaitMaxMs).prefault(limits.processWaitDefaultMs),
 });
 
 export const waitedSchema = z

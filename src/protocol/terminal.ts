@@ -7,6 +7,7 @@ import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./command
 import { envSchema } from "./env.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 const size = {
   cols: z.int().min(1).max(limits.terminalColsMax),
@@ -63,7 +64,7 @@ export const screenSchema = z
   .meta({ id: "Screen" });
 
 export const connectQuerySchema = z.strictObject({
-  after: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+  after: wholeNumber(0, Number.MAX_SAFE_INTEGER).optional(),
   mode: z.enum(["writer", "viewer"]).default("writer"),
 });
 

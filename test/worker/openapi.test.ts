@@ -18,6 +18,11 @@ describe("the OpenAPI document", () => {
       expect(operation, path).toBeDefined();
       expect(operation?.requestBody !== undefined, path).toBe(route.body !== undefined);
     }
+    const events = paths["/v1/events"]?.get as { parameters: object[] } | undefined;
+    expect(events?.parameters).toContainEqual({
+      ...{ name: "limit", in: "query" },
+      schema: { type: "integer", minimum: 1, maximum: 1000, default: 100 },
+    });
     expect(JSON.stringify(document)).toContain('"#/components/schemas/ExecCall"');
     expect(JSON.stringify(document)).not.toContain("$defs");
   });

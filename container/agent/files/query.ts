@@ -12,7 +12,7 @@ import type {
 } from "../../../src/protocol/file.ts";
 import { handlePattern, handleWords } from "../../../src/protocol/handle.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { numberOf, refuse, textOf } from "../fields.ts";
+import { refuse, textOf, wholeOf } from "../fields.ts";
 
 type Fields = Record<string, string>;
 export type At = z.output<typeof fileQuerySchema>;
@@ -116,5 +116,5 @@ function flagOf(text: string | undefined, field: string, otherwise: boolean): bo
 }
 
 function countOf(text: string | undefined, field: string, otherwise: number, max: number): number {
-  return text === undefined ? otherwise : numberOf(Number(text), field, { min: 1, max });
+  return text === undefined ? otherwise : wholeOf(text, field, { min: 1, max });
 }

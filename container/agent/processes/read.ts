@@ -7,7 +7,7 @@ import { handlePattern, handleWords } from "../../../src/protocol/handle.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { LogsQuery, ProcessesQuery, SignalName } from "../../../src/protocol/process.ts";
 import { programFields, programOf, timeoutOf } from "../command-call.ts";
-import { callOf, numberOf, refuse, textOf } from "../fields.ts";
+import { callOf, numberOf, refuse, textOf, wholeOf } from "../fields.ts";
 
 const processFields = [
   ...programFields,
@@ -96,7 +96,7 @@ export function readWaitQuery(query: URLSearchParams): { until: Condition; timeo
     timeoutMs:
       timeoutMs === undefined
         ? limits.processWaitDefaultMs
-        : numberOf(Number(timeoutMs), "timeoutMs", range),
+        : wholeOf(timeoutMs, "timeoutMs", range),
   };
 }
 
@@ -113,7 +113,7 @@ export function readStdinQuery(query: URLSearchParams): {
 
 /** How many bytes came before; of a header too. */
 export function cursorOf(text: string, field: string): number {
-  return numberOf(Number(text), field, { min: 0, max: Number.MAX_SAFE_INTEGER });
+  return wholeOf(text, field, { min: 0, max: Number.MAX_SAFE_INTEGER });
 }
 
 function conditionOf(text: string): Condition {

@@ -6,7 +6,7 @@ import type { AgentTerminalCall } from "../../../src/protocol/agent.ts";
 import { handlePattern, handleWords } from "../../../src/protocol/handle.ts";
 import type { TerminalSize } from "../../../src/protocol/terminal.ts";
 import { argvOf, cwdOf, demandFit, envOf } from "../command-call.ts";
-import { callOf, numberOf, refuse, textOf } from "../fields.ts";
+import { callOf, refuse, textOf, wholeOf } from "../fields.ts";
 import { sizeOf } from "./frames.ts";
 
 const usual: TerminalSize = { cols: 80, rows: 24 };
@@ -32,8 +32,8 @@ export function readConnect(query: URLSearchParams): Connect {
   const { after, mode = "writer" } = callOf(Object.fromEntries(query), ["after", "mode"]);
   if (mode !== "writer" && mode !== "viewer") refuse("mode", "must be writer or viewer");
   if (after === undefined) return { mode };
-  const offset = /^\d+$/.test(String(after)) ? Number(after) : after;
-  return { mode, after: numberOf(offset, "after", { min: 0, max: Number.MAX_SAFE_INTEGER }) };
+  const range = { min: 0, max: Number.MAX_SAFE_INTEGER };
+  return { mode, after: wholeOf(String(after), "after", range) };
 }
 
 function idOf(value: unknown): string {

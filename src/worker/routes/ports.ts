@@ -1,7 +1,7 @@
 /**
  * Owns the routes by which ports are opened, listed and closed. Traffic to them: port-traffic.ts.
  */
-import { portCallSchema, portNumberSchema } from "../../protocol/port.ts";
+import { pathPortSchema, portCallSchema } from "../../protocol/port.ts";
 import type { Handler } from "../app.ts";
 import { readBody } from "../body.ts";
 import { objectOf, told } from "../operations.ts";
@@ -20,7 +20,7 @@ export const list: Handler = async (c) =>
 
 export const close: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
-  const port = portNumberSchema.safeParse(Number(c.req.param("port" as never)));
+  const port = pathPortSchema.safeParse(c.req.param("port" as never));
   if (!port.success) throw bad("port", "must be a whole number from 1 to 65535");
   told(await object.closePort(c.var.caller, port.data));
   return c.body(null, 204);
