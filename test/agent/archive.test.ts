@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Agent } from "./agent.ts";
 import { Archives, plain, treeOf, types } from "./archives.ts";
@@ -67,6 +67,19 @@ describe("archives of an agent", () => {
     expect(put.error, JSON.stringify(put)).toBeUndefined();
     expect(put.value).toEqual({ entries: before.length, bytes: 300_000 + 5 + 2 + 5 });
     expect(treeOf(at(`${name}-up`))).toEqual(before);
+  });
+
+  test.each([
+    [".", "workspace"],
+    ["named/", "named"],
+    ["named/../named/.", "named"],
+    ["named/..", "archive"],
+  ])("[AR13] the archive of %s is called %s", async (path, name) => {
+    await agent.sh("mkdir -p named");
+    const response = await archives.get(path, "application/gzip");
+    await response.body?.cancel();
+    const called = name === "workspace" ? basename(agent.workspace) : name;
+    expect(response.headers.get("content-disposition")).toContain(`filename="${called}.tar.gz"`);
   });
 
   test.each(types)(

@@ -3,7 +3,7 @@
  * Does not own packing (pack.ts) nor unpacking (unpack.ts).
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { type Target, targetOf, textOf } from "../files/paths.ts";
+import { type Target, targetOf } from "../files/paths.ts";
 import { baseOf, type Sessions } from "../files/sessions.ts";
 import type { Transfers } from "../files/transfers.ts";
 import { inTurn } from "../files/turn.ts";
@@ -41,11 +41,10 @@ export class ArchiveRoutes {
     const { type, compression } = wantedAs(request);
     const end = this.#transfers.begin();
     const bytes = compressed(pack(target, this.#ground.place.user), compression);
-    const name = textOf(target.raw).split("/").filter(Boolean).at(-1);
     return download(bytes, {
       type,
       compression,
-      name: name ?? "archive",
+      name: nameOf(target),
       signal: request.signal,
       end,
     });
@@ -68,4 +67,10 @@ export class ArchiveRoutes {
     const { path, session } = readArchiveQuery(search);
     return targetOf(path, baseOf(session, this.#ground.place, this.#sessions()));
   }
+}
+
+/** As the folder is called; the root and what is only above another have no name. */
+function nameOf({ shown }: Target): string {
+  const name = shown.slice(shown.lastIndexOf("/") + 1);
+  return name === "" || name === ".." ? "archive" : name;
 }
