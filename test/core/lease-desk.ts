@@ -4,9 +4,10 @@
  */
 import type { Deadline } from "../../src/core/deadline.ts";
 import { leaseDeadline } from "../../src/core/lease/deadline.ts";
+import type { LeaseEvent, LeaseReply } from "../../src/core/lease/event.ts";
 import { refuseAtGate } from "../../src/core/lease/gate.ts";
 import { type Busy, type Grant, type Lease, newLease } from "../../src/core/lease/lease.ts";
-import { type LeaseEvent, type LeaseReply, stepLease } from "../../src/core/lease/step.ts";
+import { stepLease } from "../../src/core/lease/step.ts";
 import type { BerthError } from "../../src/protocol/errors.ts";
 
 export type Wish = { holder?: string; ttlMs?: number; queueMs?: number };

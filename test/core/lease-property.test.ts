@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { LeaseEvent } from "../../src/core/lease/event.ts";
 import type { LossReason } from "../../src/core/lease/lease.ts";
-import type { LeaseEvent } from "../../src/core/lease/step.ts";
 import { Desk, minute, second } from "./lease-desk.ts";
 import { Oracle } from "./lease-oracle.ts";
 

@@ -3,8 +3,9 @@
  * Does not own the decisions of the lease: those are the real ones.
  */
 import { leaseDeadline } from "../../src/core/lease/deadline.ts";
+import type { LeaseEvent } from "../../src/core/lease/event.ts";
 import { refuseAtGate } from "../../src/core/lease/gate.ts";
-import { type LeaseEvent, stepLease } from "../../src/core/lease/step.ts";
+import { stepLease } from "../../src/core/lease/step.ts";
 import {
   type Agent,
   askToDrain,

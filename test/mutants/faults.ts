@@ -12,6 +12,9 @@ export type Fault = {
 };
 
 const step = "src/core/lease/step.ts";
+const queue = "src/core/lease/queue.ts";
+const hold = "src/core/lease/hold.ts";
+const end = "src/core/lease/end.ts";
 const gate = "src/core/lease/gate.ts";
 const refusals = "src/core/lease/refusals.ts";
 const deadline = "src/core/lease/deadline.ts";
@@ -29,14 +32,14 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a newcomer overtakes those who wait",
-    file: step,
+    file: queue,
     find: 'state.name === "free" && waiters.length === 0 && busy.others === 0',
     put: 'state.name === "free" && busy.others === 0',
     by: ["Q2"],
   },
   {
     name: "the lease is granted while calls of others run",
-    file: step,
+    file: queue,
     find: 'state.name === "free" && waiters.length === 0 && busy.others === 0',
     put: 'state.name === "free" && waiters.length === 0',
     by: ["Q18", "Q23", "Q24"],
@@ -50,7 +53,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a release does not look at running calls",
-    file: step,
+    file: end,
     find: 'if (busy.own === 0) {\n    return { lease: end(lease, "released", now)',
     put: 'if (busy.own >= 0) {\n    return { lease: end(lease, "released", now)',
     by: ["Q14", "Q23"],
@@ -64,49 +67,49 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a lease that has ended can be renewed",
-    file: step,
+    file: hold,
     find: "    return refuse(lease, lostBy(lease, token));\n  }\n  return { lease: used(",
     put: "    return { lease, reply: { granted: true } };\n  }\n  return { lease: used(",
     by: ["Q10", "Q23"],
   },
   {
     name: "the fence begins anew with the end of the sandbox",
-    file: step,
+    file: end,
     find: "waiters: [], fence: held.fence + 1 }",
     put: "waiters: [], fence: 0 }",
     by: ["Q19"],
   },
   {
     name: "a grant does not raise the fence",
-    file: step,
+    file: hold,
     find: 'const fence = lease.fence + 1;\n  return {\n    ...lease,\n    fence,\n    state: {\n      name: "held"',
     put: 'const fence = lease.fence;\n  return {\n    ...lease,\n    fence,\n    state: {\n      name: "held"',
     by: ["Q19", "Q23"],
   },
   {
     name: "a loss does not raise the fence",
-    file: step,
+    file: end,
     find: "const fence = lease.fence + 1;\n  return {\n    ...end(",
     put: "const fence = lease.fence;\n  return {\n    ...end(",
     by: ["Q15", "Q23", "Q24"],
   },
   {
     name: "a confirmation of an earlier fence ends the drain",
-    file: step,
+    file: end,
     find: '"draining" || fence < lease.state.fence)',
     put: '"draining")',
     by: ["Q16", "Q23", "Q24"],
   },
   {
     name: "a use shortens the lease",
-    file: step,
+    file: hold,
     find: "Math.max(expiresAt, until)",
     put: "Math.min(expiresAt, until)",
     by: ["Q11", "Q23"],
   },
   {
     name: "a clock that steps backwards shortens the lease",
-    file: step,
+    file: hold,
     find: "Math.max(expiresAt, until)",
     put: "until",
     by: ["Q11"],
@@ -120,35 +123,35 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "asking again makes the patience longer",
-    file: step,
+    file: queue,
     find: "{ ...waiter, pollBy: now + limits.leasePollMs }",
     put: "{ ...waiter, pollBy: now + limits.leasePollMs, until: now + event.queueMs }",
     by: ["Q8", "Q23"],
   },
   {
     name: "a waiter who asks no more stays in the queue",
-    file: step,
+    file: queue,
     find: "(now < waiter.until && now < waiter.pollBy)",
     put: "now < waiter.until",
     by: ["Q8", "Q23"],
   },
   {
     name: "a lease given to a waiter need not be used",
-    file: step,
+    file: hold,
     find: "...(waited ? { useBy: now + limits.leaseUseMs } : {}),",
     put: "",
     by: ["Q9", "Q23"],
   },
   {
     name: "a repeated ticket is a second waiter",
-    file: step,
+    file: queue,
     find: "if (position >= 0) return again(",
     put: 'if (position === 0 && state.name === "offered") return again(',
     by: ["Q5", "Q23"],
   },
   {
     name: "the last to come is the first to be served",
-    file: step,
+    file: queue,
     find: "waiters: [...waiters, waiter]",
     put: "waiters: [waiter, ...waiters]",
     by: ["Q3", "Q23"],
@@ -169,7 +172,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "whoever released by force is told that it lost the lease",
-    file: step,
+    file: end,
     find: 'lose(lease, "forced", now, "released")',
     put: 'lose(lease, "forced", now)',
     by: ["Q13", "Q23"],
@@ -190,7 +193,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "what is remembered of ended leases has no bound",
-    file: step,
+    file: end,
     find: "ended: ended.slice(-limits.leaseEndedMax)",
     put: "ended",
     by: ["Q6"],

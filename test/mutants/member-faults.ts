@@ -3,7 +3,8 @@
  */
 import type { Fault } from "./faults.ts";
 
-const lease = "src/core/lease/step.ts";
+const step = "src/core/lease/step.ts";
+const hold = "src/core/lease/hold.ts";
 const move = "src/core/plan/seat-move.ts";
 const steps = "src/core/plan/seat-step.ts";
 const finish = "src/core/plan/seat-finish.ts";
@@ -17,21 +18,21 @@ const listing = "src/objects/sandbox/listing.ts";
 export const memberFaults: readonly Fault[] = [
   {
     name: "a pinned lease expires",
-    file: lease,
+    file: step,
     find: "if (state.pinned === true) return next;",
     put: "",
     by: ["PL53"],
   },
   {
     name: "whoever uses a pinned lease unpins it",
-    file: lease,
+    file: hold,
     find: "...(pinned === undefined ? {} : { pinned }),",
     put: "",
     by: ["PL53"],
   },
   {
     name: "an expired lease can be pinned",
-    file: lease,
+    file: hold,
     find: 'if (state.name !== "held" || state.grant.token !== token) {\n    return refuse(lease, lostBy(lease, token));\n  }\n  const pinned',
     put: 'if (state.name !== "held") return { lease, reply: { granted: true } };\n  const pinned',
     by: ["PL53"],

@@ -3,8 +3,8 @@
  * Does not own its rules (core/lease): a call that hangs only asks again when it is woken.
  */
 
+import type { LeaseReply } from "../../core/lease/event.ts";
 import { waitTimedOut } from "../../core/lease/refusals.ts";
-import type { LeaseReply } from "../../core/lease/step.ts";
 import { viewGrant, viewLease } from "../../core/lease/view.ts";
 import { destroyedError } from "../../core/sandbox/admit.ts";
 import { isOver } from "../../core/sandbox/step.ts";
