@@ -33,6 +33,8 @@ export function hintFor(code: ErrorCode, command: string): string | undefined {
   if (code === "unsupported" && command === "berth pause") {
     return "--discard-files pauses it without them.";
   }
+  const ends = command === "berth plan delete" || command === "berth plan remove";
+  if (code === "lease_held" && ends) return "Wait for it, or say --force.";
   if (code !== "not_found") return byCode[code];
   const [, known] = notFound.find(([name]) => command.startsWith(name)) ?? [];
   return known ?? "`berth list --all` shows those that there are.";

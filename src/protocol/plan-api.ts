@@ -17,13 +17,17 @@ type RunOptions = {
   idempotencyKey?: string;
 };
 
+export type PlanEnd = { sandboxes?: "keep" | "destroy"; force?: boolean };
+export type MemberEnd = { sandbox?: "keep" | "destroy"; force?: boolean };
+
 export interface PlanApi {
   /** Makes it, or finds it made. */
   put(): Promise<Plan>;
   get(): Promise<Plan>;
-  remove(options?: { sandboxes?: "keep" | "destroy" }): Promise<Plan>;
+  /** What is destroyed must be held by nobody, unless it is forced. */
+  remove(options?: PlanEnd): Promise<Plan>;
   putMember(key: string, call: MemberInput): Promise<Member>;
-  removeMember(key: string, options?: { sandbox?: "keep" | "destroy" }): Promise<Member>;
+  removeMember(key: string, options?: MemberEnd): Promise<Member>;
   /** One that is still `pending` goes on by itself: `commitOf` waits for its end. */
   commit(call?: CommitInput, options?: RunOptions): Promise<Commit>;
   rollback(call?: RollbackInput, options?: RunOptions): Promise<Commit>;

@@ -67,11 +67,12 @@ export const planRoutes = {
   removePlan: {
     method: "DELETE",
     path: one,
-    summary: "End a plan; its sandboxes are kept, or destroyed (?sandboxes=destroy)",
+    summary:
+      "End a plan; its sandboxes are kept, or destroyed (?sandboxes=destroy) if nobody holds one",
     right: "key",
     query: planEndQuerySchema,
     answers: { 200: { schema: planSchema, meaning: "It was this one." } },
-    errors: [...ofOnePlan, "plan_busy"],
+    errors: [...ofOnePlan, "plan_busy", "lease_held"],
   },
   putMember: {
     method: "PUT",
@@ -98,11 +99,12 @@ export const planRoutes = {
   removeMember: {
     method: "DELETE",
     path: member,
-    summary: "Take a member out; its sandbox is kept, or destroyed (?sandbox=destroy)",
+    summary:
+      "Take a member out; its sandbox is kept, or destroyed (?sandbox=destroy) if nobody holds it",
     right: "key",
     query: memberEndQuerySchema,
     answers: { 200: { schema: memberSchema, meaning: "It was this one." } },
-    errors: [...ofOnePlan, "plan_busy"],
+    errors: [...ofOnePlan, "plan_busy", "lease_held"],
   },
   commitPlan: {
     method: "POST",

@@ -36,6 +36,7 @@ import { directoryOf, told } from "./operations.ts";
 import { bad } from "./query.ts";
 
 type Named = Parameters<PlanObject["get"]>[0];
+type Fate = Parameters<PlanObject["remove"]>[1];
 
 /** A name that is given back while it is asked for is given anew; more often than this is a fault. */
 const roundsMax = 4;
@@ -72,8 +73,8 @@ export class Plans {
   }
 
   async remove(query: unknown): Promise<Plan> {
-    const { sandboxes } = parseCall(planEndQuerySchema, query);
-    return this.#ask((plan, as) => plan.remove(as, sandboxes === "destroy"));
+    const { sandboxes, force } = parseCall(planEndQuerySchema, query);
+    return this.#ask((plan, as) => plan.remove(as, fateOf(sandboxes, force)));
   }
 
   async putMember(said: string, written: unknown): Promise<MemberPut> {
@@ -84,8 +85,8 @@ export class Plans {
 
   async removeMember(said: string, query: unknown): Promise<Member> {
     const key = named("key", memberKeySchema, said);
-    const { sandbox } = parseCall(memberEndQuerySchema, query);
-    return this.#ask((plan, as) => plan.removeMember(as, key, sandbox === "destroy"));
+    const { sandbox, force } = parseCall(memberEndQuerySchema, query);
+    return this.#ask((plan, as) => plan.removeMember(as, key, fateOf(sandbox, force)));
   }
 
   async commit(written: unknown, key: string | undefined): Promise<Commit> {
@@ -143,6 +144,11 @@ export class Plans {
   #object(): DurableObjectStub<PlanObject> {
     return this.#env.PLAN.getByName(`${this.#caller.tenant}/${this.#name}`);
   }
+}
+
+function fateOf(told: "keep" | "destroy", force: boolean | string): Fate {
+  const isForced = force === true || force === "true" || force === "1";
+  return told === "destroy" && isForced ? "force" : told;
 }
 
 /** A call that waits longer is the same one. */

@@ -69,6 +69,13 @@ describe("plans at a shell", () => {
     expect(await person.json(["plan", "show", "held"])).toMatchObject({
       plan: { members: [{ committed: null }, { committed: null }] },
     });
+    const kept = await berth("delete", "held", "--stop");
+    expect(kept).toMatchObject({ code: 1, stdout: "" });
+    expect(kept.stderr).toMatch(/^error: The member b is held by somebody; nothing was done/);
+    expect(kept.stderr).toContain("--force");
+    expect((await berth("remove", "held", "b", "--stop")).code).toBe(1);
+    expect(await berth("remove", "held", "b", "--stop", "--force")).toMatchObject({ code: 0 });
+    expect(await berth("delete", "held", "--stop")).toMatchObject({ code: 0 });
     const unknown = await berth("show", "unknown");
     expect(unknown.stderr).toContain("hint: `berth plan` lists the plans, `berth plan create`");
     const bad = await berth("show", "no/name");

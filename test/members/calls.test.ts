@@ -98,7 +98,7 @@ async function plans(berth: FakeBerth, local: BerthApi, adopted: string): Promis
   await plan.putMember("made", { sandboxId: fresh.id });
   await local.sandbox(made.sandbox).destroy({ force: true });
   expect((await local.plans()).plans).toHaveLength(1);
-  await plan.remove({ sandboxes: "destroy" });
+  await plan.remove({ sandboxes: "destroy", force: true });
   expect((await local.plans()).plans).toHaveLength(0);
 }
 
@@ -115,10 +115,12 @@ describe("calls between objects", () => {
     expect([...graph.edges.keys()].sort(), JSON.stringify(verbs)).toEqual(allowed);
     expect(verbs["Sandbox → Directory"]).toEqual([report]);
     expect(verbs["Plan → Sandbox"]).toEqual([
+      "destroy",
       "end",
       "finishForPlan",
       "holdForPlan",
       "joinPlan",
+      "leaseState",
       "leavePlan",
       "prepareForPlan",
     ]);

@@ -8,7 +8,9 @@ const pending = "src/core/plan/pending.ts";
 const run = "src/core/plan/run.ts";
 const actor = "src/objects/plan/actor.ts";
 const history = "src/objects/plan/history.ts";
+const holders = "src/objects/plan/holders.ts";
 const members = "src/objects/plan/members.ts";
+const perform = "src/objects/plan/perform.ts";
 const runs = "src/objects/plan/runs.ts";
 
 export const planFaults: readonly Fault[] = [
@@ -130,6 +132,20 @@ export const planFaults: readonly Fault[] = [
     find: "json_extract(head, '$.decision.go') = ?",
     put: "? IS NOT NULL",
     by: ["PL134"],
+  },
+  {
+    name: "members are ended whoever holds them",
+    file: holders,
+    find: 'if ("ok" in told && told.ok !== null) throw',
+    put: 'if ("ok" in told && told.ok?.name === "") throw',
+    by: ["PL135"],
+  },
+  {
+    name: "whoever takes the lease of a member that is about to be ended loses it",
+    file: perform,
+    find: "if (force) await",
+    put: "if (force || !force) await",
+    by: ["PL136"],
   },
   {
     name: "whoever takes a place counts as one more",

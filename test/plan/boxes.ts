@@ -6,7 +6,7 @@ import type { Answer } from "../../src/objects/answer.ts";
 import type { Asking, MemberPort, Ports } from "../../src/objects/plan/ports.ts";
 import type { ErrorCode, ErrorFacts } from "../../src/protocol/errors.ts";
 
-export type Step = "make" | "join" | "leave" | "hold" | "prepare" | "finish" | "end";
+export type Step = "make" | "join" | "leave" | "hold" | "prepare" | "finish" | "holder" | "end";
 
 export type Fault =
   | { refuse: ErrorCode; facts?: ErrorFacts }
@@ -24,6 +24,8 @@ export class Box {
   ended = false;
   /** The run that holds it. */
   heldBy: number | null = null;
+  /** Some user with its lease. */
+  lessee: string | null = null;
   /** Of the newest run that it heard of. */
   heard = 0;
   isOver = false;
@@ -136,6 +138,15 @@ export class Boxes {
           if (!again && verdict === "roll_back") box.files = box.committed ?? box.files;
           if (verdict === "abort") return { outcome: "aborted" as const };
           return { outcome: verdict === "commit" ? "committed" : ("rolled_back" as const) };
+        }),
+      holder: (asking) =>
+        step("holder", asking, ({ lessee }) => (lessee === null ? null : { name: lessee })),
+      endUnheld: () =>
+        this.#do(lives, "end", id, 0, () => {
+          const box = this.#found(id);
+          if (box.lessee !== null) throw refuse("lease_held", { holder: box.lessee });
+          box.ended = true;
+          return null;
         }),
       end: () =>
         this.#do(lives, "end", id, 0, () => {

@@ -138,20 +138,20 @@ describe("a member", () => {
   it("[PL26] is taken out and kept, or destroyed; then its key is free, and the sandbox may go to another plan", async () => {
     await desk.adopt("a", desk.boxes.make("kept").id);
     await desk.adopt("b", desk.boxes.make("gone").id);
-    const out = await desk.drive(removeMember(desk.open(), "a", false));
+    const out = await desk.drive(removeMember(desk.open(), "a", "keep"));
     expect(out).toMatchObject({ key: "a", sandbox: "kept" });
-    await desk.drive(removeMember(desk.open(), "b", true));
+    await desk.drive(removeMember(desk.open(), "b", "destroy"));
     expect(desk.boxes.of("kept")).toMatchObject({ plan: null, ended: false });
     expect(desk.boxes.of("gone")).toMatchObject({ plan: null, ended: true });
     expect(members()).toEqual([]);
-    const again = refusal(removeMember(desk.open(), "a", false));
+    const again = refusal(removeMember(desk.open(), "a", "keep"));
     expect(await again).toMatchObject({ code: "not_found" });
   });
 
   it("[PL26] that cannot be told is out all the same, and told until it has heard", async () => {
     await desk.adopt("a", desk.boxes.make("box").id);
     desk.boxes.fault = (step) => (step === "leave" ? "fails" : undefined);
-    const out = refusal(removeMember(desk.open(), "a", true));
+    const out = refusal(removeMember(desk.open(), "a", "destroy"));
     expect(await desk.drive(out)).toMatchObject({ code: "unavailable" });
     expect(members()).toEqual([]);
     desk.restart();
@@ -191,7 +191,7 @@ describe("a plan", () => {
     await desk.adopt("a", desk.boxes.make("box").id);
     await desk.drive(desk.run({ key: "k" }));
     desk.boxes.names = [["plan", desk.named.createdAt]];
-    const was = await desk.drive(removePlan(desk.plan, desk.named, false));
+    const was = await desk.drive(removePlan(desk.plan, desk.named, "keep"));
     expect(was.members).toMatchObject([{ key: "a", sandbox: "box" }]);
     const { asked } = desk.boxes;
     expect(asked.indexOf("forget plan")).toBeGreaterThan(asked.indexOf("leave box #1"));
@@ -217,16 +217,16 @@ describe("a plan", () => {
     await desk.adopt("a", desk.boxes.make("box").id);
     desk.boxes.names = [["plan", desk.named.createdAt]];
     desk.boxes.fault = (step) => (step === "leave" ? "silent" : undefined);
-    const first = refusal(removePlan(desk.plan, desk.named, true));
+    const first = refusal(removePlan(desk.plan, desk.named, "destroy"));
     expect(await desk.drive(first)).toMatchObject({ code: "unavailable" });
     expect(desk.boxes.names).toHaveLength(1);
     desk.restart();
     desk.boxes.fault = () => undefined;
-    await desk.drive(removePlan(desk.plan, desk.named, true));
+    await desk.drive(removePlan(desk.plan, desk.named, "destroy"));
     await desk.rest();
     expect(desk.boxes.of("box").ended).toBe(true);
     expect(desk.boxes.names).toEqual([]);
-    const gone = refusal(removePlan(desk.plan, desk.named, true));
+    const gone = refusal(removePlan(desk.plan, desk.named, "destroy"));
     expect(await gone).toMatchObject({ code: "not_found" });
   });
 

@@ -79,7 +79,7 @@ function happens(plan: PlanRecord, one: Happening, now: number): PlanRecord {
     return joined(put(plan, wanted, now).plan, wanted.key, one.sandbox);
   }
   if (one.what === "remove") {
-    const asked = remove(plan, `k${one.sandbox}`, false);
+    const asked = remove(plan, `k${one.sandbox}`, "keep");
     return "plan" in asked ? { ...asked.plan, leaving: [] } : plan;
   }
   const event = eventOf(one, plan.newest);

@@ -60,8 +60,8 @@ describe("a commit", () => {
     const tries = {
       add: () => putMember(plan, { key: "m3", sandbox: other }),
       replace: () => putMember(plan, { key: "m1", sandbox: other }),
-      remove: () => removeMember(plan, "m1", false),
-      "remove all": () => removePlan(plan, desk.named, false),
+      remove: () => removeMember(plan, "m1", "keep"),
+      "remove all": () => removePlan(plan, desk.named, "keep"),
       "roll back": () => desk.run({ kind: "rollback" }),
       "commit in another way": () => desk.run({ mode: "best_effort" }),
     };

@@ -4,7 +4,7 @@
  */
 import type { BerthError } from "../../protocol/errors.ts";
 import { leave, planBusy } from "./membership.ts";
-import type { PlanRecord } from "./record.ts";
+import type { Fate, PlanRecord } from "./record.ts";
 
 export type Named = Pick<PlanRecord, "tenant" | "name" | "createdAt">;
 
@@ -34,13 +34,13 @@ export function open(plan: PlanRecord | undefined, named: Named): PlanRecord | u
 /** Its members are let go, and its name after them. */
 export function removeAll(
   plan: PlanRecord,
-  destroy: boolean,
+  fate: Fate,
 ): { plan: PlanRecord } | { wait: true } | { refuse: BerthError } {
   const busy = planBusy(plan);
   if (busy !== undefined) return { refuse: busy };
   if (plan.joining.length > 0) return { wait: true };
   const members = plan.members.map(({ sandbox }) => sandbox);
-  return { plan: leave({ ...plan, life: "removing", members: [] }, members, destroy) };
+  return { plan: leave({ ...plan, life: "removing", members: [] }, members, fate) };
 }
 
 /** Its name is given back. What it ran is forgotten, the numbers are not: a late step of it must stay late. */

@@ -5,7 +5,7 @@
  */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Joining, Leaving, Member, PlanRecord } from "./record.ts";
+import type { Fate, Joining, Leaving, Member, PlanRecord } from "./record.ts";
 
 export type Wanted = {
   key: string;
@@ -61,7 +61,7 @@ export function joined(plan: PlanRecord, key: string, sandbox: string): PlanReco
     joining: plan.joining.filter((one) => one !== joining),
     members: [...plan.members.filter((one) => one.key !== key), member],
   };
-  return joining.replaces === null ? after : leave(after, [joining.replaces], false);
+  return joining.replaces === null ? after : leave(after, [joining.replaces], "keep");
 }
 
 /** It cannot be: nobody is replaced. One that was made for it, and is nobody else's, is ended. */
@@ -73,14 +73,14 @@ export function notJoined(
 ): PlanRecord {
   const joining = plan.joining.filter((one) => one.key !== key || one.sandbox !== sandbox);
   if (joining.length === plan.joining.length) return plan;
-  const ending: Leaving = { sandbox, phase: "end", destroy: true, move: plan.moves };
+  const ending: Leaving = { sandbox, phase: "end", fate: "force", move: plan.moves };
   return { ...plan, joining, leaving: isOurs ? [...plan.leaving, ending] : plan.leaving };
 }
 
 export function remove(
   plan: PlanRecord,
   key: string,
-  destroy: boolean,
+  fate: Fate,
 ): { plan: PlanRecord; removed: Member } | { wait: true } | { refuse: BerthError } {
   const busy = planBusy(plan);
   if (busy !== undefined) return { refuse: busy };
@@ -94,7 +94,7 @@ export function remove(
     plan: leave(
       { ...plan, members: plan.members.filter((member) => member !== removed) },
       [removed.sandbox],
-      destroy,
+      fate,
     ),
   };
 }
@@ -105,7 +105,7 @@ export function left(plan: PlanRecord, sandbox: string): PlanRecord {
     ...plan,
     leaving: plan.leaving.flatMap((one): Leaving[] => {
       if (one.sandbox !== sandbox || one.phase !== "leave") return [one];
-      return one.destroy ? [{ ...one, phase: "end" }] : [];
+      return one.fate === "keep" ? [] : [{ ...one, phase: "end" }];
     }),
   };
 }
@@ -132,6 +132,18 @@ export function planBusy({ run }: PlanRecord): BerthError | undefined {
   });
 }
 
+/** Who would lose the lease of a member with its end: nothing is done yet. */
+export function memberHeld(
+  { key, sandbox }: Pick<Member, "key" | "sandbox">,
+  holder: string | undefined,
+): BerthError {
+  const who = holder === undefined ? "by somebody" : `by ${holder}`;
+  return new BerthError("lease_held", `The member ${key} is held ${who}; nothing was done.`, {
+    hint: "Wait for the lease to be let go, or end the sandbox all the same with ?force=true.",
+    facts: { key, sandbox, ...(holder === undefined ? {} : { holder }) },
+  });
+}
+
 export function inPlan(plan: string, key?: string): BerthError {
   return new BerthError("in_other_plan", `The sandbox is in the plan ${plan} already.`, {
     hint: "A sandbox is in at most one plan: take it out there first.",
@@ -139,12 +151,8 @@ export function inPlan(plan: string, key?: string): BerthError {
   });
 }
 
-export function leave(
-  plan: PlanRecord,
-  sandboxes: readonly string[],
-  destroy: boolean,
-): PlanRecord {
+export function leave(plan: PlanRecord, sandboxes: readonly string[], fate: Fate): PlanRecord {
   const move = plan.moves + 1;
-  const leaving = sandboxes.map((sandbox): Leaving => ({ sandbox, phase: "leave", destroy, move }));
+  const leaving = sandboxes.map((sandbox): Leaving => ({ sandbox, phase: "leave", fate, move }));
   return { ...plan, moves: move, leaving: [...plan.leaving, ...leaving] };
 }

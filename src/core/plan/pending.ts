@@ -21,7 +21,7 @@ export type MoveAsk =
   | { type: "join"; sandbox: string; joining: Joining }
   /** To be the plan's no more, and then to end. */
   | { type: "leave"; sandbox: string; move: number }
-  | { type: "end"; sandbox: string }
+  | { type: "end"; sandbox: string; force: boolean }
   /** The Directory, to give the name to others. */
   | { type: "unregister" };
 
@@ -46,8 +46,10 @@ export function pendingMoves({ joining, leaving, life }: PlanRecord): MoveAsk[] 
   const moves: MoveAsk[] = [
     ...joining.map((one): MoveAsk => ({ type: "join", sandbox: one.sandbox, joining: one })),
     ...leaving.map(
-      ({ phase, sandbox, move }): MoveAsk =>
-        phase === "leave" ? { type: phase, sandbox, move } : { type: phase, sandbox },
+      ({ phase, sandbox, move, fate }): MoveAsk =>
+        phase === "leave"
+          ? { type: phase, sandbox, move }
+          : { type: phase, sandbox, force: fate === "force" },
     ),
   ];
   // Not before all have heard: whoever sees the name gone finds its members free.

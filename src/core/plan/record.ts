@@ -26,11 +26,14 @@ export type Joining = {
   move: number;
 };
 
+/** Of a sandbox that is taken out: `destroy` ends it unless somebody holds its lease, `force` whoever does. */
+export type Fate = "keep" | "destroy" | "force";
+
 /** No member any more; its sandbox is told until it has heard, and then perhaps ended. */
 export type Leaving = {
   sandbox: string;
   phase: "leave" | "end";
-  destroy: boolean;
+  fate: Fate;
   move: number;
 };
 

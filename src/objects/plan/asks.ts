@@ -29,7 +29,7 @@ export class Asks {
   readonly #underWay: UnderWay;
   /** Asked in vain since the last look. */
   readonly #failed = new Set<string>();
-  /** Why somebody could not join, just now. */
+  /** Why somebody could not join, or was not ended, just now. */
   readonly #refused = new Map<string, Refused>();
 
   constructor(actor: PlanActor, ports: Ports) {
@@ -60,6 +60,10 @@ export class Asks {
   refuse(sandbox: string, refused: Refused): void {
     this.#refused.set(sandbox, refused);
     this.#actor.place.timer(refusedKeptMs, () => this.#refused.delete(sandbox));
+  }
+
+  forgive(sandbox: string): void {
+    this.#refused.delete(sandbox);
   }
 
   refusalOf(sandbox: string): Refused | undefined {

@@ -4,7 +4,7 @@
  */
 import { type Named, open, removeAll } from "../../core/plan/life.ts";
 import { put, remove, type Wanted } from "../../core/plan/membership.ts";
-import type { Joining, PlanRecord } from "../../core/plan/record.ts";
+import type { Fate, Joining, PlanRecord } from "../../core/plan/record.ts";
 import { memberView, planView } from "../../core/plan/view.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -14,6 +14,7 @@ import { asError } from "../answers.ts";
 import { inTime } from "../in-time.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { noSuchPlan, type PlanActor } from "./actor.ts";
+import { haveLooked } from "./holders.ts";
 import { keepCall } from "./rows.ts";
 
 export type PutMember = {
@@ -66,40 +67,47 @@ export async function putMember(
   }
 }
 
-export async function removeMember(
-  actor: PlanActor,
-  key: string,
-  destroy: boolean,
-): Promise<Member> {
+export async function removeMember(actor: PlanActor, key: string, fate: Fate): Promise<Member> {
   const end = endOf(actor);
+  const free = new Set<string>();
   for (;;) {
-    const asked = remove(actor.here, key, destroy);
+    const asked = remove(actor.here, key, fate);
     if ("refuse" in asked) throw asked.refuse;
     if ("wait" in asked) {
       if (await actor.changed(end)) continue;
       throw late();
     }
+    const { removed } = asked;
+    const { sandbox } = removed;
+    if (fate === "destroy" && (await haveLooked(actor, [removed], free))) continue;
+    actor.asks.forgive(sandbox);
     actor.commit(asked.plan);
-    const { sandbox } = asked.removed;
     const phaseOf = () => actor.record?.leaving.find((one) => one.sandbox === sandbox)?.phase;
     // Its end is certain once it is free; whether it has come is told by the sandbox.
     await until(actor, () => phaseOf() === undefined, end).catch((error: unknown) => {
       if (phaseOf() === "leave") throw error;
     });
-    return memberView(asked.removed);
+    const kept = actor.asks.refusalOf(sandbox);
+    if (kept !== undefined) throw livesOn(key, kept);
+    return memberView(removed);
   }
 }
 
 /** As it was. A repeated call waits for the same end. */
-export async function removePlan(actor: PlanActor, named: Named, destroy: boolean): Promise<Plan> {
+export async function removePlan(actor: PlanActor, named: Named, fate: Fate): Promise<Plan> {
   actor.resume();
+  const free = new Set<string>();
   const end = endOf(actor);
   let was: PlanRecord | undefined = actor.record;
   while (was?.life !== "removing") {
     const plan = actor.open(named);
-    const asked = removeAll(plan, destroy);
+    const asked = removeAll(plan, fate);
     if ("refuse" in asked) throw asked.refuse;
     if ("plan" in asked) {
+      if (fate === "destroy" && (await haveLooked(actor, plan.members, free))) {
+        was = actor.record;
+        continue;
+      }
       was = plan;
       actor.commit(asked.plan);
       break;
@@ -143,6 +151,13 @@ async function until(
   end: number = endOf(actor),
 ): Promise<void> {
   while (!holds()) if (!(await actor.changed(end))) throw late();
+}
+
+function livesOn(key: string, { facts }: Refused): BerthError {
+  return new BerthError("lease_held", `${key} has left the plan, and was not ended.`, {
+    hint: "Somebody has taken its lease in this moment: it is to be ended by its own id.",
+    facts: { ...facts, key },
+  });
 }
 
 function endOf({ place }: PlanActor): number {

@@ -5,8 +5,11 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../config.ts";
 import type { Named } from "../../core/plan/life.ts";
+import type { Fate } from "../../core/plan/record.ts";
 import { planView } from "../../core/plan/view.ts";
+import type { LeaseView } from "../../protocol/lease.ts";
 import type { Commit, CommitsPage, Member, Plan } from "../../protocol/plan.ts";
+import { rights } from "../../protocol/rights.ts";
 import type { Answer } from "../answer.ts";
 import { answer } from "../answers.ts";
 import { objectPlace } from "../object-place.ts";
@@ -36,16 +39,16 @@ export class PlanObject extends DurableObject<Env> {
     return answer(() => planView(this.#actor.open(named)));
   }
 
-  remove(named: Named, destroy: boolean): Promise<Answer<Plan>> {
-    return answer(() => members.removePlan(this.#actor, named, destroy));
+  remove(named: Named, fate: Fate): Promise<Answer<Plan>> {
+    return answer(() => members.removePlan(this.#actor, named, fate));
   }
 
   putMember(named: Named, call: members.PutMember): Promise<Answer<members.MemberPut>> {
     return this.#for(named, () => members.putMember(this.#actor, call));
   }
 
-  removeMember(named: Named, key: string, destroy: boolean): Promise<Answer<Member>> {
-    return this.#for(named, () => members.removeMember(this.#actor, key, destroy));
+  removeMember(named: Named, key: string, fate: Fate): Promise<Answer<Member>> {
+    return this.#for(named, () => members.removeMember(this.#actor, key, fate));
   }
 
   run(named: Named, call: runs.RunCall): Promise<Answer<Commit>> {
@@ -84,6 +87,17 @@ function memberOf(env: Env, sandbox: string): MemberPort {
     hold: (asking, waitMs) => object.holdForPlan(asking, waitMs),
     prepare: (asking, kind) => object.prepareForPlan(asking, kind),
     finish: (asking, verdict) => object.finishForPlan(asking, verdict),
+    holder: async ({ tenant }) => {
+      const answer = await object.leaseState({ tenant, rights });
+      return "ok" in answer ? { ok: holderOf(answer.ok) } : answer;
+    },
     end: (reason) => object.end(reason),
+    endUnheld: ({ tenant }) => object.destroy({ tenant, rights }, { mayWake: false }, false),
   };
+}
+
+/** As a gate sees it: who waits comes before whoever has no lease. */
+function holderOf({ state, holder, waiters }: LeaseView): { name: string | undefined } | null {
+  if (state === "free" && waiters.length === 0) return null;
+  return { name: holder ?? waiters[0]?.holder };
 }

@@ -33,11 +33,8 @@ export async function perform(actor: PlanActor, ports: Ports, ask: Question): Pr
       return join(actor, ports, ask, asking);
     case "leave":
       return leave(actor, ports, ask, asking);
-    case "end": {
-      const waitMs = limits.waitMaxMs + limits.directoryAskMs;
-      await inTime(actor.place, ports.memberOf(ask.sandbox).end("left_plan"), waitMs);
-      return actor.step((plan) => gone(plan, ask.sandbox));
-    }
+    case "end":
+      return end(actor, ports, ask, asking);
     case "unregister": {
       const { tenant, name, createdAt } = record;
       const asked = ports.directoryOf(tenant).forgetPlan(name, createdAt);
@@ -138,6 +135,30 @@ async function leave(
   const answer = await inTime(actor.place, ports.memberOf(sandbox).leave(asking, move));
   if ("refused" in answer) onlyForGood(answer.refused);
   actor.step((plan) => left(plan, sandbox));
+}
+
+/** Who has taken its lease since it was decided keeps it, and the sandbox with it. */
+async function end(
+  actor: PlanActor,
+  ports: Ports,
+  { sandbox, force }: Of<"end">,
+  asking: Asking,
+): Promise<void> {
+  const member = ports.memberOf(sandbox);
+  const waitMs = limits.waitMaxMs + limits.directoryAskMs;
+  if (force) await inTime(actor.place, member.end("left_plan"), waitMs);
+  else {
+    const answer = await inTime(actor.place, member.endUnheld(asking), waitMs);
+    if ("refused" in answer) {
+      if (isHeld(answer.refused)) actor.asks.refuse(sandbox, answer.refused);
+      else onlyForGood(answer.refused);
+    }
+  }
+  actor.step((plan) => gone(plan, sandbox));
+}
+
+export function isHeld({ code }: Refused): boolean {
+  return code === "lease_held" || code === "lease_pending";
 }
 
 function apply(actor: PlanActor, event: RunEvent): void {

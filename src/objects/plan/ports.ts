@@ -26,8 +26,12 @@ export interface MemberPort {
   prepare(asking: Asking, kind: "commit" | "rollback"): Promise<Answer<Vote>>;
   /** Does what was decided, and lets others in again. `again`: it is not done yet; ask once more. */
   finish(asking: Asking, verdict: Verdict): Promise<Answer<Ended | "again">>;
+  /** Who has its lease, or waits for it; null: nobody, so that it could be ended. */
+  holder(asking: Asking): Promise<Answer<{ name: string | undefined } | null>>;
   /** Ends it for good, whoever holds its lease. */
   end(reason: string): Promise<unknown>;
+  /** The same, refused while somebody has its lease or waits for it. */
+  endUnheld(asking: Asking): Promise<Answer<unknown>>;
 }
 
 export interface MakerPort {

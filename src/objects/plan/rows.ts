@@ -2,7 +2,7 @@
  * Owns the rows of one plan: the only SQL beside the tables themselves (migrations.ts) and its history (history.ts).
  * Does not own what they mean. Writes what differs, by identity: untouched parts cost nothing.
  */
-import type { Joining, Leaving, Member, PlanRecord, Run } from "../../core/plan/record.ts";
+import type { Fate, Joining, Leaving, Member, PlanRecord, Run } from "../../core/plan/record.ts";
 import { storedVersion } from "../migrate.ts";
 import type { Place } from "../place.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
@@ -22,6 +22,9 @@ type PlanRow = {
   tries: number;
   look_at: number;
 };
+/** As they are numbered in rows. */
+const fates: readonly Fate[] = ["keep", "force", "destroy"];
+
 type JoiningRow = {
   sandbox: string;
   key: string;
@@ -54,7 +57,7 @@ export function load(place: Place): { plan: PlanRecord; look: Look } | undefined
         .sql<{ sandbox: string; phase: Leaving["phase"]; destroy: number; move: number }>(
           "SELECT sandbox, phase, destroy, move FROM leaving ORDER BY rowid",
         )
-        .map((one) => ({ ...one, destroy: one.destroy === 1 })),
+        .map(({ destroy, ...one }) => ({ ...one, fate: fates[destroy] ?? "keep" })),
       run: openRun(place),
       last: endedRun(place),
     },
@@ -154,8 +157,8 @@ function insertJoining(
   );
 }
 
-function insertLeaving(place: Place, { sandbox, phase, destroy, move }: Leaving): void {
-  place.sql("INSERT INTO leaving VALUES (?, ?, ?, ?)", sandbox, phase, destroy ? 1 : 0, move);
+function insertLeaving(place: Place, { sandbox, phase, fate, move }: Leaving): void {
+  place.sql("INSERT INTO leaving VALUES (?, ?, ?, ?)", sandbox, phase, fates.indexOf(fate), move);
 }
 
 function saveRun(place: Place, before: Run | null, after: Run | null): void {

@@ -4,7 +4,7 @@
  */
 import { RpcTarget } from "cloudflare:workers";
 import type { CommitInput, MemberInput, RollbackInput } from "../../protocol/plan.ts";
-import type { PlanApi } from "../../protocol/plan-api.ts";
+import type { MemberEnd, PlanApi, PlanEnd } from "../../protocol/plan-api.ts";
 import type { Plans } from "../plans.ts";
 import { idempotencyKey } from "../query.ts";
 
@@ -27,7 +27,7 @@ export class PlanTarget extends RpcTarget implements PlanApi {
     return this.#plans().get();
   }
 
-  async remove(options: { sandboxes?: "keep" | "destroy" } = {}) {
+  async remove(options: PlanEnd = {}) {
     return this.#plans().remove(options);
   }
 
@@ -35,7 +35,7 @@ export class PlanTarget extends RpcTarget implements PlanApi {
     return (await this.#plans().putMember(key, call)).member;
   }
 
-  async removeMember(key: string, options: { sandbox?: "keep" | "destroy" } = {}) {
+  async removeMember(key: string, options: MemberEnd = {}) {
     return this.#plans().removeMember(key, options);
   }
 

@@ -215,6 +215,35 @@ export function planContract(world: World): void {
       await next.remove({ sandboxes: "destroy" });
     });
 
+    it("[PL135] end no member that somebody holds, with its place or with the plan, unless they are told to", async () => {
+      const plan = await begun();
+      const { id, box } = await made(world, { start: false });
+      await plan.putMember("held", { sandboxId: id });
+      const { sandbox } = await plan.putMember("free", { create: { start: false } });
+      await box.acquireLease({ holder: "somebody", ttlMs: 300_000 });
+      const before = await plan.get();
+      const facts = { key: "held", sandbox: id, holder: "somebody" };
+      for (const call of [
+        plan.removeMember("held", { sandbox: "destroy" }),
+        plan.remove({ sandboxes: "destroy", force: false }),
+      ]) {
+        expect(await refusal(call)).toMatchObject({ code: "lease_held", facts });
+      }
+      expect(await plan.get()).toEqual(before);
+      expect(await box.lease()).toMatchObject({ state: "held", holder: "somebody" });
+      const bad = plan.remove({ force: "perhaps" } as never);
+      expect(await refusal(bad)).toMatchObject({ code: "bad_request", facts: { field: "force" } });
+      expect(await plan.removeMember("held", { sandbox: "destroy", force: true })).toMatchObject({
+        sandbox: id,
+      });
+      await plan.remove({ sandboxes: "destroy" });
+      await soon(async () => {
+        for (const one of [id, sandbox]) {
+          expect((await world.berth.sandbox(one).get()).state).toBe("destroyed");
+        }
+      });
+    });
+
     it("[PL46] know a commit by its key", async () => {
       const plan = await begun();
       await plan.putMember("a", { create: {} });

@@ -2,6 +2,7 @@
  * Owns what the clients of a history of many objects do, one step after the other each, as the door would pass it on.
  * Does not own what they may expect (watch.ts, rest.ts).
  */
+import type { Fate } from "../../../src/core/plan/record.ts";
 import { page } from "../../../src/objects/directory/list.ts";
 import * as members from "../../../src/objects/plan/members.ts";
 import * as runs from "../../../src/objects/plan/runs.ts";
@@ -49,21 +50,23 @@ export class FleetClient {
       case "put":
         return this.#put(action);
       case "remove": {
-        const { plan, key, destroy } = action;
+        const { plan, key } = action;
+        const fate = fateOf(action, key);
         const call = askPlan(fleet, plan, `remove k${key}`, (actor) =>
-          members.removeMember(actor, `k${key}`, destroy),
+          members.removeMember(actor, `k${key}`, fate),
         );
         const outcome = await call;
-        if (destroy && "ok" in outcome) fleet.watch.ended.add(outcome.ok.sandbox);
+        if (fate === "force" && "ok" in outcome) fleet.watch.ended.add(outcome.ok.sandbox);
         return this.#note("remove", outcome);
       }
       case "end": {
-        const { plan, destroy } = action;
+        const { plan } = action;
+        const fate = fateOf(action, plan);
         const call = askPlan(fleet, plan, "end", (actor, named) =>
-          members.removePlan(actor, named, destroy),
+          members.removePlan(actor, named, fate),
         );
         const outcome = await call;
-        if (destroy && "ok" in outcome) {
+        if (fate === "force" && "ok" in outcome) {
           for (const { sandbox, state } of outcome.ok.members) {
             if (state === "member") fleet.watch.ended.add(sandbox);
           }
@@ -198,6 +201,12 @@ export class FleetClient {
     this.#fleet.count("answer", `${verb}: ${said}`);
     this.#fleet.schedule.say(`${this.#name} was told: ${verb}: ${said}`);
   }
+}
+
+/** By force every other time: what is not forced may be kept by whoever takes its lease in the same moment. */
+function fateOf({ destroy }: { destroy: boolean }, number: number): Fate {
+  if (!destroy) return "keep";
+  return number % 2 === 0 ? "force" : "destroy";
 }
 
 function newSandbox(fleet: Fleet, scope: string | undefined): NewSandbox {

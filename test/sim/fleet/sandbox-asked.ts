@@ -1,6 +1,7 @@
 /**
  * Owns asking a sandbox's object as other objects do.
  */
+import { refuseAtGate } from "../../../src/core/lease/gate.ts";
 import { isOver } from "../../../src/core/sandbox/step.ts";
 import { answer } from "../../../src/objects/answers.ts";
 import type { MemberPort } from "../../../src/objects/plan/ports.ts";
@@ -55,6 +56,15 @@ export function memberOf(fleet: Fleet, from: BasePlace, id: string): MemberPort 
         fleet.watch.told(asking, id, verdict);
         return actor.member.finish(asking, verdict);
       }),
+    holder: () =>
+      member("who holds you", async ({ facts: { lease } }) => {
+        const isFree = refuseAtGate(lease, undefined) === undefined;
+        return isFree ? null : { name: undefined };
+      }),
+    endUnheld: () =>
+      member("end unless you are held", (actor) =>
+        lifecycle.destroy(actor, { mayWake: false }, undefined),
+      ),
     end: (reason) =>
       ask(fleet, from, to, "end", async (actor) => {
         if (actor.known !== undefined) await lifecycle.end(actor, reason);

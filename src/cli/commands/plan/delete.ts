@@ -9,11 +9,14 @@ export const deleteCommand = command({
   name: "delete",
   summary: "end the plan",
   args: { plan: planArgument },
-  options: { stop: flag("--stop", "and end its sandboxes for good") },
+  options: {
+    stop: flag("--stop", "and end its sandboxes for good"),
+    force: flag("--force", "with --stop: also one whose lease somebody holds"),
+  },
   examples: [["With all that belongs to it", "berth plan delete release --stop"]],
-  async run({ berth, output, json }, { args, options: { stop } }) {
+  async run({ berth, output, json }, { args, options: { stop, force } }) {
     const sandboxes = stop ? "destroy" : "keep";
-    const plan = await berth.plan(checkPlan(args.plan)).remove({ sandboxes });
+    const plan = await berth.plan(checkPlan(args.plan)).remove({ sandboxes, force });
     if (json) output.document({ plan });
     else output.line(`plan ${args.plan} is gone`);
   },
