@@ -14,6 +14,7 @@ import type { Answer, Refused } from "../answer.ts";
 import { asError } from "../answers.ts";
 import { inTime } from "../in-time.ts";
 import type { Place } from "../place.ts";
+import { Refusals } from "../refusals.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { Watchers } from "../sandbox/watchers.ts";
 import { UnderWay } from "../under-way.ts";
@@ -26,6 +27,7 @@ import {
   forget,
   forgetOld,
   giveBack,
+  insert,
   keep,
   keyedOf,
   knownOf,
@@ -63,7 +65,6 @@ type Settled = { id: string; made: boolean; replaced?: string };
 
 /** Each round corrects a row that was behind; more of them than this is a fault. */
 const roundsMax = 8;
-const refusedKeptMs = 10_000;
 
 export class DirectoryActor {
   readonly #place: Place;
@@ -73,8 +74,8 @@ export class DirectoryActor {
   readonly watchers: Watchers;
   readonly #underWay: UnderWay;
   readonly #alarm: Alarm;
-  /** Just now, by their objects. */
-  readonly #refused = new Map<string, Refused>();
+  /** By their objects. */
+  readonly #refusals: Refusals;
   /** The last that was asked because it looked old: the next ones come after it. */
   #healedTo = "";
 
@@ -84,6 +85,7 @@ export class DirectoryActor {
     this.watchers = new Watchers(place);
     this.#underWay = new UnderWay(place);
     this.#alarm = new Alarm(place);
+    this.#refusals = new Refusals(place);
     migrate(place);
     const [known] = place.sql<{ epoch: string }>("SELECT epoch FROM directory");
     this.#epoch = known?.epoch ?? place.draw(16);
@@ -116,9 +118,9 @@ export class DirectoryActor {
     if ("refuse" in metadata) throw metadata.refuse;
     if (rowOf(this.#place, id) === undefined) {
       const now = this.#place.clock();
-      this.#refused.delete(id);
+      this.#refusals.forget(id);
       forgetOld(this.#place, now);
-      this.#insert(make, undefined, now);
+      insert(this.#place, make, undefined, now);
       this.#arm();
     }
     await this.#finish(id);
@@ -171,7 +173,7 @@ export class DirectoryActor {
     if (call.cannot !== undefined) throw asError(call.cannot);
     forgetOld(this.#place, now);
     const { replaces } = decision;
-    this.#insert(make, replaces, now);
+    insert(this.#place, make, replaces, now);
     if (scope !== undefined) pointTo(this.#place, scope, spec.id);
     if (key !== undefined) keep(this.#place, key, hash, spec.id, now);
     this.#arm();
@@ -185,32 +187,11 @@ export class DirectoryActor {
     return { made, sandbox: replaced === undefined ? sandbox : { ...sandbox, replaced } };
   }
 
-  #insert(make: NewSandbox, replaces: string | undefined, now: number): void {
-    const { id, scope, madeBy, createdAt } = make.spec;
-    this.#place.sql(
-      `INSERT INTO sandbox
-         (id, created_at, scope, repo, branch, config, made_by, phase, call, try_at, state, state_since, as_of, replaces)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 'creating', ?, ?, 'starting', ?, ?, ?)`,
-      id,
-      createdAt,
-      scope === undefined ? null : scopeKey(scope),
-      scope?.repo ?? null,
-      scope?.branch ?? null,
-      scope?.config ?? null,
-      madeBy ?? null,
-      JSON.stringify(make),
-      now + limits.tellAgainMs,
-      createdAt,
-      now,
-      replaces ?? null,
-    );
-  }
-
   /** Answers when its object has it; what keeps it from that is tried again by the alarm. */
   async #finish(id: string): Promise<void> {
     if (rowOf(this.#place, id)?.phase !== "creating") return;
     await this.#carryOut(id);
-    const refused = this.#refused.get(id);
+    const refused = this.#refusals.of(id);
     if (refused !== undefined) throw asError(refused);
     if (rowOf(this.#place, id)?.phase !== "creating") return;
     throw new BerthError("unavailable", "The sandbox is decided on but not yet made.", {
@@ -250,8 +231,7 @@ export class DirectoryActor {
       return;
     }
     // It never was: whoever waits is told why, who comes later decides anew, and nobody is replaced.
-    this.#refused.set(id, made.refused);
-    this.#place.timer(refusedKeptMs, () => this.#refused.delete(id));
+    this.#refusals.keep(id, made.refused);
     forget(this.#place, id);
     giveBack(this.#place, row);
   }

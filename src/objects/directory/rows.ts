@@ -4,7 +4,9 @@
  */
 import type { Keyed, Known } from "../../core/directory/find.ts";
 import { limits } from "../../protocol/limits.ts";
+import { scopeKey } from "../../protocol/scope.ts";
 import type { Place } from "../place.ts";
+import type { NewSandbox } from "../sandbox/lifecycle.ts";
 
 export type Row = {
   id: string;
@@ -26,6 +28,33 @@ export type Row = {
   /** While it is being made: which one is ended once it is. */
   replaces: string | null;
 };
+
+/** One that is decided on: its object is to be told of it. */
+export function insert(
+  place: Place,
+  make: NewSandbox,
+  replaces: string | undefined,
+  now: number,
+): void {
+  const { id, scope, madeBy, createdAt } = make.spec;
+  place.sql(
+    `INSERT INTO sandbox
+       (id, created_at, scope, repo, branch, config, made_by, phase, call, try_at, state, state_since, as_of, replaces)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 'creating', ?, ?, 'starting', ?, ?, ?)`,
+    id,
+    createdAt,
+    scope === undefined ? null : scopeKey(scope),
+    scope?.repo ?? null,
+    scope?.branch ?? null,
+    scope?.config ?? null,
+    madeBy ?? null,
+    JSON.stringify(make),
+    now + limits.tellAgainMs,
+    createdAt,
+    now,
+    replaces ?? null,
+  );
+}
 
 export function rowOf(place: Place, id: string): Row | undefined {
   return place.sql<Row>("SELECT * FROM sandbox WHERE id = ?", id)[0];

@@ -5,7 +5,7 @@
 import { pending, pendingMoves } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Refused } from "../answer.ts";
+import { Refusals } from "../refusals.ts";
 import { UnderWay } from "../under-way.ts";
 import type { PlanActor } from "./actor.ts";
 import { perform, type Question } from "./perform.ts";
@@ -20,22 +20,21 @@ const atOnceMax: Record<Question["type"], number> = {
   end: limits.planFinishAtOnceMax,
   unregister: 1,
 };
-/** Long enough for whoever waited to hear why. */
-const refusedKeptMs = 10_000;
 
 export class Asks {
   readonly ports: Ports;
+  /** Of those who could not join, or were not ended. */
+  readonly refusals: Refusals;
   readonly #actor: PlanActor;
   readonly #underWay: UnderWay;
   /** Asked in vain since the last look. */
   readonly #failed = new Set<string>();
-  /** Why somebody could not join, or was not ended, just now. */
-  readonly #refused = new Map<string, Refused>();
 
   constructor(actor: PlanActor, ports: Ports) {
     this.#actor = actor;
     this.ports = ports;
     this.#underWay = new UnderWay(actor.place);
+    this.refusals = new Refusals(actor.place);
   }
 
   /** After a commit: whoever is to be asked and was not yet. */
@@ -55,19 +54,6 @@ export class Asks {
 
   settled(): Promise<void> {
     return this.#underWay.settled();
-  }
-
-  refuse(sandbox: string, refused: Refused): void {
-    this.#refused.set(sandbox, refused);
-    this.#actor.place.timer(refusedKeptMs, () => this.#refused.delete(sandbox));
-  }
-
-  forgive(sandbox: string): void {
-    this.#refused.delete(sandbox);
-  }
-
-  refusalOf(sandbox: string): Refused | undefined {
-    return this.#refused.get(sandbox);
   }
 
   #begin(key: string, ask: Question): void {

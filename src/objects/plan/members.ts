@@ -80,14 +80,14 @@ export async function removeMember(actor: PlanActor, key: string, fate: Fate): P
     const { removed } = asked;
     const { sandbox } = removed;
     if (fate === "destroy" && (await haveLooked(actor, [removed], free))) continue;
-    actor.asks.forgive(sandbox);
+    actor.asks.refusals.forget(sandbox);
     actor.commit(asked.plan);
     const phaseOf = () => actor.record?.leaving.find((one) => one.sandbox === sandbox)?.phase;
     // Its end is certain once it is free; whether it has come is told by the sandbox.
     await until(actor, () => phaseOf() === undefined, end).catch((error: unknown) => {
       if (phaseOf() === "leave") throw error;
     });
-    const kept = actor.asks.refusalOf(sandbox);
+    const kept = actor.asks.refusals.of(sandbox);
     if (kept !== undefined) throw livesOn(key, kept);
     return memberView(removed);
   }
@@ -141,7 +141,7 @@ async function hasJoined(
     const replaced = replaces === null ? {} : { replaced: replaces };
     return { member: { ...memberView(member), ...replaced }, made: true };
   }
-  const refused = actor.asks.refusalOf(sandbox);
+  const refused = actor.asks.refusals.of(sandbox);
   throw refused === undefined ? late() : asError(refused);
 }
 

@@ -110,7 +110,7 @@ async function join(
 ): Promise<void> {
   const { key, makes } = joining;
   const cannot = (refused: Refused, isOurs: boolean) => {
-    actor.asks.refuse(sandbox, onlyForGood(refused));
+    actor.asks.refusals.keep(sandbox, onlyForGood(refused));
     actor.step((plan) => notJoined(plan, key, sandbox, isOurs));
   };
   if (makes) {
@@ -150,7 +150,7 @@ async function end(
   else {
     const answer = await inTime(actor.place, member.endUnheld(asking), waitMs);
     if ("refused" in answer) {
-      if (isHeld(answer.refused)) actor.asks.refuse(sandbox, answer.refused);
+      if (isHeld(answer.refused)) actor.asks.refusals.keep(sandbox, answer.refused);
       else onlyForGood(answer.refused);
     }
   }
