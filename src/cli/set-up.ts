@@ -10,7 +10,7 @@ import type { Checkout } from "./checkout/checkout.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
 import type { Found } from "./find-sandbox.ts";
-import { holdSandbox } from "./hold-sandbox.ts";
+import { takeLease } from "./lock/take-lease.ts";
 import { syncUp } from "./sync/index.ts";
 
 const setupKey = "berth.setup";
@@ -29,7 +29,7 @@ export async function setUp(
   const { sandbox, view, config, id } = found;
   const commands = config?.content.setup ?? [];
   if (view.metadata[setupKey] !== "pending" || commands.length === 0) return;
-  await using lease = await holdSandbox(context, found, "set-up", signal);
+  await using lease = await takeLease(context, sandbox, signal === undefined ? {} : { signal });
   const { metadata } = await sandbox.metadata();
   if (metadata[setupKey] !== "pending") return;
   const progress = (text: string) => context.progress.tell(text);

@@ -10,7 +10,7 @@ import { readPlace } from "../copy/place.ts";
 import { upload } from "../copy/upload.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { holdSandbox } from "../hold-sandbox.ts";
+import { takeLease } from "../lock/take-lease.ts";
 import { size } from "../output/size.ts";
 
 export const cpCommand = command({
@@ -47,7 +47,7 @@ export const cpCommand = command({
     if (from.isRemote) {
       copied = await download(found.sandbox, from.path, to.path, context.cwd, tell);
     } else {
-      await using lease = await holdSandbox(context, found, "cp");
+      await using lease = await takeLease(context, found.sandbox);
       copied = await upload(found.sandbox, from.path, to.path, context.cwd, lease.token, tell);
     }
     context.progress.end();

@@ -65,7 +65,7 @@ export const lockCommand = command({
   name: "lock",
   summary: "work alone in the sandbox while a local command runs",
   about:
-    "Others wait until it ends. `berth exec` and `berth push` inside of it use its lease. Its exit code is passed on.",
+    "Others wait until it ends. `berth exec`, `berth push` and `berth cp` inside of it use its lease. Its exit code is passed on.",
   args: { command: rest("command", "what to run on this machine, and its arguments") },
   options: {
     ...sandboxOptions,

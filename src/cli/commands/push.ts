@@ -7,7 +7,7 @@ import { flag } from "../args/option.ts";
 import { sandboxOptions } from "../args/sandbox.ts";
 import { command } from "../command.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { holdSandbox } from "../hold-sandbox.ts";
+import { takeLease } from "../lock/take-lease.ts";
 import { size } from "../output/size.ts";
 import { syncUp } from "../sync/index.ts";
 
@@ -24,7 +24,7 @@ export const pushCommand = command({
   async run(context, { options: { config, make } }) {
     const found = await findSandbox(context, { config, make });
     if (found.checkout === undefined) return 1;
-    await using lease = await holdSandbox(context, found, "push");
+    await using lease = await takeLease(context, found.sandbox);
     const { sentBytes } = await syncUp(found.sandbox, found.checkout, {
       lease: lease.token,
       progress: (text) => context.progress.tell(text),

@@ -38,6 +38,7 @@ export class Interrupts implements Disposable {
   readonly #hear = (signal: NodeJS.Signals) => this.#heard(signal as Interrupt);
   readonly #lose = (error: NodeJS.ErrnoException) => this.#lost(error);
   readonly #outputs: NodeJS.WriteStream[];
+  readonly #left = new Set<Interrupt>();
 
   /** `outputs`: those whose loss is the end of what is done. */
   constructor(...outputs: NodeJS.WriteStream[]) {
@@ -59,16 +60,23 @@ export class Interrupts implements Disposable {
     return this.asked.aborted ? (this.asked.reason as Interrupted) : undefined;
   }
 
+  /** From here on that one is the affair of a program that hears it as well: it asks for nothing, and ends nothing. */
+  leave(signal: Interrupt): void {
+    this.#left.add(signal);
+  }
+
   [Symbol.dispose](): void {
     for (const name of names) process.off(name, this.#hear);
     for (const output of this.#outputs) output.off("error", this.#lose);
   }
 
   #heard(signal: Interrupt): void {
+    if (this.#left.has(signal)) return;
     const reason = new Interrupted(signal);
     if (this.insisted.aborted) process.exit(reason.exitCode);
     (this.asked.aborted ? this.#insisted : this.#asked).abort(reason);
   }
+
   /** Each further write fails as well: that insists on nothing. */
   #lost({ code, message }: NodeJS.ErrnoException): void {
     if (this.asked.aborted) return;

@@ -2,7 +2,8 @@
  * Owns a local command that runs under a lease: its environment, its signals, its exit code.
  * Does not own the lease. The token is handed over by the environment alone: arguments are seen by everybody.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { exitCodeOf, type Interrupts } from "../live/interrupts.ts";
@@ -10,45 +11,72 @@ import { leasedVariable, leaseVariable, type Taken } from "./take-lease.ts";
 
 type Around = { sandbox: string; lease: Taken; interrupts: Interrupts };
 
-/** After TERM, for a command whose lease is lost. */
-const endsWithinMs = 5_000;
+/** After it was asked to end. */
+const endsWithinMs = 10_000;
 
 export async function runLocal(
   { env, cwd }: Context,
   [program = "", ...args]: string[],
   { sandbox, lease, interrupts }: Around,
 ): Promise<number> {
+  interrupts.asked.throwIfAborted();
+  lease.lost.throwIfAborted();
+  // Without a terminal it is a group of its own: a signal reaches all that it started.
+  const isGroup = !hasTerminal();
+  // The keys of a terminal reach it by themselves, and mean whatever it takes them for.
+  if (!isGroup) interrupts.leave("SIGINT");
   const child = spawn(program, args, {
     cwd,
     env: { ...env, [leaseVariable]: lease.token, [leasedVariable]: sandbox },
     stdio: "inherit",
+    detached: isGroup,
   });
   const ended = new Promise<number>((resolve, reject) => {
     child.once("error", (error) => reject(notStarted(program, error)));
     child.once("exit", (code, signal) => resolve(code ?? exitCodeOf(signal ?? "SIGKILL")));
   });
-  // A terminal's Ctrl-C reaches the command by itself; what was sent to us alone is passed on.
-  const pass = () => {
-    if (interrupts.first?.signal !== "SIGINT") child.kill(interrupts.first?.signal);
-  };
-  interrupts.asked.addEventListener("abort", pass);
-  const insist = () => child.kill("SIGKILL");
-  interrupts.insisted.addEventListener("abort", insist);
   let timer: NodeJS.Timeout | undefined;
-  const end = () => {
-    child.kill("SIGTERM");
-    timer = setTimeout(insist, endsWithinMs);
+  const insist = () => send(child, "SIGKILL", isGroup);
+  const end = (signal: NodeJS.Signals) => {
+    send(child, signal, isGroup);
+    timer ??= setTimeout(insist, endsWithinMs);
   };
-  lease.lost.addEventListener("abort", end);
+  const pass = () => end((interrupts.first?.signal ?? "SIGTERM") as NodeJS.Signals);
+  const lose = () => end("SIGTERM");
+  interrupts.asked.addEventListener("abort", pass);
+  interrupts.insisted.addEventListener("abort", insist);
+  lease.lost.addEventListener("abort", lose);
   try {
     const code = await ended;
     if (lease.lost.aborted) throw lease.lost.reason;
     return code;
   } finally {
     clearTimeout(timer);
+    // What a shell has left in the background hears no SIGINT.
+    if (isGroup && timer !== undefined) send(child, "SIGTERM", isGroup);
     interrupts.asked.removeEventListener("abort", pass);
     interrupts.insisted.removeEventListener("abort", insist);
-    lease.lost.removeEventListener("abort", end);
+    lease.lost.removeEventListener("abort", lose);
+  }
+}
+
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "r"));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function send(child: ChildProcess, signal: NodeJS.Signals, isGroup: boolean): void {
+  const { pid } = child;
+  if (pid === undefined) return;
+  if (!isGroup) return void child.kill(signal);
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // All of it has ended.
   }
 }
 

@@ -8,7 +8,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { Context } from "../context.ts";
 
 /** What a command needs of a lease, whoever holds it. */
-export type Taken = {
+export type Taken = AsyncDisposable & {
   token: string;
   /** Nothing where somebody else holds it for this command. */
   fence?: number;
@@ -31,7 +31,7 @@ export async function takeLease(
 ): Promise<Taken> {
   const token = context.env[leaseVariable];
   if (token !== undefined && token !== "" && context.env[leasedVariable] === sandbox.id) {
-    return { token, lost: new AbortController().signal, release: async () => {} };
+    return taken({ token, lost: new AbortController().signal, release: async () => {} });
   }
   const waiting = new Waiting(context, sandbox);
   try {
@@ -42,10 +42,14 @@ export async function takeLease(
       ...(waitMs === undefined ? {} : { waitMs }),
     });
     const { token, fence } = lease;
-    return { token, fence, lost: lease.signal, release: () => lease.release() };
+    return taken({ token, fence, lost: lease.signal, release: () => lease.release() });
   } finally {
     waiting.end();
   }
+}
+
+function taken(lease: Omit<Taken, typeof Symbol.asyncDispose>): Taken {
+  return { ...lease, [Symbol.asyncDispose]: lease.release };
 }
 
 /** The process too: several commands of one person are several holders. */
