@@ -53,9 +53,14 @@ describe("the life of a checkout's sandbox", () => {
     expect((await person.berth(["stop"], { cwd })).stdout).toBe(
       "already stopped: there is no sandbox\n",
     );
-    expect((await person.berth(["stop", String(id)], { cwd })).stdout).toBe(
-      `sandbox ${id} was already stopped\n`,
-    );
+    for (const args of [[String(id)], ["--id", String(id)], ["--id", String(id), String(id)]]) {
+      expect((await person.berth(["stop", ...args], { cwd })).stdout).toBe(
+        `sandbox ${id} was already stopped\n`,
+      );
+    }
+    const all = await person.berth(["stop", "--all", "--id", String(id)], { cwd });
+    expect(all).toMatchObject({ code: 1, stdout: "" });
+    expect(all.stderr).toContain("error: ids cannot be said together with --all or --config\n");
   });
 
   it("[CL6] reset puts a new one in its place in one step, and names both", async () => {

@@ -5,7 +5,7 @@ import type { Berth } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import { flag } from "../args/option.ts";
 import { optionalRest } from "../args/positional.ts";
-import { checkId, sandboxOptions } from "../args/sandbox.ts";
+import { checkId, readSandbox, sandboxOptions } from "../args/sandbox.ts";
 import { findCheckout, readCheckout } from "../checkout/checkout.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -25,7 +25,7 @@ export const stopCommand = command({
   about: "To keep the files, pause it instead.",
   args: { sandboxes: optionalRest("sandbox", "those, by their ids") },
   options: {
-    config: sandboxOptions.config,
+    ...sandboxOptions,
     all: flag("-a, --all", "all sandboxes of this repository"),
     force: flag("--force", "also one whose lease somebody holds"),
   },
@@ -34,8 +34,10 @@ export const stopCommand = command({
     ["One of the list", "berth stop k3v9q2m7x1c5b8n4tq0w8e2r"],
     ["All of this repository", "berth stop --all"],
   ],
-  async run(context, { args: { sandboxes }, options: { config, all, force } }) {
-    const ids = await idsOf(context, sandboxes, { config, all });
+  async run(context, { args: { sandboxes }, options: { all, force, ...which } }) {
+    const { id, config } = readSandbox(which);
+    const named = id === undefined ? sandboxes : [id, ...sandboxes];
+    const ids = await idsOf(context, named, { config, all });
     const ended = await forEach(ids, (id) => stop(context.berth, id, force));
     context.progress.end();
     const checkout = findCheckout(context.cwd);
