@@ -12,6 +12,7 @@ import type { OnExisting, Scope } from "../protocol/scope.ts";
 import { clientSchema } from "../protocol/scope.ts";
 import { type Checkout, readCheckout } from "./checkout/checkout.ts";
 import { type FoundConfig, readConfig } from "./checkout/config.ts";
+import { tellDrift } from "./config-drift.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
 import { lookAround } from "./look-around.ts";
@@ -43,6 +44,8 @@ export type Found = {
   /** Where the command stands; nothing where the sandbox was named. */
   checkout: Checkout | undefined;
   config: FoundConfig | undefined;
+  /** Made by another configuration than there is. */
+  drifted: boolean;
 };
 
 /** While it is being made by this call or another one. */
@@ -78,7 +81,7 @@ async function named(context: Context, asked: Berth, id: string): Promise<Found>
   }
   return {
     ...{ id, sandbox, view, made: false, replaced: undefined },
-    ...{ checkout: undefined, config: undefined },
+    ...{ checkout: undefined, config: undefined, drifted: false },
   };
 }
 
@@ -99,8 +102,9 @@ async function ofCheckout(context: Context, asked: Berth, options: FindOptions):
   const { id, replaced } = view;
   const sandbox = context.berth.sandbox(id);
   const made = view.found !== true;
-  if (!made && options.make !== false) warnOfDrift(context, view, config);
-  return { id, sandbox, view, made, replaced, checkout, config };
+  const isUsed = !made && options.make !== false;
+  const drifted = isUsed && tellDrift(view, config, memory, context.output);
+  return { id, sandbox, view, made, replaced, checkout, config, drifted };
 }
 
 /** The scope that was found may be of another file than the one that was looked for. */
@@ -181,11 +185,4 @@ function clientOf(all: Record<string, string | undefined>): NonNullable<CreateIn
     ([name, value]) => value !== undefined && clientSchema.safeParse({ [name]: value }).success,
   );
   return Object.fromEntries(fit);
-}
-
-/** Made by another configuration than there is: it goes on working, as it was made. */
-function warnOfDrift({ output }: Context, { id, client }: Sandbox, config: FoundConfig): void {
-  if (config.hash === client?.configHash) return;
-  const file = config.file ?? client?.configFile ?? "the configuration";
-  output.warn(`${file} has changed since sandbox ${id} was made`, "`berth reset` makes a new one.");
 }

@@ -1,6 +1,6 @@
 /**
- * Proves what becomes of a run whose output nobody takes, of one that does not care for Ctrl-C, and of one that is
- * started where git knows no folder. Does not own what a run does otherwise (exec.test.ts).
+ * Proves what becomes of a run whose output nobody takes, of one that does not care for Ctrl-C, of one that is
+ * started where git knows no folder, and of one that commits. Does not own what a run does otherwise (exec.test.ts).
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -107,4 +107,25 @@ test("[SY12] a command that removes the sandbox's `.git` is told of as that, wit
   expect(readFileSync(here("lost"), "utf8")).toBe("made\n");
   const next = await person.berth(["exec", "--", "git", "status", "--short"], { cwd: repo });
   expect(next).toMatchObject({ code: 0, stdout: expect.stringContaining("?? lost") });
+});
+
+test("[SY20] commits made in the sandbox are told, with where they are; their files come back", async () => {
+  const commit = "git -c user.name=x -c user.email=x@example.com commit -q --allow-empty";
+  const script = `echo > committed; git add -A; ${commit} -m one; ${commit} -m two`;
+  const ran = await person.berth(["exec", "--", "sh", "-c", script], { cwd: repo });
+  expect(ran).toMatchObject({ code: 0, stdout: "" });
+  expect(ran.stderr).toContain("warning: the sandbox has 2 new commits: files come back, ");
+  expect(existsSync(here("committed"))).toBe(true);
+  // As the hint says.
+  const [, line = ""] = /`berth (exec --id [^`]*)`\.\n$/.exec(ran.stderr) ?? [];
+  const log = await person.berth([...line.split(" "), "--format=%s"], { cwd: repo });
+  expect(log).toMatchObject({ code: 0, stdout: expect.stringMatching(/^two\none\n/) });
+  const head = ["exec", "--json", "--", "git", "rev-parse", "HEAD"];
+  const next = JSON.parse((await person.berth(head, { cwd: repo })).stdout);
+  expect(next).toMatchObject({ stdout: person.git(repo, "rev-parse", "HEAD") });
+  expect(next.pull).not.toHaveProperty("newCommits");
+  const away = ["exec", "--", "git", "checkout", "-q", "--orphan", "empty"];
+  expect((await person.berth(away, { cwd: repo })).stderr).toBe(
+    "warning: HEAD was moved in the sandbox; the next `berth exec` puts it back\n",
+  );
 });

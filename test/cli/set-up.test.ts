@@ -55,16 +55,25 @@ describe("a sandbox by its configuration", () => {
     const { id } = await start(cwd);
     const warning =
       `warning: .berth/sandbox.json has changed since sandbox ${id} was made\n` +
-      "hint: `berth reset` makes a new one.\n";
+      "hint: `berth reset` makes a new one; until then it goes on as it was made.\n";
     configure(cwd, { env: { A: "2" } });
     expect(await person.berth(["start", "--wait"], { cwd })).toEqual({
       ...{ code: 0, signal: null, stderr: warning },
       stdout: `sandbox ${id} is running (found)\n`,
     });
+    // Once for each change; programs are told each time.
+    expect(await person.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
+    expect(await person.json(["start"], { cwd })).toMatchObject({ configChanged: true });
+    const ran = await person.berth(["exec", "--json", "--", "true"], { cwd });
+    expect(JSON.parse(ran.stdout)).toMatchObject({ exitCode: 0, configChanged: true });
+    configure(cwd, { env: { A: "3" } });
+    expect((await person.berth(["exec", "--", "true"], { cwd })).stderr).toBe(warning);
     // Written in another way it says the same.
     person.write(cwd, ".berth/sandbox.json", '{\n  "env": { "A": "1" }\n}\n');
     expect(await person.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
-    configure(cwd, { env: { A: "2" } });
+    expect(await person.json(["start"], { cwd })).toMatchObject({ configChanged: false });
+    configure(cwd, { env: { A: "3" } });
+    expect((await person.berth(["start"], { cwd })).stderr).toBe(warning);
     expect(await person.berth(["reset", "--wait"], { cwd })).toMatchObject({ code: 0, stderr: "" });
     expect(await person.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
   });

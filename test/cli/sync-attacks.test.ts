@@ -75,7 +75,7 @@ async function told(of: Checkout, lie: (liar: Liar) => string) {
   const liar = new Liar();
   const tree = lie(liar);
   const pack = liar.pack();
-  const answer = Buffer.concat([Buffer.from(`0 again\n${tree} ${pack.byteLength}\n`), pack]);
+  const answer = Buffer.concat([Buffer.from(`0 again =\n${tree} ${pack.byteLength}\n`), pack]);
   return await pull(sandboxSaying(answer), of.root, baseline);
 }
 
@@ -192,12 +192,19 @@ describe("a sandbox that lies", () => {
   const answers: [title: string, answer: (real: Buffer, tree: string) => Buffer][] = [
     ["[SY25] an empty answer", () => Buffer.alloc(0)],
     ["[SY25] an answer in other words", () => Buffer.from("hello\nworld\n")],
-    ["[SY25] a tree that is no id", () => Buffer.from("0 again\n--upload-pack=x 5\nhello")],
-    ["[SY25] a tree that did not come along", () => Buffer.from(`0 again\n${"1".repeat(40)} 0\n`)],
+    ["[SY25] a tree that is no id", () => Buffer.from("0 again =\n--upload-pack=x 5\nhello")],
+    [
+      "[SY25] a tree that did not come along",
+      () => Buffer.from(`0 again =\n${"1".repeat(40)} 0\n`),
+    ],
+    [
+      "[SY25] commits without an end",
+      (real) => Buffer.concat([Buffer.from(`0 again ${"9".repeat(12)}`), real.subarray(9)]),
+    ],
     ["[SY25] a pack that breaks off", (real) => real.subarray(0, real.byteLength - 30)],
     [
       "[SY25] a pack that is larger than any limit",
-      (_, tree) => Buffer.from(`0 again\n${tree} 99999999999999\n`),
+      (_, tree) => Buffer.from(`0 again =\n${tree} 99999999999999\n`),
     ],
     [
       "[SY25] a pack with a byte turned",
@@ -215,7 +222,7 @@ describe("a sandbox that lies", () => {
       const liar = new Liar();
       const tree = chain(liar, ["fine"]);
       const pack = liar.pack();
-      const head = Buffer.from(`0 again\n${tree} ${pack.byteLength}\n`);
+      const head = Buffer.from(`0 again =\n${tree} ${pack.byteLength}\n`);
       const lie = answer(Buffer.concat([head, pack]), tree);
       const before = all(of);
       const pulled = pull(sandboxSaying(lie), of.root, baseline);

@@ -79,8 +79,8 @@ export const execCommand = command({
           });
         },
       });
-      if (context.json) context.output.document(documentOf(found.id, outcome, kept.document()));
-      else tell(context, outcome, program.timeoutMs);
+      if (context.json) context.output.document(documentOf(found, outcome, kept.document()));
+      else tell(context, found, outcome, program.timeoutMs);
       const unwritten = interrupts.first?.unwritten;
       if (unwritten !== undefined) throw notWritten(unwritten);
       return outcome.code;

@@ -28,9 +28,9 @@ export const startCommand = command({
   ],
   async run(context, { options: { wait, onExisting, config } }) {
     const found = await findSandbox(context, { ready: wait, onExisting, config });
-    const { id, view, made, replaced } = found;
-    if (context.json)
-      return void context.output.document({ sandbox: view, made, replaced: replaced ?? null });
+    const { id, view, made, replaced, drifted } = found;
+    const document = { sandbox: view, made, replaced: replaced ?? null, configChanged: drifted };
+    if (context.json) return void context.output.document(document);
     const how = replaced !== undefined ? `in place of ${replaced}` : made ? "made" : "found";
     context.output.line(`sandbox ${id} is ${view.state} (${how})`);
   },

@@ -5,6 +5,8 @@
 import { asBerthError } from "../../protocol/errors.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
+import type { Found } from "../find-sandbox.ts";
+import type { Output } from "../output/output.ts";
 import type { Outcome, PullOutcome } from "./flow.ts";
 
 const namedMax = 10;
@@ -12,7 +14,12 @@ const namedMax = 10;
 const stillThere =
   "It is still in the sandbox: `berth cp :<path> .` fetches it, the next `berth exec` undoes it.";
 
-export function tell({ output }: Context, { ended, pull }: Outcome, timeoutMs?: number): void {
+export function tell(
+  { output }: Context,
+  { id }: Pick<Found, "id">,
+  { ended, pull }: Outcome,
+  timeoutMs?: number,
+): void {
   if (ended.timedOut) output.say(`ended: it took longer than ${(timeoutMs ?? 0) / 1000} s`);
   if (pull === null) return;
   if (pull.status === "failed") {
@@ -22,7 +29,7 @@ export function tell({ output }: Context, { ended, pull }: Outcome, timeoutMs?: 
     );
     return;
   }
-  const { changed, conflicts, kept, refused } = pull;
+  const { changed, conflicts, kept, refused, newCommits } = pull;
   if (changed.length > 0) output.say(`changed here: ${namesOf(changed)}`);
   for (const { path, savedAs } of conflicts) {
     output.warn(
@@ -33,14 +40,30 @@ export function tell({ output }: Context, { ended, pull }: Outcome, timeoutMs?: 
     output.warn(`${name(path)} was removed in the sandbox, and changed here: it is kept`);
   }
   for (const { path, why } of refused) output.warn(`${name(path)} was not fetched: ${why}`);
+  if (newCommits !== undefined) tellMoved(output, id, newCommits);
 }
 
 export function documentOf(
-  sandbox: string,
+  { id, drifted }: Pick<Found, "id" | "drifted">,
   { ended, durationMs, sync, pull }: Outcome,
   output: Record<string, unknown>,
 ): Record<string, unknown> {
-  return { sandbox, ...ended, ...output, durationMs, sync, pull: pullDocument(pull) };
+  const configChanged = drifted;
+  const how = { ...ended, ...output, durationMs, sync, pull: pullDocument(pull) };
+  return { sandbox: id, configChanged, ...how };
+}
+
+function tellMoved(output: Output, id: string, newCommits: number): void {
+  if (newCommits === 0) {
+    output.warn("HEAD was moved in the sandbox; the next `berth exec` puts it back");
+    return;
+  }
+  const commits = newCommits === 1 ? "1 new commit" : `${newCommits} new commits`;
+  // With --id the checkout is not brought, which would put HEAD back.
+  output.warn(
+    `the sandbox has ${commits}: files come back, commits do not`,
+    `Commit here; until the next \`berth exec\` they are in \`berth exec --id ${id} -- git log\`.`,
+  );
 }
 
 function pullDocument(pull: PullOutcome | null): unknown {

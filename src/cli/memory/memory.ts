@@ -17,6 +17,8 @@ const rememberedSchema = z.strictObject({
   branch: z.string(),
   config: z.string(),
   configFile: z.string().optional(),
+  /** The configuration, as its hash, whose difference to the sandbox's was told. */
+  toldConfig: z.string().optional(),
   createdAt: z.iso.datetime(),
 });
 
@@ -58,6 +60,20 @@ export class Memory {
       if (same?.id === one.id && same.configFile === one.configFile) return before;
       return [...before.filter((other) => !isOf(other, one)), one].slice(-rememberedMax);
     });
+  }
+
+  /** Whether it is news that the configuration differs, as that hash; nothing says that it does not, or no longer. */
+  noteDrift(id: string, toldConfig: string | undefined): boolean {
+    const known = this.#read().find((one) => one.id === id);
+    if (known?.toldConfig === toldConfig) return false;
+    this.#change((before) =>
+      before.map((one) => {
+        const { toldConfig: _before, ...rest } = one;
+        if (one.id !== id) return one;
+        return toldConfig === undefined ? rest : { ...rest, toldConfig };
+      }),
+    );
+    return true;
   }
 
   /** Those of scopes that nothing is known of. */

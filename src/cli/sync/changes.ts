@@ -21,7 +21,12 @@ export type Changes = {
   unread: string[];
   /** Nothing was brought back from this sandbox before. */
   isFirst: boolean;
+  /** Where HEAD of the sandbox has moved: how many commits it has by now that were not sent. */
+  newCommits: number | undefined;
 };
+
+/** What stood there before: the tree of the files, and the commit, if there was one. */
+export type Sent = { files: string; commit?: string | undefined };
 
 /** What comes in the answer itself. */
 const inlineBytesMax = 4 * 1024 * 1024;
@@ -31,18 +36,20 @@ export async function changesThere(
   side: SandboxSide,
   repository: Repository,
   folder: string,
-  base: string,
+  { files: base, commit = "-" }: Sent,
 ): Promise<Changes> {
-  const answer = await runThere(side, leaveScript, [folder, base, String(inlineBytesMax)]);
+  const answer = await runThere(side, leaveScript, [folder, base, String(inlineBytesMax), commit]);
   const { lines, rest } = linesOf(answer, 2);
-  const [, unreadBytes = "", flag] = /^(\d+) (first|again)$/.exec(lines[0] ?? "") ?? [];
+  const [, unreadBytes = "", flag, ahead] =
+    /^(\d+) (first|again) (=|\d{1,9})$/.exec(lines[0] ?? "") ?? [];
   const [, tree, bytesTold] = /^(?:same|([0-9a-f]{40,64}) (\d+))$/.exec(lines[1] ?? "") ?? [];
   if (flag === undefined || lines[1] === undefined) throw broken();
   const unread = fields(rest.subarray(0, Number(unreadBytes)));
   const isFirst = flag === "first";
+  const newCommits = ahead === "=" ? undefined : Number(ahead);
   if (tree === undefined) {
     if (lines[1] !== "same") throw broken();
-    return { changes: [], receivedBytes: 0, unread, isFirst };
+    return { changes: [], receivedBytes: 0, unread, isFirst, newCommits };
   }
   const receivedBytes = Number(bytesTold);
   if (receivedBytes > packBytesMax) {
@@ -54,7 +61,13 @@ export async function changesThere(
   const inline = rest.subarray(Number(unreadBytes));
   if (receivedBytes <= inlineBytesMax) await take(repository, inline);
   else await takeLarge(side, repository, `${folder}/.git/berth/leave.pack`);
-  return { changes: await compared(repository, base, tree), receivedBytes, unread, isFirst };
+  return {
+    changes: await compared(repository, base, tree),
+    receivedBytes,
+    unread,
+    isFirst,
+    newCommits,
+  };
 }
 
 function linesOf(answer: Buffer, count: number): { lines: string[]; rest: Buffer } {

@@ -22,7 +22,14 @@ export type SyncOptions = {
 };
 
 /** What stood in the sandbox right after a sync; it can be kept as JSON. */
-export type Baseline = { folder: string; below: string; files: string; nested: Baseline[] };
+export type Baseline = {
+  folder: string;
+  below: string;
+  files: string;
+  /** Nothing before the first one. */
+  commit?: string | undefined;
+  nested: Baseline[];
+};
 
 export type Synced = {
   sentBytes: number;
@@ -103,7 +110,8 @@ async function sendAll(
   below = "",
 ): Promise<{ sentBytes: number; baseline: Baseline }> {
   let { sentBytes } = await send(side, repository, state, folder, progress);
-  const baseline: Baseline = { folder, below, files: state.files, nested: [] };
+  const { files, head: commit } = state;
+  const baseline: Baseline = { folder, below, files, commit, nested: [] };
   for (const { name, found } of nested) {
     const sent = await sendAll(side, found, `${folder}/${name}`, progress, join(below, name));
     sentBytes += sent.sentBytes;
@@ -113,16 +121,16 @@ async function sendAll(
 }
 
 async function pullAll(side: SandboxSide, top: string, baseline: Baseline): Promise<Pulled> {
-  const { folder, below, files, nested } = baseline;
+  const { folder, below, nested } = baseline;
   const repository = await openRepository(join(top, below), side.signal);
-  const own = await pullOne(side, repository, folder, files);
+  const own = await pullOne(side, repository, folder, baseline);
   const at = (path: string) => join(below, path);
   const all: Pulled = {
+    ...own,
     changed: own.changed.map(at),
     conflicts: own.conflicts.map(({ path, savedAs }) => ({ path: at(path), savedAs: at(savedAs) })),
     kept: own.kept.map(at),
     refused: own.refused.map(({ path, why }) => ({ path: at(path), why })),
-    receivedBytes: own.receivedBytes,
   };
   for (const one of nested) {
     const more = await pullAll(side, top, one);
@@ -131,6 +139,7 @@ async function pullAll(side: SandboxSide, top: string, baseline: Baseline): Prom
     all.kept.push(...more.kept);
     all.refused.push(...more.refused);
     all.receivedBytes += more.receivedBytes;
+    if (more.newCommits !== undefined) all.newCommits = more.newCommits + (all.newCommits ?? 0);
   }
   return all;
 }

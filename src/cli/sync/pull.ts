@@ -3,7 +3,7 @@
  * Does not own fetching (changes.ts), nor a file's place (put-back.ts).
  */
 import type { Change } from "./changes.ts";
-import { changesThere } from "./changes.ts";
+import { changesThere, type Sent } from "./changes.ts";
 import { listed, shown } from "./git.ts";
 import { look, pathOf } from "./here.ts";
 import { PutBack } from "./put-back.ts";
@@ -25,15 +25,17 @@ export type Pulled = {
   /** What cannot or may not come. */
   refused: Refused[];
   receivedBytes: number;
+  /** Where HEAD was moved there: of how many new commits the files come, but not they themselves. */
+  newCommits?: number;
 };
 
 export async function pullOne(
   side: SandboxSide,
   repository: Repository,
   folder: string,
-  base: string,
+  sent: Sent,
 ): Promise<Pulled> {
-  const there = await changesThere(side, repository, folder, base);
+  const there = await changesThere(side, repository, folder, sent);
   const refused: Refused[] = there.unread.map((name) => {
     return { path: shown(name), why: "it cannot be read in the sandbox" };
   });
@@ -43,7 +45,9 @@ export async function pullOne(
     return placeAll(putBack, wanted, refused, side.signal);
   });
   if (there.isFirst) await runThere(side, pulledScript, [folder]);
-  return { ...placed, refused, receivedBytes: there.receivedBytes };
+  const { receivedBytes, newCommits } = there;
+  const moved = newCommits === undefined ? {} : { newCommits };
+  return { ...placed, refused, receivedBytes, ...moved };
 }
 
 async function allowed(

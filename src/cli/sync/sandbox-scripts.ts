@@ -161,11 +161,12 @@ echo done
 `;
 
 /**
- * Arguments: folder, the tree that was sent. Says how many bytes the names of files take that could not be read, and
- * whether this is the first time; then \`same\`, or \`<tree> <bytes>\`; then those names; then the pack, where it is small.
+ * Arguments: folder, the tree that was sent, how much of the pack comes in the answer itself, the commit that was sent
+ * or -. Says how many bytes the names of files take that could not be read, whether this is the first time, and how many
+ * commits HEAD has that were not sent, or = where it is as it was; then \`same\`, or \`<tree> <bytes>\`; then those names; then the pack, where it is small.
  */
 export const leaveScript = `${beginning}
-base=$2 inline=$3
+base=$2 inline=$3 sent=$4
 cd -- "$root"
 if [ ! -f "$ours/index" ]; then exit 66; fi
 index=$ours/leave.index
@@ -189,7 +190,13 @@ if [ -s "$ours/leave.changed" ]; then
 fi
 tree=$(mine write-tree)
 if [ -e "$ours/pulled" ]; then flag=again; else flag=first; fi
-echo $(wc -c < "$ours/leave.unread") $flag
+head=$(plain rev-parse -q --verify 'HEAD^{commit}' || echo -)
+if [ "$head" = "$sent" ]; then ahead==
+elif [ "$head" = - ]; then ahead=0
+elif [ "$sent" = - ]; then ahead=$(plain rev-list --count "$head")
+else ahead=$(plain rev-list --count "$head" "^$sent")
+fi
+echo $(wc -c < "$ours/leave.unread") $flag $ahead
 if [ "$tree" = "$base" ]; then
   echo same
   cat "$ours/leave.unread"
