@@ -1,4 +1,8 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { root } from "../../container/engine/launch/places.js";
 import { commands } from "../../src/cli/commands.ts";
 import { Person } from "./person.ts";
 
@@ -23,6 +27,15 @@ describe("what the command says", () => {
     for (const same of [[], ["help"]]) expect(await person.berth(same)).toEqual(asked);
     const start = await person.berth(["start", "--help"]);
     expect(await person.berth(["help", "start"])).toEqual(start);
+  });
+
+  it("[CL1] as this repository runs it, it says the same, and what Node makes of its sources is kept", async () => {
+    const kept = join(root, "dist/compile-cache");
+    const env = { ...person.environment, NODE_COMPILE_CACHE: "" };
+    const args = [join(root, "src/cli/from-sources.ts"), "--help"];
+    const said = execFileSync(process.execPath, args, { env, encoding: "utf8" });
+    expect(said).toBe((await person.berth(["--help"])).stdout);
+    expect(readdirSync(kept)).not.toEqual([]);
   });
 
   it.each(commands.map(({ name }) => [name]))("[CL1] `%s --help` has examples", async (name) => {
