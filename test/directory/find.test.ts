@@ -22,6 +22,37 @@ async function made(): Promise<string> {
   return sandbox.id;
 }
 
+describe("find or create", () => {
+  it("[D1] fifty at once get one sandbox, which one of them makes", async () => {
+    const found = await Promise.all(Array.from({ length: 50 }, () => desk.find({ scope })));
+    expect(new Set(found.map(({ sandbox }) => sandbox.id)).size).toBe(1);
+    expect(found.filter((one) => one.made)).toHaveLength(1);
+    expect(desk.asked.filter((call) => call.startsWith("make"))).toHaveLength(1);
+  });
+
+  it("[D4] a key gives the same sandbox again, also after a stop, and is no good for another call", async () => {
+    const { sandbox } = await desk.find({ key: "once" });
+    desk.restart();
+    expect(await desk.find({ key: "once" })).toMatchObject({ made: false, sandbox });
+    await expect(desk.find({ key: "once", scope })).rejects.toMatchObject({
+      code: "idempotency_mismatch",
+    });
+    expect(desk.asked.filter((call) => call.startsWith("make"))).toHaveLength(1);
+    expect((await desk.find({ key: "another" })).sandbox.id).not.toBe(sandbox.id);
+  });
+
+  it("[D10] a report that comes late changes nothing that a later one told", async () => {
+    const box = desk.box(await made());
+    const late = box.report();
+    box.metadata = { a: "1" };
+    box.become("running");
+    box.tell();
+    desk.directory.told(late);
+    expect(desk.row(box.id)).toMatchObject({ state: "running", revision: box.revision });
+    expect(desk.sql("SELECT k, v FROM meta WHERE id = ?", box.id)).toEqual([{ k: "a", v: "1" }]);
+  });
+});
+
 describe("replace", () => {
   it("[D16] what cannot be made replaces nothing: the old one lives and is its scope's", async () => {
     const old = await made();

@@ -12,7 +12,10 @@ import type { Fault } from "./faults.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const runMsMax = 280_000;
 const sources = ["package.json", "tsconfig.json", "src", "test/fakes"];
-const testFolders = ["test/core", "test/members", "test/model", "test/plan", "test/sim"];
+const together = ["test/core", "test/members", "test/model", "test/plan", "test/sim"];
+/** These know nothing of the others: they come along where one of their tests does. */
+const apart = ["test/agent", "test/client", "test/contract", "test/directory"];
+const testFolders = [...together, ...apart];
 /** The whole Worker runs over a platform in memory: one for all copies. */
 const platform = join(root, "test/fakes/workers.ts");
 
@@ -50,11 +53,11 @@ export class Workshop {
   /** A copy of the sources, with the tests of these rules, and the fault where there is one. */
   async copy(name: string, rules: readonly string[], fault?: Fault): Promise<void> {
     const to = join(this.#folder, name);
-    for (const part of sources) {
-      await cp(join(root, part), join(to, part), { recursive: true });
-    }
     const tests = new Set(rules.flatMap((rule) => [...this.#of(rule)]));
-    for (const folder of testFolders) {
+    const has = (folder: string) => [...tests].some((path) => path.startsWith(`${folder}/`));
+    const parts = has("test/agent") ? [...sources, "container"] : sources;
+    for (const part of parts) await cp(join(root, part), join(to, part), { recursive: true });
+    for (const folder of [...together, ...apart.filter(has)]) {
       await mkdir(join(to, folder), { recursive: true });
       for (const file of await readdir(join(root, folder))) {
         const path = join(folder, file);
@@ -66,11 +69,13 @@ export class Workshop {
     if (fault !== undefined) await damage(join(to, fault.file), fault);
   }
 
-  async run(): Promise<Map<string, Outcome>> {
+  /** `only`: of the tests that were copied those of these rules. */
+  async run(only?: readonly string[]): Promise<Map<string, Outcome>> {
     const report = join(this.#folder, "report.json");
     await writeFile(join(this.#folder, "vitest.config.ts"), config);
     const vitest = join(root, "node_modules/vitest/vitest.mjs");
     const args = ["run", "--root", this.#folder, "--reporter=json", `--outputFile=${report}`];
+    if (only !== undefined) args.push(`--testNamePattern=\\[(${only.join("|")})\\]`);
     const { PATH, HOME } = process.env;
     // It ends with 1 because tests fail, as they must; the report alone tells.
     await new Promise<void>((resolve) => {
@@ -84,6 +89,7 @@ export class Workshop {
       const outcome = outcomes.get(copy) ?? { passed: new Set(), failed: new Set() };
       outcomes.set(copy, outcome);
       for (const { title, status } of assertionResults) {
+        if (status !== "passed" && status !== "failed") continue;
         const rule = /^\[(\w+)\]/.exec(title)?.[1] ?? title;
         (status === "passed" ? outcome.passed : outcome.failed).add(rule);
       }
@@ -119,16 +125,24 @@ async function damage(path: string, { name, find, put }: Fault): Promise<void> {
   await writeFile(path, pieces.join(put));
 }
 
+/** Sentences that a test file plays, in a folder of their own. */
+const sentences = { folder: "test/contract/sandbox", test: "test/contract/sandbox-api.test.ts" };
+
 /** Which files hold tests of a rule. */
 async function testsByRule(): Promise<Map<string, Set<string>>> {
   const tests = new Map<string, Set<string>>();
+  const add = (text: string, path: string) => {
+    for (const [, rule = ""] of text.matchAll(/["`]\[(\w+)\]/g)) {
+      tests.set(rule, (tests.get(rule) ?? new Set()).add(path));
+    }
+  };
+  for (const file of await readdir(join(root, sentences.folder))) {
+    add(await readFile(join(root, sentences.folder, file), "utf8"), sentences.test);
+  }
   for (const folder of testFolders) {
     for (const file of await readdir(join(root, folder))) {
       if (!file.endsWith(".test.ts")) continue;
-      const text = await readFile(join(root, folder, file), "utf8");
-      for (const [, rule = ""] of text.matchAll(/"\[(\w+)\]/g)) {
-        tests.set(rule, (tests.get(rule) ?? new Set()).add(join(folder, file)));
-      }
+      add(await readFile(join(root, folder, file), "utf8"), join(folder, file));
     }
   }
   return tests;
