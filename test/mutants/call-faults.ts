@@ -1,0 +1,116 @@
+/**
+ * Owns the faults that are put into what stands around a sandbox: the Directory, keys, handles, tenants, logs and the
+ * SDK's repeats. Does not own those of leases, metadata and plans.
+ */
+import type { Fault } from "./faults.ts";
+
+const directory = "src/objects/directory/actor.ts";
+const reports = "src/objects/directory/reports.ts";
+const find = "src/core/directory/find.ts";
+const rights = "src/objects/sandbox/rights.ts";
+const handles = "src/objects/sandbox/handles.ts";
+const keyed = "src/objects/sandbox/keyed.ts";
+const retry = "src/client/retry.ts";
+const ring = "container/agent/processes/ring.ts";
+const runs = "container/agent/processes/runs.ts";
+
+export const callFaults: readonly Fault[] = [
+  {
+    name: "a scope is written after others had a look",
+    file: directory,
+    find: "if (scope !== undefined) pointTo(this.#place, scope, spec.id);",
+    put: "if (scope !== undefined) this.#place.timer(1, () => pointTo(this.#place, scope, spec.id));",
+    by: ["D1"],
+  },
+  {
+    name: "an older report is taken over a newer one",
+    file: reports,
+    find: "revision <= known.revision) {",
+    put: "revision === known.revision) {",
+    by: ["D10"],
+  },
+  {
+    name: "who cannot be asked is taken for gone",
+    file: directory,
+    find: "const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs);",
+    put: "const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs).catch(() => undefined);",
+    by: ["D18", "D20"],
+  },
+  {
+    name: "one that hangs keeps the others from their turn",
+    file: directory,
+    find: "for (const id of due(this.#place, this.#place.clock())) this.#carryOut(id);",
+    put: "for (const id of due(this.#place, this.#place.clock()).slice(0, 1)) this.#carryOut(id);",
+    by: ["D19"],
+  },
+  {
+    name: "a key of a create takes any call",
+    file: find,
+    find: "if (keyed.hash !== call.hash) return",
+    put: 'if (call.hash === "") return',
+    by: ["D4"],
+  },
+  {
+    name: "a key of a command takes any call",
+    file: keyed,
+    find: "row === undefined || row.hash === hash) return row;",
+    put: 'row === undefined || hash !== "") return row;',
+    by: ["Y44"],
+  },
+  {
+    name: "a handle of an earlier life means something",
+    file: handles,
+    find: "if (!isOfAnotherLife(id, runningLife(actor)?.incarnation)) return;",
+    put: 'if (id !== "") return;',
+    by: ["Y50"],
+  },
+  {
+    name: "a foreign sandbox is forbidden, not unknown",
+    file: rights,
+    find: "!== caller.tenant) throw unknownSandbox();",
+    put: '!== caller.tenant) throw new BerthError("forbidden", "It is somebody else\'s.");',
+    by: ["W3"],
+  },
+  {
+    name: "a foreign sandbox is anybody's",
+    file: rights,
+    find: "facts.sandbox.spec.tenant !== caller.tenant) throw",
+    put: 'caller.tenant === "") throw',
+    by: ["W3"],
+  },
+  {
+    name: "a call of which nobody knows whether it ran is sent again",
+    file: retry,
+    find: "return isRepeatable && error.code",
+    put: "return error.code",
+    by: ["SD4"],
+  },
+  {
+    name: "who is refused by a holder asks again by himself",
+    file: retry,
+    find: '"too_many", "body_timeout"]',
+    put: '"too_many", "body_timeout", "lease_held"]',
+    by: ["SD3"],
+  },
+  {
+    name: "a log begins one byte late where it wraps",
+    file: ring,
+    find: "Math.min(length, this.bytes - position)",
+    put: "Math.min(length, this.bytes - position + 1)",
+    by: ["P8"],
+  },
+  {
+    name: "a cursor at the border of two streams is of the one before",
+    file: runs,
+    find: "return this.#last((run) => this.#cursorOf(run) <= cursor);",
+    put: "return this.#last((run) => this.#cursorOf(run) < cursor);",
+    by: ["P8"],
+  },
+  {
+    name: "an offset that is just gone is told as there",
+    file: runs,
+    find: "if (offset < this.offsetAt(this.start, stream)) return undefined;",
+    put: "if (offset + 1 < this.offsetAt(this.start, stream)) return undefined;",
+    by: ["P8"],
+  },
+];
