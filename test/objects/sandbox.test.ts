@@ -67,6 +67,24 @@ describe("a sandbox object", () => {
     expect(await json(call("GET", `/v1/sandboxes/${id}`))).toMatchObject({ files: "kept" });
   });
 
+  it("[S6] finds out before a call, and not by it, that a container died unheard beside an object that is awake", async () => {
+    const id = await createSandbox();
+    const dieUnheard = async () => {
+      expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
+      await machine(id).die();
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + limits.agentQuietMs });
+    };
+    await dieUnheard();
+    expect(await json(exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
+    await dieUnheard();
+    const { starts } = await facts(id);
+    expect(await json(call("POST", `/v1/sandboxes/${id}/start`))).toMatchObject({
+      state: "running",
+      files: "kept",
+    });
+    expect((await facts(id)).starts).toHaveLength(starts.length + 1);
+  });
+
   it("[S10] ends a command whose container dies under it, and says what is not known", async () => {
     const id = await createSandbox();
     const running = exec(id, "sleep 60");

@@ -109,6 +109,7 @@ export class SimAgent {
     if (path === agentPaths.fence) this.#raise(JSON.parse(body) as AgentFence, reply);
     else if (path === agentPaths.metadata) this.#follow(JSON.parse(body) as AgentMetadata, reply);
     else if (path === agentPaths.exec) this.#exec(headers, body, reply);
+    else if (path === agentPaths.health) reply.send(200, {});
     else if (path.startsWith(`${agentPaths.execs}/`)) {
       const answer = this.#kept.get(path.slice(agentPaths.execs.length + 1));
       if (answer === undefined) this.#world.count("outcome", "the agent had never seen an id");

@@ -20,6 +20,8 @@ export class AgentLink {
   /** The life that has answered this very instance of the object. */
   #greeted: string | undefined;
   #greeting: Promise<void> | undefined;
+  /** When somebody here last relied on that life. */
+  #relied = 0;
   /** The fence of the newest count of what runs below it without anybody here waiting for it. */
   #counted = 0;
   #counting: Promise<unknown> = Promise.resolve();
@@ -42,18 +44,25 @@ export class AgentLink {
   /** It was started by this instance, so no earlier one can have sent it anything. */
   started(life: Life): void {
     this.#greeted = life.incarnation;
+    this.#relied = this.#actor.host.clock();
     this.#actor.inFlight.inherit(0);
     this.copyMetadata();
   }
 
-  /** The first word of this instance to a running agent. Callers at the same time share it. */
+  /**
+   * The first word of this instance to a running agent; and a look at one that nobody relied on for a while. It may
+   * have died unheard, and a call that finds that out by itself cannot know what it did. Callers at the same time share it.
+   */
   async known(): Promise<void> {
     const state = this.#actor.known?.sandbox.state;
-    if (state?.name !== "running" || state.life.incarnation === this.#greeted) return;
-    this.#greeting ??= this.#greet(state.life).finally(() => {
-      this.#greeting = undefined;
-    });
-    await this.#greeting;
+    if (state?.name !== "running") return;
+    const { life } = state;
+    if (life.incarnation !== this.#greeted) {
+      await this.#once(() => this.#greet(life));
+    } else if (this.#isQuiet()) {
+      await this.#once(() => this.#look(life));
+    }
+    this.#relied = this.#actor.host.clock();
   }
 
   /** After a call that failed: does that life still answer? What it has left of the call counts until it is gone. */
@@ -103,6 +112,30 @@ export class AgentLink {
       this.#copying = undefined;
     });
     this.#actor.host.background(this.#copying);
+  }
+
+  #once(work: () => Promise<void>): Promise<void> {
+    this.#greeting ??= work().finally(() => {
+      this.#greeting = undefined;
+    });
+    return this.#greeting;
+  }
+
+  /** While files are being saved silence means nothing. */
+  #isQuiet(): boolean {
+    const { host, stillness } = this.#actor;
+    return !stillness.isHeld && host.clock() - this.#relied >= limits.agentQuietMs;
+  }
+
+  async #look(life: Life): Promise<void> {
+    try {
+      const call = { method: "GET", path: agentPaths.health, requestId: "alive" } as const;
+      const response = await callAgent(this.#reach(), life, call);
+      await response.body?.cancel();
+    } catch (error) {
+      if (!(error instanceof AgentSilent)) throw error;
+      await this.confirm(life);
+    }
   }
 
   async #greet(life: Life): Promise<void> {
