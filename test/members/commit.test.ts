@@ -187,4 +187,37 @@ describe("a commit at a member", () => {
     await soon(() => expect(box.machine.snapshots.size).toBe(1));
     expect((await box.left()).lease).toBe("free");
   });
+
+  const cuts: [what: string, cut: (box: Box) => Promise<unknown>][] = [
+    ["a commit of what was never voted", (box) => box.finish(1, "commit")],
+    ["a rollback of what was never voted", (box) => box.finish(1, "roll_back")],
+    ["the end of a run that it never heard of", (box) => box.finish(2, "abort")],
+    ["a later run that wants it at once", (box) => box.hold(2)],
+    ["a join that tells of a later run", (box) => box.join(2)],
+    ["its way out of the plan", (box) => box.leave()],
+  ];
+
+  it.each(cuts)(
+    "[PL67] after %s, in the middle of saving, nobody holds it any more",
+    async (_, cut) => {
+      const box = await Box.member();
+      await box.hold(1);
+      box.machine.fault = { verb: "snapshot", hold: true };
+      const preparing = box.prepare(1);
+      await soon(() => expect(box.machine.held.size).toBe(1));
+      await cut(box);
+      expect((await box.api.lease()).state).toBe("held");
+      box.machine.release();
+      expect(await preparing).toMatchObject({ code: "stale_run" });
+      await soon(async () =>
+        expect(await box.left()).toEqual({
+          committed: [],
+          trees: 0,
+          lease: "free",
+          waiterCount: 0,
+        }),
+      );
+      expect(await box.api.exec({ command: "true" })).toMatchObject({ exitCode: 0 });
+    },
+  );
 });
