@@ -4,7 +4,7 @@
  * these readings and the schemas together.
  */
 import { limits } from "../../src/protocol/limits.ts";
-import { numberOf, objectOf, refuse, textOf } from "./fields.ts";
+import { kernelTextOf, numberOf, objectOf, refuse, textOf } from "./fields.ts";
 
 export type Encoding = "utf8" | "base64";
 
@@ -109,12 +109,4 @@ export function maxOutputBytesOf(value: unknown): number {
 /** Of one command; `otherwise` where the call leaves it out. */
 export function timeoutOf(value: unknown, otherwise: number, max: number): number {
   return numberOf(value === undefined ? otherwise : value, "timeoutMs", { min: 1, max });
-}
-
-function kernelTextOf(value: unknown, field: string, bytesMax: number): string {
-  const text = textOf(value, field);
-  if (text.includes("\0")) refuse(field, "must not contain a NUL");
-  if (!text.isWellFormed()) refuse(field, "must be well-formed Unicode");
-  if (Buffer.byteLength(text) > bytesMax) refuse(field, `must be at most ${bytesMax} bytes`);
-  return text;
 }

@@ -45,3 +45,12 @@ export function wholeOf(text: string, field: string, range: { min: number; max: 
 export function refuse(field: string, what: string): never {
   throw new BerthError("bad_request", `${field} ${what}`, { facts: { field } });
 }
+
+/** What becomes an argument, a variable or a path: text that the kernel takes, and no more of it than that. */
+export function kernelTextOf(value: unknown, field: string, bytesMax: number): string {
+  const text = textOf(value, field);
+  if (text.includes("\0")) refuse(field, "must not contain a NUL");
+  if (!text.isWellFormed()) refuse(field, "must be well-formed Unicode");
+  if (Buffer.byteLength(text) > bytesMax) refuse(field, `must be at most ${bytesMax} bytes`);
+  return text;
+}

@@ -3,7 +3,7 @@
  */
 import type { CloneCall } from "../../../src/protocol/git.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { callOf, numberOf, objectOf, refuse, textOf } from "../fields.ts";
+import { callOf, kernelTextOf, numberOf, objectOf, refuse } from "../fields.ts";
 import { pathOf, sessionOf } from "../files/query.ts";
 
 const addressPattern = /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/;
@@ -29,7 +29,7 @@ export function readCloneCall(value: unknown): CloneCall {
 }
 
 function addressOf(value: unknown): string {
-  const url = boundedOf(value, "url", limits.gitUrlBytesMax);
+  const url = kernelTextOf(value, "url", limits.gitUrlBytesMax);
   if (!addressPattern.test(url)) {
     refuse("url", "must be an https, http, ssh, git or file address, or user@host:path");
   }
@@ -37,7 +37,7 @@ function addressOf(value: unknown): string {
 }
 
 function refOf(value: unknown): string {
-  const branch = boundedOf(value, "branch", limits.gitRefBytesMax);
+  const branch = kernelTextOf(value, "branch", limits.gitRefBytesMax);
   if (!refPattern.test(branch)) refuse("branch", "must be the name of a branch or tag");
   return branch;
 }
@@ -49,15 +49,7 @@ function credentialsOf(value: unknown): { username: string; password: string } {
   }
   const { username, password } = given;
   return {
-    username: boundedOf(username, "credentials.username", limits.gitSecretBytesMax),
-    password: boundedOf(password, "credentials.password", limits.gitSecretBytesMax),
+    username: kernelTextOf(username, "credentials.username", limits.gitSecretBytesMax),
+    password: kernelTextOf(password, "credentials.password", limits.gitSecretBytesMax),
   };
-}
-
-function boundedOf(value: unknown, field: string, bytesMax: number): string {
-  const text = textOf(value, field);
-  if (text.includes("\0")) refuse(field, "must not contain a NUL");
-  if (!text.isWellFormed()) refuse(field, "must be well-formed Unicode");
-  if (Buffer.byteLength(text) > bytesMax) refuse(field, `must be at most ${bytesMax} bytes`);
-  return text;
 }
