@@ -2,18 +2,16 @@
  * Owns the events of a clone on their way: they are gated work, which ends with them, with their reader, or with the
  * container; the last is told by an event. They are few, so they are read here: a reader who goes is then noticed.
  */
-import type { Life } from "../../core/sandbox/record.ts";
 import { errorBody } from "../../protocol/errors.ts";
 import type { SandboxActor } from "./actor.ts";
 import { interrupted } from "./agent-ask.ts";
 import { nextChunk } from "./guarded-body.ts";
-
-type Counted = { life: Life; requestId: string; done: () => void; leave: () => void };
+import type { Coming } from "./pass-on.ts";
 
 export function cloneEvents(
   actor: SandboxActor,
   response: Response,
-  { life, requestId, done, leave }: Counted,
+  { life, requestId, done, leave }: Coming,
 ): Response {
   if (response.body === null) throw new Error("a stream of events has a body");
   const reader = response.body.getReader();

@@ -6,13 +6,13 @@ import { agentPaths } from "../../protocol/agent.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
-import { type Ask, askGated } from "./agent-ask.ts";
+import type { Ask } from "./agent-ask.ts";
 import { type Asked, askLife } from "./ask-life.ts";
 import { queryText } from "./asked-query.ts";
 import type { FileLook, FileWork } from "./files-call.ts";
 import { cloneEvents } from "./files-clone.ts";
-import { pass, ready } from "./gated.ts";
-import type { Call } from "./gated-call.ts";
+import { ready } from "./gated.ts";
+import { type Call, throughGate } from "./gated-call.ts";
 import { guardedEvents } from "./guarded-events.ts";
 import { refuseStale, refuseUnknown } from "./handles.ts";
 import { passOn } from "./pass-on.ts";
@@ -31,30 +31,20 @@ export async function lookAtFiles(
   return passOn(actor, response, { life, requestId, ...uncounted });
 }
 
-export async function workOnFiles(
-  { actor, caller, requestId }: Call,
-  work: FileWork,
-): Promise<Reply> {
+export async function workOnFiles(call: Call, work: FileWork): Promise<Reply> {
+  const { actor } = call;
   const session = sessionIn(work);
   refuseLostSession(actor, session);
-  const passed = await pass(actor, caller);
-  const { life, end: done } = passed;
-  const leave = () => {
-    actor.link.abandoned(life);
-    done();
-  };
-  try {
+  const ask = () => {
     // While it waited at the gate the life may have become another.
     refuseLostSession(actor, session);
-    const response = await askGated(actor, passed, { ...askOf(work), requestId });
-    if (work.do === "clone" && response.ok) {
-      return cloneEvents(actor, response, { life, requestId, done, leave });
-    }
-    return await passOn(actor, response, { life, requestId, done, leave });
-  } catch (error) {
-    done();
-    throw error;
-  }
+    return askOf(work);
+  };
+  return throughGate(call, ask, (response, coming) =>
+    work.do === "clone" && response.ok
+      ? cloneEvents(actor, response, coming)
+      : passOn(actor, response, coming),
+  );
 }
 
 /** The answer of the life that runs, or comes up; where none does, the call is refused and none is started. */

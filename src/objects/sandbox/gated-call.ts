@@ -1,5 +1,5 @@
 /**
- * Owns a gated call on a process, a session or a terminal: past the gate, to the agent, the answer passed on
+ * Owns a gated call on a process, a session, a terminal or files: past the gate, to the agent, the answer passed on
  * untouched; and what begins by it, told to the events.
  * Does not own commands (exec.ts), nor calls with a key (keyed.ts).
  */
@@ -14,20 +14,20 @@ import { type Ask, askGated } from "./agent-ask.ts";
 import { type GatedCaller, pass } from "./gated.ts";
 import { type Handle, refuseStale, refuseUnknown, runningLife } from "./handles.ts";
 import { keyed } from "./keyed.ts";
-import { passOn } from "./pass-on.ts";
+import { type Coming, passOn } from "./pass-on.ts";
 
 export type Call = { actor: SandboxActor; caller: GatedCaller; requestId: string };
 
 /** `named` is there already. */
 export async function callOn(
-  { actor, caller, requestId }: Call,
+  call: Call,
   named: Handle,
   ask: Omit<Ask, "requestId">,
 ): Promise<Reply> {
-  refuseUnknown(actor, named);
-  return throughGate(actor, caller, requestId, () => {
+  refuseUnknown(call.actor, named);
+  return throughGate(call, () => {
     // While it waited at the gate the life may have become another.
-    refuseUnknown(actor, named);
+    refuseUnknown(call.actor, named);
     return ask;
   });
 }
@@ -64,7 +64,7 @@ export async function begin(call: Call, beginning: Beginning): Promise<Reply> {
   check();
   try {
     const reply = await (caller.key === undefined
-      ? throughGate(actor, caller, requestId, (life) => send(beginning.id ?? mint(life)))
+      ? throughGate(call, (life) => send(beginning.id ?? mint(life)))
       : keyed(actor, caller, caller.key, {
           ...{ same, requestId, mint, send },
           lastsMs: limits.agentHeadersMs,
@@ -82,11 +82,12 @@ export async function begin(call: Call, beginning: Beginning): Promise<Reply> {
   }
 }
 
-async function throughGate(
-  actor: SandboxActor,
-  caller: GatedCaller,
-  requestId: string,
+/** `ask` is called once it is past the gate; the answer is told as `tell` does. */
+export async function throughGate(
+  { actor, caller, requestId }: Call,
   ask: (life: Life) => Omit<Ask, "requestId">,
+  tell: (response: Response, coming: Coming) => Reply | Promise<Reply> = (response, coming) =>
+    passOn(actor, response, coming),
 ): Promise<Reply> {
   const passed = await pass(actor, caller);
   const { life, end: done } = passed;
@@ -96,7 +97,7 @@ async function throughGate(
   };
   try {
     const response = await askGated(actor, passed, { ...ask(life), requestId });
-    return await passOn(actor, response, { life, requestId, done, leave });
+    return await tell(response, { life, requestId, done, leave });
   } catch (error) {
     done();
     throw error;
