@@ -92,6 +92,20 @@ export const planFaults: readonly Fault[] = [
     by: ["PL30"],
   },
   {
+    name: "members are told before the decision is written",
+    file: actor,
+    find: "    save(this.place, before, after);\n",
+    put: "    this.asks.pursue(after);\n    save(this.place, before, after);\n",
+    by: ["PL14"],
+  },
+  {
+    name: "members are held in the order in which they came",
+    file: run,
+    find: ".sort((a, b) => (a.sandbox < b.sandbox ? -1 : 1))",
+    put: "",
+    by: ["PL1"],
+  },
+  {
     name: "whoever was not heard is not asked again",
     file: actor,
     find: "this.asks.again(plan);",
@@ -117,6 +131,13 @@ export const planFaults: readonly Fault[] = [
     file: runs,
     find: "return told === null || refusalOf(told) !== undefined ? undefined : known.n;",
     put: "return told === null ? undefined : known.n;",
+    by: ["PL9"],
+  },
+  {
+    name: "a key is good for any call",
+    file: runs,
+    find: "if (known.hash !== hash) {",
+    put: 'if (known.hash === "") {',
     by: ["PL9"],
   },
   {

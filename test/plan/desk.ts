@@ -24,6 +24,8 @@ export class Desk {
   /** How often rows were written. */
   writes = 0;
   plan: PlanActor;
+  /** The instance is stopped by this write, which does not happen. */
+  stopsAt: (query: string, bindings: SqlValue[]) => boolean = () => false;
   readonly #timers = new Set<Timer>();
   /** Of instances: what an old one still does reaches nobody. */
   #life = 0;
@@ -135,6 +137,10 @@ export class Desk {
     return {
       sql: <Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]) => {
         if (!lives()) throw new Error("this instance was stopped");
+        if (this.stopsAt(query, bindings)) {
+          this.#life++;
+          throw new Error("the instance is stopped by this write");
+        }
         if (!/^\s*SELECT/.test(query)) this.writes++;
         return this.rows.prepare(query).all(...bindings) as Row[];
       },

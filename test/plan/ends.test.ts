@@ -165,6 +165,25 @@ describe("a plan that is stopped", () => {
     }
   });
 
+  it.each(["commit", "rollback"] as const)(
+    "[PL14] by the very write of its decision has told nobody of it: the %s is aborted at all",
+    async (kind) => {
+      await withWork();
+      desk.stopsAt = (query, [, head]) =>
+        query.includes("INTO run") && String(head).includes('"go":true');
+      desk.run({ kind }).catch(() => undefined);
+      await quiet();
+      expect([desk.boxes.count("prepare"), desk.boxes.count("finish")]).toEqual([6, 3]);
+      desk.stopsAt = () => false;
+      desk.restart();
+      await desk.rest();
+      expect(desk.plan.record?.last).toMatchObject({ n: 2, decision: { go: false } });
+      expect(boxes().map(({ files, committed }) => [files, committed])).toEqual(
+        boxes().map(() => [2, 1]),
+      );
+    },
+  );
+
   it("[PL15] has all its facts again", async () => {
     await withWork();
     desk.boxes.fault = (at, id) => (at === "finish" && id === "box2" ? "silent" : undefined);

@@ -26,7 +26,8 @@ afterEach(async () => {
 
 describe("a commit", () => {
   it("[PL1] holds members one after the other in the order of their ids, saves few and finishes some at once", async () => {
-    desk = await Desk.of(10);
+    desk = new Desk();
+    for (let n = 9; n >= 0; n--) await desk.adopt(`m${n}`, desk.boxes.make(`box${n}`).id);
     const { outcome, commit, members } = await desk.drive(desk.run());
     expect([outcome, commit]).toEqual(["committed", 1]);
     expect(
