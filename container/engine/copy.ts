@@ -41,7 +41,7 @@ function work(argv: string[], unwanted?: AbortSignal): Promise<string> {
 /** A copy stops with less than this left: it writes in pieces. */
 const roomBytesMin = 1024 * 1024;
 
-function isFull(folder: string): boolean {
+export function isFull(folder: string): boolean {
   const { bavail, bfree, bsize, ffree, files } = statfsSync(folder);
   const free = (process.getuid?.() === 0 ? bfree : bavail) * bsize;
   return free < roomBytesMin || (files > 0 && ffree === 0);

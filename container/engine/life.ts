@@ -6,6 +6,7 @@ import type { EngineExit, EngineStart, EngineStarted } from "../../src/protocol/
 import { BerthError } from "../../src/protocol/errors.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { makeGroups, outOfMemoryCount, removeGroup, type SandboxGroups } from "./cgroups.ts";
+import { isFull } from "./copy.ts";
 import type { Engine } from "./engine.ts";
 import { log, messageOf } from "./log.ts";
 import { type Connection, connect } from "./network/connect.ts";
@@ -69,6 +70,11 @@ export class Life {
       log("start_failed", { id: this.#id, startId: this.startId, why, lastWords });
       await this.end();
       if (error instanceof BerthError) throw error;
+      if (isFull(this.#engine.places.records)) {
+        throw new BerthError("disk_full", "the disk of this machine has no room for a container", {
+          hint: "make room below the data folder, then start it again",
+        });
+      }
       throw new BerthError("start_failed", `the container did not come up: ${why}`, {
         hint: "the engine's log has the agent's last words",
       });
@@ -121,8 +127,9 @@ export class Life {
     const room = this.#plan(network, this.#groups);
     const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, room });
     this.#agent = agent;
-    record(this.#engine.places, this.#id, { startId, outer: agent.outer });
+    // From here on there is something to end, also where the note of it finds no room.
     this.#over = agent.exited.then((how) => this.#ended(how));
+    record(this.#engine.places, this.#id, { startId, outer: agent.outer });
     return await within(agent.ready, limits.startTimeoutMs, "the agent's ready line");
   }
 

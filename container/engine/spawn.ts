@@ -82,6 +82,8 @@ function readReady(stdout: ReadableStream<Uint8Array>): Promise<AgentReady> {
     throw new Error("the agent ended before it was ready");
   };
   read().catch(reject);
+  // A start may fail before it waits for this; with nobody to hear it, it would end the engine and every sandbox.
+  promise.catch(() => undefined);
   return promise;
 }
 

@@ -53,6 +53,8 @@ function fits(pattern: string, parts: string[]): boolean {
  * own: by this text, and by no flag.
  */
 const runtimeFault = /^internal error; reference = /;
+/** And where it met a commit: this decides nothing, it says more of the same refusal. */
+const storageFull = /\bSQLITE_FULL\b/;
 
 /** A lost or overloaded object is no fault of the caller's and passes; anything else is ours. */
 function unexpected(thrown: unknown, c: Context<Door>): BerthError {
@@ -71,15 +73,23 @@ function unexpected(thrown: unknown, c: Context<Door>): BerthError {
   if (flags?.overloaded === true) {
     return new BerthError("unavailable", "The sandbox is asked too much at once.");
   }
-  const failedBelow = thrown instanceof Error && runtimeFault.test(thrown.message);
+  const message = thrown instanceof Error ? thrown.message : "";
+  const failedBelow = runtimeFault.test(message);
   if (flags?.retryable === true || flags?.durableObjectReset === true || failedBelow) {
-    return new BerthError(
-      "operation_interrupted",
-      "The sandbox's object was restarted meanwhile.",
-      {
-        facts: { admitted: "unknown" },
-      },
-    );
+    return storageFull.test(message) ? withoutRoom() : restarted();
   }
   return new BerthError("internal", "A fault of ours; it is in the log under this request id.");
+}
+
+function restarted(): BerthError {
+  return new BerthError("operation_interrupted", "The sandbox's object was restarted meanwhile.", {
+    facts: { admitted: "unknown" },
+  });
+}
+
+function withoutRoom(): BerthError {
+  return new BerthError("operation_interrupted", "Berth has no room left to write down the call.", {
+    hint: "Whoever runs it makes room on the disk of its data folder.",
+    facts: { admitted: "unknown", reason: "disk_full" },
+  });
 }

@@ -100,6 +100,10 @@ describe("a log", () => {
     expect(statSync(`${path}.old`).size).toBeLessThanOrEqual(100);
     expect(`${readFileSync(`${path}.old`)}${readFileSync(path)}`).toMatch(/line 48\nline 49\n$/);
     expect(log.tail(1)).toBe("line 49");
+    const full = join(folder, "full.log");
+    symlinkSync("/dev/full", full);
+    // On a disk without room a line is lost, and nothing else.
+    new LogFile(full, 100).write(Buffer.from("lost\n"));
     const again = new LogFile(path, 100);
     for (let line = 0; line < 20; line += 1) again.write(Buffer.from("more\n"));
     expect(statSync(path).size).toBeLessThanOrEqual(100);

@@ -65,6 +65,32 @@ describe("snapshots without room", () => {
     },
   );
 
+  // Only root may mount a small disk.
+  it.skipIf(!isRoot)(
+    "[R38] a start that finds no room is told as that, leaves nothing, and ends nobody else",
+    async () => {
+      data = newData("root");
+      const options = ["-t", "tmpfs", "-o", `size=${roomBytes},mode=700`, "none", data];
+      mounted = spawnSync("mount", options).status === 0;
+      expect(mounted).toBe(true);
+      engine = await startEngine("root", { data });
+      const one = await run(engine);
+      const filled = await one.sh("head -c 60000000 /dev/zero > /workspace/large");
+      expect(filled.exitCode).not.toBe(0);
+      const id = newId();
+      for (let again = 0; again < 3; again++) {
+        await expect(run(engine, { id })).rejects.toMatchObject({
+          code: "disk_full",
+          hint: expect.any(String),
+        });
+      }
+      expect(kept("live")).toEqual([one.id]);
+      expect((await one.sh("rm /workspace/large; echo goes on")).stdout).toBe("goes on\n");
+      const other = await run(engine, { id });
+      expect((await other.sh("echo too")).stdout).toBe("too\n");
+    },
+  );
+
   it("[R36] what was given up before it was made is not made any more", async () => {
     data = newData(isRoot ? "root" : "not root");
     engine = await startEngine(isRoot ? "root" : "not root", { data });

@@ -23,6 +23,9 @@ describe("what the runtime throws under an object", () => {
     expect(await told(restarted)).toMatchObject({ status: 502, error: unknown });
     const full = new Error("internal error; reference = jvp1jil8bn90co0m77kh3t8i");
     expect(await told(full)).toMatchObject({ status: 502, error: unknown });
+    const commit = new Error("database or disk is full: SQLITE_FULL");
+    const noRoom = await told(Object.assign(commit, { durableObjectReset: true }));
+    expect(noRoom).toMatchObject({ status: 502, error: { ...unknown, reason: "disk_full" } });
     const busy = Object.assign(new Error("too much"), { overloaded: true });
     expect(await told(busy)).toMatchObject({ status: 503, error: { code: "unavailable" } });
   });

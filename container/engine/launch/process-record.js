@@ -25,10 +25,15 @@ export function noteProcesses(data, processes) {
     if (startTime !== undefined) noted.push({ name, pid, startTime });
   }
   const path = join(data, "processes.json");
-  writeFileSync(`${path}.new`, JSON.stringify({ boot: bootId(), processes: noted }), {
-    mode: 0o600,
-  });
-  renameSync(`${path}.new`, path);
+  try {
+    writeFileSync(`${path}.new`, JSON.stringify({ boot: bootId(), processes: noted }), {
+      mode: 0o600,
+    });
+    renameSync(`${path}.new`, path);
+  } catch (thrown) {
+    // As on a full disk. It is a second line of defence: what loses its launcher ends by itself.
+    say(`cannot note which processes run: ${/** @type {Error} */ (thrown).message}`);
+  }
 }
 
 /**
