@@ -33,7 +33,7 @@ export async function runProgram(argv: string[], world: World): Promise<number> 
     chosen.one = one;
   });
   try {
-    await program.parseAsync(asOptions(argv), { from: "user" });
+    await program.parseAsync(asOptions(argv, program), { from: "user" });
     const { one } = chosen;
     if (one === undefined) return 0;
     // `--json` may have been meant for the command that is run.
@@ -51,11 +51,14 @@ export async function runProgram(argv: string[], world: World): Promise<number> 
   }
 }
 
-/** `berth` and `berth help exec` ask for help as other programs have it. */
-function asOptions(argv: string[]): string[] {
+/** `berth` and `berth help exec` ask for help as other programs have it; of no command there is none. */
+function asOptions(argv: string[], program: commander.Command): string[] {
   const [first, ...rest] = argv;
   if (first === undefined) return ["--help"];
-  return first === "help" ? [...rest, "--help"] : argv;
+  const asked = first === "help" ? [...rest, "--help"] : argv;
+  const [name = ""] = asked;
+  const isKnown = name.startsWith("-") || program.commands.some((one) => one.name() === name);
+  return isKnown ? asked : [name];
 }
 
 function asksForJson(argv: string[]): boolean {

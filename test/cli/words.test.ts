@@ -54,6 +54,12 @@ describe("what the command says", () => {
     });
     const close = await person.berth(["sotp"]);
     expect(close.stderr).toBe("error: unknown command 'sotp'\nhint: Did you mean stop?\n");
+    for (const args of [
+      ["help", "sotp"],
+      ["sotp", "--help"],
+    ]) {
+      expect(await person.berth(args)).toEqual(close);
+    }
     const option = await person.berth(["start", "--nothing"]);
     expect(option).toEqual({
       ...{ code: 1, signal: null, stdout: "" },
@@ -66,6 +72,11 @@ describe("what the command says", () => {
       stderr: expect.stringContaining(
         "error: --on-existing must be one of reuse, replace, error, not 'keep'\n",
       ),
+    });
+    const pair = await person.berth(["list", "--metadata", "team"]);
+    expect(pair).toMatchObject({
+      ...{ code: 1, stdout: "" },
+      stderr: "error: --metadata must be key=value, not 'team'\n",
     });
   });
 

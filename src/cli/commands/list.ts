@@ -4,7 +4,7 @@
  */
 
 import { stateNames } from "../../protocol/sandbox.ts";
-import { choice, flag, several, text } from "../args/option.ts";
+import { badOption, choice, flag, several, text } from "../args/option.ts";
 import { findCheckout } from "../checkout/checkout.ts";
 import { readConfig } from "../checkout/config.ts";
 import { command } from "../command.ts";
@@ -31,6 +31,10 @@ export const listCommand = command({
     ["Their ids", "berth list --json | jq -r '.sandboxes[].id'"],
   ],
   async run(context, { options }) {
+    const unpaired = options.metadata.find((one) => !/^[^=]+=/.test(one));
+    if (unpaired !== undefined) {
+      throw badOption("--metadata", `must be key=value, not '${unpaired}'`);
+    }
     const { output, berth } = context;
     const checkout = findCheckout(context.cwd);
     const memory = checkout === undefined ? undefined : new Memory(checkout, output);
@@ -59,12 +63,12 @@ export const listCommand = command({
 const rowColumns: Column<Row>[] = [
   { name: "SANDBOX", cell: ({ id, here }) => (here ? `${id} *` : id) },
   { name: "STATE", cell: shownState },
-  { name: "BRANCH", cell: ({ branch }) => shortBranch(branch) },
-  { name: "CONFIG", cell: ({ configFile }) => configFile ?? "-" },
+  { name: "BRANCH", cell: ({ branch }) => shortBranch(branch), shrinks: true },
+  { name: "CONFIG", cell: ({ configFile }) => configFile ?? "-", shrinks: true },
   { name: "AGE", cell: ({ createdAt }) => age(createdAt) },
 ];
 
-const repoColumn: Column<Row> = { name: "REPO", cell: ({ repo }) => repo ?? "-" };
+const repoColumn: Column<Row> = { name: "REPO", cell: ({ repo }) => repo ?? "-", shrinks: true };
 
 /** One whose container is gone is well but for that: the next command starts it again. */
 function shownState({ state, listed }: Row): string {

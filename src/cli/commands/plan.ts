@@ -34,7 +34,7 @@ export const planCommand = command({
     if (context.json) return void context.output.document({ plans });
     if (plans.length === 0) return void context.output.say("no plans");
     const columns = [
-      { name: "PLAN", cell: ({ name }: { name: string }) => name },
+      { name: "PLAN", cell: ({ name }: { name: string }) => name, shrinks: true },
       { name: "AGE", cell: ({ createdAt }: { createdAt: string }) => age(createdAt) },
     ];
     for (const line of table(columns, plans, context.stdout.columns)) context.output.line(line);

@@ -1,9 +1,19 @@
 /**
- * Owns tables: columns as wide as their widest cell, two spaces between, cut off at the terminal's edge.
+ * Owns tables: columns as wide as their widest cell, two spaces between. Where that is wider than the terminal, the
+ * columns that may shrink do, the widest first; what is too wide still is cut off at the terminal's edge.
  */
 import { stripVTControlCharacters } from "node:util";
 
-export type Column<T> = { name: string; cell: (row: T) => string };
+export type Column<T> = {
+  name: string;
+  cell: (row: T) => string;
+  /** Its cells are told from each other also where they are cut. */
+  shrinks?: boolean;
+};
+
+const between = "  ";
+/** Below that a cell says nothing. */
+const shrunkMin = 12;
 
 /** Lines without trailing spaces. `width` is the terminal's; a pipe has none and gets all. */
 export function table<T>(columns: Column<T>[], rows: T[], width?: number): string[] {
@@ -11,18 +21,27 @@ export function table<T>(columns: Column<T>[], rows: T[], width?: number): strin
     columns.map(({ name }) => name),
     ...rows.map((row) => columns.map(({ cell }) => plain(cell(row)))),
   ];
-  const widths = columns.map((_, at) =>
+  const widest = columns.map((_, at) =>
     Math.max(...cells.map((line) => columnsOf(line[at] ?? ""))),
   );
-  return cells.map((line) =>
-    cut(
-      line
-        .map((cell, at) => pad(cell, widths[at] ?? 0))
-        .join("  ")
-        .trimEnd(),
-      width,
-    ),
-  );
+  const widths = width === undefined ? widest : shrunk(columns, widest, width);
+  return cells.map((line) => {
+    const padded = line.map((cell, at) => pad(cut(cell, widths[at]), widths[at] ?? 0));
+    return cut(padded.join(between).trimEnd(), width);
+  });
+}
+
+function shrunk<T>(columns: Column<T>[], widest: number[], width: number): number[] {
+  const widths = [...widest];
+  const gaps = between.length * (widths.length - 1);
+  let over = widths.reduce((sum, one) => sum + one, gaps) - width;
+  for (; over > 0; over -= 1) {
+    const mayShrink = widths.map((one, at) => (columns[at]?.shrinks === true ? one : 0));
+    const most = Math.max(...mayShrink);
+    if (most <= shrunkMin) break;
+    widths[mayShrink.indexOf(most)] = most - 1;
+  }
+  return widths;
 }
 
 /** What a name holds must not move the cursor. */

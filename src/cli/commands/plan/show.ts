@@ -43,7 +43,7 @@ export const showCommand = command({
 });
 
 const columns: Column<Member>[] = [
-  { name: "MEMBER", cell: ({ key }) => key },
+  { name: "MEMBER", cell: ({ key }) => key, shrinks: true },
   { name: "SANDBOX", cell: ({ sandbox }) => sandbox },
   { name: "COMMITTED", cell: ({ committed }) => (committed === null ? "-" : String(committed)) },
 ];
