@@ -4,11 +4,8 @@
  */
 import { DatabaseSync } from "node:sqlite";
 import type { Answer } from "../../src/objects/answer.ts";
-import {
-  DirectoryActor,
-  type FindCall,
-  type SandboxPort,
-} from "../../src/objects/directory/actor.ts";
+import { DirectoryActor, type FindCall } from "../../src/objects/directory/actor.ts";
+import type { SandboxPort } from "../../src/objects/directory/errands.ts";
 import type { Place, SqlValue } from "../../src/objects/place.ts";
 import type { NewSandbox } from "../../src/objects/sandbox/lifecycle.ts";
 import type { Report } from "../../src/protocol/directory.ts";

@@ -5,6 +5,7 @@
 import type { Fault } from "./faults.ts";
 
 const directory = "src/objects/directory/actor.ts";
+const errands = "src/objects/directory/errands.ts";
 const reports = "src/objects/directory/reports.ts";
 const find = "src/core/directory/find.ts";
 const rights = "src/objects/sandbox/rights.ts";
@@ -31,16 +32,16 @@ export const callFaults: readonly Fault[] = [
   },
   {
     name: "who cannot be asked is taken for gone",
-    file: directory,
+    file: errands,
     find: "const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs);",
     put: "const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs).catch(() => undefined);",
     by: ["D18", "D20"],
   },
   {
     name: "one that hangs keeps the others from their turn",
-    file: directory,
-    find: "for (const id of due(this.#place, this.#place.clock())) this.#carryOut(id);",
-    put: "for (const id of due(this.#place, this.#place.clock()).slice(0, 1)) this.#carryOut(id);",
+    file: errands,
+    find: "for (const id of due(this.#place, this.#place.clock())) void this.#carryOut(id);",
+    put: "for (const id of due(this.#place, this.#place.clock()).slice(0, 1)) void this.#carryOut(id);",
     by: ["D19"],
   },
   {

@@ -3,7 +3,8 @@
  */
 
 import { answer } from "../../../src/objects/answers.ts";
-import { DirectoryActor, type SandboxPort } from "../../../src/objects/directory/actor.ts";
+import { DirectoryActor } from "../../../src/objects/directory/actor.ts";
+import type { SandboxPort } from "../../../src/objects/directory/errands.ts";
 import * as lifecycle from "../../../src/objects/sandbox/lifecycle.ts";
 import { BasePlace } from "../base-place.ts";
 import { Being, type Outcome } from "../being.ts";
