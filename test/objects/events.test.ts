@@ -2,6 +2,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
 import { call, createSandbox, json } from "./calls.ts";
+import { machine } from "./machine.ts";
 import { overRest, stubOf } from "./world.ts";
 
 const path = (id: string, query = "") => `/v1/sandboxes/${id}/events${query}`;
@@ -43,6 +44,15 @@ describe("the stream of events", () => {
     seen.push(...(await follow(rest, all.length - seen.length)).ids);
     expect(seen).toEqual(all);
     expect(all).toEqual(all.map((_seq: number, at: number) => at + 1));
+  });
+
+  it("[S19] tells of a container that dies while nobody calls", { timeout: 60_000 }, async () => {
+    const id = await createSandbox();
+    const last = (await json(call("GET", path(id)))).events.at(-1).seq;
+    const stream = await call("GET", path(id, `?follow=1&after=${last}`));
+    await machine(id).die();
+    const { blocks } = await follow(stream, 1);
+    expect(blocks.join("\n")).toContain('"state":"failed","reason":"container_lost"');
   });
 
   it("[Y22] tells what happens while it is open, at once", async () => {

@@ -20,7 +20,13 @@ export function streams(actor: SandboxActor): EventStreams {
         events: events.map((told) => ({ seq: told.seq, type: told.event.type, told })),
       };
     },
-    changed: (waitMs) => actor.watchers.change(waitMs),
+    async changed(waitMs) {
+      const changed = await actor.watchers.change(waitMs);
+      // Who follows keeps the object awake, so a container that dies is told of though nobody calls. What stands in the way
+      // of asking it is over by one of the next heartbeats.
+      if (!changed) actor.host.background(actor.link.known().catch(() => undefined));
+      return changed;
+    },
     isOver: () => actor.known === undefined,
   });
 }
