@@ -27,6 +27,8 @@ const mustReach = [
   "answer: commit: plan_busy",
   "answer: commit: nothing_to_commit",
   "answer: commit: lease_held",
+  "answer: remove: lease_held",
+  "answer: end: lease_held",
   "answer: rollback: rolled_back",
   "answer: rollback: nothing_to_roll_back",
   "answer: put: ok",
