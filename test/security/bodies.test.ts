@@ -54,6 +54,44 @@ describe("a body", () => {
     await unharmed();
   });
 
+  it("[SC11] a body that is longer than it may be, or than it says, is refused however it is sent", async () => {
+    const head = `PATCH ${of("/metadata")} HTTP/1.1\r\nHost: ${berth.host}\r\n${authorized()}\r\nContent-Type: application/json\r\nConnection: close`;
+    const long = `{"a":"${"a".repeat(limits.bodyBytesMax)}"}`;
+    const piece = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+    const half = long.length / 2;
+    const pieces = `${piece(long.slice(0, half))}${piece(long.slice(half))}0\r\n\r\n`;
+    const short = '{"a":"1"}';
+    const before = await berth.ok("GET", of("/metadata"));
+    for (const [bytes, status, code] of [
+      [`${head}\r\nContent-Length: ${long.length}\r\n\r\n${long}`, 413, "too_large"],
+      [`${head}\r\nTransfer-Encoding: chunked\r\n\r\n${pieces}`, 413, "too_large"],
+      [`${head}\r\nContent-Length: 5\r\n\r\n${short}`, 400, "bad_json"],
+    ] as const) {
+      const answer = await raw(berth.server.url, bytes, 5_000);
+      expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(code)]);
+    }
+    expect(await berth.ok("GET", of("/metadata"))).toEqual(before);
+    // The same, as it should be.
+    const chunked = `${head}\r\nTransfer-Encoding: chunked\r\n\r\n${piece(short)}0\r\n\r\n`;
+    expect((await raw(berth.server.url, chunked, 5_000)).status).toBe(200);
+    await unharmed();
+  });
+
+  it("[W5] of a field that stands in a body twice the last one counts, and both are no more than that", async () => {
+    const path = of("/metadata");
+    const twice = `{"twice":"first","twice":"last"}`;
+    const { body } = await berth.send({ method: "PATCH", path, body: twice });
+    expect(body.metadata).toMatchObject({ twice: "last" });
+    const hidden = `{"twice":"${"a".repeat(limits.metadataValueBytesMax + 1)}","twice":"good"}`;
+    expect((await berth.send({ method: "PATCH", path, body: hidden })).body.metadata).toMatchObject(
+      {
+        twice: "good",
+      },
+    );
+    const wrong = `{"twice":"good","twice":7}`;
+    expect((await berth.send({ method: "PATCH", path, body: wrong })).status).toBe(400);
+  });
+
   it("[SC11] an archive that unpacks to a thousand times its size is refused, and nothing of it stays", async () => {
     const size = 96 * 1024 * 1024;
     const tar = archive({ name: "bomb", body: Buffer.alloc(size) });

@@ -237,4 +237,27 @@ describe("a path that leads out of a sandbox", () => {
     }
     expect(machine()).toEqual(before);
   });
+
+  it("[I8] what every sandbox has stays with all that it holds: the root, mount points, home and workspace", async () => {
+    const places = ["/tmp", "/run", "/dev/shm", "/dev", "/proc", "/home/berth", "/workspace", "/"];
+    const held = ["/tmp", "/dev/shm", "/home/berth", "/workspace"];
+    await renew(held.map((place) => `echo held > ${place}/held`).join("; "));
+    for (const path of [...places, ".", "", "/workspace/", "/workspace/../tmp", "tmp"]) {
+      if (path === "tmp") await berth.exec(id, { command: "ln -s /tmp tmp" });
+      for (const verb of writing.filter(([name]) => name === "remove" || name === "move from")) {
+        const status = await send(verb, path);
+        // A link to one is the sandbox's own.
+        const well = path === "tmp" ? [200, 404] : [400, 403];
+        expect([verb[0], path, status]).toEqual([
+          verb[0],
+          path,
+          expect.toSatisfy((one) => well.includes(one)),
+        ]);
+      }
+    }
+    const { stdout } = await berth.exec(id, {
+      command: `cat ${held.map((place) => `${place}/held`).join(" ")}`,
+    });
+    expect(stdout).toBe("held\n".repeat(held.length));
+  });
 });

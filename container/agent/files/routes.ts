@@ -158,8 +158,10 @@ export class FileRoutes {
     return this.#ground.place.user;
   }
 
+  /** Removing one of them would empty it first, and then not be allowed. */
   get #kept(): string[] {
-    return [this.#ground.place.workspace];
+    const { workspace, home } = this.#ground.place;
+    return [workspace, home];
   }
 
   #target({ path, session }: { path: string; session?: string | undefined }): Target {
