@@ -96,6 +96,11 @@ describe("uncommon forms", () => {
     await pair.there("echo there > filled/in/module; echo top > top");
     expect((await pair.pull(synced)).changed).toEqual(["top", "filled/in/module"]);
     expect(of.read("filled/in/module")).toBe("there\n");
+    const commit = "git -c user.name=x -c user.email=x@example.com commit -qam there";
+    const committing = await pair.sync();
+    await pair.there(`cd filled; ${commit}; cd ..; ${commit}`);
+    expect((await pair.pull(committing)).newCommits).toBe(2);
+    expect(await pair.pull(await pair.sync())).not.toHaveProperty("newCommits");
   });
 
   it("[SY9] a repository that stands in another arrives, and goes with it", async () => {
@@ -106,6 +111,10 @@ describe("uncommon forms", () => {
     expect(of.seen().status).toMatch(/\? inner\//);
     await same(pair);
     expect(await pair.there("cat inner/x")).toBe("x\n");
+    // It has no commit, until a command makes the first one.
+    const synced = await pair.sync();
+    await pair.there("cd inner; git -c user.name=x -c user.email=x@y commit -qm x --allow-empty");
+    expect((await pair.pull(synced)).newCommits).toBe(1);
     of.remove("inner");
     await same(pair);
   });

@@ -73,8 +73,8 @@ export async function pull(
   baseline: Baseline,
   { lease, signal }: Omit<SyncOptions, "progress"> = {},
 ): Promise<Pulled> {
-  const { top } = await openRepository(folderOf(checkout), signal);
-  return await pullAll({ sandbox, lease, signal }, top, baseline);
+  const repository = await openRepository(folderOf(checkout), signal);
+  return await pullAll({ sandbox, lease, signal }, repository, baseline);
 }
 
 function folderOf(checkout: Checkout): string {
@@ -120,9 +120,14 @@ async function sendAll(
   return { sentBytes, baseline };
 }
 
-async function pullAll(side: SandboxSide, top: string, baseline: Baseline): Promise<Pulled> {
+async function pullAll(
+  side: SandboxSide,
+  outermost: Repository,
+  baseline: Baseline,
+): Promise<Pulled> {
   const { folder, below, nested } = baseline;
-  const repository = await openRepository(join(top, below), side.signal);
+  const repository =
+    below === "" ? outermost : await openRepository(join(outermost.top, below), side.signal);
   const own = await pullOne(side, repository, folder, baseline);
   const at = (path: string) => join(below, path);
   const all: Pulled = {
@@ -133,7 +138,7 @@ async function pullAll(side: SandboxSide, top: string, baseline: Baseline): Prom
     refused: own.refused.map(({ path, why }) => ({ path: at(path), why })),
   };
   for (const one of nested) {
-    const more = await pullAll(side, top, one);
+    const more = await pullAll(side, outermost, one);
     all.changed.push(...more.changed);
     all.conflicts.push(...more.conflicts);
     all.kept.push(...more.kept);
