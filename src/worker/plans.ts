@@ -28,6 +28,7 @@ import {
   rollbackCallSchema,
 } from "../protocol/plan.ts";
 import type { Caller } from "../protocol/rights.ts";
+import { demand } from "./auth.ts";
 import { parseCall } from "./body.ts";
 import { hashOf } from "./call-hash.ts";
 import { isMintedHere } from "./ids.ts";
@@ -74,7 +75,8 @@ export class Plans {
 
   async remove(query: unknown): Promise<Plan> {
     const { sandboxes, force } = parseCall(planEndQuerySchema, query);
-    return this.#ask((plan, as) => plan.remove(as, fateOf(sandboxes, force)));
+    const fate = this.#fate(sandboxes, force);
+    return this.#ask((plan, as) => plan.remove(as, fate));
   }
 
   async putMember(said: string, written: unknown): Promise<MemberPut> {
@@ -86,7 +88,8 @@ export class Plans {
   async removeMember(said: string, query: unknown): Promise<Member> {
     const key = named("key", memberKeySchema, said);
     const { sandbox, force } = parseCall(memberEndQuerySchema, query);
-    return this.#ask((plan, as) => plan.removeMember(as, key, fateOf(sandbox, force)));
+    const fate = this.#fate(sandbox, force);
+    return this.#ask((plan, as) => plan.removeMember(as, key, fate));
   }
 
   async commit(written: unknown, key: string | undefined): Promise<Commit> {
@@ -137,6 +140,13 @@ export class Plans {
     return told(await verb(this.#object(), this.#named(createdAt)));
   }
 
+  /** To end sandboxes takes the right that a DELETE of each would take. */
+  #fate(told: "keep" | "destroy", force: boolean | string): Fate {
+    if (told === "keep") return told;
+    demand(this.#caller, "lifecycle", undefined);
+    return force === true || force === "true" || force === "1" ? "force" : told;
+  }
+
   #named(createdAt: number): Named {
     return { tenant: this.#caller.tenant, name: this.#name, createdAt };
   }
@@ -144,11 +154,6 @@ export class Plans {
   #object(): DurableObjectStub<PlanObject> {
     return this.#env.PLAN.getByName(`${this.#caller.tenant}/${this.#name}`);
   }
-}
-
-function fateOf(told: "keep" | "destroy", force: boolean | string): Fate {
-  const isForced = force === true || force === "true" || force === "1";
-  return told === "destroy" && isForced ? "force" : told;
 }
 
 /** A call that waits longer is the same one. */
