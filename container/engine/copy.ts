@@ -46,3 +46,10 @@ export function isFull(folder: string): boolean {
   const free = (process.getuid?.() === 0 ? bfree : bavail) * bsize;
   return free < roomBytesMin || (files > 0 && ffree === 0);
 }
+
+/** Of what the kernel refuses. */
+export function lacksRoom(thrown: unknown): boolean {
+  return (
+    thrown instanceof Error && "code" in thrown && /^(ENOSPC|EDQUOT)$/.test(String(thrown.code))
+  );
+}

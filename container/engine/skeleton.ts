@@ -16,6 +16,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { lacksRoom } from "./copy.ts";
 import { log, messageOf } from "./log.ts";
 import { roomHome, roomHostName, roomUser } from "./room/identity.ts";
 import { discard, type Places, partBase } from "./tree.ts";
@@ -41,6 +42,21 @@ const etcCopiedPattern = /^(python\d[\d.]*|java-\d+-openjdk)$/;
 /** Answers the folders of the host's root that hold programs and are no links: the room shows them. */
 export function writeSkeleton(places: Places, resolvConf: string): string[] {
   const base = partBase(places, "skeleton");
+  try {
+    compose(base, resolvConf);
+  } catch (error) {
+    discard(places, base);
+    // The one of the last start will do: an engine that comes back to a full disk has sandboxes to serve.
+    if (!lacksRoom(error) || !existsSync(places.skeleton)) throw error;
+    log("skeleton_kept", { why: messageOf(error) });
+    return shownFolders();
+  }
+  if (existsSync(places.skeleton)) discard(places, places.skeleton);
+  renameSync(base, places.skeleton);
+  return shownFolders();
+}
+
+function compose(base: string, resolvConf: string): void {
   for (const folder of folders) mkdirSync(`${base}/${folder}`, { recursive: true });
   for (const [link, target] of Object.entries(links)) symlinkSync(target, `${base}/${link}`);
   for (const folder of ["tmp", "var/tmp"]) chmodSync(`${base}/${folder}`, 0o1777);
@@ -51,21 +67,18 @@ export function writeSkeleton(places: Places, resolvConf: string): string[] {
   for (const [name, text] of Object.entries(etcWritten(resolvConf))) {
     writeFileSync(`${base}/etc/${name}`, text);
   }
-  const shown = codeFolders.filter((name) => showsAsFolder(name, base));
-  if (existsSync(places.skeleton)) discard(places, places.skeleton);
-  renameSync(base, places.skeleton);
-  return shown.map((name) => `/${name}`);
+  for (const name of codeFolders) {
+    const onHost = lstatSync(`/${name}`, { throwIfNoEntry: false });
+    if (onHost?.isSymbolicLink()) symlinkSync(readlinkSync(`/${name}`), `${base}/${name}`);
+    else if (onHost !== undefined) mkdirSync(`${base}/${name}`);
+  }
 }
 
-function showsAsFolder(name: string, base: string): boolean {
-  const onHost = lstatSync(`/${name}`, { throwIfNoEntry: false });
-  if (onHost === undefined) return false;
-  if (onHost.isSymbolicLink()) {
-    symlinkSync(readlinkSync(`/${name}`), `${base}/${name}`);
-    return false;
-  }
-  mkdirSync(`${base}/${name}`);
-  return true;
+function shownFolders(): string[] {
+  const shown = codeFolders.filter(
+    (name) => lstatSync(`/${name}`, { throwIfNoEntry: false })?.isSymbolicLink() === false,
+  );
+  return shown.map((name) => `/${name}`);
 }
 
 function etcNames(): string[] {
@@ -88,6 +101,7 @@ function copyPublic(from: string, to: string): void {
       },
     });
   } catch (error) {
+    if (lacksRoom(error)) throw error;
     log("etc_left_out", { path: from, why: messageOf(error) });
   }
 }

@@ -49,11 +49,9 @@ describe.skipIf(process.getuid?.() !== 0)("a disk without room", () => {
       const id = await server.create();
       const one = `/v1/sandboxes/${id}`;
       await server.exec(id, "echo kept > file");
-      const parts = [
-        server.launcher,
-        server.processOf("workerd serve"),
-        server.processOf("container/engine/main.ts"),
-      ];
+      const engine = server.processOf("container/engine/main.ts");
+      const others = [server.launcher, server.processOf("workerd serve")];
+      const parts = [...others, engine];
       fill(join(disk, "fill"));
       const told = [
         await asked(server, "PATCH", `${one}/metadata`, { a: "1" }),
@@ -65,12 +63,18 @@ describe.skipIf(process.getuid?.() !== 0)("a disk without room", () => {
       ];
       expect(told.filter((said) => said !== "done").length).toBeGreaterThan(0);
       expect((await server.call("GET", one)).body.state).toBe("running");
+      expect(alive(parts)).toEqual(parts);
+      process.kill(engine.pid, "SIGKILL");
+      await until("the engine is there again", async () => {
+        if (alive([engine]).length > 0) return false;
+        return (await server.call("GET", "/health")).body.status === "ok";
+      });
       rmSync(join(disk, "fill"));
       await until("it works again", async () => {
         const { body } = await server.exec(id, "cat file");
         return body.stdout === "kept\n";
       });
-      expect(alive(parts)).toEqual(parts);
+      expect(alive(others)).toEqual(others);
       expect((await server.call("PATCH", `${one}/metadata`, { a: "2" })).status).toBe(200);
       await server.create();
       expect((await server.stop()).code).toBe(0);
