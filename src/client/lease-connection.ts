@@ -29,6 +29,7 @@ export async function holdByConnection(place: LeasePlace, wanted: Wanted): Promi
     const left = wanted.until - performance.now();
     try {
       const link = await Link.open(place, wanted.holder, undefined, wanted.signal);
+      if (failures > 0) wanted.onConnection("back");
       failures = 0;
       const granted = await turn(place, link, wanted);
       if (granted !== "cut") return keep(place, link, granted);
@@ -36,6 +37,7 @@ export async function holdByConnection(place: LeasePlace, wanted: Wanted): Promi
       if (!isPassing(error) || left <= 0) throw error;
     }
     if (left <= 0) throw waitedInVain();
+    if (failures === 0) wanted.onConnection("lost");
     failures += 1;
     await pause(backOff(failures), wanted.signal);
   }

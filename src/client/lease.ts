@@ -18,6 +18,8 @@ export type HoldOptions = {
   signal?: AbortSignal;
   /** Told when it must wait, and again when the place in the queue is another; 0 is next. */
   onQueued?: (position: number) => void;
+  /** Told when the connection by which it waits is lost, and when it is back. */
+  onConnection?: (state: "lost" | "back") => void;
   /**
    * `connection`: kept by a WebSocket, so that the end of this program lets go at once. `renewal`: kept by repeated
    * calls, lost half a minute after this program's end. By default by a connection where there are WebSockets.
@@ -48,6 +50,7 @@ export type Wanted = {
   until: number;
   signal: AbortSignal | undefined;
   onQueued: (position: number) => void;
+  onConnection: (state: "lost" | "back") => void;
 };
 
 const letsGoWithinMs = 10_000;
@@ -111,6 +114,7 @@ export async function holdLease(place: LeasePlace, options: HoldOptions = {}): P
   signal?.throwIfAborted();
   const wanted: Wanted = {
     ...{ holder, signal, onQueued: options.onQueued ?? (() => {}) },
+    onConnection: options.onConnection ?? (() => {}),
     until: performance.now() + waitMs,
   };
   const by = options.by ?? (place.WebSocket === undefined ? "renewal" : "connection");

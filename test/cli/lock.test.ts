@@ -7,8 +7,10 @@ import { once } from "node:events";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { WebSocket } from "ws";
 import { root } from "../../container/engine/launch/places.js";
 import { connect, type SandboxHandle } from "../../src/client/index.ts";
+import { CutProxy } from "../client/cut-proxy.ts";
 import { alive, treeOf } from "../e2e/processes.ts";
 import { type Server, startServer } from "../e2e/server.ts";
 import { until } from "../e2e/until.ts";
@@ -97,6 +99,27 @@ describe("berth lock", () => {
       await until("it is free", async () => (await sandbox.lease()).state === "free");
     },
   );
+
+  test("[LV18] who waits for it is told of a lost connection, and gets it when that is back", async () => {
+    await using proxy = await CutProxy.to(server.url);
+    const held = await connect({ ...server, WebSocket })
+      .sandbox(sandbox.id)
+      .hold({ holder: "x" });
+    const env = { BERTH_URL: proxy.url };
+    const { child, ended } = person.start(["lock", "--", "echo", "mine"], { cwd: repo, env });
+    let said = "";
+    child.stderr?.on("data", (more) => {
+      said += more;
+    });
+    await until("it waits", () => said.includes("waiting for x to finish"));
+    proxy.refuse(true);
+    proxy.cut();
+    await until("it is told", () => said.includes("connection lost; trying again\n"));
+    proxy.refuse(false);
+    await until("it is back", () => said.includes("connected again\n"));
+    await held.release();
+    expect(await ended).toMatchObject({ code: 0, stdout: "mine\n" });
+  });
 
   test("[LV18] a second one ends also what does not listen", async () => {
     const script = "trap '' INT TERM; echo ready; while :; do sleep 0.05; done";

@@ -38,6 +38,7 @@ export async function takeLease(
     const lease = await sandbox.hold({
       holder: holderName(),
       onQueued: (position) => waiting.at(position),
+      onConnection: (state) => waiting.connection(state),
       ...(signal === undefined ? {} : { signal }),
       ...(waitMs === undefined ? {} : { waitMs }),
     });
@@ -86,6 +87,14 @@ class Waiting {
     this.#position = position;
     this.#timer ??= setTimeout(() => this.#tell(), tellsAfterMs);
     if (this.#isTold && this.#context.tty) this.#tell();
+  }
+
+  connection(state: "lost" | "back"): void {
+    const { json, tty, progress, output } = this.#context;
+    if (json) return;
+    const text = state === "lost" ? "connection lost; trying again" : "connected again";
+    if (tty) progress.tell(text);
+    else output.say(text);
   }
 
   end(): void {
