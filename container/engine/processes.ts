@@ -55,13 +55,14 @@ export function argumentsOf(pid: number): string[] {
   return (text(`/proc/${pid}/cmdline`) ?? "").split("\0");
 }
 
-/** Whether it runs this very file, whatever it calls itself. */
+/** Whether it runs this very file, whatever it calls itself. One that is closed and dying shows that to root alone. */
 export function isProgramOf(pid: number, path: string): boolean {
+  const meant = statSync(path);
   try {
-    const [its, meant] = [statSync(`/proc/${pid}/exe`), statSync(path)];
+    const its = statSync(`/proc/${pid}/exe`);
     return its.ino === meant.ino && its.dev === meant.dev;
   } catch (error) {
-    if (isGone(error)) return false;
+    if (isGone(error) || codeOf(error) === "EACCES") return false;
     throw error;
   }
 }
@@ -94,6 +95,10 @@ function entries(path: string): string[] {
 }
 
 function isGone(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   return code === "ENOENT" || code === "ESRCH";
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }

@@ -100,6 +100,29 @@ describe.each(identities())("lives under an engine that is %s", (as) => {
     }
   });
 
+  it("[V9] a signal reaches a command whose program is shown to root alone: closed, and its first thread has ended", async () => {
+    const engine = await start();
+    const one = await run(engine);
+    const outlived = `
+import ctypes, threading, time
+def on():
+    open("/workspace/on", "w")
+    time.sleep(99)
+threading.Thread(target=on).start()
+libc = ctypes.CDLL(None)
+libc.prctl(4, 0, 0, 0, 0)
+libc.pthread_exit(None)`;
+    const running = one.sh(`exec python3 -c '${outlived}'`);
+    await until("only its second thread runs", async () => {
+      const look = await one.sh("test -e /workspace/on && ps -eo stat | grep -q '^Z.*l'");
+      return look.exitCode === 0;
+    });
+    remember(engine);
+    await one.container.signal(15);
+    expect(await running).toMatchObject({ signal: "SIGTERM" });
+    expect((await one.sh("echo on")).stdout).toBe("on\n");
+  });
+
   it("[R12] destroy ends all processes of a sandbox, and with `remove` its files", async () => {
     const engine = await start();
     const one = await run(engine);
