@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Fate } from "../../src/core/plan/record.ts";
 import { removeMember, removePlan } from "../../src/objects/plan/members.ts";
-import { FakeBerth } from "../fakes/berth.ts";
 import { Desk, quiet, refusal } from "./desk.ts";
 
 let desk: Desk;
@@ -97,23 +96,6 @@ describe.each(Object.entries(ways))("a held member %s", (what, end) => {
 });
 
 describe("who takes a member out", () => {
-  it("[PL135] must have the right to end sandboxes to end it with that, by force or not", async () => {
-    const berth = new FakeBerth();
-    const all = berth.bind({ tenant: "local" }).plan("release");
-    await all.put();
-    const { sandbox } = await all.putMember("m", { create: { start: false } });
-    const other = berth.bind({ tenant: "local", rights: ["read", "exec"] }).plan("release");
-    for (const force of [false, true]) {
-      const calls = [
-        other.removeMember("m", { sandbox: "destroy", force }),
-        other.remove({ sandboxes: "destroy", force }),
-      ];
-      for (const call of calls) expect(await refusal(call)).toMatchObject({ code: "forbidden" });
-    }
-    expect((await all.get()).members).toMatchObject([{ key: "m", sandbox }]);
-    await all.remove({ sandboxes: "destroy" });
-  });
-
   it("[PL136] is told that somebody has taken its lease in that moment, and that it lives on", async () => {
     desk.boxes.fault = (step) => {
       if (step === "leave") desk.boxes.of("box1").lessee = "ci";
