@@ -1,5 +1,6 @@
 /**
- * Owns how long something is waited for, by default an answer of another object. What comes later is dropped here.
+ * Owns waiting by the clock of a place: a pause, and how long something is waited for, by default an answer of another
+ * object. What comes later is dropped here.
  */
 import { limits } from "../protocol/limits.ts";
 import type { Place } from "./place.ts";
@@ -18,4 +19,10 @@ export async function inTime<T>(
   } finally {
     cancel();
   }
+}
+
+export function pause(place: Pick<Place, "timer">, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    place.timer(ms, resolve);
+  });
 }

@@ -16,6 +16,7 @@ import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { isOver, type SandboxEvent, step } from "../../core/sandbox/step.ts";
 import { unknownSandbox } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event.ts";
+import { limits } from "../../protocol/limits.ts";
 import { Alarm } from "../alarm.ts";
 import { AgentLink } from "./agent-link.ts";
 import { append } from "./event-log.ts";
@@ -25,11 +26,15 @@ import { InFlight } from "./in-flight.ts";
 import { KeyedRows } from "./keyed-rows.ts";
 import { Listing } from "./listing.ts";
 import { Member } from "./member.ts";
+import { MetadataCopy } from "./metadata-copy.ts";
 import { Pursuit } from "./pursuit.ts";
 import { Stillness } from "./stillness.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
 import { WorkLink } from "./work-link.ts";
+
+/** Beyond every work during which the agent cannot answer. */
+const patienceMs = limits.snapshotTimeoutMs + limits.waitMaxMs;
 
 /** What sockets have to say: which of their leases still live, and what they are told. */
 export type LeaseListener = {
@@ -45,6 +50,7 @@ export class SandboxActor {
   readonly inFlight = new InFlight();
   readonly stillness: Stillness;
   readonly link: AgentLink;
+  readonly metadataCopy: MetadataCopy;
   readonly keyedRows: KeyedRows;
   /** By key, the call that is on its way to the agent; never rejects. */
   readonly keyedUnderWay = new Map<string, Promise<void>>();
@@ -67,6 +73,7 @@ export class SandboxActor {
     this.#alarm = new Alarm(host);
     this.stillness = new Stillness(host);
     this.link = new AgentLink(this);
+    this.metadataCopy = new MetadataCopy(this);
     this.keyedRows = new KeyedRows(host, () => this.now());
     this.work = new WorkLink(this);
     this.listing = new Listing(this);
@@ -105,6 +112,11 @@ export class SandboxActor {
       timer: (ms, ring) => this.host.timer(ms, ring),
       awake: () => this.stillness.over(),
     };
+  }
+
+  /** Of what the object itself has to say: it waits until files are saved, for silence before that means nothing. */
+  get patientReach(): AgentReach {
+    return { ...this.reach, awake: () => this.stillness.over(patienceMs) };
   }
 
   busy(): Busy {

@@ -1,19 +1,17 @@
 /**
  * Owns what this instance of the object and the agent know of each other: the fence that locks out an earlier
- * instance, what that one left running, the drain of a lost lease, the copy of the metadata.
- * Does not own calls of users (gated.ts).
+ * instance, what that one left running, the drain of a lost lease.
+ * Does not own calls of users (gated.ts), nor the copy of the metadata (metadata-copy.ts).
  */
-import { type AgentReach, AgentSilent, callAgent } from "../../container/agent-client.ts";
+import { AgentSilent, callAgent } from "../../container/agent-client.ts";
 import type { Life } from "../../core/sandbox/record.ts";
 import { type AgentFenced, agentFencedSchema, agentPaths } from "../../protocol/agent.ts";
 import { limits } from "../../protocol/limits.ts";
+import { pause } from "../in-time.ts";
 import type { SandboxActor } from "./actor.ts";
+import { isCurrent } from "./handles.ts";
 
 const pauseMs = 250;
-/** Beyond every work during which the agent cannot answer. */
-const patienceMs = limits.snapshotTimeoutMs + limits.waitMaxMs;
-/** Together about two minutes, should the agent refuse at once. */
-const copyTriesMax = 9;
 
 export class AgentLink {
   readonly #actor: SandboxActor;
@@ -25,20 +23,9 @@ export class AgentLink {
   /** The fence of the newest count of what runs below it without anybody here waiting for it. */
   #counted = 0;
   #counting: Promise<unknown> = Promise.resolve();
-  #copied: { incarnation: string; version: number } | undefined;
-  #copying: Promise<void> | undefined;
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
-  }
-
-  /** Before a life is told of: its commands find the copy of the metadata in place. */
-  async prepare(life: Life): Promise<void> {
-    const { map, version } = this.#actor.facts.metadata;
-    if (version === 0) return;
-    if (await this.#push(life, JSON.stringify({ version, metadata: map }))) {
-      this.#copied = { incarnation: life.incarnation, version };
-    }
   }
 
   /** It was started by this instance, so no earlier one can have sent it anything. */
@@ -46,7 +33,7 @@ export class AgentLink {
     this.#greeted = life.incarnation;
     this.#relied = this.#actor.host.clock();
     this.#actor.inFlight.inherit(0);
-    this.copyMetadata();
+    this.#actor.metadataCopy.update();
   }
 
   /**
@@ -67,7 +54,7 @@ export class AgentLink {
 
   /** After a call that failed: does that life still answer? What it has left of the call counts until it is gone. */
   async confirm(life: Life): Promise<void> {
-    if (!this.#isCurrent(life)) return;
+    if (!isCurrent(this.#actor, life)) return;
     this.#actor.lease({ type: "instance" });
     await this.#actor.host.durable();
     await this.#count(life);
@@ -75,7 +62,7 @@ export class AgentLink {
 
   /** A caller went away: its command is being ended, and counts until the agent confirms that. */
   abandoned(life: Life): void {
-    if (!this.#isCurrent(life)) return;
+    if (!isCurrent(this.#actor, life)) return;
     this.#actor.inFlight.inherit(this.#actor.inFlight.inherited + 1);
     this.#actor.host.background(this.confirm(life));
   }
@@ -102,16 +89,8 @@ export class AgentLink {
         if (this.#actor.known !== undefined) this.#actor.lease({ type: "drained", fence });
         return;
       }
-      await new Promise<void>((resolve) => host.timer(pauseMs, resolve));
+      await pause(host, pauseMs);
     }
-  }
-
-  /** Brings the copy inside the sandbox up to date; a newer change while it runs is taken along. */
-  copyMetadata(): void {
-    this.#copying ??= this.#copy().finally(() => {
-      this.#copying = undefined;
-    });
-    this.#actor.host.background(this.#copying);
   }
 
   #once(work: () => Promise<void>): Promise<void> {
@@ -130,7 +109,7 @@ export class AgentLink {
   async #look(life: Life): Promise<void> {
     try {
       const call = { method: "GET", path: agentPaths.health, requestId: "alive" } as const;
-      const response = await callAgent(this.#reach(), life, call);
+      const response = await callAgent(this.#actor.patientReach, life, call);
       await response.body?.cancel();
     } catch (error) {
       if (!(error instanceof AgentSilent)) throw error;
@@ -143,7 +122,7 @@ export class AgentLink {
     await this.#actor.host.durable();
     if (!(await this.#count(life))) return;
     this.#greeted = life.incarnation;
-    this.copyMetadata();
+    this.#actor.metadataCopy.update();
   }
 
   /** Counts run one after the other: the newest, which has the highest fence, is right about all before it. */
@@ -155,11 +134,11 @@ export class AgentLink {
 
   /** From here on nothing below the present fence begins; what has begun counts until it is gone. */
   async #countNow(life: Life): Promise<boolean> {
-    if (!this.#isCurrent(life)) return false;
+    if (!isCurrent(this.#actor, life)) return false;
     const { fence } = this.#actor.facts.lease;
     this.#counted = fence;
     const fenced = await this.#fence(life, { fence, drain: false, waitMs: 0 }, limits.aliveMs);
-    if (!this.#isCurrent(life)) return false;
+    if (!isCurrent(this.#actor, life)) return false;
     if (fenced === undefined) {
       this.lost(life);
       return false;
@@ -175,7 +154,7 @@ export class AgentLink {
     while (this.#actor.inFlight.inherited > 0) {
       const asked = { fence, drain: false, waitMs: limits.agentHeadersMs / 3 };
       const fenced = await this.#fence(life, asked, limits.agentHeadersMs);
-      if (!this.#isCurrent(life) || this.#counted !== fence) return;
+      if (!isCurrent(this.#actor, life) || this.#counted !== fence) return;
       if (fenced === undefined) {
         this.lost(life);
         return;
@@ -203,47 +182,6 @@ export class AgentLink {
     return fenced?.left === 0;
   }
 
-  async #copy(): Promise<void> {
-    let failures = 0;
-    for (;;) {
-      const facts = this.#actor.known;
-      if (facts?.sandbox.state.name !== "running") return;
-      const { life } = facts.sandbox.state;
-      const { map, version } = facts.metadata;
-      const { incarnation } = life;
-      if (this.#copied?.incarnation === incarnation && this.#copied.version >= version) return;
-      await this.#actor.host.durable();
-      if (await this.#push(life, JSON.stringify({ version, metadata: map }))) {
-        this.#copied = { incarnation, version };
-        failures = 0;
-        continue;
-      }
-      failures++;
-      // A later change or greeting tries again; the truth is here, not there.
-      if (failures >= copyTriesMax) return;
-      await this.confirm(life);
-      const restMs = pauseMs * 2 ** failures;
-      await new Promise<void>((resolve) => this.#actor.host.timer(restMs, resolve));
-    }
-  }
-
-  async #push(life: Life, body: string): Promise<boolean> {
-    try {
-      const call = {
-        method: "PUT",
-        path: agentPaths.metadata,
-        body,
-        requestId: "metadata",
-      } as const;
-      const response = await callAgent(this.#reach(), life, call);
-      await response.body?.cancel();
-      return response.ok;
-    } catch (error) {
-      if (error instanceof AgentSilent) return false;
-      throw error;
-    }
-  }
-
   async #fence(
     life: Life,
     call: { fence: number; drain: boolean; waitMs: number },
@@ -251,7 +189,7 @@ export class AgentLink {
   ): Promise<AgentFenced | undefined> {
     try {
       const response = await callAgent(
-        this.#reach(),
+        this.#actor.patientReach,
         life,
         { method: "POST", path: agentPaths.fence, body: JSON.stringify(call), requestId: "fence" },
         headersMs,
@@ -262,15 +200,5 @@ export class AgentLink {
       if (error instanceof AgentSilent || error instanceof SyntaxError) return undefined;
       throw error;
     }
-  }
-
-  /** What the object itself has to say waits as long as files are being saved: silence then means nothing. */
-  #reach(): AgentReach {
-    return { ...this.#actor.reach, awake: () => this.#actor.stillness.over(patienceMs) };
-  }
-
-  #isCurrent(life: Life): boolean {
-    const state = this.#actor.known?.sandbox.state;
-    return state?.name === "running" && state.life.incarnation === life.incarnation;
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { limits } from "../../protocol/limits.ts";
+import { pause } from "../in-time.ts";
 import type { SandboxActor } from "./actor.ts";
 import { type CheckpointRow, erase, rowOf, rows, update } from "./checkpoint-rows.ts";
 
@@ -73,7 +74,7 @@ async function removed(
     }
     if (tries === removeTriesMax || actor.known === undefined) return;
     const pauseMs = removePauseMs * 2 ** (tries - 1);
-    await new Promise<void>((resolve) => host.timer(pauseMs, resolve));
+    await pause(host, pauseMs);
     if (actor.known === undefined) return;
     removal = actor.container.removeSnapshot(row.handle);
   }

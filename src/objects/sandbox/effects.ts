@@ -7,6 +7,7 @@ import type { Effect } from "../../core/sandbox/pending.ts";
 import type { SandboxSpec, Start } from "../../core/sandbox/record.ts";
 import { asBerthError, type BerthError } from "../../protocol/errors.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
+import { pause } from "../in-time.ts";
 import type { SandboxActor } from "./actor.ts";
 import { removeAll } from "./checkpoint-removal.ts";
 import { save, startedFrom } from "./checkpoints.ts";
@@ -36,7 +37,7 @@ async function start(actor: SandboxActor, attempt: Start): Promise<void> {
     if ("started" in outcome) {
       const life = { ...outcome.started, secret: attempt.secret };
       if (!wanted(actor, attempt)) return;
-      await actor.link.prepare(life);
+      await actor.metadataCopy.prepare(life);
       if (!wanted(actor, attempt)) return;
       actor.sandbox({ type: "started", startId: attempt.startId, life });
       actor.link.started(life);
@@ -47,7 +48,7 @@ async function start(actor: SandboxActor, attempt: Start): Promise<void> {
       actor.sandbox({ type: "start_failed", startId: attempt.startId, reason: outcome.failed });
       return;
     }
-    await new Promise<void>((resolve) => actor.host.timer(pauseMs, resolve));
+    await pause(actor.host, pauseMs);
     pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
     // An instance that was replaced meanwhile finds out here, and starts nothing that its successor has ended.
     await actor.host.durable();

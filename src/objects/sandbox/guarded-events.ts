@@ -6,7 +6,7 @@ import type { Life } from "../../core/sandbox/record.ts";
 import { errorBody } from "../../protocol/errors.ts";
 import type { SandboxActor } from "./actor.ts";
 import { interruptedError } from "./agent-ask.ts";
-import { runningLife } from "./handles.ts";
+import { isCurrent } from "./handles.ts";
 
 export function guardedEvents(
   actor: SandboxActor,
@@ -29,7 +29,7 @@ export function guardedEvents(
   /** Either end may have gone: the agent is asked whether it still lives. */
   async function broken(): Promise<void> {
     await actor.work.idleMs();
-    if (actor.known !== undefined && runningLife(actor)?.incarnation === life.incarnation) {
+    if (isCurrent(actor, life)) {
       return writable.abort(new Error("the stream broke off"));
     }
     const { error } = errorBody(interruptedError(true), requestId);

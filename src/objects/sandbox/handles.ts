@@ -40,6 +40,12 @@ export function runningLife(actor: SandboxActor): Life | undefined {
   return state.name === "running" ? state.life : undefined;
 }
 
+/** Whether that life still runs, as far as it is known here. */
+export function isCurrent({ known }: SandboxActor, life: Life): boolean {
+  const state = known?.sandbox.state;
+  return state?.name === "running" && state.life.incarnation === life.incarnation;
+}
+
 function unknown({ kind, id }: Handle): BerthError {
   return new BerthError("not_found", `There is no ${kind} ${id}.`, {
     hint: "No container runs, so nothing runs in it.",

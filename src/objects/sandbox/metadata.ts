@@ -31,7 +31,7 @@ function apply(actor: SandboxActor, changed: Changed): MetadataAnswer {
   if (next !== actor.facts.metadata) {
     const event = { type: "metadata" as const, version: next.version, set, removed };
     actor.commit({ metadata: next }, [event], "metadata");
-    actor.link.copyMetadata();
+    actor.metadataCopy.update();
   }
   return look(actor);
 }

@@ -13,6 +13,7 @@ import {
 import type { EventData } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SandboxActor } from "./actor.ts";
+import { isCurrent } from "./handles.ts";
 import { tellUntil, toldUntil } from "./told-endings.ts";
 
 export class WorkLink {
@@ -33,7 +34,7 @@ export class WorkLink {
     if (state?.name !== "running") return undefined;
     const { life } = state;
     const work = await this.#ask(life);
-    if (!this.#isCurrent(life)) return undefined;
+    if (!isCurrent(this.#actor, life)) return undefined;
     if (work === undefined || work === "unanswered") {
       // An agent of before there were processes: only what the object has in flight keeps it busy.
       return work === undefined ? Number.POSITIVE_INFINITY : undefined;
@@ -104,10 +105,5 @@ export class WorkLink {
       await link.confirm(life);
       return "unanswered";
     }
-  }
-
-  #isCurrent(life: Life): boolean {
-    const state = this.#actor.known?.sandbox.state;
-    return state?.name === "running" && state.life.incarnation === life.incarnation;
   }
 }
