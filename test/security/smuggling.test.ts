@@ -22,6 +22,15 @@ describe("a request behind a request", () => {
   const of = (tail = "") => `/v1/sandboxes/${id}${tail}`;
   const head = (...lines: string[]) =>
     [`POST ${of("/touch")} HTTP/1.1`, `Host: ${berth.host}`, ...lines].join("\r\n");
+  /** One that has a body, of which it makes nothing. */
+  const patch = (...lines: string[]) =>
+    [
+      `PATCH ${of("/metadata")} HTTP/1.1`,
+      `Host: ${berth.host}`,
+      authorized(),
+      "Content-Type: application/json",
+      ...lines,
+    ].join("\r\n");
   const authorized = () => `Authorization: Bearer ${berth.server.key}`;
   /** What an attacker would have the server run behind the back of the one in front: it writes a row, and makes one. */
   const smuggled = () =>
@@ -97,53 +106,64 @@ describe("a request behind a request", () => {
 
   // The codings of a transfer win over a length, and the connection ends with the answer (RFC 9112, 6.1 and 6.3): a
   // server in front that reads it otherwise takes what is behind for a body, and here it is nothing at all.
-  it.each<[string, (size: number) => string[], (behind: string) => string]>([
+  it.each<[string, string | undefined, (size: number) => string[], (behind: string) => string]>([
     [
       "a length that covers what is behind",
+      "200",
       (size) => [`Content-Length: ${size + 5}`, "Transfer-Encoding: chunked"],
-      (behind) => `0\r\n\r\n${behind}`,
+      (behind) => `2\r\n{}\r\n0\r\n\r\n${behind}`,
     ],
     [
       "the coding before the length",
+      "200",
       (size) => ["Transfer-Encoding: chunked", `Content-Length: ${size + 5}`],
-      (behind) => `0\r\n\r\n${behind}`,
+      (behind) => `2\r\n{}\r\n0\r\n\r\n${behind}`,
     ],
     [
       "the coding in capitals, behind a tab",
+      "200",
       (size) => ["Transfer-Encoding:\tCHUNKED", `Content-Length: ${size + 5}`],
-      (behind) => `0\r\n\r\n${behind}`,
+      (behind) => `2\r\n{}\r\n0\r\n\r\n${behind}`,
     ],
     [
       "the coding twice",
+      "200",
       (size) => [
         "Transfer-Encoding: chunked",
         `Content-Length: ${size + 5}`,
         "Transfer-Encoding: chunked",
       ],
-      (behind) => `0\r\n\r\n${behind}`,
+      (behind) => `2\r\n{}\r\n0\r\n\r\n${behind}`,
     ],
     [
       "a length that ends before",
+      "200",
       () => ["Content-Length: 5", "Transfer-Encoding: chunked"],
-      (behind) => `0\r\n\r\n${behind}`,
+      (behind) => `2\r\n{}\r\n0\r\n\r\n${behind}`,
     ],
     [
       "a length of nothing, and no chunk",
+      undefined,
       () => ["Content-Length: 0", "Transfer-Encoding: chunked"],
       (behind) => behind,
     ],
     [
       "a length of nothing, and all of it in one chunk",
+      "400",
       () => ["Content-Length: 0", "Transfer-Encoding: chunked"],
       (behind) => `${behind.length.toString(16)}\r\n${behind}\r\n0\r\n\r\n`,
     ],
   ])(
     "[SC10] a chunked body that also tells a length is one request, and the last one: %s",
-    async (_what, lines, bodyOf) => {
+    async (_what, status, lines, bodyOf) => {
       const before = await seen();
       const behind = smuggled();
-      const bytes = `${head(authorized(), ...lines(behind.length))}\r\n\r\n${bodyOf(behind)}`;
-      expect(await answersTo(bytes)).toEqual({ statuses: ["200"], closed: true });
+      const bytes = `${patch(...lines(behind.length))}\r\n\r\n${bodyOf(behind)}`;
+      expect(await answersTo(bytes)).toEqual({
+        // Whatever a broken body is answered with, it is one answer.
+        statuses: [status ?? expect.any(String)],
+        closed: true,
+      });
       await unharmed(before);
     },
   );
