@@ -162,6 +162,15 @@ export class Life {
     }
     this.#agent.kill();
     await this.#untilOver();
+    this.#letGo();
+  }
+
+  /** Its start id and its end are remembered for long, and no more. */
+  #letGo(): void {
+    this.#agent = undefined;
+    this.#groups = undefined;
+    this.#connection = undefined;
+    this.#over = undefined;
   }
 
   /** A life that is dying by itself is let die: what it still holds is neither asked nor saved. */

@@ -3,7 +3,7 @@
  * that clients know. Does not own what is done to it (faults/).
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -25,8 +25,6 @@ export class Stage {
   /** Whether the data folder has a disk of its own, which may be filled. */
   readonly hasDisk: boolean;
   readonly #folder: string;
-  /** Not on the disk that is filled: what is told of a full disk is needed. */
-  readonly #logs: string;
   #server: Server | undefined;
   #isEnding = false;
   #serving: Promise<void> = Promise.resolve();
@@ -51,9 +49,7 @@ export class Stage {
     this.data = join(folder, "data");
     this.hasDisk = hasDisk;
     this.relay = relay;
-    this.#logs = mkdtempSync(join(tmpdir(), "berth-chaos-logs-"));
     mkdirSync(this.data);
-    symlinkSync(this.#logs, join(this.data, "logs"));
   }
 
   /** Undefined while there is none. */
@@ -70,10 +66,11 @@ export class Stage {
     return this.#server?.processes() ?? [];
   }
 
-  /** The lines of its logs that hold the text. */
+  /** The lines of its logs that hold the text; what found no room on a full disk is lost. */
   logged(text: string): string[] {
-    return readdirSync(this.#logs)
-      .flatMap((name) => readFileSync(join(this.#logs, name), "utf8").split("\n"))
+    const logs = join(this.data, "logs");
+    return readdirSync(logs)
+      .flatMap((name) => readFileSync(join(logs, name), "utf8").split("\n"))
       .filter((line) => line.includes(text))
       .map((line) => line.slice(0, loggedCharsMax));
   }
@@ -105,7 +102,6 @@ export class Stage {
     await this.relay.close();
     if (this.hasDisk) execFileSync("umount", ["--lazy", this.#folder]);
     rmSync(this.#folder, { recursive: true, force: true });
-    rmSync(this.#logs, { recursive: true, force: true });
   }
 
   async #start(): Promise<Server> {

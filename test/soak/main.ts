@@ -47,7 +47,8 @@ async function soak({ minutes, json }: Options): Promise<number> {
   const slotMs = Math.min(slotMaxMs, (minutes * 60_000) / slotsMin);
   const took: Took[] = [];
   const looks: Look[] = [];
-  const loading = load(berth, boxes, (one) => took.push(one), over.signal);
+  const hurryMs = (minutes * 60_000) / 10;
+  const loading = load(berth, boxes, (one) => took.push(one), { hurryMs, over: over.signal });
   const until = beganMs + minutes * 60_000;
   for (let told = beganMs; !over.signal.aborted && performance.now() < until; ) {
     looks.push(look(pids));
