@@ -74,11 +74,21 @@ async function readWhole(
   if (Number(headers.get("content-length") ?? 0) > bytesMax) throw tooLarge(bytesMax);
   // A length that was told holds for what comes over HTTP: nothing needs to be counted on the way.
   const told = headers.has("content-length");
-  const bytes = told
-    ? new Uint8Array(await inTime(request.arrayBuffer()))
-    : await count(body, bytesMax);
+  const reading = told
+    ? inTime(request.arrayBuffer()).then((whole) => new Uint8Array(whole))
+    : count(body, bytesMax);
+  const bytes = await reading.catch((thrown: unknown) => {
+    // Chunks that are none, or an end before the end.
+    throw thrown instanceof BerthError ? thrown : broken();
+  });
   if (bytes.byteLength > bytesMax) throw tooLarge(bytesMax);
   return bytes;
+}
+
+function broken(): BerthError {
+  return new BerthError("bad_request", "The body broke off, or is not chunked as its header says.", {
+    facts: { field: "body" },
+  });
 }
 
 function checkType(headers: Headers, wanted: string, demanded: boolean): void {

@@ -12,6 +12,7 @@ import {
 } from "../protocol/port.ts";
 import { visitHeader } from "../protocol/socket-call.ts";
 import { objectOf } from "./operations.ts";
+import { bad } from "./query.ts";
 
 const pathPrefix = "/p/";
 
@@ -28,6 +29,8 @@ export type Visit = PortAddress & {
 
 /** Undefined: the request is for Berth itself. */
 export function visitOf(request: Request): Visit | undefined {
+  // The address is made of it, unread.
+  if (!URL.canParse(request.url)) throw bad("Host", "is no name or address of a machine");
   const { hostname, pathname, search } = new URL(request.url);
   const byHost = readPortLabel(hostname.split(".", 1)[0] ?? "");
   if (byHost !== undefined && hostname.includes(".")) {

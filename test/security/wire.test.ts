@@ -41,6 +41,39 @@ describe("the wire", () => {
     expect((await berth.ok("GET", `/v1/sandboxes/${fresh}`)).state).toBe("paused");
   });
 
+  it.each([
+    ["a space", "a b"],
+    ["half an address", "["],
+    ["a port that is none", "a:99999"],
+    ["two of them", "a\r\nHost: b"],
+  ])("[SC10] a host of %s is refused, whoever asks, as a fault of the caller's", async (_, host) => {
+    for (const path of ["/", "/v1/sandboxes", of("/files?path=a")]) {
+      const { status, text } = await raw(
+        berth.server.url,
+        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      );
+      expect([status, text]).toEqual([400, expect.stringContaining('"field":"Host"')]);
+    }
+  });
+
+  it("[SC10] a body whose chunks are none is refused and changes nothing", async () => {
+    const head = [
+      `PATCH ${of("/metadata")} HTTP/1.1`,
+      `Host: ${berth.host}`,
+      `Authorization: Bearer ${berth.server.key}`,
+      "Content-Type: application/json",
+      "Transfer-Encoding: chunked",
+    ];
+    for (const chunks of ["zz\r\n{}\r\n0\r\n\r\n", '9\r\n{"a":"b"}0\r\n\r\n']) {
+      const { status, text } = await raw(
+        berth.server.url,
+        `${head.join("\r\n")}\r\n\r\n${chunks}`,
+      );
+      expect([status, text]).toEqual([400, expect.stringContaining('"field":"body"')]);
+    }
+    expect((await berth.ok("GET", of("/metadata"))).version).toBe(0);
+  });
+
   it("[SC9] a line end in a value of a call reaches no header of an answer", async () => {
     for (const path of [
       of("?colour=a%0D%0ASet-Cookie:%20b=c"),
