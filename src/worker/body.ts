@@ -86,7 +86,7 @@ async function readWhole(
 }
 
 function broken(): BerthError {
-  return new BerthError("bad_request", "The body broke off, or is not chunked as its header says.", {
+  return new BerthError("bad_request", "The body broke off, or lies about its size.", {
     facts: { field: "body" },
   });
 }

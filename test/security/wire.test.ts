@@ -46,15 +46,18 @@ describe("the wire", () => {
     ["half an address", "["],
     ["a port that is none", "a:99999"],
     ["two of them", "a\r\nHost: b"],
-  ])("[SC10] a host of %s is refused, whoever asks, as a fault of the caller's", async (_, host) => {
-    for (const path of ["/", "/v1/sandboxes", of("/files?path=a")]) {
-      const { status, text } = await raw(
-        berth.server.url,
-        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
-      );
-      expect([status, text]).toEqual([400, expect.stringContaining('"field":"Host"')]);
-    }
-  });
+  ])(
+    "[SC10] a host of %s is refused, whoever asks, as a fault of the caller's",
+    async (_, host) => {
+      for (const path of ["/", "/v1/sandboxes", of("/files?path=a")]) {
+        const { status, text } = await raw(
+          berth.server.url,
+          `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+        );
+        expect([status, text]).toEqual([400, expect.stringContaining('"field":"Host"')]);
+      }
+    },
+  );
 
   it("[SC10] a body whose chunks are none is refused and changes nothing", async () => {
     const head = [
@@ -65,10 +68,7 @@ describe("the wire", () => {
       "Transfer-Encoding: chunked",
     ];
     for (const chunks of ["zz\r\n{}\r\n0\r\n\r\n", '9\r\n{"a":"b"}0\r\n\r\n']) {
-      const { status, text } = await raw(
-        berth.server.url,
-        `${head.join("\r\n")}\r\n\r\n${chunks}`,
-      );
+      const { status, text } = await raw(berth.server.url, `${head.join("\r\n")}\r\n\r\n${chunks}`);
       expect([status, text]).toEqual([400, expect.stringContaining('"field":"body"')]);
     }
     expect((await berth.ok("GET", of("/metadata"))).version).toBe(0);
