@@ -24,20 +24,29 @@ const triesAgainMaxMs = 5_000;
 const looksEveryMs = 5_000;
 
 export async function holdByConnection(place: LeasePlace, wanted: Wanted): Promise<Kept> {
+  let connection: "lost" | "back" = "back";
+  const tell = (state: typeof connection) => {
+    if (state !== connection) wanted.onConnection(state);
+    connection = state;
+  };
   for (let failures = 0; ; ) {
     wanted.signal?.throwIfAborted();
     const left = wanted.until - performance.now();
+    let isRefused = false;
     try {
       const link = await Link.open(place, wanted.holder, undefined, wanted.signal);
-      if (failures > 0) wanted.onConnection("back");
+      tell("back");
       failures = 0;
+      // An error from here on is the server's word: its connection stands.
+      isRefused = true;
       const granted = await turn(place, link, wanted);
       if (granted !== "cut") return keep(place, link, granted);
+      isRefused = false;
     } catch (error) {
       if (!isPassing(error) || left <= 0) throw error;
     }
     if (left <= 0) throw waitedInVain();
-    if (failures === 0) wanted.onConnection("lost");
+    if (!isRefused) tell("lost");
     failures += 1;
     await pause(backOff(failures), wanted.signal);
   }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { root } from "../../container/engine/launch/places.js";
 import { connect, type SandboxHandle } from "../../src/client/index.ts";
+import { limits } from "../../src/protocol/limits.ts";
 import { type Server, startServer } from "../e2e/server.ts";
 import { until } from "../e2e/until.ts";
 import { CutProxy } from "./cut-proxy.ts";
@@ -90,6 +91,32 @@ describe.each(["connection", "renewal"] as const)("a lease that is held by %s", 
     await lease.release();
     await isFree();
   });
+});
+
+test("[LV3] who finds the queue full tries again, and is told of no lost connection", async () => {
+  await using first = await sandbox.hold({ holder: "first" });
+  const given = new AbortController();
+  const { signal } = given;
+  const hold = (of: SandboxHandle, onConnection = (_state: string) => {}) =>
+    of.hold({ holder: "many", signal, onConnection }).catch((error: Error) => error.message);
+  const places = Array.from({ length: limits.leaseWaitersOfHolderMax }, () => hold(sandbox));
+  await waiting(places.length);
+  let opened = 0;
+  const told: string[] = [];
+  class Counted extends WebSocket {
+    constructor(url: string | URL, protocols?: string | string[]) {
+      super(url, protocols);
+      opened += 1;
+    }
+  }
+  const more = hold(connect({ ...server, WebSocket: Counted }).sandbox(id), (state) =>
+    told.push(state),
+  );
+  await until("it was refused, and again", () => opened > 2);
+  expect(told).toEqual([]);
+  given.abort(new Error("enough"));
+  for (const end of await Promise.all([...places, more])) expect(end).toBe("enough");
+  expect(first.signal.aborted).toBe(false);
 });
 
 test("[LV4] what cannot be held is refused with the reason, and does not hang", async () => {
