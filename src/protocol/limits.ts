@@ -114,7 +114,7 @@ export const limits = {
   startLookMs: 5 * second,
   /** Asked when a container is in doubt: an agent that lives answers this at once. */
   aliveMs: 5 * second,
-  /** An agent that nobody relied on for this long is looked at before a call: that costs half a millisecond. */
+  /** An agent that was not heard of for this long is looked at before a call: that costs half a millisecond. */
   agentQuietMs: second,
   /** An answer under way brings a byte a second; silence this long means that its agent is gone. */
   streamSilenceMs: 15 * second,

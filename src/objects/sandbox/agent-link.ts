@@ -18,8 +18,9 @@ export class AgentLink {
   /** The life that has answered this very instance of the object. */
   #greeted: string | undefined;
   #greeting: Promise<void> | undefined;
-  /** When somebody here last relied on that life. */
-  #relied = 0;
+  #looking: Promise<void> | undefined;
+  /** When that life last answered here, of what this file asks it. */
+  #heardAt = 0;
   /** The fence of the newest count of what runs below it without anybody here waiting for it. */
   #counted = 0;
   #counting: Promise<unknown> = Promise.resolve();
@@ -31,25 +32,38 @@ export class AgentLink {
   /** It was started by this instance, so no earlier one can have sent it anything. */
   started(life: Life): void {
     this.#greeted = life.incarnation;
-    this.#relied = this.#actor.host.clock();
+    this.#heardAt = this.#actor.host.clock();
     this.#actor.inFlight.inherit(0);
     this.#actor.metadataCopy.update();
   }
 
-  /**
-   * The first word of this instance to a running agent; and a look at one that nobody relied on for a while. It may
-   * have died unheard, and a call that finds that out by itself cannot know what it did. Callers at the same time share it.
-   */
+  /** The first word of this instance to a running agent. Callers at the same time share it. */
   async known(): Promise<void> {
     const state = this.#actor.known?.sandbox.state;
-    if (state?.name !== "running") return;
-    const { life } = state;
-    if (life.incarnation !== this.#greeted) {
-      await this.#once(() => this.#greet(life));
-    } else if (this.#isQuiet()) {
-      await this.#once(() => this.#look(life));
-    }
-    this.#relied = this.#actor.host.clock();
+    if (state?.name !== "running" || state.life.incarnation === this.#greeted) return;
+    this.#greeting ??= this.#greet(state.life).finally(() => {
+      this.#greeting = undefined;
+    });
+    await this.#greeting;
+  }
+
+  /**
+   * Before a call that goes to the agent: one that was not heard of for a while is looked at too. It may have died unheard,
+   * and a call that finds that out by itself cannot know what it did. What the object decides alone does not wait for that.
+   */
+  async alive(): Promise<void> {
+    await this.known();
+    const state = this.#actor.known?.sandbox.state;
+    if (state?.name !== "running" || !this.#isQuiet()) return;
+    this.#looking ??= this.#look(state.life).finally(() => {
+      this.#looking = undefined;
+    });
+    await this.#looking;
+  }
+
+  /** The same look, for which nobody waits. What stands in its way is over by one of the next. */
+  lookBeside(): void {
+    this.#actor.host.background(this.alive().catch(() => undefined));
   }
 
   /** After a call that failed: does that life still answer? What it has left of the call counts until it is gone. */
@@ -93,17 +107,10 @@ export class AgentLink {
     }
   }
 
-  #once(work: () => Promise<void>): Promise<void> {
-    this.#greeting ??= work().finally(() => {
-      this.#greeting = undefined;
-    });
-    return this.#greeting;
-  }
-
   /** While files are being saved silence means nothing. */
   #isQuiet(): boolean {
     const { host, stillness } = this.#actor;
-    return !stillness.isHeld && host.clock() - this.#relied >= limits.agentQuietMs;
+    return !stillness.isHeld && host.clock() - this.#heardAt >= limits.agentQuietMs;
   }
 
   async #look(life: Life): Promise<void> {
@@ -111,6 +118,7 @@ export class AgentLink {
       const call = { method: "GET", path: agentPaths.health, requestId: "alive" } as const;
       const response = await callAgent(this.#actor.patientReach, life, call);
       await response.body?.cancel();
+      this.#heardAt = this.#actor.host.clock();
     } catch (error) {
       if (!(error instanceof AgentSilent)) throw error;
       await this.confirm(life);
@@ -143,6 +151,7 @@ export class AgentLink {
       this.lost(life);
       return false;
     }
+    this.#heardAt = this.#actor.host.clock();
     this.#actor.inFlight.inherit(fenced.left);
     this.#actor.flightChanged();
     if (fenced.left > 0) this.#actor.host.background(this.#outlive(life, fence));

@@ -23,7 +23,7 @@ export async function alone(
   { what, counted, force }: How,
 ): Promise<() => void> {
   await actor.stillness.over();
-  await actor.link.known();
+  await actor.link.alive();
   if (force !== undefined) {
     actor.lease({ type: "take", reason: "forced" }, force.by);
     return counted ? inFlight(actor, undefined) : () => undefined;

@@ -22,9 +22,8 @@ export function streams(actor: SandboxActor): EventStreams {
     },
     async changed(waitMs) {
       const changed = await actor.watchers.change(waitMs);
-      // Who follows keeps the object awake, so a container that dies is told of though nobody calls. What stands in the way
-      // of asking it is over by one of the next heartbeats.
-      if (!changed) actor.host.background(actor.link.known().catch(() => undefined));
+      // Who follows keeps the object awake, so a container that dies is told of though nobody calls.
+      if (!changed) actor.link.lookBeside();
       return changed;
     },
     isOver: () => actor.known === undefined,

@@ -30,7 +30,7 @@ export type Passed = { life: Life; fence: number; token: string | undefined; end
 export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Passed> {
   if (actor.stillness.isHeld) refuseBeforeWaiting(actor, caller);
   await actor.stillness.over();
-  await actor.link.known();
+  await actor.link.alive();
   const alone = await aloneToken(actor, caller);
   const token = caller.token ?? alone;
   // What time has ended is ended first: the alarm may be late.
@@ -77,7 +77,7 @@ function refuseBeforeWaiting(actor: SandboxActor, { token, waitMs }: GatedCaller
 export async function ready(actor: SandboxActor, mayWake: boolean): Promise<Life> {
   const until = actor.host.clock() + limits.waitMaxMs;
   for (;;) {
-    await actor.link.known();
+    await actor.link.alive();
     const admission = admit(actor.facts.sandbox, mayWake);
     if ("refuse" in admission) throw admission.refuse;
     if ("go" in admission) return admission.go;

@@ -62,7 +62,7 @@ async function repeated(
   work: Work,
 ): Promise<Reply | undefined> {
   // An earlier instance may have sent it just before it ended: from here on that comes too late.
-  await actor.link.known();
+  await actor.link.alive();
   const life = lifeOf(actor, row);
   const response = await ask(actor, life, row, work);
   if (response.status !== errors.not_found.status) {

@@ -60,7 +60,7 @@ function refuseHosts({ host }: SandboxActor, { id, network }: SandboxSpec): void
 
 export async function start(actor: SandboxActor): Promise<Sandbox> {
   // One that is thought to run may have been lost unheard: who asks for a start gets one.
-  await actor.link.known();
+  await actor.link.alive();
   refuseWhenOver(actor);
   actor.sandbox({ type: "start", start: newStart(actor) });
   await actor.until(

@@ -67,6 +67,8 @@ export class Pursuit {
     actor.rearm();
     this.pursue();
     actor.listing.tell();
+    // What time has ended does not wait for it.
+    actor.link.lookBeside();
     await this.#underWay.settled();
   }
 

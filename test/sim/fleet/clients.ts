@@ -61,7 +61,7 @@ export class FleetClient {
       }
       case "end": {
         const { plan } = action;
-        const fate = fateOf(action, plan);
+        const fate = fateOf(action, plan + 1);
         const call = askPlan(fleet, plan, "end", (actor, named) =>
           members.removePlan(actor, named, fate),
         );
@@ -203,10 +203,10 @@ export class FleetClient {
   }
 }
 
-/** By force every other time: what is not forced may be kept by whoever takes its lease in the same moment. */
+/** Unforced, which is refused of the few who are held, every other time: whatever takes its lease in that moment is kept. */
 function fateOf({ destroy }: { destroy: boolean }, number: number): Fate {
-  if (!destroy) return "keep";
-  return number % 2 === 0 ? "force" : "destroy";
+  if (number % 2 === 1) return "destroy";
+  return destroy ? "force" : "keep";
 }
 
 function newSandbox(fleet: Fleet, scope: string | undefined): NewSandbox {
