@@ -77,6 +77,19 @@ describe("a body", () => {
     await unharmed();
   });
 
+  it("[W5] chunks without a byte are no body, and need no type; with one they do", async () => {
+    const head = `Host: ${berth.host}\r\n${authorized()}\r\nConnection: close\r\nTransfer-Encoding: chunked`;
+    const ask = async (line: string, chunks: string) => {
+      const bytes = `${line} HTTP/1.1\r\n${head}\r\n\r\n${chunks}0\r\n\r\n`;
+      return (await raw(berth.server.url, bytes, 5_000)).status;
+    };
+    for (const line of [`POST ${of("/touch")}`, `PATCH ${of("/metadata")}`]) {
+      expect([line, await ask(line, "")]).toEqual([line, 200]);
+      expect([line, await ask(line, "2\r\n{}\r\n")]).toEqual([line, 415]);
+    }
+    await unharmed();
+  });
+
   it("[W5] of a field that stands in a body twice the last one counts, and both are no more than that", async () => {
     const path = of("/metadata");
     const twice = `{"twice":"first","twice":"last"}`;
