@@ -103,6 +103,21 @@ describe("uncommon forms", () => {
     expect(await pair.pull(await pair.sync())).not.toHaveProperty("newCommits");
   });
 
+  it("[SY20] files come back also where the sandbox's HEAD has parents that are not there", async () => {
+    await using pair = await begun();
+    const commit = "git -c user.name=x -c user.email=x@y commit -q --allow-empty -m";
+    const other = `git init -q ~/other; (cd ~/other; ${commit} one; ${commit} two)`;
+    const first = await pair.sync();
+    await pair.there(`${other}; git fetch -q --depth=1 "file://$HOME/other" HEAD`);
+    await pair.pull(first);
+    // Which commits are shallow is the checkout's own with each sync.
+    const synced = await pair.sync();
+    await pair.there("git checkout -q --detach FETCH_HEAD; echo there > back");
+    const { changed, newCommits } = await pair.pull(synced);
+    expect(changed).toContain("back");
+    expect(newCommits).toBe(0);
+  });
+
   it("[SY9] a repository that stands in another arrives, and goes with it", async () => {
     await using pair = await begun();
     const of = pair.checkout;

@@ -193,8 +193,11 @@ if [ -e "$ours/pulled" ]; then flag=again; else flag=first; fi
 head=$(plain rev-parse -q --verify 'HEAD^{commit}' || echo -)
 if [ "$head" = "$sent" ]; then ahead==
 elif [ "$head" = - ]; then ahead=0
-elif [ "$sent" = - ]; then ahead=$(plain rev-list --count "$head")
-else ahead=$(plain rev-list --count "$head" "^$sent")
+else
+  beyond=
+  if [ "$sent" != - ]; then beyond=^$sent; fi
+  # Of commits whose parents are not there nobody knows how many; the files come all the same.
+  ahead=$(plain rev-list --count "$head" $beyond 2>/dev/null || echo 0)
 fi
 echo $(wc -c < "$ours/leave.unread") $flag $ahead
 if [ "$tree" = "$base" ]; then
