@@ -94,14 +94,15 @@ describe("files through the door", () => {
 
   it("[FD15] larger than any are refused before a byte is taken", async () => {
     const id = await createSandbox();
-    const { asked } = await machine(id).facts();
+    const askedFor = async () =>
+      (await machine(id).facts()).asked.filter((call) => call.includes("files"));
     const bytes = String(limits.fileBytesMax + 1);
     const refused = await put(id, "large", "x", { "content-length": bytes });
     expect(refused.status).toBe(413);
     expect(await json(refused)).toMatchObject({
       error: { code: "too_large", bytesMax: limits.fileBytesMax },
     });
-    expect((await machine(id).facts()).asked).toEqual(asked);
+    expect(await askedFor()).toEqual([]);
   });
 
   it("[FD16] are cloned with progress, gated to the end of it", async () => {
