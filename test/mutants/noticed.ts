@@ -9,23 +9,23 @@ import { type Outcome, Workshop } from "./workshop.ts";
 const sound = "sound";
 const nameOf = (at: number) => `fault-${at}`;
 
-/** `only`: in files that hold many tests, only those of the rules that must notice are run. */
+/** `wide`: also by tests in files that hold many; of those only the ones of the rules that must notice are run. */
 export function areNoticed(
   what: string,
   faults: readonly Fault[],
   passesMin: number,
-  { only = false } = {},
+  { wide = false } = {},
 ): void {
   let workshop: Workshop;
   let outcomes: Map<string, Outcome>;
 
   beforeAll(async () => {
-    workshop = await Workshop.open();
+    workshop = await Workshop.open({ wide });
     // The walk through the model takes its whole time over sound sources, and does so in its own test.
     const rules = new Set(faults.flatMap(({ by }) => by).filter((rule) => rule !== "Q24"));
     await workshop.copy(sound, [...rules]);
     for (const [at, fault] of faults.entries()) await workshop.copy(nameOf(at), fault.by, fault);
-    outcomes = await workshop.run(only ? [...rules] : undefined);
+    outcomes = await workshop.run(wide ? [...rules] : undefined);
   }, 300_000);
 
   afterAll(() => workshop.close());

@@ -13,9 +13,8 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const runMsMax = 280_000;
 const sources = ["package.json", "tsconfig.json", "src", "test/fakes"];
 const together = ["test/core", "test/members", "test/model", "test/plan", "test/sim"];
-/** These know nothing of the others: they come along where one of their tests does. */
+/** These know nothing of the others, and hold much beside a rule: they come along where one of their tests does. */
 const apart = ["test/agent", "test/client", "test/contract", "test/directory"];
-const testFolders = [...together, ...apart];
 /** The whole Worker runs over a platform in memory: one for all copies. */
 const platform = join(root, "test/fakes/workers.ts");
 
@@ -34,7 +33,8 @@ export class Workshop {
     this.#testsOf = testsOf;
   }
 
-  static async open(): Promise<Workshop> {
+  /** `wide`: rules may have their tests in the folders apart, too. */
+  static async open({ wide }: { wide: boolean }): Promise<Workshop> {
     const folder = await mkdtemp(join(tmpdir(), "berth-mutants-"));
     await symlink(join(root, "node_modules"), join(folder, "node_modules"));
     await writeFile(join(folder, "package.json"), '{ "type": "module" }');
@@ -43,7 +43,7 @@ export class Workshop {
     const setup =
       'import fc from "fast-check";\nfc.configureGlobal({ endOnFailure: true, seed: 1 });\n';
     await writeFile(join(folder, "setup.ts"), setup);
-    return new Workshop(folder, await testsByRule());
+    return new Workshop(folder, await testsByRule(wide));
   }
 
   async close(): Promise<void> {
@@ -129,17 +129,17 @@ async function damage(path: string, { name, find, put }: Fault): Promise<void> {
 const sentences = { folder: "test/contract/sandbox", test: "test/contract/sandbox-api.test.ts" };
 
 /** Which files hold tests of a rule. */
-async function testsByRule(): Promise<Map<string, Set<string>>> {
+async function testsByRule(wide: boolean): Promise<Map<string, Set<string>>> {
   const tests = new Map<string, Set<string>>();
   const add = (text: string, path: string) => {
     for (const [, rule = ""] of text.matchAll(/["`]\[(\w+)\]/g)) {
       tests.set(rule, (tests.get(rule) ?? new Set()).add(path));
     }
   };
-  for (const file of await readdir(join(root, sentences.folder))) {
+  for (const file of wide ? await readdir(join(root, sentences.folder)) : []) {
     add(await readFile(join(root, sentences.folder, file), "utf8"), sentences.test);
   }
-  for (const folder of testFolders) {
+  for (const folder of wide ? [...together, ...apart] : together) {
     for (const file of await readdir(join(root, folder))) {
       if (!file.endsWith(".test.ts")) continue;
       add(await readFile(join(root, folder, file), "utf8"), join(folder, file));
