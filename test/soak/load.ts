@@ -95,12 +95,10 @@ const works: Record<string, Work> = {
 
 export const verbs = Object.keys(works);
 
-/** Of the beginning: caches and heaps get as large as they do in hours of the pace that follows. */
-const hurry = 4;
-
 /**
  * Each kind in a box of its own choosing, the boxes in turn. Resolves when the last answer has come.
- * Those that need the box alone go to the first, where nobody else works.
+ * Those that need the box alone go to the first, where nobody else works. Who hurries does not wait for the next turn:
+ * caches and heaps get as large as they do in hours of the pace that follows.
  */
 export async function load(
   berth: Berth,
@@ -122,8 +120,8 @@ export async function load(
       const ms = performance.now() - atMs;
       took({ verb, atMs, ms, ...(failed === undefined ? {} : { failed }) });
       const now = performance.now();
-      const stepMs = now < hurriesUntil ? everyMs / hurry : everyMs;
-      while (next <= now) next += stepMs;
+      if (now < hurriesUntil) next = now;
+      else while (next <= now) next += everyMs;
       await pause(next - now, undefined, { signal: over }).catch(() => {});
     }
   });

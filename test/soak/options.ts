@@ -10,7 +10,7 @@ export const help = `Keeps a real server under a moderate, steady load and watch
   --minutes N   how long; 30 unless given, parts allowed. Under 30 nothing is judged
   --json        all of it as one line of JSON on stdout, in place of the table
 
-The first tenth goes four times as fast, to warm up. Memory that grows by more than 5 % after it, or a p99 that rises,
+The first tenth goes as fast as it is answered, to warm up. Memory that grows by more than 5 % after it, or a p99 that rises,
 ends it with 1.
 `;
 
