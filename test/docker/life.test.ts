@@ -121,7 +121,9 @@ describe("a sandbox in a real container", () => {
       expect(more).toEqual([]);
       docker.say("rmi", gone);
       const missed = await call("POST", id, `/checkpoints/${second}/restore`, {});
-      expect(missed.body).toMatchObject({ state: "failed", reason: "snapshot_missing" });
+      expect(missed.body).toMatchObject({
+        error: { code: "start_failed", reason: "snapshot_missing", state: "failed" },
+      });
       const restored = await call("POST", id, `/checkpoints/${first}/restore`, {});
       expect(restored.body).toMatchObject({ state: "running", files: "snapshot" });
       expect(await said(id, "ls")).toBe("first\n");
