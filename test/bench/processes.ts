@@ -48,11 +48,21 @@ export function cpuSeconds(pids: number[]): Map<number, number> {
 
 /** Proportional: what several share is counted once. Undefined where this user may not look. */
 export function sharedOutBytes(pids: number[]): number | undefined {
+  return sumOf("Pss", pids);
+}
+
+/** Heaps and stacks alone: the programs' own pages are shared with whoever runs them too, and come and go with those. */
+export function anonymousBytes(pids: number[]): number | undefined {
+  return sumOf("Pss_Anon", pids);
+}
+
+function sumOf(field: "Pss" | "Pss_Anon", pids: number[]): number | undefined {
+  const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, "m");
   let sum = 0;
   for (const pid of pids) {
     const text = read(`/proc/${pid}/smaps_rollup`);
     if (text === undefined) return undefined;
-    sum += Number(/^Pss:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) * kibibyte;
+    sum += Number(line.exec(text)?.[1] ?? 0) * kibibyte;
   }
   return sum;
 }

@@ -3,7 +3,7 @@
  * Does not own what follows from it (verdict.ts).
  */
 import { readdirSync } from "node:fs";
-import { sharedOutBytes } from "../bench/processes.ts";
+import { anonymousBytes } from "../bench/processes.ts";
 import type { Server } from "../e2e/server.ts";
 
 export const parts = ["workerd", "engine", "agents"] as const;
@@ -29,7 +29,7 @@ export function look(pids: Watched): Look {
   const bytes = {} as Look["bytes"];
   const descriptors = {} as Look["descriptors"];
   for (const part of parts) {
-    const sum = sharedOutBytes(pids[part]);
+    const sum = anonymousBytes(pids[part]);
     if (sum === undefined) throw new Error(`${part} has ended, or may not be looked at`);
     bytes[part] = sum;
     descriptors[part] = pids[part].reduce((all, pid) => all + open(pid), 0);

@@ -108,10 +108,12 @@ export function keyedContract(world: World): void {
     });
 
     it("[Y45] does not run again in the next life: its end is told, or that it was cut off", async () => {
-      const { box } = await made(world);
+      const { id, box } = await made(world);
       await box.exec({ command: "exit 6" }, { idempotencyKey: "ended" });
       const sleeps = { command: "echo begun; sleep 60" };
       const cut = refusal(box.exec(sleeps, { idempotencyKey: "cut" }));
+      // The end of the first one may still be on its way: only the second holds a pause up from here on.
+      await soon(async () => expect((await world.inside(id)).running).toBe(1));
       await soon(async () => expect((await refusal(box.pause())).code).toBe("lease_pending"));
       await box.pause({ force: true });
       expect((await cut).code).toBe("operation_interrupted");
