@@ -229,13 +229,14 @@ const shapes: Shape[] = [
       of.write("set-aside", "x\n");
       of.commit("more");
       of.write("announced", "x\n");
-      of.git("add", "-N", "announced");
+      of.link("announced-link", "a.txt");
+      of.git("add", "-N", "announced", "announced-link");
       of.git("update-index", "--skip-worktree", "left-out");
       of.remove("left-out");
       of.git("update-index", "--assume-unchanged", "set-aside");
       of.write("set-aside", "changed\n");
     },
-    /1 \.A .*announced/,
+    /1 \.A .*announced.*1 \.A N... 000000 000000 120000 .*announced-link/,
   ],
   [
     "[SY6] what git is told to ignore stays here, whichever list says so",

@@ -22,7 +22,7 @@ export type Staged = {
   tree: string;
   /** As `update-index --index-info` takes it: `mode id stage`, a tab, the name. */
   unmerged: string[];
-  /** Announced with `add -N`: no tree of the index has them, so they stand in one of their own, empty. */
+  /** Announced with `add -N`: no tree of the index has them, so they stand in one of their own, empty; but links lead somewhere. */
   intended: string[];
   intendedTree: string;
   /** Not checked out, as in a sparse checkout. */
@@ -70,7 +70,11 @@ async function look(repository: Repository, copy: string): Promise<Staged> {
   }
   const tree = await git.text(["write-tree", "--missing-ok"]);
   const intended = await withoutThose(git, tree, empty);
-  const intendedTree = await treeOf(repository, intended);
+  const target = store.blob("-");
+  const leading = intended.map((entry) =>
+    entry.startsWith("120000 ") ? entry.replace(nothing, target) : entry,
+  );
+  const intendedTree = await treeOf(repository, leading);
   const names = intended.map(nameOf);
   return { tree, unmerged, intended: names, intendedTree, skipped, assumed, links };
 }

@@ -93,6 +93,10 @@ export class Checkout implements Disposable {
     return lstatSync(this.at(name), { throwIfNoEntry: false }) !== undefined;
   }
 
+  isFolder(name: string): boolean {
+    return lstatSync(this.at(name), { throwIfNoEntry: false })?.isDirectory() ?? false;
+  }
+
   remove(name: string | Buffer): void {
     rmSync(this.at(name), { recursive: true });
   }
