@@ -2,6 +2,7 @@
  * Proves what holds from one sync to the next: only what lacks travels, what commands did to the sandbox's checkout is
  * undone, and what git ignores stays where it is.
  */
+import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { syncUp } from "../../src/cli/sync/index.ts";
 import { Checkout } from "./sync/checkout.ts";
@@ -15,6 +16,7 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
+const gitHere = execFileSync("sh", ["-c", "command -v git"]).toString().trim();
 const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
 
 describe("history", () => {
@@ -183,6 +185,48 @@ describe("what commands left", () => {
     pair.checkout.write("b", "a file\n");
     pair.checkout.write("new.txt", "here\n");
     await same(pair);
+  });
+
+  it("[SY7] what git knows and is gone here is gone there too, ignored there or not", async () => {
+    await using pair = await begun({ "b/c.txt": "c\n", ".gitignore": "*.log\n" });
+    await pair.pull(await pair.sync());
+    await pair.there("mkdir d; for name in x.log d/y.log z.log w.log; do echo there > $name; done");
+    const of = pair.checkout;
+    for (const name of ["x.log", "d/y.log", "z.log"]) of.write(name, "here\n");
+    of.git("add", "-f", "x.log", "d/y.log");
+    of.git("add", "-f", "-N", "z.log");
+    for (const name of ["x.log", "d", "z.log"]) of.remove(name);
+    await same(pair);
+    expect(await pair.there("find . -name '*.log' -not -path './.git/*'")).toBe("./w.log\n");
+    // The same name behind a link is another file.
+    await pair.there("echo there > b/y.log");
+    of.link("d", "b");
+    await pair.sync();
+    expect((await pair.seen()).status).toBe(of.seen().status);
+    expect(await pair.there("cat b/y.log")).toBe("there\n");
+  });
+
+  it("[SY7] what comes back here while git is asked for what is gone is sent, and stays there", async () => {
+    await using pair = await begun({ "late.txt": "one\n" });
+    const of = pair.checkout;
+    of.remove("late.txt");
+    of.write(
+      "../bin/git",
+      `#!/bin/sh
+case " $* " in
+  *" --deleted "*) ${gitHere} "$@"; echo two > late.txt ;;
+  *" diff-files "*|*" --others "*) sleep 0.5; exec ${gitHere} "$@" ;;
+  *) exec ${gitHere} "$@" ;;
+esac
+`,
+      0o755,
+    );
+    const { PATH } = process.env;
+    process.env.PATH = `${of.at("../bin")}:${PATH}`;
+    await pair.sync().finally(() => {
+      process.env.PATH = PATH;
+    });
+    expect([of.read("late.txt"), await pair.there("cat late.txt")]).toEqual(["two\n", "two\n"]);
   });
 
   it("[SY7] what was made before the first command came back stays until it has", async () => {

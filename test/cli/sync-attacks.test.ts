@@ -145,6 +145,7 @@ describe("a sandbox that lies", () => {
       return liar.tree([
         { mode: "120000", name: "new", id: target },
         { mode: "40000", name: "new", id: evil },
+        { mode: "120000", name: "old", id: target },
         { mode: "40000", name: "old", id: evil },
       ]);
     });

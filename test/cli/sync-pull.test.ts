@@ -129,6 +129,24 @@ for name in [b" ", b"-rf", b"q\\"uo'te", b"line\\nend", "ü🚀".encode(), b"n\\
     expect([pair.checkout.read("folder"), pair.checkout.read("file/in")]).toEqual(["f\n", "i\n"]);
   });
 
+  it("[SY20] a folder where a link was comes back, and a link where a folder was", async () => {
+    await using pair = await begun({ ".gitignore": "*.log\n", "b/c.txt": "c\n", "d/e": "e\n" });
+    const of = pair.checkout;
+    of.link("away", "b");
+    const { changed, ...rest } = await run(
+      pair,
+      "rm -r away d; mkdir away; echo i > away/in; echo l > away/x.log; ln -s b d",
+    );
+    expect(changed).toEqual(["away", "away/in", "d", "d/e"]);
+    expect(rest).toMatchObject(nothing);
+    expect([of.read("away/in"), of.has("away/x.log"), of.has("b/in")]).toEqual([
+      "i\n",
+      false,
+      false,
+    ]);
+    expect(readlinkSync(of.at("d"))).toBe("b");
+  });
+
   it("[SY20] line ends and filters change nothing of what comes back", async () => {
     await using pair = await begun({
       ".gitattributes": "*.dos eol=crlf\n* text=auto\n",
@@ -186,6 +204,9 @@ describe("what is ignored", () => {
     pair.checkout.write(".gitignore", "*.log\n");
     const { changed } = await run(pair, "echo changed > forced.log");
     expect(changed).toEqual(["forced.log"]);
+    pair.checkout.remove("forced.log");
+    const again = await run(pair, "echo anew > forced.log; echo x > other.log");
+    expect([again.changed, pair.checkout.read("forced.log")]).toEqual([["forced.log"], "anew\n"]);
   });
 });
 

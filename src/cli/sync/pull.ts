@@ -39,32 +39,20 @@ export async function pullOne(
   const refused: Refused[] = there.unread.map((name) => {
     return { path: shown(name), why: "it cannot be read in the sandbox" };
   });
-  const wanted = await allowed(repository, there.changes, refused);
-  const placed = await withStaging(repository, wanted, async (staging) => {
+  const sound = there.changes.filter(({ name, from, to }) => {
+    const why = whyUnsafe(name) ?? odd(from?.mode) ?? odd(to?.mode);
+    if (why !== undefined) refused.push({ path: shown(name), why });
+    return why === undefined;
+  });
+  // All contents are there before anything is changed.
+  const placed = await withStaging(repository, sound, (staging) => {
     const putBack = new PutBack(repository.top, repository.format, staging);
-    return placeAll(putBack, wanted, refused, side.signal);
+    return placeAll(repository, putBack, sound, refused, side.signal);
   });
   if (there.isFirst) await runThere(side, pulledScript, [folder]);
   const { receivedBytes, newCommits } = there;
   const moved = newCommits === undefined ? {} : { newCommits };
   return { ...placed, refused, receivedBytes, ...moved };
-}
-
-async function allowed(
-  repository: Repository,
-  changes: Change[],
-  refused: Refused[],
-): Promise<Change[]> {
-  const links = (await readStaged(repository)).links;
-  const nested = new Set(links);
-  const safe = changes.filter(({ name, from, to }) => {
-    const why =
-      whyUnsafe(name) ?? odd(from?.mode) ?? odd(to?.mode) ?? foreign(repository.top, name, nested);
-    if (why !== undefined) refused.push({ path: shown(name), why });
-    return why === undefined;
-  });
-  const ignored = await ignoredHere(repository, safe);
-  return safe.filter(({ name }) => !ignored.has(name));
 }
 
 /** Files and links; a repository of its own is none of this one's files. */
@@ -98,17 +86,15 @@ async function ignoredHere({ plain }: Repository, changes: Change[]): Promise<Se
   return new Set(ignored.map((name) => name.slice(2)));
 }
 
-function placeAll(
+async function placeAll(
+  repository: Repository,
   putBack: PutBack,
   changes: Change[],
   refused: Refused[],
   signal: AbortSignal | undefined,
-): Pick<Pulled, "changed" | "conflicts" | "kept"> {
+): Promise<Pick<Pulled, "changed" | "conflicts" | "kept">> {
   const [changed, conflicts, kept]: [string[], Conflict[], string[]] = [[], [], []];
-  // What goes first makes room: a file may come where a folder was, and the other way.
-  const gone = changes.filter(({ to }) => to === undefined).reverse();
-  const come = changes.filter(({ to }) => to !== undefined);
-  for (const change of [...gone, ...come]) {
+  const place = (change: Change): void => {
     signal?.throwIfAborted();
     const path = shown(change.name);
     try {
@@ -120,6 +106,18 @@ function placeAll(
     } catch (error) {
       refused.push({ path, why: (error as Error).message });
     }
-  }
+  };
+  const nested = new Set((await readStaged(repository)).links);
+  const ours = ({ name }: Change): boolean => {
+    const why = foreign(repository.top, name, nested);
+    if (why !== undefined) refused.push({ path: shown(name), why });
+    return why === undefined;
+  };
+  // What goes first makes room: a file may come where a folder was, and files where a link led away.
+  const gone = changes.filter(({ to }) => to === undefined).reverse();
+  for (const change of gone.filter(ours)) place(change);
+  const come = changes.filter(({ to }) => to !== undefined).filter(ours);
+  const ignored = await ignoredHere(repository, come);
+  for (const change of come) if (!ignored.has(change.name)) place(change);
   return { changed: changed.sort(), conflicts, kept };
 }

@@ -22,6 +22,18 @@ ours=$real/berth
 quiet='-c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.logAllRefUpdates=false -c gc.auto=0'
 plain() { git $quiet --git-dir="$real" --work-tree="$root" "$@"; }
 raw() { git $quiet --git-dir="$ours" --work-tree="$root" "$@"; }
+# What git knows and what was not there when it was sent, but is by now: not behind a link, where it is another file.
+returned() {
+  if [ ! -s "$ours/m/absent" ]; then return; fi
+  xargs -0 sh -c 'for name; do
+    part=$name here=yes
+    while [ "$part" != "\${part%/*}" ]; do
+      part=\${part%/*}
+      if [ -L "./$part" ]; then here=; fi
+    done
+    if [ -n "$here" ] && { [ -L "./$name" ] || [ -f "./$name" ]; }; then printf "%s\\0" "$name"; fi
+  done' sh < "$ours/m/absent"
+}
 `;
 
 /**
@@ -106,6 +118,10 @@ if [ -z "$known" ] || ! raw diff-files --quiet 2>/dev/null; then
   raw update-index -q --refresh >/dev/null || :
   raw read-tree --reset -u "$state:w" || { rm -f "$ours/index"; raw read-tree --reset -u "$state:w"; }
 fi
+# It may have come here in the very moment of looking: then it was sent, and stays.
+returned | xargs -0 sh -c 'for name; do
+  git --git-dir=.git/berth cat-file -e "$0/$name" 2>/dev/null || rm -f -- "./$name"
+done' "$state:w"
 if [ -e "$ours/pulled" ]; then GIT_INDEX_FILE=$ours/index plain clean -fdq || :; fi
 if [ -s "$m/folders" ]; then xargs -0 mkdir -p -- < "$m/folders" 2>/dev/null || :; fi
 if [ -n "$stands" ]; then mkdir -p -- "./$stands" 2>/dev/null || :; fi
@@ -176,6 +192,7 @@ mine() { GIT_INDEX_FILE=$index raw "$@"; }
 mine diff-files --name-only --no-renames --diff-filter=D -z > "$ours/leave.gone"
 mine diff-files --name-only --no-renames --diff-filter=MT -z > "$ours/leave.names"
 GIT_INDEX_FILE=$index plain ls-files -z --others --exclude-standard >> "$ours/leave.names"
+returned >> "$ours/leave.names"
 : > "$ours/leave.unread"
 xargs -0 sh -c 'for name; do
   if [ -L "./$name" ] || { [ -f "./$name" ] && [ -r "./$name" ]; }; then printf "%s\\0" "$name"

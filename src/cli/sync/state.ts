@@ -36,6 +36,7 @@ export async function describe(repository: Repository): Promise<State> {
   const store = new ObjectStore(join(repository.ours, "objects"), repository.format);
   const text: Record<string, string | Buffer> = {
     ...settings,
+    absent: listed(worktree.absent),
     assumed: listed([...staged.assumed, ...assumed]),
     folders: listed(emptyLinks(repository.top, staged.links, worktree.nested)),
     head: branch ?? "",

@@ -14,6 +14,8 @@ export type Worktree = {
   nested: string[];
   /** Ignored by now: they are no longer described, and stay where they are. */
   released: string[];
+  /** Known to git, but not there. */
+  absent: string[];
 };
 
 export async function readWorktree(repository: Repository): Promise<Worktree> {
@@ -31,22 +33,25 @@ export async function readWorktree(repository: Repository): Promise<Worktree> {
     }
     const tree = await raw.text(["write-tree"]);
     if (seen.gone.length + seen.changed.length > 0) renameSync(copy, own);
-    return { tree, nested: seen.nested, released: seen.released };
+    const { nested, released, absent } = seen;
+    return { tree, nested, released, absent };
   });
 }
 
-type Seen = { changed: string[]; gone: string[]; nested: string[]; released: string[] };
+type Seen = Omit<Worktree, "tree"> & { changed: string[]; gone: string[] };
 
 const ignored = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
+const deleted = ["ls-files", "-z", "--deleted"];
 const others = ["ls-files", "-z", "--others", "--exclude-standard"];
 
 async function look({ top, plain, raw }: Repository, index: string): Promise<Seen> {
   const env = { GIT_INDEX_FILE: index };
-  const [untracked, differing, tracked, described] = await Promise.all([
+  const [untracked, differing, tracked, described, absent] = await Promise.all([
     plain.list(others, { env }),
     raw.list(["diff-files", "--name-status", "--no-renames", "-z"], { env }),
     plain.list(ignored),
     plain.list(ignored, { env }),
+    plain.list(deleted),
   ]);
   const changed = untracked.filter((name) => !name.endsWith("/"));
   const nested = untracked.filter((name) => name.endsWith("/")).map((name) => name.slice(0, -1));
@@ -64,6 +69,7 @@ async function look({ top, plain, raw }: Repository, index: string): Promise<See
     gone: [...gone, ...released],
     nested,
     released,
+    absent,
   };
 }
 
