@@ -1,5 +1,6 @@
 /**
- * Owns since when nothing keeps the sandbox busy: commands and processes that run, sockets that are attached.
+ * Owns since when nothing keeps the sandbox busy: commands and processes that run, sockets that are attached,
+ * large files and archives on their way out.
  * Does not own the idle time limit: the object has it.
  */
 

@@ -15,7 +15,7 @@ import { Terminals } from "./terminals/terminals.ts";
 
 export function partsOf(ground: Ground): Map<string, Part> {
   const processes = new ProcessesPart(ground);
-  const transfers = new Transfers();
+  const transfers = new Transfers(ground.activity);
   const sessions = () => sessionsIn(parts.get(agentPaths.sessions));
   const parts: Map<string, Part> = new Map<string, Part>([
     [agentPaths.processes, processes],

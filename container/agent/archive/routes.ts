@@ -39,7 +39,7 @@ export class ArchiveRoutes {
   async #download({ request, url }: PartCall): Promise<Response> {
     const target = this.#target(url.search);
     const { type, compression } = wantedAs(request);
-    const end = this.#transfers.begin();
+    const end = this.#transfers.beginSending();
     const bytes = compressed(pack(target, this.#ground.place.user), compression);
     return download(bytes, {
       type,

@@ -33,7 +33,7 @@ export class Readers {
       call.server.timeout(call.request, silenceSeconds);
       return;
     }
-    const end = this.#transfers.begin();
+    const end = this.#transfers.beginSending();
     call.server.timeout(call.request, 0);
     const allowedMs = limits.fileReaderMs + (bytes / limits.fileReaderBytesMin) * 1000;
     const until = performance.now() + allowedMs;

@@ -3,11 +3,17 @@
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import type { Activity } from "../activity.ts";
 
 export class Transfers {
+  readonly #activity: Activity;
   #atWork = 0;
   /** Ends what is over without anybody having noticed. */
   beforeRefusing: () => void = () => {};
+
+  constructor(activity: Activity) {
+    this.#activity = activity;
+  }
 
   /** Where none more would be let in. */
   settle(): void {
@@ -24,6 +30,16 @@ export class Transfers {
     return () => {
       if (!isOver) this.#atWork -= 1;
       isOver = true;
+    };
+  }
+
+  /** As `begin`, of what a reader takes at a pace of his own: meanwhile the sandbox is not idle. */
+  beginSending(): () => void {
+    const end = this.begin();
+    const rest = this.#activity.begin();
+    return () => {
+      rest();
+      end();
     };
   }
 }
