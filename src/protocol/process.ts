@@ -22,6 +22,12 @@ export const streamSchema = z.enum(["stdout", "stderr"]);
 /** Also of sessions and terminals. */
 export const handleSchema = z.string().regex(handlePattern, handleWords);
 
+/** Also of terminals. */
+export const endsWithLeaseSchema = z.boolean().meta({
+  description:
+    "As a command of its lease: it keeps the lease alive, and is ended with it, before anybody else gets one. Needs a lease.",
+});
+
 export const processCallSchema = z
   .strictObject({
     ...program,
@@ -41,10 +47,7 @@ export const processCallSchema = z
       description:
         "`drop`: the oldest output makes room. `block`: the process waits until somebody has read.",
     }),
-    endsWithLease: z.boolean().optional().meta({
-      description:
-        "As a command of its lease: it keeps the lease alive, and is ended with it, before anybody else gets one. Needs a lease.",
-    }),
+    endsWithLease: endsWithLeaseSchema.optional(),
   })
   .refine(namesOne, eitherCommandOrArgv)
   .refine(argumentsFit, argumentsTooLong)

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./command.ts";
 import { envSchema } from "./env.ts";
 import { limits } from "./limits.ts";
-import { handleSchema } from "./process.ts";
+import { endsWithLeaseSchema, handleSchema } from "./process.ts";
 import { wholeNumber } from "./whole-number.ts";
 
 const size = {
@@ -24,6 +24,7 @@ export const terminalCallSchema = z
     cwd: cwdSchema.optional(),
     env: envSchema.optional(),
     argv: argvSchema.optional().meta({ description: "A login shell unless given." }),
+    endsWithLease: endsWithLeaseSchema.optional(),
   })
   .refine(argumentsFit, argumentsTooLong)
   .meta({ id: "TerminalCall" });

@@ -25,6 +25,7 @@ const call = fc.record(
     cwd: mostly(fc.constantFrom("/", "folder")),
     env: mostly(fc.dictionary(fc.constantFrom("A", "B_1", "1A"), text, { maxKeys: 2 })),
     argv: mostly(fc.array(mostly(fc.constantFrom("sh", "-c")), { maxLength: 3 })),
+    endsWithLease: mostly(fc.boolean()),
   },
   { requiredKeys: ["id"] },
 );

@@ -82,4 +82,25 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox on one's own", () => {
     expect((await sandbox.terminals()).terminals).toEqual([]);
     expect(await sandbox.lease()).toMatchObject({ state: "free" });
   });
+
+  test("[LV17] the command of exec --tty ends when its client is killed, before the next one syncs", async () => {
+    using screen = new Screen(person, repo);
+    const writes = "while :; do date +%s%N > stamp; sleep 0.02; done";
+    screen.type(`berth exec --tty -- sh -c "trap '' HUP TERM; ${writes}"`, "Enter");
+    const look = async () =>
+      sandbox
+        .readFile("stamp")
+        .then(({ body }) => new Response(body as ReadableStream).text())
+        .catch(() => "");
+    await until("it writes", async () => (await look()) !== "");
+    const shell = screen.tmux("display-message", "-p", "#{pane_pid}").trim();
+    const [child = ""] = execFileSync("pgrep", ["-P", shell], { encoding: "utf8" }).split("\n");
+    process.kill(Number(child), "SIGKILL");
+    // The sync may have taken away what it wrote: then nobody makes it again.
+    const now = "cat stamp 2> /dev/null";
+    const quiet = `${now} > /tmp/before; sleep 0.5; ${now} | cmp - /tmp/before && echo quiet`;
+    const ran = await person.berth(["exec", "--", "sh", "-c", quiet], { cwd: repo });
+    expect(ran).toMatchObject({ code: 0, stdout: "quiet\n" });
+    expect((await sandbox.terminals()).terminals).toEqual([]);
+  });
 });

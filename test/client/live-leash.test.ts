@@ -1,5 +1,5 @@
 /**
- * Proves that a process may be a command of its lease: counted as in flight, and ended with it.
+ * Proves that a process, or a terminal, may be a command of its lease: counted as in flight, and ended with it.
  * Over plain calls, so that nothing of the SDK stands between.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -57,6 +57,29 @@ test("[LV1] a process that ends with its lease is gone before the next one holds
   const after = await ask("POST", "/exec", { command }, next.token);
   expect(after.stdout).toBe("quiet\n");
   expect(await ask("GET", `/processes/${process}`)).toMatchObject({ state: "exited" });
+  await ask("DELETE", "/lease", undefined, next.token);
+});
+
+test("[LV22] a terminal that ends with its lease is gone before the next one holds it", async () => {
+  const { token } = await ask("POST", "/lease", { holder: "one" });
+  const call = { id: "leashed", argv: ["sh", "-c", `trap '' HUP TERM; ${stubborn}`] };
+  const endsWithLease = true;
+  const alone = await ask("POST", "/terminals", { ...call, endsWithLease });
+  expect(alone).toMatchObject({ status: 400, error: { field: "endsWithLease" } });
+  const made = await ask("POST", "/terminals", { ...call, endsWithLease }, token);
+  expect(made).toMatchObject({ status: 201, id: "leashed" });
+  const look = { command: "test -s alive" };
+  await until("it writes", async () => (await ask("POST", "/exec", look, token)).exitCode === 0);
+  const queued = ask("POST", "/lease", { holder: "two", waitMs: 20_000 });
+  await until("two waits", async () => (await ask("GET", "/lease")).waiterCount === 1);
+  const busy = await ask("DELETE", "/lease", undefined, token);
+  expect(busy).toMatchObject({ status: 409, error: { code: "lease_busy" } });
+  expect(await ask("DELETE", "/lease?force=true", undefined, token)).toMatchObject({ status: 200 });
+  const next = await queued;
+  expect(next).toMatchObject({ status: 201, holder: "two" });
+  const command = "rm alive; sleep 0.3; test -e alive || echo quiet";
+  expect((await ask("POST", "/exec", { command }, next.token)).stdout).toBe("quiet\n");
+  expect((await ask("GET", "/terminals")).terminals).toEqual([]);
   await ask("DELETE", "/lease", undefined, next.token);
 });
 

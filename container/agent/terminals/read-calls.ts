@@ -11,13 +11,20 @@ import { sizeOf } from "./frames.ts";
 
 const usual: TerminalSize = { cols: 80, rows: 24 };
 
+const callFields = ["id", "cols", "rows", "cwd", "env", "argv", "endsWithLease"];
+
 export function readTerminalCall(value: unknown): AgentTerminalCall {
-  const call = callOf(value, ["id", "cols", "rows", "cwd", "env", "argv"]);
+  const call = callOf(value, callFields);
   const { cols = usual.cols, rows = usual.rows } = call;
   const read: AgentTerminalCall = { id: idOf(call.id), ...sizeOf({ cols, rows }) };
   if (call.cwd !== undefined) read.cwd = cwdOf(call.cwd);
   if (call.env !== undefined) read.env = envOf(call.env);
   if (call.argv !== undefined) read.argv = argvOf(call.argv);
+  const { endsWithLease } = call;
+  if (endsWithLease !== undefined) {
+    if (typeof endsWithLease !== "boolean") refuse("endsWithLease", "must be true or false");
+    read.endsWithLease = endsWithLease;
+  }
   demandFit({ ...(read.argv && { argv: read.argv }), ...(read.env && { env: read.env }) });
   return read;
 }

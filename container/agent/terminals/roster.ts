@@ -81,8 +81,10 @@ export class Roster {
     const entry: Entry = { ready, terminal: undefined };
     this.#entries.set(call.id, entry);
     this.#start(call, begun, entry).then(resolve, reject);
+    const { signal } = begun.gone;
+    const over = call.endsWithLease ? ready.then((terminal) => endOf(terminal, signal)) : ready;
     this.#gated.track(
-      ready.catch(() => {}),
+      over.catch(() => {}),
       begun,
     );
     return ready;
@@ -115,4 +117,13 @@ export class Roster {
       reason: terminal.reason,
     });
   }
+}
+
+/** Gated work for as long as it is there: it ends by itself, or with the lease under which it was opened. */
+async function endOf(terminal: Terminal, gone: AbortSignal): Promise<void> {
+  const end = () => terminal.stop("lease_lost");
+  gone.addEventListener("abort", end);
+  if (gone.aborted) end();
+  await terminal.over;
+  gone.removeEventListener("abort", end);
 }

@@ -32,6 +32,7 @@ export async function runTerminal(
     ...{ id, ...local.size, argv: ["sh", "-c", waitsForViewer, "sh", ...argv] },
     ...(cwd === undefined ? {} : { cwd }),
     env: { TERM: context.env.TERM ?? "xterm-256color", ...env },
+    endsWithLease: true,
   };
   await sandbox.createTerminal(call, { lease: lease.token });
   try {

@@ -28,8 +28,11 @@ export async function start(call: Call, process: ProcessCall): Promise<Reply> {
   return reply;
 }
 
-/** Else nobody could say when it has to end. */
-export function demandLease({ caller }: Call, { endsWithLease }: ProcessCall): void {
+/** Of terminals too. Else nobody could say when it has to end. */
+export function demandLease(
+  { caller }: Call,
+  { endsWithLease }: Pick<ProcessCall, "endsWithLease">,
+): void {
   if (!endsWithLease || caller.token !== undefined) return;
   throw new BerthError("bad_request", "endsWithLease needs the token of a lease.", {
     hint: "Send it in the header Berth-Lease.",

@@ -10,10 +10,12 @@ import type { SandboxActor } from "./actor.ts";
 import { queryText } from "./asked-query.ts";
 import { begin, type Call } from "./gated-call.ts";
 import { askNamed } from "./look.ts";
+import { countOn, demandLease } from "./processes.ts";
 
-export function create(call: Call, terminal: TerminalCall): Promise<Reply> {
+export async function create(call: Call, terminal: TerminalCall): Promise<Reply> {
   const cwd = terminal.cwd ?? call.actor.facts.sandbox.spec.cwd;
-  return begin(call, {
+  demandLease(call, terminal);
+  const reply = await begin(call, {
     kind: "terminal",
     id: terminal.id,
     send: (id) => ({
@@ -22,6 +24,8 @@ export function create(call: Call, terminal: TerminalCall): Promise<Reply> {
       body: JSON.stringify({ ...terminal, cwd, id }),
     }),
   });
+  if (terminal.endsWithLease && reply.status === 201) countOn(call);
+  return reply;
 }
 
 export async function connect(

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { GateOptions, SandboxApi } from "../../../src/protocol/api.ts";
 import type { EventData } from "../../../src/protocol/event.ts";
 import { wholeLog } from "./log-events.ts";
-import { granted, made, refusal, refusals, saying, soon, type World } from "./world.ts";
+import { granted, made, refusal, refusals, saying, soon, told, type World } from "./world.ts";
 
 const bytes = new TextEncoder().encode("x");
 
@@ -79,6 +79,38 @@ export function workContract(world: World): void {
       expect((await box.process(process)).state).toBe("running");
       expect((await box.terminal(terminal)).id).toBe(terminal);
       expect((await box.endProcess(process, { lease: next.token })).state).toBe("exited");
+    });
+
+    it("[Y55] ends with the lease where it was started so, before the next one holds it", async () => {
+      const { id, box } = await made(world);
+      const call = { argv: ["sleep", "60"], endsWithLease: true };
+      for (const start of [box.startProcess, box.createTerminal]) {
+        expect(await refusal(start(call))).toMatchObject({
+          code: "bad_request",
+          facts: { field: "endsWithLease" },
+        });
+      }
+      const { token } = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+      const process = await box.startProcess(call, { lease: token });
+      const terminal = await box.createTerminal(call, { lease: token });
+      await soon(async () => {
+        const facts = { running: 2 };
+        expect(await refusal(box.releaseLease(token))).toMatchObject({ code: "lease_busy", facts });
+      });
+      await box.breakLease("another needs it");
+      const next = granted(await box.acquireLease({ holder: "two", waitMs: 20_000 }));
+      expect((await world.inside(id)).running).toBe(0);
+      const lease = { lease: next.token };
+      expect((await box.endProcess(process.id, lease)).state).toBe("exited");
+      expect((await refusal(box.terminal(terminal.id))).code).toBe("not_found");
+      await soon(async () => {
+        for (const kind of ["process", "terminal"] as const) {
+          expect((await told(box, kind)).at(-1)).toMatchObject({
+            what: "ended",
+            reason: "lease_lost",
+          });
+        }
+      });
     });
 
     it("[Y50] has names that mean nothing in another life of the container", async () => {

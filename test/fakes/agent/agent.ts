@@ -68,6 +68,15 @@ export class FakeAgent {
     this.fence = fence;
   }
 
+  /** As a command of the lease under which it began. */
+  endsWithLease(id: string, { stop, over }: { stop: Stop; over: Promise<unknown> }): void {
+    this.running.set(id, { fence: this.fence, stop });
+    void over.then(() => {
+      this.running.delete(id);
+      for (const watcher of this.watchers) watcher();
+    });
+  }
+
   /** As the engine sends it to everything in the container. */
   signal(number: number): void {
     this.#stopAll(number === 15 ? "SIGTERM" : "SIGKILL");

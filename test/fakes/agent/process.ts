@@ -25,7 +25,7 @@ export class FakeProcess {
   readonly #agent: FakeAgent;
   readonly #shell: Shell;
   readonly #input = new Input();
-  readonly #stop = new Stop();
+  readonly stop = new Stop();
   readonly #cwd: string;
   readonly #startedAt = new Date().toISOString();
   #ended: { at: string; outcome: Outcome } | undefined;
@@ -113,13 +113,13 @@ export class FakeProcess {
   }
 
   signal(name: string): void {
-    if (!harmless.has(name)) this.#stop.now(name);
+    if (!harmless.has(name)) this.stop.now(name);
   }
 
   /** TERM to all of it. */
   async end(): Promise<void> {
     this.#asked = true;
-    this.#stop.now("SIGTERM");
+    this.stop.now("SIGTERM");
     await this.over;
   }
 
@@ -155,7 +155,7 @@ export class FakeProcess {
 
   async #run(): Promise<void> {
     const end = this.#agent.begin();
-    const stop = this.#stop;
+    const stop = this.stop;
     const limit =
       this.call.timeoutMs === undefined ? () => {} : stop.after(this.call.timeoutMs, timedOut);
     const write = (stream: Stream) => (text: string | Uint8Array) =>
@@ -174,7 +174,8 @@ export class FakeProcess {
     end();
     const { exitCode, signal } = outcome;
     const asked = this.#asked ? "ended" : "exited";
-    const reason = outcome.timedOut ? "timed_out" : asked;
+    const whole = outcome.cut === "fenced" ? "lease_lost" : asked;
+    const reason = outcome.timedOut ? "timed_out" : whole;
     this.#agent.tell({ kind: "process", id: this.call.id, exitCode, signal, reason });
   }
 

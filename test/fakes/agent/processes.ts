@@ -92,6 +92,7 @@ export class Processes {
     }
     const process = new FakeProcess(this.#agent, call, shellOf(), sessionId);
     this.#all.set(call.id, process);
+    if (call.endsWithLease) this.#agent.endsWithLease(call.id, process);
     void process.over.then(() => this.#forget());
     return { process, isNew: true };
   }

@@ -25,7 +25,7 @@ export class FakeTerminal {
   readonly #call: AgentTerminalCall;
   readonly #createdAt = new Date().toISOString();
   readonly #shell: Shell;
-  readonly #stop = new Stop();
+  readonly stop = new Stop();
   readonly #input = new Input();
   #line = "";
   #ring: Uint8Array = new Uint8Array();
@@ -95,7 +95,7 @@ export class FakeTerminal {
   }
 
   end(why = "SIGHUP"): void {
-    this.#stop.now(why);
+    this.stop.now(why);
   }
 
   /** As the kernel does it: echoed, and given to the program by the line. */
@@ -126,7 +126,7 @@ export class FakeTerminal {
       this.write(new TextDecoder().decode(bytesOf(output)).replaceAll("\n", "\r\n"));
     const io: Io = { input: this.#input, out: shown, err: shown, size: () => this.size };
     const { argv } = this.#call;
-    const around = { agent: this.#agent, shell: this.#shell, io, stop: this.#stop };
+    const around = { agent: this.#agent, shell: this.#shell, io, stop: this.stop };
     const outcome = await (argv === undefined
       ? outcomeOf(() => this.#interact(io))
       : runOwn({ argv }, around));
@@ -139,10 +139,10 @@ export class FakeTerminal {
     let last = 0;
     for (;;) {
       this.write("$ ");
-      const line = await this.#input.read(this.#stop);
+      const line = await this.#input.read(this.stop);
       if (line === undefined) throw new Exit(last);
       const text = new TextDecoder().decode(line).trimEnd();
-      last = await this.#shell.run(text, io, this.#stop);
+      last = await this.#shell.run(text, io, this.stop);
     }
   }
 }

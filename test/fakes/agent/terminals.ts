@@ -64,9 +64,11 @@ export class Terminals {
     }
     const terminal = new FakeTerminal(this.#agent, asked);
     this.#all.set(asked.id, terminal);
-    void terminal.over.then(({ exitCode, signal }) => {
+    if (asked.endsWithLease) this.#agent.endsWithLease(asked.id, terminal);
+    void terminal.over.then(({ exitCode, signal, cut }) => {
       this.#all.delete(asked.id);
-      const reason = this.#asked.delete(asked.id) ? "ended" : "exited";
+      const whole = cut === "fenced" ? "lease_lost" : "exited";
+      const reason = this.#asked.delete(asked.id) ? "ended" : whole;
       if (this.#agent.ended) return;
       this.#agent.tell({ kind: "terminal", id: asked.id, exitCode, signal, reason });
     });
