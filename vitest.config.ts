@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+import { contractSizes } from "./test/contract/sizes.ts";
 
 const sha256 = (key: string) => createHash("sha256").update(key).digest("hex");
 
@@ -69,6 +70,7 @@ export default defineConfig({
                   `other:${sha256("berth_other_of_the_tests")}`,
                 ].join(","),
                 BERTH_ORIGINS: "https://app.test",
+                BERTH_SIZES: contractSizes,
                 BERTH_SECRET: "the secret of the object tests, which guards nothing",
               },
             },

@@ -2,6 +2,7 @@
  * Owns the environment of the Worker, read once and checked; an error names the variable.
  * Does not own bindings to objects.
  */
+import { readSizes, type Size } from "./protocol/size.ts";
 
 /** The bindings of wrangler.toml, or of the one-machine server. */
 export type Env = {
@@ -11,6 +12,7 @@ export type Env = {
   BERTH_API_KEYS?: string;
   BERTH_SECRET?: string;
   BERTH_ORIGINS?: string;
+  BERTH_SIZES?: string;
   BERTH_ENGINE_URL?: string;
   BERTH_ENGINE_SECRET?: string;
 };
@@ -22,6 +24,8 @@ export type Config = {
   secret: string;
   /** Of pages that may call from a browser and connect WebSockets, beside the API's own. */
   origins: ReadonlySet<string>;
+  /** Among which a create may choose, by name. */
+  sizes: ReadonlyMap<string, Size>;
   /** Where no container is attached to an object, this engine runs it. */
   engine: { url: string; secret: string } | undefined;
 };
@@ -37,6 +41,7 @@ export function configOf(env: Env): Config {
     tenants: readKeys(env.BERTH_API_KEYS),
     secret: readSecret(env.BERTH_SECRET),
     origins: readOrigins(env.BERTH_ORIGINS),
+    sizes: sizesOf(env.BERTH_SIZES),
     engine: readEngine(env),
   });
   parsed.set(env, config);
@@ -71,6 +76,15 @@ function readOrigins(text: string | undefined): ReadonlySet<string> {
     throw new Error("BERTH_ORIGINS must be a list of origins such as https://app.example.org");
   }
   return new Set(origins);
+}
+
+function sizesOf(text: string | undefined): ReadonlyMap<string, Size> {
+  try {
+    return readSizes(text ?? "");
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`BERTH_SIZES must be a list of name:memoryMib=512,processes=256: ${why}`);
+  }
 }
 
 function readEngine(env: Env): Config["engine"] {

@@ -10,6 +10,7 @@ import {
   rmdirSync,
   writeFileSync,
 } from "node:fs";
+import type { Bounds } from "./bounds.ts";
 import { log, messageOf } from "./log.ts";
 
 /** The engine's own folder in each hierarchy that it may write to. */
@@ -59,11 +60,7 @@ export function findHierarchies(instance: string): Hierarchies {
   };
 }
 
-export function makeGroups(
-  hierarchies: Hierarchies,
-  id: string,
-  limits: { memoryBytes: number; processes: number },
-): SandboxGroups {
+export function makeGroups(hierarchies: Hierarchies, id: string, limits: Bounds): SandboxGroups {
   const { unified, memory, processes } = hierarchies;
   const all = engineFolders(hierarchies).map((parent) => `${parent}/${id}`);
   for (const folder of all) mkdirSync(folder, { recursive: true });

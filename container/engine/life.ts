@@ -5,6 +5,7 @@
 import type { EngineExit, EngineStart, EngineStarted } from "../../src/protocol/engine.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import { type Bounds, boundsOf } from "./bounds.ts";
 import { makeGroups, outOfMemoryCount, removeGroup, type SandboxGroups } from "./cgroups.ts";
 import { isFull } from "./copy.ts";
 import type { Engine } from "./engine.ts";
@@ -119,12 +120,10 @@ export class Life {
   async #launch(call: EngineStart, network: RoomPlan["network"]): Promise<AgentReady> {
     this.#refuseIfEnded();
     const { settings } = this.#engine;
-    this.#groups = makeGroups(this.#engine.machine.groups, this.#id, {
-      memoryBytes: settings.memoryBytesMax,
-      processes: settings.processesMax,
-    });
+    const bounds = boundsOf(this.#engine, call.room);
+    this.#groups = makeGroups(this.#engine.machine.groups, this.#id, bounds);
     const { startId, secret, env } = call;
-    const room = this.#plan(network, this.#groups);
+    const room = this.#plan(network, this.#groups, bounds);
     const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, room });
     this.#agent = agent;
     // From here on there is something to end, also where the note of it finds no room.
@@ -133,8 +132,8 @@ export class Life {
     return await within(agent.ready, limits.startTimeoutMs, "the agent's ready line");
   }
 
-  #plan(network: RoomPlan["network"], groups: SandboxGroups): RoomPlan {
-    const { places, machine, settings, readOnlyFolders } = this.#engine;
+  #plan(network: RoomPlan["network"], groups: SandboxGroups, bounds: Bounds): RoomPlan {
+    const { places, machine, readOnlyFolders } = this.#engine;
     const { root, usr, workspace } = treeOf(places, this.#id);
     const countedByGroup = machine.groups.processes !== undefined;
     return {
@@ -148,7 +147,7 @@ export class Life {
       readOnlyFolders,
       cgroups: { join: groups.join, commands: groups.commands ?? null },
       tmpfsBytes,
-      processesMax: countedByGroup || machine.user === "own" ? null : settings.processesMax,
+      processesMax: countedByGroup || machine.user === "own" ? null : bounds.processes,
     };
   }
 

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { limits } from "../../src/protocol/limits.ts";
 
 const MiB = 1024 * 1024;
 
@@ -20,8 +21,11 @@ const variables = z.object({
     .regex(/^\//, "must be an absolute path")
     .default(`${import.meta.dir.replace(/\/container\/engine$/, "")}/dist/berth-agent`),
   BERTH_ENGINE_CONTAINERS_MAX: whole.min(1).max(10_000).optional(),
-  BERTH_ENGINE_MEMORY_MAX: whole.min(64 * MiB).default(2048 * MiB),
-  BERTH_ENGINE_PROCESSES_MAX: whole.min(32).max(100_000).default(1024),
+  BERTH_ENGINE_MEMORY_MAX: whole.min(limits.roomMemoryBytesMin).default(2048 * MiB),
+  BERTH_ENGINE_PROCESSES_MAX: whole
+    .min(limits.roomProcessesMin)
+    .max(limits.roomProcessesMax)
+    .default(1024),
   BERTH_ENGINE_NETWORK: z.enum(networkModes).optional(),
   BERTH_ENGINE_SUBNET: z
     .string()

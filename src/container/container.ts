@@ -7,6 +7,7 @@ import type { EngineExit } from "../protocol/engine.ts";
 import type { Env } from "../protocol/env.ts";
 import type { Isolation } from "../protocol/isolation.ts";
 import type { Network } from "../protocol/sandbox.ts";
+import type { Size } from "../protocol/size.ts";
 
 export type StartOptions = {
   /** Drawn by the object for this start; the agent's incarnation begins with it. */
@@ -16,6 +17,8 @@ export type StartOptions = {
   env: Env;
   network: Network;
   image?: string;
+  /** What the place cannot hold it to is refused. */
+  size?: Size;
   /** Begin from this saved tree, whatever is kept. */
   snapshot?: string | undefined;
   /** Begin from this saved tree where no other files are known. */

@@ -6,6 +6,7 @@ import type { z } from "zod";
 import { changesSchema } from "../protocol/changes.ts";
 import {
   type EngineHealth,
+  type EngineStart,
   engineExitSchema,
   engineHealthSchema,
   enginePaths,
@@ -14,6 +15,7 @@ import {
 } from "../protocol/engine.ts";
 import { BerthError, errorBodySchema } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
+import { type Size, sizeUnsupported } from "../protocol/size.ts";
 import type { Container, ContainerExit, StartOptions } from "./container.ts";
 import { within } from "./within.ts";
 
@@ -30,10 +32,11 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
     savesFiles: true,
     comparesTrees: true,
     filtersHosts: false,
-    async start({ image, snapshot, base, network, ...options }: StartOptions) {
+    async start({ image, size, snapshot, base, network, ...options }: StartOptions) {
       const { internet } = network;
+      const room = size === undefined ? undefined : roomOf(size);
       const started = await call(engine, "POST", enginePaths.start(id), {
-        body: { ...options, network: { internet }, snapshotId: snapshot, baseId: base },
+        body: { ...options, network: { internet }, room, snapshotId: snapshot, baseId: base },
         schema: engineStartedSchema,
         waitMs: startMs({ snapshot, base }) + answerMs,
       });
@@ -74,6 +77,13 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
         waitMs: limits.changesTimeoutMs + answerMs,
       }),
   };
+}
+
+/** A machine of the platform's cannot be had here. */
+function roomOf(size: Size): EngineStart["room"] {
+  const { name, memoryBytes, processes } = size;
+  if (memoryBytes !== undefined || processes !== undefined) return { memoryBytes, processes };
+  throw sizeUnsupported(name, "says nothing that a room of one machine could be held to");
 }
 
 /** Copying a tree takes its time. */

@@ -6,6 +6,7 @@ import { agentHeaders, agentHealthSchema, agentPaths, agentPort } from "../proto
 import { BerthError } from "../protocol/errors.ts";
 import type { Isolation } from "../protocol/isolation.ts";
 import { limits } from "../protocol/limits.ts";
+import { type Size, sizeUnsupported } from "../protocol/size.ts";
 import type { Container, ContainerExit, Saved, Started, StartOptions } from "./container.ts";
 import { whole } from "./early-answer.ts";
 import type { Egress } from "./egress.ts";
@@ -66,6 +67,7 @@ async function start(
     if (attached.running) await attached.destroy();
     stillWanted();
   }
+  const instance = options.size === undefined ? undefined : instanceOf(options.size);
   const saved = options.snapshot ?? options.base;
   // A saved tree brings its image along.
   const files =
@@ -76,6 +78,7 @@ async function start(
   stillWanted();
   attached.start({
     ...files,
+    ...(instance === undefined ? {} : { instance }),
     enableInternet: egress.direct,
     env: {
       BERTH_BOOT: JSON.stringify({
@@ -161,6 +164,11 @@ function imageOf(attached: Attached, name: string | undefined): string {
     hint: `Configured are: ${Object.keys(attached.images).join(", ") || "none"}.`,
     facts: { field: "image" },
   });
+}
+
+function instanceOf({ name, instance }: Size): NonNullable<Size["instance"]> {
+  if (instance !== undefined) return instance;
+  throw sizeUnsupported(name, "names no machine of the platform's (`instance=`)");
 }
 
 async function monitor(attached: Attached): Promise<ContainerExit> {

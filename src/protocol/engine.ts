@@ -38,6 +38,13 @@ export const engineStartSchema = z.strictObject({
   secret: z.string().min(32),
   env: envSchema,
   network: z.strictObject({ internet: z.boolean() }),
+  /** Bounds of this room in place of the engine's own; one that cannot be kept here is `unsupported`. */
+  room: z
+    .strictObject({
+      memoryBytes: z.int().min(limits.roomMemoryBytesMin).optional(),
+      processes: z.int().min(limits.roomProcessesMin).max(limits.roomProcessesMax).optional(),
+    })
+    .optional(),
   /** Begin from this saved tree instead of the one that the engine has kept. */
   snapshotId: sandboxIdSchema.optional(),
   /** Begin from this saved tree where the engine has kept none. */

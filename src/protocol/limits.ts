@@ -108,6 +108,10 @@ export const limits = {
   /** A picture of the screen that takes longer is not waited for. */
   terminalScreenMs: 5 * second,
 
+  /** Of a configured size, on one machine: an agent and a shell need as much. */
+  roomMemoryBytesMin: 64 * MiB,
+  roomProcessesMin: 32,
+  roomProcessesMax: 100_000,
   /** From the engine's or the platform's start to the agent's first answer. */
   startTimeoutMs: 60 * second,
   /** How often an object looks whether a start is still under way: it may have died beside it. */

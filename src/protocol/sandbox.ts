@@ -10,6 +10,7 @@ import { isolationSchema } from "./isolation.ts";
 import { limits } from "./limits.ts";
 import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
 import { clientSchema, onExistingSchema, scopeSchema } from "./scope.ts";
+import { sizeNameSchema } from "./size.ts";
 
 const hostsSchema = z
   .array(
@@ -55,6 +56,9 @@ export const createCallSchema = z
       .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
       .optional()
       .meta({ description: "The name of a configured image." }),
+    size: sizeNameSchema
+      .optional()
+      .meta({ description: "The name of a configured size; it never changes." }),
     scope: scopeSchema.optional().meta({
       description: "Find or create: while its sandbox lives, this gives that one.",
     }),
@@ -130,6 +134,7 @@ export const sandboxSchema = z
     notes: z.array(z.string()).optional(),
     cwd: z.string().optional(),
     image: z.string().optional(),
+    size: z.string().optional(),
     network: networkSchema,
     idleTimeoutMs: z.int(),
     onIdle: onIdleSchema,

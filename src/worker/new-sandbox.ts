@@ -12,6 +12,7 @@ import type { CreateCall, Network } from "../protocol/sandbox.ts";
 import { sandboxOf } from "./checkpoints.ts";
 import { mintSandboxId } from "./ids.ts";
 import { objectOf } from "./operations.ts";
+import { sizeOf } from "./size.ts";
 
 type Policy = Omit<CreateCall, "from" | "onExisting" | "waitMs">;
 
@@ -26,15 +27,23 @@ export async function newSandbox(
   written: object,
 ): Promise<Wanted> {
   refuseHosts(env, whole.network);
+  const chosen = await sizeOf(env, whole.size);
   const origin = from === undefined ? undefined : await originOf(env, caller, from);
-  const { metadata, start, ...rest } =
-    origin !== undefined && "ok" in origin ? fork(whole, written, origin.ok) : whole;
+  const inherited = origin !== undefined && "ok" in origin ? origin.ok : undefined;
+  const {
+    metadata,
+    start,
+    size: _named,
+    ...rest
+  } = inherited === undefined ? whole : fork(whole, written, inherited);
+  const size = chosen ?? inherited?.spec.size;
   const spec = {
     id: mintSandboxId(configOf(env).secret),
     tenant: caller.tenant,
     createdAt: Date.now(),
     ...(caller.key === undefined ? {} : { madeBy: caller.key }),
     ...rest,
+    ...(size === undefined ? {} : { size }),
   };
   return {
     make: { spec, metadata, start },

@@ -29,6 +29,7 @@ describe("the configuration of a checkout", () => {
 
   const asJson = {
     image: "default",
+    size: "small",
     cwd: "app",
     env: { NODE_ENV: "test", EMPTY: "" },
     setup: ["npm ci", "npm run build"],
@@ -45,6 +46,7 @@ describe("the configuration of a checkout", () => {
     setup = ["npm ci", "npm run build"]
     cwd = 'app'
     image = "default"
+    size = "small"
     [network]
     internet = false
     [env]
@@ -80,7 +82,7 @@ describe("the configuration of a checkout", () => {
   it.each([
     ["{", /^\.berth\/sandbox\.json is not JSON: .+ \| /],
     ["[]", /^\.berth\/sandbox\.json: .*expected object/],
-    ['{"imgae":"x"}', /: there is no `imgae` \| It may hold image, cwd, env, /],
+    ['{"imgae":"x"}', /: there is no `imgae` \| It may hold image, size, cwd, env, /],
     ['{"network":{"internet":true,"alow":["a"]}}', /: network: there is no `alow` \| /],
     ['{"env":{"1A":"x"}}', /: env\.1A: /],
     ['{"env":{"A":1}}', /: env\.A: /],

@@ -12,6 +12,7 @@ class Attached {
   running = false;
   readonly images = { default: "image" };
   readonly started: string[] = [];
+  readonly asked: object[] = [];
   destroyed = 0;
   #booted = false;
   answer = (_request: Request): Response => Response.json({ ...health, incarnation: this.life });
@@ -22,8 +23,9 @@ class Attached {
   boot(): void {
     this.#booted = true;
   }
-  start({ env }: { env: { BERTH_BOOT: string } }): void {
+  start({ env, ...asked }: { env: { BERTH_BOOT: string }; instance?: unknown }): void {
     if (this.running) throw new Error("it is running already");
+    this.asked.push(asked);
     this.started.push(JSON.parse(env.BERTH_BOOT).startId);
     this.running = true;
   }
@@ -78,6 +80,27 @@ describe("the platform's container", () => {
     await container.destroy("remove");
     expect(attached.running).toBe(false);
     await expect(container.start(call("b"))).rejects.toMatchObject(refused);
+  });
+
+  it("[V17] asks for the machine of its size, from an image and from a saved tree alike", async () => {
+    const attached = new Attached();
+    attached.boot();
+    const container = open(attached);
+    const machine = { vcpu: 2, memoryMib: 8192, diskMb: 16000 };
+    const basic = { name: "small", instance: "basic", processes: 64 } as const;
+    await container.start({ ...call("a"), size: basic });
+    await container.start({ ...call("b"), size: { name: "own", instance: machine } });
+    await container.start({ ...call("c"), size: basic, snapshot: "saved" });
+    await container.start(call("d"));
+    expect(attached.asked).toEqual([
+      { image: "image", instance: "basic", enableInternet: false },
+      { image: "image", instance: machine, enableInternet: false },
+      { containerSnapshot: { id: "saved" }, instance: "basic", enableInternet: false },
+      { image: "image", enableInternet: false },
+    ]);
+    const room = container.start({ ...call("e"), size: { name: "room", memoryBytes: 2 ** 30 } });
+    await expect(room).rejects.toMatchObject({ code: "unsupported", facts: { field: "size" } });
+    expect(attached.asked).toHaveLength(4);
   });
 
   it("[DK12] tells at once where the platform has not begun: of a saved tree that this is gone, else to try again", async () => {

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect } from "vitest";
 import { places, root, tools } from "../../container/engine/launch/places.js";
+import { contractSizes } from "../contract/sizes.ts";
 import { otherKey } from "../e2e/contract-world.ts";
 import { alive, treeOf } from "../e2e/processes.ts";
 import { cleanEnvironment, type Said, Server } from "../e2e/server.ts";
@@ -42,6 +43,7 @@ export function newHome(): Home {
   const secrets = {
     BERTH_API_KEYS: `local:${sha256(key)},other:${sha256(otherKey)}`,
     BERTH_SECRET: key,
+    BERTH_SIZES: contractSizes,
   };
   const lines = Object.entries(secrets).map(([name, value]) => `${name}="${value}"\n`);
   writeFileSync(join(folder, "bindings.env"), lines.join(""), { mode: 0o600 });

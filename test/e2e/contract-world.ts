@@ -8,6 +8,7 @@ import { get } from "node:http";
 import { join } from "node:path";
 import { type Berth, connect as connectBerth } from "../../src/client/index.ts";
 import type { Power, Socket, World } from "../contract/sandbox-api.ts";
+import { contractSizes } from "../contract/sizes.ts";
 import { treeOf } from "./processes.ts";
 import { type Server, startServer } from "./server.ts";
 
@@ -17,7 +18,9 @@ const sha256 = (key: string) => createHash("sha256").update(key).digest("hex");
 
 /** With a second tenant, whose key is `otherKey`. */
 export function startContractServer(): Promise<Server> {
-  return startServer({ env: { BERTH_API_KEYS: `other:${sha256(otherKey)}` } });
+  return startServer({
+    env: { BERTH_API_KEYS: `other:${sha256(otherKey)}`, BERTH_SIZES: contractSizes },
+  });
 }
 
 export function realWorld(server: () => Server): World {

@@ -278,6 +278,30 @@ libc.pthread_exit(None)`;
     expect((await calm.sh("echo calm")).stdout).toBe("calm\n");
   });
 
+  it("[R39] a room is held to the bounds of its own start, and refused those that cannot be kept here", async () => {
+    const engine = await start();
+    const plain = await run(engine);
+    const { isolation } = plain.started;
+    const forks =
+      "i=0; while [ $i -lt 90 ]; do sleep 5 & i=$((i+1)); done 2>/dev/null; ls -d /proc/[0-9]* | wc -l";
+    expect(isolation.processLimit).toBe(true);
+    const narrow = await run(engine, { size: { name: "narrow", processes: 48 } });
+    expect(Number((await plain.sh(forks, 10_000)).stdout)).toBeGreaterThan(90);
+    expect(Number((await narrow.sh(forks, 10_000)).stdout.trim() || 0)).toBeLessThan(54);
+    const small = { name: "small", memoryBytes: 96 * 1024 * 1024 };
+    const eats = "head -c 300m /dev/zero | tail -c 290m | wc -c";
+    if (isolation.memoryLimit) {
+      const one = await run(engine, { size: small });
+      expect((await one.sh(eats)).stdout).not.toBe(`${290 * 1024 * 1024}\n`);
+      expect((await plain.sh(eats)).stdout).toBe(`${290 * 1024 * 1024}\n`);
+    } else {
+      const refused = { code: "unsupported", facts: { field: "size" } };
+      await expect(run(engine, { size: small })).rejects.toMatchObject(refused);
+    }
+    const machine = { name: "machine", instance: "basic" } as const;
+    await expect(run(engine, { size: machine })).rejects.toMatchObject({ code: "unsupported" });
+  });
+
   it.skipIf(as !== "root")(
     "[R34] an agent that the kernel ends for want of memory is told of as that",
     async () => {

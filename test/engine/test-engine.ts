@@ -13,6 +13,7 @@ import type { Container, Started } from "../../src/container/container.ts";
 import { engineContainer } from "../../src/container/engine.ts";
 import { agentHeaders, agentPaths } from "../../src/protocol/agent.ts";
 import { type ExecResult, execResultSchema } from "../../src/protocol/exec.ts";
+import type { Size } from "../../src/protocol/size.ts";
 
 export type Identity = "root" | "not root";
 
@@ -130,14 +131,17 @@ export function newId(): string {
   return `t${String(drawn).padStart(7, "0")}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
 }
 
-export function newStart(over: { startId?: string; internet?: boolean; snapshot?: string } = {}) {
-  const { internet = false, snapshot } = over;
+type Start = { startId?: string; internet?: boolean; snapshot?: string; size?: Size };
+
+export function newStart(over: Start = {}) {
+  const { internet = false, snapshot, size } = over;
   return {
     startId: over.startId ?? crypto.randomUUID().replaceAll("-", "").slice(0, 16),
     secret: crypto.randomUUID(),
     env: {},
     network: { internet },
     ...(snapshot === undefined ? {} : { snapshot }),
+    ...(size === undefined ? {} : { size }),
   };
 }
 
@@ -152,7 +156,7 @@ export type Running = {
 /** A sandbox that runs, and a way to run commands in it by its real agent. */
 export async function run(
   engine: TestEngine,
-  over: Parameters<typeof newStart>[0] & { id?: string } = {},
+  over: Start & { id?: string } = {},
 ): Promise<Running> {
   const id = over.id ?? newId();
   const container = engine.container(id);

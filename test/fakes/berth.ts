@@ -11,6 +11,7 @@ import { SandboxObject } from "../../src/objects/sandbox/object.ts";
 import type { BerthApi } from "../../src/protocol/api.ts";
 import type { Right } from "../../src/protocol/rights.ts";
 import { BerthEntry } from "../../src/worker/rpc.ts";
+import { contractSizes } from "../contract/sizes.ts";
 import { FakeMachine, fakeContainer } from "./container.ts";
 
 type Place = {
@@ -132,6 +133,7 @@ export class FakeBerth {
         this.#directory(tenant),
       ) as unknown as Env["DIRECTORY"],
       PLAN: to("Plan", (name) => this.#plan(name)) as unknown as Env["PLAN"],
+      BERTH_SIZES: contractSizes,
       BERTH_SECRET: "the secret of a Berth in memory, which guards nothing",
     };
   }

@@ -24,7 +24,7 @@ const zones: Zone[] = [
   { folder: "src/client/", imports: ["src/client/", "src/protocol/"] },
   { folder: "src/cli/", imports: ["src/cli/", "src/client/", "src/protocol/", "package.json"] },
   { folder: "src/index.ts", imports: ["src/worker/", "src/objects/"] },
-  { folder: "src/config.ts", imports: [], types: ["src/objects/"] },
+  { folder: "src/config.ts", imports: ["src/protocol/"], types: ["src/objects/"] },
   {
     folder: "container/agent/",
     imports: ["container/agent/", "container/engine/room/", "src/protocol/"],

@@ -44,6 +44,7 @@ export async function serve({ data, sandboxesMax, key, secret, startFront, ready
         BERTH_API_KEYS: apiKeys(key),
         BERTH_SECRET: secret,
         BERTH_ORIGINS: process.env.BERTH_ORIGINS ?? "",
+        BERTH_SIZES: process.env.BERTH_SIZES ?? "",
         BERTH_ENGINE_URL: engine.url,
         BERTH_ENGINE_SECRET: engine.secret,
       });

@@ -12,6 +12,7 @@ export const fromEnvironment = [
   "BERTH_API_KEYS",
   "BERTH_SECRET",
   "BERTH_ORIGINS",
+  "BERTH_SIZES",
   "BERTH_ENGINE_URL",
   "BERTH_ENGINE_SECRET",
 ];

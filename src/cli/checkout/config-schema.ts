@@ -6,13 +6,15 @@ import { z } from "zod";
 import { portNumberSchema } from "../../protocol/port.ts";
 import { createCallSchema } from "../../protocol/sandbox.ts";
 
-const { image, env, cwd, network, idleTimeoutMs, onIdle, maxLifetimeMs } = createCallSchema.shape;
+const { image, size, env, cwd, network, idleTimeoutMs, onIdle, maxLifetimeMs } =
+  createCallSchema.shape;
 
 const setupCommandsMax = 64;
 const portsMax = 32;
 
 export const configSchema = z.strictObject({
   image,
+  size,
   cwd,
   env: env.unwrap().optional(),
   network: network.unwrap().optional(),

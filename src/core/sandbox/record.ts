@@ -5,6 +5,7 @@
 import type { Isolation } from "../../protocol/isolation.ts";
 import type { FailReason, Network, OnIdle } from "../../protocol/sandbox.ts";
 import type { Client, Scope } from "../../protocol/scope.ts";
+import type { Size } from "../../protocol/size.ts";
 
 /** What `create` was given; it never changes. */
 export type SandboxSpec = {
@@ -14,6 +15,7 @@ export type SandboxSpec = {
   env: Record<string, string>;
   cwd?: string | undefined;
   image?: string | undefined;
+  size?: Size | undefined;
   network: Network;
   idleTimeoutMs: number;
   onIdle: OnIdle;

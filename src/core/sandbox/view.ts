@@ -13,7 +13,7 @@ export function view(
   plan?: string,
 ): Sandbox {
   const { spec, state } = record;
-  const { cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
+  const { cwd, image, size, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
   const { scope, client, madeBy } = spec;
   return {
     id: spec.id,
@@ -32,6 +32,7 @@ export function view(
       : {}),
     ...(cwd === undefined ? {} : { cwd }),
     ...(image === undefined ? {} : { image }),
+    ...(size === undefined ? {} : { size: size.name }),
     ...(maxLifetimeMs === undefined ? {} : { maxLifetimeMs }),
     ...(scope === undefined ? {} : { scope }),
     ...(client === undefined ? {} : { client }),

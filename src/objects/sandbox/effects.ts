@@ -69,6 +69,7 @@ async function tryStart(
       env: spec.env,
       network: spec.network,
       ...(spec.image === undefined ? {} : { image: spec.image }),
+      ...(spec.size === undefined ? {} : { size: spec.size }),
     });
     return { started };
   } catch (error) {

@@ -44,6 +44,32 @@ export function lifecycleContract(world: World): void {
       expect(plain.maxLifetimeMs).toBeUndefined();
     });
 
+    it("[S20] has the size that it was made with: in each life, in lists, and in its forks", async () => {
+      const { id, box } = await made(world, { size: "small", metadata: { of: "size" } });
+      expect(await box.get()).toMatchObject({ state: "running", size: "small" });
+      await box.pause();
+      expect(await box.start()).toMatchObject({ state: "running", size: "small" });
+      const { sandboxes } = await world.berth.list({ metadata: ["of=size"] });
+      expect(sandboxes.find((one) => one.id === id)).toMatchObject({ size: "small" });
+      const { id: from } = await box.makeCheckpoint();
+      const same = await made(world, { from, start: false });
+      expect(await same.box.get()).toMatchObject({ size: "small" });
+      const other = await made(world, { from, start: false, size: "large" });
+      expect(await other.box.get()).toMatchObject({ size: "large" });
+      expect((await (await made(world)).box.get()).size).toBeUndefined();
+    });
+
+    it("[S21] is refused a size that is not configured, by its name and the names that there are", async () => {
+      const refused = world.berth.create({ size: "huge" });
+      await expect(refused).rejects.toMatchObject({
+        code: "bad_request",
+        message: "size: none named huge is configured.",
+        facts: { field: "size" },
+      });
+      const hint = await refused.catch(({ hint }) => hint);
+      expect(hint).toBe("Configured are: small, large.");
+    });
+
     it("[S15] begins paused, without a container until a call needs one", async () => {
       const { id, box } = await made(world, { start: false });
       expect((await box.get()).state).toBe("paused");
