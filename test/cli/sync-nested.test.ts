@@ -75,3 +75,57 @@ describe("what becomes a repository below", () => {
     expect(await pair.there("cat lib/new.txt")).toBe("new\n");
   });
 });
+
+describe("what is one no more, or none of ours", () => {
+  for (const isPulled of [false, true]) {
+    const when = isPulled ? "after something came back" : "before anything came back";
+    it(`[SY6] a repository below that becomes ignored stays there, ${when}`, async () => {
+      await using pair = await begun();
+      const of = pair.checkout;
+      const names = ["inner", "in/other *[x] "];
+      for (const name of names) {
+        of.git("init", "-q", name);
+        of.write(`${name}/x`, "x\n");
+      }
+      of.gitAt(of.root, "init", "-q", "dropped");
+      of.write("dropped/x", "x\n");
+      await same(pair);
+      if (isPulled) await pair.pull(await pair.sync());
+      await pair.there("echo there > inner/y; echo there > 'in/other *[x] '/y");
+      of.write(".gitignore", "/inner/\nother*\n");
+      of.remove("dropped");
+      await same(pair);
+      expect(await pair.there("cat inner/[xy] in/other*/[xy]; ls")).toBe(
+        "x\nthere\nx\nthere\na.txt\nb\nin\ninner\n",
+      );
+      for (const name of names) expect(of.read(`${name}/x`)).toBe("x\n");
+      // Asked for again they are as they are here, and gone when they are gone.
+      of.remove(".gitignore");
+      of.remove("inner");
+      await pair.pull(await pair.sync());
+      await same(pair);
+      expect(await pair.there("cat in/other*/x; ls . in/other*")).not.toMatch(/inner/);
+    });
+  }
+
+  it("[SY7] a repository that a command made is gone when something came back, those of ours stay", async () => {
+    await using pair = await begun({ ".gitignore": "made\n", "a.txt": "a\n" });
+    const of = pair.checkout;
+    for (const name of ["in/ner", "sp ace *?[x]\\ "]) {
+      of.git("init", "-q", name);
+      of.write(`${name}/.gitignore`, "made\n");
+    }
+    const first = await pair.sync();
+    await pair.there("git init -q before; git init -q in/made; echo made > in/ner/made");
+    await pair.sync();
+    expect(await pair.there("ls -d before")).toBe("before\n");
+    await pair.pull(first);
+    await pair.there(
+      'git init -q in/there; echo x > in/there/x; for at in sp*; do echo made > "$at/made"; done',
+    );
+    await same(pair);
+    expect(await pair.there("cat in/ner/made sp*/made; ls . in")).toBe(
+      "made\nmade\n.:\na.txt\nin\nsp ace *?[x]\\ \n\nin:\nmade\nner\n",
+    );
+  });
+});

@@ -87,7 +87,7 @@ known=
 if [ "$(cat "$ours/m.state" 2>/dev/null)" = "$state" ]; then known=yes
 else
   rm -f "$ours/m.state"
-  rm -rf -- "$ours/m" "$ours/m.before"
+  rm -rf -- "$ours/m" "$ours/m.before" "$ours/m.left"
   if before=$(raw rev-parse -q --verify refs/berth/state); then
     raw cat-file blob "$before:m/nested" > "$ours/m.before" || :
   fi
@@ -96,9 +96,13 @@ else
     git --git-dir="$ours" --work-tree="$ours/m" read-tree "$state:m" &&
     git --git-dir="$ours" --work-tree="$ours/m" checkout-index -qfa)
   if [ -s "$ours/m.before" ]; then
+    # What is below no more makes room; where nothing comes in its place it is asked later whether it is ignored.
     xargs -0 sh -c 'for name; do
-      grep -zqxF -e "$name" "$0" || rm -rf -- "./$name"
-    done' "$ours/m/nested" < "$ours/m.before"
+      if grep -zqxF -e "$name" "$0/m/nested"; then continue; fi
+      if git --git-dir="$0" cat-file -e "$1:w/$name" 2>/dev/null; then rm -rf -- "./$name"
+      else printf "%s\\0" "$name"
+      fi
+    done' "$ours" "$state" < "$ours/m.before" > "$ours/m.left"
   fi
 fi
 m=$ours/m
@@ -122,7 +126,13 @@ fi
 returned | xargs -0 sh -c 'for name; do
   git --git-dir=.git/berth cat-file -e "$0/$name" 2>/dev/null || rm -f -- "./$name"
 done' "$state:w"
-if [ -e "$ours/pulled" ]; then GIT_INDEX_FILE=$ours/index plain clean -fdq || :; fi
+if [ -e "$ours/pulled" ]; then
+  # Of repositories below those of the state stay, each for its own sync.
+  tr '\\0' '\\n' < "$m/nested" | sed 's/[] \\*?[]/\\\\&/g; s/^/\\//' > "$ours/m.kept"
+  GIT_INDEX_FILE=$ours/index plain -c core.excludesFile="$ours/m.kept" clean -ffdq || :
+elif [ -z "$known" ] && [ -s "$ours/m.left" ]; then
+  GIT_INDEX_FILE=$ours/index xargs -0 git $quiet --git-dir="$real" --work-tree="$root" clean -ffdq -- < "$ours/m.left" || :
+fi
 if [ -s "$m/folders" ]; then xargs -0 mkdir -p -- < "$m/folders" 2>/dev/null || :; fi
 if [ -n "$stands" ]; then mkdir -p -- "./$stands" 2>/dev/null || :; fi
 
