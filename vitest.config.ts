@@ -62,6 +62,7 @@ export default defineConfig({
                 BERTH: bound({ tenant: "local" }),
                 OTHER: bound({ tenant: "other" }),
                 LEASER: bound({ tenant: "local", rights: ["read", "lease"] }),
+                PUBLIC: bound({ tenant: "local", url: "https://berth.example" }),
                 NOBODY: bound({}),
               },
               bindings: {

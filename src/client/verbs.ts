@@ -4,18 +4,11 @@
  */
 import type { GateOptions, SandboxApi } from "../protocol/api.ts";
 import { limits } from "../protocol/limits.ts";
-import type { Port, PortInput, PortList } from "../protocol/port.ts";
 import { gate, type Link, segment } from "./call.ts";
 import { type ClientFileApi, filesOf } from "./files.ts";
 import { workOf } from "./work.ts";
 
-/** What the interface has, and ports. */
-export interface SandboxVerbs extends Omit<SandboxApi, keyof ClientFileApi>, ClientFileApi {
-  /** An address by which others reach a server in the sandbox. Asked again, it gets a new one. */
-  openPort(call: PortInput): Promise<Port>;
-  ports(): Promise<PortList>;
-  closePort(port: number): Promise<void>;
-}
+export interface SandboxVerbs extends Omit<SandboxApi, keyof ClientFileApi>, ClientFileApi {}
 
 /** Copying a tree, while the container stands still. */
 const copying = { beginsWithinMs: limits.snapshotTimeoutMs + 60_000 };

@@ -11,6 +11,7 @@ import type { AcquireInput, LeaseGranted, LeaseQueued, LeaseReleased, LeaseView 
 import type { MetadataAnswer, MetadataPatch } from "./metadata.ts";
 import type { PlansInput, PlansPage } from "./plan.ts";
 import type { PlanApi } from "./plan-api.ts";
+import type { Port, PortInput, PortList } from "./port.ts";
 import type { ConnectTicket, Right, Token } from "./rights.ts";
 import type { CreateInput, Sandbox } from "./sandbox.ts";
 import type { KeyedOptions, WorkApi } from "./work-api.ts";
@@ -43,6 +44,10 @@ export interface SandboxApi extends WorkApi, FileApi {
   createToken(call: { rights: Right[]; ttlMs?: number }): Promise<Token>;
   revokeTokens(): Promise<void>;
   createTicket(): Promise<ConnectTicket>;
+  /** An address by which others reach a server in the sandbox. Asked again, it gets a new one. */
+  openPort(call: PortInput): Promise<Port>;
+  ports(): Promise<PortList>;
+  closePort(port: number): Promise<void>;
 }
 
 export interface BerthApi {

@@ -3,6 +3,7 @@
  * Does not own who may visit: the object has the tokens. Bodies and WebSockets pass untouched.
  */
 import type { Env } from "../config.ts";
+import type { BerthError } from "../protocol/errors.ts";
 import {
   type Port,
   type PortAddress,
@@ -63,6 +64,10 @@ export function portOf(
   { token, createdAt }: { token: string; createdAt: string },
 ): Port {
   return { port, wake, createdAt, token, ...urlsOf(asked, { port, sandbox, token }) };
+}
+
+export function badPort(): BerthError {
+  return bad("port", "must be a whole number from 1 to 65535");
 }
 
 export async function visit(

@@ -27,7 +27,11 @@ import { Calling } from "./rpc/calling.ts";
 import { PlanTarget } from "./rpc/plan.ts";
 import { SandboxTarget } from "./rpc/sandbox.ts";
 
-type Props = { tenant?: string; rights?: readonly Right[] };
+/** `url`: where people reach Berth; addresses of ports are made of it. */
+type Props = { tenant?: string; rights?: readonly Right[]; url?: string };
+
+/** Without one they lead there by the binding's own `fetch`, and by nothing else. */
+const boundUrl = "http://berth";
 
 export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi {
   async create(
@@ -53,7 +57,8 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
   }
 
   sandbox(id: string): SandboxTarget {
-    return new SandboxTarget(new Calling(this.env, callerOf(this.ctx.props), id));
+    const { props } = this.ctx;
+    return new SandboxTarget(new Calling(this.env, callerOf(props), id, urlOf(props)));
   }
 
   async plans(query: PlansInput = {}): Promise<PlansPage> {
@@ -76,6 +81,11 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
   override async fetch(request: Request): Promise<Response> {
     return door(callerOf(this.ctx.props)).fetch(request, this.env, this.ctx);
   }
+}
+
+function urlOf({ url = boundUrl }: Props): string {
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  throw new TypeError("The binding's `url` must be an http or https address of Berth.");
 }
 
 function callerOf(props: Props | undefined): Caller {

@@ -9,6 +9,7 @@ import { leaseContract } from "./sandbox/leases.ts";
 import { lifecycleContract } from "./sandbox/lifecycle.ts";
 import { metadataContract } from "./sandbox/metadata.ts";
 import { planContract } from "./sandbox/plans.ts";
+import { portContract } from "./sandbox/ports.ts";
 import { processLogContract } from "./sandbox/process-logs.ts";
 import { processContract } from "./sandbox/processes.ts";
 import { sessionContract } from "./sandbox/sessions.ts";
@@ -25,7 +26,7 @@ export const contractParts = {
   leases: [leaseContract, leaseEndContract],
   processes: [processContract, processLogContract, workContract],
   shells: [sessionContract, terminalContract, terminalSocketContract],
-  files: [fileContract, keyedContract],
+  files: [fileContract, keyedContract, portContract],
   plans: [planContract],
 } as const;
 

@@ -15,6 +15,8 @@ declare namespace Cloudflare {
     OTHER: Service<typeof import("./worker.ts").BerthApi>;
     /** As tenant `local`, with the rights to read and to lease. */
     LEASER: Service<typeof import("./worker.ts").BerthApi>;
+    /** As tenant `local`; people reach Berth at https://berth.example. */
+    PUBLIC: Service<typeof import("./worker.ts").BerthApi>;
     NOBODY: Service<typeof import("./worker.ts").BerthApi>;
   }
 }

@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { ask, call, createSandbox, json, keys } from "./calls.ts";
 import { machine } from "./machine.ts";
@@ -9,6 +10,24 @@ const visit = (url: string, init: RequestInit = {}) =>
   ask(new Request(url, { redirect: "manual", ...init }));
 
 describe("ports", () => {
+  it("[J15] another Worker reaches them by its binding, or tells the address that its binding names", async () => {
+    const { id } = await env.BERTH.create({ waitMs: 10_000 });
+    await machine(id).serve(8000);
+    const port = await env.BERTH.sandbox(id).openPort({ port: 8000 });
+    expect(new URL(port.pathUrl).origin).toBe("http://berth");
+    for (const url of [port.url, port.pathUrl]) {
+      const answer = await env.BERTH.fetch(`${url}here?q=1`);
+      expect(await answer.json()).toMatchObject({ method: "GET", path: "/here?q=1" });
+    }
+    const known = await env.PUBLIC.sandbox(id).openPort({ port: 8000 });
+    const { host } = new URL(known.url);
+    expect(known.pathUrl).toMatch(/^https:\/\/berth\.example\/p\/8000-/);
+    expect(host).toMatch(/^8000-[a-z0-9-]+\.berth\.example$/);
+    expect((await visit(known.pathUrl)).status).toBe(200);
+    await env.BERTH.sandbox(id).closePort(8000);
+    expect((await env.BERTH.fetch(port.url)).status).toBe(404);
+  });
+
   it("[J1] an address leads to the server in the sandbox, by its host and by its path", async () => {
     const id = await createSandbox();
     await machine(id).serve(8000);

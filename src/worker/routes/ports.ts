@@ -5,8 +5,7 @@ import { pathPortSchema, portCallSchema } from "../../protocol/port.ts";
 import type { Handler } from "../app.ts";
 import { readBody } from "../body.ts";
 import { objectOf, told } from "../operations.ts";
-import { portOf } from "../port-traffic.ts";
-import { bad } from "../query.ts";
+import { badPort, portOf } from "../port-traffic.ts";
 
 export const open: Handler = async (c) => {
   const id = c.req.param("id");
@@ -21,7 +20,7 @@ export const list: Handler = async (c) =>
 export const close: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
   const port = pathPortSchema.safeParse(c.req.param("port" as never));
-  if (!port.success) throw bad("port", "must be a whole number from 1 to 65535");
+  if (!port.success) throw badPort();
   told(await object.closePort(c.var.caller, port.data));
   return c.body(null, 204);
 };

@@ -18,8 +18,11 @@ export class Calling {
   readonly env: Env;
   readonly caller: Caller;
   readonly id: string;
+  /** Where people reach Berth, as far as the binding says. */
+  readonly url: string;
 
-  constructor(env: Env, caller: Caller, id: string) {
+  constructor(env: Env, caller: Caller, id: string, url: string) {
+    this.url = url;
     this.env = env;
     this.caller = caller;
     this.id = id;

@@ -9,11 +9,13 @@ import { eventsQuerySchema } from "../../protocol/event.ts";
 import { type ExecInput, type ExecResult, execCallSchema } from "../../protocol/exec.ts";
 import { type AcquireInput, acquireCallSchema, renewCallSchema } from "../../protocol/lease.ts";
 import { type MetadataPatch, metadataPatchSchema } from "../../protocol/metadata.ts";
+import { type PortInput, portCallSchema, portNumberSchema } from "../../protocol/port.ts";
 import { type Right, tokenCallSchema } from "../../protocol/rights.ts";
 import type { KeyedOptions } from "../../protocol/work-api.ts";
 import { parseCall } from "../body.ts";
 import { checkpointIn } from "../checkpoints.ts";
 import { createToken, told } from "../operations.ts";
+import { badPort, portOf } from "../port-traffic.ts";
 import { contentOf } from "../reply.ts";
 import { gated, keyed } from "./calling.ts";
 import { FileTarget } from "./files.ts";
@@ -138,6 +140,23 @@ export class SandboxTarget extends FileTarget implements SandboxApi {
     return told(
       await this.calling.object(["lease", "terminal"]).connectTicket(this.calling.caller),
     );
+  }
+
+  async openPort(call: PortInput) {
+    const object = this.calling.object("lifecycle");
+    const checked = parseCall(portCallSchema, call);
+    const { caller, id, url } = this.calling;
+    return portOf(url, id, checked, told(await object.openPort(caller, checked)));
+  }
+
+  async ports() {
+    return told(await this.calling.object("read").ports(this.calling.caller));
+  }
+
+  async closePort(port: number) {
+    const object = this.calling.object("lifecycle");
+    if (!portNumberSchema.safeParse(port).success) throw badPort();
+    told(await object.closePort(this.calling.caller, port));
   }
 
   #checkpoint(id: string): string {

@@ -15,6 +15,7 @@ import {
   leaseStateSchema,
 } from "../../../src/protocol/lease.ts";
 import { metadataAnswerSchema } from "../../../src/protocol/metadata.ts";
+import { portSchema, portsSchema } from "../../../src/protocol/port.ts";
 import {
   processesSchema,
   processSchema,
@@ -53,6 +54,8 @@ const forms: { [verb in keyof SandboxApi]?: z.ZodType } = {
   events: eventsSchema,
   createToken: tokenSchema,
   createTicket: connectTicketSchema,
+  openPort: portSchema,
+  ports: portsSchema,
   startProcess: processSchema,
   processes: processesSchema,
   process: processSchema,
