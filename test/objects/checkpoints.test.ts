@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
+import { soon } from "../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "./calls.ts";
 import { machine } from "./machine.ts";
 import { stubOf } from "./world.ts";
@@ -28,7 +29,7 @@ describe("checkpoints", () => {
     expect((await call("DELETE", `${one(id)}/checkpoints/${made.id}`)).status).toBe(200);
     expect((await call("DELETE", `${one(id)}/checkpoints/${made.id}`)).status).toBe(404);
     expect((await listed(id)).map((row) => row.id)).toEqual([second.id]);
-    await vi.waitFor(async () => expect((await calls(id)).join()).toContain("remove c"));
+    await soon(async () => expect((await calls(id)).join()).toContain("remove c"));
     const { events } = await json(call("GET", `${one(id)}/events?limit=1000`));
     const told = events.flatMap(({ event }: { event: { type: string; what: string } }) =>
       event.type === "checkpoint" ? [event.what] : [],
@@ -41,7 +42,7 @@ describe("checkpoints", () => {
     const { incarnation } = await json(call("GET", one(id)));
     await machine(id).fault({ verb: "snapshot", hold: true });
     const saving = save(id);
-    await vi.waitFor(async () => expect((await calls(id)).join()).toContain("snapshot"));
+    await soon(async () => expect((await calls(id)).join()).toContain("snapshot"));
     let ran = false;
     const waiting = exec(id, "echo after").finally(() => {
       ran = true;
@@ -57,8 +58,8 @@ describe("checkpoints", () => {
 
   it("[H8] one under a running command, or another's lease, is refused and leaves nothing", async () => {
     const id = await createSandbox();
-    const running = exec(id, "sleep 0.3");
-    await vi.waitFor(async () => expect((await machine(id).facts()).running).toBe(1));
+    const running = exec(id, "sleep 3");
+    await soon(async () => expect((await machine(id).facts()).running).toBe(1));
     expect(await json(save(id))).toMatchObject({ error: { code: "lease_pending" } });
     await running;
     const { token } = await json(call("POST", `${one(id)}/lease`, { body: { holder: "me" } }));
@@ -71,15 +72,15 @@ describe("checkpoints", () => {
     const id = await createSandbox();
     await machine(id).fault({ verb: "snapshot", hold: true });
     const saving = save(id).catch(() => "cut");
-    await vi.waitFor(async () => expect((await calls(id)).join()).toContain("snapshot"));
+    await soon(async () => expect((await calls(id)).join()).toContain("snapshot"));
     await runInDurableObject(stubOf(id), (_object, state) => state.abort("crash")).catch(
       () => undefined,
     );
     await machine(id).release();
     await saving;
     expect(await json(exec(id, "echo on"))).toMatchObject({ stdout: "on\n" });
-    await vi.waitFor(async () => expect((await calls(id)).join()).toContain("remove c"));
-    await vi.waitFor(async () => expect(await listed(id)).toEqual([]));
+    await soon(async () => expect((await calls(id)).join()).toContain("remove c"));
+    await soon(async () => expect(await listed(id)).toEqual([]));
   });
 
   it("[H10] one that fails leaves nothing and says so", async () => {
@@ -122,7 +123,7 @@ describe("checkpoints", () => {
     };
     await machine(id).fault({ verb: "start", hold: true });
     const restoring = restore();
-    await vi.waitFor(async () => expect((await told()).at(-1)).toBe("starting"));
+    await soon(async () => expect((await told()).at(-1)).toBe("starting"));
     expect(await told()).not.toContain("restored");
     await machine(id).release();
     expect(await restoring).toMatchObject({ state: "running" });
@@ -141,14 +142,14 @@ describe("checkpoints", () => {
     await machine(id).fault({ verb: "start", hold: true });
     const before = (await machine(id).facts()).starts.length;
     const restoring = json(call("POST", `${one(id)}/checkpoints/${made.id}/restore`));
-    await vi.waitFor(async () =>
+    await soon(async () =>
       expect((await machine(id).facts()).starts.length).toBeGreaterThan(before),
     );
     expect((await call("DELETE", `${one(id)}/checkpoints/${made.id}`)).status).toBe(200);
     expect(await listed(id)).toEqual([]);
     await machine(id).release();
     expect(await restoring).toMatchObject({ state: "running", files: "snapshot" });
-    await vi.waitFor(async () => expect((await calls(id)).join()).toContain("remove c"));
+    await soon(async () => expect((await calls(id)).join()).toContain("remove c"));
   });
 
   it("[H12] a fork has the files, and metadata, environment and policy unless others are given", async () => {

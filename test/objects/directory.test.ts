@@ -2,6 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
+import { soon } from "../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "./calls.ts";
 import { machine } from "./machine.ts";
 
@@ -79,7 +80,7 @@ describe("find or create", () => {
       Array.from({ length: 10 }, () => create({ scope, onExisting: "replace", ...idle })),
     );
     for (const answer of answers) expect([200, 201]).toContain(answer.status);
-    await vi.waitFor(async () => {
+    await soon(async () => {
       const alive = await list(`?scope.repo=${scope.repo}`);
       expect(alive).toHaveLength(1);
     });
@@ -121,7 +122,7 @@ describe("find or create", () => {
       state.storage.setAlarm(Date.now() + 60_000);
     });
     await runDurableObjectAlarm(directory());
-    await vi.waitFor(async () =>
+    await soon(async () =>
       expect(await json(call("GET", one(made.id)))).toMatchObject({ state: "paused" }),
     );
     expect((await json(create({ scope, ...idle }))).id).toBe(made.id);
@@ -286,7 +287,7 @@ describe("lists", () => {
       told.mockRestore();
     }
     await patch(many);
-    await vi.waitFor(async () => {
+    await soon(async () => {
       const seen: string[] = [];
       for (let cursor: string | null = "0"; cursor !== null; ) {
         const page = await json(call("GET", `/v1/events?limit=1000&after=${cursor}`));

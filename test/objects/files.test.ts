@@ -49,7 +49,7 @@ async function refused(call: PromiseLike<unknown>): Promise<unknown> {
 }
 
 async function soon(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const limit = performance.now() + 10_000;
+  const limit = performance.now() + 30_000;
   while (!(await holds())) {
     if (performance.now() > limit) throw new Error("it did not come true");
     await new Promise((resolve) => setTimeout(resolve, 5));

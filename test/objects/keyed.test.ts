@@ -2,6 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
+import { soon } from "../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "./calls.ts";
 import { machine } from "./machine.ts";
 
@@ -52,7 +53,7 @@ describe("a call with a key", () => {
   it("[K8] is joined across an eviction while it runs", async () => {
     const id = await createSandbox();
     const first = exec(id, "long", "sleep 3");
-    await vi.waitFor(async () => expect((await facts(id)).running).toBe(1));
+    await soon(async () => expect((await facts(id)).running).toBe(1));
     await evictDurableObject(stubOf(id));
     expect(await json(exec(id, "long", "sleep 3"))).toMatchObject({ exitCode: 0 });
     expect(await ran(id)).toEqual(["sleep 3"]);
@@ -67,7 +68,7 @@ describe("a call with a key", () => {
     const id = await createSandbox();
     const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "me" } }));
     const first = exec(id, "queued", "echo one", { headers: { "berth-wait-ms": "20000" } });
-    await vi.waitFor(async () => {
+    await soon(async () => {
       const { waiters } = await json(call("GET", of(id, "/lease")));
       expect(waiters).toHaveLength(1);
     });
@@ -140,7 +141,7 @@ describe("a call with a key", () => {
   it("[K12] is interrupted where its container is lost under it, is told so again, and starts none", async () => {
     const id = await createSandbox();
     const running = exec(id, "k", "sleep 60");
-    await vi.waitFor(async () => expect((await facts(id)).running).toBe(1));
+    await soon(async () => expect((await facts(id)).running).toBe(1));
     await machine(id).die();
     expect(await codeOf(await running)).toEqual([502, "operation_interrupted"]);
     for (let n = 0; n < 2; n++) {

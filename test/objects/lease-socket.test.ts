@@ -278,7 +278,7 @@ describe("a lease that a socket holds", () => {
       const own = await connect(id, "a page", { origin });
       await own.next("granted");
       own.close();
-      await vi.waitFor(async () => expect(await leaseOf(id)).toMatchObject({ state: "free" }));
+      await soon(async () => expect(await leaseOf(id)).toMatchObject({ state: "free" }));
     }
     await json(call("DELETE", of(id, "?force=true")));
     const gone = await call("GET", path, { headers: upgrade });

@@ -2,6 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
+import { soon } from "../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "./calls.ts";
 import { machine } from "./machine.ts";
 
@@ -21,7 +22,7 @@ describe("a sandbox object", () => {
     expect(created.status).toBe(201);
     const { id } = await json(created);
     expect(created.headers.get("location")).toBe(`/v1/sandboxes/${id}`);
-    await vi.waitFor(async () => expect(await stateOf(id)).toBe("running"));
+    await soon(async () => expect(await stateOf(id)).toBe("running"));
 
     const { id: held } = await json(call("POST", "/v1/sandboxes", { body: {} }));
     await machine(held).fault({ verb: "start", hold: true });
@@ -38,7 +39,7 @@ describe("a sandbox object", () => {
     await machine(held).release();
     await evictDurableObject(stubOf(held));
     await runDurableObjectAlarm(stubOf(held));
-    await vi.waitFor(async () => expect(await stateOf(held)).toBe("running"));
+    await soon(async () => expect(await stateOf(held)).toBe("running"));
     expect((await facts(held)).starts).toContain("start aaaaaaaaaaaaaaaa");
   });
 
@@ -48,7 +49,7 @@ describe("a sandbox object", () => {
     await machine(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
     const waiting = Array.from({ length: 20 }, (_, n) => exec(id, `echo ${n}`));
-    await vi.waitFor(async () => expect((await facts(id)).starts).toHaveLength(2));
+    await soon(async () => expect((await facts(id)).starts).toHaveLength(2));
     expect(await stateOf(id)).toBe("starting");
     await machine(id).release();
     const answers = await Promise.all(waiting.map(json));
@@ -88,7 +89,7 @@ describe("a sandbox object", () => {
   it("[S10] ends a command whose container dies under it, and says what is not known", async () => {
     const id = await createSandbox();
     const running = exec(id, "sleep 60");
-    await vi.waitFor(async () => expect((await facts(id)).running).toBe(1));
+    await soon(async () => expect((await facts(id)).running).toBe(1));
     await machine(id).die();
     const answer = await running;
     expect(answer.status).toBe(502);
@@ -118,7 +119,7 @@ describe("a sandbox object", () => {
     await machine(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
     const waiting = exec(id, "true");
-    await vi.waitFor(async () => expect((await facts(id)).starts).toHaveLength(2));
+    await soon(async () => expect((await facts(id)).starts).toHaveLength(2));
     const destroyed = call("DELETE", `/v1/sandboxes/${id}`);
     expect((await waiting).status).toBe(410);
     await machine(id).release();
@@ -154,7 +155,7 @@ describe("a sandbox object", () => {
     const id = await createSandbox();
     await machine(id).fault({ verb: "destroy", fail: "unavailable", times: 1 });
     const asked = call("DELETE", `/v1/sandboxes/${id}`);
-    await vi.waitFor(async () => expect((await facts(id)).calls).toContain("destroy remove"));
+    await soon(async () => expect((await facts(id)).calls).toContain("destroy remove"));
     expect(await stateOf(id)).toBe("destroying");
     expect(await facts(id)).toMatchObject({ alive: true });
     await runDurableObjectAlarm(stubOf(id));
@@ -195,14 +196,14 @@ describe("a sandbox object", () => {
     const { stateSince, idleTimeoutMs } = await json(call("GET", `/v1/sandboxes/${id}`));
     const idleAt = Date.parse(stateSince) + idleTimeoutMs;
     // As soon as lists know that it runs: nothing rings before.
-    await vi.waitFor(async () => expect(await alarmOf(id)).toBe(idleAt));
+    await soon(async () => expect(await alarmOf(id)).toBe(idleAt));
     await json(exec(id, "true"));
     expect(await alarmOf(id)).toBe(idleAt);
     expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
     // The command after it counts as work.
     expect(await alarmOf(id)).toBeGreaterThanOrEqual(idleAt);
     const never = await createSandbox({ onIdle: "none" });
-    await vi.waitFor(async () => {
+    await soon(async () => {
       // While lists are being told one stands for that.
       await runDurableObjectAlarm(stubOf(never));
       expect(await alarmOf(never)).toBeNull();

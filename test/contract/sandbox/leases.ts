@@ -237,7 +237,7 @@ export function leaseContract(world: World): void {
       "[Q18] is granted once no call of others is in flight; newcomers do not pass",
       async () => {
         const { id, box } = await made(world);
-        const slept = box.exec({ command: "sleep 0.5" });
+        const slept = box.exec({ command: "sleep 3" });
         await running(id);
         expect(await refusal(box.acquireLease())).toMatchObject({
           code: "lease_pending",
@@ -253,7 +253,7 @@ export function leaseContract(world: World): void {
         const lease = granted(await waits);
         expect((await world.inside(id)).running).toBe(0);
         expect((await slept).exitCode).toBe(0);
-        expect((await world.inside(id)).ran).toEqual(["sleep 0.5"]);
+        expect((await world.inside(id)).ran).toEqual(["sleep 3"]);
         await box.releaseLease(lease.token);
       },
     );
@@ -286,7 +286,7 @@ export function leaseContract(world: World): void {
     )("[Q11] lives as long as a call of its holder runs, and a whole ttl after it", async () => {
       const { id, box } = await made(world);
       const lease = granted(await box.acquireLease({ ttlMs: 10_000 }));
-      const slept = box.exec({ command: "sleep 0.4" }, { lease: lease.token });
+      const slept = box.exec({ command: "sleep 3" }, { lease: lease.token });
       await running(id);
       const late = Date.parse(lease.expiresAt) + 60_000;
       world.clock(late);

@@ -98,7 +98,7 @@ export function metadataContract(world: World): void {
     it("[Y13] changes while somebody holds the lease and a command runs", async () => {
       const { id, box } = await made(world);
       const { token } = granted(await box.acquireLease({ holder: "one" }));
-      const slept = box.exec({ command: "sleep 0.4" }, { lease: token });
+      const slept = box.exec({ command: "sleep 3" }, { lease: token });
       await soon(async () => expect((await world.inside(id)).running).toBe(1));
       expect((await box.patchMetadata({ a: "1" })).version).toBe(1);
       expect((await world.inside(id)).running).toBe(1);

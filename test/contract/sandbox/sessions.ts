@@ -109,7 +109,7 @@ export function sessionContract(world: World): void {
       const { box } = await made(world);
       const { id } = await box.createSession({ commandTimeoutMs: 60_000 });
       const command = "echo begun; sleep 60";
-      const first = refusal(box.execInSession(id, { command, timeoutMs: 700 }));
+      const first = refusal(box.execInSession(id, { command, timeoutMs: 3_000 }));
       await busy(box, id);
       const waits = refusal(box.execInSession(id, { command: "true" }));
       await busy(box, id, 1);

@@ -108,7 +108,7 @@ export async function told<Type extends EventData["type"]>(
 
 /** Looked at again and again until it holds, never for ever. The clock of the test may stand meanwhile. */
 export async function soon(holds: () => Promise<void>): Promise<void> {
-  const limit = performance.now() + 10_000;
+  const limit = performance.now() + 30_000;
   for (;;) {
     try {
       return await holds();
