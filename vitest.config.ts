@@ -41,8 +41,9 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/objects/**", "test/docker/**"],
           globalSetup: ["test/global-setup.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          // Only a hang takes that long, also where two cores are shared with others.
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
         },
       },
       {
@@ -80,8 +81,9 @@ export default defineConfig({
         test: {
           name: "objects",
           include: ["test/objects/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          // Only a hang takes that long, also where two cores are shared with others.
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
         },
       },
     ],

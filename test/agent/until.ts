@@ -7,7 +7,7 @@ const pollMs = 10;
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (!(await holds())) {

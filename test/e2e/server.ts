@@ -10,8 +10,8 @@ import { root } from "../../container/engine/launch/places.js";
 import { alive, type Seen, treeOf } from "./processes.ts";
 import { until } from "./until.ts";
 
-const readyWithinMs = 60_000;
-const endsWithinMs = 40_000;
+const readyWithinMs = 90_000;
+const endsWithinMs = 90_000;
 
 export type Said = { stdout: string; stderr: string };
 export type Ended = Said & { code: number | null; signal: string | null };

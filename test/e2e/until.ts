@@ -8,7 +8,7 @@ const lookEveryMs = 20;
 export async function until(
   what: string,
   isTrue: () => boolean | Promise<boolean>,
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<void> {
   const limit = Date.now() + limitMs;
   while (!(await isTrue())) {

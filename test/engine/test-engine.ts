@@ -20,8 +20,8 @@ export type Identity = "root" | "not root";
 /** Below no login: a number that owns nothing. */
 const otherUid = 23_456;
 const secret = "secret-of-the-engine-under-test-0123456789";
-const readyTimeoutMs = 30_000;
-const endTimeoutMs = 30_000;
+const readyTimeoutMs = 90_000;
+const endTimeoutMs = 90_000;
 
 export type TestEngine = {
   baseUrl: string;
@@ -246,7 +246,7 @@ function commandOf(pid: number): string {
 export async function until(
   what: string,
   done: () => boolean | Promise<boolean>,
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (!(await done())) {

@@ -13,6 +13,7 @@ describe("every world of a plan and its members, with messages lost, late and re
     ["three members", ["a", "b", "c"], { runs: 1, breaks: 0, trees: 1 }],
   ] as const)(
     "[Z9] is never half committed, nor leaves anybody held: %s",
+    { timeout: 300_000 },
     (_name, names, bounds) => {
       const { states, transitions, committed, aborted } = explorePlans(names, bounds);
       console.log(`plan model: ${states} states, ${transitions} transitions, no violation`);

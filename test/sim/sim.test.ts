@@ -59,7 +59,7 @@ describe("the sandbox in a simulated world", () => {
     }
   });
 
-  it.each(breakages)("[Z4] finds it when %s", async (breakage) => {
+  it.each(breakages)("[Z4] finds it when %s", { timeout: 300_000 }, async (breakage) => {
     const found = await firstFailure(breakage);
     expect(found, `no seed up to ${seedsToFind} shows it`).toBeDefined();
   });
