@@ -10,7 +10,7 @@ import { listed } from "./git.ts";
 import { type Pack, packFor } from "./pack.ts";
 import type { Repository } from "./repository.ts";
 import { arriveScript } from "./sandbox-scripts.ts";
-import { runThere, type SandboxSide } from "./sandbox-side.ts";
+import { givenOf, runThere, type SandboxSide } from "./sandbox-side.ts";
 import type { State } from "./state.ts";
 
 export type SyncProgress =
@@ -91,7 +91,7 @@ async function tidy({ raw }: Repository, state: string): Promise<void> {
 }
 
 async function upload(
-  { sandbox, lease, signal }: SandboxSide,
+  side: SandboxSide,
   { path, bytes }: Pack,
   folder: string,
   tell: (progress: SyncProgress) => void,
@@ -101,14 +101,13 @@ async function upload(
     let sent = 0;
     tell({ step: "sending", bytes: sent, total: bytes });
     for await (const piece of createReadStream(path, { highWaterMark: 256 * 1024 })) {
-      signal?.throwIfAborted();
       sent += piece.byteLength;
       yield piece as Uint8Array;
       tell({ step: "sending", bytes: sent, total: bytes });
     }
   }
   const stream = counted();
-  await sandbox.writeFile(place, { stream, bytes }, lease === undefined ? {} : { lease });
+  await side.sandbox.writeFile(place, { stream, bytes }, givenOf(side));
   return place;
 }
 
