@@ -17,6 +17,8 @@ export type FollowOptions = {
   /** A cursor of an earlier event; 0 is the beginning. */
   after?: number;
   stream?: "stdout" | "stderr";
+  /** false: only what is there already; `exit` is told where it has exited. */
+  follow?: boolean;
   signal?: AbortSignal;
   /** How long to try to come back after a cut; then it is `operation_interrupted`. */
   reconnectMs?: number;
@@ -42,7 +44,7 @@ export async function* followLogs(
   process: string,
   options: FollowOptions = {},
 ): AsyncGenerator<LogEvent, void, undefined> {
-  const { stream, signal, reconnectMs = reconnectDefaultMs, onConnection } = options;
+  const { stream, follow = true, signal, reconnectMs = reconnectDefaultMs, onConnection } = options;
   let cursor = options.after ?? 0;
   let failures = 0;
   let lostAt: number | undefined;
@@ -53,7 +55,7 @@ export async function* followLogs(
     const cut = () => connection.abort(signal?.reason);
     signal?.addEventListener("abort", cut);
     try {
-      const query = { after: cursor, follow: true, ...(stream === undefined ? {} : { stream }) };
+      const query = { after: cursor, follow, ...(stream === undefined ? {} : { stream }) };
       const bytes = await sandbox.processLogs(process, { ...query, signal: connection.signal });
       for await (const event of eventsOf(bytes)) {
         if (lostAt !== undefined) onConnection?.("back");
@@ -69,6 +71,8 @@ export async function* followLogs(
         yield event;
         if (event.type === "exit") return;
       }
+      // It was closed in good order: that was all.
+      if (!follow && told === undefined) return;
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof BerthError && !isPassing(error)) throw error;
@@ -149,7 +153,8 @@ async function* watched(
     next.catch(() => {});
     const silence = pause(silenceMaxMs, over.signal);
     const first = await Promise.race([next, silence]).finally(() => over.abort());
-    if (first === undefined || first.done) return;
+    if (first === undefined) throw new Error("nothing was heard for too long");
+    if (first.done) return;
     yield first.value;
   }
 }

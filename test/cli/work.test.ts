@@ -97,6 +97,16 @@ describe("what runs in a sandbox", () => {
     });
   });
 
+  it("[CL23] logs of one stream ends with what is there, also where the other one wrote last", async () => {
+    const { id: process } = await run("echo out; echo err >&2; echo more >&2; read line");
+    await until("it has written", async () => (await berth("logs", process)).stderr.length > 8);
+    const printed = { code: 0, signal: null, stderr: "" };
+    expect(await berth("logs", process, "--stream", "stdout")).toEqual({
+      ...{ ...printed, stdout: "out\n" },
+    });
+    await server.call("DELETE", `/v1/sandboxes/${id}/processes/${process}`);
+  });
+
   it("[CL23] open gives an address that leads to the port, and a new one ends the old", async () => {
     await run("cd /tmp && echo page > index.html && python3 -m http.server 3000");
     const { pid } = await (async () => {

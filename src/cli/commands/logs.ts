@@ -32,16 +32,11 @@ export const logsCommand = command({
       ...{ make: false, ready: false },
     });
     const process = await chosen(sandbox, args.process);
-    const { end } = process.log;
-    if (!follow && end <= process.log.start) return 0;
-    const options = stream === undefined ? {} : { stream };
+    const options = { follow, ...(stream === undefined ? {} : { stream }) };
     for await (const event of sandbox.followLogs(process.id, options)) {
       if (event.type === "output") await write(context, event.stream, event.bytes);
       else if (event.type === "truncated") tellGap(context, event);
       else if (context.json) context.output.document(event);
-      const cursor =
-        event.type === "output" ? event.cursor : event.type === "truncated" ? event.to : end;
-      if (!follow && cursor >= end) break;
     }
     return 0;
   },
