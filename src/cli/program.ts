@@ -10,6 +10,7 @@ import type { Command } from "./command.ts";
 import { commands } from "./commands.ts";
 import { Context, type World } from "./context.ts";
 import { report } from "./failure.ts";
+import { interruptedDocument } from "./live/interrupts.ts";
 import { overview } from "./overview.ts";
 
 type Chosen = {
@@ -38,6 +39,8 @@ export async function runProgram(argv: string[], world: World): Promise<number> 
     if (one === undefined) return 0;
     // `--json` may have been meant for the command that is run.
     context = new Context(world, one.json);
+    // Talk that cannot be written ends nothing where the result is a document.
+    if (one.json) world.stderr.on("error", () => {});
     const letGo = one.command.ownSignals === true ? () => {} : endOnSignals(context);
     try {
       return (await one.run(context)) ?? 0;
@@ -182,6 +185,8 @@ function endOnSignals(context: Context): () => void {
   const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
   const end = (signal: keyof typeof signals) => {
     context.progress.end();
+    const { json, output } = context;
+    if (json && !output.isTold) output.document(interruptedDocument(signal));
     process.exit(signals[signal]);
   };
   for (const signal of Object.keys(signals)) process.once(signal, end);

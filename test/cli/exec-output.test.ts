@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { root } from "../../container/engine/launch/places.js";
@@ -67,6 +67,47 @@ test("[LV21] output that cannot be written is an error of ours, and what the com
   expect(await once(child, "close")).toEqual([1, null]);
   expect(said).toMatch(/^error: the output could not be written: .*\nhint: /m);
   expect(existsSync(here("fetched"))).toBe(true);
+  await nothingLeft();
+});
+
+test("[LV9] with --json one that is ended before the command began prints one document too", async () => {
+  await using _held = await sandbox.hold({ holder: "somebody" });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const { child, ended } = person.start(["exec", "--json", "--", "true"], { cwd: repo });
+    await until("it waits", async () => (await sandbox.lease()).waiterCount === 1);
+    child.kill(signal);
+    const ran = await ended;
+    expect(ran.code).toBe(signal === "SIGINT" ? 130 : 143);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ error: { code: "interrupted", signal } });
+    await until("its place is free", async () => (await sandbox.lease()).waiterCount === 0);
+  }
+});
+
+test("[CL3] with --json a command that is ended by a signal prints one document too", async () => {
+  await using _held = await sandbox.hold({ holder: "somebody" });
+  const { child, ended } = person.start(["push", "--json"], { cwd: repo });
+  await until("it waits", async () => (await sandbox.lease()).waiterCount === 1);
+  child.kill("SIGTERM");
+  const ran = await ended;
+  expect(ran.code).toBe(143);
+  expect(JSON.parse(ran.stdout)).toMatchObject({ error: { code: "interrupted" } });
+});
+
+test("[LV9] with --json there is one document also where talk cannot be written", async () => {
+  person.write(repo, ".berth/sandbox.json", JSON.stringify({ env: { A: "drifted" } }));
+  const full = openSync("/dev/full", "w");
+  const args = [join(root, "src/cli/main.ts"), "exec", "--json", "--", "echo", "out"];
+  const child = spawn(process.execPath, args, {
+    ...{ cwd: repo, env: person.environment, stdio: ["ignore", "pipe", full] },
+  });
+  closeSync(full);
+  let said = "";
+  child.stdout?.on("data", (more) => {
+    said += more;
+  });
+  expect(await once(child, "close")).toEqual([0, null]);
+  expect(JSON.parse(said)).toMatchObject({ exitCode: 0, stdout: "out\n", configChanged: true });
+  rmSync(here(".berth/sandbox.json"));
   await nothingLeft();
 });
 

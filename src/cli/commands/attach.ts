@@ -47,7 +47,7 @@ export const attachCommand = command({
       const end = await session(live, local, { signal, detaches: true });
       return told(context, terminal, end);
     } catch (thrown) {
-      return codeOfInterrupt(thrown, interrupts);
+      return codeOfInterrupt(context, thrown, interrupts);
     } finally {
       local.restore();
     }

@@ -52,7 +52,9 @@ export const execCommand = command({
   passThrough: true,
   ownSignals: true,
   async run(context, { args, options }) {
-    using interrupts = new Interrupts(context.stdout, context.stderr);
+    // With --json only the document is output, and talk may be lost.
+    const outputs = context.json ? [context.stdout] : [context.stdout, context.stderr];
+    using interrupts = new Interrupts(...outputs);
     const { tty, timeout, wait } = options;
     if (tty) demandTerminal(context, timeout);
     const waitMs = wait === undefined ? undefined : wait * 1000;
@@ -85,7 +87,7 @@ export const execCommand = command({
       if (unwritten !== undefined) throw notWritten(unwritten);
       return outcome.code;
     } catch (thrown) {
-      return codeOfInterrupt(thrown, interrupts);
+      return codeOfInterrupt(context, thrown, interrupts);
     }
   },
 });

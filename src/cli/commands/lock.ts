@@ -97,7 +97,7 @@ export const lockCommand = command({
         await lease.release();
       }
     } catch (thrown) {
-      return codeOfInterrupt(thrown, interrupts);
+      return codeOfInterrupt(context, thrown, interrupts);
     }
   },
 });

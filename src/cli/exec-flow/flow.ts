@@ -5,7 +5,7 @@
 import type { SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import { Interrupted, type Interrupts } from "../live/interrupts.ts";
+import { Interrupted, type Interrupts, interruptedDocument } from "../live/interrupts.ts";
 import { type Trace, traceOf } from "../live/trace.ts";
 import { type Taken, takeLease } from "../lock/take-lease.ts";
 import { inWordsOfLoss } from "../lock/why-lost.ts";
@@ -118,12 +118,21 @@ async function orReason<Value>(work: Promise<Value>, signal: AbortSignal): Promi
   }
 }
 
-/** An interrupt before the command began is told by the exit code alone. */
-export function codeOfInterrupt(thrown: unknown, interrupts: Interrupts): number {
-  if (thrown instanceof Interrupted) return thrown.exitCode;
-  const { first } = interrupts;
-  if (first !== undefined && !(thrown instanceof Failure) && isAbort(thrown)) return first.exitCode;
-  throw thrown;
+/** An interrupt before the command began is told to people by the exit code alone. */
+export function codeOfInterrupt(
+  { json, output }: Context,
+  thrown: unknown,
+  interrupts: Interrupts,
+): number {
+  const interrupt = interruptOf(thrown, interrupts);
+  if (interrupt === undefined) throw thrown;
+  if (json) output.document(interruptedDocument(interrupt.signal));
+  return interrupt.exitCode;
+}
+
+function interruptOf(thrown: unknown, { first }: Interrupts): Interrupted | undefined {
+  if (thrown instanceof Interrupted) return thrown;
+  return !(thrown instanceof Failure) && isAbort(thrown) ? first : undefined;
 }
 
 function isAbort(thrown: unknown): boolean {

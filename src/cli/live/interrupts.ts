@@ -28,6 +28,11 @@ export class Interrupted extends Error {
   }
 }
 
+/** With `--json`, where nothing else is told. */
+export function interruptedDocument(signal: string): { error: Record<string, unknown> } {
+  return { error: { code: "interrupted", message: `ended by ${signal}`, signal } };
+}
+
 export function exitCodeOf(signal: string): number {
   return 128 + (constants.signals[signal as NodeJS.Signals] ?? 0);
 }

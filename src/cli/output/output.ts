@@ -14,6 +14,7 @@ export class Output {
   readonly stderr: Sink;
   readonly json: boolean;
   readonly #plain: boolean;
+  #isTold = false;
 
   constructor(stdout: Sink, stderr: Sink, options: { json: boolean; plain: boolean }) {
     this.stdout = stdout;
@@ -27,8 +28,14 @@ export class Output {
     if (!this.json) this.stdout.write(`${text}\n`);
   }
 
+  /** A document was printed. */
+  get isTold(): boolean {
+    return this.#isTold;
+  }
+
   /** With `--json`: the one document, or one of a stream's. */
   document(value: unknown): void {
+    this.#isTold = true;
     this.stdout.write(`${JSON.stringify(value)}\n`);
   }
 
