@@ -31,6 +31,8 @@ export type FindOptions = {
   /** false: as it is, without waiting for it and without its set-up commands. */
   ready?: boolean;
   signal?: AbortSignal | undefined;
+  /** For somebody else who works in it, before its set-up commands; as long as leases allow unless given. */
+  waitMs?: number | undefined;
 };
 
 export type Found = {
@@ -62,7 +64,7 @@ export async function findSandbox(context: Context, options: FindOptions = {}): 
     if (!ready) return found;
     const view = await untilReady(context, found, signal);
     const settled = { ...found, view };
-    if (found.checkout !== undefined) await setUp(context, settled, found.checkout, signal);
+    if (found.checkout !== undefined) await setUp(context, settled, found.checkout, options);
     return settled;
   } finally {
     context.progress.end();

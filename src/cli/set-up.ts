@@ -10,7 +10,7 @@ import type { Checkout } from "./checkout/checkout.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
 import type { Found } from "./find-sandbox.ts";
-import { takeLease } from "./lock/take-lease.ts";
+import { type TakeOptions, takeLease } from "./lock/take-lease.ts";
 import { syncUp } from "./sync/index.ts";
 
 const setupKey = "berth.setup";
@@ -24,12 +24,12 @@ export async function setUp(
   context: Context,
   found: Found,
   checkout: Checkout,
-  signal?: AbortSignal,
+  { signal, waitMs }: TakeOptions,
 ): Promise<void> {
   const { sandbox, view, config, id } = found;
   const commands = config?.content.setup ?? [];
   if (view.metadata[setupKey] !== "pending" || commands.length === 0) return;
-  await using lease = await takeLease(context, sandbox, signal === undefined ? {} : { signal });
+  await using lease = await takeLease(context, sandbox, { signal, waitMs });
   const { metadata } = await sandbox.metadata();
   if (metadata[setupKey] !== "pending") return;
   const progress = (text: string) => context.progress.tell(text);

@@ -78,6 +78,25 @@ describe("the life of a checkout's sandbox", () => {
     await person.json(["stop"], { cwd });
   });
 
+  it("[CL6] exec --reset begins in a new one; with --id, which names one, it is refused", async () => {
+    const cwd = person.repo("anew", "https://example.com/team/anew.git");
+    const { sandbox: old } = await person.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd });
+    await server.exec(old.id, "touch /workspace/left");
+    const both = ["exec", "--id", old.id, "--reset", "--json", "--", "true"];
+    const refused = await person.berth(both, { cwd });
+    expect(refused.code).toBe(1);
+    expect(JSON.parse(refused.stdout)).toMatchObject({
+      error: { code: "bad_usage", hint: expect.stringContaining("--id") },
+    });
+    expect(await live()).toMatchObject([{ id: old.id }]);
+    const args = ["exec", "--reset", "--json", "--", "sh", "-c", "ls; cat README.md"];
+    const ran = JSON.parse((await person.berth(args, { cwd })).stdout);
+    expect(ran).toMatchObject({ exitCode: 0, stdout: "README.md\nhello\n" });
+    expect(await live()).toMatchObject([{ id: ran.sandbox }]);
+    expect(ran.sandbox).not.toBe(old.id);
+    await person.json(["stop"], { cwd });
+  });
+
   it("[CL6] pause keeps its files and resume wakes it; both are told in the list", async () => {
     const cwd = person.repo("pause", "https://example.com/team/pause.git");
     const { sandbox } = await person.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd });

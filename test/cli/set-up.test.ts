@@ -114,6 +114,27 @@ describe("a sandbox by its configuration", () => {
     expect((await start(cwd)).metadata).toEqual({});
   });
 
+  it("[LV12] --wait bounds also the wait for somebody's set-up", async () => {
+    const cwd = repo("slow", { setup: ["touch begun; sleep 50"] });
+    const first = person.start(["start", "--wait"], { cwd });
+    let id = "";
+    await until("its set-up runs", async () => {
+      const listed = (await server.call("GET", "/v1/sandboxes")).body as unknown as {
+        sandboxes: Sandbox[];
+      };
+      id = listed.sandboxes.find(({ scope }) => scope?.repo.endsWith("/slow"))?.id ?? "";
+      if (id === "") return false;
+      return (await server.call("GET", `/v1/sandboxes/${id}/files/stat?path=begun`)).status === 200;
+    });
+    for (const words of [["exec"], ["lock"]]) {
+      const ran = await person.berth([...words, "--wait", "1", "--", "true"], { cwd });
+      expect(ran).toMatchObject({ code: 1, stdout: "" });
+      expect(ran.stderr).toMatch(/^error: .*\nhint: Wait longer by --wait/m);
+    }
+    first.child.kill("SIGKILL");
+    await first.ended;
+  });
+
   it("[CL21] whoever comes after one who was killed in the midst of it runs them", async () => {
     const cwd = repo("killed", { setup: ["touch begun; test -e go || sleep 50", "touch done"] });
     const first = person.start(["start", "--wait"], { cwd });

@@ -57,11 +57,12 @@ export const execCommand = command({
     using interrupts = new Interrupts(...outputs);
     const { tty, timeout, wait } = options;
     if (tty) demandTerminal(context, timeout);
+    if (options.reset && options.id !== undefined) throw noReset();
     const waitMs = wait === undefined ? undefined : wait * 1000;
     try {
       const found = await findSandbox(context, {
         ...readSandbox(options),
-        signal: interrupts.asked,
+        ...{ signal: interrupts.asked, waitMs },
         ...(options.reset ? { onExisting: "replace" as const } : {}),
       });
       const program = programOf(context, found, args.command, options);
@@ -117,6 +118,13 @@ function demandTerminal({ stdin, stdout, json }: Context, timeout: number | unde
   if (timeout !== undefined) throw badOption("--timeout", "is for commands without --tty");
   if (stdin.isTTY === true && stdout.isTTY === true) return;
   throw badOption("--tty", "needs a terminal on both ends: leave it out in a pipe");
+}
+
+function noReset(): Failure {
+  return new Failure("--reset and --id cannot be said together", {
+    hint: "--id names one sandbox, and runs in that; `berth reset` replaces the one of a checkout.",
+    code: "bad_usage",
+  });
 }
 
 function tellConnection({ output, json }: Context, state: "lost" | "back"): void {

@@ -86,8 +86,9 @@ export const lockCommand = command({
     try {
       const { wait } = options;
       const signal = interrupts.asked;
-      const { sandbox } = await findSandbox(context, { ...readSandbox(options), signal });
       const waitMs = wait === undefined ? undefined : wait * 1000;
+      const which = readSandbox(options);
+      const { sandbox } = await findSandbox(context, { ...which, signal, waitMs });
       const lease = await takeLease(context, sandbox, { signal, waitMs });
       try {
         return await runLocal(context, args.command, { sandbox: sandbox.id, lease, interrupts });

@@ -17,7 +17,7 @@ export type Taken = AsyncDisposable & {
   release(): Promise<void>;
 };
 
-export type TakeOptions = { signal?: AbortSignal; waitMs?: number | undefined };
+export type TakeOptions = { signal?: AbortSignal | undefined; waitMs?: number | undefined };
 
 export const leaseVariable = "BERTH_LEASE";
 export const leasedVariable = "BERTH_LEASE_SANDBOX";
