@@ -4,7 +4,7 @@ import { Attacked } from "./attacked.ts";
 import { raw } from "./sockets.ts";
 
 /** Longer than any machine takes to close what it refuses; who closes at once is not waited for. */
-const closesWithinMs = 10_000;
+const closesWithinMs = 30_000;
 
 describe("a request behind a request", () => {
   let berth: Attacked;
@@ -33,10 +33,10 @@ describe("a request behind a request", () => {
     ].join("\r\n");
   const authorized = () => `Authorization: Bearer ${berth.server.key}`;
   /** What an attacker would have the server run behind the back of the one in front: it writes a row, and makes one. */
-  const smuggled = () =>
+  const smuggled = (last = "") =>
     [
       `PATCH ${of("/metadata")} HTTP/1.1\r\nHost: ${berth.host}\r\n${authorized()}\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{"smuggled":"1"}`,
-      `POST /v1/sandboxes HTTP/1.1\r\nHost: ${berth.host}\r\n${authorized()}\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"start":false}`,
+      `POST /v1/sandboxes HTTP/1.1\r\nHost: ${berth.host}\r\n${authorized()}\r\nContent-Type: application/json\r\nContent-Length: 15\r\n${last}\r\n{"start":false}`,
     ].join("");
   /** All that the hidden requests would have changed. */
   const seen = async () => {
@@ -65,11 +65,10 @@ describe("a request behind a request", () => {
 
   it("[SC10] well-formed requests on one connection are all carried out: the attacks below differ from them in one thing", async () => {
     const before = await seen();
-    const { text } = await raw(
-      berth.server.url,
-      `${head(authorized(), "Content-Length: 0")}\r\n\r\n${smuggled()}`,
-    );
-    expect(text.match(/HTTP\/1\.1 20[01]/g)).toHaveLength(3);
+    const behind = smuggled("Connection: close\r\n");
+    const bytes = `${head(authorized(), "Content-Length: 0")}\r\n\r\n${behind}`;
+    const { statuses, closed } = await answersTo(bytes);
+    expect([statuses, closed]).toEqual([Array(3).fill(expect.stringMatching(/^20[01]$/)), true]);
     const after = await seen();
     expect(after.sandboxes).toHaveLength(before.sandboxes.length + 1);
     expect(after.objects.length).toBeGreaterThan(before.objects.length);

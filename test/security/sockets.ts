@@ -5,11 +5,11 @@
 import { connect, type Socket } from "node:net";
 import { WebSocket } from "ws";
 
-const silenceMs = 20_000;
+const silenceMs = 60_000;
 
 export type RawAnswer = { status: number; text: string; closed: boolean };
 
-/** All that comes back until the server closes, or has been silent for so long after its last byte. */
+/** All that comes back until the server closes, or has been silent for so long after a whole answer. */
 export function raw(
   url: string,
   bytes: string | Buffer,
@@ -30,13 +30,23 @@ export function raw(
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
       clearTimeout(quiet);
-      quiet = setTimeout(() => end(false), quietMs);
+      if (isWhole(text)) quiet = setTimeout(() => end(false), quietMs);
     });
     socket.on("close", () => end(true));
     // A server that refuses may reset what was not read.
     socket.on("error", () => end(true));
     socket.write(bytes);
   });
+}
+
+/** Of the first answer: a machine that has much to do may write one in pieces that lie far apart. */
+function isWhole(text: string): boolean {
+  const [head = "", ...rest] = text.split("\r\n\r\n");
+  if (rest.length === 0) return false;
+  const body = rest.join("\r\n\r\n");
+  const length = /^content-length: *(\d+)$/im.exec(head)?.[1];
+  if (length !== undefined) return body.length >= Number(length);
+  return !/^transfer-encoding: *chunked$/im.test(head) || /^0\r\n/m.test(body);
 }
 
 export type Joined = {
