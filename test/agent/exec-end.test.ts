@@ -19,7 +19,7 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
   const lives = (pid: number) => agent.left().includes(pid);
 
   test("[L5] a time limit keeps what was written, says so, and ends the command by TERM", async () => {
-    const result = await agent.sh("printf partial; echo warn >&2; sleep 1000", { timeoutMs: 300 });
+    const result = await agent.sh("printf partial; echo warn >&2; sleep 1000", { timeoutMs: 3000 });
     expect(result).toMatchObject({
       ...{ timedOut: true, stdout: "partial", stderr: "warn\n", exitCode: null, signal: "SIGTERM" },
       leftovers: 0,
@@ -31,14 +31,14 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
     const result = await agent.sh(
       "trap 'sleep 0.3; echo cleaned; exit 7' TERM; while :; do sleep 0.05; done",
       {
-        timeoutMs: 300,
+        timeoutMs: 3000,
       },
     );
     expect(result).toMatchObject({ timedOut: true, stdout: "cleaned\n", exitCode: 7 });
   });
 
   test("[L5] children that leave their session and ignore TERM are gone after a time limit", async () => {
-    const result = await agent.sh(`${stubborn(5)} echo ready; wait`, { timeoutMs: 4000 });
+    const result = await agent.sh(`${stubborn(5)} echo ready; wait`, { timeoutMs: 8000 });
     expect(result).toMatchObject({ timedOut: true, stdout: "ready\n" });
     // Each of the five and the sleep below it.
     expect(result.leftovers).toBe(10);
@@ -79,7 +79,7 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
   test("[L5] a tree that forks as fast as it can is gone after a time limit", async () => {
     const result = await agent.sh(
       "f() { while :; do (sleep 0.01; :) & (setsid sh -c 'trap \"\" TERM; sleep 1000' &) ; sleep 0.01; done; }; trap '' TERM; f & f & f & wait",
-      { timeoutMs: 700 },
+      { timeoutMs: 1500 },
     );
     expect(result.timedOut).toBe(true);
     expect(result.leftovers).toBeGreaterThan(5);

@@ -45,7 +45,11 @@ describe("the log of a process", () => {
   });
 
   test("[P9] from every cursor on the rest comes, once; the cursor is the bytes before it", async () => {
-    const { id } = await ask.sh("printf abc; sleep 0.05; printf 12 >&2; sleep 0.05; printf defg");
+    const { id } = await ask.sh("printf abc; read go; printf 12 >&2; read go; printf defg");
+    for (const end of [3, 5]) {
+      await until("it was written", async () => (await ask.get(id)).log.end === end);
+      await ask.written(id, "go\n");
+    }
     const { log } = await ask.exited(id);
     const events = await ask.events(id);
     const all = outputOf(events).toString();

@@ -82,7 +82,7 @@ describe.each(kinds)("a process, its tree held by %s", (tree) => {
     const { id } = await ask.sh(
       `for i in 1 2 3; do setsid sh -c 'trap "" TERM; while :; do sleep 1000; done' & done
        trap '' TERM; echo before; while :; do sleep 1000; done`,
-      { timeoutMs: 500 },
+      { timeoutMs: 3000 },
     );
     expect(agent.left().length).toBeGreaterThan(0);
     const ended = await ask.exited(id);

@@ -83,7 +83,7 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
   test("[B4] a time limit ends command and session with the whole tree, and keeps what was written", async () => {
     const result = await refused(
       `rm -f born; ${stubborn} printf partial; echo warn >&2; sleep 1000`,
-      1500,
+      6000,
     );
     expect(result).toMatchObject({
       ...{ status: 200, code: "session_terminated", timedOut: true, reason: "timed_out" },
@@ -99,7 +99,7 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
   });
 
   test("[B4] a command without a time limit of its own has the session's", async () => {
-    id = await sessions.make({ commandTimeoutMs: 300 });
+    id = await sessions.make({ commandTimeoutMs: 2000 });
     expect(await refused("trap '' TERM; sleep 1000 & wait; sleep 1000")).toMatchObject({
       ...{ timedOut: true, signal: "SIGKILL" },
     });
@@ -143,10 +143,10 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
   test("[B6] many children of earlier commands keep a bounded number of descriptors", async () => {
     const before = agent.descriptors();
     for (let at = 0; at < 70; at += 1) await sessions.exec(id, "sleep 1000 &");
-    const held = agent.descriptors() - before;
-    expect(held).toBeGreaterThan(100);
-    // The runtime has two for each pipe that it reads.
-    expect(held).toBeLessThan(4 * 64 + 10);
+    const held = () => agent.descriptors() - before;
+    expect(held()).toBeGreaterThan(100);
+    // The runtime has two for each pipe that it reads; what the last calls had goes a moment later.
+    await until("only so many are held", () => held() < 4 * 64 + 10);
     expect(agent.left().length).toBeGreaterThanOrEqual(71);
     await sessions.end(id);
     await until("all is given back", () => agent.descriptors() < before);

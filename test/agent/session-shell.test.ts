@@ -127,12 +127,14 @@ describe.each(kinds)("what a session's shell bears, trees held by %s", (tree) =>
   });
 
   test("[B3] a command that steals the lines of its shell ends by its time limit", async () => {
-    const stolen = sessions.run(id, { command: "cat /proc/$$/fd/* 2>/dev/null", timeoutMs: 700 });
-    expect(await sessions.refused(stolen)).toMatchObject({ status: 410, timedOut: true });
+    const stolen = sessions.run(id, { command: "cat /proc/$$/fd/* 2>/dev/null", timeoutMs: 3000 });
+    expect(await sessions.refused(stolen)).toMatchObject({
+      ...{ code: "session_terminated", reason: "timed_out", timedOut: true },
+    });
   });
 
   test("[B3] a shell that stops listening ends by the time limit", async () => {
-    const deaf = sessions.run(id, { command: "echo before; set -n", timeoutMs: 500 });
+    const deaf = sessions.run(id, { command: "echo before; set -n", timeoutMs: 3000 });
     expect(await sessions.refused(deaf)).toMatchObject({
       ...{ code: "session_terminated", reason: "timed_out", timedOut: true, stdout: "before\n" },
     });
@@ -141,7 +143,7 @@ describe.each(kinds)("what a session's shell bears, trees held by %s", (tree) =>
   test("[B3] a shell whose descriptors were all closed ends by the time limit or before", async () => {
     const command =
       'for fd in {3..255}; do builtin eval "exec $fd>&-"; done 2>/dev/null; echo closed';
-    const refused = await sessions.refused(sessions.run(id, { command, timeoutMs: 500 }));
-    expect(refused).toMatchObject({ status: 410, code: "session_terminated", stdout: "closed\n" });
+    const refused = await sessions.refused(sessions.run(id, { command, timeoutMs: 3000 }));
+    expect(refused).toMatchObject({ code: "session_terminated", stdout: "closed\n" });
   });
 });

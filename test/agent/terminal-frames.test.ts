@@ -193,17 +193,20 @@ describe.each(kinds)("the frames of a terminal, trees held by %s", (tree) => {
   });
 
   test("[T10] a program that closes its terminal lives on, and may come back to it", async () => {
-    const command = "exec 0<&- 1>&- 2>&-; sleep 0.3; echo back again > /dev/tty; sleep 0.1; exit 6";
+    const told = "until [ -e back ]; do sleep 0.02; done; rm back";
+    const command = `exec 0<&- 1>&- 2>&-; ${told}; echo back again > /dev/tty; sleep 0.1; exit 6`;
     await openTerminal(agent, { id: "t", argv: script(command) });
     const viewer = await Viewer.open(agent, "t");
+    await agent.sh("touch back");
     await viewer.ended();
     expect(viewer.shown).toContain("back again");
     expect(viewer.exit).toMatchObject({ exitCode: 6 });
   });
 
   test("[T10] a daemon that keeps the terminal open does not keep it alive after the exit", async () => {
-    const daemon = "trap '' HUP TERM; while :; do sleep 0.05; echo still; done";
-    const command = `read go; (setsid sh -c "${daemon}" &) ; sleep 0.2; echo over; exit 5`;
+    const daemon = "trap '' HUP TERM; while :; do sleep 0.05; echo still; touch said; done";
+    const said = "until [ -e said ]; do sleep 0.02; done";
+    const command = `read go; rm -f said; (setsid sh -c "${daemon}" &) ; ${said}; echo over; exit 5`;
     await openTerminal(agent, { id: "t", argv: script(command) });
     const viewer = await Viewer.open(agent, "t");
     viewer.type("\r");
