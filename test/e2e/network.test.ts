@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   canMakeInternet,
   hasProgram,
+  machineAddress,
   makeInternet,
   serverAddress,
   type TestInternet,
@@ -78,7 +79,7 @@ describe("the network of a sandbox", () => {
     const targets = [
       ...onMachine(["10.201.0.1"]),
       ...addresses.map((host) => ({ host, port: served })),
-      ...["198.51.100.1", "169.254.169.254", "192.0.2.1"].map((host) => ({ host, port: 80 })),
+      ...[machineAddress, "169.254.169.254", "192.0.2.1"].map((host) => ({ host, port: 80 })),
       { host: serverAddress, port: internet?.port ?? 80 },
     ];
     // The machine's own, the Worker's, the engine's, and one of each agent.
@@ -105,7 +106,7 @@ describe("the network of a sandbox", () => {
       const outside = { host: serverAddress, port: internet?.port ?? 0 };
       const [neighbour = ""] = (await at(other, "hostname -I")).split(" ");
       expect(neighbour).toMatch(/^10\.201\./);
-      const shut = [...onMachine([gateway, "198.51.100.1"]), { host: neighbour, port: served }];
+      const shut = [...onMachine([gateway, machineAddress]), { host: neighbour, port: served }];
       expect(shut.length).toBeGreaterThanOrEqual(10);
       expect(await reachedFrom(server, open, [...shut, outside])).toEqual([
         `${serverAddress} ${outside.port}`,

@@ -6,9 +6,11 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import { tools } from "../../container/engine/launch/places.js";
 
-/** Of the range for documentation: nobody else answers there. */
-export const serverAddress = "198.51.100.2";
-const machineAddress = "198.51.100.1";
+/** Four addresses of the range for documentation: nobody else answers there, and test files at work at once have others. */
+const worker = Number(process.env.VITEST_POOL_ID ?? 0);
+const first = 4 * ((worker % 4) * 16 + (process.pid % 16));
+export const serverAddress = `198.51.100.${first + 2}`;
+export const machineAddress = `198.51.100.${first + 1}`;
 
 export type TestInternet = { port: number; close(): void };
 
