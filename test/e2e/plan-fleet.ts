@@ -9,7 +9,7 @@ import type { Commit } from "../../src/protocol/plan.ts";
 import type { PlanApi } from "../../src/protocol/plan-api.ts";
 import type { Server } from "./server.ts";
 import { until } from "./until.ts";
-import { copiesOf, kept, seen } from "./workspace.ts";
+import { caught, copiesOf, kept, seen } from "./workspace.ts";
 
 export type Seat = { key: string; id: string };
 
@@ -105,19 +105,11 @@ const stopped = new Set<number>();
 /** The copy of this sandbox's tree that is made next, stopped in the middle. */
 export async function stoppedCopy(server: Server, id: string): Promise<number> {
   const engine = server.processOf("container/engine/main.ts").pid;
-  let pid: number | undefined;
-  const looked = () => copiesOf(engine).find((one) => read(one, "cmdline").includes(`/${id}/`));
-  await until(`a copy of ${id} is being made`, async () => {
-    for (let look = 0; look < 200 && pid === undefined; look += 1) {
-      pid = looked();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    return pid !== undefined;
-  });
-  const copy = pid as unknown as number;
+  const look = () => copiesOf(engine).find((one) => read(one, "cmdline").includes(`/${id}/`));
+  const copy = await caught(`a copy of ${id}`, look);
   process.kill(copy, "SIGSTOP");
   stopped.add(copy);
-  await until("it stands still", () => /^State:\s+T/m.test(read(copy, "status")), 5_000);
+  await until("it stands still", () => /^State:\s+T/m.test(read(copy, "status")));
   return copy;
 }
 

@@ -14,7 +14,7 @@ import { kept, post, ran } from "./workspace.ts";
 const large = `
 import os
 os.makedirs("/workspace/large")
-for n in range(2000): open(f"/workspace/large/{n}", "w").write(str(n))
+for n in range(6000): open(f"/workspace/large/{n}", "w").write(str(n))
 `;
 
 let server: Server;

@@ -17,7 +17,7 @@ const members = 8;
 const ballast = `
 import os
 os.mkdir("/workspace/ballast")
-for n in range(1500): open(f"/workspace/ballast/{n}", "w").close()
+for n in range(3000): open(f"/workspace/ballast/{n}", "w").close()
 `;
 const noBallast = `
 import shutil

@@ -107,10 +107,17 @@ export class Server implements AsyncDisposable {
   /** A running sandbox; its id. */
   async create(body: Record<string, unknown> = {}): Promise<string> {
     const made = await this.call("POST", "/v1/sandboxes", { waitMs: 20_000, ...body });
-    if (made.status !== 201 || made.body.state !== "running") {
-      throw new Error(`create answered ${made.status} ${JSON.stringify(made.body)}`);
+    const id = String(made.body.id);
+    let { state } = made.body;
+    // A call waits for it no longer than a while.
+    await until("it has started", async () => {
+      if (state === "starting") ({ state } = (await this.call("GET", `/v1/sandboxes/${id}`)).body);
+      return state !== "starting";
+    });
+    if (made.status !== 201 || state !== "running") {
+      throw new Error(`create answered ${made.status} ${JSON.stringify(made.body)}, is ${state}`);
     }
-    return String(made.body.id);
+    return id;
   }
 
   async exec(id: string, command: string): Promise<Answer> {

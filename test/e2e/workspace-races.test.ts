@@ -3,17 +3,28 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { alive, naming } from "./processes.ts";
 import { type Server, startServer } from "./server.ts";
 import { until } from "./until.ts";
-import { checkpoint, copiesOf, heldCopy, kept, listed, post, ran, restore } from "./workspace.ts";
+import {
+  checkpoint,
+  copiesOf,
+  heldCopy,
+  kept,
+  listed,
+  post,
+  ran,
+  restore,
+  settled,
+} from "./workspace.ts";
 
 /** Long enough under way to be met in the middle. */
-const fill = `
+const many = 6000;
+const fill = (count: number) => `
 import os
-for n in range(1500):
+for n in range(${count}):
     at = f"/workspace/{n // 200}"
     if n % 200 == 0: os.makedirs(at, exist_ok=True)
     open(f"{at}/{n}", "w").write(str(n))
 `;
-const count = "find /workspace -type f | wc -l";
+const countFiles = "find /workspace -type f | wc -l";
 
 describe("saved trees beside other calls", () => {
   let server: Server;
@@ -21,7 +32,7 @@ describe("saved trees beside other calls", () => {
     server = await startServer();
   });
   afterEach(async () => {
-    await until("the trash is empty", () => kept(server, "trash").length === 0);
+    await until("the trash is empty", () => kept(server, "trash").length === 0, 120_000);
   });
   afterAll(async () => {
     const tree = server.processes();
@@ -30,14 +41,14 @@ describe("saved trees beside other calls", () => {
     expect(naming(server.data)).toEqual([]);
   });
 
-  const filled = async (more = {}) => {
+  const filled = async (more = {}, count = many) => {
     const id = await server.create(more);
-    await ran(server, id, fill);
+    await ran(server, id, fill(count));
     return id;
   };
   const path = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
   const files = async (id: string) => {
-    const { body } = await server.exec(id, count);
+    const { body } = await server.exec(id, countFiles);
     expect(body).toMatchObject({ exitCode: 0 });
     return Number(body.stdout);
   };
@@ -83,8 +94,8 @@ describe("saved trees beside other calls", () => {
     expect(await listed(server, id)).toEqual([]);
     letGo();
     expect((await restoring).body).toMatchObject({ state: "running", files: "snapshot" });
-    expect(await files(id)).toBe(1500);
-    await until("its tree is gone", () => trees() === 0);
+    expect(await files(id)).toBe(many);
+    await until("its tree is gone", () => trees() === 0, 120_000);
 
     const second = await checkpoint(server, id);
     const forking = server.call("POST", "/v1/sandboxes", { from: second, waitMs: 20_000 });
@@ -93,8 +104,8 @@ describe("saved trees beside other calls", () => {
     goOn();
     const fork = (await forking).body;
     expect(fork).toMatchObject({ state: "running", files: "snapshot" });
-    expect(await files(String(fork.id))).toBe(1500);
-    await until("its tree is gone", () => trees() === 0);
+    expect(await files(String(fork.id))).toBe(many);
+    await until("its tree is gone", () => trees() === 0, 120_000);
     await Promise.all([destroy(id), destroy(String(fork.id))]);
   });
 
@@ -117,7 +128,8 @@ describe("saved trees beside other calls", () => {
 
   it("[H19] it is made of a paused and of a failed sandbox too; one without files is told to start", async () => {
     const id = await filled();
-    expect((await post(server, id, "pause")).body.state).toBe("paused");
+    expect((await post(server, id, "pause")).status).toBe(200);
+    await settled(server, id, "paused");
     const ofPaused = await checkpoint(server, id);
     expect((await server.call("GET", path(id))).body.state).toBe("paused");
     await server.exec(id, "rm -rf /workspace/1");
@@ -130,9 +142,9 @@ describe("saved trees beside other calls", () => {
     });
     const ofFailed = await checkpoint(server, id);
     await restore(server, id, ofPaused);
-    expect(await files(id)).toBe(1500);
+    expect(await files(id)).toBe(many);
     await restore(server, id, ofFailed);
-    expect(await files(id)).toBe(1300);
+    expect(await files(id)).toBe(many - 200);
     const never = await server.call("POST", "/v1/sandboxes", { start: false });
     const refused = await post(server, String(never.body.id), "checkpoints", {});
     expect([refused.status, refused.body.error?.code]).toEqual([409, "not_running"]);
@@ -166,7 +178,7 @@ describe("saved trees beside other calls", () => {
     expect(trees()).toBe(whole);
     for (const one of ids) {
       await restore(server, id, one);
-      expect(await files(id)).toBe(1500);
+      expect(await files(id)).toBe(many);
     }
     await destroy(id);
   });
@@ -184,10 +196,10 @@ describe("saved trees beside other calls", () => {
     gone.abort();
     await expect(saving).rejects.toThrow();
     letGo();
-    expect(await files(id)).toBe(1500);
+    expect(await files(id)).toBe(many);
     await until("rows and trees agree", async () => (await listed(server, id)).length === trees());
     for (const one of await listed(server, id)) await restore(server, id, one);
-    expect(await files(id)).toBe(1500);
+    expect(await files(id)).toBe(many);
     await destroy(id);
   });
 
@@ -210,7 +222,7 @@ describe("saved trees beside other calls", () => {
   });
 
   it("[H23] a change of metadata at any moment of pause, start, checkpoint, restore and fork is never lost", async () => {
-    const id = await filled({ metadata: { first: "0" } });
+    const id = await filled({ metadata: { first: "0" } }, 1000);
     const saved = await checkpoint(server, id);
     let over = false;
     const acknowledged = new Map<string, string>();

@@ -15,6 +15,7 @@ import {
   ran,
   restore,
   seen,
+  settled,
 } from "./workspace.ts";
 
 const treesEach = 12;
@@ -28,8 +29,11 @@ describe("saved trees", () => {
   });
   afterAll(async () => {
     const tree = server.processes();
-    await until("the trash is empty", () => kept(server, "trash").length === 0);
-    await server[Symbol.asyncDispose]();
+    try {
+      await until("the trash is empty", () => kept(server, "trash").length === 0, 120_000);
+    } finally {
+      await server[Symbol.asyncDispose]();
+    }
     expect(alive(tree)).toEqual([]);
     expect(naming(server.data)).toEqual([]);
   });
@@ -70,7 +74,7 @@ describe("saved trees", () => {
     // Folders, files, links, pipes.
     expect(kinds.size).toBeGreaterThanOrEqual(4);
     expect(await listed(server, id)).toEqual([]);
-    await until("their trees are gone", () => kept(server, "snapshots").length === 0);
+    await until("their trees are gone", () => kept(server, "snapshots").length === 0, 120_000);
     await server.call("DELETE", `/v1/sandboxes/${id}`);
   });
 
@@ -95,7 +99,8 @@ for n in range(${files}):
       figures[what] = Math.round(performance.now() - began);
     };
     const is = async (what: string, state: string) => {
-      expect((await post(server, id, what)).body.state).toBe(state);
+      expect((await post(server, id, what)).status).toBe(200);
+      await settled(server, id, state);
     };
     await timed("pauseMs", () => is("pause", "paused"));
     await timed("startMs", () => is("start", "running"));

@@ -8,6 +8,9 @@ import fc from "fast-check";
 import type { Server } from "./server.ts";
 import { until } from "./until.ts";
 
+const catchMs = 60_000;
+const settleMs = 120_000;
+
 export type Deed = [what: string, ...details: (string | number)[]];
 
 export async function ran(server: Server, id: string, script: string, stdin = ""): Promise<string> {
@@ -43,7 +46,18 @@ export async function checkpoint(server: Server, id: string, name = "one"): Prom
 
 export async function restore(server: Server, id: string, from: string): Promise<void> {
   const done = await post(server, id, `checkpoints/${from}/restore`);
-  if (done.body.state !== "running") throw new Error(`${done.status} ${JSON.stringify(done.body)}`);
+  if (done.status >= 300) throw new Error(`${done.status} ${JSON.stringify(done.body)}`);
+  await settled(server, id, "running");
+}
+
+/** Calls that change a state are answered after a while in any case; where much is to be done it comes later. */
+export async function settled(server: Server, id: string, state: string): Promise<void> {
+  const holds = async () => {
+    const { body } = await server.call("GET", `/v1/sandboxes/${id}`);
+    if (body.state === "failed") throw new Error(JSON.stringify(body));
+    return body.state === state;
+  };
+  await until(`${id} is ${state}`, holds, settleMs);
 }
 
 export async function listed(server: Server, id: string): Promise<string[]> {
@@ -59,15 +73,7 @@ export function kept(server: { data: string }, folder: "trees" | "snapshots" | "
 /** The next copy of a tree, stopped in the middle until it is let go. */
 export async function heldCopy(server: Server): Promise<() => void> {
   const engine = server.processOf("container/engine/main.ts").pid;
-  let pid: number | undefined;
-  await until("a copy is being made", async () => {
-    for (let look = 0; look < 200 && pid === undefined; look += 1) {
-      pid = copiesOf(engine)[0];
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    return pid !== undefined;
-  });
-  const held = pid as unknown as number;
+  const held = await caught("a copy", () => copiesOf(engine)[0]);
   process.kill(held, "SIGSTOP");
   return () => {
     try {
@@ -76,6 +82,17 @@ export async function heldCopy(server: Server): Promise<() => void> {
       // It was ended, as what it copied for was.
     }
   };
+}
+
+/** Looked for without a pause: it may be there for a few milliseconds. */
+export async function caught(what: string, look: () => number | undefined): Promise<number> {
+  const limit = performance.now() + catchMs;
+  for (;;) {
+    const pid = look();
+    if (pid !== undefined) return pid;
+    if (performance.now() > limit) throw new Error(`never seen: ${what}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 /** Programs that copy trees for this engine. */

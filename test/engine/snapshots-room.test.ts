@@ -47,7 +47,7 @@ describe("snapshots without room", () => {
       const refused = { code: "disk_full", hint: expect.any(String) };
       await expect(one.container.snapshot(newId())).rejects.toMatchObject(refused);
       expect(kept("snapshots")).toEqual([]);
-      await until("the trash is empty", () => kept("trash").length === 0);
+      await until("the trash is empty", () => kept("trash").length === 0, 90_000);
       await one.sh("head -c 10000000 /workspace/large > /workspace/less; rm /workspace/large");
       const saved = newId();
       expect((await one.container.snapshot(saved)).bytes).toBeGreaterThanOrEqual(10_000_000);
@@ -61,7 +61,7 @@ describe("snapshots without room", () => {
       expect(await again.sh("cd /workspace && sha256sum --check sums")).toMatchObject({
         exitCode: 0,
       });
-      await until("the trash is empty", () => kept("trash").length === 0);
+      await until("the trash is empty", () => kept("trash").length === 0, 90_000);
     },
   );
 

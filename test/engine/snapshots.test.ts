@@ -75,7 +75,7 @@ describe.each(identities())("snapshots of an engine that is %s", (as) => {
     // Twenty files that a running program keeps equally long but for the moment of its next round.
     const files = "$(seq -f f%g 20)";
     const writer = `cd /workspace; while :; do for f in ${files}; do echo x >> $f; done; done`;
-    const running = one.sh(writer, 15_000).catch(() => "ended");
+    const running = one.sh(writer, 110_000).catch(() => "ended");
     const read = async () => Number((await one.sh("wc -l < /workspace/f20")).stdout);
     await until("the writer", async () => (await read()) > 10);
     await one.sh("head -c 60000000 /dev/urandom > /workspace/large");
@@ -104,6 +104,6 @@ describe.each(identities())("snapshots of an engine that is %s", (as) => {
     expect(again.started.files).toBe("kept");
     expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
     expect(readdirSync(`${data}/snapshots`).includes(call.snapshot)).toBe(false);
-    await until("the trash is empty", () => readdirSync(`${data}/trash`).length === 0);
+    await until("the trash is empty", () => readdirSync(`${data}/trash`).length === 0, 90_000);
   });
 });

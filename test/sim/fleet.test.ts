@@ -41,8 +41,6 @@ const mustReach = [
   "answer: end: plan_busy",
   "answer: end: not_found",
   "answer: find: ok",
-  "answer: find: lease_held",
-  "outcome: one was replaced",
   "answer: list: ok",
 ];
 

@@ -2,7 +2,7 @@
  * Owns find-or-create of one tenant: decided and written in one synchronous step, and only then carried out.
  * Does not own the decision (core/directory), nor speaking to the objects of sandboxes (errands.ts).
  */
-import { decide, decidesAnew } from "../../core/directory/find.ts";
+import { decide } from "../../core/directory/find.ts";
 import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import type { Report, ReportTaken } from "../../protocol/directory.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
@@ -12,7 +12,7 @@ import { Alarm } from "../alarm.ts";
 import type { Refused } from "../answer.ts";
 import { asError } from "../answers.ts";
 import type { Place } from "../place.ts";
-import type { Gate, NewSandbox } from "../sandbox/lifecycle.ts";
+import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { Watchers } from "../sandbox/watchers.ts";
 import { Errands, type SandboxPort } from "./errands.ts";
 import { migrate } from "./migrations.ts";
@@ -34,8 +34,6 @@ export type FindCall = {
   make: NewSandbox;
   onExisting: OnExisting;
   key: string | undefined;
-  /** Of one that replaces: how it passes the lease of the one that is there. */
-  gate?: Gate;
   /** Of the whole call. */
   hash: string;
   /** Why nothing new can be made of it: it finds only what is there. */
@@ -45,13 +43,7 @@ export type FindCall = {
 /** The sandbox as it was last told. */
 export type Found = { sandbox: Sandbox; made: boolean };
 
-type Settled = {
-  id: string;
-  made: boolean;
-  replaced?: string;
-  /** Should it not be made after all: whether this caller looks again. */
-  decidesAnew: boolean;
-};
+type Settled = { id: string; made: boolean; replaced?: string };
 
 /** Each round corrects a row that was behind; more of them than this is a fault. */
 const roundsMax = 8;
@@ -91,10 +83,8 @@ export class DirectoryActor {
         confirmed = (await this.#errands.ask(found.ask)) ? found.ask : undefined;
         continue;
       }
-      const refused = await this.#errands.finish(found.id, call.gate);
-      if (refused === undefined) return this.#answer(found);
-      if (!found.decidesAnew) throw refused;
-      confirmed = undefined;
+      await this.#errands.finish(found.id);
+      return this.#answer(found);
     }
     throw new BerthError("unavailable", "The scope changes hands faster than it can be looked at.");
   }
@@ -111,8 +101,7 @@ export class DirectoryActor {
       insert(this.#place, make, undefined, now);
       this.#arm();
     }
-    const refused = await this.#errands.finish(id);
-    if (refused !== undefined) throw refused;
+    await this.#errands.finish(id);
     return null;
   }
 
@@ -148,11 +137,8 @@ export class DirectoryActor {
     if ("ask" in decision) return decision;
     const now = this.#place.clock();
     if ("join" in decision) {
-      const { id } = decision.join;
-      if (key !== undefined) keep(this.#place, key, hash, id, now);
-      const mayEnd = call.gate?.token !== undefined || call.gate?.force !== undefined;
-      const joiner = { onExisting: call.onExisting, mayEnd };
-      return { id, made: false, decidesAnew: decidesAnew(joiner, decision.join) };
+      if (key !== undefined) keep(this.#place, key, hash, decision.join, now);
+      return { id: decision.join, made: false };
     }
     if (call.cannot !== undefined) throw asError(call.cannot);
     forgetOld(this.#place, now);
@@ -161,8 +147,7 @@ export class DirectoryActor {
     if (scope !== undefined) pointTo(this.#place, scope, spec.id);
     if (key !== undefined) keep(this.#place, key, hash, spec.id, now);
     this.#arm();
-    const found = { id: spec.id, made: true, decidesAnew: false };
-    return replaces === undefined ? found : { ...found, replaced: replaces };
+    return { id: spec.id, made: true, ...(replaces === undefined ? {} : { replaced: replaces }) };
   }
 
   #answer({ id, made, replaced }: Settled): Found {

@@ -69,16 +69,11 @@ export class DirectoryBeing extends Being<Instance> {
         ask(this.#fleet, place, to, "report", (actor) =>
           actor.known === undefined ? undefined : actor.listing.report(),
         ),
-      giveWay: (successor, gate) =>
-        ask(this.#fleet, place, to, "give way", async (actor) => {
+      end: (reason) =>
+        ask(this.#fleet, place, to, "end", async (actor) => {
           if (actor.known === undefined) return undefined;
-          return answer(async () => {
-            const { breakage } = this.#fleet;
-            if (breakage === "who is replaced is not asked") await lifecycle.end(actor, "replaced");
-            await lifecycle.giveWay(actor, successor, gate);
-            if (gate.force === undefined) this.#fleet.watch.gaveWay(id, actor);
-            return actor.listing.report();
-          });
+          await lifecycle.end(actor, reason);
+          return actor.known === undefined ? undefined : actor.listing.report();
         }),
     };
   }
