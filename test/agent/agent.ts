@@ -164,6 +164,14 @@ export class Agent {
     return Number(/^Private_Dirty:\s+(\d+)/m.exec(rollup)?.[1]);
   }
 
+  /** What it had for a moment it gives back; it keeps less than that above what it had before. */
+  async keepsLessThan(moreKiB: number, before: number): Promise<void> {
+    const more = () => this.memoryKiB() - before;
+    await until("its memory is given back", () => more() < moreKiB).catch((thrown) => {
+      throw new Error(`it keeps ${more()} KiB more`, { cause: thrown });
+    });
+  }
+
   /** Dead children that nobody collected. */
   zombies(): number {
     return childrenOf(this.pid).filter((pid) => stateOf(pid) === "Z").length;
