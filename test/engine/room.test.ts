@@ -99,7 +99,7 @@ describe.each(identities())("a room of an engine that is %s", (as) => {
   });
 
   it("[R5] a sandbox sees its own processes only", async () => {
-    const asleep = other.sh("sleep 31.25", 3_000);
+    const asleep = other.sh("sleep 31.25", 15_000);
     const look = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo; ls -d /proc/[0-9]* | wc -l";
     await until("the neighbour's sleep", async () =>
       (await other.sh(look)).stdout.includes("31.25"),

@@ -147,6 +147,7 @@ export class Attacked implements AsyncDisposable {
       stdout: string;
       stderr: string;
       timedOut: boolean;
+      error?: unknown;
     };
   }
 

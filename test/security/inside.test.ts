@@ -210,16 +210,21 @@ except OSError: pass
 print(made, flush=True)
 time.sleep(60)
 `;
-    const begun = python(count, 4000);
+    const begun = python(count, 15_000);
     await neighbourWorks();
     const counted = await begun;
+    expect(counted.error).toBeUndefined();
     expect(counted).toMatchObject({ timedOut: true });
     expect(Number(counted.stdout)).toBeGreaterThan(20);
     expect(Number(counted.stdout)).toBeLessThanOrEqual(processesMax);
-    const bomb = berth.exec(attacker, { command: "b() { b | b & }; b; sleep 60", timeoutMs: 1500 });
+    const bomb = berth.exec(attacker, {
+      command: "b() { b | b & }; b; sleep 60",
+      timeoutMs: 5_000,
+    });
     for (let n = 0; n < 5; n++) await neighbourWorks();
     // The shell may be the one who gets no more processes, and gives up by itself.
-    const { timedOut, stderr } = await bomb;
+    const { error, timedOut, stderr } = await bomb;
+    expect(error).toBeUndefined();
     expect(timedOut || /fork/i.test(stderr)).toBe(true);
     await until("the sandbox takes commands again", async () => {
       const { body } = await berth.send({
