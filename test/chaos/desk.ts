@@ -106,7 +106,11 @@ export class Desk {
   }
 }
 
-function read(error: unknown): { outcome: "refused" | "unknown"; code: string } {
+function read(error: unknown): { outcome: Exclude<Outcome, "ack">; code: string } {
+  // The client's own limit, of calls that may take long by their nature.
+  if (error instanceof DOMException && error.name === "TimeoutError") {
+    return { outcome: "hung", code: "hung" };
+  }
   if (!(error instanceof BerthError)) return { outcome: "unknown", code: "untyped" };
   const { code, facts } = error;
   const cutOff = code === "operation_interrupted" && facts.admitted !== false;

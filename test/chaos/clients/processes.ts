@@ -5,7 +5,7 @@ import { type ClientMaker, type Desk, marking } from "../desk.ts";
 import type { Run, Stream } from "../history.ts";
 
 const lines = 200;
-const followForMs = 60_000;
+const followForMs = 90_000;
 
 export const processes: ClientMaker = (desk) => async () => {
   const box = desk.box();
