@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { root } from "../../container/engine/launch/places.js";
 import { cleanEnvironment, type Server } from "../e2e/server.ts";
 
-const endsWithinMs = 60_000;
+const endsWithinMs = 140_000;
 const main = join(root, "src/cli/main.ts");
 
 export type Ran = { code: number | null; signal: string | null; stdout: string; stderr: string };

@@ -4,11 +4,14 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { naming } from "./processes.ts";
 import { startServer } from "./server.ts";
+import { until } from "./until.ts";
 
-it("[O16] npm run dev answers a command with the key of npm start, and leaves nothing", async () => {
+it("[O16] npm run dev answers a command with the key of npm start, and leaves nothing", {
+  timeout: 300_000,
+}, async () => {
   const data = mkdtempSync(join(tmpdir(), "berth-dev-"));
   try {
-    const server = await startServer({ data, script: "dev" });
+    const server = await startServer({ data, script: "dev", readyWithinMs: 180_000 });
     const id = await server.create();
     expect((await server.exec(id, "echo from dev")).body).toMatchObject({ stdout: "from dev\n" });
     const secrets = [server.key];
@@ -16,7 +19,7 @@ it("[O16] npm run dev answers a command with the key of npm start, and leaves no
     expect(told.join("\n")).toContain("wrangler");
     for (const secret of secrets) expect(told.join("\n")).not.toContain(secret);
     expect(await server.stop()).toMatchObject({ code: 0 });
-    expect(naming(data)).toEqual([]);
+    await until("nothing is left", () => naming(data).length === 0);
   } finally {
     rmSync(data, { recursive: true, force: true });
   }

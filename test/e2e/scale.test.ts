@@ -84,7 +84,11 @@ function objectsOf(server: Server) {
   const { pid } = server.processOf("workerd serve");
   const folder = join(server.data, "objects");
   return {
-    files: readdirSync(folder, { recursive: true }).map(String).sort(),
+    // Those beside each come and go with its being awake.
+    files: readdirSync(folder, { recursive: true })
+      .map(String)
+      .filter((name) => name.endsWith(".sqlite"))
+      .sort(),
     descriptors: openFiles(pid).filter((path) => path.startsWith(folder)).length,
   };
 }

@@ -46,7 +46,10 @@ function stateOf(berth: Berth) {
   const { workerd } = berth;
   const folder = join(berth.data, "objects");
   return {
-    files: readdirSync(folder, { recursive: true }).length,
+    // Those beside each come and go with its being awake.
+    files: readdirSync(folder, { recursive: true }).filter((name) =>
+      String(name).endsWith(".sqlite"),
+    ).length,
     // Of objects that are awake; an earlier one may fall asleep meanwhile.
     descriptors: openBelow(workerd, folder),
     resident: residentBytes(workerd),
