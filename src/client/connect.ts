@@ -54,13 +54,14 @@ function berthOver(link: Link, sockets: Sockets, clock: Clock): Berth {
 
 function berthVerbs(link: Link): BerthVerbs {
   return {
-    create: (body = {}, { idempotencyKey } = {}) =>
+    create: (body = {}, { idempotencyKey, lease, force } = {}) =>
       link.ask({
         method: "POST",
         path: "/v1/sandboxes",
         body,
         // Without a key of the caller's own: an answer that is lost must not leave a second sandbox.
-        headers: { "idempotency-key": idempotencyKey ?? newKey() },
+        headers: { "idempotency-key": idempotencyKey ?? newKey(), "berth-lease": lease },
+        query: { force },
         isRepeatable: true,
       }),
     list: (query = {}) => link.ask({ method: "GET", path: "/v1/sandboxes", query: query as Query }),

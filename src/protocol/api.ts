@@ -50,9 +50,16 @@ export interface SandboxApi extends WorkApi, FileApi {
   closePort(port: number): Promise<void>;
 }
 
+/** `lease`, `force`: of one that replaces another, whose lease may be held. */
+export type CreateOptions = {
+  idempotencyKey?: string | undefined;
+  lease?: string | undefined;
+  force?: boolean | undefined;
+};
+
 export interface BerthApi {
   /** With a scope or a key: finds the one that is there already. */
-  create(call?: CreateInput, options?: { idempotencyKey?: string }): Promise<Sandbox>;
+  create(call?: CreateInput, options?: CreateOptions): Promise<Sandbox>;
   list(query?: SandboxesInput): Promise<SandboxesPage>;
   counts(): Promise<Counts>;
   events(query?: { after?: number; limit?: number }): Promise<TenantEvents>;

@@ -43,7 +43,8 @@ export const routes = {
   createSandbox: {
     method: "POST",
     path: "/v1/sandboxes",
-    summary: "Make a sandbox, or with a scope find its current one",
+    summary:
+      "Make a sandbox, or with a scope find its current one (?force=true: replace also one whose lease is held)",
     right: "key",
     keyed: true,
     body: createCallSchema,
@@ -54,6 +55,7 @@ export const routes = {
     errors: [
       ...ofOneAlive,
       ...badBody,
+      ...atTheGate,
       "unsupported",
       "scope_taken",
       "idempotency_mismatch",

@@ -4,12 +4,15 @@
  */
 import { z } from "zod";
 import type { Env } from "../config.ts";
+import type { CreateOptions } from "../protocol/api.ts";
 import type { Caller } from "../protocol/rights.ts";
 import { createCallSchema, type Sandbox } from "../protocol/sandbox.ts";
+import { demand } from "./auth.ts";
 import { parseCall } from "./body.ts";
 import { hashOf } from "./call-hash.ts";
 import { newSandbox } from "./new-sandbox.ts";
 import { directoryOf, told } from "./operations.ts";
+import { bad, idempotencyKey } from "./query.ts";
 
 /** As the caller wrote it. */
 export const writtenCallSchema = z.unknown();
@@ -18,15 +21,19 @@ export async function createSandbox(
   env: Env,
   caller: Caller,
   written: unknown,
-  key: string | undefined,
+  { idempotencyKey: key, lease: token, force = false }: CreateOptions,
 ): Promise<{ sandbox: Sandbox; made: boolean }> {
   const call = parseCall(createCallSchema, written);
   const { waitMs, onExisting, ...whole } = call;
+  // To end a sandbox takes the right that its DELETE would take.
+  if (onExisting === "replace") demand(caller, "lifecycle", undefined);
+  else if (force) throw bad("force", "is for onExisting: replace, which may end a sandbox");
   const found = told(
     await directoryOf(env, caller).find({
       ...(await newSandbox(env, caller, whole, written as object)),
       onExisting,
-      key,
+      gate: { token, ...(force ? { force: { by: caller.tenant } } : {}) },
+      key: idempotencyKey(key),
       hash: hashOf({ ...call, waitMs: 0 }),
     }),
   );

@@ -4,7 +4,7 @@
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Env } from "../config.ts";
-import type { BerthApi } from "../protocol/api.ts";
+import type { BerthApi, CreateOptions } from "../protocol/api.ts";
 import {
   type Counts,
   type SandboxesInput,
@@ -22,7 +22,6 @@ import { parseCall } from "./body.ts";
 import { createSandbox } from "./create.ts";
 import { directoryOf, told } from "./operations.ts";
 import { listPlans, Plans } from "./plans.ts";
-import { idempotencyKey } from "./query.ts";
 import { Calling } from "./rpc/calling.ts";
 import { PlanTarget } from "./rpc/plan.ts";
 import { SandboxTarget } from "./rpc/sandbox.ts";
@@ -34,12 +33,8 @@ type Props = { tenant?: string; rights?: readonly Right[]; url?: string };
 const boundUrl = "http://berth";
 
 export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi {
-  async create(
-    call: CreateInput = {},
-    { idempotencyKey: key }: { idempotencyKey?: string } = {},
-  ): Promise<Sandbox> {
-    const made = await createSandbox(this.env, this.#caller, call, idempotencyKey(key));
-    return made.sandbox;
+  async create(call: CreateInput = {}, options: CreateOptions = {}): Promise<Sandbox> {
+    return (await createSandbox(this.env, this.#caller, call, options)).sandbox;
   }
 
   async list(query: SandboxesInput = {}): Promise<SandboxesPage> {

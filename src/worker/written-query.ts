@@ -7,6 +7,7 @@ import { bad } from "./query.ts";
 
 /** Of routes without a schema of their own; `wake` belongs to every gated one. */
 const flags: Partial<Record<RouteName, readonly string[]>> = {
+  createSandbox: ["force"],
   destroySandbox: ["force"],
   pauseSandbox: ["force", "discardFiles"],
   releaseLease: ["force", "break", "reason"],

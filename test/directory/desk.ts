@@ -3,7 +3,7 @@
  * The Directory is the real one; it can be stopped and come back to its rows.
  */
 import { DatabaseSync } from "node:sqlite";
-import type { Answer } from "../../src/objects/answer.ts";
+import { type Answer, type Refused, refused } from "../../src/objects/answer.ts";
 import { DirectoryActor, type FindCall } from "../../src/objects/directory/actor.ts";
 import type { SandboxPort } from "../../src/objects/directory/errands.ts";
 import type { Place, SqlValue } from "../../src/objects/place.ts";
@@ -13,7 +13,9 @@ import { BerthError } from "../../src/protocol/errors.ts";
 import type { Sandbox } from "../../src/protocol/sandbox.ts";
 
 type Timer = { at: number; ring: () => void };
-type Call = { onExisting?: FindCall["onExisting"]; key?: string; scope?: string };
+type Call = { scope?: string | undefined; key?: string | undefined } & Partial<
+  Pick<FindCall, "onExisting" | "gate">
+>;
 
 export class Desk implements Place {
   readonly rows = new DatabaseSync(":memory:");
@@ -43,7 +45,7 @@ export class Desk implements Place {
     return this.directory.find(this.call(call));
   }
 
-  call({ onExisting = "reuse", key, scope }: Call): FindCall {
+  call({ onExisting = "reuse", key, scope, gate }: Call): FindCall {
     const spec = {
       id: this.newId(),
       tenant: "local",
@@ -59,6 +61,7 @@ export class Desk implements Place {
       make: { spec, metadata: {}, start: false } as NewSandbox,
       onExisting,
       key,
+      ...(gate === undefined ? {} : { gate }),
       hash: JSON.stringify({ scope, onExisting }),
     };
   }
@@ -147,10 +150,7 @@ export class Desk implements Place {
       make: async (call): Promise<Answer<Report>> => {
         this.asked.push(`make ${id}`);
         const box = this.boxes.get(id) ?? new Box(this, call, this.next);
-        if (box.mode === "refuses") {
-          const { code, message, facts } = new BerthError("unsupported", "not here");
-          return { refused: { code, message, facts } };
-        }
+        if (box.mode === "refuses") return unsupported();
         this.boxes.set(id, box);
         await box.reached();
         return { ok: box.report() };
@@ -161,15 +161,25 @@ export class Desk implements Place {
         await box?.reached();
         return box?.report();
       },
-      end: async () => {
-        this.asked.push(`end ${id}`);
+      giveWay: async (_to, gate) => {
+        this.asked.push(`give way ${id}`);
         const box = this.boxes.get(id);
         await box?.reached();
-        if (box !== undefined && box.state !== "destroyed") box.become("destroyed");
-        return box?.report();
+        if (box === undefined) return undefined;
+        if (this.next === "refuses") return unsupported();
+        if (box.isHeld && gate.force === undefined && gate.token !== box.token) {
+          return refused(new BerthError("lease_held", "somebody has it"));
+        }
+        if (box.state !== "destroyed" && box.state !== "destroying") box.become("destroying");
+        if (box.loses) throw new Error("the answer was lost");
+        return { ok: box.report() };
       },
     };
   }
+}
+
+function unsupported(): { refused: Refused } {
+  return refused(new BerthError("unsupported", "not here"));
 }
 
 /** A sandbox as the Directory sees it. */
@@ -178,6 +188,11 @@ export class Box {
   mode: "answers" | "away" | "silent" | "refuses";
   state: Sandbox["state"] = "paused";
   metadata: Record<string, string> = {};
+  /** By somebody whose lease has this token. */
+  isHeld = false;
+  /** It gives way, and nobody hears of it. */
+  loses = false;
+  readonly token = "the token";
   revision = 1;
   events: Report["events"] = [];
   readonly #desk: Desk;

@@ -54,64 +54,136 @@ describe("find or create", () => {
 });
 
 describe("replace", () => {
+  const replace = { scope, onExisting: "replace" } as const;
+  const force = { by: "local" };
+
+  it("[D3] one whose lease is held stays its scope's, and nothing is made; its token or force ends it", async () => {
+    const gates = [{ token: desk.box(await made()).token }, { force }];
+    for (const gate of gates) {
+      const old = await made();
+      desk.box(old).isHeld = true;
+      const rows = () => desk.sql("SELECT * FROM sandbox ORDER BY id");
+      const before = rows();
+      for (const tokens of [undefined, { token: "another" }]) {
+        const refused = desk.find({ ...replace, key: "k", ...(tokens && { gate: tokens }) });
+        await expect(refused).rejects.toMatchObject({ code: "lease_held" });
+      }
+      expect(rows()).toEqual(before);
+      expect(desk.current(scope)).toBe(old);
+      expect((await desk.find({ scope })).sandbox.id).toBe(old);
+      desk.asked.length = 0;
+      // The key is as good as new: what it asked for was not done.
+      const { sandbox } = await desk.find({ ...replace, key: "k", gate });
+      expect(desk.asked).toEqual([`give way ${old}`, `make ${sandbox.id}`]);
+      expect(sandbox).toMatchObject({ replaced: old });
+      expect(desk.box(old).state).toBe("destroying");
+      expect(desk.current(scope)).toBe(sandbox.id);
+      expect(await desk.find({ ...replace, key: "k" })).toMatchObject({ made: false });
+      desk.sql("DELETE FROM keyed");
+    }
+  });
+
+  it("[D16] who asked meanwhile for what is there finds it, and who may end it does", async () => {
+    const old = await made();
+    desk.box(old).isHeld = true;
+    const refused = { status: "rejected", reason: { code: "lease_held" } };
+    const asked = [replace, replace, { scope }, { scope, onExisting: "error" as const }, { scope }];
+    expect(await Promise.allSettled(asked.map((call) => desk.find(call)))).toMatchObject([
+      refused,
+      refused,
+      { value: { sandbox: { id: old } } },
+      { reason: { code: "scope_taken" } },
+      { value: { sandbox: { id: old } } },
+    ]);
+    expect(desk.boxes.size).toBe(1);
+    const [first, ...others] = await Promise.allSettled([
+      desk.find(replace),
+      desk.find({ ...replace, gate: { force } }),
+      desk.find({ ...replace, gate: { force } }),
+    ]);
+    expect(first).toMatchObject(refused);
+    const current = { value: { sandbox: { id: desk.current(scope) } } };
+    expect(others).toMatchObject([current, current]);
+    expect(desk.current(scope)).not.toBe(old);
+    expect(desk.boxes.size).toBe(2);
+  });
+
+  it("[D16] one that cannot be asked is unavailable, and is not ended when nobody waits any more", async () => {
+    const old = await made();
+    for (const mode of ["away", "silent"] as const) {
+      desk.box(old).mode = mode;
+      const asked = desk.find(replace);
+      const refused = expect(asked).rejects.toMatchObject({ code: "unavailable" });
+      await quiet();
+      await desk.pass(limits.directoryAskMs);
+      await refused;
+      desk.box(old).mode = "answers";
+      expect(desk.current(scope)).toBe(old);
+    }
+    desk.asked.length = 0;
+    await desk.pass(limits.tellAgainMaxMs);
+    await desk.ring();
+    expect(desk.asked).toEqual([]);
+    expect(desk.alarmAt).toBeUndefined();
+    expect((await desk.find({ scope })).sandbox.id).toBe(old);
+  });
+
+  it("[D17] the old one is on its way out before the new one is asked for, also after a stop in between", async () => {
+    for (const stopsAfter of ["give way", "make"] as const) {
+      desk = new Desk();
+      const old = await made();
+      if (stopsAfter === "give way") desk.box(old).mode = "silent";
+      desk.next = "silent";
+      desk.find(replace).catch(() => undefined);
+      await quiet();
+      expect(desk.asked.at(-1)).toMatch(new RegExp(`^${stopsAfter} `));
+      expect(desk.asked.includes(`make ${desk.current(scope)}`)).toBe(stopsAfter === "make");
+      desk.box(old).mode = "answers";
+      desk.next = "answers";
+      desk.restart();
+      const id = String(desk.current(scope));
+      if (stopsAfter === "make") desk.box(id).mode = "answers";
+      await desk.pass(limits.tellAgainMs);
+      expect(await desk.ring()).toBe(true);
+      expect(desk.box(old).state).toBe("destroying");
+      expect(desk.row(id)).toMatchObject({ phase: "known", replaces: null, try_at: null });
+      expect(desk.current(scope)).toBe(id);
+      expect(await desk.ring()).toBe(false);
+    }
+  });
+
+  it("[D17] an end that was not heard of leaves one that lives: the next who asks makes it", async () => {
+    const old = await made();
+    const box = desk.box(old);
+    box.loses = true;
+    await expect(desk.find(replace)).rejects.toMatchObject({ code: "unavailable" });
+    expect(box.state).toBe("destroying");
+    box.loses = false;
+    const [{ sandbox }, joined] = await Promise.all([desk.find({ scope }), desk.find(replace)]);
+    expect(joined.sandbox.id).toBe(sandbox.id);
+    expect(sandbox.id).not.toBe(old);
+    expect([...desk.boxes.values()].filter(({ state }) => state === "paused")).toHaveLength(1);
+  });
+
   it("[D16] what cannot be made replaces nothing: the old one lives and is its scope's", async () => {
     const old = await made();
     desk.next = "refuses";
-    await expect(desk.find({ scope, onExisting: "replace" })).rejects.toMatchObject({
-      code: "unsupported",
-    });
-    await quiet();
-    expect(desk.asked.filter((call) => call.startsWith("make"))).toHaveLength(2);
-    expect(desk.asked.filter((call) => call.startsWith("end"))).toEqual([]);
+    for (const gate of [{}, { force }]) {
+      const refused = desk.find({ ...replace, gate });
+      await expect(refused).rejects.toMatchObject({ code: "unsupported" });
+    }
+    expect(desk.box(old).state).toBe("paused");
     expect(desk.current(scope)).toBe(old);
     expect((await desk.find({ scope })).sandbox.id).toBe(old);
   });
 
-  it("[D17] the old one is ended once the new one is made, whoever says so first, also after a stop in between", async () => {
-    const old = await made();
-    desk.next = "silent";
-    const asked = desk.find({ scope, onExisting: "replace" });
-    asked.catch(() => undefined);
-    await quiet();
-    const id = String(desk.current(scope));
-    expect(id).not.toBe(old);
-    expect(desk.asked).not.toContain(`end ${old}`);
-    // It says itself that it is there; the answer to `make` is never heard, and the Directory stops.
-    desk.box(id).tell();
-    desk.restart();
-    expect(await desk.ring()).toBe(true);
-    expect(desk.box(old).state).toBe("destroyed");
-    expect(desk.row(old)).toMatchObject({ state: "destroyed", ending: 0, try_at: null });
-    expect(desk.current(scope)).toBe(id);
-    expect(await desk.ring()).toBe(false);
-  });
-
-  it("[D17] an old one that has ended by itself meanwhile is not asked for ever", async () => {
-    const old = await made();
-    desk.next = "silent";
-    desk.find({ scope, onExisting: "replace" }).catch(() => undefined);
-    await quiet();
-    desk.box(old).become("destroyed");
-    desk.box(old).tell();
-    desk.box(String(desk.current(scope))).tell();
-    for (let n = 0; n < 5 && desk.alarmAt !== undefined; n++) {
-      await desk.pass(Math.max(0, desk.alarmAt - desk.now));
-      await desk.ring();
-    }
-    expect(desk.alarmAt).toBeUndefined();
-    expect(desk.row(old)).toMatchObject({ ending: 0, try_at: null });
-  });
-
   it("[D17] an old one on its way out is not its scope's again, whatever it still says", async () => {
     const old = await made();
-    desk.box(old).mode = "away";
-    const { sandbox } = await desk.find({ scope, onExisting: "replace" });
-    await quiet();
-    expect(desk.row(old)).toMatchObject({ ending: 1 });
+    const late = desk.box(old).report();
+    const { sandbox } = await desk.find(replace);
     desk.box(sandbox.id).become("destroyed");
     desk.box(sandbox.id).tell();
-    desk.box(old).become("running");
-    desk.box(old).tell();
+    desk.directory.told(late);
     expect(desk.current(scope)).toBeUndefined();
     const { sandbox: third } = await desk.find({ scope });
     expect([old, sandbox.id]).not.toContain(third.id);

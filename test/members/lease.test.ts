@@ -178,3 +178,52 @@ describe("the lease of a run", () => {
     await box.api.releaseLease(token);
   });
 });
+
+describe("a member whose place another is to take", () => {
+  const scope = { repo: "github.com/members/replaced", branch: "main" };
+  const replace = { scope, onExisting: "replace" as const };
+
+  it("[D3] is not ended while its plan commits, and can be when that is over", async () => {
+    const box = await Box.member({ scope });
+    const local = box.berth.bind({ tenant: "local" });
+    await box.hold(1);
+    await box.prepare(1);
+    const facts = { holder: "plan:release", sandbox: box.id };
+    await expect(local.create(replace)).rejects.toMatchObject({ code: "lease_held", facts });
+    await expect(box.api.destroy()).rejects.toMatchObject({ code: "lease_held" });
+    expect(await box.finish(1, "commit")).toMatchObject({ outcome: "committed" });
+    expect((await local.create({ scope })).id).toBe(box.id);
+    expect(await local.create(replace)).toMatchObject({ replaced: box.id });
+    expect((await box.api.get()).state).toMatch(/^destroy/);
+  });
+
+  it("[D3] is ended by force, and the run ends without it", async () => {
+    const box = await Box.member({ scope });
+    const local = box.berth.bind({ tenant: "local" });
+    await box.hold(1);
+    await box.prepare(1);
+    expect(await local.create(replace, { force: true })).toMatchObject({ replaced: box.id });
+    expect(await box.finish(1, "abort")).toMatchObject({ error: { code: "sandbox_destroyed" } });
+  });
+
+  it("[D3] is ended by nobody without the right to end sandboxes", async () => {
+    const box = await Box.member({ scope });
+    const weak = box.berth.bind({ tenant: "local", rights: ["read", "exec", "lease"] });
+    for (const force of [false, true]) {
+      const refused = weak.create(replace, { force });
+      await expect(refused).rejects.toMatchObject({ code: "forbidden" });
+    }
+    expect((await weak.create({ scope })).id).toBe(box.id);
+  });
+
+  it("[D16] is not ended for one that its object could not make", async () => {
+    const box = await Box.member({ scope });
+    const local = box.berth.bind({ tenant: "local" });
+    const network = { internet: true, allow: ["example.org"] };
+    for (const force of [false, true]) {
+      const refused = local.create({ ...replace, network }, { force });
+      await expect(refused).rejects.toMatchObject({ code: "unsupported" });
+    }
+    expect((await local.create({ scope })).id).toBe(box.id);
+  });
+});

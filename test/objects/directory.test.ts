@@ -69,10 +69,9 @@ describe("find or create", () => {
     expect(shown.map(({ id, current }) => [id, current])).toEqual([[third.id, true]]);
   });
 
-  it("[D3] replace makes a new one and ends the old one, whoever holds its lease; error names what is there", async () => {
+  it("[D3] replace ends the old one and makes a new one; error names what is there", async () => {
     const scope = newScope();
     const old = await json(create({ scope, waitMs: 10_000 }));
-    await call("POST", `${one(old.id)}/lease`, { body: { holder: "somebody" } });
     expect(await json(create({ scope, onExisting: "error" }))).toMatchObject({
       error: { code: "scope_taken", sandbox: old.id },
     });
@@ -89,6 +88,49 @@ describe("find or create", () => {
       reason: "replaced",
     });
     expect((await machine(old.id).facts()).alive).toBe(false);
+  });
+
+  it("[D3] replace of one whose lease is held names the holder and changes nothing, but by its token or by force", async () => {
+    const replace = (scope: object, query = "", headers: Record<string, string> = {}) =>
+      call("POST", `/v1/sandboxes${query}`, {
+        body: { scope, onExisting: "replace", ...idle },
+        headers,
+      });
+    for (const how of ["token", "force"]) {
+      const scope = newScope();
+      const old = await json(create({ scope, ...idle }));
+      const { token } = await json(
+        call("POST", `${one(old.id)}/lease`, { body: { holder: "somebody" } }),
+      );
+      const refused = await replace(scope);
+      expect(refused.status).toBe(423);
+      expect(await json(refused)).toMatchObject({
+        error: { code: "lease_held", holder: "somebody", sandbox: old.id },
+      });
+      const other = await replace(scope, "", { "berth-lease": `${token.slice(1)}x` });
+      expect(other.status).toBe(410);
+      expect((await replace(scope, "?force=perhaps")).status).toBe(400);
+      expect(await list(`?scope.repo=${scope.repo}`)).toMatchObject([
+        { id: old.id, state: "paused", current: true },
+      ]);
+      const made = await (how === "force"
+        ? replace(scope, "?force=true")
+        : replace(scope, "", { "berth-lease": token }));
+      expect(made.status).toBe(201);
+      expect(await json(made)).toMatchObject({ replaced: old.id });
+      const { events } = await json(call("GET", `${one(old.id)}/events`));
+      const told = events.map(({ event }: { event: object }) => event);
+      const by = how === "force" ? { by: "local" } : {};
+      expect(told).toContainEqual(
+        expect.objectContaining({ state: "destroyed", reason: "replaced" }),
+      );
+      expect(told).toContainEqual({
+        ...{ type: "lease", what: "ended", fence: 1, holder: "somebody", reason: "destroyed" },
+        ...by,
+      });
+    }
+    const forced = await call("POST", "/v1/sandboxes?force=true", { body: idle });
+    expect(await json(forced)).toMatchObject({ error: { code: "bad_request", field: "force" } });
   });
 
   it("[D4] a key gives the same sandbox again, and is no good for another call", async () => {

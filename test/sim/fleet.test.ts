@@ -41,6 +41,8 @@ const mustReach = [
   "answer: end: plan_busy",
   "answer: end: not_found",
   "answer: find: ok",
+  "answer: find: lease_held",
+  "outcome: one was replaced",
   "answer: list: ok",
 ];
 

@@ -10,15 +10,17 @@ export type Known = {
   id: string;
   /** `creating`: decided and durable; its object may not have heard of it yet. */
   phase: "creating" | "known";
-  /** Destroyed, on its way there, or marked to be. */
+  /** Destroyed, or on its way there. */
   over: boolean;
+  /** Not made yet, and to take the place of one that need not give way. */
+  isReplacing: boolean;
 };
 
 export type Keyed = { hash: string; sandbox: Known | undefined };
 
 export type Decision =
   /** The same call as before, or one whose sandbox is just being made: wait for that. */
-  | { join: string }
+  | { join: Known }
   /** It may have died unheard: ask it, then decide again. */
   | { ask: string }
   | { make: true; replaces: string | undefined }
@@ -33,16 +35,27 @@ export function decide(
 ): Decision {
   if (keyed !== undefined) {
     if (keyed.hash !== call.hash) return { refuse: mismatch() };
-    if (keyed.sandbox !== undefined) return { join: keyed.sandbox.id };
+    if (keyed.sandbox !== undefined) return { join: keyed.sandbox };
   }
   if (current === undefined || current.over) return { make: true, replaces: undefined };
   const { id, phase } = current;
   if (call.onExisting === "replace") {
     // Who asks for a new one while one is being made gets that.
-    return phase === "creating" ? { join: id } : { make: true, replaces: id };
+    return phase === "creating" ? { join: current } : { make: true, replaces: id };
   }
   if (phase === "known" && confirmed !== id) return { ask: id };
-  return call.onExisting === "error" ? { refuse: taken(id) } : { join: id };
+  return call.onExisting === "error" ? { refuse: taken(id) } : { join: current };
+}
+
+/**
+ * Whether a caller who joined one that is not made after all decides anew: who asked for what is there finds that, and
+ * who may end it where the other caller could not does so.
+ */
+export function decidesAnew(
+  call: { onExisting: OnExisting; mayEnd: boolean },
+  joined: Known,
+): boolean {
+  return joined.isReplacing && (call.onExisting !== "replace" || call.mayEnd);
 }
 
 function mismatch(): BerthError {

@@ -2,7 +2,7 @@
  * Owns find-or-create of one tenant: decided and written in one synchronous step, and only then carried out.
  * Does not own the decision (core/directory), nor speaking to the objects of sandboxes (errands.ts).
  */
-import { decide } from "../../core/directory/find.ts";
+import { decide, decidesAnew } from "../../core/directory/find.ts";
 import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import type { Report, ReportTaken } from "../../protocol/directory.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
@@ -12,7 +12,7 @@ import { Alarm } from "../alarm.ts";
 import type { Refused } from "../answer.ts";
 import { asError } from "../answers.ts";
 import type { Place } from "../place.ts";
-import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import type { Gate, NewSandbox } from "../sandbox/lifecycle.ts";
 import { Watchers } from "../sandbox/watchers.ts";
 import { Errands, type SandboxPort } from "./errands.ts";
 import { migrate } from "./migrations.ts";
@@ -34,6 +34,8 @@ export type FindCall = {
   make: NewSandbox;
   onExisting: OnExisting;
   key: string | undefined;
+  /** Of one that replaces: how it passes the lease of the one that is there. */
+  gate?: Gate;
   /** Of the whole call. */
   hash: string;
   /** Why nothing new can be made of it: it finds only what is there. */
@@ -43,7 +45,13 @@ export type FindCall = {
 /** The sandbox as it was last told. */
 export type Found = { sandbox: Sandbox; made: boolean };
 
-type Settled = { id: string; made: boolean; replaced?: string };
+type Settled = {
+  id: string;
+  made: boolean;
+  replaced?: string;
+  /** Should it not be made after all: whether this caller looks again. */
+  decidesAnew: boolean;
+};
 
 /** Each round corrects a row that was behind; more of them than this is a fault. */
 const roundsMax = 8;
@@ -83,8 +91,10 @@ export class DirectoryActor {
         confirmed = (await this.#errands.ask(found.ask)) ? found.ask : undefined;
         continue;
       }
-      await this.#errands.finish(found.id);
-      return this.#answer(found);
+      const refused = await this.#errands.finish(found.id, call.gate);
+      if (refused === undefined) return this.#answer(found);
+      if (!found.decidesAnew) throw refused;
+      confirmed = undefined;
     }
     throw new BerthError("unavailable", "The scope changes hands faster than it can be looked at.");
   }
@@ -101,7 +111,8 @@ export class DirectoryActor {
       insert(this.#place, make, undefined, now);
       this.#arm();
     }
-    await this.#errands.finish(id);
+    const refused = await this.#errands.finish(id);
+    if (refused !== undefined) throw refused;
     return null;
   }
 
@@ -137,8 +148,11 @@ export class DirectoryActor {
     if ("ask" in decision) return decision;
     const now = this.#place.clock();
     if ("join" in decision) {
-      if (key !== undefined) keep(this.#place, key, hash, decision.join, now);
-      return { id: decision.join, made: false };
+      const { id } = decision.join;
+      if (key !== undefined) keep(this.#place, key, hash, id, now);
+      const mayEnd = call.gate?.token !== undefined || call.gate?.force !== undefined;
+      const joiner = { onExisting: call.onExisting, mayEnd };
+      return { id, made: false, decidesAnew: decidesAnew(joiner, decision.join) };
     }
     if (call.cannot !== undefined) throw asError(call.cannot);
     forgetOld(this.#place, now);
@@ -147,7 +161,8 @@ export class DirectoryActor {
     if (scope !== undefined) pointTo(this.#place, scope, spec.id);
     if (key !== undefined) keep(this.#place, key, hash, spec.id, now);
     this.#arm();
-    return { id: spec.id, made: true, ...(replaces === undefined ? {} : { replaced: replaces }) };
+    const found = { id: spec.id, made: true, decidesAnew: false };
+    return replaces === undefined ? found : { ...found, replaced: replaces };
   }
 
   #answer({ id, made, replaced }: Settled): Found {

@@ -1,19 +1,20 @@
 /**
- * Owns what the Directory says to the objects of sandboxes: make it, end it, how are you. What is decided is carried out
- * until it is done, by whoever waits or by the alarm. Does not own decisions (actor.ts), nor what a report changes (reports.ts).
+ * Owns what the Directory says to the objects of sandboxes: give way, make it, how are you. What is decided is carried
+ * out until it is done, by whoever waits or by the alarm. Does not own decisions (actor.ts), nor what a report changes
+ * (reports.ts).
  */
 import type { Report } from "../../protocol/directory.ts";
-import { BerthError } from "../../protocol/errors.ts";
+import { asBerthError, BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Answer } from "../answer.ts";
+import { type Answer, type Refused, refused } from "../answer.ts";
 import { asError } from "../answers.ts";
 import { inTime } from "../in-time.ts";
 import type { Place } from "../place.ts";
 import { Refusals } from "../refusals.ts";
-import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import type { Gate, NewSandbox, Successor } from "../sandbox/lifecycle.ts";
 import { UnderWay } from "../under-way.ts";
 import { stale } from "./list.ts";
-import { due, forget, giveBack, knownOf, rowOf, tryAgainLater } from "./rows.ts";
+import { due, forget, giveBack, knownOf, type Row, rowOf, tryAgainLater } from "./rows.ts";
 
 /** A sandbox's object, as far as the Directory speaks to it. */
 export interface SandboxPort {
@@ -21,8 +22,8 @@ export interface SandboxPort {
   make(call: NewSandbox): Promise<Answer<Report>>;
   /** Undefined: it never was, or was forgotten. */
   report(): Promise<Report | undefined>;
-  /** Ends it for good, whoever holds its lease. */
-  end(reason: string): Promise<Report | undefined>;
+  /** Ends it for good, unless somebody else holds its lease. Undefined: there is nobody who could stand in the way. */
+  giveWay(to: Successor, gate: Gate): Promise<Answer<Report> | undefined>;
 }
 
 /** Who hears what came of an errand. */
@@ -49,13 +50,13 @@ export class Errands {
     this.#refusals = new Refusals(place);
   }
 
-  /** Answers when its object has it; what keeps it from that is tried again by the alarm. */
-  async finish(id: string): Promise<void> {
-    if (rowOf(this.#place, id)?.phase !== "creating") return;
-    await this.#carryOut(id);
+  /** Answers when its object has it, or why it never will; what keeps it from that is tried again by the alarm. */
+  async finish(id: string, gate?: Gate): Promise<BerthError | undefined> {
+    if (rowOf(this.#place, id)?.phase !== "creating") return undefined;
+    await this.#carryOut(id, gate);
     const refused = this.#refusals.of(id);
-    if (refused !== undefined) throw asError(refused);
-    if (rowOf(this.#place, id)?.phase !== "creating") return;
+    if (refused !== undefined) return asError(refused);
+    if (rowOf(this.#place, id)?.phase !== "creating") return undefined;
     throw new BerthError("unavailable", "The sandbox is decided on but not yet made.", {
       hint: "Ask again with the same scope or Idempotency-Key: it is the same one.",
       facts: { sandbox: id },
@@ -94,38 +95,56 @@ export class Errands {
   }
 
   /** Never rejects. */
-  #carryOut(id: string): Promise<void> {
+  #carryOut(id: string, gate: Gate = {}): Promise<void> {
     const row = rowOf(this.#place, id);
     if (row !== undefined) tryAgainLater(this.#place, row, this.#place.clock());
     return this.#begin(id, async () => {
       const row = rowOf(this.#place, id);
-      if (row === undefined) return;
+      if (row?.phase !== "creating") return;
       await this.#place.durable();
-      if (row.phase === "creating") await this.#make(id, JSON.parse(row.call ?? "") as NewSandbox);
-      if (rowOf(this.#place, id)?.ending === 1) await this.#end(id);
+      const call = JSON.parse(row.call ?? "") as NewSandbox;
+      const kept = await this.#kept(row, call, gate);
+      if (kept === undefined) await this.#make(id, call);
+      else this.#giveUp(id, kept);
     });
+  }
+
+  /**
+   * Why the one that is to be replaced is there still. One that cannot be asked is not asked again by the alarm, long
+   * after its caller was told so: should it have given way unheard, the next who asks for the scope finds it dead.
+   */
+  async #kept({ replaces }: Row, { spec }: NewSandbox, gate: Gate): Promise<Refused | undefined> {
+    if (replaces === null || knownOf(rowOf(this.#place, replaces))?.over !== false)
+      return undefined;
+    try {
+      const asked = this.#sandboxOf(replaces).giveWay({ network: spec.network }, gate);
+      const answered = await this.#inTime(asked, limits.directoryAskMs);
+      if (answered !== undefined && "refused" in answered) return answered.refused;
+      if (answered === undefined) forget(this.#place, replaces);
+      else this.#sender.take(answered.ok);
+    } catch (error) {
+      const known = asBerthError(error);
+      if (known === undefined) throw error;
+      return refused(known).refused;
+    }
+    // Its end first, for good: a stop in between leaves a dead one, which the next who asks replaces.
+    await this.#place.durable();
+    return undefined;
   }
 
   async #make(id: string, call: NewSandbox): Promise<void> {
     const made = await this.#inTime(this.#sandboxOf(id).make(call), limits.directoryAskMs);
-    const row = rowOf(this.#place, id);
-    if (row === undefined) return;
-    if ("ok" in made) {
-      this.#sender.take(made.ok);
-      if (row.replaces !== null) void this.#carryOut(row.replaces);
-      return;
-    }
-    // It never was: whoever waits is told why, who comes later decides anew, and nobody is replaced.
-    this.#refusals.keep(id, made.refused);
-    forget(this.#place, id);
-    giveBack(this.#place, row);
+    if ("ok" in made) this.#sender.take(made.ok);
+    else this.#giveUp(id, made.refused);
   }
 
-  async #end(id: string): Promise<void> {
-    const waitMs = limits.waitMaxMs + limits.directoryAskMs;
-    const report = await this.#inTime(this.#sandboxOf(id).end("replaced"), waitMs);
-    if (report === undefined) forget(this.#place, id);
-    else this.#sender.take(report);
+  /** It never was: whoever waits is told why, who comes later decides anew, and nobody is replaced. */
+  #giveUp(id: string, why: Refused): void {
+    const row = rowOf(this.#place, id);
+    if (row === undefined) return;
+    this.#refusals.keep(id, why);
+    forget(this.#place, id);
+    giveBack(this.#place, row);
   }
 
   /** What comes later is not waited for: it is asked again, or says so by itself. */

@@ -60,6 +60,11 @@ const steps: readonly string[][] = [
     "CREATE TABLE plan (name TEXT PRIMARY KEY, created_at INTEGER NOT NULL) WITHOUT ROWID",
     "ALTER TABLE directory ADD COLUMN plan_at INTEGER NOT NULL DEFAULT 0",
   ],
+  [
+    // One that is replaced is ended before its successor is made: of what is made nothing is left to do.
+    "UPDATE sandbox SET try_at = NULL, tries = 0 WHERE phase = 'known' AND try_at IS NOT NULL",
+    "ALTER TABLE sandbox DROP COLUMN ending",
+  ],
 ];
 
 export function migrate(place: Place): void {

@@ -7,7 +7,7 @@ import type { Report } from "../../protocol/directory.ts";
 import { limits } from "../../protocol/limits.ts";
 import { scopeKey } from "../../protocol/scope.ts";
 import type { Place } from "../place.ts";
-import { currentOf, endReplaced, pointTo, type Row, rowOf } from "./rows.ts";
+import { currentOf, pointTo, type Row, rowOf } from "./rows.ts";
 
 /** False: it says nothing new. */
 export function take(place: Place, report: Report): boolean {
@@ -18,14 +18,12 @@ export function take(place: Place, report: Report): boolean {
   }
   const over = view.state === "destroying" || view.state === "destroyed" ? 1 : 0;
   const scope = view.scope === undefined ? null : scopeKey(view.scope);
-  // Nothing is left to do once it is made, and once it is gone.
-  const ending = known?.ending === 1 && view.state !== "destroyed" ? 1 : 0;
   place.sql(
     `INSERT INTO sandbox
        (id, created_at, scope, repo, branch, config, made_by, phase, state, state_since, over, view, revision, as_of)
      VALUES (?, ?, ?, ?, ?, ?, ?, 'known', ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET
-       phase = 'known', call = NULL, state = excluded.state, state_since = excluded.state_since,
+       phase = 'known', call = NULL, replaces = NULL, try_at = NULL, tries = 0, state = excluded.state, state_since = excluded.state_since,
        over = excluded.over, view = excluded.view, revision = excluded.revision, as_of = excluded.as_of`,
     view.id,
     Date.parse(view.createdAt),
@@ -41,17 +39,7 @@ export function take(place: Place, report: Report): boolean {
     revision,
     asOf,
   );
-  place.sql(
-    "UPDATE sandbox SET ending = ?, try_at = CASE WHEN ? = 1 THEN try_at ELSE NULL END, tries = 0 WHERE id = ?",
-    ending,
-    ending,
-    view.id,
-  );
-  if (known !== undefined && known.replaces !== null) {
-    endReplaced(place, known.replaces);
-    place.sql("UPDATE sandbox SET replaces = NULL WHERE id = ?", view.id);
-  }
-  if (scope !== null) pointAt(place, scope, view.id, over === 1 || ending === 1);
+  if (scope !== null) pointAt(place, scope, view.id, over === 1);
   takeMetadata(place, view, over);
   takeEvents(place, report, known?.event_seq ?? 0);
   return true;
@@ -63,9 +51,6 @@ function takeAgain(place: Place, report: Report, known: Row): boolean {
   // A write only where the row looks old: finding what has not changed waits for no disk.
   if (revision === known.revision && asOf - known.as_of >= limits.staleAfterMs) {
     place.sql("UPDATE sandbox SET as_of = ? WHERE id = ?", asOf, view.id);
-  }
-  if (view.state === "destroyed" && known.ending === 1) {
-    place.sql("UPDATE sandbox SET ending = 0, try_at = NULL WHERE id = ?", view.id);
   }
   return takeEvents(place, report, known.event_seq);
 }

@@ -15,7 +15,6 @@ export type Row = {
   phase: "creating" | "known";
   /** While it is being made: what its object is to be told. */
   call: string | null;
-  ending: number;
   tries: number;
   try_at: number | null;
   state: string;
@@ -25,7 +24,7 @@ export type Row = {
   revision: number;
   as_of: number;
   event_seq: number;
-  /** While it is being made: which one is ended once it is. */
+  /** While it is being made: which one is ended before it is. */
   replaces: string | null;
 };
 
@@ -62,7 +61,8 @@ export function rowOf(place: Place, id: string): Row | undefined {
 
 export function knownOf(row: Row | undefined): Known | undefined {
   if (row === undefined) return undefined;
-  return { id: row.id, phase: row.phase, over: row.over === 1 || row.ending === 1 };
+  const { id, phase, over, replaces } = row;
+  return { id, phase, over: over === 1, isReplacing: phase === "creating" && replaces !== null };
 }
 
 export function currentOf(place: Place, scope: string | undefined): Row | undefined {
@@ -128,16 +128,7 @@ export function tryAgainLater(place: Place, { id, tries, try_at }: Row, now: num
   place.sql("UPDATE sandbox SET tries = ?, try_at = ? WHERE id = ?", tries + 1, now + waitMs, id);
 }
 
-/** Its successor is made: it is ended, now and until that is done. */
-export function endReplaced(place: Place, id: string): void {
-  place.sql(
-    "UPDATE sandbox SET ending = 1, tries = 0, try_at = ? WHERE id = ? AND over = 0",
-    place.clock(),
-    id,
-  );
-}
-
-/** What should have taken its place is refused: the scope is still its own. */
+/** What should have taken its place is not made: the scope is still its own. */
 export function giveBack(place: Place, { scope, replaces }: Row): void {
   if (scope === null || replaces === null || currentOf(place, scope) !== undefined) return;
   if (knownOf(rowOf(place, replaces))?.over === false) pointTo(place, scope, replaces);

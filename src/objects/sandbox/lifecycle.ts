@@ -14,10 +14,16 @@ import { BerthError } from "../../protocol/errors.ts";
 import { hostsRefused } from "../../protocol/hosts.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { MetadataPatch } from "../../protocol/metadata.ts";
-import type { Sandbox } from "../../protocol/sandbox.ts";
+import type { Network, Sandbox } from "../../protocol/sandbox.ts";
 import type { SandboxActor } from "./actor.ts";
 import { alone } from "./alone.ts";
 import { type GatedCaller, newStart } from "./gated.ts";
+
+/** How a call that ends a sandbox passes its lease: it is the caller's own, or is taken away. */
+export type Gate = { token?: string | undefined; force?: { by: string } | undefined };
+
+/** What takes the place of a sandbox, as far as that one looks at it. */
+export type Successor = { network: Network };
 
 export type NewSandbox = {
   spec: SandboxSpec;
@@ -46,14 +52,17 @@ export async function settled(actor: SandboxActor, waitMs: number): Promise<Sand
   return told(actor);
 }
 
-/** Whoever holds the lease: somebody else has taken its place. */
+/** Whoever holds the lease: its plan was told to. */
 export async function end(actor: SandboxActor, reason: string): Promise<void> {
   if (!isOver(actor.facts.sandbox.state)) actor.sandbox({ type: "destroy", reason });
   await actor.until(({ state }) => state.name === "destroyed", limits.waitMaxMs);
 }
 
 /** What cannot be held to is refused before anything is made. */
-function refuseHosts({ host }: SandboxActor, { id, network }: SandboxSpec): void {
+function refuseHosts(
+  { host }: SandboxActor,
+  { id, network }: Pick<SandboxSpec, "id" | "network">,
+): void {
   const refused = hostsRefused(network);
   if (refused !== undefined && !host.openContainer(id, network).filtersHosts) throw refused;
 }
@@ -111,14 +120,35 @@ export async function destroy(
   force: { by: string } | undefined,
 ): Promise<Sandbox> {
   await actor.link.known();
-  if (!isOver(actor.facts.sandbox.state)) {
-    actor.lease({ type: "tick" });
-    const refused = refuseAtGate(actor.facts.lease, caller.token);
-    if (refused !== undefined && force === undefined) throw refused;
-    actor.sandbox({ type: "destroy", reason: "requested" }, force?.by);
-  }
+  const refused = endUnlessHeld(actor, "requested", { token: caller.token, force });
+  if (refused !== undefined) throw refused;
   await actor.until(({ state }) => state.name === "destroyed", limits.waitMaxMs);
   return told(actor);
+}
+
+/** For one that takes its place: on its way out when this answers, or as it was. */
+export async function giveWay(actor: SandboxActor, to: Successor, gate: Gate): Promise<void> {
+  await actor.link.known();
+  const { state, spec } = actor.facts.sandbox;
+  // Nobody is ended for one that cannot be made here.
+  if (!isOver(state)) refuseHosts(actor, { id: spec.id, network: to.network });
+  const refused = endUnlessHeld(actor, "replaced", gate);
+  if (refused === undefined) return;
+  const { code, message, facts } = refused;
+  throw new BerthError(code, message, {
+    hint: "Nothing was replaced. Ask again when it is let go, with its token (Berth-Lease), or with ?force=true.",
+    facts: { ...facts, sandbox: spec.id },
+  });
+}
+
+/** Looked at and ended in one step: nobody gets its lease in between. */
+function endUnlessHeld(actor: SandboxActor, reason: string, gate: Gate): BerthError | undefined {
+  if (isOver(actor.facts.sandbox.state)) return undefined;
+  actor.lease({ type: "tick" });
+  const refused = refuseAtGate(actor.facts.lease, gate.token);
+  if (refused !== undefined && gate.force === undefined) return refused;
+  actor.sandbox({ type: "destroy", reason }, gate.force?.by);
+  return undefined;
 }
 
 export function touch(actor: SandboxActor): Sandbox {

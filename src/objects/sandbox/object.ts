@@ -71,7 +71,7 @@ export class SandboxObject extends DurableObject<Env> {
     return openContainer(this.ctx, configOf(this.env).engine, id, network);
   }
 
-  /** Of the Directory alone, which decides what is made and what is ended. */
+  /** Of the Directory alone, which decides what is made. */
   make(call: lifecycle.NewSandbox): Promise<Answer<Report>> {
     return answer(() => {
       lifecycle.make(this.#actor, call);
@@ -86,6 +86,20 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#actor.listing.report();
   }
 
+  /** Of the Directory alone. Undefined: it never was, or was forgotten. */
+  async giveWay(
+    to: lifecycle.Successor,
+    gate: lifecycle.Gate,
+  ): Promise<Answer<Report> | undefined> {
+    if (this.#actor.known === undefined) return undefined;
+    return answer(async () => {
+      this.#entrance.wake();
+      await lifecycle.giveWay(this.#actor, to, gate);
+      return this.#actor.listing.report();
+    });
+  }
+
+  /** Of a plan alone. */
   async end(reason: string): Promise<Report | undefined> {
     if (this.#actor.known === undefined) return undefined;
     this.#entrance.wake();

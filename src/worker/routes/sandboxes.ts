@@ -6,12 +6,15 @@ import type { Handler } from "../app.ts";
 import { readBody } from "../body.ts";
 import { createSandbox, writtenCallSchema } from "../create.ts";
 import { objectOf, told } from "../operations.ts";
-import { flag, gatedCaller, idempotencyKey } from "../query.ts";
+import { flag, gatedCaller } from "../query.ts";
 
 export const create: Handler = async (c) => {
   const written = await readBody(c.req.raw, writtenCallSchema);
-  const key = idempotencyKey(c.req.header(idempotencyHeader));
-  const { sandbox, made } = await createSandbox(c.env, c.var.caller, written, key);
+  const { sandbox, made } = await createSandbox(c.env, c.var.caller, written, {
+    idempotencyKey: c.req.header(idempotencyHeader),
+    lease: gatedCaller(c).token,
+    force: flag(c, "force"),
+  });
   c.header("location", `/v1/sandboxes/${sandbox.id}`);
   return c.json(sandbox, made ? 201 : 200);
 };

@@ -104,21 +104,18 @@ export class FleetClient {
     return undefined;
   }
 
-  async #find({ scope, onExisting }: Extract<Action, { type: "find" }>): Promise<void> {
+  async #find({ scope, onExisting, force }: Extract<Action, { type: "find" }>): Promise<void> {
     const name = `scope ${scope}`;
     const key = `${this.#name} ${this.#fleet.random.name(8)}`;
     const make = newSandbox(this.#fleet, name);
-    const before = this.#fleet.watch.current(name);
-    if (onExisting === "replace") this.#fleet.watch.replaces(name);
+    const gate = force === true ? { force: { by: tenant } } : {};
     for (let tries = 0; tries < triesMax; tries++) {
-      const call = { make, onExisting, key, hash: `${name} ${onExisting}` };
+      const call = { make, onExisting, gate, key, hash: `${name} ${onExisting}` };
       const outcome = await this.#fleet.directory.call(`find ${name}`, (directory) =>
         directory.find(call),
       );
       this.#note("find", outcome);
-      if ("ok" in outcome) {
-        return this.#fleet.watch.found(name, outcome.ok.sandbox.id, before);
-      }
+      if ("ok" in outcome) return this.#fleet.watch.found(name, outcome.ok.sandbox.id);
       if ("refused" in outcome && outcome.refused.code !== "unavailable") return;
       await this.#fleet.sleep(this.#fleet.random.between(1, 3_000), `${name} is asked for again`);
     }

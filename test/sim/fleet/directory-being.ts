@@ -69,11 +69,16 @@ export class DirectoryBeing extends Being<Instance> {
         ask(this.#fleet, place, to, "report", (actor) =>
           actor.known === undefined ? undefined : actor.listing.report(),
         ),
-      end: (reason) =>
-        ask(this.#fleet, place, to, "end", async (actor) => {
+      giveWay: (successor, gate) =>
+        ask(this.#fleet, place, to, "give way", async (actor) => {
           if (actor.known === undefined) return undefined;
-          await lifecycle.end(actor, reason);
-          return actor.known === undefined ? undefined : actor.listing.report();
+          return answer(async () => {
+            const { breakage } = this.#fleet;
+            if (breakage === "who is replaced is not asked") await lifecycle.end(actor, "replaced");
+            await lifecycle.giveWay(actor, successor, gate);
+            if (gate.force === undefined) this.#fleet.watch.gaveWay(id, actor);
+            return actor.listing.report();
+          });
         }),
     };
   }

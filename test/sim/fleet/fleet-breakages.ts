@@ -21,6 +21,8 @@ export const fleetBreakages = [
   "reports have no order",
   /** Whoever could not be told what was decided is not told again. */
   "finishing is tried once",
+  /** Whoever holds its lease, a sandbox ends for its successor. */
+  "who is replaced is not asked",
 ] as const;
 
 export type FleetBreakage = (typeof fleetBreakages)[number];

@@ -5,7 +5,7 @@
 import { Random } from "../random.ts";
 
 export type Action =
-  | { type: "find"; scope: number; onExisting: "reuse" | "replace" }
+  | { type: "find"; scope: number; onExisting: "reuse" | "replace"; force?: boolean }
   | { type: "list" }
   /** `with`: one of the sandboxes that were found so far, or a new one. */
   | { type: "put"; plan: number; key: number; with: number | "new" }
@@ -106,6 +106,7 @@ export function scriptOf(seed: number): Script {
       steps.push(acting(client, isTight ? random.between(0, 40) : restMs, action));
     }
   }
+  if (random.chance(0.4)) steps.push(...replacing(random, clients, scopes));
   const faults = random.chance(0.15) ? 0 : random.between(1, 8);
   const theme = random.chance(0.25) ? random.pick(drawn) : undefined;
   for (let left = faults; left > 0; left--) {
@@ -167,6 +168,29 @@ function changeOf(random: Random, plans: number): Action {
   }
   if (roll < 0.85) return { type: "destroy", which: random.between(0, 3), force: true };
   return { type: "commit", plan, mode: "atomic", allowEmpty: true, waitMs: 2_000 };
+}
+
+/** What is held is to be replaced, by several who differ in what they may do. */
+function replacing(random: Random, clients: number, scopes: number): Step[] {
+  const scope = random.between(0, scopes - 1);
+  const hold = {
+    type: "hold",
+    which: random.between(0, 5),
+    ms: random.between(500, 8_000),
+  } as const;
+  const steps = [acting(0, random.between(0, 200), hold)];
+  for (let client = 1; client < clients; client++) {
+    const isOther = random.chance(0.3);
+    steps.push(
+      acting(client, random.between(0, 1_500), {
+        type: "find",
+        scope,
+        onExisting: isOther ? "reuse" : "replace",
+        force: !isOther && random.chance(0.3),
+      }),
+    );
+  }
+  return steps;
 }
 
 function putOf(random: Random, plans: number): Extract<Action, { type: "put" }> {

@@ -5,7 +5,9 @@
 import type { Verdict } from "../../../src/core/plan/pending.ts";
 import { isOver } from "../../../src/core/sandbox/step.ts";
 import type { Asking } from "../../../src/objects/plan/ports.ts";
+import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 import type { ListedSandbox } from "../../../src/protocol/directory.ts";
+import type { EventData } from "../../../src/protocol/event.ts";
 import type { Fleet } from "./fleet.ts";
 
 export class Watch {
@@ -13,11 +15,6 @@ export class Watch {
   readonly #verdicts = new Map<string, Map<string, Verdict>>();
   /** Answered to a caller: from then on a list has it, until it is over. */
   readonly #answered = new Set<string>();
-  /** By scope, the one that was answered last. */
-  readonly #scopes = new Map<string, string>();
-  /** Where somebody has asked for another one, two answers may differ while both live. */
-  readonly #replaced = new Set<string>();
-
   /** Made by a plan, not by a caller. */
   readonly madeForPlans = new Set<string>();
   /** Whose end was answered to a caller. */
@@ -44,24 +41,29 @@ export class Watch {
     }
   }
 
-  /** A caller asks for another sandbox in the place of the present one. */
-  replaces(scope: string): void {
-    this.#replaced.add(scope);
-  }
-
-  /** The one that was answered last; who asks from now on gets it, while it lives. */
-  current(scope: string): string | undefined {
-    return this.#scopes.get(scope);
-  }
-
-  /** A caller was given this sandbox for this scope; `before` is what was current when it asked. */
-  found(scope: string, id: string, before: string | undefined): void {
+  /** A caller was given this sandbox for this scope: no other of it lives, also while one takes another's place. */
+  found(scope: string, id: string): void {
     this.#answered.add(id);
-    const isOther = before !== undefined && before !== id && this.#lives(before);
-    if (isOther && !this.#replaced.has(scope)) {
-      this.#fleet.fail("one sandbox for a scope", `${scope}: ${before} lives, and ${id} was given`);
+    for (const [other, { observer }] of this.#fleet.sandboxes) {
+      if (other === id || observer.facts?.sandbox.spec.scope?.repo !== scope) continue;
+      if (!this.#lives(other) || !this.#lives(id)) continue;
+      this.#fleet.fail("one sandbox for a scope", `${scope}: ${other} lives, and ${id} was given`);
     }
-    this.#scopes.set(scope, id);
+  }
+
+  /** One was asked to give way, and was not forced to. */
+  gaveWay(id: string, { host }: SandboxActor): void {
+    const events = host
+      .sql<{ data: string }>("SELECT data FROM event ORDER BY seq")
+      .map(({ data }) => JSON.parse(data) as EventData);
+    const replaced = events.some((event) => event.type === "state" && event.reason === "replaced");
+    if (!replaced) return;
+    this.#fleet.count("outcome", "one was replaced");
+    // The end of a lease that was taken by force says by whom.
+    const isTaken = events.some(
+      (event) => event.type === "lease" && event.reason === "destroyed" && event.by === undefined,
+    );
+    if (isTaken) this.#fleet.fail("nobody's lease ends for another sandbox", `${id} was replaced`);
   }
 
   listed(rows: readonly ListedSandbox[], askedAt: ReadonlySet<string>): void {
