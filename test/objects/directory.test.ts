@@ -355,9 +355,15 @@ describe("lists", () => {
     try {
       const answer = await json(call("PATCH", `${one(id)}/metadata`, { body: { a: "1" } }));
       expect(answer).toMatchObject({ metadata: { a: "1" }, listed: false });
+      const made = await json(create({ waitMs: 20_000 }));
+      expect(made).toMatchObject({ state: "running", listed: false });
     } finally {
       told.mockRestore();
     }
+    const scope = newScope();
+    const heard = await json(create({ scope, waitMs: 20_000 }));
+    expect(heard).not.toHaveProperty("listed");
+    expect(await list(`?scope.repo=${scope.repo}`)).toMatchObject([{ state: "running" }]);
   });
 });
 

@@ -129,7 +129,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   settled(caller: Caller, waitMs: number): Promise<Answer<Sandbox>> {
-    return this.#entrance.for(caller, (actor) => lifecycle.settled(actor, waitMs));
+    return this.#entrance.listed(caller, (actor) => lifecycle.settled(actor, waitMs));
   }
 
   get(caller: Caller): Promise<Answer<Sandbox>> {
