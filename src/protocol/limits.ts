@@ -226,6 +226,8 @@ export const limits = {
   scopeCharsMax: 512,
   /** One page of a list of sandboxes. */
   sandboxesPageMax: 1000,
+  /** And its rows together: one answer between objects carries 32 MiB, in which a character may take two bytes. */
+  sandboxesPageBytesMax: 8 * MiB,
   metadataFiltersMax: 8,
   /** A call that changes what lists show waits this long for the list to know. */
   listedWaitMs: second,

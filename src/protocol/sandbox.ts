@@ -164,6 +164,7 @@ export const sandboxSchema = z
   })
   .meta({ id: "Sandbox" });
 
+export type StateName = (typeof stateNames)[number];
 export type OnIdle = z.infer<typeof onIdleSchema>;
 export type Network = z.infer<typeof networkSchema>;
 /** As a caller writes it, before the defaults are filled in. */

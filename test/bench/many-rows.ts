@@ -17,16 +17,16 @@ export function multiply(data: string, from: number, to: number): void {
     rows
       .prepare(
         `WITH RECURSIVE n(i) AS (SELECT ? + 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-         INSERT INTO sandbox (id, created_at, made_by, phase, state, state_since, over, view, revision, as_of)
-         SELECT printf('z%023d', i), created_at - i, made_by, phase, state, state_since, over,
+         INSERT INTO sandbox (id, created_at, made_by, phase, state, state_since, gone, view, revision, as_of)
+         SELECT printf('z%023d', i), created_at - i, made_by, phase, state, state_since, gone,
                 json_set(view, '$.id', printf('z%023d', i)), revision, as_of
            FROM n CROSS JOIN sandbox s WHERE s.id = ?`,
       )
       .run(from, to, String(one.id));
     rows
       .prepare(
-        `INSERT INTO meta (id, k, v, over, created_at)
-         SELECT id, 'mark', iif(created_at % 1000 = 0, 'rare', 'usual'), over, created_at
+        `INSERT INTO meta (id, k, v, gone, created_at)
+         SELECT id, 'mark', iif(created_at % 1000 = 0, 'rare', 'usual'), gone, created_at
            FROM sandbox WHERE id > printf('z%023d', ?) AND id <= printf('z%023d', ?)`,
       )
       .run(from, to);

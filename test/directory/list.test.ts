@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { counts, events, page } from "../../src/objects/directory/list.ts";
 import { selections } from "../../src/objects/directory/select.ts";
-import { sandboxesQuerySchema } from "../../src/protocol/directory.ts";
+import { type SandboxesQuery, sandboxesQuerySchema } from "../../src/protocol/directory.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { stateNames } from "../../src/protocol/sandbox.ts";
 import { Desk } from "./desk.ts";
@@ -70,9 +70,8 @@ function told(desk: Desk, wanted: Wanted, id: string): void {
 
 /** Reads all of them and compares. */
 function fits(all: (Wanted & { id: string })[], query: Query): string[] {
-  const dead = ["destroying", "destroyed"];
   return all
-    .filter((one) => query.state?.includes(one.state) ?? !dead.includes(one.state))
+    .filter((one) => query.state?.includes(one.state) ?? one.state !== "destroyed")
     .filter((one) => query["scope.repo"] === undefined || one.repo === query["scope.repo"])
     .filter(
       (one) =>
@@ -126,6 +125,7 @@ describe("lists", () => {
             const n = all.filter((one) => one.state === state).length;
             expect(counts(desk).states[state] ?? 0).toBe(n);
           }
+          expect(counts(desk).total).toBe(fits(all, { limit: 1 }).length);
           desk.rows.close();
         },
       ),
@@ -133,6 +133,90 @@ describe("lists", () => {
     );
     // Enough was found that a list could have missed it.
     expect(shown).toBeGreaterThan(800);
+  });
+
+  it("[D27] one on its way out is listed until it is gone, and counted as it is listed", async () => {
+    const desk = new Desk();
+    const scope = "github.com/a/b";
+    const { sandbox } = await desk.find({ scope });
+    const box = desk.box(sandbox.id);
+    const asked = (query: object) =>
+      page(desk, sandboxesQuerySchema.parse(query), undefined).sandboxes.map(({ id }) => id);
+    box.metadata = { a: "1" };
+    for (const [state, shown] of [
+      ["running", [box.id]],
+      ["destroying", [box.id]],
+      ["destroyed", []],
+    ] as const) {
+      box.become(state);
+      box.tell();
+      for (const query of [{}, { "scope.repo": scope }, { metadata: ["a=1"] }]) {
+        expect(asked(query), state).toEqual(shown);
+        expect(asked({ ...query, state }), state).toEqual([box.id]);
+      }
+      expect(counts(desk)).toMatchObject({ total: shown.length, states: { [state]: 1 } });
+    }
+  });
+
+  it("[D15] what its own object has forgotten is not listed or counted, though nothing is made any more", async () => {
+    const desk = new Desk();
+    const gone: string[] = [];
+    for (let n = 0; n < 6; n++) gone.push((await desk.find()).sandbox.id);
+    const { sandbox } = await desk.find();
+    const asked = () => page(desk, sandboxesQuerySchema.parse({ state: "destroyed" }), undefined);
+    for (const id of gone) {
+      desk.box(id).become("destroyed");
+      desk.box(id).tell();
+    }
+    await desk.pass(limits.tombstoneMs - 1);
+    expect(asked().sandboxes).toHaveLength(6);
+    expect(counts(desk).states.destroyed).toBe(6);
+    await desk.pass(1);
+    expect(asked().sandboxes).toEqual([]);
+    expect(counts(desk)).toEqual({ states: { paused: 1 }, total: 1 });
+    // Nor kept: each report takes a few along.
+    for (let n = 0; n < 3; n++) {
+      desk.box(sandbox.id).become("running");
+      desk.box(sandbox.id).tell();
+    }
+    expect(desk.sql("SELECT id FROM sandbox")).toEqual([{ id: sandbox.id }]);
+  });
+
+  it("[D28] a page is no larger than one answer may be, however much each sandbox says of itself", async () => {
+    const desk = new Desk();
+    const large = "\u00fc".repeat(limits.sandboxesPageBytesMax / 16);
+    const made: string[] = [];
+    for (let n = 0; n < 20; n++) {
+      const { sandbox } = await desk.find();
+      const box = desk.box(sandbox.id);
+      // All of them in two states, so that a page is merged of two walks.
+      box.metadata = { large };
+      box.become(n % 2 === 0 ? "running" : "paused");
+      box.tell();
+      made.unshift(sandbox.id);
+    }
+    const queries: Partial<SandboxesQuery>[] = [
+      {},
+      { state: ["running", "paused"] },
+      { metadata: [`large=${large}`] },
+    ];
+    for (const query of queries) {
+      const seen: string[] = [];
+      let cursor: string | null | undefined;
+      let pages = 0;
+      do {
+        const asked = { ...sandboxesQuerySchema.parse({ limit: 1000 }), ...query };
+        const told = page(desk, cursor == null ? asked : { ...asked, cursor }, undefined);
+        const bytes = new TextEncoder().encode(JSON.stringify(told)).length;
+        expect(bytes).toBeLessThan(limits.sandboxesPageBytesMax * 1.01);
+        expect(bytes).toBeGreaterThan(limits.sandboxesPageBytesMax / 2);
+        seen.push(...told.sandboxes.map(({ id }) => id));
+        cursor = told.nextCursor;
+        pages++;
+      } while (cursor !== null);
+      expect(seen).toEqual(made);
+      expect(pages).toBe(3);
+    }
   });
 
   it("[D22] no list sorts or walks all rows; nor does finding, counting, or looking what is due", async () => {

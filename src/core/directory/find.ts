@@ -3,6 +3,7 @@
  * Does not own rows, nor asking a sandbox how it is.
  */
 import { BerthError } from "../../protocol/errors.ts";
+import type { StateName } from "../../protocol/sandbox.ts";
 import type { OnExisting } from "../../protocol/scope.ts";
 
 /** What the Directory knows of one sandbox, as far as this decision goes. */
@@ -15,6 +16,11 @@ export type Known = {
   /** Not made yet, and to take the place of one that need not give way. */
   isReplacing: boolean;
 };
+
+/** Of such a state: no scope leads to it. */
+export function isOver(state: StateName): boolean {
+  return state === "destroying" || state === "destroyed";
+}
 
 export type Keyed = { hash: string; sandbox: Known | undefined };
 

@@ -118,6 +118,7 @@ export class DirectoryActor {
 
   told(report: Report): ReportTaken {
     this.#take(report);
+    forgetOld(this.#place, this.#place.clock());
     this.#arm();
     return { epoch: this.#epoch };
   }

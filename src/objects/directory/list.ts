@@ -17,30 +17,51 @@ import type { Place } from "../place.ts";
 import type { Watchers } from "../sandbox/watchers.ts";
 import { selections } from "./select.ts";
 
+/** What a page is chosen by: all of it may be read of more rows than are shown. */
+type Key = { id: string; created_at: number; bytes: number };
+
 type Listed = { id: string; created_at: number; view: string; as_of: number; current: number };
 
-/** Newest first. `by`: whose a list of "mine" is. */
+/** Newest first, as many as one answer carries. `by`: whose a list of "mine" is. */
 export function page(place: Place, query: SandboxesQuery, by: string | undefined): SandboxesPage {
-  const rows = selections(place, query, by).flatMap(({ from, where, bindings }) =>
-    place.sql<Listed>(
-      `SELECT s.id, s.created_at, s.view, s.as_of,
-              EXISTS (SELECT 1 FROM scope p WHERE p.key = s.scope AND p.id = s.id) AS current
-         FROM ${from} WHERE ${where}`,
+  const keys = selections(place, query, by).flatMap(({ from, where, bindings }) =>
+    place.sql<Key>(
+      `SELECT s.id, s.created_at, octet_length(s.view) AS bytes FROM ${from} WHERE ${where}`,
       ...bindings,
       query.limit + 1,
     ),
   );
-  rows.sort(newestFirst);
-  const shown = rows.slice(0, query.limit);
+  keys.sort(newestFirst);
+  const shown = fitting(keys.slice(0, query.limit));
   const last = shown.at(-1);
-  const more = rows.length > query.limit && last !== undefined;
+  const more = keys.length > shown.length && last !== undefined;
   return {
-    sandboxes: shown.map(listed),
+    sandboxes: rowsOf(place, shown).map(listed),
     nextCursor: more ? `${last.created_at}.${last.id}` : null,
   };
 }
 
-function newestFirst(a: Listed, b: Listed): number {
+/** At least one: else a cursor would lead nowhere. */
+function fitting(keys: Key[]): Key[] {
+  let bytes = 0;
+  const tooMany = keys.findIndex((key) => {
+    bytes += key.bytes;
+    return bytes > limits.sandboxesPageBytesMax;
+  });
+  return tooMany < 0 ? keys : keys.slice(0, Math.max(1, tooMany));
+}
+
+function rowsOf(place: Place, keys: Key[]): Listed[] {
+  const rows = place.sql<Listed>(
+    `SELECT s.id, s.created_at, s.view, s.as_of,
+            EXISTS (SELECT 1 FROM scope p WHERE p.key = s.scope AND p.id = s.id) AS current
+       FROM sandbox s WHERE s.id IN (SELECT value FROM json_each(?))`,
+    JSON.stringify(keys.map(({ id }) => id)),
+  );
+  return rows.sort(newestFirst);
+}
+
+function newestFirst(a: Pick<Key, "id" | "created_at">, b: Pick<Key, "id" | "created_at">): number {
   return b.created_at - a.created_at || (a.id < b.id ? 1 : -1);
 }
 
@@ -48,12 +69,20 @@ export function counts(place: Place): Counts {
   const [unmade] = place.sql<{ n: number }>(
     "SELECT count(*) AS n FROM sandbox WHERE try_at IS NOT NULL AND view IS NULL",
   );
-  // By the index alone: what is not made yet counts as starting there.
+  const [forgotten] = place.sql<{ n: number }>(
+    "SELECT count(*) AS n FROM sandbox INDEXED BY sandbox_gone WHERE state = 'destroyed' AND state_since <= ?",
+    place.clock() - limits.tombstoneMs,
+  );
+  // By the index alone: what is not made yet counts as starting there, what lists do not show any more as destroyed.
+  const hidden: Partial<Record<string, number>> = {
+    starting: unmade?.n ?? 0,
+    destroyed: forgotten?.n ?? 0,
+  };
   const rows = place
     .sql<{ state: string; n: number }>(
       "SELECT state, count(*) AS n FROM sandbox INDEXED BY sandbox_state GROUP BY state",
     )
-    .map(({ state, n }) => ({ state, n: state === "starting" ? n - (unmade?.n ?? 0) : n }))
+    .map(({ state, n }) => ({ state, n: n - (hidden[state] ?? 0) }))
     .filter(({ n }) => n > 0);
   const states = Object.fromEntries(rows.map(({ state, n }) => [state, n])) as Counts["states"];
   const total = rows.reduce((sum, { state, n }) => (state === "destroyed" ? sum : sum + n), 0);

@@ -65,6 +65,13 @@ const steps: readonly string[][] = [
     "UPDATE sandbox SET try_at = NULL, tries = 0 WHERE phase = 'known' AND try_at IS NOT NULL",
     "ALTER TABLE sandbox DROP COLUMN ending",
   ],
+  [
+    // What is on its way out is listed until it is gone: lists are led by that, and not by what a scope may lead to.
+    "ALTER TABLE sandbox RENAME COLUMN over TO gone",
+    "ALTER TABLE meta RENAME COLUMN over TO gone",
+    "UPDATE sandbox SET gone = 0 WHERE state = 'destroying'",
+    "UPDATE meta SET gone = 0 WHERE id IN (SELECT id FROM sandbox WHERE state = 'destroying')",
+  ],
 ];
 
 export function migrate(place: Place): void {

@@ -3,6 +3,7 @@
  * Does not own asking for one (actor.ts). Rows that are not there yet are made: a Directory can be told from nothing.
  */
 
+import { isOver } from "../../core/directory/find.ts";
 import type { Report } from "../../protocol/directory.ts";
 import { limits } from "../../protocol/limits.ts";
 import { scopeKey } from "../../protocol/scope.ts";
@@ -16,15 +17,15 @@ export function take(place: Place, report: Report): boolean {
   if (known !== undefined && known.phase === "known" && revision <= known.revision) {
     return takeAgain(place, report, known);
   }
-  const over = view.state === "destroying" || view.state === "destroyed" ? 1 : 0;
+  const gone = view.state === "destroyed" ? 1 : 0;
   const scope = view.scope === undefined ? null : scopeKey(view.scope);
   place.sql(
     `INSERT INTO sandbox
-       (id, created_at, scope, repo, branch, config, made_by, phase, state, state_since, over, view, revision, as_of)
+       (id, created_at, scope, repo, branch, config, made_by, phase, state, state_since, gone, view, revision, as_of)
      VALUES (?, ?, ?, ?, ?, ?, ?, 'known', ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET
        phase = 'known', call = NULL, replaces = NULL, try_at = NULL, tries = 0, state = excluded.state, state_since = excluded.state_since,
-       over = excluded.over, view = excluded.view, revision = excluded.revision, as_of = excluded.as_of`,
+       gone = excluded.gone, view = excluded.view, revision = excluded.revision, as_of = excluded.as_of`,
     view.id,
     Date.parse(view.createdAt),
     scope,
@@ -34,13 +35,13 @@ export function take(place: Place, report: Report): boolean {
     view.madeBy ?? null,
     view.state,
     Date.parse(view.stateSince),
-    over,
+    gone,
     JSON.stringify(view),
     revision,
     asOf,
   );
-  if (scope !== null) pointAt(place, scope, view.id, over === 1);
-  takeMetadata(place, view, over);
+  if (scope !== null) pointAt(place, scope, view.id, isOver(view.state));
+  takeMetadata(place, view, gone);
   takeEvents(place, report, known?.event_seq ?? 0);
   return true;
 }
@@ -66,7 +67,7 @@ function pointAt(place: Place, scope: string, id: string, over: boolean): void {
 function takeMetadata(
   place: Place,
   { id, metadata, createdAt }: Report["view"],
-  over: number,
+  gone: number,
 ): void {
   const before = new Map(
     place
@@ -76,18 +77,18 @@ function takeMetadata(
   for (const [k, v] of Object.entries(metadata)) {
     if (before.get(k) !== v) {
       place.sql(
-        "INSERT OR REPLACE INTO meta (id, k, v, over, created_at) VALUES (?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO meta (id, k, v, gone, created_at) VALUES (?, ?, ?, ?, ?)",
         id,
         k,
         v,
-        over,
+        gone,
         Date.parse(createdAt),
       );
     }
     before.delete(k);
   }
   for (const k of before.keys()) place.sql("DELETE FROM meta WHERE id = ? AND k = ?", id, k);
-  place.sql("UPDATE meta SET over = ? WHERE id = ? AND over <> ?", over, id, over);
+  place.sql("UPDATE meta SET gone = ? WHERE id = ? AND gone <> ?", gone, id, gone);
 }
 
 function takeEvents(place: Place, { view, events }: Report, told: number): boolean {

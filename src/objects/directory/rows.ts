@@ -2,8 +2,9 @@
  * Owns the rows of a Directory: one for each sandbox, the pointers of scopes, the keys of calls.
  * Does not own lists (list.ts) nor decisions (core/directory).
  */
-import type { Keyed, Known } from "../../core/directory/find.ts";
+import { isOver, type Keyed, type Known } from "../../core/directory/find.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { StateName } from "../../protocol/sandbox.ts";
 import { scopeKey } from "../../protocol/scope.ts";
 import type { Place } from "../place.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
@@ -17,9 +18,10 @@ export type Row = {
   call: string | null;
   tries: number;
   try_at: number | null;
-  state: string;
+  state: StateName;
   state_since: number;
-  over: number;
+  /** Destroyed: listed only where that is asked for. */
+  gone: number;
   view: string | null;
   revision: number;
   as_of: number;
@@ -61,8 +63,9 @@ export function rowOf(place: Place, id: string): Row | undefined {
 
 export function knownOf(row: Row | undefined): Known | undefined {
   if (row === undefined) return undefined;
-  const { id, phase, over, replaces } = row;
-  return { id, phase, over: over === 1, isReplacing: phase === "creating" && replaces !== null };
+  const { id, phase, state, replaces } = row;
+  const isReplacing = phase === "creating" && replaces !== null;
+  return { id, phase, over: isOver(state), isReplacing };
 }
 
 export function currentOf(place: Place, scope: string | undefined): Row | undefined {
@@ -94,10 +97,10 @@ export function forget(place: Place, id: string): void {
   }
 }
 
-/** What is gone is listed as long as its object remembers it. A few with each create: more go than come. */
+/** What is gone is listed as long as its object remembers it. A few with each create and report: more go than come. */
 export function forgetOld(place: Place, now: number): void {
   const old = place.sql<{ id: string }>(
-    "SELECT id FROM sandbox INDEXED BY sandbox_gone WHERE state = 'destroyed' AND state_since < ? LIMIT 4",
+    "SELECT id FROM sandbox INDEXED BY sandbox_gone WHERE state = 'destroyed' AND state_since <= ? LIMIT 4",
     now - limits.tombstoneMs,
   );
   for (const { id } of old) forget(place, id);

@@ -3,6 +3,7 @@
  * the cost of a page does not grow with the number of sandboxes. Does not own what is made of them (list.ts).
  */
 import type { SandboxesQuery } from "../../protocol/directory.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { Place, SqlValue } from "../place.ts";
 
 /** `where` ends with a limit that is still to be bound. */
@@ -30,24 +31,26 @@ function selection(
   by: string | undefined,
   state: string | undefined,
 ): Selection {
-  const over = state === "destroying" || state === "destroyed" ? 1 : 0;
-  const where = ["s.view IS NOT NULL", "s.over = ?"];
-  const bindings: SqlValue[] = [over];
+  const gone = state === "destroyed" ? 1 : 0;
+  const where = ["s.view IS NOT NULL", "s.gone = ?"];
+  const bindings: SqlValue[] = [gone];
   const add = (condition: string, ...values: SqlValue[]) => {
     where.push(condition);
     bindings.push(...values);
   };
   if (state !== undefined) add("s.state = ?", state);
+  // Its own object has forgotten it by then, whether its row is still here or not.
+  if (gone === 1) add("s.state_since > ?", place.clock() - limits.tombstoneMs);
   for (const part of ["repo", "branch", "config"] as const) {
     const wanted = query[`scope.${part}`];
     if (wanted !== undefined) add(`s.${part} = ?`, wanted);
   }
   if (query.mine === "1") add("s.made_by = ?", by ?? "");
-  const [rarest, ...others] = rarestFirst(place, query.metadata.map(pairOf), over);
+  const [rarest, ...others] = rarestFirst(place, query.metadata.map(pairOf), gone);
   for (const { k, v } of others) {
     add("EXISTS (SELECT 1 FROM meta o WHERE o.id = s.id AND o.k = ? AND o.v = ?)", k, v);
   }
-  if (rarest !== undefined) add("m.k = ? AND m.v = ? AND m.over = ?", rarest.k, rarest.v, over);
+  if (rarest !== undefined) add("m.k = ? AND m.v = ? AND m.gone = ?", rarest.k, rarest.v, gone);
   const order = rarest === undefined ? "s" : "m";
   if (query.cursor !== undefined) {
     const [at = "", id = ""] = query.cursor.split(".");
@@ -74,15 +77,15 @@ function pairOf(text: string): Pair {
 }
 
 /** The walk goes by the pair that the fewest have. */
-function rarestFirst(place: Place, pairs: Pair[], over: number): Pair[] {
+function rarestFirst(place: Place, pairs: Pair[], gone: number): Pair[] {
   if (pairs.length < 2) return pairs;
   const counted = pairs.map((pair) => {
     const [row] = place.sql<{ n: number }>(
       `SELECT count(*) AS n FROM
-         (SELECT 1 FROM meta WHERE k = ? AND v = ? AND over = ? LIMIT ${probeMax})`,
+         (SELECT 1 FROM meta WHERE k = ? AND v = ? AND gone = ? LIMIT ${probeMax})`,
       pair.k,
       pair.v,
-      over,
+      gone,
     );
     return { pair, n: row?.n ?? 0 };
   });

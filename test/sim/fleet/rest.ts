@@ -169,7 +169,7 @@ async function checkLists(fleet: Fleet): Promise<void> {
       const said = new Map(outcome.ok.map(({ id, state }) => [id, state]));
       for (const [id, { observer }] of fleet.sandboxes) {
         const state = observer.facts?.sandbox.state.name;
-        const shown = state === undefined || isOverName(state) ? undefined : state;
+        const shown = state === "destroyed" ? undefined : state;
         if (said.get(id) !== shown) {
           fleet.fail("lists say what is", `${id} is ${state}, listed as ${said.get(id)}`);
         }
@@ -257,8 +257,4 @@ function ended(plan: PlanBeing): Run[] {
 
 function numberOf({ name }: PlanBeing): number {
   return Number(name.slice(1));
-}
-
-function isOverName(state: string): boolean {
-  return state === "destroying" || state === "destroyed";
 }
