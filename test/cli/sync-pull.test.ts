@@ -199,6 +199,31 @@ describe("what is ignored", () => {
     ]);
   });
 
+  it("[SY21] does not come back, also where the command removed the lists", async () => {
+    await using pair = await begun({
+      ".gitignore": "made/\n",
+      "deep/.gitignore": "*.log\n",
+      "deep/known": "x\n",
+      "list/.gitignore": "*.log\n",
+    });
+    const of = pair.checkout;
+    of.write("made/here", "here\n");
+    const all = await run(
+      pair,
+      "mkdir -p made; echo x | tee made/here made/there deep/y.log; rm -r .gitignore deep/.gitignore deep/known list; echo n > list",
+    );
+    const gone = [".gitignore", "deep/.gitignore", "deep/known", "list/.gitignore"];
+    expect(all).toMatchObject({ changed: [...gone.slice(0, 3), "list", gone[3]], ...nothing });
+    expect(gone.filter((name) => name !== "list/.gitignore" && of.has(name))).toEqual([]);
+    expect([of.has("deep"), of.has("made/there"), of.read("made/here"), of.read("list")]).toEqual([
+      false,
+      false,
+      "here\n",
+      "n\n",
+    ]);
+    clean(of);
+  });
+
   it("[SY21] comes back where git knows it all the same", async () => {
     await using pair = await begun({ "forced.log": "x\n" });
     pair.checkout.write(".gitignore", "*.log\n");

@@ -86,6 +86,10 @@ async function ignoredHere({ plain }: Repository, changes: Change[]): Promise<Se
   return new Set(ignored.map((name) => name.slice(2)));
 }
 
+function isList({ name }: Change): boolean {
+  return name === ".gitignore" || name.endsWith("/.gitignore");
+}
+
 async function placeAll(
   repository: Repository,
   putBack: PutBack,
@@ -115,9 +119,12 @@ async function placeAll(
   };
   // What goes first makes room: a file may come where a folder was, and files where a link led away.
   const gone = changes.filter(({ to }) => to === undefined).reverse();
-  for (const change of gone.filter(ours)) place(change);
+  const lists = new Set(gone.filter(isList));
+  for (const change of gone) if (!lists.has(change) && ours(change)) place(change);
   const come = changes.filter(({ to }) => to !== undefined).filter(ours);
   const ignored = await ignoredHere(repository, come);
+  // What they say has been asked.
+  for (const change of lists) if (ours(change)) place(change);
   for (const change of come) if (!ignored.has(change.name)) place(change);
   return { changed: changed.sort(), conflicts, kept };
 }
