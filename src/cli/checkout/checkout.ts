@@ -55,7 +55,9 @@ export function findCheckout(cwd: string): Checkout | undefined {
   const [bare, gitDir = "", commonDir = "", below = "", root, ...rest] = places.stdout.split("\n");
   if (rest.length > 1) throw lineBreak(cwd);
   if (bare === "true" || root === undefined || root === "") return undefined;
-  const branch = line(askGit(cwd, ["symbolic-ref", "--quiet", "--short", "HEAD"]));
+  // Its short name would be another one beside a tag of that name.
+  const head = line(askGit(cwd, ["symbolic-ref", "--quiet", "HEAD"]));
+  const branch = head?.replace(/^refs\/heads\//, "");
   const commit = line(askGit(cwd, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]));
   return {
     root: realpathSync(root),
