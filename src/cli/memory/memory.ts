@@ -2,7 +2,7 @@
  * Owns what a checkout remembers of its sandboxes: `.berth/state.json` at its root, unknown to git.
  * It is a cache: the server knows better, and what cannot be read is made anew from what it says.
  */
-import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { sandboxIdSchema } from "../../protocol/id.ts";
@@ -148,7 +148,8 @@ export class Memory {
     if (before.split("\n").includes(ignored)) return;
     mkdirSync(dirname(path), { recursive: true });
     const gap = before === "" || before.endsWith("\n") ? "" : "\n";
-    writeFileSync(path, `${before}${gap}${ignored}\n`);
+    // The owner's lines are never written: whatever happens meanwhile, they stay.
+    appendFileSync(path, `${gap}${ignored}\n`);
   }
 }
 
