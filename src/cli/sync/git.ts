@@ -131,6 +131,12 @@ function cleanEnvironment(): Record<string, string | undefined> {
   };
 }
 
+/** How his git reaches his remotes, where he has said so in his shell. */
+export function connecting(): Record<string, string> {
+  const told = Object.entries(process.env).filter(([name]) => /^GIT_(SSH|ASKPASS|SSL_)/.test(name));
+  return Object.fromEntries(told.map(([name, value]) => [name, value ?? ""]));
+}
+
 function unstarted(error: Error): Failure {
   const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
   return new Failure(missing ? "git is not installed on this machine." : error.message, {

@@ -10,7 +10,7 @@ import { type Pulled, pullOne } from "./pull.ts";
 import { openRepository, type Repository } from "./repository.ts";
 import type { SandboxSide } from "./sandbox-side.ts";
 import { inWords, type SyncProgress, send } from "./send.ts";
-import { describe, type State } from "./state.ts";
+import { describe, describeAnew, type State } from "./state.ts";
 
 export type { Conflict, Pulled, Refused } from "./pull.ts";
 
@@ -109,8 +109,9 @@ async function sendAll(
   progress: (progress: SyncProgress) => void,
   below = "",
 ): Promise<{ sentBytes: number; baseline: Baseline }> {
-  let { sentBytes } = await send(side, repository, state, folder, progress);
-  const { files, head: commit } = state;
+  const sent = await sendOne(side, repository, state, folder, progress);
+  let { sentBytes } = sent;
+  const { files, head: commit } = sent.state;
   const baseline: Baseline = { folder, below, files, commit, nested: [] };
   for (const { name, found } of nested) {
     const sent = await sendAll(side, found, `${folder}/${name}`, progress, join(below, name));
@@ -118,6 +119,23 @@ async function sendAll(
     baseline.nested.push(sent.baseline);
   }
   return { sentBytes, baseline };
+}
+
+async function sendOne(
+  side: SandboxSide,
+  repository: Repository,
+  state: State,
+  folder: string,
+  progress: (progress: SyncProgress) => void,
+): Promise<{ sentBytes: number; state: State }> {
+  try {
+    return { ...(await send(side, repository, state, folder, progress)), state };
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== "git_failed") throw error;
+    // Something of it is here no more: the owner's git clears away what only we still name.
+    const fresh = await describeAnew(repository);
+    return { ...(await send(side, repository, fresh, folder, progress)), state: fresh };
+  }
 }
 
 async function pullAll(

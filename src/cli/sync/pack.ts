@@ -5,21 +5,23 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Git } from "./git.ts";
+import { Failure } from "../failure.ts";
+import { connecting, type GitAsk } from "./git.ts";
 import type { Repository } from "./repository.ts";
 
 const idPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
+/** What a fetch would do to the owner's repository beside fetching. */
+const quiet = ["gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false"].flatMap(
+  (setting) => ["-c", setting],
+);
+
 export type Pack = { path: string; bytes: number; objects: number; remove(): void };
 
 /** `had` comes from the sandbox: what is not known here says nothing. */
-export async function packFor(
-  { raw, ours }: Repository,
-  state: string,
-  had: string[],
-): Promise<Pack> {
-  const ids = had.filter((id) => idPattern.test(id));
-  const told = (await isAsDeep(raw, state, ids)) ? ids : [];
+export async function packFor(repository: Repository, state: string, had: string[]): Promise<Pack> {
+  const { raw, ours } = repository;
+  const told = had.filter((id) => idPattern.test(id));
   const looked = await raw.text(["cat-file", "--batch-check=%(objectname) %(objecttype)"], {
     input: told.map((id) => `${id}\n`).join(""),
   });
@@ -33,7 +35,7 @@ export async function packFor(
     // The files stand in another folder of a state than of a commit: only a full look finds that they are the same.
     const looking = ["--thin", "--shallow", "--no-sparse"];
     const form = ["--revs", "--stdout", "-q", "--delta-base-offset", ...looking];
-    await raw.run(["pack-objects", ...form], {
+    await packing(repository, form, {
       input: `${state}\n${without.join("")}`,
       onOutput: (piece) => {
         if (bytes < 12) head.push(piece);
@@ -52,12 +54,21 @@ export async function packFor(
   return { path, bytes, objects, remove: () => rmSync(path, { force: true }) };
 }
 
-/** Where history ends elsewhere than before, a commit that is there says nothing of those before it. */
-async function isAsDeep(raw: Git, state: string, had: string[]): Promise<boolean> {
-  const depth = (id: string) =>
-    raw.run(["cat-file", "blob", `${id}^{commit}:m/shallow`], { answers: [1, 128] });
-  // Ours are named first: the state, and the tree that a command left.
-  const [own, ...others] = await Promise.all([state, ...had.slice(0, 2)].map(depth));
-  const before = others.find(({ code }) => code === 0)?.stdout ?? Buffer.alloc(0);
-  return own?.stdout.equals(before) ?? false;
+/** What a partial clone lacks comes from its remote while it is packed, to our objects: only the owner's git knows how. */
+async function packing({ plain, raw }: Repository, form: string[], ask: GitAsk): Promise<void> {
+  const asked = ["config", "--get-regexp", "^(remote\\..*\\.promisor|extensions\\.partialclone)$"];
+  const { code } = await plain.run(asked, { answers: [1] });
+  if (code !== 0) {
+    await raw.run(["pack-objects", ...form], ask);
+    return;
+  }
+  const env = { ...connecting(), GIT_NO_REPLACE_OBJECTS: "1" };
+  await plain.run([...quiet, "pack-objects", ...form], { ...ask, env }).catch((error) => {
+    if (!(error instanceof Failure) || error.code !== "git_failed") throw error;
+    throw new Failure(`What this partial clone lacks cannot be fetched: ${error.message}`, {
+      code: error.code,
+      cause: error,
+      hint: "History travels whole. Let `git fetch` reach its remote unasked, or clone it without --filter.",
+    });
+  });
 }

@@ -40,7 +40,7 @@ returned() {
  * Arguments: folder, state, object format, where the pack is (\`-\`: none, \`=\`: standard input, else a file), how it
  * is kept (as one, or as many), anew or -, how many released names begin standard input in bytes, the folder in which
  * the caller stands: git knows no empty one, nor what it ignores.
- * Says \`done\`, or \`need\` and then the objects that it has.
+ * Says \`done\`, or \`need\` and then the objects that it has; none of them where history is not whole.
  */
 export const arriveScript = `${beginning}
 state=$2 format=$3 pack=$4 keep=$5 anew=$6 released=$7 stands=$8
@@ -81,11 +81,22 @@ if ! raw cat-file -e "$state^{commit}" 2>/dev/null; then
   plain for-each-ref --count=200 --sort=-committerdate --format='%(objectname)' refs/heads refs/remotes
   exit 0
 fi
-
-# What git is told beside the files. The note of a state stands only while all of it does.
+# Whether no commit lacks its parents, but where history ends in the checkout too. What was whole is not walked again.
+whole() {
+  end=$(raw rev-parse -q --verify "$state:m/shallow") && raw cat-file blob "$end" > "$ours/ends" || return 1
+  before=
+  if [ "$(raw rev-parse -q --verify refs/berth/state:m/shallow)" = "$end" ]; then before=^refs/berth/state; fi
+  GIT_SHALLOW_FILE=$ours/ends git $quiet --git-dir="$ours" rev-list --quiet "$state" $before 2>/dev/null
+}
 known=
 if [ "$(cat "$ours/m.state" 2>/dev/null)" = "$state" ]; then known=yes
-else
+elif ! whole; then
+  echo need
+  exit 0
+fi
+
+# What git is told beside the files. The note of a state stands only while all of it does.
+if [ -z "$known" ]; then
   rm -f "$ours/m.state"
   rm -rf -- "$ours/m" "$ours/m.before" "$ours/m.left"
   if before=$(raw rev-parse -q --verify refs/berth/state); then

@@ -64,22 +64,27 @@ async function bring(
   const nothing = new Uint8Array();
   const [answer, ...had] = await arrive("-", "-", anew, nothing);
   if (answer === "done") return { sentBytes: 0 };
-  tell({ step: "packing" });
-  const pack = await packFor(repository, state.id, anew ? [] : had);
-  try {
-    const how = pack.objects <= unpackedObjectsMax ? "many" : "one";
-    const isSmall = pack.bytes <= inlineBytesMax;
-    const place = isSmall ? "=" : await upload(side, pack, folder, tell);
-    tell({ step: "arriving" });
-    const [second] = await arrive(place, how, false, isSmall ? readFileSync(pack.path) : nothing);
-    if (second === "done") {
+  let sentBytes = 0;
+  // Where history ends elsewhere there, what it has says nothing of what comes before it: then all is sent.
+  for (const known of anew || had.length === 0 ? [[]] : [had, []]) {
+    tell({ step: "packing" });
+    const pack = await packFor(repository, state.id, known);
+    try {
+      const how = pack.objects <= unpackedObjectsMax ? "many" : "one";
+      const isSmall = pack.bytes <= inlineBytesMax;
+      const place = isSmall ? "=" : await upload(side, pack, folder, tell);
+      tell({ step: "arriving" });
+      const bytes = isSmall ? readFileSync(pack.path) : nothing;
+      const [said] = await arrive(place, how, false, bytes);
+      sentBytes += pack.bytes;
+      if (said !== "done") continue;
       await tidy(repository, state.id);
-      return { sentBytes: pack.bytes };
+      return { sentBytes };
+    } finally {
+      pack.remove();
     }
-    throw new Failure("The sandbox does not hold what was sent to it.", { code: "sync_failed" });
-  } finally {
-    pack.remove();
   }
+  throw new Failure("The sandbox does not hold what was sent to it.", { code: "sync_failed" });
 }
 
 /** What the last state needs is kept; the rest goes when git thinks that there is much of it. */

@@ -2,8 +2,9 @@
  * Owns the description of a checkout as one commit: what is staged, what lies on the disk, where HEAD is, and how git
  * is to look at it. The same state has the same id, so whoever has the id has the state. Does not own sending it.
  */
-import { lstatSync } from "node:fs";
+import { lstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { Failure } from "../failure.ts";
 import { withoutFilters } from "./filtered.ts";
 import { listed, shown } from "./git.ts";
 import { ObjectStore, type TreeEntry } from "./object-store.ts";
@@ -25,6 +26,21 @@ export type State = {
 };
 
 export async function describe(repository: Repository): Promise<State> {
+  try {
+    return await look(repository);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== "git_failed") throw error;
+    return await describeAnew(repository);
+  }
+}
+
+/** Without what we remember: it may name objects that the owner's git had and has cleared away. */
+export async function describeAnew(repository: Repository): Promise<State> {
+  for (const name of ["index", "staged.json"]) rmSync(join(repository.ours, name), { force: true });
+  return await look(repository);
+}
+
+async function look(repository: Repository): Promise<State> {
   const [head, branch, staged, worktree, settings] = await Promise.all([
     headOf(repository),
     branchOf(repository),
