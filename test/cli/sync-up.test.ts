@@ -191,6 +191,36 @@ const shapes: Shape[] = [
     },
     /b\/c\.txt.*both\.txt/,
   ],
+  ...[
+    ["by a setting", "my attributes"],
+    ["in the usual place", ".config/git/attributes"],
+  ].map(
+    ([where, path]): Shape => [
+      `[SY4] attributes of all the owner's repositories, ${where}, travel, and those of the tree win over them`,
+      (of) => {
+        of.write(
+          `../${path}`,
+          "* text=auto\n*.own -text\n*.both text\n*.macro none\n[attr]none -text\n",
+        );
+        if (path === "my attributes")
+          of.git("config", "--global", "core.attributesFile", "~/my attributes");
+        of.write(".gitattributes", "*.tree -text\n*.own text\n");
+        of.write(".git/info/attributes", "*.both -text\n");
+        const endings = ["txt", "own", "tree", "both", "macro"];
+        for (const end of endings) of.write(`crlf.${end}`, "one\r\ntwo\r\n");
+        of.commit("crlf");
+        for (const end of endings) of.write(`crlf.${end}`, "one\r\ntwo\r\n");
+        expect(
+          of
+            .git("ls-files", "--eol")
+            .match(/i\/lf .*crlf\.\w+/g)
+            ?.map((line) => line.slice(-3)),
+        ).toEqual(["own", "txt"]);
+        of.write("a.txt", "changed\r\n");
+      },
+      /^1 \.M [^|]*a\.txt\|$/,
+    ],
+  ),
   [
     "[SY4] files that attributes turn into something else arrive as they lie on the disk",
     (of) => {

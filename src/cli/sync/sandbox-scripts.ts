@@ -106,6 +106,7 @@ if [ -z "$known" ]; then
   (cd "$ours/m" && rm -f ../m.index && export GIT_INDEX_FILE="$ours/m.index" &&
     git --git-dir="$ours" --work-tree="$ours/m" read-tree "$state:m" &&
     git --git-dir="$ours" --work-tree="$ours/m" checkout-index -qfa)
+  raw config --file "$ours/m/config" core.attributesFile "$ours/m/usual"
   if [ -s "$ours/m.before" ]; then
     # What is below no more makes room; where nothing comes in its place it is asked later whether it is ignored.
     xargs -0 sh -c 'for name; do

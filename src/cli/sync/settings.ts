@@ -7,7 +7,15 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Repository } from "./repository.ts";
 
-export type Settings = { config: string; exclude: string; attributes: string; shallow: string };
+export type Settings = {
+  config: string;
+  exclude: string;
+  /** Of this repository alone: they win over those in the tree. */
+  attributes: string;
+  /** Of all repositories of the owner: those in the tree win over them. */
+  usual: string;
+  shallow: string;
+};
 
 /** Those that change what `git status` says of the same files. */
 const telling =
@@ -17,15 +25,16 @@ const telling =
 export async function readSettings(repository: Repository): Promise<Settings> {
   const { plain } = repository;
   const asked = ["config", "--null", "--get-regexp"];
-  const [pairs, named] = await Promise.all([
+  const [pairs, excludes, attributes] = await Promise.all([
     plain.list([...asked, telling], { answers: [1] }),
-    plain.run(["config", "--null", "--path", "core.excludesFile"], { answers: [1] }),
+    named(repository, "core.excludesFile", "ignore"),
+    named(repository, "core.attributesFile", "attributes"),
   ]);
-  const globally = named.code === 0 ? named.stdout.toString().replace(/\0$/, "") : usual();
   return {
     config: written(pairs),
-    exclude: `${contentOf(globally)}\n${contentOf(repository.exclude)}`,
+    exclude: `${contentOf(excludes)}\n${contentOf(repository.exclude)}`,
     attributes: contentOf(repository.attributes),
+    usual: contentOf(attributes),
     shallow: contentOf(repository.shallow),
   };
 }
@@ -47,8 +56,12 @@ function splitAt(pair: string, at: number): [string, string] {
   return at < 0 ? [pair, "true"] : [pair.slice(0, at), pair.slice(at + 1)];
 }
 
-function usual(): string {
-  return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "git", "ignore");
+/** The file that a setting names, else the one where git looks for it without. */
+async function named({ plain }: Repository, setting: string, file: string): Promise<string> {
+  const asked = ["config", "--null", "--path", setting];
+  const { code, stdout } = await plain.run(asked, { answers: [1] });
+  if (code === 0) return stdout.toString().replace(/\0$/, "");
+  return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "git", file);
 }
 
 function contentOf(path: string): string {
