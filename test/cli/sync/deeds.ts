@@ -50,6 +50,9 @@ export const ownEdit: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 1, arbitrary: gitOf("checkout", "-q", "--detach") },
   { weight: 1, arbitrary: gitOf("merge", "-q", "other") },
   { weight: 1, arbitrary: gitOf("checkout", "-q", "-f", "main") },
+  // What nobody names is gone, and history ends here.
+  { weight: 1, arbitrary: gitOf("gc", "-q", "--prune=now") },
+  { weight: 1, arbitrary: gitOf("fetch", "-q", "--depth=1", ".", "HEAD") },
 );
 
 function gitOf(...args: string[]): fc.Arbitrary<Deed> {
