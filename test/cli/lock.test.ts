@@ -4,6 +4,7 @@
  */
 import { type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -81,6 +82,64 @@ describe("berth lock", () => {
       cwd,
     });
     expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining("/tmp/is-set-up\n") });
+  });
+
+  test("[LV24] commands inside of it that run at once come one after the other, each as a whole", async () => {
+    const trace = join(person.home, "turns-trace");
+    const one = (n: number) => `${berth} exec -- sh -c 'echo ${n} > mine; sleep 0.3; cat mine'`;
+    const script = `${[1, 2, 3].map((n) => `${one(n)} & `).join("")} wait`;
+    const ran = await person.berth(["lock", "--", "sh", "-c", script], {
+      ...{ cwd: repo, env: { BERTH_TRACE: trace } },
+    });
+    expect(ran.code).toBe(0);
+    expect(ran.stdout.trim().split("\n").sort()).toEqual(["1", "2", "3"]);
+    const steps = readFileSync(trace, "utf8").trim().split("\n");
+    const lines = steps.map((line) => JSON.parse(line) as { pid: number; step: string });
+    const held = lines.filter(({ step }) => step !== "waiting");
+    const whole = ["granted", "sync", "run", "ran", "pull", "release"];
+    expect(held.map(({ step }) => step)).toEqual([...whole, ...whole, ...whole]);
+    for (const [at, { pid }] of held.entries()) {
+      expect(pid).toBe(held[at - (at % whole.length)]?.pid);
+    }
+  });
+
+  test("[LV24] one that is killed gives its turn away; who waits is told for whom, and for no longer than he wants", async () => {
+    const script = [
+      `${berth} exec -- sh -c 'echo ready; trap "" TERM; while :; do date > alive; done' & first=$!`,
+      `until [ -e ${person.home}/first ]; do sleep 0.05; done`,
+      `${berth} exec --wait 1 -- true; echo "code $?"`,
+      `${berth} exec -- sh -c 'rm -f alive; sleep 0.3; test -e alive || echo mine' & next=$!`,
+      `until [ -e ${person.home}/next ]; do sleep 0.05; done`,
+      "kill -9 $first; wait $next",
+    ];
+    const args = ["lock", "--", "bash", "-c", script.join("\n")];
+    const { child, ended } = person.start(args, { cwd: repo });
+    let [out, said] = ["", ""];
+    child.stdout?.on("data", (more) => {
+      out += more;
+    });
+    child.stderr?.on("data", (more) => {
+      said += more;
+    });
+    await until("the first one runs", () => out.includes("ready"));
+    writeFileSync(join(person.home, "first"), "");
+    await until("one had enough", () => out.includes("code 1"));
+    expect(said).toMatch(
+      /^waiting for \S+ \(\d+\) to finish\nerror: .*\nhint: Wait longer by --wait/,
+    );
+    said = "";
+    await until("the next one waits", () => said.includes("to finish\n"));
+    expect(out).not.toContain("mine");
+    writeFileSync(join(person.home, "next"), "");
+    const ran = await ended;
+    expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/mine\n$/) });
+  });
+
+  test("[LV24] one inside of another holds the turn for what runs inside of it", async () => {
+    const inner = `${berth} lock -- sh -c "${berth} exec -- echo inner"`;
+    const script = `${inner} & ${inner} & wait; ${berth} exec -- echo outer`;
+    const ran = await person.berth(["lock", "--", "sh", "-c", script], { cwd: repo });
+    expect(ran).toMatchObject({ code: 0, stdout: "inner\ninner\nouter\n" });
   });
 
   test.each(["SIGINT", "SIGTERM"] as const)(

@@ -91,7 +91,7 @@ export const lockCommand = command({
       const { sandbox } = await findSandbox(context, { ...which, signal, waitMs });
       const lease = await takeLease(context, sandbox, { signal, waitMs });
       try {
-        return await runLocal(context, args.command, { sandbox: sandbox.id, lease, interrupts });
+        return await runLocal(context, args.command, { sandbox, lease, interrupts });
       } catch (thrown) {
         throw await inWordsOfLoss(thrown, sandbox, lease.fence);
       } finally {

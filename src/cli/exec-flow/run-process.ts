@@ -42,6 +42,7 @@ export async function runProcess(program: Program, around: Around): Promise<Ende
     // Sent again after a lost answer it is still the same process.
     { lease: lease.token, idempotencyKey: randomUUID() },
   );
+  lease.runs({ process: id });
   const over = new AbortController();
   const feeding = feed(
     around.stdin,

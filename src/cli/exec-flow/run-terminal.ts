@@ -34,6 +34,7 @@ export async function runTerminal(
     env: { TERM: context.env.TERM ?? "xterm-256color", ...env },
     endsWithLease: true,
   };
+  lease.runs({ terminal: id });
   await sandbox.createTerminal(call, { lease: lease.token });
   try {
     const signal = AbortSignal.any([lease.lost, interrupts.asked]);

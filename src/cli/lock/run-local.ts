@@ -4,12 +4,15 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
+import type { SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { exitCodeOf, type Interrupts } from "../live/interrupts.ts";
-import { leasedVariable, leaseVariable, type Taken } from "./take-lease.ts";
+import { clearAway } from "./clear-away.ts";
+import { leasedVariable, leaseVariable, type Taken, turnsVariable } from "./take-lease.ts";
+import { Turns } from "./turns.ts";
 
-type Around = { sandbox: string; lease: Taken; interrupts: Interrupts };
+type Around = { sandbox: SandboxHandle; lease: Taken; interrupts: Interrupts };
 
 /** After it was asked to end. */
 const endsWithinMs = 10_000;
@@ -25,9 +28,13 @@ export async function runLocal(
   const isGroup = !hasTerminal();
   // The keys of a terminal reach it by themselves, and mean whatever it takes them for.
   if (!isGroup) interrupts.leave("SIGINT");
+  using turns = await Turns.open((work) => clearAway(sandbox, lease.token, work));
   const child = spawn(program, args, {
     cwd,
-    env: { ...env, [leaseVariable]: lease.token, [leasedVariable]: sandbox },
+    env: {
+      ...{ ...env, [leaseVariable]: lease.token, [leasedVariable]: sandbox.id },
+      [turnsVariable]: turns.path,
+    },
     stdio: "inherit",
     detached: isGroup,
   });

@@ -1,11 +1,14 @@
 /**
  * Owns taking the lease of a sandbox for a command: under a name that tells who, with a word to a person who waits.
- * Inside of `berth lock -- …` the lease is there already: it is used, and left to whoever took it.
+ * Inside of `berth lock -- …` the lease is there already: it is used in turns, and left to whoever took it.
  */
 import { hostname, userInfo } from "node:os";
 import type { SandboxHandle } from "../../client/index.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Context } from "../context.ts";
+import { type Turn, takeTurn } from "./take-turn.ts";
+import type { TurnWork } from "./turns.ts";
+import { Waiting } from "./waiting.ts";
 
 /** What a command needs of a lease, whoever holds it. */
 export type Taken = AsyncDisposable & {
@@ -14,6 +17,8 @@ export type Taken = AsyncDisposable & {
   fence?: number;
   /** Aborted, with the reason, when it is lost. */
   lost: AbortSignal;
+  /** Told what runs under it: where others share it, that must not outlive this command. */
+  runs(work: TurnWork): void;
   release(): Promise<void>;
 };
 
@@ -21,8 +26,8 @@ export type TakeOptions = { signal?: AbortSignal | undefined; waitMs?: number | 
 
 export const leaseVariable = "BERTH_LEASE";
 export const leasedVariable = "BERTH_LEASE_SANDBOX";
-
-const tellsAfterMs = 500;
+/** Where those who share it are told whose turn it is. */
+export const turnsVariable = "BERTH_LEASE_TURNS";
 
 export async function takeLease(
   context: Context,
@@ -31,19 +36,39 @@ export async function takeLease(
 ): Promise<Taken> {
   const token = context.env[leaseVariable];
   if (token !== undefined && token !== "" && context.env[leasedVariable] === sandbox.id) {
-    return taken({ token, lost: new AbortController().signal, release: async () => {} });
+    const { runs, end } = await turn(context, { signal, waitMs });
+    return taken({ token, lost: new AbortController().signal, runs, release: async () => end() });
   }
-  const waiting = new Waiting(context, sandbox);
+  const holder = async () => (await sandbox.lease().catch(() => undefined))?.holder;
+  const waiting = new Waiting(context);
   try {
     const lease = await sandbox.hold({
       holder: holderName(),
-      onQueued: (position) => waiting.at(position),
+      onQueued: (position) => waiting.at(position, holder),
       onConnection: (state) => waiting.connection(state),
       ...(signal === undefined ? {} : { signal }),
       ...(waitMs === undefined ? {} : { waitMs }),
     });
     const { token, fence } = lease;
-    return taken({ token, fence, lost: lease.signal, release: () => lease.release() });
+    // What runs under it ends with it.
+    const runs = () => {};
+    return taken({ token, fence, lost: lease.signal, runs, release: () => lease.release() });
+  } finally {
+    waiting.end();
+  }
+}
+
+/** What others do under the same lease comes before or after it, never in between. */
+async function turn(context: Context, options: TakeOptions): Promise<Turn> {
+  const path = context.env[turnsVariable];
+  if (path === undefined || path === "") return { runs: () => {}, end: () => {} };
+  const waiting = new Waiting(context);
+  try {
+    return await takeTurn(path, {
+      ...options,
+      name: holderName(),
+      onQueued: (position, holder) => waiting.at(position, async () => holder),
+    });
   } finally {
     waiting.end();
   }
@@ -66,51 +91,5 @@ function userName(): string {
   } catch {
     // A container may run as a number without a name.
     return String(process.getuid?.() ?? "somebody");
-  }
-}
-
-/** Says nothing of a wait that is over before anybody wonders, and nothing with `--json`. */
-class Waiting {
-  readonly #context: Context;
-  readonly #sandbox: SandboxHandle;
-  #position = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #isOver = false;
-  #isTold = false;
-
-  constructor(context: Context, sandbox: SandboxHandle) {
-    this.#context = context;
-    this.#sandbox = sandbox;
-  }
-
-  at(position: number): void {
-    this.#position = position;
-    this.#timer ??= setTimeout(() => this.#tell(), tellsAfterMs);
-    if (this.#isTold && this.#context.tty) this.#tell();
-  }
-
-  connection(state: "lost" | "back"): void {
-    const { json, tty, progress, output } = this.#context;
-    if (json) return;
-    const text = state === "lost" ? "connection lost; trying again" : "connected again";
-    if (tty) progress.tell(text);
-    else output.say(text);
-  }
-
-  end(): void {
-    this.#isOver = true;
-    clearTimeout(this.#timer);
-    this.#context.progress.end();
-  }
-
-  async #tell(): Promise<void> {
-    this.#isTold = true;
-    if (this.#context.json) return;
-    const view = await this.#sandbox.lease().catch(() => undefined);
-    if (this.#isOver) return;
-    const before = this.#position === 0 ? "" : `, ${this.#position} before this one`;
-    const text = `waiting for ${view?.holder ?? "the sandbox"} to finish${before}`;
-    if (this.#context.tty) this.#context.progress.tell(text);
-    else this.#context.output.say(text);
   }
 }

@@ -47,7 +47,7 @@ const endScript = `
 end() {
   found=
   for one in /proc/[0-9]*; do
-    if tr '\\0' '\\n' < "$one/environ" 2>/dev/null | grep -qxF "$1"; then
+    if tr '\\0' '\\n' < "$one/environ" 2>/dev/null | grep -q "$1"; then
       found=yes
       kill -KILL "\${one#/proc/}" 2>/dev/null || :
     fi
@@ -108,7 +108,7 @@ async function runOnce(side: SandboxSide, call: ExecInput): Promise<ExecResult> 
     try {
       return await sandbox.exec(marked, options);
     } catch (thrown) {
-      if (signal?.aborted) await end(side, key);
+      if (signal?.aborted) await endScripts(side, key);
       signal?.throwIfAborted();
       const now = performance.now();
       // One that was answered for a while had its connection back.
@@ -119,9 +119,12 @@ async function runOnce(side: SandboxSide, call: ExecInput): Promise<ExecResult> 
   }
 }
 
-/** What has a key goes on without its caller. With its lease it ends too, but somebody else may hold that. */
-async function end({ sandbox, lease }: SandboxSide, key: string): Promise<void> {
-  const argv = ["sh", "-c", endScript, "berth-end", `${runVariable}=${key}`];
+/**
+ * What has a key goes on without its caller. With its lease it ends too, but somebody else may hold that. Without the
+ * key: whatever script of ours runs there.
+ */
+export async function endScripts({ sandbox, lease }: SandboxSide, key = ""): Promise<void> {
+  const argv = ["sh", "-c", endScript, "berth-end", `^${runVariable}=${key}`];
   const options = { ...givenOf({ lease }), answerWithinMs: endsWithinMs };
   await sandbox.exec({ argv, cwd: "/" }, options).catch(() => {});
 }
