@@ -26,6 +26,8 @@ export type FindOptions = {
   /** Another configuration than the usual one. */
   config?: string | undefined;
   onExisting?: OnExisting | undefined;
+  /** With `replace`: also one that somebody holds. */
+  force?: boolean;
   /** false: only one that is there already. */
   make?: boolean;
   /** false: as it is, without waiting for it and without its set-up commands. */
@@ -122,7 +124,7 @@ async function findOrMake(
   checkout: Checkout,
   config: FoundConfig,
   scope: Required<Scope>,
-  { make = true, onExisting = "reuse", ready = true }: FindOptions,
+  { make = true, onExisting = "reuse", ready = true, force = false }: FindOptions,
 ): Promise<Sandbox> {
   if (!make) {
     const there = await findExisting(berth, scope);
@@ -133,12 +135,17 @@ async function findOrMake(
     });
   }
   try {
-    return await berth.create({
-      ...createCall(checkout, config),
-      ...{ scope, onExisting, waitMs: ready ? oneWaitMs : 0 },
-    });
+    const how = { scope, onExisting, waitMs: ready ? oneWaitMs : 0 };
+    const call = { ...createCall(checkout, config), ...how };
+    return await berth.create(call, force ? { force } : {});
   } catch (thrown) {
     const known = asBerthError(thrown);
+    if (known?.code === "lease_held") {
+      throw new Failure(known.message, {
+        hint: "`berth lock status` shows who; wait for it, or say --force.",
+        ...{ code: known.code, facts: known.facts },
+      });
+    }
     if (known?.code !== "scope_taken") throw thrown;
     throw new Failure(`${scope.branch} has a sandbox already: ${known.facts.sandbox}`, {
       hint: "Use it, or say --on-existing replace.",

@@ -147,6 +147,40 @@ describe("the life of a checkout's sandbox", () => {
     expect(await person.berth(["stop", "--force"], { cwd })).toMatchObject({ code: 0 });
   });
 
+  it("[CL8] what others hold is not replaced, unless it is asked for", async () => {
+    const cwd = person.repo("kept", "https://example.com/team/kept.git");
+    let { id } = (await person.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd })).sandbox;
+    const current = async () => (await person.json<Listed>(["list"], { cwd })).sandboxes[0]?.id;
+    for (const words of [
+      ["reset", "--wait"],
+      ["start", "--on-existing", "replace", "--wait"],
+      ["exec", "--reset"],
+    ]) {
+      const held = await server.call("POST", `/v1/sandboxes/${id}/lease`, {
+        ...{ holder: "somebody", ttlMs: 300_000, waitMs: 20_000 },
+      });
+      expect(held.status).toBe(201);
+      const command = words[0] === "exec" ? ["--", "true"] : [];
+      const refused = await person.berth([...words, ...command], { cwd });
+      expect(refused).toMatchObject({ code: 1, stdout: "" });
+      expect(refused.stderr).toMatch(/^error: .*\nhint: .* or say --force\.\n$/);
+      expect(await current()).toBe(id);
+      const forced = await person.berth([...words, "--force", ...command], { cwd });
+      expect(forced).toMatchObject({ code: 0, stderr: "" });
+      const old = id;
+      id = (await current()) ?? "";
+      expect(id).not.toBe(old);
+    }
+    for (const words of [
+      ["start", "--force"],
+      ["exec", "--force", "--", "true"],
+    ]) {
+      const bad = await person.berth(words, { cwd });
+      expect(bad.stderr).toMatch(/^error: --force is for --(on-existing replace|reset)\n/);
+    }
+    await person.json(["stop"], { cwd });
+  });
+
   it("[CL8] stop --all goes on where one fails, tells each, and touches no other repository", async () => {
     const other = person.repo("other", "https://example.com/team/other.git");
     const cwd = person.repo("many", "https://example.com/team/many.git");

@@ -30,6 +30,7 @@ export const execCommand = command({
   options: {
     pull: notFlag("--no-pull", "leave what the command changes in the sandbox"),
     reset: flag("--reset", "begin with a new sandbox in place of the old one"),
+    force: flag("--force", "with --reset: also while somebody holds the old one"),
     ...sandboxOptions,
     tty: flag("-t, --tty", "give it a terminal"),
     cwd: text("--cwd <folder>", "where to run it; relative ones are below the top of the checkout"),
@@ -58,12 +59,13 @@ export const execCommand = command({
     const { tty, timeout, wait } = options;
     if (tty) demandTerminal(context, timeout);
     if (options.reset && options.id !== undefined) throw noReset();
+    if (options.force && !options.reset) throw badOption("--force", "is for --reset");
     const waitMs = wait === undefined ? undefined : wait * 1000;
     try {
       const found = await findSandbox(context, {
         ...readSandbox(options),
         ...{ signal: interrupts.asked, waitMs },
-        ...(options.reset ? { onExisting: "replace" as const } : {}),
+        ...(options.reset ? { onExisting: "replace" as const, force: options.force } : {}),
       });
       const program = programOf(context, found, args.command, options);
       const kept = new Kept();

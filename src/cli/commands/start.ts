@@ -2,7 +2,7 @@
  * Owns `berth start`: the sandbox of the checkout, found or made.
  * Does not own how it is found (find-sandbox.ts).
  */
-import { choice, flag } from "../args/option.ts";
+import { badOption, choice, flag } from "../args/option.ts";
 import { sandboxOptions } from "../args/sandbox.ts";
 import { command } from "../command.ts";
 import { findSandbox } from "../find-sandbox.ts";
@@ -19,6 +19,7 @@ export const startCommand = command({
       "replace",
       "error",
     ]),
+    force: flag("--force", "with --on-existing replace: also while somebody holds the old one"),
     config: sandboxOptions.config,
   },
   examples: [
@@ -26,8 +27,10 @@ export const startCommand = command({
     ["Ready for the first command", "berth start --wait"],
     ["Of another configuration", "berth start --config ci/sandbox.json --wait"],
   ],
-  async run(context, { options: { wait, onExisting, config } }) {
-    const found = await findSandbox(context, { ready: wait, onExisting, config });
+  async run(context, { options: { wait, onExisting, force, config } }) {
+    if (force && onExisting !== "replace")
+      throw badOption("--force", "is for --on-existing replace");
+    const found = await findSandbox(context, { ready: wait, onExisting, force, config });
     const { id, view, made, replaced, drifted } = found;
     const document = { sandbox: view, made, replaced: replaced ?? null, configChanged: drifted };
     if (context.json) return void context.output.document(document);
