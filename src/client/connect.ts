@@ -7,10 +7,12 @@ import type { PlanApi } from "../protocol/plan-api.ts";
 import type { CallOptions, Link, Query } from "./call.ts";
 import { type Cancellable, cancellable } from "./cancellable.ts";
 import { type Clock, type Door, type Fetch, makeLink } from "./link.ts";
+import { type FollowEventsOptions, followEvents, type TenantEvent } from "./live-events.ts";
 import { planOf, plansPath } from "./plans.ts";
 import { type RetryPolicy, usualRetries } from "./retry.ts";
 import { type SandboxHandle, type Sockets, sandboxHandle } from "./sandbox.ts";
 import { pause, type SocketMaker } from "./sockets.ts";
+import { streamOf } from "./verbs.ts";
 
 export type ConnectOptions = {
   /** Of Berth's door, such as `http://127.0.0.1:8787`. */
@@ -33,6 +35,8 @@ export interface Berth extends Cancellable<BerthVerbs> {
   sandbox(id: string): SandboxHandle;
   /** A handle; asks nothing. */
   plan(name: string): Cancellable<PlanApi>;
+  /** What happens to all sandboxes, each event once and in order; cut connections are made up for. */
+  followEvents(options?: FollowEventsOptions): AsyncIterable<TenantEvent>;
   /** The same Berth; all its calls have these options. */
   with(options: CallOptions): Berth;
 }
@@ -44,8 +48,10 @@ export function connect(options: ConnectOptions): Berth {
 }
 
 function berthOver(link: Link, sockets: Sockets, clock: Clock): Berth {
+  const verbs = cancellable(link, berthVerbs);
   return {
-    ...cancellable(link, berthVerbs),
+    ...verbs,
+    followEvents: (options) => followEvents<TenantEvent>(verbs, options),
     sandbox: (id) => sandboxHandle(link, sockets, id, clock),
     plan: (name) => cancellable(link, (over) => planOf(over, name)),
     with: (options) => berthOver(link.with(options), sockets, clock),
@@ -67,6 +73,7 @@ function berthVerbs(link: Link): BerthVerbs {
     list: (query = {}) => link.ask({ method: "GET", path: "/v1/sandboxes", query: query as Query }),
     counts: () => link.ask({ method: "GET", path: "/v1/counts" }),
     events: (query = {}) => link.ask({ method: "GET", path: "/v1/events", query }),
+    streamEvents: (query) => streamOf(link, "/v1/events", query),
     plans: (query = {}) => link.ask({ method: "GET", path: plansPath(), query: query as Query }),
   };
 }

@@ -27,7 +27,15 @@ export { type Berth, type ConnectOptions, connect } from "./connect.ts";
 export type { HeldLease, HoldOptions } from "./lease.ts";
 export type { Clock, Fetch } from "./link.ts";
 export type { LiveVerbs } from "./live.ts";
+export type {
+  EventGap,
+  FollowEventsOptions,
+  SandboxEvent,
+  TenantEvent,
+} from "./live-events.ts";
+export type { CloneOptions, FileEvent, WatchOptions } from "./live-files.ts";
 export type { FollowOptions, LogEvent } from "./live-logs.ts";
+export type { StreamOptions } from "./live-stream.ts";
 export type { AttachOptions, LiveTerminal, TerminalEvent } from "./live-terminal.ts";
 export type { RetryPolicy } from "./retry.ts";
 export type { SandboxHandle, WaitOptions } from "./sandbox.ts";

@@ -5,6 +5,7 @@
 import type { GateOptions, SandboxApi } from "../protocol/api.ts";
 import { limits } from "../protocol/limits.ts";
 import { gate, type Link, segment } from "./call.ts";
+import { Download } from "./download.ts";
 import { type ClientFileApi, filesOf } from "./files.ts";
 import { workOf } from "./work.ts";
 
@@ -55,6 +56,7 @@ export function verbsOf(link: Link, id: string): SandboxVerbs {
     ...leaseOf(link, one),
     ...metadataOf(link, one),
     events: (query = {}) => link.ask({ method: "GET", path: `${one}/events`, query }),
+    streamEvents: (query) => streamOf(link, `${one}/events`, query),
     createToken: (body) => link.ask({ method: "POST", path: `${one}/tokens`, body }),
     revokeTokens: () => link.ask({ method: "DELETE", path: `${one}/tokens`, isRepeatable: true }),
     createTicket: () => link.ask({ method: "POST", path: `${one}/tickets` }),
@@ -62,6 +64,16 @@ export function verbsOf(link: Link, id: string): SandboxVerbs {
     ports: () => link.ask({ method: "GET", path: `${one}/ports` }),
     closePort: (port) => link.ask({ method: "DELETE", path: `${one}/ports/${port}` }),
   };
+}
+
+/** Events that go on after this number. */
+export async function streamOf(
+  link: Link,
+  path: string,
+  { after = 0 }: { after?: number } = {},
+): Promise<AsyncIterable<Uint8Array>> {
+  const query = { after, follow: 1 };
+  return new Download(await link.open({ method: "GET", path, query }), { signal: link.signal });
 }
 
 type LeaseVerbs = Pick<

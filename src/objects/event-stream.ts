@@ -10,6 +10,7 @@ export type EventSource = {
   read(after: number): { events: { seq: number; type: string; told: unknown }[]; gap: boolean };
   /** False when nothing changed in time. */
   changed(waitMs: number): Promise<boolean>;
+  /** Nothing will come any more. */
   isOver(): boolean;
 };
 
@@ -50,12 +51,14 @@ export class EventStreams {
           if (first && lines.length === 0) lines.push(": hello\n\n");
           first = false;
           if (lines.length > 0) return controller.enqueue(encoder.encode(lines.join("")));
-          if (!(await source.changed(limits.eventHeartbeatMs))) {
-            return controller.enqueue(encoder.encode(": still here\n\n"));
-          }
           if (source.isOver()) {
+            // Told, so that nobody takes it for a connection that broke.
+            controller.enqueue(encoder.encode("event: over\ndata: {}\n\n"));
             close();
             return controller.close();
+          }
+          if (!(await source.changed(limits.eventHeartbeatMs))) {
+            return controller.enqueue(encoder.encode(": still here\n\n"));
           }
         }
       },

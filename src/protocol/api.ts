@@ -41,6 +41,8 @@ export interface SandboxApi extends WorkApi, FileApi {
   patchMetadata(patch: MetadataPatch, options?: { ifMatch?: number }): Promise<MetadataAnswer>;
   replaceMetadata(to: MetadataPatch, options: { ifMatch: number }): Promise<MetadataAnswer>;
   events(query?: { after?: number; limit?: number }): Promise<EventsPage>;
+  /** Server-sent events, until the sandbox is destroyed. */
+  streamEvents(query?: { after?: number }): Promise<AsyncIterable<Uint8Array>>;
   createToken(call: { rights: Right[]; ttlMs?: number }): Promise<Token>;
   revokeTokens(): Promise<void>;
   createTicket(): Promise<ConnectTicket>;
@@ -63,6 +65,8 @@ export interface BerthApi {
   list(query?: SandboxesInput): Promise<SandboxesPage>;
   counts(): Promise<Counts>;
   events(query?: { after?: number; limit?: number }): Promise<TenantEvents>;
+  /** Server-sent events, for as long as they are read. */
+  streamEvents(query?: { after?: number }): Promise<AsyncIterable<Uint8Array>>;
   sandbox(id: string): SandboxApi;
   plans(query?: PlansInput): Promise<PlansPage>;
   plan(name: string): PlanApi;

@@ -111,6 +111,7 @@ export const changesSchema = z.strictObject({
   ),
 });
 
+export type FileChange = z.infer<typeof changesSchema>["changes"][number];
 export type FileView = z.infer<typeof fileSchema>;
 export type FilesPage = z.infer<typeof filesSchema>;
 export type Removed = z.infer<typeof removedSchema>;

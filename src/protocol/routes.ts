@@ -213,7 +213,10 @@ export const routes = {
     right: "read",
     query: eventsQuerySchema,
     answers: {
-      200: { schema: eventsSchema, meaning: "JSON, or with `follow=1` server-sent events." },
+      200: {
+        schema: eventsSchema,
+        meaning: "JSON, or with `follow=1` server-sent events; `over` ends them.",
+      },
     },
     errors: [...ofOneSandbox, "bad_request", "too_many"],
   },

@@ -51,6 +51,11 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
     return told(await directoryOf(this.env, this.#caller).events(asked));
   }
 
+  async streamEvents({ after }: { after?: number } = {}): Promise<ReadableStream<Uint8Array>> {
+    const query = parseCall(eventsQuerySchema, after === undefined ? {} : { after });
+    return told(await directoryOf(this.env, this.#caller).followEvents(query.after));
+  }
+
   sandbox(id: string): SandboxTarget {
     const { props } = this.ctx;
     return new SandboxTarget(new Calling(this.env, callerOf(props), id, urlOf(props)));

@@ -99,3 +99,12 @@ export const breakOff: Answer = (response) => void response.destroy();
 
 /** Nothing, ever. */
 export const keepSilent: Answer = () => undefined;
+
+/** Server-sent events as far as this text goes; there the connection ends, whether all was told or not. */
+export function stream(text: string, end: "closed" | "broken" = "closed"): Answer {
+  return (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    if (end === "closed") response.end(text);
+    else response.write(text, () => setImmediate(() => response.destroy()));
+  };
+}

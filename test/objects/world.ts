@@ -111,6 +111,7 @@ function rpcBerth(bound: Bound): BerthApi {
     create: async (call, options) => await bound.create(call, options),
     list: async (query) => await bound.list(query),
     counts: async () => await bound.counts(),
+    streamEvents: async (query) => await bound.streamEvents(query),
     events: async (query) => await bound.events(query),
     plans: async (query) => await bound.plans(query),
     sandbox: (id) => awaited<SandboxApi>(() => bound.sandbox(id)),

@@ -14,6 +14,8 @@ export function page(actor: SandboxActor, query: EventsQuery): EventsPage {
 export function streams(actor: SandboxActor): EventStreams {
   return new EventStreams({
     read(after) {
+      // Its rows are gone with it.
+      if (actor.known === undefined) return { gap: false, events: [] };
       const { events, gap } = read(actor.host, after, limits.eventsPageMax);
       return {
         gap,
@@ -26,6 +28,6 @@ export function streams(actor: SandboxActor): EventStreams {
       if (!changed) actor.link.lookBeside();
       return changed;
     },
-    isOver: () => actor.known === undefined,
+    isOver: () => actor.known === undefined || actor.known.sandbox.state.name === "destroyed",
   });
 }

@@ -17,7 +17,7 @@ type Row = { revision: number; told: number; event_seq: number; epoch: string | 
 export class Listing {
   readonly #actor: SandboxActor;
   #row: Row | undefined;
-  #telling: Promise<void> | undefined;
+  #isTelling = false;
   #tries = 0;
   #tryAt = 0;
   readonly #waiting = new Set<() => void>();
@@ -32,7 +32,7 @@ export class Listing {
     const row = this.#known;
     this.#save({ ...row, revision: row.revision + 1 });
     // One that is on its way has its time: an alarm before that would find nothing to do, and ring again at once.
-    if (this.#telling !== undefined) return;
+    if (this.#isTelling) return;
     this.#tryAt = this.#actor.host.clock() + limits.tellAgainMs;
   }
 
@@ -40,11 +40,9 @@ export class Listing {
   tell(): void {
     if (this.#actor.known === undefined) return;
     const { revision, told } = this.#known;
-    if (revision === told) return;
-    this.#telling ??= this.#tell().finally(() => {
-      this.#telling = undefined;
-    });
-    this.#actor.host.background(this.#telling);
+    if (revision === told || this.#isTelling) return;
+    this.#isTelling = true;
+    this.#actor.host.background(this.#tell());
   }
 
   /** While something is untold: when it is tried again, should this instance not live to do so. */
@@ -89,21 +87,26 @@ export class Listing {
   /** One at a time, always the newest; what changes meanwhile is told by the next round. */
   async #tell(): Promise<void> {
     let more = false;
-    while (this.#actor.known !== undefined && (more || this.#known.told < this.#known.revision)) {
-      const report = this.report();
-      // While it is on its way no alarm has to ring for it, nor while its time is just over.
-      this.#tryAt = this.#actor.host.clock() + limits.directoryAskMs + limits.tellAgainMs;
-      try {
-        // One that is not answered is told again: it may have been taken, which does no harm.
-        const { epoch } = await inTime(this.#actor.host, this.#actor.host.tell(report));
-        if (this.#actor.known === undefined) return;
-        this.#taken(report, epoch);
-        more = report.events.length === limits.reportEventsMax;
-      } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
-        this.#actor.host.log({ sandbox: report.view.id, failed: "tell the directory", message });
-        return this.#later();
+    try {
+      while (this.#actor.known !== undefined && (more || this.#known.told < this.#known.revision)) {
+        const report = this.report();
+        // While it is on its way no alarm has to ring for it, nor while its time is just over.
+        this.#tryAt = this.#actor.host.clock() + limits.directoryAskMs + limits.tellAgainMs;
+        try {
+          // One that is not answered is told again: it may have been taken, which does no harm.
+          const { epoch } = await inTime(this.#actor.host, this.#actor.host.tell(report));
+          if (this.#actor.known === undefined) return;
+          this.#taken(report, epoch);
+          more = report.events.length === limits.reportEventsMax;
+        } catch (error) {
+          const message = error instanceof Error ? error.message : String(error);
+          this.#actor.host.log({ sandbox: report.view.id, failed: "tell the directory", message });
+          return this.#later();
+        }
       }
+    } finally {
+      // In the step that saw nothing untold: what changes in the next one is for another loop.
+      this.#isTelling = false;
     }
   }
 

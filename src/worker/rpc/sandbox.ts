@@ -122,6 +122,12 @@ export class SandboxTarget extends FileTarget implements SandboxApi {
     return told(await object.events(this.calling.caller, parseCall(eventsQuerySchema, query)));
   }
 
+  async streamEvents({ after }: { after?: number } = {}) {
+    const object = this.calling.object("read");
+    const query = parseCall(eventsQuerySchema, after === undefined ? {} : { after });
+    return told(await object.followEvents(this.calling.caller, query.after));
+  }
+
   async createToken(call: { rights: Right[]; ttlMs?: number }) {
     this.calling.object("key");
     return createToken(

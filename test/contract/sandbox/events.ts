@@ -2,6 +2,7 @@
  * Owns what callers are promised of the events of a sandbox, and of tokens and connect tickets.
  */
 import { describe, expect, it } from "vitest";
+import type { EventData } from "../../../src/protocol/event.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { granted, made, refusal, saying, told, type World } from "./world.ts";
 
@@ -61,6 +62,42 @@ export function eventContract(world: World): void {
         nextCursor: null,
         gap: false,
       });
+    });
+
+    it("[Y58] come as a stream too, which goes on after a number and says when there will be no more", async () => {
+      const { id, box } = await made(world, { metadata: { a: "1" } });
+      const first = streamed(await box.streamEvents());
+      await box.patchMetadata({ a: "2" });
+      const begun = await first.until(({ event }) => event.type === "metadata");
+      expect(begun.map(({ seq }) => seq)).toEqual(begun.map((_event, at) => at + 1));
+      const second = streamed(await box.streamEvents({ after: begun.length }));
+      await box.destroy();
+      const rest = await second.until(() => false);
+      const all = (await box.events({ limit: 1000 })).events;
+      expect([...begun, ...rest]).toEqual(all);
+      expect(all.at(-1)?.event).toMatchObject({ type: "state", state: "destroyed" });
+      // Whoever comes later is told the end at once.
+      const late = streamed(await box.streamEvents({ after: all.length }));
+      expect(await late.until(() => false)).toEqual([]);
+      const bad = await refusal(box.streamEvents({ after: -1 }));
+      expect(bad).toMatchObject({ code: "bad_request", facts: { field: "after" } });
+      expect((await refusal(world.other.sandbox(id).streamEvents())).code).toBe("not_found");
+    });
+
+    it("[Y58] of all sandboxes of a tenant are one stream, and tell nobody else's", async () => {
+      const { id } = await made(world, { start: false });
+      const elsewhere = await world.other.create({ start: false });
+      const all = streamed(await world.berth.streamEvents());
+      await world.berth.sandbox(id).destroy();
+      const told = await all.until(
+        ({ sandbox, event }) =>
+          sandbox === id && event.type === "state" && event.state === "destroyed",
+      );
+      expect(told.map(({ sandbox }) => sandbox)).not.toContain(elsewhere.id);
+      const seqs = told.map(({ seq }) => seq);
+      expect(seqs).toEqual([...new Set(seqs)].sort((one, other) => one - other));
+      const last = streamed(await world.berth.streamEvents({ after: (seqs.at(-1) ?? 0) - 1 }));
+      expect(await last.until(() => true)).toEqual(told.slice(-1));
     });
 
     saying(world, "fillEvents")(
@@ -125,4 +162,30 @@ export function eventContract(world: World): void {
       granted(await leaser.acquireLease());
     });
   });
+}
+
+type Told = { seq: number; sandbox?: string; event: EventData };
+
+/** Reads a stream of events until one is met, or until it says that there are no more. */
+function streamed(stream: AsyncIterable<Uint8Array>) {
+  return {
+    async until(isLast: (told: Told) => boolean): Promise<Told[]> {
+      const seen: Told[] = [];
+      const decoder = new TextDecoder();
+      let text = "";
+      for await (const piece of stream) {
+        text += decoder.decode(piece, { stream: true });
+        const messages = text.split("\n\n");
+        text = messages.pop() ?? "";
+        for (const message of messages) {
+          if (message.startsWith("event: over\n")) return seen;
+          if (!message.startsWith("id: ")) continue;
+          const told = JSON.parse(message.slice(message.indexOf("data: ") + 6)) as Told;
+          seen.push(told);
+          if (isLast(told)) return seen;
+        }
+      }
+      throw new Error(`the stream ended without a word, after ${seen.length} events`);
+    },
+  };
 }
