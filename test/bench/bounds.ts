@@ -19,5 +19,6 @@ export const bounds: Partial<Record<RowName, string>> = {
     "the cores, which writer, agent, workerd and reader share; the log goes by way of the disk",
   sessions: "the shell, which reads a command and tells its end over channels of its own",
   terminals: "two more wake-ups of a thread: workerd stands between",
+  sync: "git: a dozen processes of it here and as many in the sandbox, each a fork and an exec",
   cost: "whatever woke an object that nobody asked: its line in the server's log says why",
 };

@@ -38,6 +38,7 @@ export const help = `Measures Berth on this machine and holds the figures agains
   plan       eight sandboxes committed together against the bare copies, and rolled back
   port       a server in a sandbox by its address, against the server asked directly
   files      a file of 200 MB up and down, and a list of 5,000
+  sync       a checkout that has not changed, and a whole \`berth exec -- true\` on it
   growth     the same work with more live sandboxes, longer lists and queues, more viewers
   cost       what each operation makes the platform bill, and what a month of 1,000 sandboxes costs
 

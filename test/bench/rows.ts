@@ -22,6 +22,7 @@ import { plan } from "./rows/plan.ts";
 import { port } from "./rows/port.ts";
 import { sessions } from "./rows/sessions.ts";
 import { streams } from "./rows/streams.ts";
+import { sync } from "./rows/sync.ts";
 import { terminals } from "./rows/terminals.ts";
 
 export const rowNames = [
@@ -42,6 +43,7 @@ export const rowNames = [
   "plan",
   "port",
   "files",
+  "sync",
   "growth",
   "cost",
   "beside",
@@ -70,6 +72,7 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   plan,
   port,
   files,
+  sync,
   growth,
   cost,
   beside,

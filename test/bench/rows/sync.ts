@@ -1,0 +1,117 @@
+/**
+ * Owns the row of a checkout that has not changed: how long its sync takes, and a whole `berth exec -- true` with it.
+ * Does not own that nothing is sent then (test/cli/sync-again.test.ts), only that it was so here.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root, tools } from "../../../container/engine/launch/places.js";
+import { syncUp } from "../../../src/cli/sync/index.ts";
+import { connect } from "../../../src/client/index.ts";
+import { Berth } from "../berth.ts";
+import { type Bench, type Figure, median, round, spread } from "../figure.ts";
+
+const files = 1000;
+const targetMs = 300;
+const call = JSON.stringify({ argv: ["true"] });
+
+export async function sync(bench: Bench): Promise<Figure[]> {
+  const berth = await Berth.start(bench);
+  const home = bench.folder();
+  const checkout = checkoutIn(home);
+  const { url } = berth.http;
+  const key = readFileSync(join(berth.data, "key"), "utf8").trim();
+  const env = { ...gitEnv(home), BERTH_URL: url, BERTH_KEY: key };
+  const command = () => berthExec(checkout, env);
+  const { sandbox: id, sync: first } = await command();
+  if (first.sentBytes === 0) throw new Error("the checkout was not sent");
+  const sandbox = connect({ url, key }).sandbox(id);
+  const times = { sync: [] as number[], command: [] as number[], trip: [] as number[] };
+  const rounds = bench.isShort ? 5 : 30;
+  // The first round warms up.
+  for (let at = -1; at < rounds; at += 1) {
+    bench.progress.of(at + 1, rounds, "round");
+    const trip = await timed(() => berth.exec(id, call));
+    const synced = await timed(async () => {
+      const { sentBytes } = await syncUp(sandbox, checkout);
+      if (sentBytes !== 0) throw new Error(`${sentBytes} bytes were sent of nothing`);
+    });
+    const whole = await timed(async () => {
+      const { sentBytes } = (await command()).sync;
+      if (sentBytes !== 0) throw new Error(`${sentBytes} bytes were sent of nothing`);
+    });
+    if (at < 0) continue;
+    times.trip.push(trip);
+    times.sync.push(synced);
+    times.command.push(whole);
+  }
+  const [trip, own, whole] = [times.trip, times.sync, times.command].map(median) as [
+    number,
+    number,
+    number,
+  ];
+  const raw = { rounds, files, sentBytes: 0 };
+  const against = `${round(trip, 1)} ms for a bare exec`;
+  return [
+    {
+      row: `sync of ${files} files, nothing changed: median`,
+      measured: `${own.toFixed(0)} ms, nothing sent; ${against}`,
+      target: `≤ ${targetMs} ms`,
+      ratio: round(own / trip, 1),
+      ...(bench.isShort ? {} : { met: own <= targetMs }),
+      raw: { ...raw, ms: spread(times.sync), tripMs: spread(times.trip) },
+    },
+    {
+      row: "`berth exec -- true`, nothing changed: median, from start to end of the command",
+      measured: `${whole.toFixed(0)} ms, nothing sent; ${against}`,
+      ratio: round(whole / trip, 1),
+      raw: { ...raw, ms: spread(times.command) },
+    },
+  ];
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const begun = performance.now();
+  await work();
+  return performance.now() - begun;
+}
+
+type Ran = { sandbox: string; sync: { sentBytes: number } };
+
+async function berthExec(cwd: string, env: NodeJS.ProcessEnv): Promise<Ran> {
+  const args = [join(root, "src/cli/main.ts"), "exec", "--json", "--", "true"];
+  const child = spawn(tools.node, args, { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
+  let said = "";
+  child.stdout.setEncoding("utf8").on("data", (more: string) => {
+    said += more;
+  });
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`berth exec ended with ${code}: ${said}`);
+  return JSON.parse(said) as Ran;
+}
+
+function checkoutIn(home: string): string {
+  const folder = join(home, "checkout");
+  for (let at = 0; at < files; at += 1) {
+    const below = join(folder, `folder-${at % 20}`);
+    mkdirSync(below, { recursive: true });
+    writeFileSync(join(below, `file-${at}`), `${at}\n`.repeat(100));
+  }
+  const who = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
+  for (const args of [
+    ["init", "-q"],
+    ["add", "-A"],
+    [...who, "commit", "-q", "-m", "first"],
+  ]) {
+    execFileSync("git", args, { cwd: folder, env: gitEnv(home), stdio: "ignore" });
+  }
+  return folder;
+}
+
+/** With nothing of the person's own settings. */
+function gitEnv(home: string): NodeJS.ProcessEnv {
+  const { PATH } = process.env;
+  const cache = join(home, "compile-cache");
+  return { PATH, HOME: home, GIT_CONFIG_NOSYSTEM: "1", NODE_COMPILE_CACHE: cache };
+}
