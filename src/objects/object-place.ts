@@ -12,6 +12,7 @@ export function objectPlace(state: DurableObjectState): Place {
   return {
     sql: <Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]) =>
       storage.sql.exec<Row>(query, ...bindings).toArray(),
+    together: (work) => storage.transactionSync(work),
     setAlarm(at) {
       // It finishes at once in this storage and is part of the commit.
       void storage.setAlarm(at);

@@ -8,6 +8,8 @@ export type SqlValue = string | number | null;
 export interface Place {
   /** Synchronous; writes without an await between them are one atomic unit. */
   sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[];
+  /** All that the work writes, or where it throws nothing: a row that cannot be written leaves no half of a commit. */
+  together<T>(work: () => T): T;
   /** One alarm: the earliest deadline of the whole object. Part of the same commit as the rows beside it. */
   setAlarm(at: number): void;
   /** Rows are on disk. Calls to other objects wait for that by themselves; control of a container does not. */

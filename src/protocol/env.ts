@@ -43,6 +43,14 @@ export const envSchema = z
   )
   .meta({ id: "Env", example: { NODE_ENV: "test" } });
 
+/** A sandbox's own: it is kept in a row, and goes with it from object to object. */
+export const keptEnvSchema = envSchema
+  .refine(
+    (env) => utf8Bytes(JSON.stringify(env)) <= limits.envKeptBytesMax,
+    `must be at most ${limits.envKeptBytesMax} bytes as JSON, all of it together`,
+  )
+  .meta({ id: "KeptEnv", example: { NODE_ENV: "test" } });
+
 export const pathSchema = kernelText(limits.pathBytesMax).refine(
   (path) => path.length > 0,
   "must not be empty",

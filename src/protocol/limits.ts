@@ -27,6 +27,8 @@ export const limits = {
   envCountMax: 256,
   envNameBytesMax: 128,
   envValueBytesMax: 64 * KiB,
+  /** Of a sandbox's own, as JSON: it stands in one row, which holds 2 MB, beside all else that the sandbox is made of. */
+  envKeptBytesMax: 512 * KiB,
   /** PATH_MAX without the final NUL. */
   pathBytesMax: 4095,
   stdinBytesMax: 2 * MiB,

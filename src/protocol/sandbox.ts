@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { checkpointIdSchema } from "./checkpoint.ts";
-import { envSchema, pathSchema } from "./env.ts";
+import { keptEnvSchema, pathSchema } from "./env.ts";
 import { sandboxIdSchema } from "./id.ts";
 import { isolationSchema } from "./isolation.ts";
 import { limits } from "./limits.ts";
@@ -47,7 +47,7 @@ export const onIdleSchema = z.enum(["pause", "destroy", "none"]);
 
 export const createCallSchema = z
   .strictObject({
-    env: envSchema.default({}).meta({ description: "The environment of every command." }),
+    env: keptEnvSchema.default({}).meta({ description: "The environment of every command." }),
     cwd: pathSchema
       .optional()
       .meta({ description: "Where commands run; /workspace unless given." }),

@@ -2,17 +2,24 @@
  * Owns what a new sandbox would be made of: an id minted, and for a fork what it has of its origin filled in.
  * Does not own whether one is made (create.ts, plans.ts), nor what its object makes of it.
  */
+import { z } from "zod";
 import { configOf, type Env } from "../config.ts";
 import type { Answer, Refused } from "../objects/answer.ts";
 import type { Fork } from "../objects/sandbox/checkpoints.ts";
 import type { NewSandbox } from "../objects/sandbox/lifecycle.ts";
+import { keptEnvSchema } from "../protocol/env.ts";
 import { hostsRefused } from "../protocol/hosts.ts";
+import type { MetadataPatch } from "../protocol/metadata.ts";
 import type { Caller } from "../protocol/rights.ts";
 import type { CreateCall, Network } from "../protocol/sandbox.ts";
+import { parseCall } from "./body.ts";
 import { sandboxOf } from "./checkpoints.ts";
 import { mintSandboxId } from "./ids.ts";
 import { objectOf } from "./operations.ts";
 import { sizeOf } from "./size.ts";
+
+/** What is merged is bounded like what is said in one piece. */
+const mergedSchema = z.strictObject({ env: keptEnvSchema });
 
 type Policy = Omit<CreateCall, "from" | "onExisting" | "waitMs">;
 
@@ -46,7 +53,7 @@ export async function newSandbox(
     ...(size === undefined ? {} : { size }),
   };
   return {
-    make: { spec, metadata, start },
+    make: { spec, metadata: said(metadata), start },
     ...(origin !== undefined && "refused" in origin ? { cannot: origin.refused } : {}),
   };
 }
@@ -74,8 +81,15 @@ function fork(
   return {
     ...call,
     ...inherited,
-    env: { ...env, ...call.env },
+    ...parseCall(mergedSchema, { env: { ...env, ...call.env } }),
     metadata: { ...metadata, ...call.metadata },
     base,
   };
+}
+
+/** What is removed where nothing is says nothing, however many keys of it there are: the call is kept in a row. */
+function said(metadata: MetadataPatch): MetadataPatch {
+  return Object.fromEntries(
+    Object.entries(metadata).filter(([, value]) => value !== null && value !== ""),
+  );
 }

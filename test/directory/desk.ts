@@ -11,6 +11,7 @@ import type { NewSandbox } from "../../src/objects/sandbox/lifecycle.ts";
 import type { Report } from "../../src/protocol/directory.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import type { Sandbox } from "../../src/protocol/sandbox.ts";
+import { together } from "../fakes/together.ts";
 
 type Timer = { at: number; ring: () => void };
 type Call = { scope?: string | undefined; key?: string | undefined } & Partial<
@@ -109,6 +110,10 @@ export class Desk implements Place {
 
   sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[] {
     return this.rows.prepare(query).all(...bindings) as Row[];
+  }
+
+  together<T>(work: () => T): T {
+    return together(this.rows, work);
   }
 
   setAlarm(at: number): void {

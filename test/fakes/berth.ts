@@ -13,6 +13,7 @@ import type { Right } from "../../src/protocol/rights.ts";
 import { BerthEntry } from "../../src/worker/rpc.ts";
 import { contractSizes } from "../contract/sizes.ts";
 import { FakeMachine, fakeContainer } from "./container.ts";
+import { together } from "./together.ts";
 
 type Place = {
   rows: DatabaseSync;
@@ -216,6 +217,10 @@ function stateOf(place: Place): DurableObjectState {
             return place.rows.prepare(query).all(...bindings);
           },
         }),
+      },
+      transactionSync: <T>(work: () => T): T => {
+        demandLife();
+        return together(place.rows, work);
       },
       setAlarm: async (at: number) => {
         if (!life.isCut) place.alarm = at;

@@ -11,6 +11,7 @@ import { putMember } from "../../src/objects/plan/members.ts";
 import { look, type RunCall, run } from "../../src/objects/plan/runs.ts";
 import type { NewSandbox } from "../../src/objects/sandbox/lifecycle.ts";
 import type { Commit, CommitsPage, Member } from "../../src/protocol/plan.ts";
+import { together } from "../fakes/together.ts";
 import { Boxes } from "./boxes.ts";
 
 type Timer = { at: number; ring: () => void };
@@ -144,6 +145,7 @@ export class Desk {
         if (!/^\s*SELECT/.test(query)) this.writes++;
         return this.rows.prepare(query).all(...bindings) as Row[];
       },
+      together: (work) => together(this.rows, work),
       setAlarm: (at) => {
         if (lives()) this.alarmAt = at;
       },

@@ -32,6 +32,11 @@ export class BasePlace implements AnyPlace {
     return this.#ground.database.sql<Row>(query, ...bindings);
   }
 
+  together<T>(work: () => T): T {
+    this.touchRows();
+    return this.#ground.database.together(work);
+  }
+
   setAlarm(at: number | undefined): void {
     this.touchRows();
     this.#ground.database.setAlarm(at);

@@ -4,6 +4,7 @@
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { SqlValue } from "../../src/objects/sandbox/host.ts";
+import { together } from "../fakes/together.ts";
 import type { Breakage } from "./breakages.ts";
 import type { Random } from "./random.ts";
 import type { Schedule } from "./schedule.ts";
@@ -43,6 +44,11 @@ export class Database {
       this.#touch();
     }
     return this.#all(query, bindings) as Row[];
+  }
+
+  together<T>(work: () => T): T {
+    this.#touch();
+    return together(this.#rows, work);
   }
 
   setAlarm(at: number | undefined): void {

@@ -11,10 +11,18 @@ import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Alarm } from "../alarm.ts";
 import type { Place } from "../place.ts";
+import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { Watchers } from "../sandbox/watchers.ts";
 import { Asks } from "./asks.ts";
 import type { Ports } from "./ports.ts";
 import { type Look, load, save, saveLook } from "./rows.ts";
+
+/** What is written with a change, and is no part of the record. */
+type Beside = {
+  /** By which the one that joins with this is made. */
+  call?: NewSandbox | undefined;
+  write?: (() => void) | undefined;
+};
 
 export class PlanActor {
   readonly place: Place;
@@ -68,14 +76,19 @@ export class PlanActor {
     if (this.#plan !== undefined) this.commit(move(this.#plan, this.place.clock()));
   }
 
-  /** The one way in which anything of a plan changes. `beside` writes what is no part of the record. */
-  commit(after: PlanRecord, beside?: () => void): void {
+  /** The one way in which anything of a plan changes: all of it, or nothing. */
+  commit(after: PlanRecord, { call, write }: Beside = {}): void {
     const before = this.#plan;
-    if (after === before && beside === undefined) return;
+    if (after === before && write === undefined) return;
+    const look = isUnderWay(after) ? this.#nextLook(after, 0) : this.#look;
+    this.place.together(() => {
+      save(this.place, before, after, call);
+      write?.();
+      if (look !== this.#look) saveLook(this.place, look);
+    });
+    // Not before: what could not be written has not happened.
     this.#plan = after;
-    save(this.place, before, after);
-    beside?.();
-    if (isUnderWay(after)) this.#lookAgain(0);
+    this.#look = look;
     this.#arm();
     this.watchers.wakeAll();
     this.asks.pursue(after);
@@ -93,28 +106,28 @@ export class PlanActor {
     const plan = this.#plan;
     if (plan === undefined || !isUnderWay(plan)) return;
     if (this.#look.at <= this.place.clock()) {
-      this.#lookAgain(this.#look.tries + 1);
+      // Written before anybody is asked: one that hangs or stops in the middle keeps nobody from the next try.
+      const look = this.#nextLook(plan, this.#look.tries + 1);
+      saveLook(this.place, look);
+      this.#look = look;
       this.asks.again(plan);
     }
     this.#arm();
     await this.asks.settled();
   }
 
-  /** Written before anybody is asked: one that hangs or stops in the middle keeps nobody from the next try. */
-  #lookAgain(tries: number): void {
+  /** When those are asked again who were asked in vain. */
+  #nextLook({ run }: PlanRecord, tries: number): Look {
     const now = this.place.clock();
-    const run = this.#plan?.run ?? null;
     const isDeciding = run !== null && run.decision === null;
     const waitMs = Math.min(
       limits.planLookMs * 2 ** tries,
       isDeciding ? limits.planDecidingLookMs : limits.tellAgainMaxMs,
     );
-    const { at } = this.#look;
+    const was = this.#look;
     // What goes on does not put off whoever waits to be asked again.
-    const look = { tries, at: at > now ? Math.min(at, now + waitMs) : now + waitMs };
-    if (look.at === at && tries === this.#look.tries) return;
-    this.#look = look;
-    saveLook(this.place, look);
+    const at = was.at > now ? Math.min(was.at, now + waitMs) : now + waitMs;
+    return at === was.at && tries === was.tries ? was : { tries, at };
   }
 
   #arm(): void {

@@ -39,7 +39,7 @@ export class Asks {
 
   /** After a commit: whoever is to be asked and was not yet. */
   pursue(plan: PlanRecord): void {
-    for (const ask of [...pendingMoves(plan), ...pending(plan)]) {
+    for (const ask of asksOf(plan)) {
       const key = keyOf(ask, plan);
       if (this.#underWay.has(key) || this.#failed.has(key)) continue;
       if (this.#underWay.of(ask.type).length < atOnceMax[ask.type]) this.#begin(key, ask);
@@ -65,12 +65,19 @@ export class Asks {
       }),
     );
     const next = asked.then(() => {
-      // There is room for the next one.
       const plan = this.#actor.record;
-      if (plan !== undefined) this.pursue(plan);
+      if (plan === undefined) return;
+      // What changed nothing would change nothing again at once, for ever.
+      if (asksOf(plan).some((ask) => keyOf(ask, plan) === key)) this.#failed.add(key);
+      // There is room for the next one.
+      this.pursue(plan);
     });
     this.#actor.place.background(next);
   }
+}
+
+function asksOf(plan: PlanRecord): Question[] {
+  return [...pendingMoves(plan), ...pending(plan)];
 }
 
 /** A question of a later run is another one. */

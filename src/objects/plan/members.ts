@@ -2,6 +2,7 @@
  * Owns the calls that change who is a member, and that end a plan: decided in one step, answered when everybody whom
  * it is about has heard. Does not own telling them (asks.ts), which goes on without the callers.
  */
+import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import { type Named, open, removeAll } from "../../core/plan/life.ts";
 import { put, remove, type Wanted } from "../../core/plan/membership.ts";
 import type { Fate, Joining, PlanRecord } from "../../core/plan/record.ts";
@@ -15,7 +16,6 @@ import { inTime } from "../in-time.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { noSuchPlan, type PlanActor } from "./actor.ts";
 import { haveLooked } from "./holders.ts";
-import { keepCall } from "./rows.ts";
 
 export type PutMember = {
   key: string;
@@ -60,11 +60,17 @@ export async function putMember(
     }
     if (asked.plan !== plan) {
       if (cannot !== undefined) throw asError(cannot);
-      const keep = make === undefined ? undefined : () => keepCall(actor.place, make);
-      actor.commit(asked.plan, keep);
+      if (make !== undefined) refuseMetadata(make);
+      actor.commit(asked.plan, { call: make });
     }
     return hasJoined(actor, asked.put.joining, end);
   }
+}
+
+/** Before it is decided on: a call that nobody could carry out is not kept. */
+function refuseMetadata({ metadata }: NewSandbox): void {
+  const made = patchMetadata(noMetadata, metadata, undefined);
+  if ("refuse" in made) throw made.refuse;
 }
 
 export async function removeMember(actor: PlanActor, key: string, fate: Fate): Promise<Member> {

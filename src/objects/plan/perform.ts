@@ -115,7 +115,7 @@ async function join(
   };
   if (makes) {
     const call = callOf(actor.place, sandbox);
-    if (call === undefined) return;
+    if (call === undefined) return cannot(lostCall, false);
     const made = await inTime(actor.place, ports.directoryOf(asking.tenant).make(call));
     if ("refused" in made) return cannot(made.refused, false);
   }
@@ -170,6 +170,13 @@ function onlyForGood(refused: Refused): Refused {
   if (errors[refused.code].retryable) throw asError(refused);
   return refused;
 }
+
+const lostCall: Refused = {
+  code: "internal",
+  message: "What the member was to be made of is not known any more.",
+  hint: "Nothing was made: ask for it again.",
+  facts: {},
+};
 
 const away = {
   code: "unavailable",

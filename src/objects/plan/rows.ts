@@ -65,7 +65,13 @@ export function load(place: Place): { plan: PlanRecord; look: Look } | undefined
   };
 }
 
-export function save(place: Place, before: PlanRecord | undefined, after: PlanRecord): void {
+/** `call`: what makes the one that joins with this; it is kept until it has. */
+export function save(
+  place: Place,
+  before: PlanRecord | undefined,
+  after: PlanRecord,
+  call?: NewSandbox,
+): void {
   if (before === undefined) {
     migrate(place);
     place.sql(
@@ -89,7 +95,9 @@ export function save(place: Place, before: PlanRecord | undefined, after: PlanRe
     );
   }
   saveList(place, "member", before.members, after.members, insertMember);
-  saveList(place, "joining", before.joining, after.joining, insertJoining);
+  saveList(place, "joining", before.joining, after.joining, (_place, joining) =>
+    insertJoining(place, joining, call),
+  );
   saveList(place, "leaving", before.leaving, after.leaving, insertLeaving);
   if (after.run !== before.run) saveRun(place, before.run, after.run ?? after.last);
   if (before.run !== null && after.run === null && after.last !== null) {
@@ -100,11 +108,6 @@ export function save(place: Place, before: PlanRecord | undefined, after: PlanRe
 
 export function saveLook(place: Place, { tries, at }: Look): void {
   place.sql("UPDATE plan SET tries = ?, look_at = ?", tries, at);
-}
-
-/** What makes the one that joins; kept until it has. */
-export function keepCall(place: Place, call: NewSandbox): void {
-  place.sql("UPDATE joining SET call = ? WHERE sandbox = ?", JSON.stringify(call), call.spec.id);
 }
 
 export function callOf(place: Place, sandbox: string): NewSandbox | undefined {
@@ -145,15 +148,17 @@ function insertMember(place: Place, { key, sandbox, addedAt, committed }: Member
 function insertJoining(
   place: Place,
   { key, sandbox, addedAt, makes, replaces, move }: Joining,
+  call: NewSandbox | undefined,
 ): void {
   place.sql(
-    "INSERT INTO joining (sandbox, key, added_at, makes, replaces, move) VALUES (?, ?, ?, ?, ?, ?)",
+    "INSERT INTO joining (sandbox, key, added_at, makes, replaces, move, call) VALUES (?, ?, ?, ?, ?, ?, ?)",
     sandbox,
     key,
     addedAt,
     makes ? 1 : 0,
     replaces,
     move,
+    makes && call !== undefined ? JSON.stringify(call) : null,
   );
 }
 

@@ -56,8 +56,8 @@ async function begun(actor: PlanActor, call: RunCall): Promise<number> {
     }
     const n = "join" in begun ? begun.join : begun.began.n;
     const { key, hash } = call;
-    const keep = key === undefined ? undefined : () => keepKey(actor.place, key, hash, n);
-    actor.commit("join" in begun ? plan : begun.plan, keep);
+    const write = key === undefined ? undefined : () => keepKey(actor.place, key, hash, n);
+    actor.commit("join" in begun ? plan : begun.plan, { write });
     return n;
   }
 }

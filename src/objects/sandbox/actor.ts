@@ -125,10 +125,12 @@ export class SandboxActor {
 
   create(facts: Facts): void {
     const now = this.now();
+    this.host.together(() => {
+      create(this.host, facts, now);
+      append(this.host, [stateEvent(facts.sandbox)], now);
+      this.listing.changed(undefined, facts);
+    });
     this.#facts = facts;
-    create(this.host, facts, now);
-    append(this.host, [stateEvent(facts.sandbox)], now);
-    this.listing.changed(undefined, facts);
     this.#committed("create");
   }
 
@@ -147,7 +149,7 @@ export class SandboxActor {
     return reply;
   }
 
-  /** The one way in which anything of a sandbox changes. */
+  /** The one way in which anything of a sandbox changes: all of it, or nothing. */
   commit(change: Partial<Facts>, events: readonly EventData[], why: string, by?: string): void {
     const before = this.facts;
     const now = this.now();
@@ -160,13 +162,16 @@ export class SandboxActor {
       after.lease = stepLease(after.lease, { type: "destroyed" }, now, { others: 0, own: 0 }).lease;
       told.push(...leaseEvents(before.lease, after.lease, by));
     }
+    this.host.together(() => {
+      save(this.host, before, after, now);
+      append(this.host, told, now);
+      this.listing.changed(before, after);
+    });
+    // Not before: what could not be written has not happened.
     this.#facts = after;
     // What an earlier instance left running ends with its container, and frees the turn of who waited for that.
     const freed = !hasContainer(after.sandbox) && this.inFlight.inherited > 0;
     if (freed) this.inFlight.inherit(0);
-    save(this.host, before, after, now);
-    append(this.host, told, now);
-    this.listing.changed(before, after);
     this.#committed(why);
     if (after.lease !== before.lease) this.#tellTurns(before, after);
     if (freed) this.flightChanged();
