@@ -281,6 +281,8 @@ export const limits = {
   changedPathsCharsMax: 64 * KiB,
   /** Whom a plan asked and not heard is asked again after this long, and then ever more slowly. */
   planLookMs: second,
+  /** Whoever answered that it goes on is asked again after this long. */
+  planAgainMs: 2 * second,
   /** While a run is undecided it is looked at this often at least: an object without work is put away. */
   planDecidingLookMs: 4 * second,
   /** Saving a tree takes its time; whoever asks again joins what is under way. */

@@ -13,6 +13,8 @@ export type Fault =
   | "fails"
   | "fails afterwards"
   | "silent"
+  /** It goes on; after so long. */
+  | { again: Promise<void> }
   | { gate: Promise<void> };
 
 export class Box {
@@ -177,6 +179,10 @@ export class Boxes {
     this.#counted(step, 1);
     try {
       if (typeof fault === "object" && "gate" in fault) await fault.gate;
+      if (typeof fault === "object" && "again" in fault) {
+        await fault.again;
+        return { ok: "again" as T };
+      }
       if (fault === "silent") return await never();
       await new Promise<void>((resolve) => setImmediate(resolve));
       if (fault === "fails") throw new Error(`${id} is away at ${this.#clock()}`);

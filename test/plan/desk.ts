@@ -130,6 +130,11 @@ export class Desk {
     await quiet();
   }
 
+  /** So much time of this desk. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#timers.add({ at: this.now + ms, ring: resolve }));
+  }
+
   get timers(): number {
     return this.#timers.size;
   }

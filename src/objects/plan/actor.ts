@@ -106,22 +106,25 @@ export class PlanActor {
     const plan = this.#plan;
     if (plan === undefined || !isUnderWay(plan)) return;
     if (this.#look.at <= this.place.clock()) {
+      // Whom it asks just now it has not asked in vain.
+      const tries = this.#look.tries + (this.asks.areInVain ? 1 : 0);
+      const leastMs = this.asks.areInVain ? 0 : limits.planDecidingLookMs;
+      const look = this.#nextLook(plan, tries, leastMs);
       // Written before anybody is asked: one that hangs or stops in the middle keeps nobody from the next try.
-      const look = this.#nextLook(plan, this.#look.tries + 1);
       saveLook(this.place, look);
       this.#look = look;
       this.asks.again(plan);
-    }
+    } else this.asks.pursue(plan);
     this.#arm();
     await this.asks.settled();
   }
 
   /** When those are asked again who were asked in vain. */
-  #nextLook({ run }: PlanRecord, tries: number): Look {
+  #nextLook({ run }: PlanRecord, tries: number, leastMs = 0): Look {
     const now = this.place.clock();
     const isDeciding = run !== null && run.decision === null;
     const waitMs = Math.min(
-      limits.planLookMs * 2 ** tries,
+      Math.max(limits.planLookMs * 2 ** tries, leastMs),
       isDeciding ? limits.planDecidingLookMs : limits.tellAgainMaxMs,
     );
     const was = this.#look;
@@ -130,9 +133,14 @@ export class PlanActor {
     return at === was.at && tries === was.tries ? was : { tries, at };
   }
 
+  /** Somebody is to be asked again at a time that is no row. */
+  rearm(): void {
+    this.#arm();
+  }
+
   #arm(): void {
     if (this.#plan === undefined) return;
-    const next = planDeadline(this.#plan, this.#look.at);
+    const next = planDeadline(this.#plan, Math.min(this.#look.at, this.asks.laterAt));
     if (next !== undefined) this.#alarm.setBy(next.at);
   }
 }

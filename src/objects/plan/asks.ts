@@ -29,6 +29,8 @@ export class Asks {
   readonly #underWay: UnderWay;
   /** Asked in vain since the last look. */
   readonly #failed = new Set<string>();
+  /** Of whoever answered that it goes on: when it is asked again. That is an answer, and no silence. */
+  readonly #later = new Map<string, number>();
 
   constructor(actor: PlanActor, ports: Ports) {
     this.#actor = actor;
@@ -37,11 +39,23 @@ export class Asks {
     this.refusals = new Refusals(actor.place);
   }
 
-  /** After a commit: whoever is to be asked and was not yet. */
+  /** Whether anybody was, since the last look. */
+  get areInVain(): boolean {
+    return this.#failed.size > 0;
+  }
+
+  /** When the next one is asked again of those who answered that it goes on. */
+  get laterAt(): number {
+    return Math.min(Number.POSITIVE_INFINITY, ...this.#later.values());
+  }
+
+  /** After a commit: whoever is to be asked and was not yet, or long enough ago. */
   pursue(plan: PlanRecord): void {
+    const now = this.#actor.place.clock();
+    for (const [key, at] of this.#later) if (at <= now) this.#later.delete(key);
     for (const ask of asksOf(plan)) {
       const key = keyOf(ask, plan);
-      if (this.#underWay.has(key) || this.#failed.has(key)) continue;
+      if (this.#underWay.has(key) || this.#failed.has(key) || this.#later.has(key)) continue;
       if (this.#underWay.of(ask.type).length < atOnceMax[ask.type]) this.#begin(key, ask);
     }
   }
@@ -57,22 +71,32 @@ export class Asks {
   }
 
   #begin(key: string, ask: Question): void {
-    const asked = this.#underWay.begin(key, () =>
-      perform(this.#actor, this.ports, ask).catch((error: unknown) => {
-        this.#failed.add(key);
-        const message = error instanceof Error ? error.message : String(error);
-        this.#actor.place.log({ plan: this.#actor.record?.name, failed: key, message });
-      }),
-    );
+    const asked = this.#underWay.begin(key, () => this.#ask(key, ask));
     const next = asked.then(() => {
-      const plan = this.#actor.record;
-      if (plan === undefined) return;
-      // What changed nothing would change nothing again at once, for ever.
-      if (asksOf(plan).some((ask) => keyOf(ask, plan) === key)) this.#failed.add(key);
       // There is room for the next one.
-      this.pursue(plan);
+      const plan = this.#actor.record;
+      if (plan !== undefined) this.pursue(plan);
     });
     this.#actor.place.background(next);
+  }
+
+  async #ask(key: string, ask: Question): Promise<void> {
+    const { place } = this.#actor;
+    try {
+      const goesOn = (await perform(this.#actor, this.ports, ask)) === "again";
+      const plan = this.#actor.record;
+      if (plan === undefined || !asksOf(plan).some((one) => keyOf(one, plan) === key)) return;
+      // What changed nothing would change nothing again at once, for ever.
+      if (!goesOn) this.#failed.add(key);
+      else {
+        this.#later.set(key, place.clock() + limits.planAgainMs);
+        this.#actor.rearm();
+      }
+    } catch (error) {
+      this.#failed.add(key);
+      const message = error instanceof Error ? error.message : String(error);
+      place.log({ plan: this.#actor.record?.name, failed: key, message });
+    }
   }
 }
 

@@ -1,12 +1,14 @@
 /**
  * Owns one question of a plan and what its answer changes. It throws where nobody knows what became of it, and is
- * then asked again. An answer that comes after its time is not waited for, one of an earlier run is dropped.
+ * then asked again; `again` where it was answered that it goes on. What comes after its time is not waited for, an
+ * answer of an earlier run is dropped.
  */
 import { removed } from "../../core/plan/life.ts";
 import { gone, joined, left, notJoined } from "../../core/plan/membership.ts";
 import type { Ask, MoveAsk } from "../../core/plan/pending.ts";
+import type { PlanRecord } from "../../core/plan/record.ts";
 import { failureOf, type RunEvent, stepRun } from "../../core/plan/run.ts";
-import { BerthError, errors } from "../../protocol/errors.ts";
+import { errors } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Answer, Refused } from "../answer.ts";
 import { asError } from "../answers.ts";
@@ -18,31 +20,45 @@ import { callOf } from "./rows.ts";
 export type Question = Ask | MoveAsk;
 type Of<Type extends Question["type"]> = Extract<Question, { type: Type }>;
 
-export async function perform(actor: PlanActor, ports: Ports, ask: Question): Promise<void> {
+type Performed = "again" | undefined;
+
+export async function perform(actor: PlanActor, ports: Ports, ask: Question): Promise<Performed> {
   const { record } = actor;
-  if (record === undefined) return;
+  if (record === undefined) return undefined;
   const asking: Asking = { tenant: record.tenant, plan: record.name, run: record.newest };
   switch (ask.type) {
     case "hold":
-      return hold(actor, ports, ask, asking);
+      await hold(actor, ports, ask, asking);
+      return undefined;
     case "prepare":
-      return prepare(actor, ports, ask, asking);
+      await prepare(actor, ports, ask, asking);
+      return undefined;
     case "finish":
       return finish(actor, ports, ask, asking);
     case "join":
-      return join(actor, ports, ask, asking);
+      await join(actor, ports, ask, asking);
+      return undefined;
     case "leave":
-      return leave(actor, ports, ask, asking);
+      await leave(actor, ports, ask, asking);
+      return undefined;
     case "end":
-      return end(actor, ports, ask, asking);
-    case "unregister": {
-      const { tenant, name, createdAt } = record;
-      const asked = ports.directoryOf(tenant).forgetPlan(name, createdAt);
-      const told = await inTime(actor.place, asked);
-      if ("refused" in told) throw asError(told.refused);
-      return actor.step(removed);
-    }
+      await end(actor, ports, ask, asking);
+      return undefined;
+    case "unregister":
+      await unregister(actor, ports, record);
+      return undefined;
   }
+}
+
+async function unregister(
+  actor: PlanActor,
+  ports: Ports,
+  { tenant, name, createdAt }: PlanRecord,
+): Promise<void> {
+  const asked = ports.directoryOf(tenant).forgetPlan(name, createdAt);
+  const told = await inTime(actor.place, asked);
+  if ("refused" in told) throw asError(told.refused);
+  actor.step(removed);
 }
 
 async function hold(
@@ -85,21 +101,19 @@ async function finish(
   ports: Ports,
   { sandbox, verdict }: Of<"finish">,
   asking: Asking,
-): Promise<void> {
+): Promise<Performed> {
   const asked = ports.memberOf(sandbox).finish(asking, verdict);
   const answer = await inTime(actor.place, asked, limits.waitMaxMs + limits.directoryAskMs);
   if ("refused" in answer) {
     // What was decided is not refused by anybody who is there.
     const error = failureOf(asError(onlyForGood(answer.refused)));
-    return apply(actor, {
-      type: "ended",
-      n: asking.run,
-      sandbox,
-      ended: { outcome: "failed", error },
-    });
+    const ended = { outcome: "failed" as const, error };
+    apply(actor, { type: "ended", n: asking.run, sandbox, ended });
+    return undefined;
   }
-  if (answer.ok === "again") throw new BerthError("unavailable", "It is not done yet.");
+  if (answer.ok === "again") return "again";
   apply(actor, { type: "ended", n: asking.run, sandbox, ended: answer.ok });
+  return undefined;
 }
 
 async function join(
