@@ -16,6 +16,7 @@ export const directoryRoutes = {
     path: "/v1/sandboxes",
     summary: "The sandboxes, newest first, by filters; asks none of them and wakes none",
     right: "key",
+    needs: "read",
     query: sandboxesQuerySchema,
     answers: { 200: { schema: sandboxesSchema, meaning: "As each was last told (`stateAsOf`)." } },
     errors: [...atTheDoor, "bad_request"],
@@ -25,6 +26,7 @@ export const directoryRoutes = {
     path: "/v1/counts",
     summary: "How many sandboxes there are in each state",
     right: "key",
+    needs: "read",
     answers: { 200: { schema: countsSchema, meaning: "As they were last told." } },
     errors: atTheDoor,
   },
@@ -33,6 +35,7 @@ export const directoryRoutes = {
     path: "/v1/events",
     summary: "State and metadata events of all sandboxes (?after=&limit=), or a stream (?follow=1)",
     right: "key",
+    needs: "read",
     query: eventsQuerySchema,
     answers: {
       200: { schema: tenantEventsSchema, meaning: "JSON, or with `follow=1` server-sent events." },

@@ -40,6 +40,7 @@ export const planRoutes = {
     path: all,
     summary: "The plans, by name",
     right: "key",
+    needs: "read",
     query: plansQuerySchema,
     answers: { 200: { schema: plansSchema, meaning: "One page of them." } },
     errors: [...atTheDoor, "bad_request"],
@@ -49,6 +50,7 @@ export const planRoutes = {
     path: one,
     summary: "Make a plan, or find it made",
     right: "key",
+    needs: "lifecycle",
     body: planCallSchema,
     answers: {
       201: { schema: planSchema, meaning: "Made." },
@@ -61,6 +63,7 @@ export const planRoutes = {
     path: one,
     summary: "A plan with its members, what runs, and what ran last",
     right: "key",
+    needs: "read",
     answers: { 200: { schema: planSchema, meaning: "As it is now." } },
     errors: ofOnePlan,
   },
@@ -70,6 +73,7 @@ export const planRoutes = {
     summary:
       "End a plan; its sandboxes are kept, or destroyed (?sandboxes=destroy) if nobody holds one",
     right: "key",
+    needs: "lifecycle",
     query: planEndQuerySchema,
     answers: { 200: { schema: planSchema, meaning: "It was this one." } },
     errors: [...ofOnePlan, "plan_busy", "lease_held"],
@@ -80,6 +84,7 @@ export const planRoutes = {
     summary:
       "Give the plan a member: a sandbox that there is, or one that is made unless the key has one",
     right: "key",
+    needs: "lifecycle",
     body: memberCallSchema,
     answers: {
       201: { schema: memberSchema, meaning: "It is a member now." },
@@ -102,6 +107,7 @@ export const planRoutes = {
     summary:
       "Take a member out; its sandbox is kept, or destroyed (?sandbox=destroy) if nobody holds it",
     right: "key",
+    needs: "lifecycle",
     query: memberEndQuerySchema,
     answers: { 200: { schema: memberSchema, meaning: "It was this one." } },
     errors: [...ofOnePlan, "plan_busy", "lease_held"],
@@ -112,6 +118,7 @@ export const planRoutes = {
     summary:
       "Make the files of all members, as they are at this moment, their committed ones; all or none",
     right: "key",
+    needs: "lifecycle",
     keyed: true,
     body: commitCallSchema,
     answers: run,
@@ -130,6 +137,7 @@ export const planRoutes = {
     path: `${one}/rollback`,
     summary: "Bring the files of all members back to their last commit; what runs in them ends",
     right: "key",
+    needs: "lifecycle",
     keyed: true,
     body: rollbackCallSchema,
     answers: run,
@@ -147,6 +155,7 @@ export const planRoutes = {
     path: `${one}/commits`,
     summary: "What the plan has committed, aborted and rolled back, newest first",
     right: "key",
+    needs: "read",
     query: commitsQuerySchema,
     answers: { 200: { schema: commitsSchema, meaning: "One page of them, without members." } },
     errors: ofOnePlan,
@@ -156,6 +165,7 @@ export const planRoutes = {
     path: `${one}/commits/:n`,
     summary: "One commit or rollback with its members; may wait for its end (?waitMs=)",
     right: "key",
+    needs: "read",
     query: commitQuerySchema,
     answers: run,
     errors: ofOnePlan,

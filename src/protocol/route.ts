@@ -13,9 +13,11 @@ export type Route = {
   summary: string;
   /**
    * What a token must be good for; of a list, one will do. Left out: anyone may call it, without a key.
-   * `key`: no token will do.
+   * `key`: no token will do, and `needs` says more.
    */
   right?: Right | "key" | readonly Right[];
+  /** What whoever has a key must be allowed as well: a key has all rights, the binding of another Worker those of its props. */
+  needs?: Right | readonly Right[];
   /** Gated by the lease: while somebody holds it, only with its token. */
   gated?: true;
   /** Runs at most once for all calls with the same Idempotency-Key. */

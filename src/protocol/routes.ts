@@ -46,6 +46,7 @@ export const routes = {
     summary:
       "Make a sandbox, or with a scope find its current one (?force=true: replace also one whose lease is held)",
     right: "key",
+    needs: ["exec", "lifecycle"],
     keyed: true,
     body: createCallSchema,
     answers: {
@@ -234,6 +235,7 @@ export const routes = {
     path: `${one}/tokens`,
     summary: "End all tokens of this sandbox",
     right: "key",
+    needs: "admin",
     answers: { 204: { schema: z.null(), meaning: "None is good any more." } },
     errors: ofOneSandbox,
   },

@@ -7,7 +7,7 @@ import { readOut } from "../container/unread-body.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
 import { type Route, type RouteName, routes } from "../protocol/routes.ts";
-import { authenticate, demand } from "./auth.ts";
+import { authenticate, demandFor } from "./auth.ts";
 import { readNothing } from "./body.ts";
 import { openApi } from "./openapi.ts";
 import { otherOrigins } from "./other-origins.ts";
@@ -166,7 +166,7 @@ function admit(c: Context<Door, "/:id">, route: Route, known: Caller | undefined
   if (route.right === undefined) return;
   if (byTicket.includes(route) && connectTicket(c) !== undefined) return;
   const caller = known ?? authenticate(c.req.header("authorization"), configOf(c.env));
-  demand(caller, route.right, c.req.param("id"));
+  demandFor(caller, route, c.req.param("id"));
   c.set("caller", caller);
 }
 

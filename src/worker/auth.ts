@@ -6,6 +6,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Config } from "../config.ts";
 import { BerthError } from "../protocol/errors.ts";
 import { type Caller, type Right, rights } from "../protocol/rights.ts";
+import type { Route } from "../protocol/route.ts";
 import { isToken, readToken } from "./tokens.ts";
 
 /** Longer than any key or token that is given out; a header without end is not hashed. */
@@ -47,6 +48,29 @@ function foundBy(bearer: string, config: Config): KeyHolder | undefined {
   if (foundRight.length >= foundRightMax) foundRight.shift();
   foundRight.push({ key, who, config });
   return who;
+}
+
+/** What the table of routes says of one, whether it is called by REST or by a method. */
+export function demandFor(
+  caller: Caller,
+  { right, needs }: Pick<Route, "right" | "needs">,
+  sandbox: string | undefined,
+): void {
+  if (right !== undefined) demand(caller, right, sandbox);
+  if (needs !== undefined) demand(caller, needs, sandbox);
+}
+
+/** Nobody gives away what he has not got. */
+export function demandToGive(caller: Caller, given: readonly Right[]): void {
+  const lacking = given.find((right) => !caller.rights.includes(right));
+  if (lacking === undefined) return;
+  throw new BerthError(
+    "forbidden",
+    `Who lacks the right ${lacking} can give nobody a token with it.`,
+    {
+      facts: { right: lacking },
+    },
+  );
 }
 
 /** A token is good for its own sandbox and its own rights; a key for everything of its tenant. */

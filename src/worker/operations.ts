@@ -9,6 +9,7 @@ import type { SandboxObject } from "../objects/sandbox/object.ts";
 import { BerthError, unknownSandbox } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller, Token, TokenCall } from "../protocol/rights.ts";
+import { demandToGive } from "./auth.ts";
 import { isMintedHere } from "./ids.ts";
 import { signToken } from "./tokens.ts";
 
@@ -29,6 +30,7 @@ export async function createToken(
   id: string,
   call: TokenCall,
 ): Promise<Token> {
+  demandToGive(caller, call.rights);
   const generation = told(await objectOf(env, id).tokenGeneration(caller));
   const expiresAt = Date.now() + Math.min(call.ttlMs, limits.tokenTtlMaxMs);
   const claims = { tenant: caller.tenant, sandbox: id, generation, rights: call.rights, expiresAt };

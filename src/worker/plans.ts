@@ -28,7 +28,6 @@ import {
   rollbackCallSchema,
 } from "../protocol/plan.ts";
 import type { Caller } from "../protocol/rights.ts";
-import { demand } from "./auth.ts";
 import { parseCall } from "./body.ts";
 import { hashOf } from "./call-hash.ts";
 import { isMintedHere } from "./ids.ts";
@@ -75,7 +74,7 @@ export class Plans {
 
   async remove(query: unknown): Promise<Plan> {
     const { sandboxes, force } = parseCall(planEndQuerySchema, query);
-    const fate = this.#fate(sandboxes, force);
+    const fate = fateOf(sandboxes, force);
     return this.#ask((plan, as) => plan.remove(as, fate));
   }
 
@@ -88,7 +87,7 @@ export class Plans {
   async removeMember(said: string, query: unknown): Promise<Member> {
     const key = named("key", memberKeySchema, said);
     const { sandbox, force } = parseCall(memberEndQuerySchema, query);
-    const fate = this.#fate(sandbox, force);
+    const fate = fateOf(sandbox, force);
     return this.#ask((plan, as) => plan.removeMember(as, key, fate));
   }
 
@@ -140,13 +139,6 @@ export class Plans {
     return told(await verb(this.#object(), this.#named(createdAt)));
   }
 
-  /** To end sandboxes takes the right that a DELETE of each would take. */
-  #fate(told: "keep" | "destroy", force: boolean | string): Fate {
-    if (told === "keep") return told;
-    demand(this.#caller, "lifecycle", undefined);
-    return force === true || force === "true" || force === "1" ? "force" : told;
-  }
-
   #named(createdAt: number): Named {
     return { tenant: this.#caller.tenant, name: this.#name, createdAt };
   }
@@ -154,6 +146,11 @@ export class Plans {
   #object(): DurableObjectStub<PlanObject> {
     return this.#env.PLAN.getByName(`${this.#caller.tenant}/${this.#name}`);
   }
+}
+
+function fateOf(told: "keep" | "destroy", force: boolean | string): Fate {
+  if (told === "keep") return told;
+  return force === true || force === "true" || force === "1" ? "force" : told;
 }
 
 /** A call that waits longer is the same one. */

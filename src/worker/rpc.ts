@@ -14,10 +14,12 @@ import {
 } from "../protocol/directory.ts";
 import { eventsQuerySchema } from "../protocol/event.ts";
 import type { PlansInput, PlansPage } from "../protocol/plan.ts";
-import { type Caller, type Right, rights } from "../protocol/rights.ts";
+import { planRoutes } from "../protocol/plan-routes.ts";
+import { type Caller, type Right, rightSchema, rights } from "../protocol/rights.ts";
+import { type RouteName, routes } from "../protocol/routes.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
 import { door } from "./app.ts";
-import { demand, unauthenticated } from "./auth.ts";
+import { demandFor, unauthenticated } from "./auth.ts";
 import { parseCall } from "./body.ts";
 import { createSandbox } from "./create.ts";
 import { directoryOf, told } from "./operations.ts";
@@ -34,26 +36,29 @@ const boundUrl = "http://berth";
 
 export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi {
   async create(call: CreateInput = {}, options: CreateOptions = {}): Promise<Sandbox> {
-    return (await createSandbox(this.env, this.#caller, call, options)).sandbox;
+    return (await createSandbox(this.env, this.#may("createSandbox"), call, options)).sandbox;
   }
 
   async list(query: SandboxesInput = {}): Promise<SandboxesPage> {
+    const caller = this.#may("listSandboxes");
     const asked = parseCall(sandboxesQuerySchema, query);
-    return told(await directoryOf(this.env, this.#caller).list(this.#caller, asked));
+    return told(await directoryOf(this.env, caller).list(caller, asked));
   }
 
   async counts(): Promise<Counts> {
-    return told(await directoryOf(this.env, this.#caller).counts());
+    return told(await directoryOf(this.env, this.#may("countSandboxes")).counts());
   }
 
   async events(query: { after?: number; limit?: number } = {}): Promise<TenantEvents> {
+    const caller = this.#may("listTenantEvents");
     const asked = parseCall(eventsQuerySchema, query);
-    return told(await directoryOf(this.env, this.#caller).events(asked));
+    return told(await directoryOf(this.env, caller).events(asked));
   }
 
   async streamEvents({ after }: { after?: number } = {}): Promise<ReadableStream<Uint8Array>> {
+    const caller = this.#may("listTenantEvents");
     const query = parseCall(eventsQuerySchema, after === undefined ? {} : { after });
-    return told(await directoryOf(this.env, this.#caller).followEvents(query.after));
+    return told(await directoryOf(this.env, caller).followEvents(query.after));
   }
 
   sandbox(id: string): SandboxTarget {
@@ -62,18 +67,21 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
   }
 
   async plans(query: PlansInput = {}): Promise<PlansPage> {
-    return listPlans(this.env, this.#caller, query);
+    return listPlans(this.env, this.#may("listPlans"), query);
   }
 
   plan(name: string): PlanTarget {
-    const caller = this.#caller;
-    return new PlanTarget(() => new Plans(this.env, caller, name));
+    const caller = callerOf(this.ctx.props);
+    return new PlanTarget((route) => {
+      demandFor(caller, planRoutes[route], undefined);
+      return new Plans(this.env, caller, name);
+    });
   }
 
-  /** Of calls on all sandboxes of the tenant. */
-  get #caller(): Caller {
+  /** Who calls, and may do what this route does. */
+  #may(route: RouteName): Caller {
     const caller = callerOf(this.ctx.props);
-    demand(caller, "key", undefined);
+    demandFor(caller, routes[route], undefined);
     return caller;
   }
 
@@ -89,8 +97,11 @@ function urlOf({ url = boundUrl }: Props): string {
 }
 
 function callerOf(props: Props | undefined): Caller {
-  if (typeof props?.tenant === "string" && props.tenant !== "") {
-    return { tenant: props.tenant, rights: props.rights ?? rights };
+  if (typeof props?.tenant !== "string" || props.tenant === "") {
+    throw unauthenticated("The binding names no tenant.");
   }
-  throw unauthenticated("The binding names no tenant.");
+  const { tenant, rights: some = rights } = props;
+  const known = rightSchema.array().safeParse(some);
+  if (known.success) return { tenant, rights: known.data };
+  throw unauthenticated("The binding's rights are not a list of those that there are.");
 }

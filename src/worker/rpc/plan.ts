@@ -5,53 +5,55 @@
 import { RpcTarget } from "cloudflare:workers";
 import type { CommitInput, MemberInput, RollbackInput } from "../../protocol/plan.ts";
 import type { MemberEnd, PlanApi, PlanEnd } from "../../protocol/plan-api.ts";
+import type { planRoutes } from "../../protocol/plan-routes.ts";
 import type { Plans } from "../plans.ts";
 import { idempotencyKey } from "../query.ts";
 
+type PlanRoute = Exclude<keyof typeof planRoutes, "listPlans">;
 type Keyed = { idempotencyKey?: string };
 
 export class PlanTarget extends RpcTarget implements PlanApi {
-  readonly #plans: () => Plans;
+  readonly #plans: (route: PlanRoute) => Plans;
 
-  /** Made anew by each verb: a bad name is told by the call, not by asking for the plan. */
-  constructor(plans: () => Plans) {
+  /** Made anew by each verb, which says what it is: a bad name and a lacking right are told by the call. */
+  constructor(plans: (route: PlanRoute) => Plans) {
     super();
     this.#plans = plans;
   }
 
   async put() {
-    return (await this.#plans().put()).plan;
+    return (await this.#plans("putPlan").put()).plan;
   }
 
   async get() {
-    return this.#plans().get();
+    return this.#plans("getPlan").get();
   }
 
   async remove(options: PlanEnd = {}) {
-    return this.#plans().remove(options);
+    return this.#plans("removePlan").remove(options);
   }
 
   async putMember(key: string, call: MemberInput) {
-    return (await this.#plans().putMember(key, call)).member;
+    return (await this.#plans("putMember").putMember(key, call)).member;
   }
 
   async removeMember(key: string, options: MemberEnd = {}) {
-    return this.#plans().removeMember(key, options);
+    return this.#plans("removeMember").removeMember(key, options);
   }
 
   async commit(call: CommitInput = {}, { idempotencyKey: key }: Keyed = {}) {
-    return this.#plans().commit(call, idempotencyKey(key));
+    return this.#plans("commitPlan").commit(call, idempotencyKey(key));
   }
 
   async rollback(call: RollbackInput = {}, { idempotencyKey: key }: Keyed = {}) {
-    return this.#plans().rollback(call, idempotencyKey(key));
+    return this.#plans("rollbackPlan").rollback(call, idempotencyKey(key));
   }
 
   async commits(query: { limit?: number; cursor?: string } = {}) {
-    return this.#plans().commits(query);
+    return this.#plans("listCommits").commits(query);
   }
 
   async commitOf(n: number, query: { waitMs?: number } = {}) {
-    return this.#plans().commitOf(n, query);
+    return this.#plans("getCommit").commitOf(n, query);
   }
 }

@@ -11,7 +11,9 @@ import { type AcquireInput, acquireCallSchema, renewCallSchema } from "../../pro
 import { type MetadataPatch, metadataPatchSchema } from "../../protocol/metadata.ts";
 import { type PortInput, portCallSchema, portNumberSchema } from "../../protocol/port.ts";
 import { type Right, tokenCallSchema } from "../../protocol/rights.ts";
+import { routes } from "../../protocol/routes.ts";
 import type { KeyedOptions } from "../../protocol/work-api.ts";
+import { demandFor } from "../auth.ts";
 import { parseCall } from "../body.ts";
 import { checkpointIn } from "../checkpoints.ts";
 import { createToken, told } from "../operations.ts";
@@ -139,7 +141,9 @@ export class SandboxTarget extends FileTarget implements SandboxApi {
   }
 
   async revokeTokens() {
-    told(await this.calling.object("key").revokeTokens(this.calling.caller));
+    const { caller, id } = this.calling;
+    demandFor(caller, routes.revokeTokens, id);
+    told(await this.calling.object("key").revokeTokens(caller));
   }
 
   async createTicket() {
