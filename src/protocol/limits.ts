@@ -271,6 +271,9 @@ export const limits = {
   abortedRunsKeptMax: 20,
   /** How often a rollback tries to bring one member back. */
   planRestoreTriesMax: 3,
+  /** Between two tries where the first was refused for what passes by itself; ever longer, up to the second. */
+  planRestorePauseMs: 5 * second,
+  planRestorePauseMaxMs: minute,
   /** A member that has not done its part by then says so, and is asked once more. */
   planFinishMs: 20 * second,
   /** The same of an abort, while what was being prepared for it still runs. */

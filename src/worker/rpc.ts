@@ -16,7 +16,7 @@ import { eventsQuerySchema } from "../protocol/event.ts";
 import type { PlansInput, PlansPage } from "../protocol/plan.ts";
 import { planRoutes } from "../protocol/plan-routes.ts";
 import { type Caller, type Right, rightSchema, rights } from "../protocol/rights.ts";
-import { type RouteName, routes } from "../protocol/routes.ts";
+import { type Route, type RouteName, routes } from "../protocol/routes.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
 import { door } from "./app.ts";
 import { demandFor, unauthenticated } from "./auth.ts";
@@ -81,7 +81,8 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
   /** Who calls, and may do what this route does. */
   #may(route: RouteName): Caller {
     const caller = callerOf(this.ctx.props);
-    demandFor(caller, routes[route], undefined);
+    const known: Route = routes[route];
+    demandFor(caller, known, undefined);
     return caller;
   }
 

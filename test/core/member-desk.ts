@@ -73,7 +73,7 @@ export class MemberDesk {
 
   /** Where it asks for a start, one is begun. */
   finish(run: number, verdict: Verdict, of = plan): string {
-    const reply = this.step({ type: "finish", plan: of, run, verdict });
+    const reply = this.step({ type: "finish", plan: of, run, verdict, now: 0 });
     if ("restore" in reply) this.step({ type: "restoring", run, startId: this.#draw("start") });
     return inWords(reply);
   }

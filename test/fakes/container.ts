@@ -18,7 +18,11 @@ import { changesBetween } from "./changes.ts";
 
 export type Fault =
   /** The verb fails as if the engine were away. */
-  | { verb: "start" | "destroy" | "snapshot"; fail: "unavailable" | "unsupported"; times: number }
+  | {
+      verb: "start" | "destroy" | "snapshot";
+      fail: "unavailable" | "unsupported" | "too_many";
+      times: number;
+    }
   /** The verb waits until `release`. */
   | { verb: "start" | "destroy" | "snapshot"; hold: true }
   /** The agent does not answer, though it lives. */

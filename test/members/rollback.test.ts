@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { SandboxApi } from "../../src/protocol/api.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { Box, soon } from "./box.ts";
 
@@ -110,6 +111,36 @@ describe("a rollback at a member", () => {
     expect(box.files).toEqual(files);
   });
 
+  it.each(["too_many", "unavailable"] as const)(
+    "[PL141] that is refused for what passes (%s) is tried as long as it takes, ever more seldom, and counts as no try",
+    async (fail) => {
+      const box = await voted();
+      box.machine.fault = { verb: "start", fail, times: Number.POSITIVE_INFINITY };
+      const before = box.machine.calls.length;
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+      for (let minutes = 0; minutes < 60; minutes++) {
+        const asked = box.finish(2, "roll_back");
+        await vi.advanceTimersByTimeAsync(60_000);
+        expect(await asked).toBe("again");
+      }
+      const starts = box.machine.calls.slice(before).filter((verb) => verb.startsWith("start"));
+      const restores = new Set(starts);
+      expect(restores.size).toBeGreaterThan(limits.planRestoreTriesMax);
+      expect(restores.size).toBeLessThan(10);
+      expect((await box.api.lease()).holder).toBe("plan:release");
+      box.machine.fault = undefined;
+      const last = box.finish(2, "roll_back");
+      await vi.advanceTimersByTimeAsync(limits.planRestorePauseMaxMs);
+      const again = box.finish(2, "roll_back");
+      await vi.advanceTimersByTimeAsync(limits.planFinishMs);
+      await last;
+      expect(await again).toEqual(rolledBack);
+      vi.useRealTimers();
+      expect(box.files).toEqual(saved);
+      expect((await box.left()).lease).toBe("free");
+    },
+  );
+
   it("[PL62] a commit that is no longer kept is no reason to try: the vote says so", async () => {
     const box = await Box.committed();
     box.berth.rows(box.id, "UPDATE checkpoint SET expires_at = 1");
@@ -125,5 +156,91 @@ describe("a rollback at a member", () => {
     await soon(async () => expect((await box.api.lease()).state).toBe("free"));
     expect(await box.finish(2, "roll_back")).toEqual(rolledBack);
     expect(box.files).toEqual(saved);
+    expect((await box.left()).lease).toBe("free");
+  });
+
+  it.each([false, true])(
+    "[PL140] leaves whoever has got the lease since in peace, and has its turn after him (evicted: %s)",
+    async (isEvicted) => {
+      const box = await voted();
+      await box.api.breakLease("mine first");
+      await soon(async () => expect((await box.api.lease()).state).toBe("free"));
+      const token = await granted(box.api.acquireLease({ holder: "later", ttlMs: 300_000 }));
+      await box.write("a.txt", "later", token);
+      const { incarnation } = await box.api.get();
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+      for (let round = 0; round < 3; round++) {
+        const asked = Promise.all([box.finish(2, "roll_back"), box.finish(2, "roll_back")]);
+        await vi.advanceTimersByTimeAsync(limits.planFinishMs);
+        expect(await asked).toEqual(["again", "again"]);
+        if (isEvicted) await box.evict();
+        expect(await box.api.lease()).toMatchObject({ holder: "later", waiterCount: 1 });
+      }
+      vi.useRealTimers();
+      expect(box.files["/workspace/a.txt"]).toBe("later");
+      expect((await box.api.get()).incarnation).toBe(incarnation);
+      const behind = box.api.acquireLease({ holder: "behind", waitMs: 20_000 });
+      await soon(async () => expect((await box.api.lease()).waiterCount).toBe(2));
+      const done = box.finish(2, "roll_back");
+      await box.api.releaseLease(token);
+      expect(await done).toEqual(rolledBack);
+      expect(box.files).toEqual(saved);
+      await box.api.releaseLease(await granted(behind));
+      const holders = (await box.events("lease")).flatMap(({ what, holder }) =>
+        what === "granted" ? [holder] : [],
+      );
+      expect(holders.slice(-3)).toEqual(["later", "plan:release", "behind"]);
+      expect((await box.left()).lease).toBe("free");
+    },
+  );
+
+  it("[PL140] has its turn when he who has the lease loses it too, and waits no more when the sandbox ends", async () => {
+    for (const end of ["broken", "destroyed"] as const) {
+      const box = await voted();
+      await box.api.breakLease("now");
+      await soon(async () => expect((await box.api.lease()).state).toBe("free"));
+      await granted(box.api.acquireLease({ holder: "later" }));
+      const waiting = box.finish(2, "roll_back");
+      await soon(async () => expect((await box.api.lease()).waiterCount).toBe(1));
+      if (end === "broken") {
+        await box.api.breakLease("again");
+        expect(await waiting).toEqual(rolledBack);
+        expect((await box.left()).lease).toBe("free");
+      } else {
+        await box.api.destroy({ force: true });
+        expect(await waiting).toMatchObject({
+          outcome: "failed",
+          error: { code: "sandbox_destroyed" },
+        });
+      }
+    }
+  });
+
+  it("[PL140] looks at its lease before each try: one that was taken away during the first is waited for", async () => {
+    const box = await voted();
+    const { snapshots } = box.machine;
+    const trees = [...snapshots];
+    box.machine.fault = { verb: "start", hold: true };
+    const waiting = box.finish(2, "roll_back");
+    await soon(() => expect(box.machine.held.size).toBe(1));
+    await box.api.breakLease("now");
+    const between = granted(box.api.acquireLease({ holder: "between", waitMs: 20_000 }));
+    await soon(async () => expect((await box.api.lease()).waiterCount).toBe(1));
+    snapshots.clear();
+    box.machine.release();
+    const token = await between;
+    await soon(async () => expect((await box.api.lease()).waiterCount).toBe(1));
+    expect((await box.api.get()).state).toBe("failed");
+    for (const [name, tree] of trees) snapshots.set(name, tree);
+    await box.api.releaseLease(token);
+    expect(await waiting).toEqual(rolledBack);
+    expect(box.files).toEqual(saved);
+    expect((await box.left()).lease).toBe("free");
   });
 });
+
+async function granted(call: ReturnType<SandboxApi["acquireLease"]>): Promise<string> {
+  const lease = await call;
+  if (!("token" in lease)) throw new Error("it was not granted");
+  return lease.token;
+}

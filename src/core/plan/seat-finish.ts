@@ -18,13 +18,15 @@ import {
   staleRun,
 } from "./seat-move.ts";
 
-export type Finish = { type: "finish"; plan: string; run: number; verdict: Verdict };
+export type Finish = { type: "finish"; plan: string; run: number; verdict: Verdict; now: number };
 /** It cannot be done, and never will. */
 export type Fail = { type: "fail"; plan: string; run: number; error: Failure };
 /** In the same step in which the sandbox starts from its last commit. */
 export type Restoring = { type: "restoring"; run: number; startId: string };
+/** Its lease was taken away since it was decided: it queues for it anew, by this ticket. */
+export type Requeue = { type: "requeue"; run: number; ticket: string };
 
-export function finish(seat: Seat | null, { plan, run, verdict }: Finish): SeatMove {
+export function finish(seat: Seat | null, { plan, run, verdict, now }: Finish): SeatMove {
   const isAbort = verdict === "abort";
   const nothingHere: Ended = isAbort
     ? { outcome: "aborted" }
@@ -36,7 +38,7 @@ export function finish(seat: Seat | null, { plan, run, verdict }: Finish): SeatM
   // Never heard of: whatever of it is still on its way finds the door shut.
   if (run > seat.run) return closed(overtaken(seat, run, { name: "over" }), nothingHere);
   if (isAbort) return closed(freed(seat), { outcome: "aborted" });
-  return verdict === "commit" ? commit(seat) : rollBack(seat);
+  return verdict === "commit" ? commit(seat) : rollBack(seat, now);
 }
 
 function commit(seat: Seat): SeatMove {
@@ -52,7 +54,7 @@ function commit(seat: Seat): SeatMove {
   );
 }
 
-function rollBack(seat: Seat): SeatMove {
+function rollBack(seat: Seat, now: number): SeatMove {
   const { phase, committed } = seat;
   if (phase.name === "prepared" && phase.artefact === null) {
     return committed === null
@@ -65,6 +67,10 @@ function rollBack(seat: Seat): SeatMove {
   const { came, tries } = phase;
   if (came === null) return move(seat, { wait: true });
   if (came === "restored") return closed(freed(seat), { outcome: "rolled_back" });
+  if (came.passedAt !== undefined) {
+    const again = came.passedAt + restorePauseMs(phase.waits ?? 0);
+    return move(seat, now < again ? { later: again } : { restore: committed.checkpoint });
+  }
   if (tries < limits.planRestoreTriesMax) return move(seat, { restore: committed.checkpoint });
   return closed(freed(seat), { outcome: "failed", error: notBroughtBack(came.failed, tries) });
 }
@@ -83,9 +89,28 @@ export function restoring(seat: Seat | null, { run, startId }: Restoring): SeatM
     throw new Error("only a prepared member is restored");
   }
   const { ticket } = phase;
-  const tries = phase.name === "restoring" ? phase.tries + 1 : 1;
-  const next: SeatPhase = { name: "restoring", ticket, startId, tries, came: null };
+  const next: SeatPhase = { name: "restoring", ticket, startId, ...triesOf(phase), came: null };
   return move({ ...seat, phase: next }, { wait: true });
+}
+
+export function requeue(seat: Seat | null, { run, ticket }: Requeue): SeatMove {
+  const phase = seat?.phase;
+  if (seat?.run !== run || (phase?.name !== "prepared" && phase?.name !== "restoring")) {
+    throw new Error("only what is decided is queued for again");
+  }
+  return move({ ...seat, phase: { ...phase, ticket } }, { ticket });
+}
+
+/** What was only in its way just then is not held against the commit. */
+function triesOf(phase: SeatPhase): { tries: number; waits?: number } {
+  if (phase.name !== "restoring") return { tries: 1 };
+  const { tries, waits = 0, came } = phase;
+  const passed = came !== null && came !== "restored" && came.passedAt !== undefined;
+  return passed ? { tries, waits: waits + 1 } : { tries: tries + 1, waits };
+}
+
+function restorePauseMs(waits: number): number {
+  return Math.min(limits.planRestorePauseMs * 2 ** waits, limits.planRestorePauseMaxMs);
 }
 
 /** A run that is over here answers as it did; one of before is not answered any more. */

@@ -15,6 +15,8 @@ export type SeatReply =
   | { ended: Ended }
   /** First its files become those of this checkpoint. */
   | { restore: string }
+  /** The same, but not before this time: what was in its way has to pass first. */
+  | { later: number }
   /** They are about to. */
   | { wait: true }
   | { refuse: BerthError };

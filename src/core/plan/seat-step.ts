@@ -6,7 +6,16 @@ import { leaseLost } from "../lease/refusals.ts";
 import { inPlan } from "./membership.ts";
 import type { Vote } from "./record.ts";
 import { neededBy, type Seat, type SeatPhase, ticketOf } from "./seat.ts";
-import { type Fail, type Finish, fail, finish, type Restoring, restoring } from "./seat-finish.ts";
+import {
+  type Fail,
+  type Finish,
+  fail,
+  finish,
+  type Requeue,
+  type Restoring,
+  requeue,
+  restoring,
+} from "./seat-finish.ts";
 import {
   move,
   notMember,
@@ -35,7 +44,8 @@ export type SeatEvent =
     }
   | Finish
   | Fail
-  | Restoring;
+  | Restoring
+  | Requeue;
 
 export function stepSeat(seat: Seat | null, event: SeatEvent): SeatMove {
   switch (event.type) {
@@ -57,6 +67,8 @@ export function stepSeat(seat: Seat | null, event: SeatEvent): SeatMove {
       return fail(seat, event);
     case "restoring":
       return restoring(seat, event);
+    case "requeue":
+      return requeue(seat, event);
   }
 }
 

@@ -23,10 +23,18 @@ export type SeatPhase =
   | { name: "held"; ticket: string }
   /** `artefact`: the checkpoint that a commit makes the committed one. */
   | { name: "prepared"; ticket: string; vote: Vote; artefact: string | null }
-  /** Started from its last commit; `came` says how that start ended. */
-  | { name: "restoring"; ticket: string; startId: string; tries: number; came: Came | null };
+  /** Started from its last commit; `came` says how that start ended. `waits`: of those that count as no try. */
+  | {
+      name: "restoring";
+      ticket: string;
+      startId: string;
+      tries: number;
+      waits?: number;
+      came: Came | null;
+    };
 
-export type Came = "restored" | { failed: string };
+/** `passedAt`: it was refused then, for what passes by itself. */
+export type Came = "restored" | { failed: string; passedAt?: number };
 
 export type Needed = { tickets: string[]; checkpoints: string[] };
 
@@ -62,9 +70,13 @@ export function seatAfter(seat: Seat | null, was: SandboxState, is: SandboxState
   if (seat === null || was === is || seat.phase.name !== "restoring") return seat;
   const { phase } = seat;
   if (!isOf(phase.startId, was) || isOf(phase.startId, is)) return seat;
-  const came =
-    is.name === "running" ? "restored" : { failed: "reason" in is ? is.reason : is.name };
-  return { ...seat, phase: { ...phase, came } };
+  return { ...seat, phase: { ...phase, came: cameOf(is) } };
+}
+
+function cameOf(is: SandboxState): Came {
+  if (is.name === "running") return "restored";
+  const failed = "reason" in is ? is.reason : is.name;
+  return is.name === "failed" && is.passes === true ? { failed, passedAt: is.since } : { failed };
 }
 
 function isOf(startId: string, state: SandboxState): boolean {

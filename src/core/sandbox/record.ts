@@ -69,7 +69,14 @@ export type SandboxState =
       next?: Start;
     }
   | { name: "paused"; since: number; reason: string; saved?: string | undefined }
-  | { name: "failed"; since: number; reason: FailReason; restartable: boolean }
+  | {
+      name: "failed";
+      since: number;
+      reason: FailReason;
+      restartable: boolean;
+      /** Of a start that was refused for what passes by itself: no room on the machine, or nobody there to ask. */
+      passes?: true;
+    }
   | { name: "destroying"; since: number; tryAt: number; tries: number; reason: string }
   | { name: "destroyed"; since: number; reason: string };
 

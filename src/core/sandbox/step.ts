@@ -9,7 +9,8 @@ import type { Life, SandboxRecord, SandboxSpec, SandboxState, Start } from "./re
 
 export type SandboxEvent =
   | { type: "started"; startId: string; life: Life }
-  | { type: "start_failed"; startId: string; reason: FailReason }
+  /** `passes`: nothing was wrong with the sandbox; later it may come up. */
+  | { type: "start_failed"; startId: string; reason: FailReason; passes?: true }
   | { type: "lost"; incarnation: string; reason: FailReason }
   /** A call that needs a container came while there is none. */
   | { type: "wake"; start: Start }
@@ -50,10 +51,7 @@ export function step(record: SandboxRecord, event: SandboxEvent, now: number): S
         ? enter(record, { name: "running", since: now, activeAt: now, life: event.life })
         : record;
     case "start_failed":
-      // The files that it had are still there: it may go on with these.
-      return startIs(state, event.startId)
-        ? failed(record, event.reason, keepsItsFiles(event.reason), now)
-        : record;
+      return startIs(state, event.startId) ? startFailed(record, event, now) : record;
     case "lost":
       return state.name === "running" && state.life.incarnation === event.incarnation
         ? failed(record, event.reason, true, now)
@@ -205,6 +203,17 @@ function destroying(record: SandboxRecord, reason: string, now: number): Sandbox
     tries: 1,
     reason,
   });
+}
+
+/** The files that it had are still there: where nothing is wrong with these, it may go on with them. */
+function startFailed(
+  record: SandboxRecord,
+  { reason, passes }: Extract<SandboxEvent, { type: "start_failed" }>,
+  now: number,
+): SandboxRecord {
+  const restartable = passes === true || keepsItsFiles(reason);
+  const mark = passes === true ? { passes } : {};
+  return enter(record, { name: "failed", since: now, reason, restartable, ...mark });
 }
 
 function failed(

@@ -44,8 +44,13 @@ async function start(actor: SandboxActor, attempt: Start): Promise<void> {
       if (attempt.snapshot !== undefined) startedFrom(actor, attempt.snapshot);
       return;
     }
+    const { startId } = attempt;
     if ("failed" in outcome) {
-      actor.sandbox({ type: "start_failed", startId: attempt.startId, reason: outcome.failed });
+      actor.sandbox({ type: "start_failed", startId, reason: outcome.failed });
+      return;
+    }
+    if (isLastTry(actor, pauseMs)) {
+      actor.sandbox({ type: "start_failed", startId, reason: outcome.again, passes: true });
       return;
     }
     await pause(actor.host, pauseMs);
@@ -59,7 +64,7 @@ async function tryStart(
   actor: SandboxActor,
   spec: SandboxSpec,
   attempt: Start,
-): Promise<{ started: Started } | { failed: FailReason } | { again: true }> {
+): Promise<{ started: Started } | { failed: FailReason } | { again: FailReason }> {
   try {
     const started = await actor.container.start({
       startId: attempt.startId,
@@ -76,7 +81,9 @@ async function tryStart(
     const known = asBerthError(error);
     if (known === undefined) throw error;
     actor.host.log({ sandbox: spec.id, failed: "start", message: known.message });
-    if (known.code === "unavailable") return { again: true };
+    // What passes by itself is tried again, as long as a start may take.
+    if (known.code === "unavailable") return { again: "start_timed_out" };
+    if (known.code === "too_many") return { again: "start_refused" };
     return { failed: reasonOf(known) };
   }
 }
@@ -114,6 +121,12 @@ function reasonOf({ code, facts }: BerthError): FailReason {
   if (facts.field === "image") return "image_missing";
   if (code === "disk_full") return "disk_full";
   return facts.reason === "snapshot_missing" ? "snapshot_missing" : "start_refused";
+}
+
+/** Before its deadline: that knows nothing of why it did not come up. */
+function isLastTry(actor: SandboxActor, pauseMs: number): boolean {
+  const state = actor.known?.sandbox.state;
+  return state?.name === "starting" && actor.now() + pauseMs >= state.until;
 }
 
 function wanted(actor: SandboxActor, attempt: Start): boolean {

@@ -42,6 +42,20 @@ export class MemberSeat {
     throw leaseLost(ended.findLast((one) => one.ticket === ticket)?.reason ?? "unknown");
   }
 
+  /** Whether the run has its lease, for as long as it wants. */
+  holds(ticket: string): boolean {
+    const { state } = this.#actor.facts.lease;
+    return state.name === "held" && state.grant.ticket === ticket && state.pinned === true;
+  }
+
+  /** By what the run queues again whose lease was taken away: a ticket that has had its lease gets no other. */
+  requeued(run: number, ticket: string): string {
+    if (!this.#actor.facts.lease.ended.some((one) => one.ticket === ticket)) return ticket;
+    const reply = this.move({ type: "requeue", run, ticket: this.#actor.host.draw(32) });
+    if (!("ticket" in reply)) throw new Error("who queues again has a ticket");
+    return reply.ticket;
+  }
+
   /** The lease, or the place in its queue. Never while a call of its own still runs: that lets go when it ends. */
   letGo(ticket: string): void {
     if (this.#actor.known === undefined) return;

@@ -6,7 +6,8 @@
 import type { Verdict } from "../../core/plan/pending.ts";
 import type { Ended, Vote } from "../../core/plan/record.ts";
 import { failureOf } from "../../core/plan/run.ts";
-import { staleMove } from "../../core/plan/seat-move.ts";
+import { ticketOf } from "../../core/plan/seat.ts";
+import { staleMove, staleRun } from "../../core/plan/seat-move.ts";
 import type { SeatEvent } from "../../core/plan/seat-step.ts";
 import { destroyedError } from "../../core/sandbox/admit.ts";
 import { isOver } from "../../core/sandbox/step.ts";
@@ -18,7 +19,7 @@ import { alone } from "./alone.ts";
 import { giveUp } from "./checkpoint-removal.ts";
 import { isSettled, readyRow, renewed } from "./checkpoints.ts";
 import { newStart } from "./gated.ts";
-import { acquireWaiting } from "./leases.ts";
+import { acquire, acquireWaiting } from "./leases.ts";
 import { refuseWhenOver } from "./lifecycle.ts";
 import { heardMove, hearMove } from "./member-rows.ts";
 import { changesOf, saveForPlan } from "./member-save.ts";
@@ -94,24 +95,19 @@ export class Member {
     if (verdict === "abort" && !(await this.#isQuiet({ plan, run }))) return "again";
     for (;;) {
       const { state } = this.#actor.facts.sandbox;
-      const reply =
-        isOver(state) && "reason" in state
-          ? this.#seat.move({
-              type: "fail",
-              plan,
-              run,
-              error: failureOf(destroyedError(state.reason)),
-            })
-          : this.#seat.move({ type: "finish", plan, run, verdict });
+      const reply = this.#finish({ plan, run }, verdict);
       if ("ended" in reply) return reply.ended;
-      if (isSettled(state.name)) {
-        if (!("restore" in reply)) throw new Error("a restore that is waited for is a start");
-        this.#restore({ plan, run }, reply.restore);
+      const left = until - this.#actor.host.clock();
+      if ("restore" in reply && isSettled(state.name)) {
+        const isHeld = this.#seat.holds(ticketOf(this.#seat.now) ?? "");
+        if (isHeld) this.#restore({ plan, run }, reply.restore);
+        else if (!(await this.#holdAgain({ plan, run }, left))) return "again";
         continue;
       }
-      const left = until - this.#actor.host.clock();
       if (left <= 0) return "again";
-      await this.#actor.until((record) => isSettled(record.state.name), left);
+      if ("later" in reply) await this.#untilThen(reply.later, left);
+      else if (isSettled(state.name)) throw new Error("a restore that is waited for is a start");
+      else await this.#actor.until((record) => isSettled(record.state.name), left);
     }
   }
 
@@ -135,6 +131,44 @@ export class Member {
     if ("refuse" in reply) throw reply.refuse;
     this.#seat.move({ type: "held", plan, run, ticket });
     return null;
+  }
+
+  #finish({ plan, run }: Named, verdict: Verdict) {
+    const { state } = this.#actor.facts.sandbox;
+    if (!isOver(state) || !("reason" in state)) {
+      const now = this.#actor.now();
+      return this.#seat.move({ type: "finish", plan, run, verdict, now });
+    }
+    const error = failureOf(destroyedError(state.reason));
+    return this.#seat.move({ type: "fail", plan, run, error });
+  }
+
+  /**
+   * Somebody has taken the lease away since it was decided: the run queues for it like everybody, and whoever has it
+   * meanwhile works in peace. False: it has still to wait; its place is kept for it until it is asked again.
+   */
+  async #holdAgain({ plan, run }: Named, waitMs: number): Promise<boolean> {
+    const ticket = this.#seat.requeued(run, ticketOf(this.#seat.now) ?? "");
+    const { leaseTtlMs: ttlMs, leaseQueueMaxMs: queueMs } = limits;
+    const call = { holder: `plan:${plan}`, ttlMs, waitMs: Math.max(0, waitMs), queueMs, ticket };
+    const isOurs = () => this.#seat.isOf(ticket);
+    try {
+      const lease = await acquire(this.#actor, call, () => {
+        if (!isOurs()) throw staleRun(run);
+      });
+      if (!("token" in lease)) return false;
+      const until = this.#actor.now() + limits.planPrepareMs;
+      return "granted" in this.#actor.lease({ type: "pin", token: lease.token, until });
+    } catch (error) {
+      if (asBerthError(error) === undefined) throw error;
+      // The end of the sandbox, or of the run here, is seen by whoever looks again.
+      return !isOurs() || isOver(this.#actor.facts.sandbox.state);
+    }
+  }
+
+  async #untilThen(at: number, waitMs: number): Promise<void> {
+    const ms = Math.min(at - this.#actor.now(), waitMs);
+    await new Promise<void>((resolve) => this.#actor.host.timer(ms, resolve));
   }
 
   async #save({ plan, run }: Named, ticket: string): Promise<Vote> {

@@ -86,7 +86,7 @@ function arrives(world: World, question: Question, hole: Hole | undefined): Move
   }
   if (question.ask === "prepare") return prepares(world, question, member, hole);
   const { verdict } = question;
-  const done = take(member, { type: "finish", plan: "p", run, verdict }, hole);
+  const done = take(member, { type: "finish", plan: "p", run, verdict, now: 0 }, hole);
   if ("restore" in done.reply) return restores(world, question, done.member, done.reply.restore);
   if (!("ended" in done.reply)) return [];
   const { ended } = done.reply;
@@ -162,7 +162,7 @@ function restores(
     tree,
     seat: { ...seat, phase: { ...seat.phase, came: "restored" as const } },
   };
-  const done = take(back, { type: "finish", plan: "p", run, verdict });
+  const done = take(back, { type: "finish", plan: "p", run, verdict, now: 0 });
   if (!("ended" in done.reply)) throw new Error("it has come back");
   const { ended } = done.reply;
   const outcomes = { ...world.outcomes, [`${run} ${name}`]: ended.outcome };
