@@ -173,9 +173,23 @@ export const memberFaults: readonly Fault[] = [
   {
     name: "a destroyed member is told as if it were there",
     file: member,
-    find: 'isOver(state) && "reason" in state',
-    put: 'isOver(state) && "reason" in state && state.reason === ""',
+    find: 'if (!isOver(state) || !("reason" in state)) {',
+    put: 'if (!isOver(state) || !("reason" in state) || state.reason !== "") {',
     by: ["PL60"],
+  },
+  {
+    name: "a member is brought back under the lease of somebody else",
+    file: member,
+    find: "if (isHeld) this.#restore",
+    put: "if (isHeld || true) this.#restore",
+    by: ["PL140"],
+  },
+  {
+    name: "what passes counts as a try",
+    file: finish,
+    find: "if (came.passedAt !== undefined) {",
+    put: "if (came.passedAt === -1) {",
+    by: ["PL141"],
   },
   {
     name: "what an earlier instance saved for a run stays",

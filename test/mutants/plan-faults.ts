@@ -7,6 +7,7 @@ const membership = "src/core/plan/membership.ts";
 const pending = "src/core/plan/pending.ts";
 const run = "src/core/plan/run.ts";
 const actor = "src/objects/plan/actor.ts";
+const asks = "src/objects/plan/asks.ts";
 const history = "src/objects/plan/history.ts";
 const holders = "src/objects/plan/holders.ts";
 const members = "src/objects/plan/members.ts";
@@ -94,8 +95,8 @@ export const planFaults: readonly Fault[] = [
   {
     name: "members are told before the decision is written",
     file: actor,
-    find: "    save(this.place, before, after);\n",
-    put: "    this.asks.pursue(after);\n    save(this.place, before, after);\n",
+    find: "    this.place.together(() => {\n      save(",
+    put: "    this.asks.pursue(after);\n    this.place.together(() => {\n      save(",
     by: ["PL14"],
   },
   {
@@ -115,9 +116,23 @@ export const planFaults: readonly Fault[] = [
   {
     name: "whoever is away is asked as often for ever",
     file: actor,
-    find: "this.#lookAgain(this.#look.tries + 1);",
-    put: "this.#lookAgain(0);",
+    find: "this.#look.tries + (this.asks.areInVain ? 1 : 0)",
+    put: "0",
     by: ["PL12"],
+  },
+  {
+    name: "who says that it is not done yet is taken for silent",
+    file: asks,
+    find: "if (!goesOn) this.#failed.add(key);",
+    put: "this.#failed.add(key);\n      if (!goesOn) return;",
+    by: ["PL139"],
+  },
+  {
+    name: "a question that changed nothing is asked again at once",
+    file: asks,
+    find: "if (!goesOn) this.#failed.add(key);",
+    put: "if (!goesOn) return;",
+    by: ["PL138"],
   },
   {
     name: "nobody is asked after a stop until somebody calls",
