@@ -76,9 +76,6 @@ export type Report = {
   events: { seq: number; at: string; event: z.infer<typeof eventDataSchema> }[];
 };
 
-/** Drawn by the Directory once: another one than before has lost its rows and wants to be told anew. */
-export type ReportTaken = { epoch: string };
-
 export type ListedSandbox = z.infer<typeof listedSandboxSchema>;
 export type SandboxesPage = z.infer<typeof sandboxesSchema>;
 export type SandboxesQuery = z.infer<typeof sandboxesQuerySchema>;

@@ -273,7 +273,7 @@ describe("lists", () => {
     }
   });
 
-  it("[D9] are told anew from nothing, by whoever speaks next", async () => {
+  it("[D9] are told anew from nothing, by whoever has something to tell next", async () => {
     const scope = newScope();
     const { id } = await json(create({ scope, ...idle, metadata: { a: "1" } }));
     await loseRows();
@@ -281,6 +281,15 @@ describe("lists", () => {
     const shown = await list(`?scope.repo=${scope.repo}`);
     expect(shown).toMatchObject([{ id, current: true, metadata: { a: "1", b: "2" } }]);
     expect((await json(create({ scope, ...idle }))).id).toBe(id);
+    // Who has nothing to tell is not heard of: its scope gets another one, and keeps that.
+    await loseRows();
+    const other = await json(create({ scope, ...idle }));
+    expect(other.id).not.toBe(id);
+    await call("PATCH", `${one(id)}/metadata`, { body: { b: "3" } });
+    expect((await list(`?scope.repo=${scope.repo}`)).map((row) => [row.id, row.current])).toEqual([
+      [other.id, true],
+      [id, false],
+    ]);
   });
 
   it("[D10] take reports in the order of their revisions, whatever comes late", async () => {

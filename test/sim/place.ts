@@ -3,7 +3,7 @@
  */
 import type { Container } from "../../src/container/container.ts";
 import type { Host, SqlValue } from "../../src/objects/sandbox/host.ts";
-import type { Report, ReportTaken } from "../../src/protocol/directory.ts";
+import type { Report } from "../../src/protocol/directory.ts";
 import { BasePlace } from "./base-place.ts";
 import { containerOver } from "./wire.ts";
 import type { World } from "./world.ts";
@@ -33,7 +33,7 @@ export class Place extends BasePlace implements Host {
   }
 
   /** What leaves an object waits for its rows to be on disk. */
-  async tell(report: Report): Promise<ReportTaken> {
+  async tell(report: Report): Promise<void> {
     this.touchRows();
     await this.#world.database.durable();
     this.#world.observer.told(report);

@@ -2,7 +2,7 @@
  * Owns one run's parts and what all of them share: time, chance, delays, what is wrong at the moment, the verdict.
  * Does not own what is checked (observer.ts), nor what happens in the run (plan.ts).
  */
-import type { Report, ReportTaken } from "../../src/protocol/directory.ts";
+import type { Report } from "../../src/protocol/directory.ts";
 import { type BasePlace, Gone } from "./base-place.ts";
 import type { Breakage } from "./breakages.ts";
 import { Database } from "./database.ts";
@@ -35,7 +35,7 @@ export type Shared = {
   schedule: Schedule;
   weather: Weather;
   counts: Map<string, number>;
-  tell: (report: Report, from: BasePlace) => Promise<ReportTaken>;
+  tell: (report: Report, from: BasePlace) => Promise<void>;
 };
 
 export const began = Date.UTC(2030, 0, 1);
@@ -64,7 +64,7 @@ export class World {
     this.schedule = shared?.schedule ?? new Schedule(this.random, began);
     this.weather = shared?.weather ?? new Weather();
     this.counts = shared?.counts ?? new Map();
-    this.tell = shared?.tell ?? (async () => ({ epoch: "simulated" }));
+    this.tell = shared?.tell ?? (async () => {});
     this.database = new Database(this.schedule, this.random, breakage);
     this.engine = new SimEngine(this);
     this.observer = new Observer(this);

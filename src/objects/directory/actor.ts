@@ -4,7 +4,7 @@
  */
 import { decide, decidesAnew } from "../../core/directory/find.ts";
 import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
-import type { Report, ReportTaken } from "../../protocol/directory.ts";
+import type { Report } from "../../protocol/directory.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import { type OnExisting, scopeKey } from "../../protocol/scope.ts";
@@ -58,7 +58,6 @@ const roundsMax = 8;
 
 export class DirectoryActor {
   readonly #place: Place;
-  readonly #epoch: string;
   /** Of those who follow what happens. */
   readonly watchers: Watchers;
   readonly #alarm: Alarm;
@@ -73,11 +72,6 @@ export class DirectoryActor {
       rearm: () => this.#arm(),
     });
     migrate(place);
-    const [known] = place.sql<{ epoch: string }>("SELECT epoch FROM directory");
-    this.#epoch = known?.epoch ?? place.draw(16);
-    if (known === undefined) {
-      place.sql("INSERT INTO directory (one, epoch) VALUES (1, ?)", this.#epoch);
-    }
     this.#arm();
   }
 
@@ -116,11 +110,10 @@ export class DirectoryActor {
     return null;
   }
 
-  told(report: Report): ReportTaken {
+  told(report: Report): void {
     this.#take(report);
     forgetOld(this.#place, this.#place.clock());
     this.#arm();
-    return { epoch: this.#epoch };
   }
 
   /** What looks old is asked, beside whatever else happens. */

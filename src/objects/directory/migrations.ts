@@ -72,6 +72,11 @@ const steps: readonly string[][] = [
     "UPDATE sandbox SET gone = 0 WHERE state = 'destroying'",
     "UPDATE meta SET gone = 0 WHERE id IN (SELECT id FROM sandbox WHERE state = 'destroying')",
   ],
+  [
+    "ALTER TABLE directory DROP COLUMN epoch",
+    // The one row of what there is once in a Directory.
+    "INSERT OR IGNORE INTO directory (one) VALUES (1)",
+  ],
 ];
 
 export function migrate(place: Place): void {

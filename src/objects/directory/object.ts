@@ -6,7 +6,6 @@ import type { Env } from "../../config.ts";
 import type {
   Counts,
   Report,
-  ReportTaken,
   SandboxesPage,
   SandboxesQuery,
   TenantEvents,
@@ -41,8 +40,8 @@ export class DirectoryObject extends DurableObject<Env> {
   }
 
   /** Of a sandbox's own, and of nobody else: waits for nothing. */
-  async told(report: Report): Promise<ReportTaken> {
-    return this.#actor.told(report);
+  async told(report: Report): Promise<void> {
+    this.#actor.told(report);
   }
 
   list(caller: Caller, query: SandboxesQuery): Promise<Answer<SandboxesPage>> {

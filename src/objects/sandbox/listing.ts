@@ -12,7 +12,7 @@ import type { SandboxActor } from "./actor.ts";
 import { listedEvents } from "./event-log.ts";
 import type { Facts } from "./store.ts";
 
-type Row = { revision: number; told: number; event_seq: number; epoch: string | null };
+type Row = { revision: number; told: number; event_seq: number };
 
 export class Listing {
   readonly #actor: SandboxActor;
@@ -94,9 +94,9 @@ export class Listing {
         this.#tryAt = this.#actor.host.clock() + limits.directoryAskMs + limits.tellAgainMs;
         try {
           // One that is not answered is told again: it may have been taken, which does no harm.
-          const { epoch } = await inTime(this.#actor.host, this.#actor.host.tell(report));
+          await inTime(this.#actor.host, this.#actor.host.tell(report));
           if (this.#actor.known === undefined) return;
-          this.#taken(report, epoch);
+          this.#taken(report);
           more = report.events.length === limits.reportEventsMax;
         } catch (error) {
           const message = error instanceof Error ? error.message : String(error);
@@ -110,12 +110,11 @@ export class Listing {
     }
   }
 
-  #taken(report: Report, epoch: string): void {
+  #taken(report: Report): void {
     this.#tries = 0;
     const row = this.#known;
-    // One that has lost its rows wants all of them again, though nothing has changed here.
     const event_seq = report.events.at(-1)?.seq ?? row.event_seq;
-    this.#save({ ...row, told: report.revision, event_seq, epoch });
+    this.#save({ ...row, told: report.revision, event_seq });
     if (report.revision === row.revision) this.#actor.listed();
     for (const done of [...this.#waiting]) done();
   }
@@ -129,17 +128,16 @@ export class Listing {
 
   get #known(): Row {
     this.#row ??= this.#actor.host.sql<Row>("SELECT * FROM listing")[0];
-    return this.#row ?? { revision: 0, told: 0, event_seq: 0, epoch: null };
+    return this.#row ?? { revision: 0, told: 0, event_seq: 0 };
   }
 
   #save(row: Row): void {
     this.#row = row;
     this.#actor.host.sql(
-      "INSERT OR REPLACE INTO listing (one, revision, told, event_seq, epoch) VALUES (1, ?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO listing (one, revision, told, event_seq) VALUES (1, ?, ?, ?)",
       row.revision,
       row.told,
       row.event_seq,
-      row.epoch,
     );
   }
 }
