@@ -36,6 +36,7 @@ describe("the checker of the chaos", () => {
   it("[CA1] has nothing to say of a history in which nothing went wrong, whatever a call that was cut off did", () => {
     expect(noticed(() => {})).toEqual([]);
     expect(noticed((_, truth) => kept(truth).ran.pop())).toEqual([]);
+    expect(noticed((_, truth) => kept(truth).checkpoints.pop())).toEqual([]);
     expect(
       noticed((_, truth) => {
         seen(truth).metadata.key = "3";
@@ -128,6 +129,11 @@ describe("the checker of the chaos", () => {
       "a checkpoint that is gone",
       "checkpoints lost",
       (_, truth) => Object.assign(kept(truth), { checkpoints: [] }),
+    ],
+    [
+      "a checkpoint that lives after its end",
+      "checkpoints lost",
+      (_, truth) => kept(truth).checkpoints.push("dropped"),
     ],
   ])("[CA5] lost sandboxes and checkpoints are found: %s", (_, name, breaks) => {
     expect(noticed(breaks)).toEqual([name]);

@@ -127,3 +127,13 @@ export function ranWell(answer: Answer<{ exitCode: number | null }>): Outcome {
 export function marking(file: "ran" | "holds", line: string): string {
   return `printf '\\n%s\\n' '${line}' >> /workspace/${file}`;
 }
+
+/** A command under no lease that leaves its marker, and says when it begins and ends: work beside a lease is seen. */
+export function markedWork(marker: string, centiseconds: number): string {
+  return [
+    marking("ran", marker),
+    marking("holds", `U ${marker} b`),
+    `sleep 0.0${centiseconds}`,
+    marking("holds", `U ${marker} e`),
+  ].join(" && ");
+}

@@ -47,7 +47,8 @@ export type Made = {
 
 export type Ended = { id: string; askedMs: number; ackedMs?: number };
 
-export type Saved = { box: string; id: string; mayBeGone: boolean };
+/** `drop`: somebody asked for its end, and was answered that it is gone. */
+export type Saved = { box: string; id: string; drop?: "asked" | "acked" };
 
 /** What a client read, and all that it may have read by what was answered before. */
 export type Read = {
@@ -66,7 +67,13 @@ export type Stream = {
   lines: number[];
   /** How many it must have been: the program was seen to end well. */
   whole?: number;
+  /** It was told that a piece is gone: what came is no measure then. */
+  isShort?: true;
 };
+
+export function isWhole({ whole, isShort }: Stream): boolean {
+  return whole !== undefined && !isShort;
+}
 
 const trailMax = 25;
 

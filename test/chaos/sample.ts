@@ -40,8 +40,9 @@ export function sample(): { history: History; truth: Truth } {
   );
   history.ended.push({ id: "gone", askedMs: 2, ackedMs: 3 });
   history.saved.push(
-    { box, id: "kept", mayBeGone: false },
-    { box, id: "dropped", mayBeGone: true },
+    { box, id: "kept" },
+    { box, id: "cut", drop: "asked" },
+    { box, id: "dropped", drop: "acked" },
   );
   history.reads.push({ client: "one", what: "a file", box, allowed: ["1", "2"], got: "2" });
   history.streams.push({ box, what: "a log", lines: [0, 1, 2], whole: 3 });
@@ -63,7 +64,7 @@ export function sample(): { history: History; truth: Truth } {
             ...["U z b", "L 5 b x3", "L 5 e x3"],
           ],
           files: { "/workspace/f/one": "hash" },
-          checkpoints: ["kept"],
+          checkpoints: ["kept", "cut"],
         },
       },
       listed: [

@@ -13,9 +13,10 @@ export const readsAreTrue: Check = ({ reads }) =>
   );
 
 export const streamsAreWhole: Check = ({ streams }) =>
-  streams.flatMap(({ box, what, lines, whole }) => {
+  streams.flatMap(({ box, what, lines, whole, isShort }) => {
+    if (isShort) return [];
     const gap = lines.findIndex((line, at) => line !== at);
     if (gap >= 0) return [`${what} of ${box} has ${lines[gap]} in the place of line ${gap}`];
-    const isShort = whole !== undefined && lines.length !== whole;
-    return isShort ? [`${what} of ${box} ended with ${lines.length} of ${whole} lines`] : [];
+    const endsEarly = whole !== undefined && lines.length !== whole;
+    return endsEarly ? [`${what} of ${box} ended with ${lines.length} of ${whole} lines`] : [];
   });

@@ -40,8 +40,11 @@ export const scopesAreSingle: Check = ({ made, ended }, { listed }) => {
 };
 
 export const checkpointsAreKept: Check = ({ saved }, { kept }) =>
-  saved.flatMap(({ box, id, mayBeGone }) => {
+  saved.flatMap(({ box, id, drop }) => {
     const there = kept[box]?.checkpoints;
-    if (there === undefined || mayBeGone || there.includes(id)) return [];
+    if (there === undefined) return [];
+    const isThere = there.includes(id);
+    if (isThere && drop === "acked") return [`checkpoint ${id} of ${box} was dropped and is there`];
+    if (isThere || drop !== undefined) return [];
     return [`checkpoint ${id} of ${box} was answered and is not there`];
   });

@@ -3,7 +3,7 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { BerthError, ExecResult } from "../../../src/client/index.ts";
-import { type Answer, type ClientMaker, type Desk, marking } from "../desk.ts";
+import { type Answer, type ClientMaker, type Desk, markedWork } from "../desk.ts";
 import type { Outcome, Run } from "../history.ts";
 
 const triesMax = 6;
@@ -14,7 +14,7 @@ export const keyed: ClientMaker = (desk) => async () => {
   const marker = desk.mark();
   const run: Run = { box, marker, outcome: "unknown" };
   desk.history.runs.push(run);
-  const command = `${marking("ran", marker)} && sleep 0.0${desk.random.between(0, 9)} && echo ${marker}`;
+  const command = `${markedWork(marker, desk.random.between(0, 9))} && echo ${marker}`;
   const first = await untilKnown(desk, box, marker, command);
   run.outcome = outcomeOf(first);
   if (first.outcome !== "ack" || !desk.random.chance(0.3)) return;

@@ -20,14 +20,15 @@ export const lives: ClientMaker = (desk) => {
         sandbox.makeCheckpoint({ name: desk.mark() }, { waitMs: 2_000 }),
       );
       if (made.outcome === "ack") {
-        const one: Saved = { box, id: made.value.id, mayBeGone: false };
+        const one: Saved = { box, id: made.value.id };
         desk.history.saved.push(one);
         saved.push(one);
       }
       const oldest = saved.length > keptOfBox ? saved.shift() : undefined;
       if (oldest === undefined) return;
-      oldest.mayBeGone = true;
-      await desk.ask("drop", box, (sandbox) => sandbox.removeCheckpoint(oldest.id));
+      oldest.drop = "asked";
+      const gone = await desk.ask("drop", box, (sandbox) => sandbox.removeCheckpoint(oldest.id));
+      if (gone.outcome === "ack") oldest.drop = "acked";
     } else await desk.ask("touch", box, (sandbox) => sandbox.touch());
   };
 };

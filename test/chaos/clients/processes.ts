@@ -31,7 +31,6 @@ export const processes: ClientMaker = (desk) => async () => {
 
 async function follow(desk: Desk, box: string, id: string): Promise<Stream> {
   const stream: Stream = { box, what: `the log of process ${id}`, lines: [] };
-  let isWhole = true;
   await desk.call("logs", box, async (berth) => {
     const events = berth.sandbox(box).followLogs(id, {
       ...{ stream: "stdout", reconnectMs: followForMs },
@@ -42,13 +41,13 @@ async function follow(desk: Desk, box: string, id: string): Promise<Stream> {
       for await (const event of events) {
         if (event.type === "output") text += Buffer.from(event.bytes).toString("latin1");
         // On a full disk the log loses its beginning, and says so.
-        if (event.type === "truncated") isWhole = false;
+        if (event.type === "truncated") stream.isShort = true;
         if (event.type === "exit" && event.exitCode === 0) stream.whole = lines;
       }
     } finally {
       stream.lines.push(...text.split("\n").slice(0, -1).map(Number));
     }
   });
-  if (isWhole) desk.history.streams.push(stream);
+  desk.history.streams.push(stream);
   return stream;
 }

@@ -1,7 +1,7 @@
 /**
  * Owns the client that uses sessions: what a session was told it remembers, or it says that it has ended.
  */
-import { type ClientMaker, marking } from "../desk.ts";
+import { type ClientMaker, markedWork } from "../desk.ts";
 import type { Run } from "../history.ts";
 
 export const sessions: ClientMaker = (desk) => async () => {
@@ -19,7 +19,7 @@ export const sessions: ClientMaker = (desk) => async () => {
     const marker = desk.mark();
     const run: Run = { box, marker, outcome: "unknown" };
     desk.history.runs.push(run);
-    const command = `${marking("ran", marker)} && echo "$word $PWD"`;
+    const command = `${markedWork(marker, desk.random.between(0, 9))} && echo "$word $PWD"`;
     const told = await desk.ask("exec in session", box, (sandbox) =>
       sandbox.execInSession(id, { command }),
     );

@@ -20,14 +20,13 @@ export const terminals: ClientMaker = (desk) => async () => {
   if (made.outcome !== "ack") return;
   const stream: Stream = { box, what: `terminal ${id}`, lines: [] };
   let text = "";
-  let isWhole = true;
   await desk.call("attach", box, async (berth) => {
     await using live = await berth.sandbox(box).attachTerminal(id, {
       ...{ after: 0, reconnectMs: attachedForMs, signal: AbortSignal.timeout(attachedForMs) },
     });
     let typed = false;
     for await (const event of live) {
-      if (event.type === "screen" || event.type === "truncated") isWhole = false;
+      if (event.type === "screen" || event.type === "truncated") stream.isShort = true;
       if (event.type === "output") text += Buffer.from(event.bytes).toString("latin1");
       if (!typed && text.includes(`L${lines - 1}\r\n`)) {
         typed = true;
@@ -36,10 +35,8 @@ export const terminals: ClientMaker = (desk) => async () => {
       if (event.type === "exit" && event.exitCode === 7) stream.whole = lines;
     }
   });
-  if (isWhole) {
-    const found = text.split("\r\n").filter((line) => /^L\d+$/.test(line));
-    stream.lines.push(...found.map((line) => Number(line.slice(1))));
-    desk.history.streams.push(stream);
-  }
+  const found = text.split("\r\n").filter((line) => /^L\d+$/.test(line));
+  stream.lines.push(...found.map((line) => Number(line.slice(1))));
+  desk.history.streams.push(stream);
   await desk.ask("end of a terminal", box, (sandbox) => sandbox.endTerminal(id));
 };
