@@ -32,9 +32,9 @@ const checks = {
 } as const satisfies Record<string, Check>;
 
 export type CheckName = keyof typeof checks;
-export type Findings = Record<CheckName, string[]>;
+export type Broken = Record<CheckName, string[]>;
 
-export function findingsOf(history: History, truth: Truth): Findings {
+export function findingsOf(history: History, truth: Truth): Broken {
   const told = Object.entries(checks).map(([name, check]) => [name, check(history, truth)]);
-  return Object.fromEntries(told) as Findings;
+  return Object.fromEntries(told) as Broken;
 }

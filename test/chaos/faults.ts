@@ -1,9 +1,11 @@
 /**
  * Owns which faults there are, how often each comes, and when: a few at a time, one after another of each kind.
+ * In which order those of one kind come is the deck's (faults/deck.ts).
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Random } from "../sim/random.ts";
 import { cut, cutSilently, refuse } from "./faults/cuts.ts";
+import { Deck } from "./faults/deck.ts";
 import { fillDisk } from "./faults/disk.ts";
 import type { Fault } from "./faults/fault.ts";
 import {
@@ -18,8 +20,8 @@ import { stopAgent, stopAgentLong, stopEngine, stopWorkerd } from "./faults/stop
 import type { History } from "./history.ts";
 import type { Stage } from "./stage.ts";
 
-/** Of all faults of a line: how many out of the sum of weights. */
-type Chosen = [weight: number, fault: Fault][];
+/** Of each fault: how often it comes before all of them begin again. */
+type Chosen = [count: number, fault: Fault][];
 type Line = { chosen: Chosen; restMinMs: number; restMaxMs: number };
 
 /** Each line goes on by itself, so that faults meet. */
@@ -66,23 +68,19 @@ export async function disturb(
   over: AbortSignal,
 ): Promise<void> {
   const running = lines.map(async ({ chosen, restMinMs, restMaxMs }, n) => {
+    // What is drawn within a fault depends on what it finds: which one is next, and when, does not.
     const random = new Random(seed * 7919 + n);
+    const within = new Random(seed * 7919 + lines.length + n);
+    const deck = new Deck(chosen, random);
     const rest = () => pause(random.between(restMinMs, restMaxMs), undefined, { signal: over });
     while (!over.aborted) {
       await rest().catch(() => {});
       if (over.aborted) return;
-      const name = await choose(chosen, random)({ stage, random, over });
-      if (name !== undefined) history.fault(name);
+      const name = await deck.top({ stage, random: within, over });
+      if (name === undefined) continue;
+      history.fault(name);
+      deck.next();
     }
   });
   await Promise.all(running);
-}
-
-function choose(chosen: Chosen, random: Random): Fault {
-  let at = random.next() * chosen.reduce((sum, [weight]) => sum + weight, 0);
-  for (const [weight, fault] of chosen) {
-    at -= weight;
-    if (at < 0) return fault;
-  }
-  return (chosen.at(-1) as [number, Fault])[1];
 }

@@ -18,11 +18,12 @@ await run(async () => {
     // Its server is ended in order, and what was found so far is told.
     process.on(signal, () => stopped.abort());
   }
-  const { seed: first, seeds, minutes } = options;
+  const { seed: first, seeds, minutes, each } = options;
   let broken = 0;
   for (let seed = first; seed < first + seeds && !stopped.signal.aborted; seed += 1) {
     const tell = (line: string) => process.stderr.write(line);
-    const played = await play(seed, minutes, (so) => tell(minuteLine(so)), stopped.signal);
+    const length = { minutes, each };
+    const played = await play(seed, length, (so) => tell(minuteLine(so)), stopped.signal);
     const report = reportOf(seed, minutes, played);
     broken += report.broken;
     if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`);

@@ -6,20 +6,22 @@ import { parseArgs } from "node:util";
 export const help = `Plays random clients against a real server while its parts are killed, stopped, cut off and out of disk,
 and holds what was answered against what is there in the end.
 
-  npm run chaos -- [--minutes N] [--seed S] [--seeds N] [--json]
+  npm run chaos -- [--minutes N] [--seed S] [--seeds N] [--each] [--json]
 
   --minutes N   how long the faults last; 2 unless given, parts allowed
   --seed S      what is chosen by chance; 1 unless given
   --seeds N     that many runs, of the seeds from S on; 1 unless given
+  --each        goes on until each kind of fault (but the longest stop) and of call has come, 4 minutes more at most
   --json        the report as one line of JSON for each run, on stdout
 
-A promise that was broken ends it with 1, after the line that repeats it.
+A promise that was broken ends it with 1, after the line that repeats it; so does a run in which too little happened.
 `;
 
 export type Options = {
   minutes: number;
   seed: number;
   seeds: number;
+  each: boolean;
   json: boolean;
   help: boolean;
 };
@@ -31,6 +33,7 @@ export function parseOptions(args: string[]): Options {
       minutes: { type: "string", default: "2" },
       seed: { type: "string", default: "1" },
       seeds: { type: "string", default: "1" },
+      each: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -40,7 +43,7 @@ export function parseOptions(args: string[]): Options {
     throw new Error(`--minutes must be a number from 0.1 to 1440, not ${values.minutes}`);
   }
   return {
-    ...{ minutes, json: values.json, help: values.help },
+    ...{ minutes, each: values.each, json: values.json, help: values.help },
     seed: wholeNumber("--seed", values.seed),
     seeds: wholeNumber("--seeds", values.seeds),
   };

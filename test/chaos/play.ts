@@ -5,10 +5,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "../../src/client/index.ts";
 import { Random } from "../sim/random.ts";
-import { type Findings, findingsOf } from "./checks.ts";
+import { type Broken, findingsOf } from "./checks.ts";
 import { work } from "./clients.ts";
 import { Desk, hangsAfterMs } from "./desk.ts";
 import { disturb } from "./faults.ts";
+import { eachRun } from "./floors.ts";
 import { History } from "./history.ts";
 import { settle } from "./settle.ts";
 import { Stage } from "./stage.ts";
@@ -16,10 +17,14 @@ import type { Truth } from "./truth.ts";
 
 const boxCount = 4;
 const tellEveryMs = 60_000;
+const eachWithinMs = 240_000;
+const lookEveryMs = 100;
 
 export type Played = {
   history: History;
-  findings: Findings;
+  findings: Broken;
+  /** How long the faults lasted: less where it was stopped. */
+  minutes: number;
   starts: number;
   hasDisk: boolean;
   tookMs: number;
@@ -27,7 +32,7 @@ export type Played = {
 
 export async function play(
   seed: number,
-  minutes: number,
+  { minutes, each }: { minutes: number; each: boolean },
   tell: (history: History) => void,
   stopped: AbortSignal,
 ): Promise<Played> {
@@ -56,8 +61,14 @@ export async function play(
     const working = work(deskOf);
     working.catch(end);
     const disturbing = disturb(stage, history, seed, over.signal);
+    const disturbedFrom = performance.now();
     await pause(minutes * 60_000, undefined, { signal: over.signal }).catch(() => {});
+    const late = performance.now() + eachWithinMs;
+    while (each && !over.signal.aborted && performance.now() < late && lacks(history)) {
+      await pause(lookEveryMs, undefined, { signal: over.signal }).catch(() => {});
+    }
     end();
+    const disturbedMinutes = (performance.now() - disturbedFrom) / 60_000;
     await disturbing;
     // A turn may hold several calls; each has its own limit, and all of them are recorded.
     await Promise.race([working, pause(2 * hangsAfterMs)]);
@@ -65,10 +76,23 @@ export async function play(
     const truth = await truthOf(stage, berth, history, boxes);
     const findings = findingsOf(history, truth);
     const { starts, hasDisk } = stage;
-    return { history, findings, starts, hasDisk, tookMs: performance.now() - began };
+    const tookMs = performance.now() - began;
+    return {
+      ...{ history, findings, starts, hasDisk, tookMs },
+      minutes: Math.min(minutes, disturbedMinutes),
+    };
   } finally {
     await stage.close();
   }
+}
+
+/** Whether a kind of fault or of call has not come yet. */
+function lacks({ faults, calls }: History): boolean {
+  const acked = new Set(calls.map(({ verb, outcome }) => (outcome === "ack" ? verb : "")));
+  return (
+    eachRun.faults.some((kind) => !faults.has(kind)) ||
+    eachRun.verbs.some((verb) => !acked.has(verb))
+  );
 }
 
 async function truthOf(

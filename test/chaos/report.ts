@@ -1,48 +1,48 @@
 /**
  * Owns what a run tells of itself: a line each minute, the summary, what was broken, and all of it as JSON.
  */
-import type { Findings } from "./checks.ts";
-import type { History } from "./history.ts";
+import type { Broken } from "./checks.ts";
+import { type Happened, missing } from "./floors.ts";
+import { type History, isWhole } from "./history.ts";
 import { repeatLine } from "./options.ts";
 import type { Played } from "./play.ts";
 
 /** Of each kind of broken promise. */
 const toldMax = 10;
 
-export type Report = {
+export type Report = Happened & {
   seed: number;
   minutes: number;
   tookMs: number;
-  calls: number;
-  acks: number;
   refused: number;
   unknown: number;
   kills: number;
-  faults: Record<string, number>;
   starts: number;
-  /** False: none of its own could be mounted, so it was never full. */
-  disk: boolean;
-  /** By verb: how many were acknowledged. */
-  verbs: Record<string, number>;
   /** By code: how many were refused or cut off with it. */
   codes: Record<string, number>;
-  reads: number;
-  streams: number;
   broken: number;
-  findings: Findings;
+  findings: Broken & { "nothing happened": string[] };
 };
 
 export function reportOf(seed: number, minutes: number, played: Played): Report {
-  const { history, findings, starts, hasDisk, tookMs } = played;
-  const faults = Object.fromEntries(history.faults);
-  return {
-    ...{ seed, minutes, tookMs: Math.round(tookMs) },
+  const { history, starts, hasDisk, tookMs } = played;
+  const happened: Happened = {
     ...{ calls: history.calls.length, acks: history.count("ack") },
-    ...{ refused: history.count("refused"), unknown: history.count("unknown") },
-    ...{ kills: killsOf(history), faults, starts, disk: hasDisk },
+    ...{ faults: Object.fromEntries(history.faults), disk: hasDisk },
+    asked: tally(history.calls.map(({ verb }) => verb)),
     verbs: tally(history.calls.filter(({ outcome }) => outcome === "ack").map(({ verb }) => verb)),
-    codes: tally(history.calls.flatMap(({ code }) => code ?? [])),
     ...{ reads: history.reads.length, streams: history.streams.length },
+    wholeStreams: history.streams.filter(isWhole).length,
+  };
+  const findings = {
+    ...played.findings,
+    "nothing happened": missing(happened, played.minutes),
+  };
+  return {
+    ...happened,
+    ...{ seed, minutes, tookMs: Math.round(tookMs), kills: killsOf(history), starts },
+    ...{ refused: history.count("refused"), unknown: history.count("unknown") },
+    codes: tally(history.calls.flatMap(({ code }) => code ?? [])),
     broken: Object.values(findings).flat().length,
     findings,
   };

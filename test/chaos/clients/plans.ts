@@ -12,13 +12,20 @@ const triesMax = 20;
 const triesAgainAfterMs = 1_000;
 
 export const plans: ClientMaker = (desk) => {
-  const name = `plan-${desk.name}`;
-  const boxes: string[] = [];
+  let name = "";
+  let boxes: string[] = [];
   /** What both were committed as; more than one where the end of a commit was never learned. */
   let committed = new Set<string>();
   let next = 0;
+  let isSetUp = false;
   /** A run whose end was never learned may still change the members: nothing more can be said of them. */
-  let isLost = false;
+  const beginAnew = () => {
+    name = `plan-${desk.mark()}`;
+    boxes = [];
+    committed = new Set();
+    isSetUp = false;
+  };
+  beginAnew();
 
   const setUp = async () => {
     while (boxes.length < members.length) {
@@ -35,7 +42,6 @@ export const plans: ClientMaker = (desk) => {
     }
     return true;
   };
-  let isSetUp = false;
 
   const runUntilKnown = async (what: "commit" | "rollback"): Promise<Commit | undefined> => {
     const idempotencyKey = `${what}-${desk.mark()}`;
@@ -48,7 +54,7 @@ export const plans: ClientMaker = (desk) => {
       if (run.outcome === "refused" && isNothing.includes(run.code)) return undefined;
       await pause(triesAgainAfterMs);
     }
-    isLost = true;
+    beginAnew();
     return undefined;
   };
 
@@ -77,7 +83,7 @@ export const plans: ClientMaker = (desk) => {
 
   return async () => {
     isSetUp ||= await setUp();
-    if (!isSetUp || isLost) return;
+    if (!isSetUp) return;
     next += 1;
     const text = String(next);
     if (!(await wroteAll(text))) return;

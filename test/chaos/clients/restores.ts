@@ -16,6 +16,8 @@ export const restores: ClientMaker = (desk) => {
   let now = new Set(["none"]);
   const saved = new Map<string, Set<string>>();
   let next = 0;
+  /** Before chance decides, each thing is done once. */
+  let wasRestored = false;
   /** What was done to the tree, the newest last. */
   const done: string[] = [];
   const note = (what: string) => {
@@ -36,7 +38,7 @@ export const restores: ClientMaker = (desk) => {
     const turn = desk.random.between(0, 9);
     const old = [...saved.keys()];
     const chosen = old[desk.random.between(0, old.length - 1)];
-    if (turn < 4 || got === "none") {
+    if (got === "none" || (wasRestored && turn < 4)) {
       next += 1;
       const to = String(next);
       const wrote = await desk.ask("write", id, (sandbox) =>
@@ -45,7 +47,7 @@ export const restores: ClientMaker = (desk) => {
       note(`write ${to}: ${wrote.outcome}`);
       if (wrote.outcome === "ack" && wrote.value.exitCode === 0) now = new Set([to]);
       else if (wrote.outcome !== "refused") now.add(to);
-    } else if (turn < 7 || chosen === undefined) {
+    } else if (chosen === undefined || (wasRestored && turn < 7)) {
       const made = await desk.ask("checkpoint", id, (sandbox) =>
         sandbox.makeCheckpoint({}, { lease }),
       );
@@ -58,6 +60,7 @@ export const restores: ClientMaker = (desk) => {
     } else {
       const back = await desk.ask("restore", id, (sandbox) => sandbox.restore(chosen, { lease }));
       const then = saved.get(chosen) ?? [];
+      wasRestored ||= back.outcome === "ack";
       const state = back.outcome === "ack" ? back.value.state : back.code;
       note(`restore of ${[...then].join(" or ")} over ${got}: ${back.outcome} ${state}`);
       // A disk without room for them leaves the old files, and that is told as a state: failed.
