@@ -8,7 +8,7 @@ import { connect } from "../../src/client/index.ts";
 import { startServer } from "../e2e/server.ts";
 import { load, type Took } from "./load.ts";
 import { help, type Options, parseOptions } from "./options.ts";
-import { slotsOf, tableOf } from "./slots.ts";
+import { gapsOf, slotsOf, tableOf } from "./slots.ts";
 import { judge, verdictText } from "./verdict.ts";
 import { type Look, look, watched } from "./watch.ts";
 
@@ -60,14 +60,18 @@ async function soak({ minutes, json }: Options): Promise<number> {
     const restMs = Math.min(lookEveryMs, slotMs / 2);
     await pause(restMs, undefined, { signal: over.signal }).catch(() => {});
   }
+  // Whoever stopped it has proven nothing.
+  const stoppedAt = over.signal.aborted ? (performance.now() - beganMs) / 60_000 : undefined;
   over.abort();
   await loading;
   const slots = slotsOf(took, looks, beganMs, slotMs);
   const judged = judge(slots);
-  const failures = took.flatMap(({ verb, failed }) =>
-    failed === undefined ? [] : [`${verb}: ${failed}`],
-  );
-  const isJudged = minutes >= judgedFromMinutes;
+  const failures = [
+    ...(stoppedAt === undefined ? [] : [`stopped after ${stoppedAt.toFixed(1)} of ${minutes} min`]),
+    ...gapsOf(took, looks, beganMs, slotMs),
+    ...took.flatMap(({ verb, failed }) => (failed === undefined ? [] : [`${verb}: ${failed}`])),
+  ];
+  const isJudged = minutes >= judgedFromMinutes && stoppedAt === undefined;
   const isGood = failures.length === 0 && (!isJudged || judged.every(({ flat }) => flat));
   if (json) {
     const calls = took.length;
@@ -75,9 +79,10 @@ async function soak({ minutes, json }: Options): Promise<number> {
     process.stdout.write(`${JSON.stringify(report)}\n`);
   } else {
     process.stdout.write(`${tableOf(slots)}\n${verdictText(judged)}`);
-    if (!isJudged) process.stdout.write(`too short to be judged: under ${judgedFromMinutes} min\n`);
+    const isShort = minutes < judgedFromMinutes;
+    if (isShort) process.stdout.write(`too short to be judged: under ${judgedFromMinutes} min\n`);
     for (const failure of failures.slice(0, failuresToldMax)) process.stdout.write(`${failure}\n`);
-    if (failures.length > 0) process.stdout.write(`${failures.length} calls failed\n`);
+    if (failures.length > 0) process.stdout.write(`${failures.length} failures\n`);
   }
   return isGood ? 0 : 1;
 }

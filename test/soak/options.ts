@@ -10,8 +10,8 @@ export const help = `Keeps a real server under a moderate, steady load and watch
   --minutes N   how long; 30 unless given, parts allowed. Under 30 nothing is judged
   --json        all of it as one line of JSON on stdout, in place of the table
 
-The first tenth goes as fast as it is answered, to warm up. Memory that grows by more than 5 % after it, or a p99 that rises,
-ends it with 1.
+The first tenth goes as fast as it is answered, to warm up. Memory that grows by more than 5 % after it, a p99 that rises, a
+call that fails, a minute without a command, and whoever stops it before its time end it with 1.
 `;
 
 export type Options = { minutes: number; json: boolean; help: boolean };

@@ -17,15 +17,33 @@ export type Slot = {
   descriptors: Record<Part, number>;
 };
 
-/** Slots without a look or an exec are left out: the last one is often a piece. */
-export function slotsOf(took: Took[], looks: Look[], beganMs: number, slotMs: number): Slot[] {
+type Piece = { minute: number; calls: Took[]; execs: number[]; seen: Look[] };
+
+/** The last one may be half of one. */
+function piecesOf(took: Took[], looks: Look[], beganMs: number, slotMs: number): Piece[] {
   const end = Math.max(...looks.map(({ atMs }) => atMs));
-  const slots: Slot[] = [];
+  const pieces: Piece[] = [];
   for (let from = beganMs; from + slotMs / 2 < end; from += slotMs) {
     const inside = ({ atMs }: { atMs: number }) => atMs >= from && atMs < from + slotMs;
     const calls = took.filter(inside);
     const execs = calls.filter(({ verb }) => verb === "exec").map(({ ms }) => ms);
-    const seen = looks.filter(inside);
+    pieces.push({ minute: (from - beganMs) / 60_000, calls, execs, seen: looks.filter(inside) });
+  }
+  return pieces;
+}
+
+/** In words: the slots in which no command began, or in which nobody could look. They have no figures. */
+export function gapsOf(took: Took[], looks: Look[], beganMs: number, slotMs: number): string[] {
+  return piecesOf(took, looks, beganMs, slotMs).flatMap(({ minute, execs, seen }) => {
+    const at = `minute ${minute.toFixed(1)}`;
+    if (execs.length === 0) return [`${at}: no command in ${slotMs / 1000} s`];
+    return seen.length === 0 ? [`${at}: no look in ${slotMs / 1000} s`] : [];
+  });
+}
+
+export function slotsOf(took: Took[], looks: Look[], beganMs: number, slotMs: number): Slot[] {
+  const slots: Slot[] = [];
+  for (const { minute, calls, execs, seen } of piecesOf(took, looks, beganMs, slotMs)) {
     if (execs.length === 0 || seen.length === 0) continue;
     const medians = (of: (one: Look) => Record<Part, number>) =>
       Object.fromEntries(
@@ -38,7 +56,7 @@ export function slotsOf(took: Took[], looks: Look[], beganMs: number, slotMs: nu
         ]),
       ) as Record<Part, number>;
     slots.push({
-      minute: (from - beganMs) / 60_000,
+      minute,
       calls: calls.length,
       failed: calls.filter(({ failed }) => failed !== undefined).length,
       execP50Ms: percentile(execs, 50),

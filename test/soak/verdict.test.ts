@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Took } from "./load.ts";
-import { type Slot, slotsOf } from "./slots.ts";
+import { gapsOf, type Slot, slotsOf } from "./slots.ts";
 import { judge } from "./verdict.ts";
 import type { Look } from "./watch.ts";
 
@@ -67,5 +67,22 @@ describe("the verdict of a soak", () => {
     expect(first).toMatchObject({ minute: 0, calls: 100, failed: 0, execP50Ms: 1, execP99Ms: 1 });
     expect(second).toMatchObject({ calls: 100, failed: 1, execP50Ms: 9, allP99Ms: 9 });
     expect([first?.bytes.workerd, second?.bytes.workerd]).toEqual([1, 2]);
+    expect(gapsOf(took, looks, 1_000, 10_000)).toEqual([]);
+  });
+
+  it("[CA15] tells each slot in which no command began, or nobody looked", () => {
+    const execAt = (atMs: number): Took => ({ verb: "exec", atMs, ms: 1 });
+    const lookAt = (atMs: number): Look => ({
+      atMs,
+      bytes: { workerd: 1, engine: 3, agents: 4 },
+      descriptors: { workerd: 5, engine: 6, agents: 7 },
+    });
+    const took: Took[] = [execAt(0), { verb: "get", atMs: 15_000, ms: 1 }, execAt(25_000)];
+    const looks = [lookAt(0), lookAt(15_000), lookAt(39_000)];
+    expect(gapsOf(took, looks, 0, 10_000)).toEqual([
+      "minute 0.2: no command in 10 s",
+      "minute 0.3: no look in 10 s",
+      "minute 0.5: no command in 10 s",
+    ]);
   });
 });
