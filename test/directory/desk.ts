@@ -28,6 +28,7 @@ export class Desk implements Place {
   alarmAt: number | undefined;
   now = 1_800_000_000_000;
   directory: DirectoryActor;
+  readonly logged: Record<string, unknown>[] = [];
   readonly #timers = new Set<Timer>();
   #drawn = 0;
 
@@ -148,7 +149,9 @@ export class Desk implements Place {
     return "e".repeat(length);
   }
 
-  log(): void {}
+  log(line: Record<string, unknown>): void {
+    this.logged.push(line);
+  }
 
   #port(id: string): SandboxPort {
     return {

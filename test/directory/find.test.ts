@@ -254,6 +254,18 @@ describe("sandboxes that do not answer", () => {
     expect(desk.row(last)?.phase).toBe("known");
   });
 
+  it("[O22] each alarm is one line in the log", async () => {
+    desk.next = "away";
+    await expect(desk.find({ scope })).rejects.toBeDefined();
+    let rung = 0;
+    for (; rung < 3; rung++) {
+      await desk.pass(Math.max(0, (desk.alarmAt ?? desk.now) - desk.now));
+      expect(await desk.ring()).toBe(true);
+    }
+    const alarms = desk.logged.filter(({ why }) => why === "alarm");
+    expect(alarms).toEqual(Array(rung).fill({ object: "directory", why: "alarm" }));
+  });
+
   it("[D19] an alarm rings ever more seldom for what cannot be reached", async () => {
     desk.next = "away";
     await expect(desk.find({ scope })).rejects.toMatchObject({ code: "unavailable" });

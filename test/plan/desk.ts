@@ -25,6 +25,7 @@ export class Desk {
   /** How often rows were written. */
   writes = 0;
   plan: PlanActor;
+  readonly logged: Record<string, unknown>[] = [];
   /** The instance is stopped by this write, which does not happen. */
   stopsAt: (query: string, bindings: SqlValue[]) => boolean = () => false;
   readonly #timers = new Set<Timer>();
@@ -165,7 +166,7 @@ export class Desk {
         return () => this.#timers.delete(timer);
       },
       draw: (length) => "e".repeat(length),
-      log: () => {},
+      log: (line) => void this.logged.push(line),
     };
   }
 }

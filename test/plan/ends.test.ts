@@ -32,6 +32,18 @@ const steps: Step[] = ["hold", "prepare", "finish"];
 const ways: Fault[] = ["fails", "fails afterwards", "silent"];
 const faults = steps.flatMap((step) => ways.map((way) => [step, way] as const));
 
+describe("an alarm", () => {
+  it("[O22] of a plan is one line in the log", async () => {
+    await withWork();
+    const before = desk.logged.length;
+    await desk.ring();
+    await desk.ring();
+    const alarm = { plan: desk.plan.record?.name, why: "alarm" };
+    expect(alarm.plan).toBeDefined();
+    expect(desk.logged.slice(before)).toEqual([alarm, alarm]);
+  });
+});
+
 describe("a member that cannot be asked", () => {
   it.each(faults)(
     "[PL10] once, at its %s (%s), is asked again, and all come to the same end",

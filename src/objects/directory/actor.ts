@@ -123,6 +123,7 @@ export class DirectoryActor {
 
   async alarm(): Promise<void> {
     this.#alarm.rang();
+    this.#place.log({ object: "directory", why: "alarm" });
     await this.#errands.alarm();
     this.#arm();
   }

@@ -101,6 +101,7 @@ export class PlanActor {
 
   async alarm(): Promise<void> {
     this.#alarm.rang();
+    this.place.log({ plan: this.record?.name, why: "alarm" });
     this.resume();
     this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));
     const plan = this.#plan;
