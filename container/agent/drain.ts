@@ -8,11 +8,13 @@ import { limits } from "../../src/protocol/limits.ts";
 import { readJson } from "./body.ts";
 import { callOf, numberOf, refuse } from "./fields.ts";
 import type { GatedWork } from "./gated-work.ts";
-import type { Forest } from "./tree/tree.ts";
+
+/** What work has left behind, of all trees. */
+type Remains = { collect(limitMs: number): Promise<void> };
 
 export async function answerFence(
   request: Request,
-  { gated, forest }: { gated: GatedWork; forest: Forest },
+  { gated, forest }: { gated: GatedWork; forest: Remains },
 ): Promise<Response> {
   const { fence, drain, waitMs } = readFence(await readJson(request));
   const deadline = performance.now() + waitMs;

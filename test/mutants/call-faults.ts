@@ -14,6 +14,9 @@ const keyed = "src/objects/sandbox/keyed.ts";
 const retry = "src/client/retry.ts";
 const ring = "container/agent/processes/ring.ts";
 const runs = "container/agent/processes/runs.ts";
+const fence = "container/agent/fence.ts";
+const drain = "container/agent/drain.ts";
+const gated = "container/agent/gated-work.ts";
 
 export const callFaults: readonly Fault[] = [
   {
@@ -113,5 +116,54 @@ export const callFaults: readonly Fault[] = [
     find: "if (offset < this.offsetAt(this.start, stream)) return undefined;",
     put: "if (offset + 1 < this.offsetAt(this.start, stream)) return undefined;",
     by: ["P8"],
+  },
+  {
+    name: "the agent takes work below its fence",
+    file: fence,
+    find: "if (fence < this.#highest) {",
+    put: "if (fence < 0) {",
+    by: ["X50"],
+  },
+  {
+    name: "a call does not raise the agent's fence",
+    file: fence,
+    find: "    this.#highest = fence;\n",
+    put: "",
+    by: ["X50"],
+  },
+  {
+    name: "a raise that comes late lets the agent's fence fall",
+    file: fence,
+    find: "Math.max(this.#highest, fence)",
+    put: "fence",
+    by: ["X50"],
+  },
+  {
+    name: "only a drain raises the agent's fence",
+    file: drain,
+    find: "gated.fence.raise(fence);",
+    put: "if (drain) gated.fence.raise(fence);",
+    by: ["X50"],
+  },
+  {
+    name: "the agent confirms a drain at once",
+    file: drain,
+    find: "const left = await gated.leftBelow(fence, waitMs);",
+    put: "const left = 0 * waitMs;",
+    by: ["X50"],
+  },
+  {
+    name: "a drain interrupts nothing",
+    file: drain,
+    find: "if (drain) gated",
+    put: "if (drain && fence < 0) gated",
+    by: ["X50"],
+  },
+  {
+    name: "a drain interrupts the work of the new fence too",
+    file: gated,
+    find: "began.fence < fence",
+    put: "began.fence <= fence",
+    by: ["X50"],
   },
 ];
