@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { importProblems } from "./imports.ts";
 import { classProblems, pathProblems } from "./names.ts";
 import { ruleProblems } from "./rules.ts";
+import { secretProblems } from "./secrets.ts";
 import { allSources, type Source } from "./sources.ts";
 import { lockProblems, purityProblems, styleProblems } from "./style.ts";
 
@@ -70,6 +71,22 @@ const checks: [string, Check, Source[][]][] = [
       at("src/core/a.ts", "const at = Date.now();"),
       at("src/core/a.ts", "const id = Math.random();"),
       at("src/core/a.ts", "await b();"),
+    ],
+  ],
+  [
+    "secrets are compared in a time that tells nothing",
+    secretProblems,
+    [
+      at("src/worker/auth.ts", "const same = timingSafeEqual(a, b) || found.key === key;"),
+      at("src/worker/tokens.ts", "return told === right;"),
+      at("src/worker/ids.ts", "if (told !== right) return false;"),
+      at("container/agent/gate.ts", 'return headers.get("authorization") === this.#expected;'),
+      at(
+        "container/agent/gate.ts",
+        "different |= byte ^ 0;\nif (given.toString() !== text) return;",
+      ),
+      at("container/engine/server.ts", "return timingSafeEqual(a, b) && given === secret;"),
+      at("src/worker/a.ts", "timingSafeEqual(a, b)"),
     ],
   ],
   [
