@@ -48,7 +48,10 @@ export class Listing {
   /** While something is untold: when it is tried again, should this instance not live to do so. */
   deadline(): Deadline | undefined {
     const { revision, told } = this.#known;
-    return revision === told ? undefined : { at: this.#tryAt, why: "tell the directory" };
+    if (revision === told) return undefined;
+    // While it is on its way the alarm has nothing to do for it, also where the clock has stepped over its time.
+    const notBefore = this.#isTelling ? this.#actor.host.clock() + limits.tellAgainMs : 0;
+    return { at: Math.max(this.#tryAt, notBefore), why: "tell the directory" };
   }
 
   /** Whether lists show what is true now; waits for it as long as a caller is expected to. */

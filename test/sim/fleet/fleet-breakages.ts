@@ -6,26 +6,30 @@ import { PlanActor } from "../../../src/objects/plan/actor.ts";
 import type { MemberPort } from "../../../src/objects/plan/ports.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 
-export const fleetBreakages = [
+const found = {
   /** Members may be added, replaced and removed while a run is open. */
-  "members are not frozen",
+  "members are not frozen": "a run ends",
   /** A fresh instance of the plan goes on as if it had decided to commit. */
-  "an undecided run is committed",
+  "an undecided run is committed": "one run, one verdict",
   /** The plan tells its members before its decision is on disk. */
-  "what is told does not wait",
+  "what is told does not wait": "one run, one verdict",
   /** A member takes steps of runs that are over. */
-  "members forget which runs are over",
+  "members forget which runs are over": "nobody is held for ever",
   /** The lease of a held member ends with its time. */
-  "a held lease expires",
+  "a held lease expires": "a plan can be used again",
   /** The Directory takes reports in the order in which they come. */
-  "reports have no order",
+  "reports have no order": "lists say what is",
   /** Whoever could not be told what was decided is not told again. */
-  "finishing is tried once",
+  "finishing is tried once": "nobody is held for ever",
   /** Whoever holds its lease, a sandbox ends for its successor. */
-  "who is replaced is not asked",
-] as const;
+  "who is replaced is not asked": "nobody's lease ends for another sandbox",
+} as const;
 
-export type FleetBreakage = (typeof fleetBreakages)[number];
+export type FleetBreakage = keyof typeof found;
+export const fleetBreakages = Object.keys(found) as FleetBreakage[];
+
+/** The rule by which each is found: one that is broken by something else is no proof. */
+export const fleetFoundBy: Readonly<Record<FleetBreakage, string>> = found;
 
 /** The real one, unless it is to be broken. */
 export function planActor(
