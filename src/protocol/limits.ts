@@ -9,6 +9,7 @@ const second = 1000;
 const minute = 60 * second;
 
 export const limits = {
+  // Calls and their bodies
   /** JSON bodies: room for one exec with stdin, far below an isolate's 128 MB. */
   bodyBytesMax: 4 * MiB,
   /** Of one object or list in it: twice the most arguments that a call may have. */
@@ -17,24 +18,30 @@ export const limits = {
   bodyReadMs: 30 * second,
   /** Of a call that is refused: read out, so that its sender comes to read why. Beyond, the connection breaks. */
   refusedBodyBytesMax: 256 * MiB,
+  /** A request id of a caller's own: it stands in logs. */
   requestIdBytesMax: 64,
 
+  // Commands
   /** Linux refuses one argument of 128 KiB and more (MAX_ARG_STRLEN counts the final NUL). */
   argBytesMax: 128 * KiB - 1,
+  /** Arguments of one command. */
   argCountMax: 4096,
   /** Arguments and environment together: an eighth of the usual 2 MiB is left to the loader. */
   argTotalBytesMax: 1536 * KiB,
+  /** Variables of one call: how many, and of each its name and its value. */
   envCountMax: 256,
   envNameBytesMax: 128,
   envValueBytesMax: 64 * KiB,
   /** Of a sandbox's own, as JSON: it stands in one row, which holds 2 MB, beside all else that the sandbox is made of. */
   envKeptBytesMax: 512 * KiB,
-  /** PATH_MAX without the final NUL. */
+  /** A path: PATH_MAX without the final NUL. */
   pathBytesMax: 4095,
+  /** Standard input of a command, which travels in the body of its call. */
   stdinBytesMax: 2 * MiB,
-
+  /** How long a command may take: unless it says, and at most. Longer work is a process. */
   execTimeoutDefaultMs: minute,
   execTimeoutMaxMs: 60 * minute,
+  /** Output of a command that is kept: unless it says, and at most. The rest is read and dropped. */
   execOutputDefaultBytes: MiB,
   execOutputMaxBytes: 16 * MiB,
   /** Kept of all commands that run in one sandbox, beyond the first part that each has for itself. */
@@ -57,12 +64,15 @@ export const limits = {
   keyMs: 10 * minute,
   keysMax: 10_000,
 
+  // Processes
   /** Processes that run at once in one sandbox, beside commands. */
   processesMax: 256,
   /** Exited ones that are remembered, and how long. */
   processesExitedMax: 50,
   processExitedMs: 60 * minute,
+  /** How long a process may be given, where it says when it is to be ended. */
   processTimeoutMaxMs: 7 * 24 * 60 * minute,
+  /** The log of a process: at least, unless it says, and at most. It lies on the disk. */
   processLogMinBytes: 64 * KiB,
   processLogDefaultBytes: 8 * MiB,
   processLogMaxBytes: 1024 * MiB,
@@ -76,15 +86,20 @@ export const limits = {
   processListedCharsMax: 1024,
   /** Commands and arguments that are remembered whole, of all processes together. */
   processCalledCharsMax: 32 * MiB,
+  /** Readers of one log at once. */
   processFollowersMax: 64,
+  /** How long a call waits for a process: unless it says, and at most. */
   processWaitDefaultMs: 30 * second,
   processWaitMaxMs: 60 * minute,
   /** One write to a process; what it has not read yet waits in memory up to as much again. */
   processStdinBytesMax: 4 * MiB,
   /** A write waits this long for a process that does not read. */
   processStdinWaitMs: 25 * second,
+  /** Calls that wait at once in one sandbox. */
   processWaitersMax: 256,
 
+  // Sessions
+  /** Sessions of one sandbox: each is a shell that runs. */
   sessionsMax: 64,
   /** Commands that wait for their turn in one session. */
   sessionWaitersMax: 64,
@@ -93,7 +108,10 @@ export const limits = {
   /** Starting a shell, or taking its state. */
   sessionReadyMs: 10 * second,
 
+  // Terminals
+  /** Terminals of one sandbox: each is a program that runs, with a screen. */
   terminalsMax: 64,
+  /** Larger screens are nobody's, and each cell is drawn. */
   terminalColsMax: 1000,
   terminalRowsMax: 1000,
   /** Output kept for those who come late or come back. */
@@ -102,6 +120,7 @@ export const limits = {
   terminalWindowBytes: 256 * KiB,
   /** Waiting in one socket; beyond it the viewer is slow, and waits in the ring. */
   terminalSocketBytes: 256 * KiB,
+  /** Viewers of one terminal at once. */
   terminalViewersMax: 64,
   /** A framed viewer that was cut off holds the program back this long. */
   terminalBackMs: 10 * second,
@@ -110,10 +129,15 @@ export const limits = {
   /** A picture of the screen that takes longer is not waited for. */
   terminalScreenMs: 5 * second,
 
+  // Containers
   /** Of a configured size, on one machine: an agent and a shell need as much. */
   roomMemoryBytesMin: 64 * MiB,
   roomProcessesMin: 32,
   roomProcessesMax: 100_000,
+  /** Of one list of a network: each request of a sandbox is held against all of them. */
+  networkHostsMax: 100,
+  /** A host: as long as a name in the DNS. */
+  hostCharsMax: 253,
   /** From the engine's or the platform's start to the agent's first answer. */
   startTimeoutMs: 60 * second,
   /** How often an object looks whether a start is still under way: it may have died beside it. */
@@ -124,6 +148,7 @@ export const limits = {
   agentQuietMs: second,
   /** An answer under way brings a byte a second; silence this long means that its agent is gone. */
   streamSilenceMs: 15 * second,
+  /** Until nothing of a container is left; then it is tried again. */
   destroyTimeoutMs: 60 * second,
   /** Copying a tree; the container stands still meanwhile. */
   snapshotTimeoutMs: 10 * minute,
@@ -141,9 +166,12 @@ export const limits = {
   /** How long a create or a call on a starting sandbox may hang. */
   waitMaxMs: 25 * second,
 
+  // The lease
+  /** How long it lasts without a renewal: unless it says, at least, and at most. */
   leaseTtlMs: 30 * second,
   leaseTtlMinMs: second,
   leaseTtlMaxMs: 5 * minute,
+  /** How long a caller may be willing to queue. */
   leaseQueueMaxMs: 60 * minute,
   /** A waiter who does not ask again for this long has gone. */
   leasePollMs: 30 * second,
@@ -158,33 +186,45 @@ export const limits = {
   /** How long the end of a lease is remembered for those who ask, and of how many. */
   leaseEndedMs: 10 * minute,
   leaseEndedMax: 1000,
+  /** Who may wait for one lease, how many of them for one holder, and how many are shown. */
   leaseWaitersMax: 1000,
   leaseWaitersOfHolderMax: 16,
   leaseWaitersShownMax: 100,
+  /** The name of a holder. */
   holderCharsMax: 128,
 
+  // Metadata
+  /** Metadata is told in lists and events: how many keys, how long a key, a value, and all of it. */
   metadataKeysMax: 64,
   metadataKeyBytesMax: 128,
   metadataValueBytesMax: 1024,
   metadataBytesMax: 16 * KiB,
 
+  // Events
   /** Events kept of one sandbox; a reader who comes later is told of the gap. */
   eventsMax: 1000,
+  /** One page of events. */
   eventsPageMax: 1000,
   /** Commands are told in batches: a row for each would cost more than the command. */
   eventsExecsEveryMs: second,
   eventsExecsMax: 100,
+  /** Streams of events of one sandbox, or of one tenant, that are open at once. */
   eventFollowersMax: 100,
   /** A stream without news writes a comment, so that a reader who is gone is noticed. */
   eventHeartbeatMs: 10 * second,
 
+  // Idleness and lifetime
+  /** Without work, until a sandbox pauses: unless it says, at least, and at most. */
   idleTimeoutMs: 10 * minute,
   idleTimeoutMinMs: second,
   idleTimeoutMaxMs: 7 * 24 * 60 * minute,
+  /** How long a sandbox may live, where it says so. */
   maxLifetimeMinMs: second,
   maxLifetimeMaxMs: 365 * 24 * 60 * minute,
+  /** A pause that takes longer has failed. */
   pauseTimeoutMs: 2 * minute,
 
+  // Files and archives
   /** One file up or down; archives too, unpacked. What a disk of a sandbox may be expected to hold. */
   fileBytesMax: 16 * 1024 * MiB,
   /** A body that brings nothing for this long is given up. */
@@ -193,43 +233,56 @@ export const limits = {
   uploadMs: 24 * 60 * minute,
   /** Looking through or removing the largest tree. */
   fileCallMs: 10 * minute,
+  /** Files and archives that are on their way at once. */
   fileTransfersMax: 64,
   /** A reader who takes nothing of an answer for this long is let go, if the agent's runtime has not done so (255 s). */
   fileReaderMs: 10 * minute,
   /** Bytes a second, over the whole of a large file and beyond that time: who is slower than that is stuck. */
   fileReaderBytesMin: 4 * KiB,
+  /** How deep a list goes, and what one page holds. */
   fileListDepthMax: 64,
   fileListPageMax: 5000,
   /** Entries that one listing looks at. */
   fileListEntriesMax: 1_000_000,
+  /** Watches of one sandbox. */
   fileWatchersMax: 32,
   /** Folders under one watch: each costs the kernel a kilobyte. */
   fileWatchFoldersMax: 16_384,
   /** Changes of one path within this are told as one. */
   fileWatchCoalesceMs: 50,
+  /** Changes that wait for a slow reader; more are told as lost. */
   fileWatchEventsMax: 10_000,
   /** Removing or reading trees is done in slices, so that nobody else waits for longer. */
   fileSliceMs: 20,
+  /** Members of one archive. */
   archiveEntriesMax: 1_000_000,
   /** Unpacked bytes for each packed one, beyond the first 16 MiB. */
   archiveRatioMax: 200,
 
+  // Git
+  /** The address of a clone, a branch or tag, and each part of its credentials. */
   gitUrlBytesMax: 2048,
   gitRefBytesMax: 255,
   gitSecretBytesMax: 4096,
+  /** How long a clone may take, unless it says. */
   gitCloneTimeoutMs: 10 * minute,
 
+  // Checkpoints
   /** Asked-for checkpoints of one sandbox; each holds a tree. */
   checkpointsMax: 50,
+  /** The name of a checkpoint. */
   checkpointNameCharsMax: 128,
-  /** On the platform; renewed by each restore. */
+  /** How long a checkpoint lives on the platform; each restore renews it. */
   checkpointLifeMs: 30 * 24 * 60 * minute,
 
+  // Scopes and lists
+  /** Each part of a scope. */
   scopeCharsMax: 512,
   /** One page of a list of sandboxes. */
   sandboxesPageMax: 1000,
   /** And its rows together: one answer between objects carries 32 MiB, in which a character may take two bytes. */
   sandboxesPageBytesMax: 8 * MiB,
+  /** Filters by metadata in one list. */
   metadataFiltersMax: 8,
   /** A call that changes what lists show waits this long for the list to know. */
   listedWaitMs: second,
@@ -248,18 +301,19 @@ export const limits = {
   directoryAskMs: 10 * second,
   /** A row that should have moved on by then is asked. */
   staleAfterMs: 90 * second,
-  /** Of one list: each request of a sandbox is held against all of them. */
-  networkHostsMax: 100,
-  /** Of a name in the DNS. */
-  hostCharsMax: 253,
 
+  // Plans
+  /** Names of plans that a tenant has. */
   plansMax: 10_000,
   /** Plans that a sandbox remembers to have left: what comes late of them is refused. */
   plansHeardMax: 100,
+  /** One page of a list of plans. */
   plansPageMax: 1000,
+  /** Sandboxes of one plan: each holds its files still while all are saved. */
   planMembersMax: 100,
   /** Members whose files are saved at once: each holds one of the disk's copies. */
   planPrepareAtOnceMax: 4,
+  /** Members that are told the end of a run at once. */
   planFinishAtOnceMax: 8,
   /** From the first lease to the decision: saving the largest trees, a few at a time. Beyond it, abort. */
   planPrepareMs: 30 * minute,
@@ -291,23 +345,28 @@ export const limits = {
   /** Saving a tree takes its time; whoever asks again joins what is under way. */
   planPrepareAskMs: minute,
 
+  // Ports
+  /** Open ports of one sandbox. */
   portsMax: 32,
   /** Letters and digits: more than 128 bits, and together with port and id one label of a host (63). */
   portTokenChars: 26,
   /** Until a server in the sandbox begins to answer. */
   portHeadersMs: 60 * second,
 
+  // Tokens, tickets and sockets
+  /** How long a token is good: unless it says, at least, and at most. */
   tokenTtlMs: 60 * minute,
   tokenTtlMinMs: second,
   tokenTtlMaxMs: 30 * 24 * 60 * minute,
+  /** A connect ticket is good once, this long; so many may wait to be used. */
   connectTicketMs: minute,
   connectTicketsMax: 100,
   /** Sockets lost with the object may come back this long. */
   leaseReconnectMs: 10 * second,
   /** A socket without a ping this long is gone. */
   leasePingMs: 30 * second,
+  /** Why a lease was taken away, in words. */
   reasonCharsMax: 256,
-
   /** A tombstone stays readable this long. */
   tombstoneMs: 7 * 24 * 60 * minute,
 } as const;

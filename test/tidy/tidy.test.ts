@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { importProblems } from "./imports.ts";
+import { limitProblems, limitsDoc, limitsFile, limitsPage } from "./limit-page.ts";
 import { classProblems, pathProblems } from "./names.ts";
 import { ruleProblems } from "./rules.ts";
 import { secretProblems } from "./secrets.ts";
@@ -14,6 +15,12 @@ const rulesPage = (text: string) => at("docs/rules.md", text);
 const toml = (classes: string, made: string) => [
   { path: "wrangler.toml", text: `class_name = "${classes}"\nnew_sqlite_classes = ["${made}"]\n` },
   { path: "src/index.ts", text: 'export { A } from "./a.ts";' },
+];
+
+const limitsText = sources.find(({ path }) => path === limitsFile)?.text ?? "";
+const limitsOf = (text: string, page = limitsPage(text)) => [
+  ...at(limitsFile, text),
+  ...at(limitsDoc, page),
 ];
 
 /** Each check with samples that it must find fault with, so that none can go blind unseen. */
@@ -87,6 +94,15 @@ const checks: [string, Check, Source[][]][] = [
       ),
       at("container/engine/server.ts", "return timingSafeEqual(a, b) && given === secret;"),
       at("src/worker/a.ts", "timingSafeEqual(a, b)"),
+    ],
+  ],
+  [
+    "the page of limits is what their file says",
+    limitProblems,
+    [
+      limitsOf(limitsText, "as it was"),
+      limitsOf(limitsText.replace(/^ {2}\/\*\* A request id of .*$/m, "  // Elsewhere")),
+      limitsOf(limitsText.replace("  requestIdBytesMax: 64,\n", "")),
     ],
   ],
   [
