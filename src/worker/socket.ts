@@ -11,6 +11,9 @@ import { ticketProtocol } from "../protocol/socket-names.ts";
 import type { Door } from "./app.ts";
 
 const protocolHeader = "sec-websocket-protocol";
+const versionHeader = "sec-websocket-version";
+/** Of RFC 6455, the only one that there is. */
+const version = "13";
 
 type Without<Call> = Call extends unknown ? Omit<Call, "caller" | "ticket"> : never;
 
@@ -19,6 +22,12 @@ export function demandUpgrade(c: Context<Door>): void {
   if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
     throw new BerthError("upgrade_required", "This route is a WebSocket.", {
       hint: "Send `Connection: Upgrade` and `Upgrade: websocket`.",
+    });
+  }
+  // The runtime refuses another one too, but only once the object has granted the lease or taken the ticket.
+  if ((c.req.header(versionHeader) ?? version) !== version) {
+    throw new BerthError("upgrade_required", "This version of WebSocket is not spoken here.", {
+      hint: `Send \`Sec-WebSocket-Version: ${version}\`.`,
     });
   }
   const origin = c.req.header("origin");

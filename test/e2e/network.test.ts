@@ -1,7 +1,12 @@
 /** What a sandbox of a real Berth reaches of the machine, of Berth, of other sandboxes, and of the world outside. */
+import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { createServer, type Server as HttpServer } from "node:http";
-import { type AddressInfo, createServer as createSocketServer } from "node:net";
+import {
+  type AddressInfo,
+  connect as connectTo,
+  createServer as createSocketServer,
+} from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -14,7 +19,7 @@ import {
 } from "../engine/test-network.ts";
 import { alive, naming } from "./processes.ts";
 import { type Server, startServer } from "./server.ts";
-import { machineAddresses, portsOf, reachedFrom, type Target } from "./sockets.ts";
+import { linkLocals, machineAddresses, portsOf, reachedFrom, type Target } from "./sockets.ts";
 
 const canRoute = canMakeInternet && hasProgram("nft");
 const abstractName = `berth-test-${process.pid}`;
@@ -112,8 +117,21 @@ describe("the network of a sandbox", () => {
         `${serverAddress} ${outside.port}`,
       ]);
       expect(await reachedFrom(server, other, [{ host: neighbour, port: served }])).toHaveLength(1);
-      // Nor does anybody reach it from there: what is sent in without having been asked for is dropped.
-      expect(await at(open, `ip route get ${serverAddress} | head -1`)).toContain(gateway);
+      // By link-local addresses it would be on one line with the machine, whatever routes there are.
+      const lines = linkLocals().map(({ address }) => ({
+        host: `${address}%eth0`,
+        port: machinePort,
+      }));
+      const mapped = [machineAddress, gateway].map((host) => `::ffff:${host}`);
+      const others = mapped.map((host) => ({ host, port: machinePort }));
+      expect(await reachedFrom(server, open, [...lines, ...others])).toEqual([]);
+      // It listens there too, and the sandbox has such an address itself.
+      for (const { address, name } of linkLocals().slice(0, 1)) {
+        expect(await at(open, "ip -6 addr show dev eth0")).toContain("fe80:");
+        const socket = connectTo({ host: `${address}%${name}`, port: machinePort });
+        await once(socket, "connect");
+        socket.destroy();
+      }
     },
   );
 

@@ -30,6 +30,13 @@ export function machineAddresses(): string[] {
   );
 }
 
+/** Of the machine, each good on one line only: those of sandboxes are among them. */
+export function linkLocals(): { name: string; address: string }[] {
+  return Object.entries(networkInterfaces()).flatMap(([name, all]) =>
+    (all ?? []).filter(({ scopeid }) => scopeid).map(({ address }) => ({ name, address })),
+  );
+}
+
 /** Of the targets those that take a connection from inside, by a program of the sandbox. */
 export async function reachedFrom(
   server: Server,

@@ -70,6 +70,27 @@ export function lifecycleContract(world: World): void {
       expect(hint).toBe("Configured are: small, large.");
     });
 
+    it("[D31] is another one for each scope, also where two only read alike", async () => {
+      const scopes = [
+        { repo: "d31/a:b", branch: "c", config: "" },
+        { repo: "d31/a", branch: "b:c", config: "" },
+        { repo: "d31/a", branch: "b", config: "c" },
+        { repo: "d31/a", branch: "b", config: ":c" },
+        { repo: "d31/caf\u00e9", branch: "main", config: "" },
+        { repo: "d31/cafe\u0301", branch: "main", config: "" },
+        { repo: "d31/CAF\u00c9", branch: "main", config: "" },
+      ];
+      const make = () =>
+        Promise.all(scopes.map((scope) => world.berth.create({ scope, start: false })));
+      const first = await make();
+      expect(new Set(first.map(({ id }) => id)).size).toBe(scopes.length);
+      expect(first.map(({ scope }) => scope)).toEqual(scopes);
+      expect((await make()).map(({ id }) => id)).toEqual(first.map(({ id }) => id));
+      const [, , , , composed] = scopes;
+      const { sandboxes } = await world.berth.list({ "scope.repo": composed?.repo });
+      expect(sandboxes.map(({ id }) => id)).toEqual([first[4]?.id]);
+    });
+
     it("[S15] begins paused, without a container until a call needs one", async () => {
       const { id, box } = await made(world, { start: false });
       expect((await box.get()).state).toBe("paused");
