@@ -186,9 +186,9 @@ export const memberFaults: readonly Fault[] = [
   },
   {
     name: "what passes counts as a try",
-    file: finish,
-    find: "if (came.passedAt !== undefined) {",
-    put: "if (came.passedAt === -1) {",
+    file: seat,
+    find: 'is.name === "failed" && is.passes === true',
+    put: "false",
     by: ["PL141"],
   },
   {
