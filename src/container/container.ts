@@ -57,8 +57,8 @@ export interface Container {
   destroy(files: "keep" | "remove"): Promise<void>;
   /** To every process in the container but the agent. */
   signal(signal: number): Promise<void>;
-  /** Resolves when this life has ended, with what is known of why. */
-  monitor(startId: string): Promise<ContainerExit>;
+  /** What is known of why this life ended, once it has; undefined where it has not in this time. */
+  monitor(startId: string, waitMs: number): Promise<ContainerExit | undefined>;
   /** One request, or WebSocket upgrade, to the agent at the address that `start` gave. */
   agent(address: string, request: Request): Promise<Response>;
   /** Saves the file tree; everything in the container stands still meanwhile. The same id again: the same tree. */

@@ -16,7 +16,7 @@ import {
 import { BerthError, errorBodySchema } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import { type Size, sizeUnsupported } from "../protocol/size.ts";
-import type { Container, ContainerExit, StartOptions } from "./container.ts";
+import type { Container, StartOptions } from "./container.ts";
 import { within } from "./within.ts";
 
 type Engine = { baseUrl: string; secret: string };
@@ -24,7 +24,6 @@ type Engine = { baseUrl: string; secret: string };
 /** The engine has the same limits and says more when one is met: it gets the time to. */
 const answerMs = 2_000;
 const healthMs = 2_000;
-const monitorMs = 25_000;
 
 export function engineContainer({ id, ...engine }: Engine & { id: string }): Container {
   return {
@@ -56,7 +55,13 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
     async signal(signal) {
       await send(engine, "POST", enginePaths.signal(id), { signal }, limits.agentHeadersMs);
     },
-    monitor: (startId) => monitor(engine, id, startId),
+    async monitor(startId, waitMs) {
+      const path = `${enginePaths.monitor(id)}?startId=${startId}&waitMs=${waitMs}`;
+      const told = await send(engine, "GET", path, undefined, waitMs + answerMs);
+      if (told === undefined) return undefined;
+      const { startId: _startId, ...exit } = engineExitSchema.parse(told);
+      return exit;
+    },
     agent: (_address, request) => fetch(request),
     async snapshot(snapshotId) {
       const made = await call(engine, "POST", enginePaths.snapshot(id), {
@@ -95,17 +100,6 @@ function startMs({ snapshot, base }: Pick<StartOptions, "snapshot" | "base">): n
 
 export function engineHealth(engine: Engine): Promise<EngineHealth> {
   return call(engine, "GET", enginePaths.health, { schema: engineHealthSchema, waitMs: healthMs });
-}
-
-/** Long polls, each with an end, until that life is over. */
-async function monitor(engine: Engine, id: string, startId: string): Promise<ContainerExit> {
-  const path = `${enginePaths.monitor(id)}?startId=${startId}&waitMs=${monitorMs}`;
-  for (;;) {
-    const told = await send(engine, "GET", path, undefined, monitorMs + healthMs);
-    if (told === undefined) continue;
-    const { startId: _startId, ...exit } = engineExitSchema.parse(told);
-    return exit;
-  }
 }
 
 async function call<Schema extends z.ZodType>(

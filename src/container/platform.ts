@@ -7,7 +7,7 @@ import { BerthError } from "../protocol/errors.ts";
 import type { Isolation } from "../protocol/isolation.ts";
 import { limits } from "../protocol/limits.ts";
 import { type Size, sizeUnsupported } from "../protocol/size.ts";
-import type { Container, ContainerExit, Saved, Started, StartOptions } from "./container.ts";
+import type { Container, Saved, Started, StartOptions } from "./container.ts";
 import { whole } from "./early-answer.ts";
 import type { Egress } from "./egress.ts";
 import { givenUp, PlatformStarts } from "./platform-starts.ts";
@@ -36,7 +36,8 @@ export function platformContainer(attached: Attached, egress: Egress): Container
       if (attached.running) await attached.destroy();
     },
     signal: async (signal) => attached.signal(signal),
-    monitor: () => monitor(attached),
+    // It tells an end only to who asked before that, which keeps the object awake, and never that memory was wanting.
+    monitor: async () => ({ exitCode: null, signal: null, reason: "unknown" }),
     async agent(_address, request) {
       // Before the first word of an instance that found it running: what runs is held to its hosts again.
       await egress.apply();
@@ -169,20 +170,6 @@ function imageOf(attached: Attached, name: string | undefined): string {
 function instanceOf({ name, instance }: Size): NonNullable<Size["instance"]> {
   if (instance !== undefined) return instance;
   throw sizeUnsupported(name, "names no machine of the platform's (`instance=`)");
-}
-
-async function monitor(attached: Attached): Promise<ContainerExit> {
-  try {
-    await attached.monitor();
-    return { exitCode: 0, signal: null, reason: "exited" };
-  } catch (error) {
-    const exitCode = (error as { exitCode?: unknown }).exitCode;
-    return {
-      exitCode: typeof exitCode === "number" ? exitCode : null,
-      signal: null,
-      reason: typeof exitCode === "number" ? "exited" : "unknown",
-    };
-  }
 }
 
 function isolation(tree: Isolation["tree"]): Isolation {

@@ -161,6 +161,10 @@ export const limits = {
   /** Attempts to start a container again that was lost through no fault of its own. */
   restartsMax: 3,
   restartsWindowMs: 10 * minute,
+  /** Ends for want of memory in that time: the next life would come to the same. */
+  outOfMemoryMax: 3,
+  /** Whoever runs a container is asked this long why it ended; by then its end is known, or it hangs. */
+  endToldMs: second,
   /** The agent answers control calls at once, and exec within its heartbeat. */
   agentHeadersMs: 15 * second,
   /** How long a create or a call on a starting sandbox may hang. */

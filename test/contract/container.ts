@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Container, Started, StartOptions } from "../../src/container/container.ts";
 import { agentHeaders, agentPaths } from "../../src/protocol/agent.ts";
+import { limits } from "../../src/protocol/limits.ts";
 
 export type Subject = {
   container(id: string): Container;
@@ -63,7 +64,7 @@ export function containerContract(
       fresh();
       const first = options();
       const before = await container.start(first);
-      const ended = keeps ? container.monitor(first.startId) : undefined;
+      const ended = keeps ? container.monitor(first.startId, limits.monitorWaitMaxMs) : undefined;
       const second = options();
       const after = await container.start(second);
       if (keeps) expect(await ended).toMatchObject({ reason: "destroyed" });
@@ -95,7 +96,9 @@ export function containerContract(
       expect(await answers(container, started, call)).toBe(false);
       await container.destroy("keep");
       if (!keeps) return;
-      expect(await container.monitor(call.startId)).toMatchObject({ reason: "destroyed" });
+      expect(await container.monitor(call.startId, limits.monitorWaitMaxMs)).toMatchObject({
+        reason: "destroyed",
+      });
     });
 
     it.runIf(keeps)(
@@ -116,12 +119,12 @@ export function containerContract(
         fresh();
         const call = options();
         const started = await container.start(call);
-        const told = container.monitor(call.startId);
+        const told = container.monitor(call.startId, limits.monitorWaitMaxMs);
         const running = exec(container, started, call, "sleep 60").catch(() => "cut");
         await subject.crash(id);
         const exit = { exitCode: null, signal: "SIGKILL", reason: "exited" };
         expect(await told).toEqual(exit);
-        expect(await container.monitor(call.startId)).toEqual(exit);
+        expect(await container.monitor(call.startId, limits.monitorWaitMaxMs)).toEqual(exit);
         expect(await running).toBe("cut");
         expect(await answers(container, started, call)).toBe(false);
         expect((await container.start(options())).files).toBe("kept");
@@ -130,8 +133,8 @@ export function containerContract(
 
     it.runIf(keeps)("[V8] monitor of a life that never was here answers at once", async () => {
       fresh();
-      const exit = await container.monitor(random(16));
-      expect(["engine_restarted", "unknown"]).toContain(exit.reason);
+      const exit = await container.monitor(random(16), limits.monitorWaitMaxMs);
+      expect(["engine_restarted", "unknown"]).toContain(exit?.reason);
     });
 
     it.runIf(keeps)("[V9] a signal reaches every command and not the agent", async () => {

@@ -71,6 +71,22 @@ describe("the moves of a sandbox", () => {
     for (const event of late) expect(step(running, event, 9_000), event.type).toBe(running);
   });
 
+  it("[S30] a third end for want of memory in ten minutes is the last, and an older one does not count", () => {
+    const ends = (...at: number[]) =>
+      at.reduce((record, now) => {
+        const again = step(record, { type: "start", start: start(1) }, now);
+        const running = step(again, { ...up }, now);
+        return step(running, { ...lost, reason: "out_of_memory" }, now);
+      }, created);
+    const window = limits.restartsWindowMs;
+    expect(ends(10, 20).state).toMatchObject({ reason: "out_of_memory", restartable: true });
+    expect(ends(10, 20, 30).state).toMatchObject({ reason: "out_of_memory", restartable: false });
+    expect(admit(ends(10, 20, 30), true)).toMatchObject({ refuse: { code: "start_failed" } });
+    expect(ends(10, 20, 9 + window).state).toMatchObject({ restartable: false });
+    expect(ends(10, 20, 10 + window).state).toMatchObject({ restartable: true });
+    expect(ends(10, 20, 30, 30 + window).outOfMemory).toEqual([30 + window]);
+  });
+
   it("[S4] a destroy wins over a start under way: its late success is dropped", () => {
     const destroying = having(created, destroy);
     expect(destroying.state.name).toBe("destroying");

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/protocol/limits.ts";
 import {
   agentsOf,
   identities,
@@ -53,7 +54,7 @@ describe.each(identities())("lives under an engine that is %s", (as) => {
     const engine = await start();
     const one = await run(engine);
     await one.sh("echo kept > /workspace/file");
-    const told = one.container.monitor(one.startId);
+    const told = one.container.monitor(one.startId, limits.monitorWaitMaxMs);
     const [agent = 0] = agentsOf(engine);
     remember(engine);
     process.kill(agent, "SIGKILL");
@@ -82,7 +83,7 @@ describe.each(identities())("lives under an engine that is %s", (as) => {
       for (const group of groups.slice(0, 1)) writeFileSync(`${group}/cgroup.procs`, `${slow.pid}`);
       if (groups.length === 0) slow.kill("SIGKILL");
       process.kill(inside[0] ?? 0, "SIGKILL");
-      const told = one.container.monitor(one.startId);
+      const told = one.container.monitor(one.startId, limits.monitorWaitMaxMs);
       const again = await run(engine, { id });
       expect(inside.filter(isRunning)).toEqual([]);
       expect(await slowEnded).toBe("SIGKILL");
@@ -169,7 +170,9 @@ libc.pthread_exit(None)`;
     expect(isRunning(agent)).toBe(true);
     const second = await start();
     expect(processes.filter(isRunning)).toEqual([]);
-    expect(await second.container(one.id).monitor(one.startId)).toMatchObject({
+    expect(
+      await second.container(one.id).monitor(one.startId, limits.monitorWaitMaxMs),
+    ).toMatchObject({
       reason: "engine_restarted",
     });
     const again = await run(second, { id: one.id });
@@ -309,7 +312,7 @@ libc.pthread_exit(None)`;
       const one = await run(engine);
       if (!one.started.isolation.memoryLimit)
         return console.warn("SKIPPED: no memory controller here");
-      const told = one.container.monitor(one.startId);
+      const told = one.container.monitor(one.startId, limits.monitorWaitMaxMs);
       // What lies in /tmp counts as memory, and no command's end gives it back: in the end the agent is chosen.
       const fill = () => one.sh("head -c 200m /dev/zero > /tmp/large").catch(() => "cut");
       const life = { over: false };

@@ -24,7 +24,7 @@ export type Fault =
       times: number;
     }
   /** The verb waits until `release`. */
-  | { verb: "start" | "destroy" | "snapshot"; hold: true }
+  | { verb: "start" | "destroy" | "snapshot" | "monitor"; hold: true }
   /** The agent does not answer, though it lives. */
   | { verb: "agent"; silent: true };
 
@@ -83,15 +83,15 @@ export function fakeContainer(here: FakeMachine): Container {
       here.calls.push(`signal ${signal}`);
       here.agent?.signal(signal);
     },
-    async monitor(startId) {
-      for (;;) {
-        const exit = here.exits.get(startId);
-        if (exit !== undefined) return exit;
-        if (here.agent?.startId !== startId) {
-          return { exitCode: null, signal: null, reason: "unknown" };
-        }
-        await new Promise<void>((resolve) => here.watchers.add(resolve));
-      }
+    async monitor(startId, waitMs) {
+      const end = (): ContainerExit | undefined => {
+        const isAlive = here.agent?.startId === startId;
+        const unknown = { exitCode: null, signal: null, reason: "unknown" } as const;
+        return here.exits.get(startId) ?? (isAlive ? undefined : unknown);
+      };
+      await meet(here, "monitor");
+      if (end() === undefined) await untilOneDies(here, waitMs);
+      return end();
     },
     agent: (_address, request) => reach(here, request),
     async snapshot(snapshotId) {
@@ -179,7 +179,19 @@ async function reach(here: FakeMachine, request: Request): Promise<Response> {
   return answerAsAgent(agent, request);
 }
 
-async function meet(here: FakeMachine, verb: "start" | "destroy" | "snapshot"): Promise<void> {
+function untilOneDies(here: FakeMachine, waitMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      here.watchers.delete(done);
+      resolve();
+    };
+    const timer = setTimeout(done, waitMs);
+    here.watchers.add(done);
+  });
+}
+
+async function meet(here: FakeMachine, verb: Fault["verb"]): Promise<void> {
   const { fault } = here;
   if (fault?.verb !== verb) return;
   if ("hold" in fault) return new Promise((go) => here.held.add(go));

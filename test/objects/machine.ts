@@ -26,8 +26,8 @@ export class MachineObject extends DurableObject {
   signal(signal: number) {
     return this.#container.signal(signal);
   }
-  monitor(startId: string) {
-    return this.#container.monitor(startId);
+  monitor(startId: string, waitMs: number) {
+    return this.#container.monitor(startId, waitMs);
   }
   snapshot(snapshotId: string) {
     return this.#container.snapshot(snapshotId);
@@ -124,7 +124,7 @@ export function containerIn(id: string): Container {
     start: (options) => stub.start(options),
     destroy: (files) => stub.destroy(files),
     signal: (signal) => stub.signal(signal),
-    monitor: (startId) => stub.monitor(startId),
+    monitor: (startId, waitMs) => stub.monitor(startId, waitMs),
     agent: (_address, request) => stub.fetch(request),
     snapshot: (snapshotId) => stub.snapshot(snapshotId),
     removeSnapshot: (handle) => stub.removeSnapshot(handle),

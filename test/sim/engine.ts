@@ -2,14 +2,22 @@
  * Owns the engine of the simulation: at most one container, verbs one after the other, a new start id ends the life
  * before it. Does not own the way to it (wire.ts).
  */
-import type { Saved, Started, StartOptions } from "../../src/container/container.ts";
+import type { ContainerExit, Saved, Started, StartOptions } from "../../src/container/container.ts";
 import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { changesBetween, type Entries } from "../fakes/changes.ts";
 import { SimAgent } from "./agent.ts";
 import type { World } from "./world.ts";
 
-type Life = { startId: string; isOver: boolean; agent?: SimAgent; started?: Started };
+type Reason = ContainerExit["reason"];
+
+type Life = {
+  startId: string;
+  isOver: boolean;
+  reason?: Reason;
+  agent?: SimAgent;
+  started?: Started;
+};
 
 export class SimEngine {
   agent: SimAgent | undefined;
@@ -94,10 +102,18 @@ export class SimEngine {
     return changes;
   }
 
+  /** Why it ended. One that has not is waited for by nobody here. */
+  async monitor(startId: string): Promise<ContainerExit | undefined> {
+    this.#refuseWhenAway();
+    const life = this.#lives.find((one) => one.startId === startId);
+    const reason = life === undefined ? "engine_restarted" : life.reason;
+    return reason === undefined ? undefined : { exitCode: null, signal: "SIGKILL", reason };
+  }
+
   /** It dies by itself. */
-  die(): void {
+  die(reason: Reason = "exited"): void {
     const life = this.#lives.at(-1);
-    if (life?.agent !== undefined) this.#end(life);
+    if (life?.agent !== undefined) this.#end(life, reason);
   }
 
   /** Another agent comes up in the same container, with the same start id. */
@@ -151,8 +167,9 @@ export class SimEngine {
     this.hasFiles = true;
   }
 
-  #end(life: Life): void {
+  #end(life: Life, reason: Reason = "destroyed"): void {
     life.isOver = true;
+    life.reason ??= reason;
     life.agent?.end();
     if (this.agent === life.agent) this.agent = undefined;
   }

@@ -19,7 +19,9 @@ const begins: Record<FaultName, Begin> = {
     world.object.crash("dead");
     world.engine.die();
   }),
-  "container dies": once((world) => world.engine.die()),
+  "container dies": once((world, { size }) =>
+    world.engine.die(size < 0.5 ? "exited" : "out_of_memory"),
+  ),
   "agent restarts": once((world) => world.engine.restartAgent()),
   "engine restarts": once((world) => world.engine.restart()),
   "clock steps": once((world, { ms }) => world.setClock(ms)),

@@ -25,7 +25,8 @@ export function containerOver(world: World, place: Place): Container {
       verb(world, place, `destroy ${files}`, limits.destroyTimeoutMs, () => engine.destroy(files)),
     agent: (_address, request) => exchange(world, place, request),
     signal: unused,
-    monitor: unused,
+    monitor: (startId, waitMs) =>
+      verb(world, place, "monitor", waitMs, () => engine.monitor(startId)),
     snapshot: (snapshotId) =>
       verb(world, place, "snapshot", limits.snapshotTimeoutMs, () => engine.snapshot(snapshotId)),
     removeSnapshot: (handle) =>

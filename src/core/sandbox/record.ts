@@ -85,4 +85,6 @@ export type SandboxRecord = {
   state: SandboxState;
   /** When it was started again after a loss: the newest few, oldest first. */
   restarts: number[];
+  /** When it ended for want of memory, in the same window: oldest first. */
+  outOfMemory: number[];
 };

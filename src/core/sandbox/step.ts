@@ -39,7 +39,7 @@ export function createRecord(
 ): SandboxRecord {
   const state: SandboxState =
     start === undefined ? { name: "paused", since: now, reason: "created" } : starting(start, now);
-  return { spec, state, restarts: [] };
+  return { spec, state, restarts: [], outOfMemory: [] };
 }
 
 /** The same record where the event has no meaning (any more): late, repeated or overtaken. */
@@ -54,7 +54,7 @@ export function step(record: SandboxRecord, event: SandboxEvent, now: number): S
       return startIs(state, event.startId) ? startFailed(record, event, now) : record;
     case "lost":
       return state.name === "running" && state.life.incarnation === event.incarnation
-        ? failed(record, event.reason, true, now)
+        ? lost(record, event.reason, now)
         : record;
     case "wake":
       return wake(record, event.start, now);
@@ -141,13 +141,21 @@ function idle(record: SandboxRecord, { busy, save }: Deadline, now: number): San
     : destroying(record, "idle", now);
 }
 
+/** Through no fault of its own it may be started again; what it needs more memory for, it would need again. */
+function lost(record: SandboxRecord, reason: FailReason, now: number): SandboxRecord {
+  if (reason !== "out_of_memory") return failed(record, reason, true, now);
+  const outOfMemory = [...record.outOfMemory.filter(isRecent(now)), now];
+  const isRestartable = outOfMemory.length < limits.outOfMemoryMax;
+  return failed({ ...record, outOfMemory }, reason, isRestartable, now);
+}
+
 function wake(record: SandboxRecord, attempt: Start, now: number): SandboxRecord {
   const { state, spec } = record;
   if (state.name === "paused" || state.name === "pausing") {
     return spec.wake === "never" ? record : start(record, attempt, now);
   }
   if (state.name !== "failed" || !state.restartable) return record;
-  const restarts = record.restarts.filter((at) => at > now - limits.restartsWindowMs);
+  const restarts = record.restarts.filter(isRecent(now));
   if (restarts.length >= limits.restartsMax) {
     return failed(record, "restarted_too_often", false, now);
   }
@@ -234,6 +242,10 @@ function starting(attempt: Start, now: number): SandboxState {
     lookAt: now + limits.startLookMs,
     start: attempt,
   };
+}
+
+function isRecent(now: number): (at: number) => boolean {
+  return (at) => at > now - limits.restartsWindowMs;
 }
 
 /** Nothing was wrong with the sandbox: the saved tree was not there, or there was no room for it. */

@@ -10,6 +10,7 @@ import { limits } from "../../protocol/limits.ts";
 import { pause } from "../in-time.ts";
 import type { SandboxActor } from "./actor.ts";
 import { isCurrent } from "./handles.ts";
+import { whyLost } from "./why-lost.ts";
 
 const pauseMs = 250;
 
@@ -81,16 +82,6 @@ export class AgentLink {
     this.#actor.host.background(this.confirm(life));
   }
 
-  lost(life: Life): void {
-    this.#actor.sandbox({
-      type: "lost",
-      incarnation: life.incarnation,
-      reason: "container_lost",
-    });
-    this.#actor.inFlight.inherit(0);
-    this.#actor.flightChanged();
-  }
-
   /** Until nothing below the fence is left, or the container is gone. Never rejects. */
   async drain(fence: number): Promise<void> {
     const { host } = this.#actor;
@@ -148,7 +139,7 @@ export class AgentLink {
     const fenced = await this.#fence(life, { fence, drain: false, waitMs: 0 }, limits.aliveMs);
     if (!isCurrent(this.#actor, life)) return false;
     if (fenced === undefined) {
-      this.lost(life);
+      await this.#lost(life);
       return false;
     }
     this.#heardAt = this.#actor.host.clock();
@@ -164,10 +155,7 @@ export class AgentLink {
       const asked = { fence, drain: false, waitMs: limits.agentHeadersMs / 3 };
       const fenced = await this.#fence(life, asked, limits.agentHeadersMs);
       if (!isCurrent(this.#actor, life) || this.#counted !== fence) return;
-      if (fenced === undefined) {
-        this.lost(life);
-        return;
-      }
+      if (fenced === undefined) return this.#lost(life);
       this.#actor.inFlight.inherit(fenced.left);
       this.#actor.flightChanged();
     }
@@ -183,12 +171,20 @@ export class AgentLink {
       } catch {
         return false;
       }
-      this.lost(life);
+      await this.#lost(life);
       return true;
     }
     const asked = { fence, drain: true, waitMs: limits.agentHeadersMs / 3 };
     const fenced = await this.#fence(life, asked, limits.agentHeadersMs);
     return fenced?.left === 0;
+  }
+
+  async #lost(life: Life): Promise<void> {
+    const reason = await whyLost(this.#actor, life);
+    if (!isCurrent(this.#actor, life)) return;
+    this.#actor.sandbox({ type: "lost", incarnation: life.incarnation, reason });
+    this.#actor.inFlight.inherit(0);
+    this.#actor.flightChanged();
   }
 
   async #fence(

@@ -88,6 +88,7 @@ const steps: readonly string[][] = [
      )`,
     "CREATE TABLE heard (plan TEXT PRIMARY KEY, move INTEGER NOT NULL)",
   ],
+  ["ALTER TABLE sandbox ADD COLUMN out_of_memory TEXT NOT NULL DEFAULT '[]'"],
 ];
 
 export const newestVersion = steps.length;

@@ -25,6 +25,7 @@ type SandboxRow = {
   spec: string;
   state: string;
   restarts: string;
+  out_of_memory: string;
   token_generation: number;
   at: number;
 };
@@ -45,6 +46,7 @@ export function load(host: Host): { facts: Facts; clock: number } | undefined {
       spec: JSON.parse(sandbox.spec),
       state: JSON.parse(sandbox.state),
       restarts: JSON.parse(sandbox.restarts),
+      outOfMemory: JSON.parse(sandbox.out_of_memory),
     },
     lease: {
       state: JSON.parse(lease.state),
@@ -64,12 +66,13 @@ export function create(host: Host, facts: Facts, now: number): void {
   migrate(host);
   const { sandbox, lease, metadata } = facts;
   host.sql(
-    "INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?)",
+    "INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?, ?)",
     JSON.stringify(sandbox.spec),
     JSON.stringify(sandbox.state),
     JSON.stringify(sandbox.restarts),
     facts.tokenGeneration,
     now,
+    JSON.stringify(sandbox.outOfMemory),
   );
   host.sql(
     "INSERT INTO lease VALUES (1, ?, ?, ?, ?)",
@@ -89,9 +92,10 @@ export function create(host: Host, facts: Facts, now: number): void {
 export function save(host: Host, before: Facts, after: Facts, now: number): void {
   if (after.sandbox !== before.sandbox || after.tokenGeneration !== before.tokenGeneration) {
     host.sql(
-      "UPDATE sandbox SET state = ?, restarts = ?, token_generation = ?, at = ?",
+      "UPDATE sandbox SET state = ?, restarts = ?, out_of_memory = ?, token_generation = ?, at = ?",
       JSON.stringify(after.sandbox.state),
       JSON.stringify(after.sandbox.restarts),
+      JSON.stringify(after.sandbox.outOfMemory),
       after.tokenGeneration,
       now,
     );
