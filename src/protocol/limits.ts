@@ -146,6 +146,8 @@ export const limits = {
   aliveMs: 5 * second,
   /** An agent that was not heard of for this long is looked at before a call: that costs half a millisecond. */
   agentQuietMs: second,
+  /** Who only asks how a sandbox is waits this long for an agent that was not heard of; the look goes on without him. */
+  lookWaitMs: second,
   /** An answer under way brings a byte a second; silence this long means that its agent is gone. */
   streamSilenceMs: 15 * second,
   /** Until nothing of a container is left; then it is tried again. */

@@ -43,6 +43,8 @@ export class FakeMachine {
   readonly snapshots = new Map<string, FakeTree>();
   /** Every verb that was called, in order. */
   readonly calls: string[] = [];
+  /** What its agents were asked, in order. */
+  readonly asked: string[] = [];
   readonly exits = new Map<string, ContainerExit>();
   readonly watchers = new Set<() => void>();
   readonly held = new Set<() => void>();
@@ -170,6 +172,7 @@ function startedOf(here: FakeMachine, { incarnation }: FakeAgent, options: Start
 
 async function reach(here: FakeMachine, request: Request): Promise<Response> {
   const { agent, fault } = here;
+  here.asked.push(`${request.method} ${new URL(request.url).pathname}`);
   if (agent === undefined) throw new TypeError("connection refused");
   if (fault?.verb === "agent") {
     await new Promise((_resolve, reject) => {

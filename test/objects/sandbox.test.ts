@@ -210,7 +210,7 @@ describe("a sandbox object", () => {
     });
     await machine(id).die();
     await evictDurableObject(stubOf(id));
-    expect(await stateOf(id)).toBe("running");
+    expect(await stateOf(id)).toBe("failed");
     expect((await facts(id)).starts).toHaveLength(1);
   });
 });

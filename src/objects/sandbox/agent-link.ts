@@ -7,7 +7,7 @@ import { AgentSilent, callAgent } from "../../container/agent-client.ts";
 import type { Life } from "../../core/sandbox/record.ts";
 import { type AgentFenced, agentFencedSchema, agentPaths } from "../../protocol/agent.ts";
 import { limits } from "../../protocol/limits.ts";
-import { pause } from "../in-time.ts";
+import { inTime, pause } from "../in-time.ts";
 import type { SandboxActor } from "./actor.ts";
 import { isCurrent } from "./handles.ts";
 import { whyLost } from "./why-lost.ts";
@@ -54,12 +54,18 @@ export class AgentLink {
    */
   async alive(): Promise<void> {
     await this.known();
-    const state = this.#actor.known?.sandbox.state;
-    if (state?.name !== "running" || !this.#isQuiet()) return;
-    this.#looking ??= this.#look(state.life).finally(() => {
-      this.#looking = undefined;
-    });
-    await this.#looking;
+    await this.#looked();
+  }
+
+  /**
+   * For who only asks how it is: no first word, which is written down, and no longer than that beside an agent that hangs.
+   * The look goes on without him.
+   */
+  async seen(waitMs: number): Promise<void> {
+    const { host } = this.#actor;
+    const looked = this.#looked().catch(() => undefined);
+    host.background(looked);
+    await inTime(host, looked, waitMs).catch(() => undefined);
   }
 
   /** The same look, for which nobody waits. What stands in its way is over by one of the next. */
@@ -96,6 +102,16 @@ export class AgentLink {
       }
       await pause(host, pauseMs);
     }
+  }
+
+  /** Callers at the same time share it. One that was heard of just now is not asked. */
+  async #looked(): Promise<void> {
+    const state = this.#actor.known?.sandbox.state;
+    if (state?.name !== "running" || !this.#isQuiet()) return;
+    this.#looking ??= this.#look(state.life).finally(() => {
+      this.#looking = undefined;
+    });
+    await this.#looking;
   }
 
   /** While files are being saved silence means nothing. */

@@ -47,6 +47,12 @@ export function make(actor: SandboxActor, call: NewSandbox): void {
   });
 }
 
+/** One that is thought to run may have died unheard. A look wakes nothing and is no work. */
+export async function look(actor: SandboxActor): Promise<Sandbox> {
+  await actor.link.seen(limits.lookWaitMs);
+  return told(actor);
+}
+
 export async function settled(actor: SandboxActor, waitMs: number): Promise<Sandbox> {
   await actor.until(({ state }) => state.name !== "starting", waitMs);
   return told(actor);

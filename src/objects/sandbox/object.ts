@@ -133,7 +133,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   get(caller: Caller): Promise<Answer<Sandbox>> {
-    return this.#entrance.for(caller, (actor) => lifecycle.told(actor));
+    return this.#entrance.for(caller, (actor) => lifecycle.look(actor));
   }
 
   start(caller: Caller): Promise<Answer<Sandbox>> {
