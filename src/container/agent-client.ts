@@ -2,7 +2,7 @@
  * Owns one object's calls to its agent: secret and incarnation on the way out, incarnation checked on the way back.
  * Does not own what a failure means for the sandbox: the object asks and decides.
  */
-import { agentHeaders, agentProtocol } from "../protocol/agent.ts";
+import { agentHeaders, agentProtocol, agentProtocolMin } from "../protocol/agent.ts";
 import { limits } from "../protocol/limits.ts";
 import type { AgentAddress, Container } from "./container.ts";
 
@@ -59,6 +59,12 @@ export async function callAgent(
     throw new AgentSilent(`another agent answered ${call.path}`);
   }
   return response;
+}
+
+/** By the first answer of a life: whether what it speaks is spoken here. */
+export function isSpoken({ headers }: Response): boolean {
+  const protocol = Number(headers.get(agentHeaders.protocol) ?? Number.NaN);
+  return protocol >= agentProtocolMin && protocol <= agentProtocol;
 }
 
 function agentRequest(life: AgentAddress, call: AgentCall, signal: AbortSignal): Request {

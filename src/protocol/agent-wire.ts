@@ -5,6 +5,9 @@
 
 export const agentProtocol = 1;
 
+/** The oldest that is still spoken. A saved tree of the platform's brings its agent along: those of the last 60 days are. */
+export const agentProtocolMin = 1;
+
 /** Where the agent listens on the platform; on one machine it takes any free port of the loopback. */
 export const agentPort = 8228;
 

@@ -112,6 +112,7 @@ export const failReasonSchema = z.enum([
   "start_refused",
   "image_missing",
   "snapshot_missing",
+  "agent_unsupported",
   "disk_full",
   "restarted_too_often",
 ]);

@@ -9,6 +9,7 @@ import type {
   Started,
   StartOptions,
 } from "../../src/container/container.ts";
+import { agentProtocol } from "../../src/protocol/agent-wire.ts";
 import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { FakeAgent } from "./agent/agent.ts";
@@ -34,6 +35,8 @@ export class FakeMachine {
   savesFiles = true;
   comparesTrees = true;
   filtersHosts = false;
+  /** Of the agents that it starts. */
+  protocol = agentProtocol;
   fault: Fault | undefined;
   agent: FakeAgent | undefined;
   /** What the life that runs was answered with. */
@@ -144,6 +147,7 @@ async function start(here: FakeMachine, options: StartOptions): Promise<Started>
   here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
   if (saved !== undefined) here.tree = saved.copy();
   here.agent = new FakeAgent({ ...options, tree: here.tree });
+  here.agent.protocol = here.protocol;
   here.started = startedOf(here, here.agent, options);
   here.files = "kept";
   return here.started;

@@ -24,7 +24,7 @@ describe("a sandbox object", () => {
     expect(created.headers.get("location")).toBe(`/v1/sandboxes/${id}`);
     await soon(async () => expect(await stateOf(id)).toBe("running"));
 
-    const { id: held } = await json(call("POST", "/v1/sandboxes", { body: {} }));
+    const held = await createSandbox();
     await machine(held).fault({ verb: "start", hold: true });
     await runInDurableObject(stubOf(held), (_object, state) => {
       // As if the program had died after the commit: the row stays, memory is gone.

@@ -17,6 +17,7 @@ afterEach(() => vi.useRealTimers());
 describe("beside an agent that does not answer", () => {
   it("[Q10] a lease is renewed, let go and broken, and the sandbox ended: none of it asks the agent how it is", async () => {
     const id = await createSandbox();
+    const atStart = (await machine(id).facts()).asked;
     await machine(id).holdAnswers(look);
     const { token } = await hold(id);
     const headers = { "berth-lease": String(token) };
@@ -32,7 +33,9 @@ describe("beside an agent that does not answer", () => {
     later(limits.agentQuietMs);
     const ended = await call("DELETE", of(id, "?force=true"));
     expect(await json(ended)).toMatchObject({ state: "destroyed" });
-    expect((await machine(id).facts()).asked).not.toContain(look);
+    const since = (await machine(id).facts()).asked.slice(atStart.length);
+    expect(since).toContain("POST /v1/fence");
+    expect(since).not.toContain(look);
   });
 
   it("[Q12] a lease ends at its time", async () => {

@@ -73,7 +73,7 @@ export class Client {
       case "touch":
         return this.#note("touch", await object.call(`${name} touches`, lifecycle.touch));
       case "look":
-        return this.#note("look", await object.call(`${name} looks`, lifecycle.told));
+        return this.#note("look", await object.call(`${name} looks`, lifecycle.look));
       case "break": {
         const call = object.call(`${name} breaks the lease`, (actor) =>
           leases.breakLease(actor, "sim", "the plan"),

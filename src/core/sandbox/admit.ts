@@ -3,6 +3,7 @@
  * Does not own leases (lease/gate.ts).
  */
 import { BerthError } from "../../protocol/errors.ts";
+import type { FailReason } from "../../protocol/sandbox.ts";
 import type { Life, SandboxRecord } from "./record.ts";
 
 export type Admission =
@@ -48,9 +49,20 @@ export function notRunning(state: string): BerthError {
   });
 }
 
-function failedError(reason: string): BerthError {
+const failHints: Partial<Record<FailReason, string>> = {
+  agent_unsupported:
+    "Its saved files bring an agent along that this version of Berth does not speak: start it with the version that saved them, or restore another checkpoint.",
+  out_of_memory:
+    "It needs more memory than it has: start it with POST /v1/sandboxes/:id/start for lighter work, or make a larger one.",
+};
+
+export function failHint(reason: FailReason): string {
+  return failHints[reason] ?? "Start it with POST /v1/sandboxes/:id/start, or destroy it.";
+}
+
+function failedError(reason: FailReason): BerthError {
   return new BerthError("start_failed", `The sandbox failed: ${reason}.`, {
-    hint: "Start it with POST /v1/sandboxes/:id/start, or destroy it.",
+    hint: failHint(reason),
     facts: { reason },
   });
 }

@@ -3,10 +3,11 @@
  * instance, what that one left running, the drain of a lost lease.
  * Does not own calls of users (gated.ts), nor the copy of the metadata (metadata-copy.ts).
  */
-import { AgentSilent, callAgent } from "../../container/agent-client.ts";
+import { AgentSilent, callAgent, isSpoken } from "../../container/agent-client.ts";
 import type { Life } from "../../core/sandbox/record.ts";
 import { type AgentFenced, agentFencedSchema, agentPaths } from "../../protocol/agent.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { FailReason } from "../../protocol/sandbox.ts";
 import { inTime, pause } from "../in-time.ts";
 import type { SandboxActor } from "./actor.ts";
 import { isCurrent } from "./handles.ts";
@@ -28,6 +29,19 @@ export class AgentLink {
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
+  }
+
+  /** Asked of a life before it is told of. One that is silent is found out by who comes next. */
+  async speaks(life: Life): Promise<boolean> {
+    try {
+      const call = { method: "GET", path: agentPaths.health, requestId: "start" } as const;
+      const response = await callAgent(this.#actor.patientReach, life, call, limits.aliveMs);
+      await response.body?.cancel();
+      return isSpoken(response);
+    } catch (error) {
+      if (error instanceof AgentSilent) return true;
+      throw error;
+    }
   }
 
   /** It was started by this instance, so no earlier one can have sent it anything. */
@@ -154,8 +168,8 @@ export class AgentLink {
     this.#counted = fence;
     const fenced = await this.#fence(life, { fence, drain: false, waitMs: 0 }, limits.aliveMs);
     if (!isCurrent(this.#actor, life)) return false;
-    if (fenced === undefined) {
-      await this.#lost(life);
+    if (fenced === undefined || !fenced.isSpoken) {
+      await this.#lost(life, fenced === undefined ? undefined : "agent_unsupported");
       return false;
     }
     this.#heardAt = this.#actor.host.clock();
@@ -195,8 +209,8 @@ export class AgentLink {
     return fenced?.left === 0;
   }
 
-  async #lost(life: Life): Promise<void> {
-    const reason = await whyLost(this.#actor, life);
+  async #lost(life: Life, known?: FailReason): Promise<void> {
+    const reason = known ?? (await whyLost(this.#actor, life));
     if (!isCurrent(this.#actor, life)) return;
     this.#actor.sandbox({ type: "lost", incarnation: life.incarnation, reason });
     this.#actor.inFlight.inherit(0);
@@ -207,7 +221,7 @@ export class AgentLink {
     life: Life,
     call: { fence: number; drain: boolean; waitMs: number },
     headersMs: number,
-  ): Promise<AgentFenced | undefined> {
+  ): Promise<(AgentFenced & { isSpoken: boolean }) | undefined> {
     try {
       const response = await callAgent(
         this.#actor.patientReach,
@@ -216,7 +230,8 @@ export class AgentLink {
         headersMs,
       );
       const fenced = agentFencedSchema.safeParse(await response.json());
-      return response.ok && fenced.success ? fenced.data : undefined;
+      if (!response.ok || !fenced.success) return undefined;
+      return { ...fenced.data, isSpoken: isSpoken(response) };
     } catch (error) {
       if (error instanceof AgentSilent || error instanceof SyntaxError) return undefined;
       throw error;

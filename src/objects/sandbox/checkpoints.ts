@@ -3,6 +3,7 @@
  * A row comes before its tree, so a crash leaves no tree that nobody knows of.
  * Does not own their end (checkpoint-removal.ts), nor the move to a restored life (core/sandbox).
  */
+import { failHint } from "../../core/sandbox/admit.ts";
 import type { SandboxRecord, SandboxSpec } from "../../core/sandbox/record.ts";
 import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
 import { BerthError } from "../../protocol/errors.ts";
@@ -198,9 +199,9 @@ function refuseWhenFailed(actor: SandboxActor): void {
     `The sandbox did not start from the checkpoint: ${reason}.`,
     {
       facts: { reason, state: state.name },
-      ...(restartable
-        ? { hint: "It has the files of before; the next call starts it with them." }
-        : {}),
+      hint: restartable
+        ? "It has the files of before; the next call starts it with them."
+        : failHint(reason),
     },
   );
 }

@@ -37,6 +37,14 @@ async function start(actor: SandboxActor, attempt: Start): Promise<void> {
     if ("started" in outcome) {
       const life = { ...outcome.started, secret: attempt.secret };
       if (!wanted(actor, attempt)) return;
+      if (!(await actor.link.speaks(life))) {
+        // What nobody can speak to must not run on, and nothing has run in it.
+        await actor.container.destroy("keep");
+        const { startId } = attempt;
+        actor.sandbox({ type: "start_failed", startId, reason: "agent_unsupported" });
+        return;
+      }
+      if (!wanted(actor, attempt)) return;
       await actor.metadataCopy.prepare(life);
       if (!wanted(actor, attempt)) return;
       actor.sandbox({ type: "started", startId: attempt.startId, life });

@@ -3,6 +3,7 @@
  * Does not own how a request finds them (answer.ts). Runs in Node and in workerd.
  */
 import type { AgentEnding } from "../../../src/protocol/agent.ts";
+import { agentProtocol } from "../../../src/protocol/agent-wire.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { Answers } from "./answers.ts";
 import { Files } from "./files.ts";
@@ -28,6 +29,7 @@ export class FakeAgent {
   readonly secret: string;
   readonly env: Record<string, string>;
   incarnation: string;
+  protocol = agentProtocol;
   fence = 0;
   ended = false;
   metadata: { version: number; metadata: Record<string, string> } = { version: 0, metadata: {} };

@@ -2,7 +2,7 @@
  * Owns how an agent in memory answers: who may ask, and which noun has the route.
  */
 import type { AgentExecCall, AgentFence, AgentMetadata } from "../../../src/protocol/agent.ts";
-import { agentHeaders, agentPaths, agentProtocol } from "../../../src/protocol/agent.ts";
+import { agentHeaders, agentPaths } from "../../../src/protocol/agent.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { FakeAgent } from "./agent.ts";
 import { answerArchive } from "./archives.ts";
@@ -86,8 +86,8 @@ async function atPort(agent: FakeAgent, call: Call): Promise<Response> {
   return answer;
 }
 
-function health({ fence, running, incarnation }: FakeAgent) {
-  return { incarnation, protocol: agentProtocol, tree: "cgroup", running: running.size, fence };
+function health({ fence, running, incarnation, protocol }: FakeAgent) {
+  return { incarnation, protocol, tree: "cgroup", running: running.size, fence };
 }
 
 function work(agent: FakeAgent, after: number) {

@@ -1,7 +1,7 @@
 /**
  * Owns one request to an agent in memory as its nouns see it: what is asked, the fence, and how answers are written.
  */
-import { agentHeaders, agentProtocol } from "../../../src/protocol/agent.ts";
+import { agentHeaders } from "../../../src/protocol/agent.ts";
 import { BerthError, errorBody, errors } from "../../../src/protocol/errors.ts";
 import type { FakeAgent } from "./agent.ts";
 
@@ -22,7 +22,7 @@ export class Call {
     this.rest = this.url.pathname.split("/").slice(3);
     this.headers = {
       [agentHeaders.incarnation]: agent.incarnation,
-      [agentHeaders.protocol]: String(agentProtocol),
+      [agentHeaders.protocol]: String(agent.protocol),
     };
   }
 
