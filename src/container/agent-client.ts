@@ -55,10 +55,26 @@ export async function callAgent(
     cancel();
   }
   if (response.headers.get(agentHeaders.incarnation) !== life.incarnation) {
-    await response.body?.cancel();
+    letGo(response);
     throw new AgentSilent(`another agent answered ${call.path}`);
   }
+  if (!isAnswer(response, call.headers?.upgrade !== undefined)) {
+    letGo(response);
+    throw new AgentSilent(`the answer to ${call.path} is none: ${response.status}`);
+  }
   return response;
+}
+
+/** What an agent may answer at all. A redirect is followed nowhere: it would take the secret and the call along. */
+function isAnswer({ status }: Response, asksUpgrade: boolean): boolean {
+  if (status === 101) return asksUpgrade;
+  if (status === 204 || status === 205) return false;
+  return (status >= 200 && status < 300) || status === 304 || (status >= 400 && status < 600);
+}
+
+/** Nobody waits for the end of what is not wanted. */
+function letGo({ body }: Response): void {
+  body?.cancel().catch(() => undefined);
 }
 
 /** By the first answer of a life: whether what it speaks is spoken here. */
@@ -85,6 +101,7 @@ function agentRequest(life: AgentAddress, call: AgentCall, signal: AbortSignal):
   return new Request(`${base}${call.path}`, {
     method: call.method,
     headers,
+    redirect: "manual",
     signal,
     ...(body === undefined ? {} : { body, ...oneWay(body) }),
   });

@@ -11,6 +11,7 @@ import type { Container, Saved, Started, StartOptions } from "./container.ts";
 import { whole } from "./early-answer.ts";
 import type { Egress } from "./egress.ts";
 import { givenUp, PlatformStarts } from "./platform-starts.ts";
+import { parsedJson, shortText } from "./short-answer.ts";
 import { within } from "./within.ts";
 
 type Attached = NonNullable<DurableObjectState["container"]>;
@@ -139,10 +140,11 @@ async function ask(attached: Attached, secret: string): Promise<Started | undefi
   const answered = await within(limits.agentHeadersMs, async (signal) => {
     const request = new Request(`http://agent${agentPaths.health}`, {
       headers: { authorization: `Bearer ${secret}` },
+      redirect: "manual",
       signal,
     });
     const response = await attached.getTcpPort(agentPort).fetch(request);
-    return { response, told: await response.json() };
+    return { response, told: parsedJson(await shortText(response, limits.agentJsonBytesMax)) };
   }).catch(() => undefined);
   if (answered === undefined) return undefined;
   const { response, told } = answered;

@@ -54,6 +54,8 @@ export const limits = {
   /** An answer that takes longer begins with spaces, so that proxies keep it. */
   execHeartbeatAfterMs: 2 * second,
   execHeartbeatEveryMs: second,
+  /** The longest answer that the object itself asks an agent for: a thousand endings. */
+  agentJsonBytesMax: MiB,
   /** An answer up to this is read by the object and told whole; a larger one passes through it as a stream. */
   answerWholeBytesMax: 64 * KiB,
   /** Commands at once in one sandbox; each costs descriptors and memory of the agent. */

@@ -37,6 +37,8 @@ export class FakeMachine {
   filtersHosts = false;
   /** Of the agents that it starts. */
   protocol = agentProtocol;
+  /** What is answered in place of its agent, as by one that somebody has taken over. */
+  answers: ((request: Request) => Response | Promise<Response>) | undefined;
   fault: Fault | undefined;
   agent: FakeAgent | undefined;
   /** What the life that runs was answered with. */
@@ -183,7 +185,7 @@ async function reach(here: FakeMachine, request: Request): Promise<Response> {
       request.signal.addEventListener("abort", () => reject(new Error("aborted")));
     });
   }
-  return answerAsAgent(agent, request);
+  return here.answers?.(request) ?? answerAsAgent(agent, request);
 }
 
 function untilOneDies(here: FakeMachine, waitMs: number): Promise<void> {

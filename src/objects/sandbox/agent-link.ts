@@ -10,6 +10,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
 import { inTime, pause } from "../in-time.ts";
 import type { SandboxActor } from "./actor.ts";
+import { wholeJson } from "./guarded-body.ts";
 import { isCurrent } from "./handles.ts";
 import { whyLost } from "./why-lost.ts";
 
@@ -229,11 +230,13 @@ export class AgentLink {
         { method: "POST", path: agentPaths.fence, body: JSON.stringify(call), requestId: "fence" },
         headersMs,
       );
-      const fenced = agentFencedSchema.safeParse(await response.json());
+      const fenced = agentFencedSchema.safeParse(
+        await wholeJson(response, this.#actor.reach.timer),
+      );
       if (!response.ok || !fenced.success) return undefined;
       return { ...fenced.data, isSpoken: isSpoken(response) };
     } catch (error) {
-      if (error instanceof AgentSilent || error instanceof SyntaxError) return undefined;
+      if (error instanceof AgentSilent) return undefined;
       throw error;
     }
   }

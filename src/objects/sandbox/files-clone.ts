@@ -5,7 +5,7 @@
 import { errorBody } from "../../protocol/errors.ts";
 import type { SandboxActor } from "./actor.ts";
 import { interrupted } from "./agent-ask.ts";
-import { nextChunk } from "./guarded-body.ts";
+import { bodyOf, nextChunk } from "./guarded-body.ts";
 import type { Coming } from "./pass-on.ts";
 
 export function cloneEvents(
@@ -13,8 +13,7 @@ export function cloneEvents(
   response: Response,
   { life, requestId, done, leave }: Coming,
 ): Response {
-  if (response.body === null) throw new Error("a stream of events has a body");
-  const reader = response.body.getReader();
+  const reader = bodyOf(response).getReader();
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const read = await nextChunk(reader, actor.reach.timer);

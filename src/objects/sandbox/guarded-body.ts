@@ -3,6 +3,7 @@
  * Does not own which answers are read whole and which are passed on without being read (pass-on.ts).
  */
 import type { AgentReach } from "../../container/agent-client.ts";
+import { parsedJson, shortText } from "../../container/short-answer.ts";
 import { type BerthError, errorBody } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 
@@ -17,13 +18,13 @@ export function guarded(
   /** Its reader went away first. */
   onLeave: () => void,
 ): ReadableStream<Uint8Array> {
-  if (response.body === null) throw new Error("an answer under way has a body");
-  const reader = response.body.getReader();
+  const reader = bodyOf(response).getReader();
   let begun = false;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const read = await nextChunk(reader, timer);
-      if (read === "cut") {
+      // One that ends without a word has not said how it came out.
+      if (read === "cut" || (read.done && !begun)) {
         const error = await onCut();
         onEnd();
         if (begun) return controller.error(error);
@@ -44,16 +45,30 @@ export function guarded(
   });
 }
 
-/** A short answer; undefined where it broke off. */
+/** A short answer; undefined where it broke off, is longer than that, or has not ended in time. */
 export async function whole(
   response: Response,
   timer: AgentReach["timer"],
+  bytesMax: number = limits.answerWholeBytesMax,
 ): Promise<string | undefined> {
+  const late = new AbortController();
   const read = await orCut(
-    response.text().then((text) => ({ text })),
+    shortText(response, bytesMax, late.signal).then((text) => ({ text })),
     timer,
   );
-  return read === "cut" ? undefined : read.text;
+  if (read !== "cut") return read.text;
+  late.abort();
+  return undefined;
+}
+
+/** What the object itself asks: undefined where it is no JSON, too. */
+export async function wholeJson(response: Response, timer: AgentReach["timer"]): Promise<unknown> {
+  return parsedJson(await whole(response, timer, limits.agentJsonBytesMax));
+}
+
+/** Also of an answer that has none. */
+export function bodyOf({ body }: Response): ReadableStream<Uint8Array> {
+  return body ?? new ReadableStream({ start: (to) => to.close() });
 }
 
 /** Of a stream that is never silent for long. */

@@ -6,6 +6,7 @@ import type { Life } from "../../core/sandbox/record.ts";
 import { errorBody } from "../../protocol/errors.ts";
 import type { SandboxActor } from "./actor.ts";
 import { interruptedError } from "./agent-ask.ts";
+import { bodyOf } from "./guarded-body.ts";
 import { isCurrent } from "./handles.ts";
 
 export function guardedEvents(
@@ -14,9 +15,8 @@ export function guardedEvents(
   response: Response,
   requestId: string,
 ): Response {
-  if (response.body === null) throw new Error("a stream of events has a body");
   const { readable, writable } = new IdentityTransformStream();
-  const pumped = response.body.pipeTo(writable, { preventClose: true, preventAbort: true });
+  const pumped = bodyOf(response).pipeTo(writable, { preventClose: true, preventAbort: true });
   actor.host.background(pumped.then(end, broken).catch(() => undefined));
   const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
   return new Response(readable, { status: response.status, headers });

@@ -3,12 +3,14 @@
  * gone: the command goes on, and counts as in flight until then.
  * Does not own what is done with what was learnt (keyed.ts), nor passing on (pass-on.ts).
  */
+import { parsedJson } from "../../container/short-answer.ts";
 import type { Life } from "../../core/sandbox/record.ts";
 import type { ErrorCode, ErrorFacts } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
 import { interrupted } from "./agent-ask.ts";
+import { bodyOf } from "./guarded-body.ts";
 import type { Outcome } from "./keyed-rows.ts";
 import { passOn } from "./pass-on.ts";
 
@@ -50,8 +52,7 @@ export async function passOnKept(
     if (!(reply instanceof Response)) tell(reply.json, learnt);
     return reply;
   }
-  if (response.body === null) throw new Error("an answer under way has a body");
-  const reading = new Reading(actor, response.body, { life, learnt, done });
+  const reading = new Reading(actor, bodyOf(response), { life, learnt, done });
   const body = new ReadableStream<Uint8Array>({
     pull: (controller) => reading.pull(controller),
     cancel: () => actor.host.background(reading.toTheEnd()),
@@ -141,7 +142,7 @@ class Reading {
 
 /** Of a whole answer, or of the beginning of one: how it ended stands before what it wrote. */
 function tell(text: string, learnt: (learnt: Learnt) => void): boolean {
-  const body = parsed(text) ?? parsed(`${text.slice(0, text.indexOf(',"stdout":'))}}`);
+  const body = recordOf(text) ?? recordOf(`${text.slice(0, text.indexOf(',"stdout":'))}}`);
   if (body === undefined) return false;
   const { error } = body;
   const { code, ...facts } = (error ?? {}) as ErrorFacts;
@@ -158,10 +159,7 @@ function outcomeOf({ id, exitCode, signal, timedOut }: Record<string, unknown>):
   return Object.fromEntries(known) as Outcome;
 }
 
-function parsed(text: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return undefined;
-  }
+function recordOf(text: string): Record<string, unknown> | undefined {
+  const body = parsedJson(text);
+  return typeof body === "object" && body !== null ? { ...body } : undefined;
 }

@@ -2,7 +2,9 @@
  * Owns passing on an answer of the agent that is JSON and may come late: whole where it is short, as a stream else.
  * Does not own streams of output, which pass without being read.
  */
+import { parsedJson } from "../../container/short-answer.ts";
 import type { Life } from "../../core/sandbox/record.ts";
+import { errorBodySchema } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
@@ -18,6 +20,13 @@ export type Coming = {
   leave: () => void;
 };
 
+/** An agent may say anything: what is told as its answer is an object, and a refusal is one of the table. */
+function isAnswer(status: number, json: string): boolean {
+  const body = parsedJson(json);
+  if (typeof body !== "object" || body === null) return false;
+  return status < 400 || errorBodySchema.safeParse(body).success;
+}
+
 export async function passOn(
   actor: SandboxActor,
   response: Response,
@@ -28,7 +37,7 @@ export async function passOn(
   const length = headers.get("content-length");
   if (length !== null && Number(length) <= limits.answerWholeBytesMax) {
     const json = await whole(response, actor.reach.timer);
-    if (json === undefined) throw await interrupted(actor, life, true);
+    if (json === undefined || !isAnswer(status, json)) throw await interrupted(actor, life, true);
     done();
     return { status, json };
   }

@@ -36,9 +36,16 @@ export async function visit(
   } finally {
     cancel();
   }
-  if (response.headers.get(agentHeaders.incarnation) === life.incarnation) return response;
+  if (response.headers.get(agentHeaders.incarnation) !== life.incarnation) {
+    await response.body?.cancel();
+    throw new BerthError("unavailable", "The sandbox was started anew just now.");
+  }
+  const { status } = response;
+  if (status === 101 ? request.headers.has("upgrade") : status < 600) return response;
   await response.body?.cancel();
-  throw new BerthError("unavailable", "The sandbox was started anew just now.");
+  throw new BerthError("port_unreachable", `What answered on port ${port} is no HTTP server.`, {
+    facts: { port, status },
+  });
 }
 
 function agentRequest(

@@ -13,6 +13,7 @@ import {
 import type { EventData } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SandboxActor } from "./actor.ts";
+import { wholeJson } from "./guarded-body.ts";
 import { isCurrent } from "./handles.ts";
 import { tellUntil, toldUntil } from "./told-endings.ts";
 
@@ -98,7 +99,7 @@ export class WorkLink {
     try {
       const call = { method: "GET", path, requestId: "work" } as const;
       const response = await callAgent(reach, life, call, limits.aliveMs);
-      const work = agentWorkSchema.safeParse(await response.json());
+      const work = agentWorkSchema.safeParse(await wholeJson(response, reach.timer));
       return response.ok && work.success ? work.data : undefined;
     } catch (error) {
       if (!(error instanceof AgentSilent)) throw error;
