@@ -4,13 +4,16 @@
 import { z } from "zod";
 import { limits } from "./limits.ts";
 import { metadataSchema } from "./metadata.ts";
-import { stateNames } from "./sandbox.ts";
+import { filesFromSchema, stateNames } from "./sandbox.ts";
 import { wholeNumber } from "./whole-number.ts";
 
 const stateEvent = z.strictObject({
   type: z.literal("state"),
   state: z.enum(stateNames),
   reason: z.string().optional(),
+  files: filesFromSchema
+    .optional()
+    .meta({ description: "With `running`: where the files of this life came from." }),
 });
 
 const leaseEvent = z.strictObject({

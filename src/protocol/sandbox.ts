@@ -117,6 +117,9 @@ export const failReasonSchema = z.enum([
   "restarted_too_often",
 ]);
 
+/** Where the files of a life came from: made anew, those that it had, a saved tree, or the image. */
+export const filesFromSchema = z.enum(["new", "kept", "snapshot", "image"]);
+
 export const sandboxSchema = z
   .strictObject({
     id: sandboxIdSchema,
@@ -129,7 +132,7 @@ export const sandboxSchema = z
     restartable: z.boolean().optional(),
     incarnation: z.string().optional(),
     /** Where the files of this life came from. */
-    files: z.enum(["new", "kept", "snapshot", "image"]).optional(),
+    files: filesFromSchema.optional(),
     isolation: isolationSchema.optional(),
     /** What was asked for and has no meaning here. */
     notes: z.array(z.string()).optional(),

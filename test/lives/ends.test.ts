@@ -58,6 +58,22 @@ describe("a container that is lost", () => {
     expect(await box.get()).toMatchObject({ state: "failed", restartable: true });
   });
 
+  it("[S34] names, in the event of each start and in the answer alike, where the files of that life come from", async () => {
+    const { box, machine } = await running();
+    const made = await box.makeCheckpoint();
+    const told: (string | undefined)[] = [(await box.get()).files];
+    die(machine, "exited");
+    await expect(box.exec({ command: "echo lost" })).rejects.toThrow();
+    told.push((await box.start()).files, (await box.restore(made.id)).files);
+    expect(told).toEqual(["new", "kept", "snapshot"]);
+    const states = (await box.events()).events.flatMap(({ event }) =>
+      event.type === "state" ? [event] : [],
+    );
+    const up = states.filter(({ state }) => state === "running");
+    expect(up.map(({ files }) => files)).toEqual(told);
+    expect(states.filter(({ files }) => files !== undefined)).toEqual(up);
+  });
+
   it("[S30] otherwise, or of which nobody says why in time, is lost through no fault of its own", async () => {
     const { box, machine } = await running();
     die(machine, "exited");

@@ -268,5 +268,6 @@ function stateEvent({ state }: SandboxRecord): EventData {
     type: "state",
     state: state.name,
     ...("reason" in state ? { reason: state.reason } : {}),
+    ...(state.name === "running" ? { files: state.life.files } : {}),
   };
 }
