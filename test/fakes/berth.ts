@@ -28,6 +28,9 @@ type Place = {
   life: { isCut: boolean };
 };
 
+/** One row. */
+export type Stored = Record<string, string | number | null>;
+
 type Caller = "Door" | "Directory" | "Sandbox" | "Plan";
 export type Calling = { from: Caller; to: Caller; verb: string };
 type Around = <T>(call: Calling, work: () => T) => T;
@@ -84,10 +87,24 @@ export class FakeBerth {
   }
 
   /** Straight to its rows. */
-  rows(id: string, query: string, ...bindings: (string | number)[]): void {
+  rows(id: string, query: string, ...bindings: (string | number | null)[]): void {
     this.#place(id)
       .rows.prepare(query)
       .run(...bindings);
+  }
+
+  /** All that is stored there, by table. */
+  dump(id: string): Map<string, Stored[]> {
+    const ask = <T>(query: string) => this.#place(id).rows.prepare(query).all() as T[];
+    const tables = ask<{ name: string }>(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+    );
+    return new Map(tables.map(({ name }) => [name, ask<Stored>(`SELECT * FROM ${name}`)]));
+  }
+
+  columns(id: string, table: string): Set<string> {
+    const all = this.#place(id).rows.prepare(`PRAGMA table_info(${table})`).all();
+    return new Set((all as { name: string }[]).map(({ name }) => name));
   }
 
   /** The next call meets a fresh instance; what the last one had under way ends first. */
@@ -95,6 +112,7 @@ export class FakeBerth {
     const place = this.#place(id);
     await Promise.all(place.background);
     place.object = undefined;
+    place.directory = undefined;
     place.plan = undefined;
   }
 
