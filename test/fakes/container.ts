@@ -82,7 +82,7 @@ export function fakeContainer(here: FakeMachine): Container {
       here.calls.push(`destroy ${files}`);
       await meet(here, "destroy");
       here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
-      if (files !== "remove") return;
+      if (files !== "remove" && here.keepsFiles) return;
       here.files = "none";
       here.tree = new FakeTree();
     },
@@ -102,7 +102,7 @@ export function fakeContainer(here: FakeMachine): Container {
     },
     agent: (_address, request) => reach(here, request),
     async snapshot(snapshotId) {
-      if (here.agent === undefined && here.files === "none") {
+      if (here.agent === undefined && (here.files === "none" || !here.keepsFiles)) {
         throw new BerthError("not_running", "There is nothing to save.");
       }
       here.calls.push(`snapshot ${snapshotId}`);
@@ -139,7 +139,8 @@ async function start(here: FakeMachine, options: StartOptions): Promise<Started>
   if (here.exits.has(options.startId)) {
     throw new BerthError("start_failed", `The life ${options.startId} has ended.`);
   }
-  const from = options.snapshot ?? (here.files === "kept" ? undefined : options.base);
+  const hasOwn = here.files === "kept" && here.keepsFiles;
+  const from = options.snapshot ?? (hasOwn ? undefined : options.base);
   const saved = from === undefined ? undefined : here.snapshots.get(from);
   if (from !== undefined && saved === undefined) {
     throw new BerthError("start_failed", `There is no snapshot ${from}.`, {
@@ -147,6 +148,7 @@ async function start(here: FakeMachine, options: StartOptions): Promise<Started>
     });
   }
   here.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
+  if (!here.keepsFiles) here.tree = new FakeTree();
   if (saved !== undefined) here.tree = saved.copy();
   here.agent = new FakeAgent({ ...options, tree: here.tree });
   here.agent.protocol = here.protocol;
@@ -156,7 +158,7 @@ async function start(here: FakeMachine, options: StartOptions): Promise<Started>
 }
 
 function startedOf(here: FakeMachine, { incarnation }: FakeAgent, options: StartOptions): Started {
-  const files = here.files === "kept" ? "kept" : "new";
+  const files = !here.keepsFiles ? "image" : here.files === "kept" ? "kept" : "new";
   return {
     incarnation,
     address: "http://fake.agent",

@@ -35,13 +35,7 @@ export async function make(
 ): Promise<Checkpoint> {
   refuseWhenOver(actor);
   refuseWithoutSaving(actor);
-  const asked = rows(actor.host).filter((row) => row.used_by === null && row.state !== "leaving");
-  if (asked.length >= limits.checkpointsMax) {
-    throw new BerthError("too_many", `${asked.length} checkpoints are kept already.`, {
-      hint: "Delete one that is no longer needed.",
-      facts: { checkpointsMax: limits.checkpointsMax },
-    });
-  }
+  makeRoom(actor);
   const end = await alone(actor, caller, { what: "a checkpoint", counted: true });
   try {
     await settled(actor);
@@ -51,6 +45,21 @@ export async function make(
   } finally {
     end();
   }
+}
+
+/** One whose time is over takes no place; so many of these are remembered, to be told as that. */
+function makeRoom(actor: SandboxActor): void {
+  const { checkpointsMax } = limits;
+  const asked = rows(actor.host).filter((row) => row.used_by === null && row.state !== "leaving");
+  const over = asked.filter((row) => hasExpired(actor, row));
+  const kept = asked.length - over.length;
+  if (kept >= checkpointsMax) {
+    throw new BerthError("too_many", `${kept} checkpoints are kept already.`, {
+      hint: "Delete one that is no longer needed.",
+      facts: { checkpointsMax },
+    });
+  }
+  for (const row of over.slice(0, Math.max(0, over.length - checkpointsMax))) leave(actor, row);
 }
 
 /** The tree of this moment, saved whole or not at all. */
@@ -100,7 +109,7 @@ export async function save(
 
 export async function remove(actor: SandboxActor, id: string): Promise<Checkpoint> {
   refuseWhenOver(actor);
-  const row = readyRow(actor, id);
+  const row = knownRow(actor, id);
   if (row.used_by !== null) {
     throw new BerthError("checkpoint_in_use", `A ${row.used_by} still needs the checkpoint.`, {
       hint: "It goes by itself when it is no longer needed.",
@@ -171,18 +180,25 @@ export function renewed(actor: SandboxActor, id: string): string {
 }
 
 export function readyRow(actor: SandboxActor, id: string): CheckpointRow {
-  const row = rowOf(actor.host, id);
-  if (row === undefined || row.state !== "ready") {
-    throw new BerthError("not_found", "There is no such checkpoint of this sandbox.", {
-      hint: "GET /v1/sandboxes/:id/checkpoints lists those that there are.",
-    });
-  }
-  if (row.expires_at !== null && actor.now() >= row.expires_at) {
+  const row = knownRow(actor, id);
+  if (row.expires_at !== null && hasExpired(actor, row)) {
     throw new BerthError("checkpoint_expired", "The checkpoint was kept until its time was over.", {
       facts: { expiredAt: new Date(row.expires_at).toISOString() },
     });
   }
   return row;
+}
+
+function knownRow(actor: SandboxActor, id: string): CheckpointRow {
+  const row = rowOf(actor.host, id);
+  if (row?.state === "ready") return row;
+  throw new BerthError("not_found", "There is no such checkpoint of this sandbox.", {
+    hint: "GET /v1/sandboxes/:id/checkpoints lists those that there are.",
+  });
+}
+
+function hasExpired(actor: SandboxActor, { expires_at: expiresAt }: CheckpointRow): boolean {
+  return expiresAt !== null && actor.now() >= expiresAt;
 }
 
 export function isSettled(state: SandboxRecord["state"]["name"]): boolean {
