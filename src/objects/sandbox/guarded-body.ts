@@ -20,11 +20,12 @@ export function guarded(
 ): ReadableStream<Uint8Array> {
   const reader = bodyOf(response).getReader();
   let begun = false;
+  let isLeft = false;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const read = await nextChunk(reader, timer);
-      // One that ends without a word has not said how it came out.
-      if (read === "cut" || (read.done && !begun)) {
+      // One that ends without a word has not said how it came out. Who has left has ended it himself.
+      if (read === "cut" || (read.done && !begun && !isLeft)) {
         const error = await onCut();
         onEnd();
         if (begun) return controller.error(error);
@@ -39,6 +40,7 @@ export function guarded(
       controller.enqueue(read.value);
     },
     cancel(reason) {
+      isLeft = true;
       onLeave();
       return reader.cancel(reason);
     },
