@@ -117,8 +117,13 @@ export class Listing {
     this.#tries = 0;
     const row = this.#known;
     const event_seq = report.events.at(-1)?.seq ?? row.event_seq;
-    this.#save({ ...row, told: report.revision, event_seq });
-    if (report.revision === row.revision) this.#actor.listed();
+    const told = { ...row, told: report.revision, event_seq };
+    // What has changed meanwhile is told next, and that is written down: who forgets this one tells it again.
+    if (report.revision < row.revision) this.#row = told;
+    else {
+      this.#save(told);
+      this.#actor.listed();
+    }
     for (const done of [...this.#waiting]) done();
   }
 
