@@ -137,8 +137,8 @@ export const planFaults: readonly Fault[] = [
   {
     name: "nobody is asked after a stop until somebody calls",
     file: actor,
-    find: "this.#alarm.rang();\n    this.resume();",
-    put: "this.#alarm.rang();",
+    find: '    this.resume();\n    this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));',
+    put: '    this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));',
     by: ["PL14"],
   },
   {

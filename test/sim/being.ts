@@ -47,6 +47,10 @@ export abstract class Being<Instance extends { place: BasePlace }> {
     return this.#instance;
   }
 
+  set hasSlowDisk(isSlow: boolean) {
+    this.#ground.database.isSlow = isSlow;
+  }
+
   get place(): Instance["place"] | undefined {
     return this.#instance?.place;
   }

@@ -17,6 +17,8 @@ export class Database {
   onAlarm: () => void = () => {};
   onDurable: () => void = () => {};
   onLost: () => void = () => {};
+  /** What is written takes long to become durable. */
+  isSlow = false;
   readonly #rows = new DatabaseSync(":memory:");
   readonly #statements = new Map<string, StatementSync>();
   readonly #schedule: Schedule;
@@ -115,7 +117,7 @@ export class Database {
     this.#isDirty = true;
     this.#rows.exec("BEGIN");
     const slow = this.#random.chance(0.02);
-    const ms = this.#random.between(0, slow ? 200 : 3);
+    const ms = this.#random.between(0, this.isSlow ? 3_000 : slow ? 200 : 3);
     this.#cancelFlush = this.#schedule.after(ms, "rows are durable", () => this.#flush());
   }
 

@@ -10,8 +10,17 @@ type Fault = { size: number };
 /** Answers how it ends, where it lasts. */
 const begins: Record<FaultName, (fleet: Fleet, fault: Fault) => (() => void) | undefined> = {
   "plan crashes": (fleet, fault) => {
-    oneOf(fleet.plans, fault)?.crash("dead");
-    return undefined;
+    const plan = oneOf(fleet.plans, fault);
+    if (plan === undefined || fault.size < 0.3) {
+      plan?.crash("dead");
+      return undefined;
+    }
+    // The moments between what is decided and what is on disk are those that count: here they are long.
+    plan.hasSlowDisk = true;
+    return () => {
+      plan.hasSlowDisk = false;
+      plan.crash("dead");
+    };
   },
   "plan is forgotten": (fleet, fault) => {
     oneOf(fleet.plans, fault)?.crash("forgotten");

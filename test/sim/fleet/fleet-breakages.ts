@@ -8,28 +8,32 @@ import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 
 const found = {
   /** Members may be added, replaced and removed while a run is open. */
-  "members are not frozen": "a run ends",
+  "members are not frozen": ["a run ends"],
   /** A fresh instance of the plan goes on as if it had decided to commit. */
-  "an undecided run is committed": "one run, one verdict",
-  /** The plan tells its members before its decision is on disk. */
-  "what is told does not wait": "one run, one verdict",
+  "an undecided run is committed": ["one run, one verdict"],
+  /** The plan tells its members before its decision is on disk, and has members made before it knows of them. */
+  "what is told does not wait": ["one run, one verdict", "nothing is made for nobody"],
   /** A member takes steps of runs that are over. */
-  "members forget which runs are over": "nobody is held for ever",
+  "members forget which runs are over": ["nobody is held for ever"],
   /** The lease of a held member ends with its time. */
-  "a held lease expires": "a plan can be used again",
+  "a held lease expires": ["a plan can be used again"],
   /** The Directory takes reports in the order in which they come. */
-  "reports have no order": "lists say what is",
+  "reports have no order": ["lists say what is"],
   /** Whoever could not be told what was decided is not told again. */
-  "finishing is tried once": "nobody is held for ever",
+  "finishing is tried once": [
+    "nobody is held for ever",
+    "plans and members agree",
+    "all or nothing",
+  ],
   /** Whoever holds its lease, a sandbox ends for its successor. */
-  "who is replaced is not asked": "nobody's lease ends for another sandbox",
+  "who is replaced is not asked": ["nobody's lease ends for another sandbox"],
 } as const;
 
 export type FleetBreakage = keyof typeof found;
 export const fleetBreakages = Object.keys(found) as FleetBreakage[];
 
-/** The rule by which each is found: one that is broken by something else is no proof. */
-export const fleetFoundBy: Readonly<Record<FleetBreakage, string>> = found;
+/** The rules by which each is found: one that is broken by something else is no proof. */
+export const fleetFoundBy: Readonly<Record<FleetBreakage, readonly string[]>> = found;
 
 /** The real one, unless it is to be broken. */
 export function planActor(

@@ -28,20 +28,19 @@ export function ask<Object, T>(
     }
     const ready =
       fleet.breakage === "what is told does not wait" ? Promise.resolve() : from.durable();
-    void ready.then(
-      () =>
-        to.call(`${to.name}: ${what}`, work).then((outcome) => {
-          if ("ok" in outcome) from.deliver(() => resolve(outcome.ok));
-          else lost();
-        }),
-      reject,
-    );
-    if (fleet.weather.repeats && fleet.random.chance(0.3)) {
+    const comesAgain = fleet.weather.repeats && fleet.random.chance(0.3);
+    const lateMs = comesAgain ? fleet.random.between(1, 20_000) : 0;
+    void ready.then(() => {
+      void to.call(`${to.name}: ${what}`, work).then((outcome) => {
+        if ("ok" in outcome) from.deliver(() => resolve(outcome.ok));
+        else lost();
+      });
+      // Only what was sent: a question whose rows were lost with its asker never left.
+      if (!comesAgain) return;
       fleet.count("fault", "a question comes twice");
-      const lateMs = fleet.random.between(1, 20_000);
       fleet.schedule.after(lateMs, `comes again: ${what}`, () => {
         void to.call(`${to.name}: ${what}, again`, work);
       });
-    }
+    }, reject);
   });
 }
