@@ -6,6 +6,7 @@ import { type Answer, type Server, startServer } from "./server.ts";
 import { until } from "./until.ts";
 
 const many = 200;
+const looksMin = 10;
 
 describe("the same one asked for by many at once", () => {
   let server: Server;
@@ -16,20 +17,28 @@ describe("the same one asked for by many at once", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  /** While the work goes on, looks again and again; the most that was ever seen. */
-  async function most(work: Promise<unknown>, count: () => number): Promise<number> {
+  /** While the work goes on, and again until it was looked at often enough: the most that was ever seen, and its first answers. */
+  async function most<T>(
+    work: () => Promise<T>,
+    count: () => number,
+  ): Promise<{ highest: number; first: T }> {
     let over = false;
-    const done = work.finally(() => {
+    let [highest, looks] = [0, 0];
+    const worked = async () => {
+      const first = await work();
+      while (looks <= looksMin) await work();
+      return first;
+    };
+    const done = worked().finally(() => {
       over = true;
     });
-    let [highest, looks] = [0, 0];
     for (; !over; looks += 1) {
       highest = Math.max(highest, count());
       await turn();
     }
-    await done;
-    expect(looks).toBeGreaterThan(10);
-    return Math.max(highest, count());
+    const first = await done;
+    expect(looks).toBeGreaterThan(looksMin);
+    return { highest: Math.max(highest, count()), first };
   }
 
   const askedByMany = (noun: string, body: Record<string, unknown>) =>
@@ -45,9 +54,10 @@ describe("the same one asked for by many at once", () => {
   }
 
   it("[M4] 200 who ask for one terminal get the same one, and there is never a second PTY", async () => {
-    const asking = askedByMany("terminals", { id: "shared", argv: ["cat"] });
-    expect(await most(asking, () => runs.ptys())).toBe(1);
-    demandOne(await asking);
+    const asking = () => askedByMany("terminals", { id: "shared", argv: ["cat"] });
+    const { highest, first } = await most(asking, () => runs.ptys());
+    expect(highest).toBe(1);
+    demandOne(first);
     const { body } = await runs.call("GET", "terminals");
     expect(body.terminals).toMatchObject([{ id: "shared" }]);
     expect((await runs.call("DELETE", "terminals/shared")).status).toBe(200);
@@ -57,17 +67,19 @@ describe("the same one asked for by many at once", () => {
   it("[M4] terminals made and ended by many at once: there are never more PTYs than ids, and at the end as many as are listed", async () => {
     const ids = Array.from({ length: 8 }, (_, n) => `some${n}`);
     const random = randomOf(3);
-    const asking = Promise.all(
-      Array.from({ length: many }, async (_, n) => {
-        const id = ids[n % ids.length] ?? "";
-        const ends = random(4) === 0;
-        const asked = ends
-          ? await runs.call("DELETE", `terminals/${id}`)
-          : await runs.call("POST", "terminals", { id, argv: ["cat"] });
-        expect(ends ? [200, 404] : [200, 201]).toContain(asked.status);
-      }),
-    );
-    expect(await most(asking, () => runs.ptys())).toBeLessThanOrEqual(ids.length);
+    const asking = () =>
+      Promise.all(
+        Array.from({ length: many }, async (_, n) => {
+          const id = ids[n % ids.length] ?? "";
+          const ends = random(4) === 0;
+          const asked = ends
+            ? await runs.call("DELETE", `terminals/${id}`)
+            : await runs.call("POST", "terminals", { id, argv: ["cat"] });
+          expect(ends ? [200, 404] : [200, 201]).toContain(asked.status);
+        }),
+      );
+    const { highest } = await most(asking, () => runs.ptys());
+    expect(highest).toBeLessThanOrEqual(ids.length);
     const { body } = await runs.call("GET", "terminals");
     const listed = (body.terminals as { id: string }[]).map(({ id }) => id);
     expect(listed.length).toBeGreaterThan(0);
@@ -78,9 +90,10 @@ describe("the same one asked for by many at once", () => {
 
   it("[M4] 200 who ask for one session get the same one, and there is never a second shell", async () => {
     const shells = () => runs.running().filter((name) => name === "bash").length;
-    const asking = askedByMany("sessions", { id: "shared" });
-    expect(await most(asking, shells)).toBe(1);
-    demandOne(await asking);
+    const asking = () => askedByMany("sessions", { id: "shared" });
+    const { highest, first } = await most(asking, shells);
+    expect(highest).toBe(1);
+    demandOne(first);
     const { body } = await runs.call("GET", "sessions");
     expect(body.sessions).toMatchObject([{ id: "shared" }]);
     expect((await runs.call("DELETE", "sessions/shared")).status).toBe(200);
