@@ -9,6 +9,12 @@ import { contractSizes } from "./test/contract/sizes.ts";
 
 const sha256 = (key: string) => createHash("sha256").update(key).digest("hex");
 
+/** Each fault plays its tests again: those of leases and keys are for every run, all of them are asked for. */
+const longLists =
+  process.env.MUTANTS === "all"
+    ? []
+    : ["members", "plans", "calls"].map((list) => `test/mutants/${list}.test.ts`);
+
 /** What miniflare calls the Worker itself; it is not a dependency of ours to import it from. */
 const kCurrentWorker = Symbol.for(
   "miniflare.kCurrentWorker",
@@ -39,7 +45,7 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/objects/**", "test/docker/**"],
+          exclude: ["test/objects/**", "test/docker/**", ...longLists],
           globalSetup: ["test/global-setup.ts"],
           // Only a hang takes that long, also where two cores are shared with others.
           testTimeout: 120_000,
