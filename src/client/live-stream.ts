@@ -124,16 +124,21 @@ async function* watched(
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const pieces = bytes[Symbol.asyncIterator]();
-  for (;;) {
-    const over = new AbortController();
-    const next = pieces.next();
-    next.catch(() => {});
-    const silence = pause(silenceMaxMs, over.signal);
-    const first = await Promise.race([next, silence]).finally(() => over.abort());
-    if (first === undefined) {
-      throw new BerthError("unavailable", `Nothing was heard for ${silenceMaxMs} ms.`);
+  try {
+    for (;;) {
+      const over = new AbortController();
+      const next = pieces.next();
+      next.catch(() => {});
+      const silence = pause(silenceMaxMs, over.signal);
+      const first = await Promise.race([next, silence]).finally(() => over.abort());
+      if (first === undefined) {
+        throw new BerthError("unavailable", `Nothing was heard for ${silenceMaxMs} ms.`);
+      }
+      if (first.done) return;
+      yield first.value;
     }
-    if (first.done) return;
-    yield first.value;
+  } finally {
+    // Also where its reader went away first, who would wait for what never comes.
+    void pieces.return?.().catch(() => undefined);
   }
 }

@@ -108,6 +108,21 @@ describe("what is one no more, or none of ours", () => {
     });
   }
 
+  it("[SY6] a repository below stays with what was made in it, where the outer one ignores all but what it names", async () => {
+    await using pair = await begun({
+      ".gitignore": "*\n!*/\n!*.txt\n!.gitignore\n",
+      "a.txt": "a\n",
+    });
+    const of = pair.checkout;
+    of.git("init", "-q", "lib");
+    of.write("lib/.gitignore", "made\n");
+    of.write("lib/x.txt", "x\n");
+    await pair.pull(await pair.sync());
+    await pair.there("echo made > lib/made");
+    await same(pair);
+    expect(await pair.there("cat lib/made lib/x.txt; ls -d lib/.git")).toBe("made\nx\nlib/.git\n");
+  });
+
   it("[SY7] a repository that a command made is gone when something came back, those of ours stay", async () => {
     await using pair = await begun({ ".gitignore": "made\n", "a.txt": "a\n" });
     const of = pair.checkout;

@@ -139,9 +139,11 @@ returned | xargs -0 sh -c 'for name; do
   git --git-dir=.git/berth cat-file -e "$0/$name" 2>/dev/null || rm -f -- "./$name"
 done' "$state:w"
 if [ -e "$ours/pulled" ]; then
-  # Of repositories below those of the state stay, each for its own sync.
+  # Of repositories below those of the state stay, each for its own sync, whatever the tree's own lists say of them.
   tr '\\0' '\\n' < "$m/nested" | sed 's/[] \\*?[]/\\\\&/g; s/^/\\//' > "$ours/m.kept"
-  GIT_INDEX_FILE=$ours/index plain -c core.excludesFile="$ours/m.kept" clean -ffdq || :
+  set --
+  while IFS= read -r kept; do set -- "$@" -e "$kept"; done < "$ours/m.kept"
+  GIT_INDEX_FILE=$ours/index plain clean -ffdq "$@" || :
 elif [ -z "$known" ] && [ -s "$ours/m.left" ]; then
   GIT_INDEX_FILE=$ours/index xargs -0 git $quiet --git-dir="$real" --work-tree="$root" clean -ffdq -- < "$ours/m.left" || :
 fi
