@@ -118,16 +118,21 @@ async function firstAnswer(
     await scheduler.wait(pauseMs);
     stillWanted();
   }
-  throw new BerthError("unavailable", "The container did not answer in time.");
+  throw notUp("The container did not answer in time.");
 }
 
 /** From an image it is tried again. Of a saved tree the platform does not say why: that it is gone is likeliest. */
 function neverUp(isSaved: boolean): BerthError {
-  if (!isSaved) return new BerthError("unavailable", "The container ended before it answered.");
+  if (!isSaved) return notUp("The container ended before it answered.");
   return new BerthError("start_failed", "The platform did not start from the saved files.", {
     hint: "They may be gone: start from another checkpoint.",
     facts: { reason: "snapshot_missing" },
   });
+}
+
+/** It was asked for and did not come: by that alone nobody knows that it ever would. */
+function notUp(message: string): BerthError {
+  return new BerthError("unavailable", message, { facts: { reason: "never_up" } });
 }
 
 async function save(attached: Attached, snapshotId: string): Promise<Saved> {

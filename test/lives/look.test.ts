@@ -1,6 +1,7 @@
 /** What is seen of a sandbox whose container died while nobody was looking, by who only asks how it is. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
+import { answerAsAgent } from "../fakes/agent/answer.ts";
 import { FakeBerth } from "../fakes/berth.ts";
 
 const look = "GET /v1/health";
@@ -57,6 +58,27 @@ describe("a look at a sandbox", () => {
     expect((await box.get()).state).toBe("paused");
     expect(machine.asked).toEqual([]);
     expect(machine.agent).toBeUndefined();
+  });
+
+  it("[S16] takes no broken answer for rest: what runs is not ended because it could not be told", async () => {
+    const { berth, box, machine, id } = await running({ idleTimeoutMs: 10_000 });
+    const { id: process } = await box.startProcess({ command: "sleep 600" });
+    const answer = (request: Request) => {
+      const { agent } = machine;
+      if (agent === undefined) throw new Error("it has no agent");
+      if (new URL(request.url).pathname !== "/v1/work") return answerAsAgent(agent, request);
+      const headers = { "berth-incarnation": agent.incarnation, "berth-protocol": "1" };
+      return new Response('{"idleMs":', { headers });
+    };
+    machine.answers = answer;
+    for (let n = 0; n < 3; n++) {
+      later(11_000);
+      machine.asked.length = 0;
+      await berth.ring(id);
+      expect(machine.asked).toContain("GET /v1/work");
+      expect((await box.get()).state).toBe("running");
+    }
+    expect((await box.process(process)).state).toBe("running");
   });
 
   it("[S31] waits for an agent that hangs a second and no longer, however many look", async () => {

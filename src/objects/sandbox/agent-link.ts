@@ -170,6 +170,8 @@ export class AgentLink {
     const fenced = await this.#fence(life, { fence, drain: false, waitMs: 0 }, limits.aliveMs);
     if (!isCurrent(this.#actor, life)) return false;
     if (fenced === undefined || !fenced.isSpoken) {
+      // Until it is told of as lost, who comes next looks again, and waits for that.
+      this.#heardAt = 0;
       await this.#lost(life, fenced === undefined ? undefined : "agent_unsupported");
       return false;
     }

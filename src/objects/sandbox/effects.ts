@@ -58,7 +58,8 @@ async function start(actor: SandboxActor, attempt: Start): Promise<void> {
       return;
     }
     if (isLastTry(actor, pauseMs)) {
-      actor.sandbox({ type: "start_failed", startId, reason: outcome.again, passes: true });
+      const { again: reason, passes } = outcome;
+      actor.sandbox({ type: "start_failed", startId, reason, ...(passes ? { passes } : {}) });
       return;
     }
     await pause(actor.host, pauseMs);
@@ -72,7 +73,7 @@ async function tryStart(
   actor: SandboxActor,
   spec: SandboxSpec,
   attempt: Start,
-): Promise<{ started: Started } | { failed: FailReason } | { again: FailReason }> {
+): Promise<{ started: Started } | { failed: FailReason } | { again: FailReason; passes: boolean }> {
   try {
     const started = await actor.container.start({
       startId: attempt.startId,
@@ -90,8 +91,9 @@ async function tryStart(
     if (known === undefined) throw error;
     actor.host.log({ sandbox: spec.id, failed: "start", message: known.message });
     // What passes by itself is tried again, as long as a start may take.
-    if (known.code === "unavailable") return { again: "start_timed_out" };
-    if (known.code === "too_many") return { again: "start_refused" };
+    const passes = known.facts.reason !== "never_up";
+    if (known.code === "unavailable") return { again: "start_timed_out", passes };
+    if (known.code === "too_many") return { again: "start_refused", passes };
     return { failed: reasonOf(known) };
   }
 }

@@ -99,8 +99,13 @@ export class WorkLink {
     try {
       const call = { method: "GET", path, requestId: "work" } as const;
       const response = await callAgent(reach, life, call, limits.aliveMs);
-      const work = agentWorkSchema.safeParse(await wholeJson(response, reach.timer));
-      return response.ok && work.success ? work.data : undefined;
+      const told = await wholeJson(response, reach.timer);
+      const work = agentWorkSchema.safeParse(told);
+      if (response.ok && work.success) return work.data;
+      // An answer that broke off says nothing: what runs is not ended because of it.
+      if (told !== undefined) return undefined;
+      await link.confirm(life);
+      return "unanswered";
     } catch (error) {
       if (!(error instanceof AgentSilent)) throw error;
       await link.confirm(life);
