@@ -10,7 +10,8 @@ import { forgetPeak, peakMiB, Upload } from "./uploads.ts";
 
 /** 1024 for the whole of it; the rest of the suite wants its turn. */
 const largeMiB = Number(process.env.BERTH_TEST_FILE_MIB ?? 200);
-const growthMaxMiB = 64;
+/** A part of a file that would be held whole; the heap of the agent's runtime swings by 45 to 68 MiB, whatever the size. */
+const growthMaxMiB = 96;
 const kills = 9;
 
 const mebibyte = 2 ** 20;
