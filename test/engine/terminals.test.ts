@@ -39,7 +39,7 @@ describe.each(identities())("a terminal in a room of an engine that is %s", (as)
 
   afterAll(async () => {
     const processes = engine.processes();
-    expect(processes.length).toBeGreaterThan(2);
+    expect(processes.length).toBeGreaterThan(0);
     await engine.stop();
     expect(tracesOf(data, processes)).toEqual([]);
     removeData(data);
