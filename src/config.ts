@@ -2,6 +2,7 @@
  * Owns the environment of the Worker, read once and checked; an error names the variable.
  * Does not own bindings to objects.
  */
+import { BerthError } from "./protocol/errors.ts";
 import { readSizes, type Size } from "./protocol/size.ts";
 
 /** The bindings of wrangler.toml, or of the one-machine server. */
@@ -54,7 +55,7 @@ function readKeys(text: string | undefined): ReadonlyMap<string, string> {
   for (const entry of (text ?? "").split(/[\s,]+/).filter((part) => part !== "")) {
     const match = /^([a-z0-9][a-z0-9-]{0,62}):([0-9a-f]{64})$/.exec(entry);
     if (match?.[1] === undefined || match[2] === undefined) {
-      throw new Error("BERTH_API_KEYS must be a list of tenant:<sha256 of its key in hex>");
+      throw misconfigured("BERTH_API_KEYS must be a list of tenant:<sha256 of its key in hex>");
     }
     tenants.set(match[2], match[1]);
   }
@@ -63,7 +64,7 @@ function readKeys(text: string | undefined): ReadonlyMap<string, string> {
 
 function readSecret(text: string | undefined): string {
   if (text === undefined || text.length < secretCharsMin) {
-    throw new Error(`BERTH_SECRET must be set to at least ${secretCharsMin} random characters`);
+    throw misconfigured(`BERTH_SECRET must be set to at least ${secretCharsMin} random characters`);
   }
   return text;
 }
@@ -73,7 +74,7 @@ function readOrigins(text: string | undefined): ReadonlySet<string> {
   const origins = (text ?? "").split(/[\s,]+/).filter((part) => part !== "");
   for (const origin of origins) {
     if (URL.canParse(origin) && new URL(origin).origin === origin) continue;
-    throw new Error("BERTH_ORIGINS must be a list of origins such as https://app.example.org");
+    throw misconfigured("BERTH_ORIGINS must be a list of origins such as https://app.example.org");
   }
   return new Set(origins);
 }
@@ -83,14 +84,21 @@ function sizesOf(text: string | undefined): ReadonlyMap<string, Size> {
     return readSizes(text ?? "");
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`BERTH_SIZES must be a list of name:memoryMib=512,processes=256: ${why}`);
+    throw misconfigured(`BERTH_SIZES must be a list of name:memoryMib=512,processes=256: ${why}`);
   }
 }
 
 function readEngine(env: Env): Config["engine"] {
   if (env.BERTH_ENGINE_URL === undefined || env.BERTH_ENGINE_URL === "") return undefined;
   if (env.BERTH_ENGINE_SECRET === undefined || env.BERTH_ENGINE_SECRET === "") {
-    throw new Error("BERTH_ENGINE_SECRET must be set where BERTH_ENGINE_URL is");
+    throw misconfigured("BERTH_ENGINE_SECRET must be set where BERTH_ENGINE_URL is");
   }
   return { url: env.BERTH_ENGINE_URL, secret: env.BERTH_ENGINE_SECRET };
+}
+
+/** Told to whoever asks: it names a variable and its form, never what stands in it. */
+function misconfigured(message: string): BerthError {
+  return new BerthError("internal", message, {
+    hint: "Set it right in the environment of this installation, then start it again.",
+  });
 }

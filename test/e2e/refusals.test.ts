@@ -63,6 +63,28 @@ describe("what npm start refuses", () => {
     expectRefusal(await launch({ args: [...data, ...args], env }).ended, line);
   });
 
+  it.each([
+    [{ BERTH_API_KEYS: "ci" }, /^berth: BERTH_API_KEYS must be a list of tenant:/],
+    [
+      { BERTH_ORIGINS: "app.example.org" },
+      /^berth: BERTH_ORIGINS must be a list of origins such as /,
+    ],
+    [{ BERTH_SIZES: "small:cores=2" }, /^berth: BERTH_SIZES must be a list of .*"cores"$/],
+  ])(
+    "[O10] %j, which only the Worker can read, is refused with one line too",
+    async (env, line) => {
+      const data = join(folder, "of-the-worker");
+      const { stdout, stderr, code } = await launch({ args: ["--data", data], env }).ended;
+      const [last] = stderr.trimEnd().split("\n").slice(-1);
+      expect({ stdout, last, code }).toEqual({
+        stdout: "",
+        last: expect.stringMatching(line),
+        code: 1,
+      });
+      expect(stderr).not.toMatch(/does not answer|^\s+at /m);
+    },
+  );
+
   it("[O10] a port in use is refused with one line", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => other.once("listening", resolve));
