@@ -111,7 +111,7 @@ describe("a partial clone", () => {
     await using pair = await world.pair(of);
     from[Symbol.dispose]();
     await expect(pair.sync()).rejects.toMatchObject({
-      code: "git_failed",
+      code: "fetch_failed",
       message: expect.stringMatching(/partial clone/),
       hint: expect.stringMatching(/--filter/),
     });

@@ -66,7 +66,8 @@ async function packing({ plain, raw }: Repository, form: string[], ask: GitAsk):
   await plain.run([...quiet, "pack-objects", ...form], { ...ask, env }).catch((error) => {
     if (!(error instanceof Failure) || error.code !== "git_failed") throw error;
     throw new Failure(`What this partial clone lacks cannot be fetched: ${error.message}`, {
-      code: error.code,
+      // Looked at anew it would be as far away.
+      code: "fetch_failed",
       cause: error,
       hint: "History travels whole. Let `git fetch` reach its remote unasked, or clone it without --filter.",
     });
