@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../../container/engine/launch/places.js";
+import { toldSecrets } from "./hushed.ts";
 import { alive, type Seen, treeOf } from "./processes.ts";
 import { until } from "./until.ts";
 
@@ -164,9 +165,12 @@ export class Server implements AsyncDisposable {
     const tree = this.processes();
     this.signal("SIGTERM");
     await this.ended().catch(() => endNow(this.launched));
+    let told: string[] = [];
     await until("its processes are gone", () => alive(tree).length === 0).finally(() => {
+      told = toldSecrets(this.data, this.launched.said);
       if (this.ownsData) rmSync(this.data, { recursive: true, force: true });
     });
+    if (told.length > 0) throw new Error(`the server has told secrets: ${told.join(", ")}`);
   }
 }
 
