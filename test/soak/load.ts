@@ -7,7 +7,12 @@ import type { Berth, SandboxHandle } from "../../src/client/index.ts";
 
 export type Took = { verb: string; atMs: number; ms: number; failed?: string };
 
-type Work = { everyMs: number; act: (sandbox: SandboxHandle, berth: Berth) => Promise<void> };
+type Work = {
+  everyMs: number;
+  /** So many at once while it hurries. */
+  lanes?: number;
+  act: (sandbox: SandboxHandle, berth: Berth) => Promise<void>;
+};
 
 const content = Buffer.alloc(50_000, "soak");
 const lines = 50;
@@ -15,15 +20,18 @@ const lines = 50;
 const works: Record<string, Work> = {
   exec: {
     everyMs: 100,
+    lanes: 8,
     act: async (sandbox) => void (await sandbox.exec({ command: "true" })),
   },
   patch: {
     everyMs: 100,
+    lanes: 8,
     act: async (sandbox) => void (await sandbox.patchMetadata({ at: String(performance.now()) })),
   },
-  get: { everyMs: 200, act: async (sandbox) => void (await sandbox.get()) },
+  get: { everyMs: 200, lanes: 4, act: async (sandbox) => void (await sandbox.get()) },
   file: {
     everyMs: 500,
+    lanes: 4,
     act: async (sandbox) => {
       await sandbox.writeFile("/workspace/soak", content);
       let bytes = 0;
@@ -97,8 +105,8 @@ export const verbs = Object.keys(works);
 
 /**
  * Each kind in a box of its own choosing, the boxes in turn. Resolves when the last answer has come.
- * Those that need the box alone go to the first, where nobody else works. Who hurries does not wait for the next turn:
- * caches and heaps get as large as they do in hours of the pace that follows.
+ * Those that need the box alone go to the first, where nobody else works. Who hurries does not wait for the next turn,
+ * and some go in several lanes: caches and heaps get as large as they do in hours of the pace that follows.
  */
 export async function load(
   berth: Berth,
@@ -108,9 +116,13 @@ export async function load(
 ): Promise<void> {
   const hurriesUntil = performance.now() + hurryMs;
   const [alone = "", ...shared] = boxes;
-  const working = Object.entries(works).map(async ([verb, { everyMs, act }]) => {
+  const lanes = Object.entries(works).flatMap(([verb, work]) =>
+    Array.from({ length: work.lanes ?? 1 }, (_, lane) => ({ verb, lane, ...work })),
+  );
+  const working = lanes.map(async ({ verb, lane, everyMs, act }) => {
     const needsAll = verb === "lease" || verb === "checkpoint";
-    for (let n = 0, next = performance.now(); !over.aborted; n += 1) {
+    const isNeeded = () => !over.aborted && (lane === 0 || performance.now() < hurriesUntil);
+    for (let n = lane, next = performance.now(); isNeeded(); n += 1) {
       const box = needsAll ? alone : (shared[n % shared.length] ?? alone);
       const atMs = performance.now();
       const failed = await act(berth.sandbox(box), berth).then(
