@@ -3,6 +3,7 @@
  * The one place that names the pool package of the second.
  */
 import { createHash } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 import { contractSizes } from "./test/contract/sizes.ts";
@@ -29,8 +30,8 @@ const bound = (props: Record<string, unknown>) => ({
 
 export default defineConfig({
   test: {
-    // One for each core: most tests wait for processes more than they compute.
-    maxWorkers: "100%",
+    // More than cores: most tests wait for processes more than they compute.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // What the parts log is shown for a test that fails.
     silent: "passed-only",
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },

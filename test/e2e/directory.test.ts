@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { alive, type Seen } from "./processes.ts";
+import { killRounds } from "./rounds.ts";
 import { type Server, startServer } from "./server.ts";
 import { until } from "./until.ts";
 
 const data = mkdtempSync(join(tmpdir(), "berth-directory-"));
-const rounds = Number(process.env.BERTH_KILL_ROUNDS ?? 6);
 const callers = 50;
 const scopes = 4;
 
@@ -53,7 +53,7 @@ describe("find or create under kill -9", () => {
     let now = await started();
     let answered = 0;
     let unanswered = 0;
-    for (let round = 1; round <= rounds; round++) {
+    for (let round = 1; round <= killRounds; round++) {
       let inRound = 0;
       let tree: Seen[] | undefined;
       const told = new Map<number, Set<string>>();
@@ -124,7 +124,9 @@ describe("find or create under kill -9", () => {
       counted = (await now.call("GET", "/v1/counts")).body;
       return counted.total === scopes;
     });
-    console.log(JSON.stringify({ rounds, answered, unanswered, counts: counted.states }));
+    console.log(
+      JSON.stringify({ rounds: killRounds, answered, unanswered, counts: counted.states }),
+    );
     const tree = now.processes();
     await now.stop();
     server = undefined;

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../linear/history.ts";
 import { alive, naming } from "./processes.ts";
+import { killRounds } from "./rounds.ts";
 import { type Server, startServer } from "./server.ts";
 import { until } from "./until.ts";
 
-const rounds = 20;
 const callers = 8;
 const keysEach = 6;
 
@@ -57,7 +57,7 @@ describe("calls with a key and kill -9 of the whole server", () => {
     return started;
   };
 
-  it("[K17] twenty times in a row: repeated until it is known, no command runs twice, and one that was answered ran", {
+  it("[K17] again and again: repeated until it is known, no command runs twice, and one that was answered ran", {
     timeout: 600_000,
   }, async () => {
     let server = await start();
@@ -66,7 +66,7 @@ describe("calls with a key and kill -9 of the whole server", () => {
     const note = (what: string) => codes.set(what, (codes.get(what) ?? 0) + 1);
     const commandOf = (key: string, ms: number) => `echo ${key} >> log; sleep 0.${ms}`;
 
-    for (let round = 1; round <= rounds; round++) {
+    for (let round = 1; round <= killRounds; round++) {
       const known = new Map<string, Told>();
       const open = new Map<string, string>();
       let killed = false;
@@ -137,8 +137,8 @@ describe("calls with a key and kill -9 of the whole server", () => {
       }
     }
     // It was not for nothing: calls were cut off, and answers were kept.
-    expect(codes.get("answered: result_gone") ?? 0).toBeGreaterThan(rounds);
-    expect(codes.get("unanswered: operation_interrupted") ?? 0).toBeGreaterThan(rounds);
+    expect(codes.get("answered: result_gone") ?? 0).toBeGreaterThan(killRounds);
+    expect(codes.get("unanswered: operation_interrupted") ?? 0).toBeGreaterThan(killRounds);
     console.log(JSON.stringify(Object.fromEntries(codes)));
     await stopAndLook(server, data);
   });

@@ -5,10 +5,10 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../linear/history.ts";
 import { ask, KillBox, type Told, ticketOf } from "./kill-box.ts";
 import { alive, naming } from "./processes.ts";
+import { killRounds } from "./rounds.ts";
 import { type Server, startServer } from "./server.ts";
 import { until } from "./until.ts";
 
-const rounds = 20;
 const callers = 10;
 const callsEach = 20;
 const boxes = 4;
@@ -106,7 +106,7 @@ function partsOf(server: Server): number[] {
 }
 
 describe("kill -9 of the whole server", () => {
-  it("[Y31] in the middle of two hundred mixed calls, twenty times in a row, undoes no answer and leaves nothing running", {
+  it("[Y31] in the middle of two hundred mixed calls, again and again, undoes no answer and leaves nothing running", {
     timeout: 600_000,
   }, async () => {
     let server = await startServer({ data });
@@ -118,7 +118,7 @@ describe("kill -9 of the whole server", () => {
     }
     const ok = new Map<string, number>();
     let unanswered = 0;
-    for (let number = 1; number <= rounds; number++) {
+    for (let number = 1; number <= killRounds; number++) {
       const random = randomOf(number);
       const round: Round = { number, sent: 0, answered: 0, killed: false, ok };
       const parts = partsOf(server);
@@ -158,7 +158,7 @@ describe("kill -9 of the whole server", () => {
     ]) {
       expect(ok.get(what) ?? 0, what).toBeGreaterThan(0);
     }
-    expect(unanswered).toBeGreaterThanOrEqual(rounds);
+    expect(unanswered).toBeGreaterThanOrEqual(killRounds);
     console.log(JSON.stringify({ ...Object.fromEntries(ok), unanswered }));
 
     const tree = server.processes();

@@ -8,11 +8,11 @@ import type { Commit } from "../../src/protocol/plan.ts";
 import { randomOf } from "../linear/history.ts";
 import { Fleet, inSteps } from "./plan-fleet.ts";
 import { alive, naming } from "./processes.ts";
+import { killRounds } from "./rounds.ts";
 import { type Server, startServer } from "./server.ts";
 import { until } from "./until.ts";
 import { kept, listed, post, ran } from "./workspace.ts";
 
-const rounds = Number(process.env.BERTH_KILL_ROUNDS ?? 6);
 const members = 6;
 const files = 60;
 const killWithinMs = 300;
@@ -50,7 +50,7 @@ async function started(): Promise<Server> {
 
 describe("kill -9 in the middle of a plan's run", () => {
   it("[PL108] leaves every plan all old or all new, each member's own work as it was, no lease of a run, and no tree without a row", {
-    timeout: 60_000 + rounds * 30_000,
+    timeout: 60_000 + killRounds * 30_000,
   }, async () => {
     const fleet = await Fleet.of(await started(), "cut", members);
     /** What the last commit has. */
@@ -59,7 +59,7 @@ describe("kill -9 in the middle of a plan's run", () => {
     /** And its number. */
     let newest: number | null = (await fleet.committed()).commit;
     const seen = { old: 0, new: 0, unanswered: 0 };
-    for (let round = 1; round <= rounds; round += 1) {
+    for (let round = 1; round <= killRounds; round += 1) {
       const random = randomOf(round);
       const version = round + 1;
       const kind = round % 2 === 0 ? "rollback" : "commit";
@@ -102,7 +102,7 @@ describe("kill -9 in the middle of a plan's run", () => {
       }
       await agree(fleet, what);
     }
-    console.log(JSON.stringify({ rounds, ...seen }));
+    console.log(JSON.stringify({ rounds: killRounds, ...seen }));
     expect(seen.unanswered).toBeGreaterThan(0);
     expect(seen.old).toBeGreaterThan(0);
 

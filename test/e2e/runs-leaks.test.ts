@@ -8,11 +8,11 @@ const wide = 16;
 const settleMs = 120_000;
 const all = isFull
   ? { execs: 10_000, processes: 100, terminals: 50 }
-  : { execs: 2_000, processes: 30, terminals: 20 };
+  : { execs: 1_000, processes: 16, terminals: 16 };
 /** As much of each kind as has everything made that is made once. */
 const warm = isFull
   ? { execs: 1_500, processes: 24, terminals: 24 }
-  : { execs: 1_000, processes: 16, terminals: 16 };
+  : { execs: 700, processes: 12, terminals: 12 };
 const processBytes = 20 * 1024 * 1024;
 
 type Amount = typeof all;

@@ -111,9 +111,9 @@ async function held(seed: number, from: (seed: number) => Plan = planOf): Promis
 
 /** Far apart are the histories that show these. */
 const rare: Partial<Record<Breakage, number>> = {
-  "the agent looks at the fence too early": 650,
-  "the copy of the metadata goes back": 630,
-  "the agent runs an id again": 4900,
+  "the agent looks at the fence too early": 830,
+  "the copy of the metadata goes back": 1900,
+  "the agent runs an id again": 6360,
 };
 
 async function firstFailure(
