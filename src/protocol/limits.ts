@@ -373,6 +373,9 @@ export const limits = {
   leaseReconnectMs: 10 * second,
   /** A socket without a ping this long is gone. */
   leasePingMs: 30 * second,
+  /** A viewer of a terminal, or a visitor's WebSocket, is pinged this often; nothing of it for that long, and it is let go. */
+  socketPingMs: 20 * second,
+  socketSilenceMs: minute,
   /** Why a lease was taken away, in words. */
   reasonCharsMax: 256,
   /** A tombstone stays readable this long. */

@@ -16,6 +16,8 @@ type Options = {
   mode?: "writer" | "viewer";
   /** Does not answer output with acknowledgements. */
   silent?: boolean;
+  /** Answers no ping either: as one whose machine is gone. */
+  mute?: boolean;
 };
 
 const opcode = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
@@ -30,6 +32,7 @@ export class Viewer {
   /** Of the next byte of output. */
   offset = 0;
   closed: { code: number | undefined; reason: string } | undefined;
+  pings = 0;
   readonly #socket: Socket;
   readonly #options: Options;
   #rest: Buffer = Buffer.alloc(0);
@@ -176,7 +179,8 @@ export class Viewer {
         this.#show(Buffer.from(payload));
         break;
       case opcode.ping:
-        this.#send(opcode.pong, payload);
+        this.pings++;
+        if (this.#options.mute !== true) this.#send(opcode.pong, payload);
         break;
       case opcode.close:
         this.closed ??= {

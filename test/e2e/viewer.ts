@@ -17,6 +17,8 @@ const bigBytes = 126;
 type Options = {
   after?: number;
   framed?: boolean;
+  /** Answers no ping: as one whose machine is gone. */
+  mute?: boolean;
   /** Output alone, without pictures; the first of it may come with the answer. */
   take?: (bytes: Buffer, viewer: Viewer) => void;
 };
@@ -28,6 +30,7 @@ export class Viewer {
   closed: number | undefined;
   readonly #socket: Socket;
   readonly #framed: boolean;
+  readonly #mute: boolean;
   readonly #take: Required<Options>["take"];
   #rest: Buffer = Buffer.alloc(0);
   #pictureIsNext = false;
@@ -36,7 +39,7 @@ export class Viewer {
   static async open(
     { url, key }: Server,
     path: string,
-    { after, framed = true, take = () => {} }: Options = {},
+    { after, framed = true, mute = false, take = () => {} }: Options = {},
   ): Promise<Viewer> {
     const query = after === undefined ? "" : `?after=${after}`;
     const headers = {
@@ -53,14 +56,19 @@ export class Viewer {
         reject(new Error(`the socket was refused: ${answer.statusCode}`));
       });
       call.once("upgrade", (_, socket: Socket, rest: Buffer) =>
-        resolve(new Viewer(socket, rest, { after: after ?? 0, framed, take })),
+        resolve(new Viewer(socket, rest, { after: after ?? 0, framed, mute, take })),
       );
     });
   }
 
-  private constructor(socket: Socket, rest: Buffer, { after, framed, take }: Required<Options>) {
+  private constructor(
+    socket: Socket,
+    rest: Buffer,
+    { after, framed, mute, take }: Required<Options>,
+  ) {
     this.#socket = socket;
     this.#framed = framed;
+    this.#mute = mute;
     this.offset = after;
     this.#acked = after;
     this.#take = take;
@@ -132,7 +140,7 @@ export class Viewer {
     } else if (code === opcode.binary) {
       this.#show(payload);
     } else if (code === opcode.ping) {
-      this.#send(opcode.pong, payload);
+      if (!this.#mute) this.#send(opcode.pong, payload);
     } else if (code === opcode.close) {
       this.closed = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
       this.#socket.end();
