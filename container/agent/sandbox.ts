@@ -7,6 +7,7 @@ import { Activity } from "./activity.ts";
 import { Commands } from "./commands.ts";
 import { Endings } from "./endings.ts";
 import { GatedWork } from "./gated-work.ts";
+import { Guests } from "./guests.ts";
 import { Kept } from "./kept.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
 import type { Part } from "./part.ts";
@@ -23,6 +24,7 @@ export type Ground = {
   forest: Forest;
   gated: GatedWork;
   activity: Activity;
+  guests: Guests;
   endings: Endings;
   kept: Kept;
   metadata: MetadataCopy;
@@ -30,6 +32,7 @@ export type Ground = {
 
 export class Sandbox implements Ground {
   readonly activity = new Activity();
+  readonly guests = new Guests();
   readonly endings = new Endings();
   readonly kept = new Kept();
   readonly gated = new GatedWork(this.activity);

@@ -10,6 +10,7 @@ import { answerExec, answerKept } from "./exec.ts";
 import { failureAnswer } from "./failure.ts";
 import { fenceOf } from "./fence.ts";
 import { Gate } from "./gate.ts";
+import { answerRevoked } from "./guests.ts";
 import { answerMetadata } from "./metadata.ts";
 import { answerPort } from "./ports/answer.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -75,6 +76,10 @@ export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
     if (pathname === agentPaths.fence) {
       demandMethod(request, "POST");
       return answerFence(request, sandbox());
+    }
+    if (pathname === agentPaths.revoked) {
+      demandMethod(request, "POST");
+      return answerRevoked(request, sandbox().guests);
     }
     if (pathname === agentPaths.metadata) {
       demandMethod(request, "PUT");

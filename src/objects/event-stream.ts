@@ -22,7 +22,8 @@ export class EventStreams {
     this.#source = source;
   }
 
-  follow(after: number): ReadableStream<Uint8Array> {
+  /** `demand` throws once its reader may not read on: it then breaks off. */
+  follow(after: number, demand: () => void = () => {}): ReadableStream<Uint8Array> {
     if (this.#open >= limits.eventFollowersMax) {
       throw new BerthError("too_many", `${this.#open} already follow the events.`, {
         facts: { followersMax: limits.eventFollowersMax },
@@ -38,9 +39,18 @@ export class EventStreams {
       if (!closed) this.#open--;
       closed = true;
     };
+    const mayGoOn = () => {
+      try {
+        demand();
+      } catch (error) {
+        close();
+        throw error;
+      }
+    };
     return new ReadableStream<Uint8Array>({
       async pull(controller) {
         while (!closed) {
+          mayGoOn();
           const { events, gap } = source.read(cursor);
           const lines: string[] = [];
           if (gap && (first || events.length > 0)) lines.push("event: gap\ndata: {}\n\n");

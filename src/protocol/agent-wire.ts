@@ -3,10 +3,13 @@
  * Does not own bodies (agent.ts): the agent takes this file alone, without the library of schemas.
  */
 
-export const agentProtocol = 1;
+export const agentProtocol = 2;
 
 /** The oldest that is still spoken. A saved tree of the platform's brings its agent along: those of the last 60 days are. */
 export const agentProtocolMin = 1;
+
+/** The first that knows `revoked`: one of before could not let go of a socket again, and is given none that a token opens. */
+export const agentProtocolRevokes = 2;
 
 /** Where the agent listens on the platform; on one machine it takes any free port of the loopback. */
 export const agentPort = 8228;
@@ -17,6 +20,8 @@ export const agentHeaders = {
   /** A number that only grows; the agent refuses a lower one than it has seen (409 stale_fence). */
   fence: "berth-fence",
   requestId: "berth-request-id",
+  /** Of a socket that a token opens: the generation of that. Without it the socket is nobody's to revoke. */
+  generation: "berth-generation",
 } as const;
 
 export const agentPaths = {
@@ -42,6 +47,8 @@ export const agentPaths = {
   work: "/v1/work",
   /** POST AgentFence → AgentFenced. From now on nothing below the fence begins; with `drain` it also ends. */
   fence: "/v1/fence",
+  /** POST AgentRevoked → the same. Sockets that tokens of an earlier generation opened are closed, and none comes later. */
+  revoked: "/v1/revoked",
   /** PUT AgentMetadata → AgentMetadataKept. An older version than the one it has is ignored. */
   metadata: "/v1/metadata",
   /** Any method, `/v1/ports/<port>/<path>`: HTTP or WebSocket to a server in the sandbox. */

@@ -107,6 +107,9 @@ export const agentFencedSchema = z.strictObject({
   left: z.int(),
 });
 
+/** The generation of tokens that are good; the highest that was told holds, and is answered. */
+export const agentRevokedSchema = z.strictObject({ generation: z.int().min(0) });
+
 export const agentMetadataSchema = z.strictObject({
   version: z.int().min(0),
   metadata: z.record(z.string(), z.string()),
@@ -116,6 +119,7 @@ export const agentMetadataKeptSchema = z.strictObject({ version: z.int() });
 
 export type AgentFence = z.infer<typeof agentFenceSchema>;
 export type AgentFenced = z.infer<typeof agentFencedSchema>;
+export type AgentRevoked = z.infer<typeof agentRevokedSchema>;
 export type AgentMetadata = z.infer<typeof agentMetadataSchema>;
 export type AgentBoot = z.infer<typeof agentBootSchema>;
 export type AgentExecCall = z.infer<typeof agentExecCallSchema>;

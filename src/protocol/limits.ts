@@ -366,6 +366,8 @@ export const limits = {
   tokenTtlMs: 60 * minute,
   tokenTtlMinMs: second,
   tokenTtlMaxMs: 30 * 24 * 60 * minute,
+  /** An agent that could not be told of a revocation is told again after this long, whatever becomes of the object. */
+  revokeAgainMs: 5 * second,
   /** A connect ticket is good once, this long; so many may wait to be used. */
   connectTicketMs: minute,
   connectTicketsMax: 100,

@@ -233,7 +233,7 @@ export const routes = {
   revokeTokens: {
     method: "DELETE",
     path: `${one}/tokens`,
-    summary: "End all tokens of this sandbox",
+    summary: "End all tokens of this sandbox, and what they opened",
     right: "key",
     needs: "admin",
     answers: { 204: { schema: z.null(), meaning: "None is good any more." } },

@@ -26,6 +26,7 @@ export type Gated = {
   token?: string | undefined;
   waitMs?: number | undefined;
   mayWake: boolean;
+  generation?: number | undefined;
 };
 
 export type TransferCall = {

@@ -25,10 +25,12 @@ export function gatedCaller(c: Context<Door>): GatedCaller {
     throw bad("Berth-Wait-Ms", `must be a whole number from 0 to ${limits.waitMaxMs}`);
   }
   const wake = c.req.query("wake");
+  const { token: own } = c.var.caller;
   return {
     token: c.req.header(leaseHeader) === undefined ? undefined : leaseToken(c),
     waitMs,
     mayWake: wake === undefined || flag(c, "wake"),
+    ...(own === undefined ? {} : { generation: own.generation }),
   };
 }
 

@@ -14,6 +14,8 @@ type Options = {
   framed?: boolean;
   after?: number;
   mode?: "writer" | "viewer";
+  /** Of the token that opens it. */
+  generation?: number;
   /** Does not answer output with acknowledgements. */
   silent?: boolean;
   /** Answers no ping either: as one whose machine is gone. */
@@ -44,7 +46,7 @@ export class Viewer {
     id: string,
     options: Options = {},
   ): Promise<Viewer> {
-    const { framed = true, after, mode } = options;
+    const { framed = true, after, mode, generation } = options;
     const query = new URLSearchParams();
     if (after !== undefined) query.set("after", String(after));
     if (mode !== undefined) query.set("mode", mode);
@@ -57,6 +59,7 @@ export class Viewer {
       `Authorization: Bearer ${agent.secret}`,
       `Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}`,
       "Sec-WebSocket-Version: 13",
+      ...(generation === undefined ? [] : [`Berth-Generation: ${generation}`]),
       ...protocol,
     ];
     socket.write(`${lines.join("\r\n")}\r\n\r\n`);

@@ -15,7 +15,8 @@ export class MachineObject extends DurableObject {
   readonly #container = fakeContainer(this.#machine);
   /** What its agents were asked, in order. */
   readonly #asked: string[] = [];
-  #held: { asked: string; over: Promise<void>; letGo: () => void } | undefined;
+  #held: { asked: string; over: Promise<void>; letGo: () => void; isDone: boolean } | undefined;
+  #deafTo: string | undefined;
 
   start(options: StartOptions) {
     return this.#container.start(options);
@@ -41,14 +42,32 @@ export class MachineObject extends DurableObject {
   override async fetch(request: Request) {
     const asked = `${request.method} ${new URL(request.url).pathname}`;
     this.#asked.push(asked);
+    if (asked === this.#deafTo) return new Response(null, { status: 503 });
+    const held = asked === this.#held?.asked ? this.#held : undefined;
+    if (held?.isDone === false) await held.over;
     const answer = await this.#container.agent("", request);
-    if (asked === this.#held?.asked) await this.#held.over;
+    if (held?.isDone === true) await held.over;
     return answer;
   }
   /** What is asked so is done at once, and answered only when `letAnswersGo` is called. */
   holdAnswers(asked: string): void {
+    this.#hold(asked, true);
+  }
+  /** What is asked so comes to the agent only when `letAnswersGo` is called. */
+  holdCalls(asked: string): void {
+    this.#hold(asked, false);
+  }
+  #hold(asked: string, isDone: boolean): void {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#held = { asked, over: promise, letGo: resolve };
+    this.#held = { asked, over: promise, letGo: resolve, isDone };
+  }
+  /** As one of an earlier version. */
+  speaks(protocol: number): void {
+    if (this.#machine.agent !== undefined) this.#machine.agent.protocol = protocol;
+  }
+  /** What is asked so reaches nobody, until another is named. */
+  deafTo(asked: string | null): void {
+    this.#deafTo = asked ?? undefined;
   }
   letAnswersGo(): void {
     this.#held?.letGo();
@@ -104,6 +123,7 @@ export class MachineObject extends DurableObject {
       ran: [...(agent?.ran ?? [])],
       running: agent?.running.size ?? 0,
       fence: agent?.fence ?? 0,
+      generation: agent?.generation ?? 0,
       metadata: agent?.metadata.metadata ?? {},
       copied: agent?.metadata.version ?? 0,
     };

@@ -4,9 +4,11 @@
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { revokedClose } from "../../../src/protocol/socket-names.ts";
 import { terminalProtocol } from "../../../src/protocol/terminal-frames.ts";
-import type { Activity } from "../activity.ts";
+import { closeRevoked, generationOf } from "../guests.ts";
 import type { PartCall } from "../part.ts";
+import type { Ground } from "../sandbox.ts";
 import type { AgentSocket } from "../socket.ts";
 import { readFrame } from "./frames.ts";
 import { type Connect, readConnect } from "./read-calls.ts";
@@ -14,12 +16,15 @@ import type { Terminal } from "./terminal.ts";
 import { Viewer } from "./viewer.ts";
 import { Voice } from "./voice.ts";
 
-/** Said by who means to leave; anything else may be a connection that was lost on the way. */
-const goodbyes = new Set([1000, 1005]);
+/** Said by who means to leave, or is not to come back; anything else may be a connection that was lost on the way. */
+const goodbyes = new Set([1000, 1005, revokedClose.code]);
 const policyViolation = 1008;
 const tryLater = 1013;
 
-export function connectViewer(call: PartCall, terminal: Terminal, activity: Activity): undefined {
+type Around = Pick<Ground, "activity" | "guests">;
+type How = Connect & { speaks: "frames" | "bytes"; generation: number | undefined };
+
+export function connectViewer(call: PartCall, terminal: Terminal, around: Around): undefined {
   const { request, url, server, answerHeaders } = call;
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     throw new BerthError("upgrade_required", "this route is a WebSocket", {
@@ -27,9 +32,11 @@ export function connectViewer(call: PartCall, terminal: Terminal, activity: Acti
     });
   }
   const connect = readConnect(url.searchParams);
+  const generation = generationOf(request.headers);
+  around.guests.admit(generation);
   if (terminal.audience.isFull) throw full();
   const speaks = offers(request, terminalProtocol) ? "frames" : "bytes";
-  const ears = new Ears(terminal, activity, { ...connect, speaks });
+  const ears = new Ears(terminal, around, { ...connect, speaks, generation });
   const protocol = speaks === "frames" ? { "sec-websocket-protocol": terminalProtocol } : {};
   const headers = { ...answerHeaders, ...protocol };
   if (server.upgrade(request, { data: ears, headers })) return undefined;
@@ -38,30 +45,31 @@ export function connectViewer(call: PartCall, terminal: Terminal, activity: Acti
 
 class Ears implements AgentSocket {
   readonly #terminal: Terminal;
-  readonly #activity: Activity;
-  readonly #how: Connect & { speaks: "frames" | "bytes" };
+  readonly #around: Around;
+  readonly #how: How;
   #viewer: Viewer | undefined;
   #voice: Voice | undefined;
   #endActivity: (() => void) | undefined;
   #isWarned = false;
 
-  constructor(
-    terminal: Terminal,
-    activity: Activity,
-    how: Connect & { speaks: "frames" | "bytes" },
-  ) {
+  constructor(terminal: Terminal, around: Around, how: How) {
     this.#terminal = terminal;
-    this.#activity = activity;
+    this.#around = around;
     this.#how = how;
   }
 
   open(socket: Bun.ServerWebSocket<AgentSocket>): void {
     const { audience } = this.#terminal;
+    const { activity, guests } = this.#around;
+    if (!guests.enter(socket, this.#how.generation)) {
+      closeRevoked(socket);
+      return;
+    }
     if (audience.isFull) {
       socket.close(tryLater, full().message);
       return;
     }
-    this.#endActivity = this.#activity.begin();
+    this.#endActivity = activity.begin();
     this.#voice = new Voice(socket, this.#how.speaks);
     this.#viewer = new Viewer(socket, this.#voice, this.#terminal);
     // Without frames nobody counts offsets.
@@ -81,7 +89,8 @@ class Ears implements AgentSocket {
     this.#viewer?.pump();
   }
 
-  close(_: Bun.ServerWebSocket<AgentSocket>, code: number): void {
+  close(socket: Bun.ServerWebSocket<AgentSocket>, code: number): void {
+    this.#around.guests.leave(socket);
     this.#endActivity?.();
     if (this.#viewer === undefined) return;
     this.#viewer.gone();

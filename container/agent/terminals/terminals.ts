@@ -97,7 +97,7 @@ export class Terminals implements Part {
   }
 
   async #connect(call: PartCall, id: string): Answered {
-    return connectViewer(call, await this.#roster.find(id), this.#ground.activity);
+    return connectViewer(call, await this.#roster.find(id), this.#ground);
   }
 }
 

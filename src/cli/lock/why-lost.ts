@@ -13,6 +13,7 @@ const ways: Record<string, string> = {
   broken: "broken by",
   forced: "forced by",
   destroyed: "the sandbox was destroyed",
+  revoked: "the token by which it was held was revoked",
 };
 const answersWithinMs = 2_000;
 

@@ -3,7 +3,7 @@
  * Does not own the moves (step.ts). Everything here is a row of the object; nothing is remembered elsewhere.
  */
 
-export type LossReason = "expired" | "broken" | "forced" | "disconnected";
+export type LossReason = "expired" | "broken" | "forced" | "disconnected" | "revoked";
 
 /** How a lease came to its end, for a holder who asks later. */
 export type EndReason = LossReason | "released" | "unused" | "destroyed";

@@ -28,6 +28,7 @@ import { Listing } from "./listing.ts";
 import { Member } from "./member.ts";
 import { MetadataCopy } from "./metadata-copy.ts";
 import { Pursuit } from "./pursuit.ts";
+import { Revocation } from "./revocation.ts";
 import { Stillness } from "./stillness.ts";
 import { create, type Facts, load, save } from "./store.ts";
 import { Watchers } from "./watchers.ts";
@@ -41,6 +42,8 @@ export type LeaseListener = {
   /** Before time is looked at: whoever still pings has not gone. */
   revive(lease: Lease, now: number): Lease;
   changed(before: Lease, after: Lease): void;
+  /** Those that tokens opened are to end. */
+  revoked(): void;
 };
 
 export class SandboxActor {
@@ -58,6 +61,7 @@ export class SandboxActor {
   readonly listing: Listing;
   readonly member: Member;
   readonly idleness: Idleness;
+  readonly revocation: Revocation;
   readonly pursuit: Pursuit;
   #facts: Facts | undefined;
   #clock = 0;
@@ -79,6 +83,7 @@ export class SandboxActor {
     this.listing = new Listing(this);
     this.member = new Member(this);
     this.idleness = new Idleness(this);
+    this.revocation = new Revocation(this);
     this.pursuit = new Pursuit(this);
     const loaded = load(host);
     this.#facts = loaded?.facts;
@@ -245,6 +250,7 @@ export class SandboxActor {
       nextDeadline(sandbox),
       leaseDeadline(lease, this.busy()),
       this.listing.deadline(),
+      this.revocation.deadline(),
     ]);
   }
 

@@ -33,11 +33,19 @@ export async function alone(
     const { waitMs } = caller;
     const token = await acquireWaiting(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
     const end = counted ? inFlight(actor, token) : () => undefined;
-    return () => {
+    const letGo = () => {
       end();
       if (actor.known !== undefined) actor.lease({ type: "release", token, force: true });
     };
+    try {
+      actor.revocation.refuse(caller.generation);
+    } catch (error) {
+      letGo();
+      throw error;
+    }
+    return letGo;
   }
+  actor.revocation.refuse(caller.generation);
   actor.lease({ type: "tick" });
   const refused = refuseAtGate(actor.facts.lease, caller.token);
   if (refused !== undefined) throw refused;

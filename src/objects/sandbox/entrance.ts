@@ -7,6 +7,7 @@ import type { Answer, Reply } from "../answer.ts";
 import { answer, failure } from "../answers.ts";
 import type { SandboxActor } from "./actor.ts";
 import type { LeaseSockets } from "./lease-socket.ts";
+import { revocable } from "./revocable.ts";
 import { checkCaller } from "./rights.ts";
 
 export class Entrance {
@@ -58,7 +59,9 @@ export class Entrance {
     try {
       checkCaller(this.#actor, caller);
       this.wake();
-      return await work(this.#actor);
+      const reply = await work(this.#actor);
+      const { token } = caller;
+      return token === undefined ? reply : revocable(this.#actor, reply, token.generation);
     } catch (error) {
       return failure(error, requestId);
     }

@@ -20,6 +20,8 @@ export type GatedCaller = {
   holder?: string | undefined;
   /** Whether it may start a container. */
   mayWake: boolean;
+  /** Of a call by a token: once that is revoked, what still waited does not begin. */
+  generation?: number | undefined;
   /** By which a repeated call is known, where the call takes one. */
   key?: string | undefined;
 };
@@ -57,6 +59,7 @@ export async function pass(actor: SandboxActor, caller: GatedCaller): Promise<Pa
     // It may have been lost while the container came up.
     const lost = token === undefined ? undefined : refuseAtGate(actor.facts.lease, token);
     if (lost !== undefined) throw lost;
+    actor.revocation.refuse(caller.generation);
     return { life, fence: actor.facts.lease.fence, token, end };
   } catch (error) {
     end();

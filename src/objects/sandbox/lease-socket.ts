@@ -7,9 +7,21 @@ import { viewGrant } from "../../core/lease/view.ts";
 import { type BerthError, errorBody } from "../../protocol/errors.ts";
 import type { AcquireCall } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
+import { revokedClose } from "../../protocol/socket-names.ts";
 import type { LeaseListener, SandboxActor } from "./actor.ts";
+import { revoked } from "./revocation.ts";
 
-type Attached = { ticket: string; holder: string; since: number; token?: string };
+type Attached = {
+  ticket: string;
+  holder: string;
+  since: number;
+  /** Of its lease. */
+  token?: string;
+  /** Of the token that opened it. */
+  generation?: number | undefined;
+};
+
+type Close = { code: number; reason: string };
 
 /** No caller's ticket begins like this: it cannot take the place of a socket. */
 const socketTicket = "~";
@@ -28,7 +40,7 @@ export class LeaseSockets implements LeaseListener {
   }
 
   /** With the token of a lease that a lost socket held it goes on with that one; else it queues. */
-  connect(call: AcquireCall, token: string | undefined): Response {
+  connect(call: AcquireCall, token: string | undefined, generation?: number): Response {
     const { 0: client, 1: server } = new WebSocketPair();
     const { state } = this.#actor.facts.lease;
     const back =
@@ -40,7 +52,7 @@ export class LeaseSockets implements LeaseListener {
       if (isOpen(lost)) lost.close(1000, "replaced");
     }
     this.#state.acceptWebSocket(server, [ticket]);
-    const attached = { ticket, holder: call.holder, since: this.#actor.now() };
+    const attached = { ticket, holder: call.holder, since: this.#actor.now(), generation };
     server.serializeAttachment(attached satisfies Attached);
     if (back)
       this.#actor.lease({ type: "renew", token: state.grant.token, ttlMs: limits.leasePingMs });
@@ -50,6 +62,7 @@ export class LeaseSockets implements LeaseListener {
 
   /** A fresh instance finds that sockets did not outlive the last one: their leases have ten seconds. */
   missing(): void {
+    this.revoked();
     const { state, waiters } = this.#actor.facts.lease;
     if (state.name === "held" && isSocket(state.grant.ticket) && !this.#of(state.grant.ticket)) {
       const { token } = state.grant;
@@ -86,7 +99,8 @@ export class LeaseSockets implements LeaseListener {
     const is = after.state.name === "held" ? after.state.grant : undefined;
     if (was !== undefined && was.token !== is?.token && isSocket(was.ticket)) {
       const reason = after.ended.findLast((ended) => ended.token === was.token)?.reason;
-      this.#close(this.#of(was.ticket), { type: "lost", reason: reason ?? "unknown" });
+      const as = reason === "revoked" ? revokedClose : undefined;
+      this.#close(this.#of(was.ticket), { type: "lost", reason: reason ?? "unknown" }, as);
     }
     const [head] = after.waiters;
     if (after.state.name === "offered" && head !== undefined && isSocket(head.ticket)) {
@@ -95,6 +109,21 @@ export class LeaseSockets implements LeaseListener {
     }
     if (before.waiters.length > 0 && after.waiters.length === 0 && is === undefined) {
       for (const { ticket } of before.waiters) this.#closeIfOver(ticket);
+    }
+  }
+
+  revoked(): void {
+    const { tokenGeneration } = this.#actor.facts;
+    for (const socket of this.#state.getWebSockets()) {
+      const { ticket, generation = tokenGeneration } = read(socket) ?? {};
+      if (ticket === undefined || generation === tokenGeneration) continue;
+      const { state } = this.#actor.facts.lease;
+      if (state.name === "held" && state.grant.ticket === ticket) {
+        this.#actor.lease({ type: "take", reason: "revoked" });
+      } else {
+        this.#refuse(socket, revoked(), revokedClose);
+        this.#actor.lease({ type: "leave", ticket });
+      }
     }
   }
 
@@ -134,9 +163,9 @@ export class LeaseSockets implements LeaseListener {
     } else if ("refuse" in reply) this.#refuse(socket, reply.refuse);
   }
 
-  #refuse(socket: WebSocket, refusal: BerthError): void {
+  #refuse(socket: WebSocket, refusal: BerthError, as?: Close): void {
     const { error } = errorBody(refusal, "");
-    this.#close(socket, { type: "error", ...error });
+    this.#close(socket, { type: "error", ...error }, as);
   }
 
   #closeIfOver(ticket: string): void {
@@ -145,12 +174,13 @@ export class LeaseSockets implements LeaseListener {
     this.#close(this.#of(ticket), { type: "lost", reason: "destroyed" });
   }
 
-  #close(socket: WebSocket | undefined, last: Record<string, unknown>): void {
+  #close(socket: WebSocket | undefined, last: Record<string, unknown>, as?: Close): void {
     if (socket === undefined) return;
     // It has nothing left to let go of.
     socket.serializeAttachment(null);
     send(socket, last);
-    socket.close(1000, String(last.type));
+    const { code, reason } = as ?? { code: 1000, reason: String(last.type) };
+    socket.close(code, reason);
   }
 
   #of(ticket: string): WebSocket | undefined {

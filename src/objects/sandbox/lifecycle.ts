@@ -43,6 +43,7 @@ export function make(actor: SandboxActor, call: NewSandbox): void {
     lease: newLease,
     metadata: metadata.next,
     tokenGeneration: 0,
+    revoking: null,
     seat: null,
   });
 }

@@ -89,6 +89,11 @@ const steps: readonly string[][] = [
     "CREATE TABLE heard (plan TEXT PRIMARY KEY, move INTEGER NOT NULL)",
   ],
   ["ALTER TABLE sandbox ADD COLUMN out_of_memory TEXT NOT NULL DEFAULT '[]'"],
+  [
+    "ALTER TABLE sandbox ADD COLUMN revoking TEXT",
+    // Who made those of before is not known.
+    "ALTER TABLE connect_ticket ADD COLUMN of_token INTEGER NOT NULL DEFAULT 1",
+  ],
 ];
 
 export const newestVersion = steps.length;

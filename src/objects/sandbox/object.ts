@@ -249,7 +249,10 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   followEvents(caller: Caller, after: number): Promise<Answer<ReadableStream<Uint8Array>>> {
-    return this.#entrance.for(caller, () => this.#streams.follow(after));
+    const { generation } = caller.token ?? {};
+    return this.#entrance.for(caller, ({ revocation }) =>
+      this.#streams.follow(after, () => revocation.refuse(generation)),
+    );
   }
 
   tokenGeneration(caller: Caller): Promise<Answer<number>> {
@@ -269,7 +272,7 @@ export class SandboxObject extends DurableObject<Env> {
   connectTicket(caller: Caller): Promise<Answer<ConnectTicket>> {
     return this.#entrance.for(caller, (actor) => {
       lifecycle.refuseWhenOver(actor);
-      return rights.makeConnectTicket(actor, caller.rights);
+      return rights.makeConnectTicket(actor, caller);
     });
   }
 

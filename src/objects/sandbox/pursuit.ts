@@ -44,6 +44,9 @@ export class Pursuit {
       const { fence } = lease.state;
       void this.#underWay.begin(`drain ${fence}`, () => actor.link.drain(fence));
     }
+    if (actor.known.revoking !== null) {
+      void this.#underWay.begin("revoke", () => actor.revocation.tell());
+    }
   }
 
   startsUnderWay(): Promise<void>[] {

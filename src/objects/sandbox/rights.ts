@@ -6,15 +6,14 @@ import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Caller, ConnectTicket, Right } from "../../protocol/rights.ts";
 import type { SandboxActor } from "./actor.ts";
+import { lifeOf, revoked } from "./revocation.ts";
 
 /** A foreign caller learns no more than of an invented id. */
 export function checkCaller(actor: SandboxActor, caller: Pick<Caller, "tenant" | "token">): void {
   const facts = actor.known;
   if (facts === undefined || facts.sandbox.spec.tenant !== caller.tenant) throw unknownSandbox();
   const { token } = caller;
-  if (token !== undefined && token.generation !== facts.tokenGeneration) {
-    throw new BerthError("unauthenticated", "The token was revoked.");
-  }
+  if (token !== undefined && token.generation !== facts.tokenGeneration) throw revoked();
 }
 
 /** A connect ticket needs no more than a sandbox that exists: it was made by one who had the right. */
@@ -26,15 +25,24 @@ export function tokenGeneration(actor: SandboxActor): number {
   return actor.facts.tokenGeneration;
 }
 
+/** Nothing new is opened from here on; what is open is ended next. */
 export function revokeTokens(actor: SandboxActor): void {
-  const next = actor.facts.tokenGeneration + 1;
+  const { tokenGeneration, sandbox } = actor.facts;
   // Any of them may have made a ticket.
   actor.host.sql("DELETE FROM connect_ticket");
-  actor.commit({ tokenGeneration: next }, [{ type: "tokens", what: "revoked" }], "tokens revoked");
+  const change = {
+    tokenGeneration: tokenGeneration + 1,
+    revoking: lifeOf(sandbox.state)?.incarnation ?? null,
+  };
+  actor.commit(change, [{ type: "tokens", what: "revoked" }], "tokens revoked");
+  actor.revocation.began();
 }
 
-/** It may do what its maker may. */
-export function makeConnectTicket(actor: SandboxActor, rights: readonly Right[]): ConnectTicket {
+/** It may do what its maker may, and what it opens ends with the token of its maker, where that has one. */
+export function makeConnectTicket(
+  actor: SandboxActor,
+  { rights, token }: Pick<Caller, "rights" | "token">,
+): ConnectTicket {
   const { host } = actor;
   const now = actor.now();
   host.sql("DELETE FROM connect_ticket WHERE expires_at <= ?", now);
@@ -47,19 +55,27 @@ export function makeConnectTicket(actor: SandboxActor, rights: readonly Right[])
   const ticket = host.draw(32);
   const expiresAt = now + limits.connectTicketMs;
   host.sql(
-    "INSERT INTO connect_ticket (ticket, expires_at, rights) VALUES (?, ?, ?)",
+    "INSERT INTO connect_ticket (ticket, expires_at, rights, of_token) VALUES (?, ?, ?, ?)",
     ticket,
     expiresAt,
     JSON.stringify(rights),
+    token === undefined ? 0 : 1,
   );
   return { ticket, expiresAt: new Date(expiresAt).toISOString() };
 }
 
-/** Once: it is gone before anything else happens. One that does not bring the right stays as it is. */
-export function spendConnectTicket(actor: SandboxActor, ticket: string, right: Right): void {
+/**
+ * Once: it is gone before anything else happens. One that does not bring the right stays as it is.
+ * Answers the generation of its maker's token: of a revoked one there is no ticket.
+ */
+export function spendConnectTicket(
+  actor: SandboxActor,
+  ticket: string,
+  right: Right,
+): number | undefined {
   const { host } = actor;
-  const [known] = host.sql<{ expires_at: number; rights: string }>(
-    "SELECT expires_at, rights FROM connect_ticket WHERE ticket = ?",
+  const [known] = host.sql<{ expires_at: number; rights: string; of_token: number }>(
+    "SELECT expires_at, rights, of_token FROM connect_ticket WHERE ticket = ?",
     ticket,
   );
   if (known === undefined || known.expires_at <= actor.now()) {
@@ -73,4 +89,5 @@ export function spendConnectTicket(actor: SandboxActor, ticket: string, right: R
     });
   }
   host.sql("DELETE FROM connect_ticket WHERE ticket = ?", ticket);
+  return known.of_token === 0 ? undefined : actor.facts.tokenGeneration;
 }

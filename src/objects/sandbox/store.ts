@@ -17,6 +17,8 @@ export type Facts = {
   metadata: Versioned;
   /** Tokens of an earlier generation are dead. */
   tokenGeneration: number;
+  /** The incarnation whose agent has yet to hear that tokens were revoked. */
+  revoking: string | null;
   /** Of a member of a plan. */
   seat: Seat | null;
 };
@@ -27,6 +29,7 @@ type SandboxRow = {
   restarts: string;
   out_of_memory: string;
   token_generation: number;
+  revoking: string | null;
   at: number;
 };
 type LeaseRow = { state: string; fence: number; next_seq: number; at: number };
@@ -57,6 +60,7 @@ export function load(host: Host): { facts: Facts; clock: number } | undefined {
     },
     metadata: { map: JSON.parse(metadata.map), version: metadata.version },
     tokenGeneration: sandbox.token_generation,
+    revoking: sandbox.revoking,
     seat: loadSeat(host),
   };
   return { facts, clock: Math.max(sandbox.at, lease.at, metadata.at, newestAt(host)) };
@@ -66,13 +70,14 @@ export function create(host: Host, facts: Facts, now: number): void {
   migrate(host);
   const { sandbox, lease, metadata } = facts;
   host.sql(
-    "INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
     JSON.stringify(sandbox.spec),
     JSON.stringify(sandbox.state),
     JSON.stringify(sandbox.restarts),
     facts.tokenGeneration,
     now,
     JSON.stringify(sandbox.outOfMemory),
+    facts.revoking,
   );
   host.sql(
     "INSERT INTO lease VALUES (1, ?, ?, ?, ?)",
@@ -90,13 +95,18 @@ export function create(host: Host, facts: Facts, now: number): void {
 }
 
 export function save(host: Host, before: Facts, after: Facts, now: number): void {
-  if (after.sandbox !== before.sandbox || after.tokenGeneration !== before.tokenGeneration) {
+  const isSame =
+    after.sandbox === before.sandbox &&
+    after.tokenGeneration === before.tokenGeneration &&
+    after.revoking === before.revoking;
+  if (!isSame) {
     host.sql(
-      "UPDATE sandbox SET state = ?, restarts = ?, out_of_memory = ?, token_generation = ?, at = ?",
+      "UPDATE sandbox SET state = ?, restarts = ?, out_of_memory = ?, token_generation = ?, revoking = ?, at = ?",
       JSON.stringify(after.sandbox.state),
       JSON.stringify(after.sandbox.restarts),
       JSON.stringify(after.sandbox.outOfMemory),
       after.tokenGeneration,
+      after.revoking,
       now,
     );
   }

@@ -14,6 +14,7 @@ import type { SandboxActor } from "./actor.ts";
 import type { Entrance } from "./entrance.ts";
 import type { LeaseSockets } from "./lease-socket.ts";
 import { refuseWhenOver } from "./lifecycle.ts";
+import { revocable } from "./revocable.ts";
 import * as rights from "./rights.ts";
 import * as terminals from "./terminals.ts";
 import { transfer } from "./transfers.ts";
@@ -33,9 +34,11 @@ export async function wholeRequest(here: Here, request: Request): Promise<Respon
     const transferring = request.headers.get(transferHeader);
     if (transferring !== null) {
       const call = readTransferCall(transferring);
+      const { token } = call.caller;
       rights.checkCaller(actor, call.caller);
       entrance.wake();
-      return await transfer(actor, request, call, requestId);
+      const answer = await transfer(actor, request, call, requestId);
+      return token === undefined ? answer : revocable(actor, answer, token.generation);
     }
     const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
     return await connect(here, call, requestId);
@@ -49,13 +52,21 @@ async function connect(
   call: SocketCall,
   requestId: string,
 ): Promise<Response> {
-  if (call.ticket !== undefined) {
-    rights.checkTenantless(actor);
-    rights.spendConnectTicket(actor, call.ticket, call.kind);
-  } else rights.checkCaller(actor, call.caller);
+  const generation = admit(actor, call);
   entrance.wake();
-  if (call.kind === "terminal") return await terminals.connect(actor, call, requestId);
+  if (call.kind === "terminal") return await terminals.connect(actor, call, generation, requestId);
   refuseWhenOver(actor);
   await actor.link.known();
-  return sockets.connect(call.acquire, call.leaseToken);
+  actor.revocation.refuse(generation);
+  return sockets.connect(call.acquire, call.leaseToken, generation);
+}
+
+/** The generation of the token that opens it, or whose ticket does; undefined: a key. */
+function admit(actor: SandboxActor, call: SocketCall): number | undefined {
+  if (call.ticket !== undefined) {
+    rights.checkTenantless(actor);
+    return rights.spendConnectTicket(actor, call.ticket, call.kind);
+  }
+  rights.checkCaller(actor, call.caller);
+  return call.caller.token?.generation;
 }

@@ -33,6 +33,10 @@ export class FakeAgent {
   fence = 0;
   ended = false;
   metadata: { version: number; metadata: Record<string, string> } = { version: 0, metadata: {} };
+  /** Tokens of an earlier generation are revoked. */
+  generation = 0;
+  /** Sockets that tokens opened, each with what closes it. */
+  readonly guests = new Map<() => void, number>();
   /** Work that a lease gates, by the id of its exec. */
   readonly running = new Map<string, { fence: number; stop: Stop }>();
   /** Called when a piece of it has ended. */
@@ -68,6 +72,11 @@ export class FakeAgent {
       });
     }
     this.fence = fence;
+  }
+
+  revoke(generation: number): void {
+    this.generation = Math.max(this.generation, generation);
+    for (const [close, of] of [...this.guests]) if (of < this.generation) close();
   }
 
   /** As a command of the lease under which it began. */

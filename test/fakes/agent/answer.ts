@@ -1,7 +1,12 @@
 /**
  * Owns how an agent in memory answers: who may ask, and which noun has the route.
  */
-import type { AgentExecCall, AgentFence, AgentMetadata } from "../../../src/protocol/agent.ts";
+import type {
+  AgentExecCall,
+  AgentFence,
+  AgentMetadata,
+  AgentRevoked,
+} from "../../../src/protocol/agent.ts";
 import { agentHeaders, agentPaths } from "../../../src/protocol/agent.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { FakeAgent } from "./agent.ts";
@@ -45,6 +50,9 @@ async function route(agent: FakeAgent, call: Call): Promise<Response> {
       if (told.version > agent.metadata.version) agent.metadata = told;
       return call.json({ version: agent.metadata.version });
     }
+    case agentPaths.revoked:
+      agent.revoke((await call.body<AgentRevoked>()).generation);
+      return call.json({ generation: agent.generation });
     case agentPaths.exec: {
       const asked = await call.body<AgentExecCall>();
       call.pass();

@@ -1,8 +1,10 @@
 /**
  * Owns a viewer of a terminal in memory: its WebSocket, plain or framed, where the platform has such.
  */
+import { agentHeaders } from "../../../src/protocol/agent-wire.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { revokedClose } from "../../../src/protocol/socket-names.ts";
 import {
   type FromTerminal,
   type ToTerminal,
@@ -35,6 +37,11 @@ export function connect(
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     throw new BerthError("upgrade_required", "send Upgrade: websocket");
   }
+  const told = request.headers.get(agentHeaders.generation);
+  const generation = told === null ? undefined : Number(told);
+  if (generation !== undefined && generation < agent.generation) {
+    throw new BerthError("unauthenticated", "the token was revoked");
+  }
   const { WebSocketPair } = globalThis as { WebSocketPair?: new () => [Socket, Socket] };
   if (WebSocketPair === undefined) throw new BerthError("unsupported", "no sockets in memory");
   const [theirs, ours] = Object.values(new WebSocketPair()) as [Socket, Socket];
@@ -49,13 +56,19 @@ export function connect(
     isFramed,
     mayWrite: asked.get("mode") !== "viewer",
     after: after === null ? undefined : Number(after),
+    generation,
   });
   const protocol = isFramed ? { "sec-websocket-protocol": terminalProtocol } : {};
   const init = { status: 101, webSocket: theirs, headers: { ...headers, ...protocol } };
   return new Response(null, init as ResponseInit);
 }
 
-type Asked = { isFramed: boolean; mayWrite: boolean; after: number | undefined };
+type Asked = {
+  isFramed: boolean;
+  mayWrite: boolean;
+  after: number | undefined;
+  generation: number | undefined;
+};
 
 function attach(agent: FakeAgent, terminal: FakeTerminal, socket: Socket, asked: Asked): void {
   const { isFramed, mayWrite } = asked;
@@ -97,10 +110,17 @@ function attach(agent: FakeAgent, terminal: FakeTerminal, socket: Socket, asked:
   );
   const leave = once(() => {
     terminal.viewers.delete(viewer);
+    agent.guests.delete(revoke);
     end();
   });
+  const revoke = () => {
+    leave();
+    socket.close(revokedClose.code, revokedClose.reason);
+  };
+  if (asked.generation !== undefined) agent.guests.set(revoke, asked.generation);
   socket.addEventListener("close", leave);
   socket.addEventListener("message", ({ data }) => {
+    if (!terminal.viewers.has(viewer)) return;
     if (!isFramed || typeof data !== "string") {
       const text = typeof data === "string" ? data : new TextDecoder().decode(data);
       if (mayWrite) terminal.type(text);
