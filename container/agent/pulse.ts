@@ -33,8 +33,9 @@ export class Pulse {
     const leftMs = this.#heardAt + limits.socketSilenceMs - now;
     if (leftMs <= 0) this.#socket.terminate();
     else {
-      this.#socket.ping();
       this.#wait(Math.min(limits.socketPingMs, leftMs));
+      // Last: one too many for a socket whose other end takes nothing closes it, and that ends the wait.
+      this.#socket.ping();
     }
   }
 
