@@ -35,6 +35,7 @@ export const errors = {
     "The bytes begin after what was taken so far; `offset` says how much.",
   ),
   stdin_closed: row(409, false, "The process takes no more input; `offset` says how much it took."),
+  name_taken: row(409, false, "A process with this name runs; `id` names it. Nothing was started."),
   lease_busy: row(409, true, "Calls of this lease are still running."),
   scope_taken: row(409, false, "The scope has a sandbox already; `sandbox` names it."),
   in_other_plan: row(409, false, "A sandbox is in at most one plan; `plan` names it."),

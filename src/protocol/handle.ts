@@ -12,7 +12,7 @@ const randomChars = 12;
 const lifeChars = 8;
 const minted = /^[pst][a-z0-9]{12}-([a-z0-9]{8})$/;
 
-/** Sessions and terminals may also be called as their maker likes. */
+/** Sessions and terminals may also be called as their maker likes; a process has such a name beside its id. */
 export const handlePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 export const handleWords =
   "must be 1 to 64 letters, digits, _ or -, beginning with a letter or digit";
@@ -23,6 +23,11 @@ export function mintHandle(
   draw: (length: number) => string,
 ): string {
   return `${kinds[kind]}${draw(randomChars)}-${lifeTag(incarnation)}`;
+}
+
+/** Whether it has the form of those that Berth gives. */
+export function isMinted(handle: string): boolean {
+  return minted.test(handle);
 }
 
 /** Whether it can only mean something of another life than this one, or of one that has ended. */

@@ -69,6 +69,10 @@ export const limits = {
   // Processes
   /** Processes that run at once in one sandbox, beside commands. */
   processesMax: 256,
+  /** Calls that wait for their turn to replace the process of one name. */
+  processReplacersMax: 64,
+  /** Until its turn has come and the process that it replaces has ended: the grace, and the kernel's time, for a few. */
+  processReplaceMs: 30 * second,
   /** Exited ones that are remembered, and how long. */
   processesExitedMax: 50,
   processExitedMs: 60 * minute,

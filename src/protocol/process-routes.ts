@@ -39,6 +39,8 @@ export const startErrors: ErrorCode[] = [
   "operation_interrupted",
 ];
 
+export const startProcessErrors: ErrorCode[] = [...startErrors, "name_taken"];
+
 export const processRoutes = {
   startProcess: {
     method: "POST",
@@ -49,7 +51,7 @@ export const processRoutes = {
     keyed: true,
     body: processCallSchema,
     answers: { 201: { schema: processSchema, meaning: "Started." } },
-    errors: startErrors,
+    errors: startProcessErrors,
   },
   listProcesses: {
     method: "GET",

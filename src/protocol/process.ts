@@ -28,9 +28,21 @@ export const endsWithLeaseSchema = z.boolean().meta({
     "As a command of its lease: it keeps the lease alive, and is ended with it, before anybody else gets one. Needs a lease.",
 });
 
+/** What a start does where a process with its name runs. */
+const ifRunningSchema = z.enum(["refuse", "replace"]);
+
+const ifRunningNeedsName = { message: "needs a name", path: ["ifRunning"] };
+
 export const processCallSchema = z
   .strictObject({
     ...program,
+    name: handleSchema
+      .optional()
+      .meta({ description: "At most one process with it runs; what has exited keeps it." }),
+    ifRunning: ifRunningSchema.optional().meta({
+      description:
+        "Where one with this name runs. `refuse`, as where it is left out: 409 `name_taken`. `replace`: when it is known that this one can start, that one is ended with its whole tree, and then this one starts.",
+    }),
     timeoutMs: z
       .int()
       .min(1)
@@ -51,11 +63,15 @@ export const processCallSchema = z
   })
   .refine(namesOne, eitherCommandOrArgv)
   .refine(argumentsFit, argumentsTooLong)
+  .refine((call) => call.ifRunning === undefined || call.name !== undefined, ifRunningNeedsName)
   .meta({ id: "ProcessCall" });
 
 export const processSchema = z
   .strictObject({
     id: handleSchema,
+    name: handleSchema
+      .optional()
+      .meta({ description: "Of those with one name the newest comes first." }),
     pid: z.int().nullable().meta({ description: "Inside the sandbox; null where none began." }),
     state: processStateSchema,
     command: z.string().optional(),
@@ -96,6 +112,7 @@ export const processesSchema = z
 export const processesQuerySchema = z.strictObject({
   state: processStateSchema.optional(),
   session: handleSchema.optional(),
+  name: handleSchema.optional(),
 });
 
 const cursorSchema = wholeNumber(0, Number.MAX_SAFE_INTEGER);

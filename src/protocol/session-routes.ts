@@ -4,7 +4,7 @@
 import type { ErrorCode } from "./errors.ts";
 import { execResultSchema } from "./exec.ts";
 import { processCallSchema, processSchema } from "./process.ts";
-import { startErrors } from "./process-routes.ts";
+import { startErrors, startProcessErrors } from "./process-routes.ts";
 import { atTheGate, ofOneAlive, one, type Route } from "./route.ts";
 import {
   sessionCallSchema,
@@ -90,6 +90,6 @@ export const sessionRoutes = {
     keyed: true,
     body: processCallSchema,
     answers: { 201: { schema: processSchema, meaning: "Started." } },
-    errors: [...startErrors, "stale_handle", "session_terminated"],
+    errors: [...startProcessErrors, "stale_handle", "session_terminated"],
   },
 } as const satisfies Record<string, Route>;

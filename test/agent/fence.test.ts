@@ -1,11 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -16,12 +9,11 @@ import {
 import { errorBodySchema } from "../../src/protocol/errors.ts";
 import { execResultSchema } from "../../src/protocol/exec.ts";
 import { limits } from "../../src/protocol/limits.ts";
-import { Agent, childrenOf, isRoot, kinds } from "./agent.ts";
+import { Agent, childrenOf, kinds } from "./agent.ts";
+import { canFreeze, freeze } from "./freeze.ts";
 import { until } from "./until.ts";
 
 const lost = { code: "operation_interrupted", admitted: true, reason: "lease_lost" };
-const freezer = "/sys/fs/cgroup/freezer";
-const canFreeze = isRoot && existsSync(`${freezer}/cgroup.procs`);
 
 describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
   let agent: Agent;
@@ -313,25 +305,6 @@ async function halfSent(
   ];
   socket.write(`${head.join("\r\n")}\r\n\r\n${body.slice(0, 10)}`);
   return { socket, answer, rest: body.slice(10) };
-}
-
-/** The way to hold a process beyond KILL's reach: a freezer group of the older kind, which root may make. */
-function freeze(pid: string): { thaw: () => void; isRemoved: () => boolean } {
-  const group = `${freezer}/berth-test-${pid}`;
-  mkdirSync(group);
-  writeFileSync(`${group}/cgroup.procs`, pid);
-  writeFileSync(`${group}/freezer.state`, "FROZEN");
-  return {
-    thaw: () => writeFileSync(`${group}/freezer.state`, "THAWED"),
-    isRemoved() {
-      try {
-        rmdirSync(group);
-        return true;
-      } catch {
-        return false;
-      }
-    },
-  };
 }
 
 function sessionOf(pid: number): string | undefined {

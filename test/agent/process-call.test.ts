@@ -39,6 +39,8 @@ const processCall = fc.record(
     onFull: mostly(fc.constantFrom("drop", "block", "wait")),
     endsWithLease: mostly(fc.boolean()),
     id: mostly(handles),
+    name: mostly(handles),
+    ifRunning: mostly(fc.constantFrom("refuse", "replace", "join")),
     other: anything,
   },
   { requiredKeys: ["id"] },
@@ -51,6 +53,8 @@ const rarelyOdd = fc.record(
     timeoutMs: fc.integer({ min: 0, max: 5 }),
     logBytesMax: fc.integer({ min: 65_535, max: 65_540 }),
     onFull: fc.constantFrom("drop", "block"),
+    name: handles,
+    ifRunning: fc.constantFrom("refuse", "replace"),
     id: handles,
   },
   { requiredKeys: ["command", "id"] },
@@ -83,7 +87,10 @@ const cases: Record<string, Case> = {
   list: {
     schema: processesQuerySchema,
     read: (value) => readProcessesQuery(asQuery(value)),
-    values: query({ state: fc.constantFrom("running", "exited", "dead"), session: handles }),
+    values: query({
+      ...{ state: fc.constantFrom("running", "exited", "dead"), session: handles },
+      name: handles,
+    }),
   },
   logs: {
     schema: logsQuerySchema,

@@ -11,6 +11,7 @@ import { metadataContract } from "./sandbox/metadata.ts";
 import { planContract } from "./sandbox/plans.ts";
 import { portContract } from "./sandbox/ports.ts";
 import { processLogContract } from "./sandbox/process-logs.ts";
+import { processNameContract } from "./sandbox/process-names.ts";
 import { processContract } from "./sandbox/processes.ts";
 import { sessionContract } from "./sandbox/sessions.ts";
 import { terminalSocketContract } from "./sandbox/terminal-sockets.ts";
@@ -24,7 +25,7 @@ export type { Power, Socket, World } from "./sandbox/world.ts";
 export const contractParts = {
   lives: [lifecycleContract, metadataContract, eventContract],
   leases: [leaseContract, leaseEndContract],
-  processes: [processContract, processLogContract, workContract],
+  processes: [processContract, processNameContract, processLogContract, workContract],
   shells: [sessionContract, terminalContract, terminalSocketContract],
   files: [fileContract, keyedContract, portContract],
   plans: [planContract],

@@ -71,11 +71,12 @@ export class ProcessesPart implements Part {
   #ofAll(call: PartCall): Promise<Response> | Response {
     if (call.request.method === "POST") return this.#start(call);
     if (call.request.method !== "GET") throw useOnly("GET", "POST");
-    const { state, session } = readProcessesQuery(call.url.searchParams);
+    const { state, session, name } = readProcessesQuery(call.url.searchParams);
     const listed: Listed = {
       processes: this.processes
         .all()
         .filter(({ known }) => session === undefined || known.sessionId === session)
+        .filter(({ known }) => name === undefined || known.name === name)
         .map((process) => process.listed(call.incarnation))
         .filter((record) => state === undefined || record.state === state),
       nextCursor: null,
@@ -86,7 +87,8 @@ export class ProcessesPart implements Part {
   async #start({ request, incarnation }: PartCall): Promise<Response> {
     const fence = fenceOf(request.headers);
     const call = readProcessCall(await readJson(request));
-    const { process, isNew } = await this.processes.start(call, { fence });
+    const { signal } = request;
+    const { process, isNew } = await this.processes.start(call, { fence, caller: signal });
     return Response.json(process.record(incarnation), { status: isNew ? 201 : 200 });
   }
 

@@ -23,6 +23,7 @@ export type Program = Omit<Launch, "stdin" | "stdout" | "stderr">;
 
 export type Known = {
   id: string;
+  name: string | undefined;
   sessionId: string | undefined;
   called: Called;
   call: Pick<ProcessCall, "timeoutMs" | "logBytesMax" | "onFull">;
@@ -42,7 +43,7 @@ export class Process {
   readonly log: Log;
   /** Of its log. */
   readonly followers = new Set<Following>();
-  readonly #startedAt = new Date().toISOString();
+  #startedAt = new Date().toISOString();
   readonly #told = Promise.withResolvers<void>();
   readonly #waiting = new Set<() => void>();
   readonly #over = Promise.withResolvers<void>();
@@ -92,6 +93,7 @@ export class Process {
 
   /** Resolves once it runs, or has ended because it cannot; synchronous until it is born. */
   async begin(program: Program | Refusal, forest: Forest): Promise<void> {
+    this.#startedAt = new Date().toISOString();
     if (!("program" in program)) {
       this.#refuse(program);
       return;
@@ -154,10 +156,11 @@ export class Process {
   }
 
   #record(incarnation: string, called: Called): Shown {
-    const { cwd, sessionId } = this.known;
+    const { cwd, name, sessionId } = this.known;
     const { log } = this;
     return {
       id: this.id,
+      ...(name === undefined ? {} : { name }),
       pid: this.#tree?.pid ?? null,
       state: this.isRunning ? "running" : "exited",
       ...called,

@@ -1,25 +1,29 @@
 /**
- * Owns which processes there are: how many may run, the start of each, and which of the exited are remembered.
- * Does not own one process's course (process.ts), nor HTTP (answer.ts). An id never runs twice.
+ * Owns which processes there are: how many may run, the start of each, in place of another too, and which of the exited
+ * are remembered. Does not own one process's course (process.ts), nor HTTP (answer.ts). An id never runs twice.
  */
 import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { calledProgram } from "../called-program.ts";
-import { notMade } from "../pipes.ts";
-import { folderOf } from "../place.ts";
 import type { Ground } from "../sandbox.ts";
 import { CalledRoom } from "./called.ts";
-import { type Known, Process, type Program } from "./process.ts";
+import { type Made, makeProcess } from "./make.ts";
+import { Names } from "./names.ts";
+import type { Process, Program } from "./process.ts";
 
 export type StartAround = {
   fence: number;
   sessionId?: string;
+  /** Aborted when whoever asked is gone. */
+  caller?: AbortSignal;
   /** In place of what the call's command, argv, cwd and env would give. */
   program?: Omit<Program, "user">;
 };
 
 export type Started = { process: Process; isNew: boolean };
+
+/** `late`: aborted, with what is then the answer, when the time to replace is over. */
+type Turn = { call: AgentProcessCall; around: StartAround; late: AbortSignal };
 
 type Entry = { process: Process; begun: Promise<void>; expiry?: Timer };
 
@@ -32,7 +36,9 @@ export class Processes {
   /** Ids that ran and are no longer listed, oldest first, with how they exited. */
   readonly #forgotten = new Map<string, number | null>();
   readonly #called = new CalledRoom();
+  readonly #names = new Names();
   #running = 0;
+  #isClosed = false;
 
   constructor(ground: Ground) {
     this.#ground = ground;
@@ -59,30 +65,22 @@ export class Processes {
 
   /**
    * Joins one that has this id, without a look at the fence: it begins nothing. Throws where nothing was begun.
-   * Synchronous until the birth: between the look at the fence and that, nobody can raise it.
+   * Synchronous until the birth, unless it replaces: between the look at the fence and at its name and that, nobody
+   * can raise the one, nor take the other.
    */
   start(call: AgentProcessCall, around: StartAround): Promise<Started> {
-    const entry = this.#entries.get(call.id);
-    if (entry !== undefined)
-      return entry.begun.then(() => ({ process: entry.process, isNew: false }));
-    this.#demandNew(call.id);
-    const { gated } = this.#ground;
-    gated.fence.pass(around.fence);
+    const joined = this.#joined(call.id);
+    if (joined !== undefined) return joined;
+    const { name, ifRunning } = call;
+    this.#ground.gated.fence.pass(around.fence);
+    if (name !== undefined && ifRunning === "replace") {
+      return this.#names.inTurn(name, around.caller, (late) =>
+        this.#replace(name, { call, around, late }),
+      );
+    }
+    if (name !== undefined) this.#names.demandFree(name);
     this.#demandRoom();
-    const { process, begun } = this.#begin(call, around);
-    const gone = new AbortController();
-    const settled = begun.then(async () => {
-      if (!gone.signal.aborted) return;
-      // The lease was lost while it was born.
-      await process.end("lease_lost");
-      throw gone.signal.reason;
-    });
-    const over = call.endsWithLease ? settled.then(() => endOf(process, gone.signal)) : settled;
-    gated.track(
-      over.catch(() => {}),
-      { fence: around.fence, gone },
-    );
-    return settled.then(() => ({ process, isNew: true }));
+    return this.#give(this.#prepared(call, around), call, around.fence);
   }
 
   /** Of an exited one: it is listed no more. */
@@ -95,7 +93,9 @@ export class Processes {
     this.#forget(process.id, process.exit?.exitCode ?? null);
   }
 
+  /** For good: nobody who waits for his turn starts one afterwards. */
   async endAll(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all(
       this.all()
         .filter(({ isRunning }) => isRunning)
@@ -103,21 +103,86 @@ export class Processes {
     );
   }
 
-  #begin(call: AgentProcessCall, { program, sessionId }: StartAround): Entry {
-    const { place, forest, activity } = this.#ground;
-    const { id, command, argv, env: _env, ...rest } = call;
-    const { user, logs } = place;
-    const launch = program === undefined ? calledProgram(place, call) : { ...program, user };
-    const cwd = "program" in launch ? launch.cwd : folderOf(place, call.cwd);
-    const called = this.#called.take({ command, argv });
-    const process = this.#make({ id, sessionId, called, call: rest, cwd, logs });
+  /** All that can be known of it is looked at before the one that runs is touched. */
+  async #replace(name: string, { call, around, late }: Turn): Promise<Started> {
+    // The same call may have come twice, and stood in the line twice.
+    const joined = this.#joined(call.id);
+    if (joined !== undefined) return joined;
+    const { fence } = around;
+    this.#ground.gated.fence.pass(fence);
+    const running = this.#names.holder(name);
+    if (running === undefined) this.#demandRoom();
+    const made = this.#prepared(call, around);
+    if (running === undefined) return this.#give(made, call, fence);
+    if (!("program" in made.launch)) {
+      // It says why it cannot run, and has exited: nothing that runs goes for that.
+      return this.#give(made, call, fence);
+    }
+    return this.#inPlaceOf(running, made, { call, around, late });
+  }
+
+  async #inPlaceOf(running: Process, made: Made, { call, around, late }: Turn): Promise<Started> {
+    const { gated } = this.#ground;
+    const { fence } = around;
+    try {
+      const over = running.end();
+      gated.track(over, { fence, gone: new AbortController() });
+      await orAborted(over, late);
+      gated.fence.pass(fence);
+      this.#demandOpen();
+    } catch (error) {
+      this.#called.giveBack(made.process.known.called);
+      made.process.log.free();
+      throw error;
+    }
+    // In the place of the one that went, in the same piece: nobody else got it.
+    return this.#give(made, call, fence);
+  }
+
+  #joined(id: string): Promise<Started> | undefined {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) {
+      return entry.begun.then(() => ({ process: entry.process, isNew: false }));
+    }
+    this.#demandNew(id);
+    this.#demandOpen();
+    return undefined;
+  }
+
+  #prepared(call: AgentProcessCall, { program, sessionId }: StartAround): Made {
+    const { place } = this.#ground;
+    return makeProcess(call, { place, called: this.#called, sessionId, program });
+  }
+
+  /** Born and among the gated work. Synchronous until the birth. */
+  #give(made: Made, call: AgentProcessCall, fence: number): Promise<Started> {
+    const { process, begun } = this.#begin(made);
+    const gone = new AbortController();
+    const settled = begun.then(async () => {
+      if (!gone.signal.aborted) return;
+      // The lease was lost while it was born.
+      await process.end("lease_lost");
+      throw gone.signal.reason;
+    });
+    const over = call.endsWithLease ? settled.then(() => endOf(process, gone.signal)) : settled;
+    this.#ground.gated.track(
+      over.catch(() => {}),
+      { fence, gone },
+    );
+    return settled.then(() => ({ process, isNew: true }));
+  }
+
+  #begin({ process, launch }: Made): Entry {
+    const { forest, activity } = this.#ground;
     const idle = activity.begin();
     this.#running += 1;
     const begun = process.begin(launch, forest);
+    this.#names.take(process);
     const entry: Entry = { process, begun };
-    this.#entries.set(id, entry);
+    this.#entries.set(process.id, entry);
     const settle = () => {
       this.#running -= 1;
+      this.#names.letGo(process);
       idle();
     };
     begun.then(
@@ -134,16 +199,6 @@ export class Processes {
       },
     );
     return entry;
-  }
-
-  /** What fails here fails with nothing begun. */
-  #make(known: Known): Process {
-    try {
-      return new Process(known);
-    } catch (error) {
-      this.#called.giveBack(known.called);
-      throw notMade(error);
-    }
   }
 
   #keepExited(entry: Entry): void {
@@ -178,6 +233,11 @@ export class Processes {
     });
   }
 
+  #demandOpen(): void {
+    if (!this.#isClosed) return;
+    throw new BerthError("unavailable", "the container is being stopped; nothing was started");
+  }
+
   #demandRoom(): void {
     if (this.#running < limits.processesMax) return;
     throw new BerthError("too_many", `${limits.processesMax} processes run already`, {
@@ -193,4 +253,16 @@ async function endOf(process: Process, gone: AbortSignal): Promise<void> {
   gone.addEventListener("abort", end);
   await process.over;
   gone.removeEventListener("abort", end);
+}
+
+function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    work.then(() => {
+      signal.removeEventListener("abort", leave);
+      resolve();
+    }, reject);
+  });
 }

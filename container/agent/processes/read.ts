@@ -16,6 +16,8 @@ const processFields = [
   "onFull",
   "endsWithLease",
   "id",
+  "name",
+  "ifRunning",
 ];
 
 export function readProcessCall(value: unknown): AgentProcessCall {
@@ -29,13 +31,21 @@ export function readProcessCall(value: unknown): AgentProcessCall {
     logBytesMax: numberOf(logBytesMax, "logBytesMax", range),
     onFull,
   };
-  const { endsWithLease } = call;
+  const { endsWithLease, name, ifRunning } = call;
   if (endsWithLease !== undefined) {
     if (typeof endsWithLease !== "boolean") refuse("endsWithLease", "must be true or false");
     read.endsWithLease = endsWithLease;
   }
   if (timeoutMs !== undefined) {
     read.timeoutMs = timeoutOf(timeoutMs, 0, limits.processTimeoutMaxMs);
+  }
+  if (name !== undefined) read.name = handleOf(name, "name");
+  if (ifRunning !== undefined) {
+    if (ifRunning !== "refuse" && ifRunning !== "replace") {
+      refuse("ifRunning", "must be refuse or replace");
+    }
+    if (name === undefined) refuse("ifRunning", "needs a name");
+    read.ifRunning = ifRunning;
   }
   return read;
 }
@@ -55,13 +65,14 @@ export function readSignalCall(value: unknown): SignalName {
 }
 
 export function readProcessesQuery(query: URLSearchParams): ProcessesQuery {
-  const { state, session } = parametersOf(query, ["state", "session"]);
+  const { state, session, name } = parametersOf(query, ["state", "session", "name"]);
   const read: ProcessesQuery = {};
   if (state !== undefined) {
     if (state !== "running" && state !== "exited") refuse("state", "must be running or exited");
     read.state = state;
   }
   if (session !== undefined) read.session = handleOf(session, "session");
+  if (name !== undefined) read.name = handleOf(name, "name");
   return read;
 }
 

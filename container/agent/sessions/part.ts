@@ -121,7 +121,7 @@ export class SessionsPart implements Part {
     const processes = this.#processes;
     const isKnown = processes.all().some((process) => process.id === call.id);
     const { process, isNew } = isKnown
-      ? await processes.start(call, { fence: begun.fence, sessionId: id })
+      ? await processes.start(call, { fence: begun.fence, sessionId: id, caller: request.signal })
       : await this.#startNew(id, call, begun, request.signal);
     return Response.json(process.record(incarnation), { status: isNew ? 201 : 200 });
   }
@@ -137,7 +137,7 @@ export class SessionsPart implements Part {
     const session = await this.#sessions.get(id);
     const leave = () => begun.gone.abort();
     caller.addEventListener("abort", leave, { once: true });
-    const around = { session, sessions: this.#sessions, processes: this.#processes };
+    const around = { session, sessions: this.#sessions, processes: this.#processes, caller };
     const hasTurn = () => caller.removeEventListener("abort", leave);
     return startProcess(call, begun, { ...around, hasTurn }).finally(hasTurn);
   }

@@ -19,6 +19,7 @@ type Around = {
   session: Session;
   sessions: Sessions;
   processes: Processes;
+  caller: AbortSignal;
   hasTurn: () => void;
 };
 
@@ -26,7 +27,7 @@ type Around = {
 export function startProcess(
   call: AgentProcessCall,
   begun: Begun,
-  { session, sessions, processes, hasTurn }: Around,
+  { session, sessions, processes, caller, hasTurn }: Around,
 ): Promise<Started> {
   const { ground, folder } = sessions;
   return runInTurn(session, begun, ground.gated, async () => {
@@ -36,7 +37,7 @@ export function startProcess(
     const path = folder.fifo(() => {});
     try {
       const program = { program: bash, argv: argvOf(call, path), cwd, env: {} };
-      const around = { fence: begun.fence, sessionId: session.id, program };
+      const around = { fence: begun.fence, sessionId: session.id, program, caller };
       const started = await processes.start(call, around);
       const lines = stateLines(state, { cwd, env: call.env ?? {} });
       const { process, isNew } = started;

@@ -6,22 +6,28 @@ import type { AgentSessionCall } from "../../../src/protocol/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Session as SessionView } from "../../../src/protocol/session.ts";
 import { Unended } from "../tree/tree.ts";
+import { type Line, Turns } from "../turns.ts";
 import { within } from "../within.ts";
 import type { End } from "./ends.ts";
 import type { Pipes } from "./pipes.ts";
 import type { Shell } from "./shell.ts";
 import { type Reason, type Termination, terminated } from "./termination.ts";
-import { Turns } from "./turns.ts";
 
 /** Descriptors that the children of earlier commands may keep open: two for each. */
 const heldPipesMax = 64;
+
+const line: Line = {
+  max: limits.sessionWaitersMax,
+  tooMany: "commands wait for their turn in this session already",
+  hint: "wait for one of them to end, or use another session",
+};
 
 export class Session {
   readonly id: string;
   readonly shell: Shell;
   readonly commandTimeoutMs: number;
   readonly createdAt = new Date().toISOString();
-  readonly turns = new Turns();
+  readonly turns = new Turns(line);
   /** Resolves with how it ended; nothing of it is left then. */
   readonly over: Promise<Termination>;
   readonly #over = Promise.withResolvers<Termination>();

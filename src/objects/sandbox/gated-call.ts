@@ -40,6 +40,8 @@ export type Beginning = {
   same?: readonly unknown[];
   /** In which it begins. */
   session?: string | undefined;
+  /** For no longer than this its start can be under way at the agent. */
+  lastsMs?: number;
   send: (id: string) => Omit<Ask, "requestId">;
 };
 
@@ -67,7 +69,7 @@ export async function begin(call: Call, beginning: Beginning): Promise<Reply> {
       ? throughGate(call, (life) => send(beginning.id ?? mint(life)))
       : keyed(actor, caller, caller.key, {
           ...{ same, requestId, mint, send },
-          lastsMs: limits.agentHeadersMs,
+          lastsMs: beginning.lastsMs ?? limits.agentHeadersMs,
           again: (id) => ({ method: "GET", path: `${agentPaths.processes}/${id}`, requestId }),
           done: () => undefined,
         }));

@@ -28,7 +28,7 @@ type Kept = {
 export const notRun: ReadonlySet<string> = new Set<ErrorCode>([
   ...(["bad_request", "bad_json", "bad_cwd", "too_large", "body_timeout", "too_many"] as const),
   "not_found",
-  ...(["stale_fence", "lease_lost", "lease_held", "lease_pending"] as const),
+  ...(["stale_fence", "lease_lost", "lease_held", "lease_pending", "name_taken"] as const),
 ]);
 
 /** What stands at the beginning of a long answer. */

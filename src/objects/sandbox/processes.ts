@@ -15,17 +15,30 @@ import type { Query } from "./work-call.ts";
 export async function start(call: Call, process: ProcessCall): Promise<Reply> {
   const cwd = process.cwd ?? call.actor.facts.sandbox.spec.cwd;
   demandLease(call, process);
+  const lastsMs = limits.agentHeadersMs + replaceMs(process);
   const reply = await begin(call, {
-    kind: "process",
-    same: ["process", process],
+    ...{ kind: "process", lastsMs, same: ["process", process] },
     send: (id) => ({
       method: "POST",
       path: agentPaths.processes,
       body: JSON.stringify({ ...process, cwd, id }),
+      headersMs: lastsMs,
     }),
   });
-  if (process.endsWithLease && reply.status === 201) countOn(call);
+  started(call, process, reply);
   return reply;
+}
+
+/** The agent answers when the one that it replaces has ended. */
+export function replaceMs({ ifRunning }: ProcessCall): number {
+  return ifRunning === "replace" ? limits.processReplaceMs : 0;
+}
+
+/** In a session too. */
+export function started(call: Call, process: ProcessCall, { status }: Reply): void {
+  if (process.endsWithLease && status === 201) countOn(call);
+  // Its end is told soon, and not when somebody asks for it.
+  if (process.ifRunning === "replace") call.actor.work.lookSoon();
 }
 
 /** Of terminals too. Else nobody could say when it has to end. */

@@ -11,7 +11,7 @@ import { runCommand } from "./exec.ts";
 import type { ExecLog } from "./exec-log.ts";
 import { begin, type Call, callOn } from "./gated-call.ts";
 import { refuseUnknown } from "./handles.ts";
-import { countOn, demandLease } from "./processes.ts";
+import { demandLease, replaceMs, started } from "./processes.ts";
 
 /** A call waits for the commands before it, each of which has a limit. */
 const turnMaxMs = limits.execTimeoutMaxMs * (1 + limits.sessionWaitersMax);
@@ -59,18 +59,17 @@ export async function startProcess(
   process: ProcessCall,
 ): Promise<Reply> {
   demandLease(call, process);
+  const lastsMs = turnMaxMs + replaceMs(process);
   const reply = await begin(call, {
-    kind: "process",
-    session,
-    same: ["session process", session, process],
+    ...{ kind: "process", session, lastsMs, same: ["session process", session, process] },
     send: (id) => ({
       method: "POST",
       path: `${agentPaths.sessions}/${session}/processes`,
       body: JSON.stringify({ ...process, id }),
-      headersMs: turnMaxMs,
+      headersMs: lastsMs,
     }),
   });
-  if (process.endsWithLease && reply.status === 201) countOn(call);
+  started(call, process, reply);
   return reply;
 }
 

@@ -75,6 +75,7 @@ export class FakeProcess {
     const { call } = this;
     return {
       id: call.id,
+      ...(call.name === undefined ? {} : { name: call.name }),
       pid: this.#began ? this.#shell.pid : null,
       state: this.#ended === undefined ? "running" : "exited",
       ...(call.command === undefined ? {} : { command: call.command }),
@@ -180,14 +181,19 @@ export class FakeProcess {
   }
 
   get #began(): boolean {
-    const name = this.call.argv?.[0];
-    return name === undefined || name === "sh" || name === "pwd" || programs[name] !== undefined;
+    return isProgram(this.call);
   }
 
   get #end(): Partial<Process> {
     if (this.#ended === undefined) return {};
     return { endedAt: this.#ended.at, ...this.exit, leftovers: 0 };
   }
+}
+
+/** One that is there. */
+export function isProgram({ argv }: Pick<AgentProcessCall, "argv">): boolean {
+  const name = argv?.[0];
+  return name === undefined || name === "sh" || name === "pwd" || programs[name] !== undefined;
 }
 
 export function isForgotten(process: FakeProcess, now: number): boolean {

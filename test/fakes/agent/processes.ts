@@ -7,8 +7,9 @@ import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type Call, noRoute } from "./call.ts";
 import { environment } from "./command.ts";
+import { Lines } from "./lines.ts";
 import { answerLog } from "./log-stream.ts";
-import { FakeProcess, isForgotten } from "./process.ts";
+import { FakeProcess, isForgotten, isProgram } from "./process.ts";
 import { Shell } from "./shell.ts";
 
 type Start = {
@@ -18,11 +19,14 @@ type Start = {
   sessionId?: string;
 };
 
+type Started = { process: FakeProcess; isNew: boolean };
+
 export class Processes {
   readonly #agent: FakeAgent;
   readonly #all = new Map<string, FakeProcess>();
   /** That ran and are no longer listed, with how they exited. */
   readonly #forgotten = new Map<string, number | null>();
+  readonly #lines = new Lines();
 
   constructor(agent: FakeAgent) {
     this.#agent = agent;
@@ -76,17 +80,45 @@ export class Processes {
   }
 
   /** The same process for the same id: it never runs twice. */
-  add(
-    call: AgentProcessCall,
-    { pass, shellOf, sessionId }: Start,
-  ): { process: FakeProcess; isNew: boolean } {
-    const known = this.#all.get(call.id);
-    if (known !== undefined) return { process: known, isNew: false };
-    const exitCode = this.#forgotten.get(call.id);
-    if (exitCode !== undefined) {
-      throw new BerthError("result_gone", "it ran, and is kept no more", { facts: { exitCode } });
-    }
-    pass();
+  async start(call: AgentProcessCall, start: Start): Promise<Started> {
+    const known = this.#known(call.id);
+    if (known !== undefined) return known;
+    start.pass();
+    const { name, ifRunning } = call;
+    if (name === undefined) return this.#begin(call, start);
+    if (ifRunning === "replace") return this.#lines.take(name, () => this.#replace(call, start));
+    const running = this.#named(name);
+    if (running === undefined && !this.#lines.has(name)) return this.#begin(call, start);
+    throw new BerthError("name_taken", `a process runs under the name ${name}`, {
+      facts: { name, ...(running === undefined ? {} : { id: running.call.id }) },
+    });
+  }
+
+  /** In its turn: what cannot start touches nothing. */
+  async #replace(call: AgentProcessCall, start: Start): Promise<Started> {
+    const known = this.#known(call.id);
+    if (known !== undefined) return known;
+    start.pass();
+    const shell = start.shellOf();
+    const running = this.#named(call.name);
+    if (isProgram(call)) await running?.end();
+    start.pass();
+    return this.#begin(call, { ...start, shellOf: () => shell });
+  }
+
+  #known(id: string): Started | undefined {
+    const process = this.#all.get(id);
+    if (process !== undefined) return { process, isNew: false };
+    const exitCode = this.#forgotten.get(id);
+    if (exitCode === undefined) return undefined;
+    throw new BerthError("result_gone", "it ran, and is kept no more", { facts: { exitCode } });
+  }
+
+  #named(name: string | undefined): FakeProcess | undefined {
+    return this.#running.find(({ call }) => call.name === name);
+  }
+
+  #begin(call: AgentProcessCall, { shellOf, sessionId }: Start): Started {
     if (this.count >= limits.processesMax) {
       throw new BerthError("too_many", `at most ${limits.processesMax} processes run at once`);
     }
@@ -101,7 +133,7 @@ export class Processes {
     const asked = await call.body<AgentProcessCall>();
     const agent = this.#agent;
     const shellOf = () => new Shell(agent, agent.folder(asked.cwd), environment(agent, asked.env));
-    const { process, isNew } = this.add(asked, { pass: () => call.pass(), shellOf });
+    const { process, isNew } = await this.start(asked, { pass: () => call.pass(), shellOf });
     return call.json(process.record, isNew ? 201 : 200);
   }
 
@@ -109,11 +141,13 @@ export class Processes {
     const { searchParams } = call.url;
     const state = searchParams.get("state");
     const session = searchParams.get("session");
+    const name = searchParams.get("name");
     this.#forget();
     const processes = [...this.#all.values()]
       .map(({ listed }) => listed)
       .filter((record) => state === null || record.state === state)
       .filter((record) => session === null || record.sessionId === session)
+      .filter((record) => name === null || record.name === name)
       .reverse();
     return call.json({ processes, nextCursor: null });
   }

@@ -82,13 +82,17 @@ export class Sessions {
     return { id, ended: true };
   }
 
-  #startProcess(call: Call, session: FakeSession, asked: AgentProcessCall): Response {
+  async #startProcess(
+    call: Call,
+    session: FakeSession,
+    asked: AgentProcessCall,
+  ): Promise<Response> {
     const { shell } = session;
     const from = () => {
       const cwd = asked.cwd === undefined ? undefined : this.#agent.folder(asked.cwd);
       return shell.fork(cwd, asked.env ?? {});
     };
-    const { process, isNew } = this.#agent.processes.add(asked, {
+    const { process, isNew } = await this.#agent.processes.start(asked, {
       pass: () => call.pass(),
       shellOf: from,
       sessionId: session.id,

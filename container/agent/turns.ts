@@ -1,13 +1,20 @@
 /**
- * Owns whose turn it is in a session: one at a time, in the order in which they came, a bounded number waiting.
- * Does not own what is done in a turn.
+ * Owns whose turn it is, in a session or under the name of a process: one at a time, in the order in which they came,
+ * a bounded number waiting. Does not own what is done in a turn.
  */
-import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { limits } from "../../../src/protocol/limits.ts";
+import { BerthError } from "../../src/protocol/error-codes.ts";
+
+/** How many may wait, and what the next one is told. */
+export type Line = { max: number; tooMany: string; hint: string };
 
 export class Turns {
+  readonly #line: Line;
   readonly #waiting: (() => void)[] = [];
   #isTaken = false;
+
+  constructor(line: Line) {
+    this.#line = line;
+  }
 
   get waiting(): number {
     return this.#waiting.length;
@@ -27,7 +34,7 @@ export class Turns {
       this.#isTaken = true;
       return Promise.resolve(this.#turn());
     }
-    if (this.#waiting.length >= limits.sessionWaitersMax) throw tooMany();
+    if (this.#waiting.length >= this.#line.max) throw tooMany(this.#line);
     return new Promise((resolve, reject) => {
       const leave = () => {
         this.#waiting.splice(this.#waiting.indexOf(begin), 1);
@@ -55,15 +62,8 @@ export class Turns {
   }
 }
 
-function tooMany(): BerthError {
-  return new BerthError(
-    "too_many",
-    `${limits.sessionWaitersMax} commands wait for their turn in this session already`,
-    {
-      hint: "wait for one of them to end, or use another session",
-      facts: { limit: limits.sessionWaitersMax },
-    },
-  );
+function tooMany({ max, tooMany: what, hint }: Line): BerthError {
+  return new BerthError("too_many", `${max} ${what}`, { hint, facts: { limit: max } });
 }
 
 function whyGone({ reason }: AbortSignal): BerthError {
