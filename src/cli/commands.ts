@@ -5,6 +5,7 @@ import type { Command } from "./command.ts";
 import { attachCommand } from "./commands/attach.ts";
 import { cpCommand } from "./commands/cp.ts";
 import { execCommand } from "./commands/exec.ts";
+import { killCommand } from "./commands/kill.ts";
 import { listCommand } from "./commands/list.ts";
 import { lockCommand } from "./commands/lock.ts";
 import { loginCommand } from "./commands/login.ts";
@@ -16,6 +17,7 @@ import { psCommand } from "./commands/ps.ts";
 import { pushCommand } from "./commands/push.ts";
 import { resetCommand } from "./commands/reset.ts";
 import { resumeCommand } from "./commands/resume.ts";
+import { runCommand } from "./commands/run.ts";
 import { startCommand } from "./commands/start.ts";
 import { stopCommand } from "./commands/stop.ts";
 import { versionCommand } from "./commands/version.ts";
@@ -23,11 +25,13 @@ import { versionCommand } from "./commands/version.ts";
 export const commands: Command[] = [
   startCommand,
   execCommand,
+  runCommand,
   attachCommand,
   lockCommand,
   pushCommand,
   psCommand,
   logsCommand,
+  killCommand,
   cpCommand,
   openCommand,
   listCommand,

@@ -20,13 +20,14 @@ const byCode: Partial<Record<ErrorCode, string>> = {
   plan_busy: "Wait for its end: `berth plan show` tells of it.",
 };
 
+export const lastProcesses =
+  "`berth ps --all` lists the processes; of the ended ones the last 50, for an hour.";
+
 /** What is not there depends on what was asked for. */
 const notFound: [command: string, hint: string][] = [
   ["berth plan", "`berth plan` lists the plans, `berth plan create` makes one."],
-  [
-    "berth logs",
-    "`berth ps --all` lists the processes; of the ended ones the last 50, for an hour.",
-  ],
+  ["berth logs", lastProcesses],
+  ["berth kill", lastProcesses],
 ];
 
 export function hintFor(code: ErrorCode, command: string): string | undefined {

@@ -37,11 +37,11 @@ describe("what runs in a sandbox", () => {
     expect(table.stderr).toBe("");
     expect(table.stdout).toMatch(
       new RegExp(
-        `^PROCESS {${running.id.length - 5}}STATE    AGE  COMMAND\n${running.id}  running  \\d+s +sleep 60\n$`,
+        `^PROCESS {${running.id.length - 5}}NAME  STATE    AGE  COMMAND\n${running.id}  -     running  \\d+s +sleep 60\n$`,
       ),
     );
     const all = await berth("ps", "--all");
-    expect(all.stdout).toMatch(new RegExp(`^${over.id} +exited 3 +\\d+s +exit 3$`, "m"));
+    expect(all.stdout).toMatch(new RegExp(`^${over.id} +- +exited 3 +\\d+s +exit 3$`, "m"));
     expect(await person.json(["ps", "--id", id])).toMatchObject({
       processes: [{ id: running.id, state: "running" }],
     });

@@ -2,20 +2,21 @@
  * Owns `berth exec`: its arguments, and what is told when it is over.
  * Does not own the order of a run (exec-flow/flow.ts).
  */
-import { environmentOption, readEnvironment } from "../args/environment.ts";
+import { environmentOption } from "../args/environment.ts";
 import { badOption, flag, notFlag, text, whole } from "../args/option.ts";
 import { rest } from "../args/positional.ts";
 import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { codeOfInterrupt, runFlow } from "../exec-flow/flow.ts";
+import { programOf } from "../exec-flow/program-of.ts";
 import { type Program, runProcess } from "../exec-flow/run-process.ts";
 import { runTerminal } from "../exec-flow/run-terminal.ts";
 import { Kept, PassedOn } from "../exec-flow/sinks.ts";
 import { syncingOf } from "../exec-flow/sync-checkout.ts";
 import { documentOf, tell } from "../exec-flow/tell.ts";
 import { Failure } from "../failure.ts";
-import { type Found, findSandbox } from "../find-sandbox.ts";
+import { findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
 
 const secondsMax = 7 * 24 * 60 * 60;
@@ -67,7 +68,10 @@ export const execCommand = command({
         ...{ signal: interrupts.asked, waitMs },
         ...(options.reset ? { onExisting: "replace" as const, force: options.force } : {}),
       });
-      const program = programOf(context, found, args.command, options);
+      const program: Program = {
+        ...programOf(context, found, args.command, options),
+        ...(timeout === undefined ? {} : { timeoutMs: timeout * 1000 }),
+      };
       const kept = new Kept();
       const outcome = await runFlow(context, {
         ...{ sandbox: found.sandbox, syncing: syncingOf(context, found), pulls: options.pull },
@@ -94,26 +98,6 @@ export const execCommand = command({
     }
   },
 });
-
-type Options = { cwd: string | undefined; env: string[]; timeout: number | undefined };
-
-function programOf(
-  context: Context,
-  { checkout }: Found,
-  argv: string[],
-  { cwd, env, timeout }: Options,
-): Program {
-  // It runs where the caller stands; at the top, where the sandbox itself begins.
-  const below = checkout?.below === "" ? undefined : checkout?.below;
-  const at = cwd ?? below;
-  const variables = readEnvironment(env, context.env);
-  return {
-    argv,
-    ...(at === undefined ? {} : { cwd: at }),
-    ...(Object.keys(variables).length === 0 ? {} : { env: variables }),
-    ...(timeout === undefined ? {} : { timeoutMs: timeout * 1000 }),
-  };
-}
 
 function demandTerminal({ stdin, stdout, json }: Context, timeout: number | undefined): void {
   if (json) throw badOption("--tty", "shows a screen, and --json one document: use one of them");

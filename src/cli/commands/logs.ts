@@ -3,20 +3,18 @@
  * Does not own reading it (the SDK's followLogs, which comes back after a cut).
  */
 import { once } from "node:events";
-import type { SandboxHandle } from "../../client/index.ts";
-import type { Process } from "../../protocol/process.ts";
 import { choice, flag } from "../args/option.ts";
 import { optional } from "../args/positional.ts";
 import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { Failure } from "../failure.ts";
+import { findProcess } from "../find-process.ts";
 import { findSandbox } from "../find-sandbox.ts";
 
 export const logsCommand = command({
   name: "logs",
   summary: "print what a process wrote",
-  args: { process: optional("process", "as `berth ps` names it; the newest one unless given") },
+  args: { process: optional("process", "its name or id; the newest one unless given") },
   options: {
     ...sandboxOptions,
     follow: flag("-f, --follow", "and what it writes until it ends"),
@@ -25,13 +23,14 @@ export const logsCommand = command({
   examples: [
     ["Of the newest", "berth logs"],
     ["As it comes", "berth logs -f --stream stderr"],
+    ["Of the newest of a name", "berth logs web -f"],
   ],
   async run(context, { args, options: { follow, stream, ...which } }) {
     const { sandbox } = await findSandbox(context, {
       ...readSandbox(which),
       ...{ make: false, ready: false },
     });
-    const process = await chosen(sandbox, args.process);
+    const process = await findProcess(sandbox, args.process);
     const options = { follow, ...(stream === undefined ? {} : { stream }) };
     for await (const event of sandbox.followLogs(process.id, options)) {
       if (event.type === "output") await write(context, event.stream, event.bytes);
@@ -41,14 +40,6 @@ export const logsCommand = command({
     return 0;
   },
 });
-
-async function chosen(sandbox: SandboxHandle, id: string | undefined): Promise<Process> {
-  if (id !== undefined) return await sandbox.process(id);
-  const { processes } = await sandbox.processes();
-  const [newest] = [...processes].sort((one, other) => (one.startedAt < other.startedAt ? 1 : -1));
-  if (newest !== undefined) return newest;
-  throw new Failure("there is no process in the sandbox", { code: "no_process" });
-}
 
 /** At the pace of whoever reads it. */
 async function write(

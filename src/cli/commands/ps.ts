@@ -32,6 +32,7 @@ export const psCommand = command({
 
 const columns: Column<Process>[] = [
   { name: "PROCESS", cell: ({ id }) => id },
+  { name: "NAME", cell: ({ name }) => name ?? "-" },
   { name: "STATE", cell: stateOf },
   { name: "AGE", cell: ({ startedAt }) => age(startedAt) },
   { name: "COMMAND", cell: ({ command, argv }) => command ?? argv?.join(" ") ?? "-" },

@@ -10,7 +10,7 @@ import { type Trace, traceOf } from "../live/trace.ts";
 import { type Taken, takeLease } from "../lock/take-lease.ts";
 import { inWordsOfLoss } from "../lock/why-lost.ts";
 import { type Ended, shellCode } from "./run-process.ts";
-import type { Pulled, Syncing } from "./syncing.ts";
+import type { Pulled, SentUp, Syncing } from "./syncing.ts";
 
 export type Plan<Baseline> = {
   sandbox: SandboxHandle;
@@ -37,16 +37,21 @@ export type PullOutcome =
 
 /** Throws `Interrupted` where that came before the command, and anything that kept the command from running. */
 export async function runFlow<Baseline>(context: Context, plan: Plan<Baseline>): Promise<Outcome> {
-  const { sandbox, interrupts } = plan;
+  return await alone(context, plan, (lease, trace) => underLease(context, plan, lease, trace));
+}
+
+/** Work under the lease, which is let go whatever becomes of it. */
+export async function alone<Done>(
+  context: Context,
+  { sandbox, interrupts, waitMs }: Pick<Plan<unknown>, "sandbox" | "interrupts" | "waitMs">,
+  work: (lease: Taken, trace: Trace) => Promise<Done>,
+): Promise<Done> {
   const trace = traceOf(context.env);
   trace("waiting", { sandbox: sandbox.id });
-  const lease = await takeLease(context, sandbox, {
-    signal: interrupts.asked,
-    waitMs: plan.waitMs,
-  });
+  const lease = await takeLease(context, sandbox, { signal: interrupts.asked, waitMs });
   try {
     trace("granted");
-    return await underLease(context, plan, lease, trace);
+    return await work(lease, trace);
   } catch (thrown) {
     throw await inWordsOfLoss(thrown, sandbox, lease.fence);
   } finally {
@@ -63,16 +68,8 @@ async function underLease<Baseline>(
   trace: Trace,
 ): Promise<Outcome> {
   const { sandbox, interrupts, syncing } = plan;
-  interrupts.asked.throwIfAborted();
   const token = lease.token;
-  const before = AbortSignal.any([lease.lost, interrupts.asked]);
-  let sent: { sentBytes: number; baseline: Baseline } | undefined;
-  if (syncing !== undefined) {
-    trace("sync");
-    sent = await orReason(syncing.up(sandbox, { lease: token, signal: before }), before);
-    context.progress.end();
-  }
-  before.throwIfAborted();
+  const sent = await sentUp(context, plan, lease, trace);
   trace("run");
   const began = performance.now();
   const ended = await plan.run(lease);
@@ -88,6 +85,25 @@ async function underLease<Baseline>(
   }
   const sync = sent === undefined ? null : { sentBytes: sent.sentBytes };
   return { ended, code: codeOf(ended, pull, interrupts.first), durationMs, sync, pull };
+}
+
+/** The checkout as it is now; nothing where none is brought along. */
+export async function sentUp<Baseline>(
+  context: Context,
+  { sandbox, interrupts, syncing }: Pick<Plan<Baseline>, "sandbox" | "interrupts" | "syncing">,
+  lease: Taken,
+  trace: Trace,
+): Promise<SentUp<Baseline> | undefined> {
+  interrupts.asked.throwIfAborted();
+  const before = AbortSignal.any([lease.lost, interrupts.asked]);
+  let sent: SentUp<Baseline> | undefined;
+  if (syncing !== undefined) {
+    trace("sync");
+    sent = await orReason(syncing.up(sandbox, { lease: lease.token, signal: before }), before);
+    context.progress.end();
+  }
+  before.throwIfAborted();
+  return sent;
 }
 
 async function pulled(pulling: Promise<Pulled>): Promise<PullOutcome> {
