@@ -2,14 +2,17 @@
  * Proves `berth run` and `berth kill` with the real command, a real checkout and a real server: what runs by name, when
  * it is ready, what is left of it. Does not own what several callers do at once (test/agent/process-name.test.ts).
  */
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { root } from "../../container/engine/launch/places.js";
+import { isTaken } from "../../src/cli/exec-flow/demand-port.ts";
 import { connect, type SandboxHandle } from "../../src/client/index.ts";
 import type { Process } from "../../src/protocol/process.ts";
 import { type Server, startServer } from "../e2e/server.ts";
 import { until } from "../e2e/until.ts";
 import { Person } from "./person.ts";
 
-const server3000 = (port: number) => ["python3", "-m", "http.server", String(port)];
+const serverAt = (port: number) => ["python3", "-m", "http.server", String(port)];
 
 type Told = {
   sandbox: string;
@@ -88,13 +91,13 @@ describe("what runs in the background by name", () => {
   });
 
   it("[CL28] is ready when it listens, and not before", async () => {
-    const late = ["sh", "-c", `sleep 1; exec ${server3000(3100).join(" ")}`];
+    const late = ["sh", "-c", `sleep 1; exec ${serverAt(3100).join(" ")}`];
     const { process, readyMs } = await json(["run", "web", "--port", "3100", "--", ...late]);
     expect(readyMs).toBeGreaterThan(1000);
     expect(process.state).toBe("running");
     const { met } = await sandbox.waitForProcess(process.id, { for: "port:3100", timeoutMs: 5000 });
     expect(met).toBe(true);
-    const again = await json(["run", "web", "-p", "3100", "--", ...server3000(3100)]);
+    const again = await json(["run", "web", "-p", "3100", "--", ...serverAt(3100)]);
     expect(again.replaced).toBe(process.id);
     await isFree();
   });
@@ -104,6 +107,19 @@ describe("what runs in the background by name", () => {
     const told = await json(["run", "job", "--log", "[1] ready", "--", "sh", "-c", command]);
     expect(told.readyMs).toBeGreaterThan(1000);
     expect((await berth("logs", "job")).stderr).toBe("now [1] ready\n");
+  });
+
+  it("[CL28] uses the lease of `berth lock` inside of it, outlives that, and runs where it is told to", async () => {
+    const berthHere = `${process.execPath} ${join(root, "src/cli/main.ts")}`;
+    const script = `${berthHere} run web -- sleep 600; ${berthHere} kill web; ${berthHere} run web -- sleep 601`;
+    const ran = await berth("lock", "--wait", "60", "--", "sh", "-c", script);
+    expect(ran).toMatchObject({ code: 0, signal: null });
+    expect(await running()).toMatchObject([{ name: "web", argv: ["sleep", "601"] }]);
+    await until("it is free", async () => (await sandbox.lease()).state === "free");
+    const named = await berth("run", "db", "--id", sandbox.id, "--", "sleep", "600");
+    const words = `db --id ${sandbox.id}`;
+    expect(named.stderr).toBe(`follow it: berth logs ${words} -f; end it: berth kill ${words}\n`);
+    expect((await running())[0]).toMatchObject({ name: "db", cwd: "/workspace" });
   });
 
   it("[CL29] that exits before it is ready is a failure, with the end of what it wrote", async () => {
@@ -261,6 +277,29 @@ describe("what runs in the background by name", () => {
     expect(told.error).toMatchObject({ code: "bad_cwd" });
     expect(await running()).toMatchObject([{ id: process.id }]);
     await isFree();
+  });
+
+  it("[CL32] starts nothing where something else listens on the port already", async () => {
+    await json(["run", "web", "--port", "3104", "--", ...serverAt(3104)]);
+    const call = ["run", "other", "--port", "3104", "--", ...serverAt(3104)];
+    const told = await json<{ error: object }>(call, 1);
+    expect(told.error).toMatchObject({ code: "port_taken", port: 3104 });
+    expect((await sandbox.processes({ name: "other" })).processes).toEqual([]);
+    // Its own one leaves it.
+    expect(await json(["run", "web", "--port", "3104"])).toMatchObject({
+      process: { name: "web" },
+    });
+    await isFree();
+  });
+
+  it("[CL32] knows by the tables of the kernel who listens", () => {
+    const line = (local: string, state: string) =>
+      `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  0  0 1 1 0`;
+    const head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt";
+    const tables = [head, line("0100007F:0BB8", "0A"), line("0100007F:0BB9", "01"), ""].join("\n");
+    expect([3000, 3001, 8].map((port) => isTaken(tables, port))).toEqual([true, false, false]);
+    const six = `${head}\n${line("00000000000000000000000001000000:0BB8", "0A")}`;
+    expect([isTaken(six, 3000), isTaken(six, 1), isTaken("", 3000)]).toEqual([true, false, false]);
   });
 
   it("[CL33] a log is followed while others run commands", async () => {

@@ -16,7 +16,7 @@ import { type Begun, type Named, runNamed } from "../exec-flow/run-named.ts";
 import { syncingOf } from "../exec-flow/sync-checkout.ts";
 import { Failure } from "../failure.ts";
 import { findProcess } from "../find-process.ts";
-import { findSandbox } from "../find-sandbox.ts";
+import { type Found, findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
 
 const readySeconds = 30;
@@ -76,7 +76,8 @@ export const runCommand = command({
       const program = isAgain
         ? { ...(await lastOf(sandbox, name)), ...(cwd === undefined ? {} : { cwd }), ...variables }
         : programOf(context, found, args.command, options);
-      const named: Named = { name, program, port, log, withinMs: timeout * 1000 };
+      const words = options.id === undefined ? name : `${name} --id ${options.id}`;
+      const named: Named = { name, program, port, log, withinMs: timeout * 1000, words };
       const syncing = syncingOf(context, found);
       const begun = await alone(context, { sandbox, interrupts, waitMs }, async (lease, trace) => {
         const sent = await sentUp(context, { sandbox, interrupts, syncing }, lease, trace);
@@ -88,7 +89,7 @@ export const runCommand = command({
         trace("ran", { process: running.process.id });
         return { ...running, sync: sent === undefined ? null : { sentBytes: sent.sentBytes } };
       });
-      tell(context, found.id, begun, found.drifted, options.id);
+      tell(context, found, begun, words);
       return 0;
     } catch (thrown) {
       return codeOfInterrupt(context, thrown, interrupts);
@@ -132,18 +133,17 @@ function tellOutput({ json, output, progress }: Context, thrown: unknown): unkno
 
 function tell(
   { json, output }: Context,
-  sandbox: string,
+  { id, drifted }: Pick<Found, "id" | "drifted">,
   { process, replaced, readyMs, sync }: Begun & { sync: { sentBytes: number } | null },
-  configChanged: boolean,
-  id: string | undefined,
+  words: string,
 ): void {
   if (json) {
-    output.document({ sandbox, configChanged, process, replaced, readyMs, sync });
+    const how = { process, replaced, readyMs, sync };
+    output.document({ sandbox: id, configChanged: drifted, ...how });
     return;
   }
   const { name = "" } = process;
   const how = replaced === null ? "" : `, in place of ${replaced}`;
   output.line(`${name} runs: process ${process.id}${how}`);
-  const where = id === undefined ? "" : ` --id ${id}`;
-  output.say(`follow it: berth logs ${name} -f${where}; end it: berth kill ${name}${where}`);
+  output.say(`follow it: berth logs ${words} -f; end it: berth kill ${words}`);
 }

@@ -8,6 +8,7 @@ import type { Process, ProcessInput } from "../../protocol/process.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import type { Interrupts } from "../live/interrupts.ts";
+import { demandPort } from "./demand-port.ts";
 
 export type Named = {
   name: string;
@@ -16,6 +17,8 @@ export type Named = {
   port: number | undefined;
   log: string | undefined;
   withinMs: number;
+  /** How it is called in hints: with the sandbox, where that was named. */
+  words: string;
 };
 
 export type Around = { sandbox: SandboxHandle; lease: string; interrupts: Interrupts };
@@ -31,10 +34,13 @@ const readBytesMax = 16 * 1024;
 
 export async function runNamed(context: Context, named: Named, around: Around): Promise<Begun> {
   const { sandbox, lease, interrupts } = around;
-  const { name, program } = named;
+  const { name, program, port } = named;
+  const { asked: signal } = interrupts;
   const [old] = (await sandbox.processes({ name, state: "running" })).processes;
   context.progress.tell(`${old === undefined ? "starting" : "replacing"} ${name}`);
-  interrupts.asked.throwIfAborted();
+  signal.throwIfAborted();
+  // The one that goes leaves its own.
+  if (port !== undefined && old === undefined) await demandPort(sandbox, port, { lease, signal });
   const began = performance.now();
   const started = await sandbox.startProcess(
     { ...program, name, ifRunning: "replace" },
@@ -43,14 +49,14 @@ export async function runNamed(context: Context, named: Named, around: Around): 
   );
   try {
     // What cannot run has replaced nothing.
-    if (started.pid === null) throw await exitedEarly(sandbox, name, started, old);
+    if (started.pid === null) throw await exitedEarly(sandbox, named, started, old);
     const process = await untilReady(context, started, named, around);
     const readyMs = Math.round(performance.now() - began);
     return { process, replaced: old?.id ?? null, readyMs };
   } catch (thrown) {
-    if (interrupts.asked.aborted && !context.json) {
+    if (signal.aborted && !context.json) {
       context.progress.end();
-      context.output.say(`${name} goes on; \`berth kill ${name}\` ends it`);
+      context.output.say(`${name} goes on; \`berth kill ${named.words}\` ends it`);
     }
     throw thrown;
   }
@@ -59,35 +65,36 @@ export async function runNamed(context: Context, named: Named, around: Around): 
 async function untilReady(
   { progress }: Context,
   { id }: Process,
-  { name, port, log, withinMs }: Named,
+  named: Named,
   { sandbox, interrupts }: Around,
 ): Promise<Process> {
+  const { name, port, log, withinMs } = named;
   const { asked: signal } = interrupts;
   const until = performance.now() + withinMs;
   const seen = async (what: string, timeoutMs: number) =>
     await sandbox.waitForProcess(id, { for: what, timeoutMs, signal });
   const conditions = [
-    ...(port === undefined ? [] : [{ what: `port:${port}`, words: `listens on port ${port}` }]),
-    ...(log === undefined ? [] : [{ what: `log:${log}`, words: `says ${JSON.stringify(log)}` }]),
+    ...(port === undefined ? [] : [{ what: `port:${port}`, does: `listens on port ${port}` }]),
+    ...(log === undefined ? [] : [{ what: `log:${log}`, does: `says ${JSON.stringify(log)}` }]),
   ];
   let last: Process | undefined;
-  for (const { what, words } of conditions) {
-    progress.tell(`waiting until ${name} ${words}`);
+  for (const { what, does } of conditions) {
+    progress.tell(`waiting until ${name} ${does}`);
     const leftMs = Math.max(0, Math.ceil(until - performance.now()));
     const { met, process } = await seen(what, leftMs);
-    if (process.state === "exited") throw await exitedEarly(sandbox, name, process);
-    if (!met) throw await notReady(sandbox, process, { name, words, withinMs });
+    if (process.state === "exited") throw await exitedEarly(sandbox, named, process);
+    if (!met) throw await notReady(sandbox, named, process, does);
     last = process;
   }
   if (last !== undefined) return last;
   const { met, process } = await seen("exit", Math.min(momentMs, withinMs));
-  if (met) throw await exitedEarly(sandbox, name, process);
+  if (met) throw await exitedEarly(sandbox, named, process);
   return process;
 }
 
 async function exitedEarly(
   sandbox: SandboxHandle,
-  name: string,
+  { name, words }: Named,
   process: Process,
   old?: Process,
 ): Promise<Failure> {
@@ -97,7 +104,7 @@ async function exitedEarly(
   return new Failure(`${name} has exited with ${signal ?? exitCode} before it was ready`, {
     hint: goesOn
       ? `What ran as ${name} before goes on: ${old.id}.`
-      : `\`berth logs ${name}\` prints all that it wrote.`,
+      : `\`berth logs ${words}\` prints all that it wrote.`,
     code: "exited_early",
     facts: { sandbox: sandbox.id, process: id, name, exitCode, signal, output },
   });
@@ -106,12 +113,13 @@ async function exitedEarly(
 /** It goes on: it may only be slow, and its log says more. */
 async function notReady(
   sandbox: SandboxHandle,
+  { name, words, withinMs }: Named,
   process: Process,
-  { name, words, withinMs }: { name: string; words: string; withinMs: number },
+  does: string,
 ): Promise<Failure> {
   const output = await lastWords(sandbox, process);
-  return new Failure(`${name} runs, but not so that it ${words} within ${withinMs / 1000} s`, {
-    hint: `\`berth logs ${name} -f\` follows it, \`berth kill ${name}\` ends it; --timeout waits longer.`,
+  return new Failure(`${name} runs, but not so that it ${does} within ${withinMs / 1000} s`, {
+    hint: `\`berth logs ${words} -f\` follows it, \`berth kill ${words}\` ends it; --timeout waits longer.`,
     code: "not_ready",
     facts: { sandbox: sandbox.id, process: process.id, name, output },
   });
