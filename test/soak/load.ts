@@ -85,6 +85,7 @@ const works: Record<string, Work> = {
   },
   life: {
     everyMs: 2_000,
+    lanes: 6,
     act: async (_, berth) => {
       const { id } = await berth.create({ waitMs: 25_000 });
       await berth.sandbox(id).exec({ command: "true" });

@@ -44,7 +44,7 @@ export function readWranglerToml(toml = readFileSync(join(root, "wrangler.toml")
  * V8 sees little of what its objects hold: databases of objects that were let go, streams, sockets. With the heap it takes
  * by itself it looks for garbage so seldom that workerd grows to twice its size, and goes on growing for hours.
  */
-const v8Flags = ["--max-semi-space-size=8", "--heap-growing-percent=20"];
+const v8Flags = ["--optimize-for-size", "--max-semi-space-size=8"];
 
 /**
  * The config of workerd. The bundle stands beside it as worker.js.
