@@ -65,7 +65,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     expect(answers.map((answer) => answer.status)).toEqual([200, 200, 400, 404, 401]);
     for (const { headers } of answers) {
       expect(headers.get("berth-incarnation")).toBe(agent.incarnation);
-      expect(headers.get("berth-protocol")).toBe("1");
+      expect(headers.get("berth-protocol")).toBe("2");
     }
     expect(agent.incarnation).toMatch(new RegExp(`^${agent.startId}\\.[a-z0-9]{16}$`));
   });
