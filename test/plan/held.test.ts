@@ -122,3 +122,27 @@ describe("who takes a member out", () => {
     expect(ended()).toEqual([true, true]);
   });
 });
+
+describe("an end that waits for somebody on the way in", () => {
+  it("[PL142] is decided in one step: who comes at that moment joins before it, and is ended with the rest, or finds no plan", async () => {
+    desk = new Desk();
+    desk.boxes.names = [["plan", desk.named.createdAt]];
+    desk.boxes.make("old");
+    desk.boxes.fault = (step, id) =>
+      step === "join" && id === "old" ? { refuse: "in_other_plan" } : undefined;
+    const first = refusal(desk.put("k", "old", false));
+    // Both wait for the first one, and are woken by its refusal.
+    const end = removePlan(desk.plan, desk.named, "destroy");
+    const second = desk.put("k", "made").then(
+      () => "joined",
+      () => "no plan",
+    );
+    await desk.drive(first);
+    await desk.drive(Promise.all([end, second]));
+    await desk.rest();
+    const made = desk.boxes.all.get("made");
+    expect(made?.plan ?? null).toBeNull();
+    expect(made === undefined || made.ended).toBe(true);
+    expect(await second).toBe(made === undefined ? "no plan" : "joined");
+  });
+});

@@ -51,6 +51,7 @@ const pinned: readonly [seed: number, what: string][] = [
   [24, "an alarm rings again and again while a report is on its way"],
   [181, "a question to join comes late, when the sandbox has left"],
   [45, "a question to leave comes late, when the sandbox is a member again"],
+  [100156, "somebody joins a plan in the moment in which its end is decided"],
 ];
 
 describe("a Directory, plans and sandboxes in a simulated world", () => {

@@ -8,16 +8,20 @@ import { limits } from "../../protocol/limits.ts";
 import { inTime } from "../in-time.ts";
 import type { PlanActor } from "./actor.ts";
 
+/** Whom nobody has asked about yet. Where it is none, what was read may be decided on: no time has passed. */
+export function unasked(members: readonly Member[], free: ReadonlySet<string>): readonly Member[] {
+  return members.filter(({ sandbox }) => !free.has(sandbox));
+}
+
 /**
- * Refuses where somebody has the lease of one that is to be ended. True: it took its time, so that the plan is to be
- * looked at again; those that were `free` are asked no more.
+ * Refuses where somebody has the lease of one that is to be ended; else they are `free`. It takes its time: the plan is
+ * to be looked at again.
  */
-export async function haveLooked(
+export async function askHolders(
   { asks, place, here: { tenant, name, newest } }: PlanActor,
-  members: readonly Member[],
+  unknown: readonly Member[],
   free: Set<string>,
-): Promise<boolean> {
-  const unknown = members.filter(({ sandbox }) => !free.has(sandbox));
+): Promise<void> {
   for (let at = 0; at < unknown.length; at += limits.planFinishAtOnceMax) {
     const some = unknown.slice(at, at + limits.planFinishAtOnceMax);
     const holders = await Promise.all(
@@ -38,7 +42,6 @@ export async function haveLooked(
       free.add(member.sandbox);
     }
   }
-  return unknown.length > 0;
 }
 
 function silent(sandbox: string): BerthError {

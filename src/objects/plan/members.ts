@@ -15,7 +15,7 @@ import { asError } from "../answers.ts";
 import { inTime } from "../in-time.ts";
 import type { NewSandbox } from "../sandbox/lifecycle.ts";
 import { noSuchPlan, type PlanActor } from "./actor.ts";
-import { haveLooked } from "./holders.ts";
+import { askHolders, unasked } from "./holders.ts";
 
 export type PutMember = {
   key: string;
@@ -85,7 +85,11 @@ export async function removeMember(actor: PlanActor, key: string, fate: Fate): P
     }
     const { removed } = asked;
     const { sandbox } = removed;
-    if (fate === "destroy" && (await haveLooked(actor, [removed], free))) continue;
+    const unknown = fate === "destroy" ? unasked([removed], free) : [];
+    if (unknown.length > 0) {
+      await askHolders(actor, unknown, free);
+      continue;
+    }
     actor.asks.refusals.forget(sandbox);
     actor.commit(asked.plan);
     const phaseOf = () => actor.record?.leaving.find((one) => one.sandbox === sandbox)?.phase;
@@ -110,13 +114,15 @@ export async function removePlan(actor: PlanActor, named: Named, fate: Fate): Pr
     const asked = removeAll(plan, fate);
     if ("refuse" in asked) throw asked.refuse;
     if ("plan" in asked) {
-      if (fate === "destroy" && (await haveLooked(actor, plan.members, free))) {
-        was = actor.record;
-        continue;
+      const unknown = fate === "destroy" ? unasked(plan.members, free) : [];
+      if (unknown.length === 0) {
+        was = plan;
+        actor.commit(asked.plan);
+        break;
       }
-      was = plan;
-      actor.commit(asked.plan);
-      break;
+      await askHolders(actor, unknown, free);
+      was = actor.record;
+      continue;
     }
     if (!(await actor.changed(end))) throw late();
     was = actor.record;
