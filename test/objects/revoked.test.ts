@@ -1,4 +1,4 @@
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { agentProtocolRevokes } from "../../src/protocol/agent-wire.ts";
 import { type Right, rights } from "../../src/protocol/rights.ts";
@@ -61,6 +61,15 @@ const connect = (id: string, tail: string, key?: string | null) =>
 const terminal = "/terminals/one/connect";
 const lease = (holder: string) => `/lease/connect?holder=${holder}`;
 const viewers = async (id: string) => (await json(call("GET", of(id, "/terminals/one")))).viewers;
+
+/** Nobody is left to be told: it says so once its agent's answer has come, which is after its sockets are closed. */
+const isTold = (id: string) =>
+  soon(async () => {
+    const revoking = await runInDurableObject(stubOf(id), (_object, state) => {
+      return state.storage.sql.exec("SELECT revoking FROM sandbox").one().revoking;
+    });
+    expect(revoking).toBeNull();
+  });
 
 /** Reads to the end: how it came. */
 async function endOf(reader: ReadableStreamDefaultReader): Promise<"closed" | "broken"> {
@@ -224,6 +233,7 @@ describe("when tokens are revoked", () => {
     await inside.deafTo(null);
     await stolen.ends();
     expect((await inside.facts()).generation).toBe(1);
+    await isTold(id);
     const before = await tries();
     await evictDurableObject(stubOf(id));
     await json(call("GET", of(id)));
@@ -254,6 +264,7 @@ describe("when tokens are revoked", () => {
     const { stdout } = await json(call("POST", of(id, "/exec"), { body: { command: "echo on" } }));
     expect(stdout).toBe("on\n");
     await soon(async () => expect((await inside.facts()).starts).toHaveLength(2));
+    await isTold(id);
     const before = (await inside.facts()).asked.filter((one) => one === told).length;
     await runDurableObjectAlarm(stubOf(id));
     expect((await inside.facts()).asked.filter((one) => one === told)).toHaveLength(before);
