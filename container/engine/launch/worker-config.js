@@ -44,11 +44,7 @@ export function readWranglerToml(toml = readFileSync(join(root, "wrangler.toml")
  * What an object held stays until V8 has looked for garbage, though the object was let go. By itself V8 puts that off until
  * its heap is many times what is in use: each short-lived sandbox added some 80 KiB to workerd, for hours.
  */
-const v8Flags = [
-  "--initial-old-space-size=8",
-  "--heap-growing-percent=20",
-  "--max-semi-space-size=8",
-];
+const v8Flags = ["--initial-old-space-size=8", "--optimize-for-size", "--max-semi-space-size=8"];
 
 /**
  * The config of workerd. The bundle stands beside it as worker.js.
