@@ -121,10 +121,7 @@ export async function removePlan(actor: PlanActor, named: Named, fate: Fate): Pr
         break;
       }
       await askHolders(actor, unknown, free);
-      was = actor.record;
-      continue;
-    }
-    if (!(await actor.changed(end))) throw late();
+    } else if (!(await actor.changed(end))) throw late();
     was = actor.record;
   }
   if (was === undefined) throw noSuchPlan();

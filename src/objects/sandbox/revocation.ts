@@ -59,7 +59,7 @@ export class Revocation {
     for (;;) {
       const { known } = this.#actor;
       if (known === undefined || known.revoking === null) return;
-      const life = lifeOf(known.sandbox.state);
+      const life = lifeIn(known.sandbox.state);
       const generation = known.tokenGeneration;
       if (life?.incarnation !== known.revoking || (await this.#isTold(life, generation))) {
         this.#told(known.revoking, generation);
@@ -95,7 +95,7 @@ export class Revocation {
 }
 
 /** Whose agent is to be told. */
-export function lifeOf(state: SandboxState): Life | undefined {
+export function lifeIn(state: SandboxState): Life | undefined {
   return "life" in state ? state.life : undefined;
 }
 

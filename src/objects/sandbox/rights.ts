@@ -6,7 +6,7 @@ import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Caller, ConnectTicket, Right } from "../../protocol/rights.ts";
 import type { SandboxActor } from "./actor.ts";
-import { lifeOf, revoked } from "./revocation.ts";
+import { lifeIn, revoked } from "./revocation.ts";
 
 /** A foreign caller learns no more than of an invented id. */
 export function checkCaller(actor: SandboxActor, caller: Pick<Caller, "tenant" | "token">): void {
@@ -32,7 +32,7 @@ export function revokeTokens(actor: SandboxActor): void {
   actor.host.sql("DELETE FROM connect_ticket");
   const change = {
     tokenGeneration: tokenGeneration + 1,
-    revoking: lifeOf(sandbox.state)?.incarnation ?? null,
+    revoking: lifeIn(sandbox.state)?.incarnation ?? null,
   };
   actor.commit(change, [{ type: "tokens", what: "revoked" }], "tokens revoked");
   actor.revocation.began();
