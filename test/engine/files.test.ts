@@ -39,7 +39,8 @@ async function roomOf(engine: TestEngine) {
       headers.set(agentHeaders.incarnation, started.incarnation);
       headers.set(agentHeaders.fence, "1");
       const request = new Request(`${started.address}${path}`, { ...init, headers });
-      return container.agent(started.address, request);
+      // Node hears a signal of a request only as long as somebody holds the request.
+      return container.agent(started.address, request).finally(() => request);
     },
   };
   const sh = (command: string) => exec(container, started, secret, { command, timeoutMs: 60_000 });
