@@ -17,9 +17,9 @@ import { BerthError, errorBodySchema } from "../protocol/errors.ts";
 import { limits } from "../protocol/limits.ts";
 import { type Size, sizeUnsupported } from "../protocol/size.ts";
 import type { Container, StartOptions } from "./container.ts";
-import { within } from "./within.ts";
+import { type Timer, within } from "./within.ts";
 
-type Engine = { baseUrl: string; secret: string };
+type Engine = { baseUrl: string; secret: string; timer?: Timer | undefined };
 
 /** The engine has the same limits and says more when one is met: it gets the time to. */
 const answerMs = 2_000;
@@ -121,7 +121,7 @@ async function send(
   body: unknown,
   waitMs: number,
 ): Promise<unknown> {
-  const { isRefused, told } = await within(waitMs, async (signal) => {
+  const question = async (signal: AbortSignal) => {
     const response = await fetch(`${engine.baseUrl}${path}`, {
       method,
       signal,
@@ -133,7 +133,8 @@ async function send(
     });
     const told: unknown = await response.json().catch(() => undefined);
     return { isRefused: !response.ok, told };
-  }).catch(() => {
+  };
+  const { isRefused, told } = await within(waitMs, question, engine.timer).catch(() => {
     throw new BerthError("unavailable", "The engine of this machine does not answer.");
   });
   if (isRefused) throw refusalOf(told, path);

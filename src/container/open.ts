@@ -7,6 +7,7 @@ import type { Container } from "./container.ts";
 import { egressOf } from "./egress.ts";
 import { engineContainer } from "./engine.ts";
 import { platformContainer } from "./platform.ts";
+import type { Timer } from "./within.ts";
 
 /** Of the object: what the platform has attached to it, and the entries of its Worker. */
 type Place = Pick<DurableObjectState, "container" | "exports" | "id">;
@@ -16,13 +17,14 @@ export function openContainer(
   engine: { url: string; secret: string } | undefined,
   id: string,
   network: Network,
+  timer?: Timer,
 ): Container {
   const { container: attached } = place;
   if (attached !== undefined) {
     return platformContainer(attached, egressOf(attached, network, place));
   }
   if (engine !== undefined) {
-    return engineContainer({ id, baseUrl: engine.url, secret: engine.secret });
+    return engineContainer({ id, baseUrl: engine.url, secret: engine.secret, timer });
   }
   throw new BerthError("unavailable", "No container is attached and no engine is configured.", {
     hint: "Set BERTH_ENGINE_URL, or deploy with containers.",

@@ -2,6 +2,7 @@
  * Owns the Durable Object as the place an object's library lives in.
  */
 import type { Place, SqlValue } from "./place.ts";
+import { Timers } from "./timers.ts";
 
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
 /** The largest multiple of 36 in a byte: bytes above it would favour the first letters. */
@@ -9,6 +10,7 @@ const fairMax = 252;
 
 export function objectPlace(state: DurableObjectState): Place {
   const { storage } = state;
+  const timers = new Timers();
   return {
     sql: <Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]) =>
       storage.sql.exec<Row>(query, ...bindings).toArray(),
@@ -21,10 +23,7 @@ export function objectPlace(state: DurableObjectState): Place {
     background: (work) => state.waitUntil(work),
     wipe: () => storage.deleteAll(),
     clock: () => Date.now(),
-    timer(ms, ring) {
-      const timer = setTimeout(ring, ms);
-      return () => clearTimeout(timer);
-    },
+    timer: (ms, ring) => timers.wait(ms, ring),
     draw,
     log: (line) => console.log(JSON.stringify({ at: new Date().toISOString(), ...line })),
   };
