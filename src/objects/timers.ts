@@ -1,11 +1,11 @@
 /**
  * Owns the waits of one object, which share the timers of the runtime. Most waits are given up within milliseconds, and
  * workerd keeps some 270 bytes of each timer that is cleared, until the object leaves memory. So none is cleared here: a
- * timer rings within a second, looks who is due, and another follows while somebody waits.
+ * timer rings soon, looks who is due, and another follows while somebody waits.
  */
 
-/** What an object without work stays awake for a timer is at most this. */
-const ringsWithinMs = 1_000;
+/** An object is awake until its last timer has rung. Who has waited for long will for longer: he is looked at more rarely. */
+const looksAfterMs = { min: 20, max: 1_000 };
 
 type Wait = { due: number; ring: () => void };
 
@@ -25,6 +25,8 @@ export class Timers {
   /** A time of its own: a clock that is set, or a machine that slept, brings it on by a second at most. */
   #then = 0;
   #clockThen = 0;
+  /** When the first came of those who wait. */
+  #since = 0;
 
   constructor(clockwork = runtime) {
     this.#runtime = clockwork;
@@ -32,7 +34,9 @@ export class Timers {
 
   /** Rings once, unless what is answered is called before. */
   wait(ms: number, ring: () => void): () => void {
-    const wait = { due: this.#now() + ms, ring };
+    const now = this.#now();
+    if (this.#waits.size === 0) this.#since = now;
+    const wait = { due: now + ms, ring };
     this.#waits.add(wait);
     this.#ringBy(wait.due);
     return () => void this.#waits.delete(wait);
@@ -40,7 +44,8 @@ export class Timers {
 
   #ringBy(due: number): void {
     const now = this.#now();
-    const at = Math.min(due, now + ringsWithinMs);
+    const { min, max } = looksAfterMs;
+    const at = Math.min(due, now + Math.min(max, Math.max(min, now - this.#since)));
     if ((this.#rings.at(-1) ?? Number.POSITIVE_INFINITY) <= at) return;
     this.#rings.push(at);
     this.#runtime.later(Math.max(0, Math.ceil(at - now)), () => this.#rung());
@@ -65,7 +70,7 @@ export class Timers {
   #now(): number {
     const passed = Math.max(0, this.#runtime.clock() - this.#clockThen);
     const next = this.#rings.at(-1) ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#then + passed, next + ringsWithinMs);
+    return Math.min(this.#then + passed, next + looksAfterMs.max);
   }
 
   #soonest(): number | undefined {
