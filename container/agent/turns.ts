@@ -66,7 +66,7 @@ function tooMany({ max, tooMany: what, hint }: Line): BerthError {
   return new BerthError("too_many", `${max} ${what}`, { hint, facts: { limit: max } });
 }
 
-function whyGone({ reason }: AbortSignal): BerthError {
+export function whyGone({ reason }: AbortSignal): BerthError {
   if (reason instanceof BerthError) return reason;
   return new BerthError("operation_interrupted", "the caller left before the turn came", {
     facts: { admitted: false },

@@ -8,6 +8,7 @@ import { limits } from "../../../src/protocol/limits.ts";
 import type { Finished } from "../command.ts";
 import type { Begun, GatedWork } from "../gated-work.ts";
 import { Output } from "../output.ts";
+import { whyGone } from "../turns.ts";
 import { within } from "../within.ts";
 import type { End } from "./ends.ts";
 import type { Folder } from "./folder.ts";
@@ -16,8 +17,8 @@ import type { Session } from "./session.ts";
 import { cutOff, type Reason } from "./termination.ts";
 
 /**
- * Throws at once where the fence is too low or too many wait. The fence counts again when the turn comes: from that
- * look until the command is among the gated work nobody can raise it.
+ * Throws at once where the fence is too low or too many wait. Gated work from there on: a fence that rises beside who
+ * waits counts him, and he keeps his turn; a drain takes him out of the line, unrun.
  */
 export function runInTurn<T>(
   session: Session,
@@ -26,22 +27,36 @@ export function runInTurn<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   gated.fence.pass(begun.fence);
-  const turn = session.turns.take(begun.gone.signal);
-  return turn.then(async (finish) => {
-    try {
+  const { signal } = begun.gone;
+  const done = session.turns.take(signal).then(
+    async (finish) => {
+      try {
+        await session.demandAlive();
+        if (signal.aborted) throw whyUnrun(begun, gated);
+        return await work();
+      } finally {
+        finish();
+      }
+    },
+    async () => {
       await session.demandAlive();
-      gated.fence.pass(begun.fence);
-      const working = work();
-      const done = working.then(
-        () => {},
-        () => {},
-      );
-      gated.track(done, begun);
-      return await working;
-    } finally {
-      finish();
-    }
-  });
+      throw whyUnrun(begun, gated);
+    },
+  );
+  gated.track(
+    done.then(
+      () => {},
+      () => {},
+    ),
+    begun,
+  );
+  return done;
+}
+
+/** Its lease was lost, its caller has left, or all of it ends. */
+function whyUnrun({ fence, gone }: Begun, gated: GatedWork): BerthError {
+  gated.fence.pass(fence);
+  return whyGone(gone.signal);
 }
 
 export async function runCommand(
