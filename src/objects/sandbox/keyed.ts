@@ -41,13 +41,17 @@ export async function keyed(
   work: Work,
 ): Promise<Reply> {
   const hash = hashOf(work.same);
+  const { keyedUnderWay } = actor;
   for (let round = 0; round < roundsMax; round++) {
-    // Whoever is first may still stand at the gate, or be on the way to the agent.
-    await actor.keyedUnderWay.get(key);
+    // Whoever is first may still stand at the gate, or be on the way to the agent; and who is next, where he is refused.
+    while (keyedUnderWay.has(key)) await keyedUnderWay.get(key);
     refuseWhenOver(actor);
     const row = find(actor, key, hash);
     const known = row === undefined ? undefined : await repeated(actor, row, work);
-    const reply = known ?? (await begin(actor, caller, { key, hash, row }, work));
+    if (known !== undefined) return known;
+    // Several have found that the agent does not know it. Where one is refused the row goes: nobody else may have sent it.
+    if (keyedUnderWay.has(key)) continue;
+    const reply = await begin(actor, caller, { key, hash, row }, work);
     if (reply !== undefined) return reply;
   }
   throw new BerthError("unavailable", "Other calls with the same key came in between.", {
@@ -113,22 +117,30 @@ async function begin(
   const { key } = named;
   const way = Promise.withResolvers<void>();
   actor.keyedUnderWay.set(key, way.promise);
-  let passed: Passed;
-  let row: KeyedRow | undefined;
-  let response: Response;
   try {
-    passed = await pass(actor, caller);
-    row = enter(actor, passed, named, work);
+    const passed = await pass(actor, caller);
+    const row = enter(actor, passed, named, work);
     if (row === undefined) return undefined;
-    response = await send(actor, passed, row, work);
+    const response = await send(actor, passed, row, work);
+    const reply = answered(actor, passed, response, row, work);
+    // A refusal is known as that once it is read: until then nobody else sends it.
+    return response.ok ? reply : await reply;
   } finally {
-    if (actor.keyedUnderWay.get(key) === way.promise) actor.keyedUnderWay.delete(key);
+    actor.keyedUnderWay.delete(key);
     way.resolve();
   }
-  const { id } = row;
+}
+
+async function answered(
+  actor: SandboxActor,
+  passed: Passed,
+  response: Response,
+  row: KeyedRow,
+  work: Work,
+): Promise<Reply> {
   const done = () => {
     passed.end();
-    work.done(id);
+    work.done(row.id);
   };
   try {
     const { life } = passed;
