@@ -23,9 +23,17 @@ process.stderr.on("error", () => {
 });
 
 process.exitCode = await runProgram(process.argv.slice(2), process);
+// However slow its reader is: what waits to be written is a part of the result.
+await Promise.all([written(process.stdout), written(process.stderr)]);
 setTimeout(() => process.exit(), lingerMs).unref();
 
 /** By a command that has more to bring to an end than itself (live/interrupts.ts). */
 function isLookedAfter(stream: NodeJS.WriteStream): boolean {
   return stream.listenerCount("error") > 1;
+}
+
+/** Also where it never will be, because its reader has gone. */
+function written(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableLength === 0) return Promise.resolve();
+  return new Promise((resolve) => stream.write("", () => resolve()));
 }

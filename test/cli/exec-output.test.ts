@@ -1,11 +1,12 @@
 /**
- * Proves what becomes of a run whose output nobody takes, of one that does not care for Ctrl-C, of one that is
+ * Proves what becomes of output that nobody takes, or that is taken slowly, of a run that does not care for Ctrl-C, of one that is
  * started where git knows no folder, and of one that commits. Does not own what a run does otherwise (exec.test.ts).
  */
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { root } from "../../container/engine/launch/places.js";
 import { connect, type SandboxHandle } from "../../src/client/index.ts";
@@ -40,6 +41,19 @@ function run(script: string, stdout: "pipe" | number) {
   return spawn(process.execPath, args, { ...options, stdio: ["ignore", stdout, "pipe"] });
 }
 
+/** Through a pipe of a shell's to such a reader: what he printed, and the exit code of the command. */
+async function piped(reader: string, ...args: string[]) {
+  const script = `{ "$@"; echo $? >&2; } | { ${reader}; }`;
+  const berth = [process.execPath, join(root, "src/cli/main.ts"), ...args];
+  const options = { cwd: repo, env: person.environment };
+  const { stdout, stderr } = await promisify(execFile)(
+    "sh",
+    ["-c", script, "sh", ...berth],
+    options,
+  );
+  return { stdout, stderr };
+}
+
 async function nothingLeft(): Promise<void> {
   await until("the lease is free", async () => (await sandbox.lease()).state === "free");
   expect((await sandbox.processes({ state: "running" })).processes).toEqual([]);
@@ -54,6 +68,18 @@ test("[LV21] a command whose reader has gone is ended, what it changed comes bac
   expect(await ended).toEqual([141, null]);
   expect(existsSync(here("made"))).toBe(true);
   await nothingLeft();
+});
+
+test("[LV8] a reader who takes his time gets all of it, to the last byte of the document", async () => {
+  // Longer than a command stays for anything else that it has left open.
+  const slow = "dd bs=1 count=1 2>/dev/null; sleep 3; cat";
+  const lines = Array.from({ length: 20_000 }, (_, n) => `${n + 1}\n`).join("");
+  const plain = await piped(slow, "exec", "--", "seq", "1", "20000");
+  expect(plain.stderr).toBe("0\n");
+  expect(plain.stdout === lines, `${plain.stdout.length} of ${lines.length}`).toBe(true);
+  const json = await piped(slow, "exec", "--json", "--", "seq", "1", "20000");
+  expect(json.stderr).toBe("0\n");
+  expect(JSON.parse(json.stdout)).toMatchObject({ exitCode: 0, stdout: lines });
 });
 
 test("[LV21] output that cannot be written is an error of ours, and what the command changed comes back", async () => {
