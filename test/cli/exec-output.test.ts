@@ -82,6 +82,15 @@ test("[LV8] a reader who takes his time gets all of it, to the last byte of the 
   expect(JSON.parse(json.stdout)).toMatchObject({ exitCode: 0, stdout: lines });
 });
 
+test("[CL4] a reader of a long log who has seen enough is no failure", async () => {
+  const { id } = await sandbox.startProcess({ argv: ["seq", "1", "100000"] });
+  await sandbox.waitForProcess(id, { for: "exit", timeoutMs: 30_000 });
+  expect(await piped("head -n 1", "logs", id)).toEqual({ stdout: "1\n", stderr: "0\n" });
+  const json = await piped("head -n 1", "logs", id, "--json");
+  expect(json.stderr).toBe("0\n");
+  expect(JSON.parse(json.stdout)).toMatchObject({ type: "output", stream: "stdout" });
+});
+
 test("[LV21] output that cannot be written is an error of ours, and what the command changed comes back", async () => {
   const full = openSync("/dev/full", "w");
   const child = run("echo > fetched; echo ready; sleep 600", full);

@@ -2,7 +2,6 @@
  * Owns `berth logs`: what a process wrote, to the same streams; what it writes from now on with --follow.
  * Does not own reading it (the SDK's followLogs, which comes back after a cut).
  */
-import { once } from "node:events";
 import { choice, flag } from "../args/option.ts";
 import { optional } from "../args/positional.ts";
 import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
@@ -47,11 +46,12 @@ async function write(
   stream: "stdout" | "stderr",
   bytes: Uint8Array,
 ): Promise<void> {
-  if (json) {
-    return output.document({ type: "output", stream, data: Buffer.from(bytes).toString("base64") });
-  }
-  const to = stream === "stdout" ? stdout : stderr;
-  if (!to.write(bytes)) await once(to, "drain");
+  const to = json || stream === "stdout" ? stdout : stderr;
+  if (json)
+    output.document({ type: "output", stream, data: Buffer.from(bytes).toString("base64") });
+  else to.write(bytes);
+  // `once` would take the loss of the reader for a failure: that is looked after where the process is (main.ts).
+  if (to.writableNeedDrain) await new Promise<void>((resolve) => to.once("drain", resolve));
 }
 
 function tellGap({ json, output }: Context, gap: { type: string; from: number; to: number }): void {
