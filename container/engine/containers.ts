@@ -70,7 +70,7 @@ export class Containers {
         await life.end();
         throw error;
       }
-      return await this.#launch(() => life.start(call));
+      return await life.start(call, this.#launch);
     });
     container.lives.push({ life, answer });
     if (container.lives.length > livesRememberedEach) container.lives.shift();

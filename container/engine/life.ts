@@ -9,6 +9,7 @@ import { type Bounds, boundsOf } from "./bounds.ts";
 import { makeGroups, outOfMemoryCount, removeGroup, type SandboxGroups } from "./cgroups.ts";
 import { isFull } from "./copy.ts";
 import type { Engine } from "./engine.ts";
+import type { Gate } from "./gate.ts";
 import { log, messageOf } from "./log.ts";
 import { type Connection, connect } from "./network/connect.ts";
 import type { ProcessName } from "./processes.ts";
@@ -62,9 +63,9 @@ export class Life {
     return this.#exit === undefined ? this.#process : undefined;
   }
 
-  async start(call: EngineStart): Promise<EngineStarted> {
+  async start(call: EngineStart, launching: Gate): Promise<EngineStarted> {
     try {
-      return await this.#start(call);
+      return await this.#start(call, launching);
     } catch (error) {
       const why = messageOf(error);
       const lastWords = this.#agent?.lastWords();
@@ -82,17 +83,12 @@ export class Life {
     }
   }
 
-  async #start(call: EngineStart): Promise<EngineStarted> {
+  async #start(call: EngineStart, launching: Gate): Promise<EngineStarted> {
     const { machine } = this.#engine;
+    // Before it stands in the line of those who launch: a large tree takes minutes, and nobody else is to wait for it.
     const files = await this.#prepareFiles(call);
     const network = call.network.internet ? machine.network.mode : "none";
-    const ready = await this.#launch(call, network);
-    this.#process = this.#agent?.agent();
-    if (this.#process === undefined) throw new Error("the agent ended as soon as it was ready");
-    const connection = await connect(this.#engine, network, this.#process.pid);
-    if (this.#exit === undefined) this.#connection = connection;
-    else connection?.close();
-    this.#refuseIfEnded();
+    const ready = await launching(() => this.#comeUp(call, network), this.#unwanted.signal);
     return {
       startId: this.startId,
       agentUrl: `http://127.0.0.1:${ready.port}`,
@@ -101,6 +97,17 @@ export class Life {
       isolation: { ...machine.isolation, network, tree: ready.tree },
       notes: call.network.internet ? machine.network.notes : [],
     };
+  }
+
+  async #comeUp(call: EngineStart, network: RoomPlan["network"]): Promise<AgentReady> {
+    const ready = await this.#launch(call, network);
+    this.#process = this.#agent?.agent();
+    if (this.#process === undefined) throw new Error("the agent ended as soon as it was ready");
+    const connection = await connect(this.#engine, network, this.#process.pid);
+    if (this.#exit === undefined) this.#connection = connection;
+    else connection?.close();
+    this.#refuseIfEnded();
+    return ready;
   }
 
   async #prepareFiles({ snapshotId, baseId }: EngineStart): Promise<EngineStarted["files"]> {

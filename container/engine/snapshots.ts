@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { BerthError, type ErrorCode } from "../../src/protocol/errors.ts";
 import { bytesOf, copyInto } from "./copy.ts";
+import { gateOf } from "./gate.ts";
 import { adoptTree, discard, hasTree, type Places, partBase, savedParts } from "./tree.ts";
 
 /** Just being made, by where they will be. */
@@ -14,6 +15,9 @@ const reading = new Map<string, Set<Promise<unknown>>>();
 /** A call that was delayed on its way must not bring back what was given up; the oldest are forgotten. */
 const givenUp = new Set<string>();
 const givenUpMax = 10_000;
+/** Each holds a processor and a disk. */
+const restoresAtOnceMax = 8;
+const restoring = gateOf(restoresAtOnceMax);
 
 /** Answers the bytes it takes. The same id again answers the one that is there. */
 export function makeSnapshot(
@@ -56,8 +60,11 @@ export async function restoreInto(
   snapshotId: string,
   unwanted: AbortSignal,
 ): Promise<void> {
-  const from = demandSnapshot(places, snapshotId, "start_failed");
-  adoptTree(places, id, await whileRead([from], copyParts(places, from, unwanted)));
+  const part = await restoring(() => {
+    const from = demandSnapshot(places, snapshotId, "start_failed");
+    return whileRead([from], copyParts(places, from, unwanted));
+  }, unwanted);
+  adoptTree(places, id, part);
 }
 
 /** Where it is; it stays there while it is read. */
