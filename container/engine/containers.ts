@@ -61,10 +61,12 @@ export class Containers {
     if (!isLive(container)) this.#refuseAboveMax();
     refuseWhenBusy(container);
     const life = new Life(this.#engine, id, call.startId);
-    current?.life.askToEnd();
+    // All, not the newest alone: that may itself be one that was given up while an older one did not end.
+    const before = unended(container);
+    for (const earlier of before) earlier.askToEnd();
     const answer = this.#inTurn(container, async () => {
       try {
-        await current?.life.end();
+        for (const earlier of before) await earlier.end();
       } catch (error) {
         // Two lives on one tree would be worse than none.
         await life.end();
@@ -73,26 +75,27 @@ export class Containers {
       return await life.start(call, this.#launch);
     });
     container.lives.push({ life, answer });
-    if (container.lives.length > livesRememberedEach) container.lives.shift();
+    forgetOldestLife(container);
     return answer;
   }
 
   /** Ends whatever is there. Who stops the stopped succeeds. */
   async destroy(id: string, files: "keep" | "remove"): Promise<void> {
     const container = this.#of(id);
-    const life = container.lives.at(-1)?.life;
-    life?.askToEnd();
+    const lives = unended(container);
+    for (const life of lives) life.askToEnd();
     // Nobody wants a copy of what is removed; it would be waited for.
     if (files === "remove") container.saving?.abort();
     await this.#inTurn(container, async () => {
-      await life?.end();
+      for (const life of lives) await life.end();
       if (files === "remove") discardTree(this.#engine.places, id);
     });
   }
 
   /** To everybody but the agent: who is born while this runs may be missed, as with any signal to a group. */
   signal(id: string, signal: number): void {
-    const agent = this.#all.get(id)?.lives.at(-1)?.life.process;
+    const container = this.#all.get(id);
+    const agent = container === undefined ? undefined : runningIn(container)?.process;
     if (agent === undefined) return;
     for (const pid of descendantsOf(agent.pid)) {
       const process = nameOf(pid);
@@ -123,8 +126,8 @@ export class Containers {
       const saving = new AbortController();
       container.saving = saving;
       try {
-        await container.lives.at(-1)?.life.settled();
-        return await whileQuiet(container.lives.at(-1)?.life.process, group, () =>
+        await runningIn(container)?.settled();
+        return await whileQuiet(runningIn(container)?.process, group, () =>
           makeSnapshot(this.#engine.places, id, snapshotId, saving.signal),
         );
       } finally {
@@ -136,9 +139,7 @@ export class Containers {
   /** Ends all; nothing starts from here on. */
   async close(): Promise<void> {
     this.#closing = true;
-    const lives = [...this.#all.values()].flatMap(
-      (container) => container.lives.at(-1)?.life ?? [],
-    );
+    const lives = [...this.#all.values()].flatMap(unended);
     await Promise.allSettled(lives.map((life) => life.end()));
   }
 
@@ -188,6 +189,22 @@ function refuseWhenBusy({ queued }: Container): void {
 }
 
 function isLive(container: Container): boolean {
-  const current = container.lives.at(-1);
-  return current !== undefined && current.life.exit === undefined;
+  return unended(container).length > 0;
+}
+
+/** Oldest first. More than one where a new start waits for the end of the life before it, or gave that up. */
+function unended({ lives }: Container): Life[] {
+  return lives.map(({ life }) => life).filter(({ exit }) => exit === undefined);
+}
+
+/** The one whose processes have the tree; a newer one may only wait for its end. */
+function runningIn(container: Container): Life | undefined {
+  return unended(container).findLast(({ process }) => process !== undefined);
+}
+
+/** One that has not ended is remembered for as long as that takes. */
+function forgetOldestLife({ lives }: Container): void {
+  if (lives.length <= livesRememberedEach) return;
+  const oldest = lives.findIndex(({ life }) => life.exit !== undefined);
+  if (oldest >= 0) lives.splice(oldest, 1);
 }

@@ -1,5 +1,5 @@
 /** Lives that do not end, and copies that take long: what holds up one sandbox holds up no other. */
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -32,6 +32,25 @@ describe.each(identities())("what takes long under an engine that is %s", (as) =
     await engine.stop();
     expect(tracesOf(data, processes)).toEqual([]);
     removeData(data);
+  });
+
+  it("[R40] while a life does not end nothing else begins on its files, however often it is asked for", async () => {
+    const shortDestroy = new URL("short-destroy.ts", import.meta.url).pathname;
+    engine = await startEngine(as, { data, env: { BUN_OPTIONS: `--preload=${shortDestroy}` } });
+    const one = await run(engine);
+    await one.sh("echo kept > /workspace/file");
+    const [outer = 0] = engine.processes();
+    // Stopped, it does not collect its agent: to the engine a life that the kernel does not let go of.
+    process.kill(outer, "SIGSTOP");
+    for (const _again of [1, 2, 3]) {
+      await expect(run(engine, { id: one.id })).rejects.toThrow();
+      await expect(one.container.destroy("remove")).rejects.toThrow();
+    }
+    expect(existsSync(`${data}/trees/${one.id}/workspace/file`)).toBe(true);
+    process.kill(outer, "SIGCONT");
+    const again = await run(engine, { id: one.id });
+    expect(again.started.files).toBe("kept");
+    expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
   });
 
   it("[R41] starts that copy large trees hold up no other start, and one that waits for its turn is ended at once", async () => {
