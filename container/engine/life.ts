@@ -7,7 +7,7 @@ import { BerthError } from "../../src/protocol/errors.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { type Bounds, boundsOf } from "./bounds.ts";
 import { makeGroups, outOfMemoryCount, removeGroup, type SandboxGroups } from "./cgroups.ts";
-import { isFull } from "./copy.ts";
+import { isFull, lacksRoom } from "./copy.ts";
 import type { Engine } from "./engine.ts";
 import type { Gate } from "./gate.ts";
 import { log, messageOf } from "./log.ts";
@@ -72,7 +72,7 @@ export class Life {
       log("start_failed", { id: this.#id, startId: this.startId, why, lastWords });
       await this.end();
       if (error instanceof BerthError) throw error;
-      if (isFull(this.#engine.places.records)) {
+      if (lacksRoom(error) || isFull(this.#engine.places.records)) {
         throw new BerthError("disk_full", "the disk of this machine has no room for a container", {
           hint: "make room below the data folder, then start it again",
         });

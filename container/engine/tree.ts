@@ -64,24 +64,37 @@ export function hasTree(places: Places, id: string): boolean {
 
 export function makeTree(places: Places, id: string): void {
   const base = partBase(places, id);
-  mkdirSync(base);
-  for (const part of savedParts) mkdirSync(`${base}/${part}`);
-  const { root, usr, workspace } = treeAt(base);
-  for (const folder of [root.work, usr.work]) mkdirSync(folder);
-  if (process.getuid?.() === 0) chownSync(workspace, roomUser.uid, roomUser.gid);
-  renameSync(base, `${places.trees}/${id}`);
+  wholeOrGone(places, base, () => {
+    mkdirSync(base);
+    for (const part of savedParts) mkdirSync(`${base}/${part}`);
+    const { root, usr, workspace } = treeAt(base);
+    for (const folder of [root.work, usr.work]) mkdirSync(folder);
+    if (process.getuid?.() === 0) chownSync(workspace, roomUser.uid, roomUser.gid);
+    renameSync(base, `${places.trees}/${id}`);
+  });
 }
 
-/** Takes a folder with all saved parts as the sandbox's tree, in place of what it had. */
+/** Takes a folder with all saved parts as the sandbox's tree, in place of what it had; or discards it. */
 export function adoptTree(places: Places, id: string, base: string): void {
   const { root, usr } = treeAt(base);
-  for (const folder of [root.work, usr.work]) mkdirSync(folder);
   const at = `${places.trees}/${id}`;
-  if (hasTree(places, id)) {
+  wholeOrGone(places, base, () => {
+    for (const folder of [root.work, usr.work]) mkdirSync(folder);
     // In one step: a crash leaves the old tree or the new one in its place, never none.
-    exchange(base, at);
+    if (hasTree(places, id)) exchange(base, at);
+    else renameSync(base, at);
+  });
+  discard(places, base);
+}
+
+/** A disk without room may refuse any step: what was put together by then would take room for nothing. */
+function wholeOrGone(places: Places, base: string, steps: () => void): void {
+  try {
+    steps();
+  } catch (error) {
     discard(places, base);
-  } else renameSync(base, at);
+    throw error;
+  }
 }
 
 export function discardTree(places: Places, id: string): void {
@@ -93,8 +106,9 @@ export function partBase(places: Places, id: string): string {
   return `${places.trash}/${id}.${crypto.randomUUID()}`;
 }
 
-/** Gone from its place when this returns; the bytes follow. What a crash leaves, the next start removes. */
+/** Gone from its place when this returns, if it was there; the bytes follow. What a crash leaves, the next start removes. */
 export function discard(places: Places, folder: string): void {
+  if (!existsSync(folder)) return;
   const to = partBase(places, "discarded");
   renameSync(folder, to);
   removeFolder(to).catch((error: unknown) => log("trash_kept", { why: messageOf(error) }));

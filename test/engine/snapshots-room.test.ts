@@ -1,6 +1,6 @@
 /** Saved trees where there is no room for them, and where they were given up before they were made. */
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   newData,
@@ -90,6 +90,43 @@ describe("snapshots without room", () => {
       expect((await one.sh("rm /workspace/large; echo goes on")).stdout).toBe("goes on\n");
       const other = await run(engine, { id });
       expect((await other.sh("echo too")).stdout).toBe("too\n");
+    },
+  );
+
+  // Only root may mount a small disk.
+  it.skipIf(!isRoot)(
+    "[R38] [R42] where no further file can be made a start keeps no half of a tree, and an engine comes back",
+    async () => {
+      data = newData("root");
+      const options = ["-t", "tmpfs", "-o", "size=256m,nr_inodes=4000,mode=700", "none", data];
+      mounted = spawnSync("mount", options).status === 0;
+      expect(mounted).toBe(true);
+      engine = await startEngine("root", { data });
+      const one = await run(engine);
+      const fill = (from: number) =>
+        one.sh(`mkdir -p /workspace/many && cd /workspace/many && seq ${from} 9999 | xargs touch`);
+      await one.sh("echo kept > /workspace/file");
+      expect((await fill(1)).stderr).toContain("No space left");
+      const start = { id: newId() };
+      for (let free = 1; free <= 5; free++) {
+        expect(await one.sh(`rm /workspace/many/${free}`)).toMatchObject({ exitCode: 0 });
+        await expect(run(engine, start)).rejects.toMatchObject({
+          code: "disk_full",
+          hint: expect.any(String),
+        });
+        await until("the trash is empty", () => kept("trash").length === 0, 90_000);
+      }
+      // Nothing of a life is left that the next engine could remove to make room.
+      await one.container.destroy("keep");
+      const more = () => mkdirSync(`${data}/trees/${one.id}/workspace/many/${newId()}`);
+      expect(() => {
+        for (;;) more();
+      }).toThrow("ENOSPC");
+      await engine.kill();
+      engine = await startEngine("root", { data });
+      rmSync(`${data}/trees/${one.id}/workspace/many`, { recursive: true });
+      const again = await run(engine, { id: one.id });
+      expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
     },
   );
 
