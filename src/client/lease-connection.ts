@@ -22,6 +22,10 @@ const triesAgainAfterMs = 250;
 const triesAgainMaxMs = 5_000;
 /** How often a waiter asks how far it has got: the server tells a waiting socket its turn, nothing else. */
 const looksEveryMs = 5_000;
+/** The server's first word: also who has no time to wait hears whether it is free. */
+const firstWordMs = 10_000;
+/** Who holds it: only said beside a failure. */
+const tellsWithinMs = 2_000;
 
 export async function holdByConnection(place: LeasePlace, wanted: Wanted): Promise<Kept> {
   let connection: "lost" | "back" = "back";
@@ -60,30 +64,38 @@ async function turn(place: LeasePlace, link: Link, wanted: Wanted): Promise<Gran
     if (position !== told) wanted.onQueued(position);
     told = position;
   };
-  const late = pause(Math.max(0, wanted.until - performance.now()), over.signal);
+  const lateAfter = async (minMs: number) => {
+    await pause(Math.max(minMs, wanted.until - performance.now()), over.signal);
+    return "late" as const;
+  };
+  // In the race, not awaited beside it: where the server is silent it would keep us from hearing anything else.
+  const look = async () => {
+    await pause(looksEveryMs, over.signal);
+    const position = over.signal.aborted ? undefined : await placeOf(place, wanted.holder);
+    return { type: "looked" as const, position };
+  };
+  let late = lateAfter(firstWordMs);
+  let looked = look();
   const aborted = deferred<"aborted">();
   const abort = () => aborted.resolve("aborted");
   wanted.signal?.addEventListener("abort", abort);
   try {
     for (;;) {
-      const next = await Promise.race([
-        link.next(),
-        late.then(() => "late" as const),
-        aborted.promise,
-        pause(looksEveryMs, over.signal).then(() => "look" as const),
-      ]);
+      const next = await Promise.race([link.next(), late, aborted.promise, looked]);
       if (next === "aborted") throw wanted.signal?.reason;
-      if (next === "late") throw await inVain(place);
-      if (next === "look") {
-        const position = await placeOf(place, wanted.holder);
+      if (next === "late") throw await inVain(place, over.signal);
+      if (next !== "cut" && next.type === "looked") {
+        const { position } = next;
         if (position !== undefined && told !== undefined && position < told) tell(position);
+        looked = look();
         continue;
       }
       link.took();
       if (next === "cut") return "cut";
-      if (next.type === "queued") tell(next.position);
-      else if (next.type === "granted") return next;
-      else throw failureOf(next);
+      if (next.type === "granted") return next;
+      if (next.type !== "queued") throw failureOf(next);
+      tell(next.position);
+      late = lateAfter(0);
     }
   } catch (error) {
     link.close();
@@ -236,9 +248,9 @@ async function placeOf(place: LeasePlace, holder: string): Promise<number | unde
   return position < 0 ? undefined : position;
 }
 
-async function inVain(place: LeasePlace): Promise<BerthError> {
-  const view = await place.sandbox.lease().catch(() => undefined);
-  const holder = view?.holder;
+async function inVain({ sandbox }: LeasePlace, over: AbortSignal): Promise<BerthError> {
+  const view = sandbox.lease().catch(() => undefined);
+  const holder = (await Promise.race([view, pause(tellsWithinMs, over)]))?.holder;
   return waitedInVain(holder === undefined ? {} : { holder });
 }
 

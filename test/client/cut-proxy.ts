@@ -14,7 +14,10 @@ export class CutProxy implements AsyncDisposable {
   /** The server's ends of connections that it does not know to be dead. */
   readonly #orphans = new Set<Socket>();
   cuts = 0;
+  /** Of a stalled relay: what came and went nowhere. */
+  swallowedBytes = 0;
   #refuses = false;
+  #stalls = false;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -64,6 +67,22 @@ export class CutProxy implements AsyncDisposable {
     this.#refuses = refuses;
   }
 
+  /** As a network that takes everything and brings nothing: neither end hears of it. */
+  stall(): void {
+    this.#stalls = true;
+    for (const { near, far } of this.#pairs) {
+      near.unpipe(far);
+      far.unpipe(near);
+      this.#swallow(near);
+    }
+  }
+
+  #swallow(near: Socket): void {
+    near.on("data", ({ byteLength }) => {
+      this.swallowedBytes += byteLength;
+    });
+  }
+
   #relay(near: Socket, host: string, port: number): void {
     if (this.#refuses) {
       near.destroy();
@@ -72,8 +91,11 @@ export class CutProxy implements AsyncDisposable {
     const far = connect(port, host);
     const pair = { near, far };
     this.#pairs.add(pair);
-    near.pipe(far);
-    far.pipe(near);
+    if (this.#stalls) this.#swallow(near);
+    else {
+      near.pipe(far);
+      far.pipe(near);
+    }
     const end = () => {
       near.destroy();
       far.destroy();

@@ -82,6 +82,19 @@ describe.each(["connection", "renewal"] as const)("a lease that is held by %s", 
     expect(holder.signal.aborted).toBe(false);
   });
 
+  test("[LV3] who has no time to wait gets a free one, and of one that is held is told who has it", async () => {
+    for (let turn = 0; turn < 10; turn += 1) {
+      await isFree();
+      await using lease = await sandbox.hold({ holder: "at once", waitMs: 0, by });
+      await expect(sandbox.hold({ holder: "other", waitMs: 0, by })).rejects.toMatchObject({
+        code: by === "connection" ? "lease_wait_timeout" : "lease_held",
+        facts: { holder: "at once" },
+      });
+      expect(lease.signal.aborted).toBe(false);
+    }
+    await isFree();
+  });
+
   test("[LV4] a holder who loses it is told why", async () => {
     await isFree();
     const lease = await sandbox.hold({ holder: "loses", by });
@@ -117,6 +130,22 @@ test("[LV3] who finds the queue full tries again, and is told of no lost connect
   given.abort(new Error("enough"));
   for (const end of await Promise.all([...places, more])) expect(end).toBe("enough");
   expect(first.signal.aborted).toBe(false);
+});
+
+test("[LV3] who waits and hears nothing of the server any more gives up at once when told to", async () => {
+  await isFree();
+  await using _first = await sandbox.hold({ holder: "first" });
+  await using proxy = await CutProxy.to(server.url);
+  const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
+  const given = new AbortController();
+  const waits = over.hold({ holder: "unheard", signal: given.signal });
+  const ended = waits.catch((error: Error) => error.message);
+  await waiting(1);
+  proxy.stall();
+  await until("it asks for its place", () => proxy.swallowedBytes > 0);
+  given.abort(new Error("enough"));
+  const late = new Promise((resolve) => setTimeout(resolve, 20_000, "still waits"));
+  expect(await Promise.race([ended, late])).toBe("enough");
 });
 
 test("[LV4] what cannot be held is refused with the reason, and does not hang", async () => {
