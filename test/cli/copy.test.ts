@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import {
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -11,7 +12,9 @@ import {
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readPlace } from "../../src/cli/copy/place.ts";
+import { CutProxy } from "../client/cut-proxy.ts";
 import { type Server, startServer } from "../e2e/server.ts";
+import { until } from "../e2e/until.ts";
 import { Person } from "./person.ts";
 
 describe("copying", () => {
@@ -110,6 +113,29 @@ describe("copying", () => {
     expect(readFileSync(join(cwd, "got/bad/link/file"), "utf8")).toBe("gotcha\n");
     expect(readdirSync(outside)).toEqual([]);
   });
+
+  it.each([
+    ["a file", ":large/x", "content", "SIGINT", 130],
+    ["a folder", ":large", "content/x", "SIGTERM", 143],
+  ] as const)(
+    "[CL22] %s whose copy is broken off leaves nothing of it here",
+    async (_what, from, begun, signal, code) => {
+      const cwd = folder(`broken-off-${signal}`);
+      await server.exec(id, "mkdir -p large && head -c 300000000 /dev/zero > large/x");
+      await using proxy = await CutProxy.to(server.url);
+      const args = ["cp", "--json", "--id", id, from, "got"];
+      const { child, ended } = person.start(args, { cwd, env: { BERTH_URL: proxy.url } });
+      await until("it has begun", () =>
+        readdirSync(cwd).some((at) => existsSync(join(cwd, at, begun))),
+      );
+      proxy.stall();
+      child.kill(signal);
+      const ran = await ended;
+      expect(ran).toMatchObject({ code, stderr: "" });
+      expect(JSON.parse(ran.stdout)).toMatchObject({ error: { code: "interrupted", signal } });
+      expect(readdirSync(cwd)).toEqual([]);
+    },
+  );
 
   it("[CL22] tells places here from places there", () => {
     const other = "k3v9q2m7x1c5b8n4tq0w8e2r";

@@ -5,11 +5,14 @@
 import { required } from "../args/positional.ts";
 import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
 import { command } from "../command.ts";
+import type { Context } from "../context.ts";
 import { download } from "../copy/download.ts";
-import { readPlace } from "../copy/place.ts";
+import { type Place, readPlace } from "../copy/place.ts";
 import { upload } from "../copy/upload.ts";
+import { codeOfInterrupt } from "../exec-flow/flow.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
+import { Interrupts } from "../live/interrupts.ts";
 import { takeLease } from "../lock/take-lease.ts";
 import { size } from "../output/size.ts";
 
@@ -29,6 +32,8 @@ export const cpCommand = command({
     ["A file to another one", "berth cp data.sql k3v9q2m7x1c5b8n4tq0w8e2r:/tmp/data.sql"],
     ["A local name with a colon", "berth cp ./a:b :"],
   ],
+  // Of a copy that is broken off nothing must stay.
+  ownSignals: true,
   async run(context, { args, options }) {
     const from = readPlace(args.from);
     const to = readPlace(args.to);
@@ -40,19 +45,37 @@ export const cpCommand = command({
     }
     const id = from.sandbox ?? to.sandbox;
     const which = readSandbox({ ...options, id: options.id ?? id });
-    const found = await findSandbox(context, { ...which, make: false });
-    const tell = (bytes: number) =>
-      context.progress.tell(`${args.from} → ${args.to}: ${size(bytes)}`);
-    let copied: { bytes: number; to: string };
-    if (from.isRemote) {
-      copied = await download(found.sandbox, from.path, to.path, context.cwd, tell);
-    } else {
-      await using lease = await takeLease(context, found.sandbox);
-      copied = await upload(found.sandbox, from.path, to.path, context.cwd, lease.token, tell);
+    using interrupts = new Interrupts();
+    try {
+      return await copy(context, which, [from, to], args, interrupts.asked);
+    } catch (thrown) {
+      // What is broken off may fail in any words.
+      return codeOfInterrupt(context, interrupts.first ?? thrown, interrupts);
     }
-    context.progress.end();
-    if (context.json) context.output.document({ sandbox: found.id, from: args.from, ...copied });
-    else context.output.line(`${size(copied.bytes)} to ${copied.to}`);
-    return 0;
   },
 });
+
+async function copy(
+  context: Context,
+  which: ReturnType<typeof readSandbox>,
+  [from, to]: [Place, Place],
+  args: { from: string; to: string },
+  signal: AbortSignal,
+): Promise<number> {
+  const found = await findSandbox(context, { ...which, make: false, signal });
+  const sandbox = found.sandbox.with({ signal });
+  const tell = (bytes: number) =>
+    context.progress.tell(`${args.from} → ${args.to}: ${size(bytes)}`);
+  let copied: { bytes: number; to: string };
+  if (from.isRemote) {
+    copied = await download(sandbox, from.path, to.path, context.cwd, tell);
+  } else {
+    await using lease = await takeLease(context, found.sandbox, { signal });
+    const around = { lease: lease.token, signal };
+    copied = await upload(sandbox, from.path, to.path, context.cwd, around, tell);
+  }
+  context.progress.end();
+  if (context.json) context.output.document({ sandbox: found.id, from: args.from, ...copied });
+  else context.output.line(`${size(copied.bytes)} to ${copied.to}`);
+  return 0;
+}

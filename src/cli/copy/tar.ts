@@ -14,12 +14,12 @@ const saidMax = 4000;
 export type Packed = AsyncDisposable & { path: string; bytes: number };
 
 /** In a file of its own: an upload says before its first byte how long it is. */
-export async function packed(folder: string): Promise<Packed> {
+export async function packed(folder: string, signal: AbortSignal): Promise<Packed> {
   const place = mkdtempSync(join(tmpdir(), "berth-pack-"));
   const path = join(place, "folder.tar");
   const remove = async () => rmSync(place, { recursive: true, force: true });
   try {
-    const { ended } = tar(["-cf", path, "-C", folder, "."], "ignore");
+    const { ended } = tar(["-cf", path, "-C", folder, "."], "ignore", signal);
     await ended;
     return { path, bytes: statSync(path).size, [Symbol.asyncDispose]: remove };
   } catch (error) {
@@ -49,10 +49,11 @@ export async function unpack(archive: AsyncIterable<Uint8Array>, into: string): 
   return bytes;
 }
 
-function tar(args: string[], stdin: "ignore" | "pipe") {
+function tar(args: string[], stdin: "ignore" | "pipe", signal?: AbortSignal) {
   const child = spawn("tar", args, {
     env: { ...process.env, LC_ALL: "C", TAR_OPTIONS: "" },
     stdio: [stdin, "ignore", "pipe"],
+    ...(signal === undefined ? {} : { signal }),
   });
   let said = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {

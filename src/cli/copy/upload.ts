@@ -16,7 +16,7 @@ export async function upload(
   from: string,
   to: string,
   cwd: string,
-  lease: string,
+  { lease, signal }: { lease: string; signal: AbortSignal },
   tell: (bytes: number) => void,
 ): Promise<Copied> {
   const local = resolve(cwd, from);
@@ -35,7 +35,7 @@ export async function upload(
   if (!stat.isDirectory()) {
     throw new Failure(`${from} is no file and no folder`, { code: "not_a_file" });
   }
-  await using archive = await packed(local);
+  await using archive = await packed(local, signal);
   const unpacked = await sandbox.uploadArchive(
     target,
     { stream: createReadStream(archive.path), bytes: archive.bytes },
