@@ -114,7 +114,7 @@ export class SandboxActor {
   get reach(): AgentReach {
     return {
       container: this.container,
-      timer: (ms, ring) => this.host.timer(ms, ring),
+      timer: this.stillness.silence,
       awake: () => this.stillness.over(),
     };
   }

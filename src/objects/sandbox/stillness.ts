@@ -2,6 +2,7 @@
  * Owns the moments in which everything in the container stands still, because its files are being saved:
  * nobody asks the agent then, and nobody takes its silence for death.
  */
+import type { Timer } from "../../container/within.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { inTime } from "../in-time.ts";
@@ -10,6 +11,8 @@ import type { Host } from "./host.ts";
 export class Stillness {
   readonly #host: Host;
   readonly #works = new Set<Promise<unknown>>();
+  /** How often it has ended. */
+  #ends = 0;
 
   constructor(host: Host) {
     this.#host = host;
@@ -22,9 +25,24 @@ export class Stillness {
       () => undefined,
     );
     this.#works.add(settled);
-    void settled.then(() => this.#works.delete(settled));
+    void settled.then(() => {
+      this.#works.delete(settled);
+      this.#ends++;
+    });
     return work;
   }
+
+  /** A timer for how long an agent may be silent: of that, nothing counts before the end of such a moment. */
+  readonly silence: Timer = (ms, ring) => {
+    let cancel = () => {};
+    const wait = () => {
+      const ends = this.#ends;
+      const look = () => (this.isHeld || this.#ends !== ends ? wait() : ring());
+      cancel = this.#host.timer(ms, look);
+    };
+    wait();
+    return () => cancel();
+  };
 
   get isHeld(): boolean {
     return this.#works.size > 0;
