@@ -193,6 +193,30 @@ describe("attacks by archives on an agent", () => {
     expect(agent.memoryKiB() - before).toBeLessThan(96 * 1024);
   });
 
+  test.each(["x", "g"])(
+    "[AR8] headers of kind %s without end, each with other records, are let pass with flat memory",
+    async (type) => {
+      const before = agent.memoryKiB();
+      let peak = before;
+      let left = 192;
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          peak = Math.max(peak, agent.memoryKiB());
+          if (left-- > 0) controller.enqueue(manyRecords(type, left));
+          else {
+            controller.enqueue(archive(good));
+            controller.close();
+          }
+        },
+      });
+      const put = await archives.put(`headers-${type}`, body, plain, {
+        duplex: "half",
+      } as RequestInit);
+      expect(put.value).toEqual({ entries: 1, bytes: 4 });
+      expect(peak - before).toBeLessThan(96 * 1024);
+    },
+  );
+
   test("[AR9] records that nobody asked for are let pass, and a header for all members counts", async () => {
     const global = member({ name: "g", type: "g", body: record("comment", "of a commit") });
     const xattr = { "SCHILY.xattr.user.x": "y".repeat(3000), comment: "=\n=" };
@@ -204,3 +228,11 @@ describe("attacks by archives on an agent", () => {
     expect(treeOf(at("records"), { times: false }).length).toBe(2);
   });
 });
+
+/** A header of almost the size that is taken. */
+function manyRecords(type: string, round: number): Buffer {
+  const records = Array.from({ length: 1000 }, (_, n) =>
+    record(`key-${round}-${n}`, "y".repeat(1000)),
+  );
+  return member({ name: "records", type, body: Buffer.concat(records) });
+}

@@ -49,9 +49,7 @@ export function headerIn(block: Buffer): Header | undefined {
 
 /** What the records say goes before what the header says. Throws for kinds that nobody may unpack. */
 export function memberOf({ member, type }: Header, records: Records): Member {
-  for (const key of records.keys()) {
-    if (key.startsWith("GNU.sparse.")) throw badArchive("holds a sparse file, which is not taken");
-  }
+  if (records.has(sparse)) throw badArchive("holds a sparse file, which is not taken");
   const path = records.get("path") ?? member.path;
   const kind = kindOf(type, path);
   const size = sizeOf(records.get("size") ?? member.size);
@@ -91,7 +89,10 @@ function kindOf(type: string, path: string): Member["kind"] {
   return kind === "file" && path.endsWith("/") ? "folder" : kind;
 }
 
-/** Of the body of a pax header. */
+const meant = ["path", "linkpath", "size", "mtime"];
+const sparse = "GNU.sparse.";
+
+/** Of the body of a pax header; what means nothing here is left out: headers may name as many as they like. */
 export function recordsIn(body: Buffer): Records {
   const records: Records = new Map();
   for (let at = 0; at < body.length; ) {
@@ -108,7 +109,9 @@ export function recordsIn(body: Buffer): Records {
     ) {
       throw badArchive("is broken: a pax header is malformed");
     }
-    records.set(record.slice(0, equals), record.slice(equals + 1, -1));
+    const key = record.slice(0, equals);
+    if (key.startsWith(sparse)) records.set(sparse, "");
+    else if (meant.includes(key)) records.set(key, record.slice(equals + 1, -1));
     at += length;
   }
   return records;
