@@ -185,6 +185,14 @@ describe("what runs in the background by name", () => {
     const third = await json(["run", "web", "--env", "A=1"]);
     expect(third).toMatchObject({ replaced: null, process: { argv: ["sh", "-c", command] } });
     expect((await berth("logs", "web")).stdout).toBe("two\n");
+    // What could not start leaves that.
+    expect((await berth("run", "web", "--", "no-such-program")).code).toBe(1);
+    const fourth = await json(["run", "web"]);
+    expect(fourth).toMatchObject({
+      replaced: third.process.id,
+      process: { argv: ["sh", "-c", command] },
+    });
+    expect((await berth("logs", "web")).stdout).toBe("two\n");
   });
 
   it("[CL30] says that there is nothing to run again, and makes no sandbox for it", async () => {
@@ -234,6 +242,30 @@ describe("what runs in the background by name", () => {
     expect(refused.error).toMatchObject({ code: "lease_wait_timeout" });
     expect(await running()).toHaveLength(1);
     await lease.release();
+  });
+
+  it("[CL31] kill by name ends the one that runs, though one that could not start is newer", async () => {
+    const { process } = await json(["run", "web", "--", "sleep", "600"]);
+    expect((await berth("run", "web", "--", "no-such-program")).code).toBe(1);
+    expect(await berth("kill", "web")).toEqual({
+      ...{ code: 0, signal: null, stderr: "" },
+      stdout: `web (${process.id}) has ended: SIGTERM\n`,
+    });
+    expect(await running()).toEqual([]);
+  });
+
+  it("[CL31] kill by name ends the one that has the name when its turn has come", async () => {
+    await json(["run", "web", "--", "sleep", "600"]);
+    await using lease = await sandbox.hold({ holder: "somebody" });
+    const ending = berth("kill", "web");
+    await until("it waits", async () => (await sandbox.lease()).waiterCount === 1);
+    const { id } = await sandbox.startProcess(
+      { name: "web", argv: ["sleep", "601"], ifRunning: "replace" },
+      { lease: lease.token },
+    );
+    await lease.release();
+    expect(await ending).toMatchObject({ code: 0, stdout: `web (${id}) has ended: SIGTERM\n` });
+    expect(await running()).toEqual([]);
   });
 
   it("[CL32] says what is wrong before anything is made", async () => {

@@ -43,11 +43,11 @@ export const killCommand = command({
       if (found.state === "exited") return told(context, id, found, true);
       const waitMs = wait === undefined ? undefined : wait * 1000;
       await using lease = await takeLease(context, sandbox, { signal, waitMs });
-      // Others may have worked meanwhile; a call on one that has ended would forget it.
-      const seen = await sandbox.process(found.id);
+      // Others may have worked meanwhile: another may have the name, and a call on one that has ended would forget it.
+      const seen = await findProcess(sandbox, args.process);
       if (seen.state === "exited") return told(context, id, seen, true);
       context.progress.tell(`ending ${args.process}`);
-      const ended = await sandbox.endProcess(found.id, { lease: lease.token });
+      const ended = await sandbox.endProcess(seen.id, { lease: lease.token });
       return told(context, id, ended, false);
     } catch (thrown) {
       return codeOfInterrupt(context, thrown, interrupts);

@@ -28,7 +28,7 @@ export const runCommand = command({
   name: "run",
   summary: "run a command in the background, by name",
   about:
-    "The sandbox gets the checkout as it is now, as for `berth exec`; what runs there under the name is ended, and the command starts in its place and goes on. It is ready when it listens on the port, has written the text, or else still runs after a moment. Where it exits before that, or the time is over, that is a failure, with the end of what it wrote. Nothing comes back, and the sandbox is free for others as soon as it is ready. Without a command it runs again, in the same folder, what the newest process of the name ran; variables are to be given again.",
+    "The sandbox gets the checkout as it is now, as for `berth exec`; what runs there under the name is ended, and the command starts in its place and goes on. It is ready when it listens on the port, has written the text, or else still runs after a moment. Where it exits before that, or the time is over, that is a failure, with the end of what it wrote. Nothing comes back, and the sandbox is free for others as soon as it is ready. Without a command it runs again, in the same folder, what runs under the name, or else what the newest of it ran; variables are to be given again.",
   args: {
     name: required("name", "letters, digits, _ and -; one process at a time has it"),
     command: optionalRest("command", "what to run, and its arguments, after `--`"),
