@@ -4,6 +4,7 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect, type SandboxHandle } from "../../src/client/index.ts";
+import { CutProxy } from "../client/cut-proxy.ts";
 import { type Server, startServer } from "../e2e/server.ts";
 import { until } from "../e2e/until.ts";
 import { Person } from "./person.ts";
@@ -81,6 +82,23 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox on one's own", () => {
     await screen.isAsBefore();
     expect((await sandbox.terminals()).terminals).toEqual([]);
     expect(await sandbox.lease()).toMatchObject({ state: "free" });
+  });
+
+  test("[LV17] exec --tty whose server is heard of no more says so and gives the terminal back", async () => {
+    await using proxy = await CutProxy.to(server.url);
+    using screen = new Screen(person, repo);
+    screen.type(`export BERTH_URL=${proxy.url}; berth exec --tty -- sh -c 'echo on; cat'`, "Enter");
+    await screen.shows(/^on$/m);
+    proxy.stall();
+    proxy.cut();
+    await screen.shows("error: The lease has ended");
+    screen.type("echo code-$?", "Enter");
+    await screen.shows("code-1");
+    await screen.isAsBefore();
+    await until(
+      "its terminal is gone",
+      async () => (await sandbox.terminals()).terminals.length === 0,
+    );
   });
 
   test("[LV17] the command of exec --tty ends when its client is killed, before the next one syncs", async () => {

@@ -11,7 +11,7 @@ export class CutProxy implements AsyncDisposable {
   readonly url: string;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
-  /** The server's ends of connections that it does not know to be dead. */
+  /** Ends of connections of which they do not know that they are dead. */
   readonly #orphans = new Set<Socket>();
   cuts = 0;
   /** Of a stalled relay: what came and went nowhere. */
@@ -72,12 +72,15 @@ export class CutProxy implements AsyncDisposable {
     this.#stalls = true;
     for (const { near, far } of this.#pairs) {
       near.unpipe(far);
-      far.unpipe(near);
+      // Its end is not to be heard of either.
+      far.removeAllListeners();
+      far.on("error", () => {});
       this.#swallow(near);
     }
   }
 
   #swallow(near: Socket): void {
+    near.on("error", () => {});
     near.on("data", ({ byteLength }) => {
       this.swallowedBytes += byteLength;
     });
@@ -88,14 +91,16 @@ export class CutProxy implements AsyncDisposable {
       near.destroy();
       return;
     }
+    if (this.#stalls) {
+      this.#orphans.add(near);
+      this.#swallow(near);
+      return;
+    }
     const far = connect(port, host);
     const pair = { near, far };
     this.#pairs.add(pair);
-    if (this.#stalls) this.#swallow(near);
-    else {
-      near.pipe(far);
-      far.pipe(near);
-    }
+    near.pipe(far);
+    far.pipe(near);
     const end = () => {
       near.destroy();
       far.destroy();

@@ -21,6 +21,9 @@ const waitsForViewer =
   'before=$(stty -g); stty -echo; printf "\\000"; IFS= read -r _; stty "$before"; exec "$@"';
 const signBytes = 1;
 
+/** Where nobody answers it ends with its lease, and the person is told without. */
+const endsWithinMs = 5_000;
+
 export async function runTerminal(
   context: Context,
   { argv, cwd, env }: Program,
@@ -51,6 +54,6 @@ export async function runTerminal(
     if (interrupts.first === undefined) throw lease.lost.reason;
     return { exitCode: null, signal: interrupts.first.signal, timedOut: false };
   } finally {
-    await sandbox.endTerminal(id).catch(() => {});
+    await sandbox.endTerminal(id, { answerWithinMs: endsWithinMs }).catch(() => {});
   }
 }
