@@ -15,8 +15,9 @@ const between = "  ";
 /** Below that a cell says nothing. */
 const shrunkMin = 12;
 
-/** Lines without trailing spaces. `width` is the terminal's; a pipe has none and gets all. */
-export function table<T>(columns: Column<T>[], rows: T[], width?: number): string[] {
+/** Lines without trailing spaces. `edge` is the terminal's; a pipe has none, one without a size says 0: both get all. */
+export function table<T>(columns: Column<T>[], rows: T[], edge?: number): string[] {
+  const width = edge === 0 ? undefined : edge;
   const cells = [
     columns.map(({ name }) => name),
     ...rows.map((row) => columns.map(({ cell }) => plain(cell(row)))),
