@@ -152,16 +152,19 @@ describe("a commit at a member", () => {
   });
 
   it("[PL67] an abort waits for what is being saved, and never takes the lease from it", async () => {
+    // From the beginning: an object has timers on their way, and waits for them.
+    vi.useFakeTimers({
+      toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
+      shouldAdvanceTime: true,
+    });
     const box = await Box.member();
     await box.hold(1);
     box.machine.fault = { verb: "snapshot", hold: true };
     const preparing = box.prepare(1);
     await soon(() => expect(box.machine.held.size).toBe(1));
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const early = box.finish(1, "abort");
     await vi.advanceTimersByTimeAsync(limits.planLetGoMs);
     expect(await early).toBe("again");
-    vi.useRealTimers();
     expect((await box.api.lease()).state).toBe("held");
     const ending = box.finish(1, "abort");
     box.machine.release();

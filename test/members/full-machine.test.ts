@@ -1,8 +1,15 @@
 /** A start on a machine that has no room just then, or with nobody there to ask: that passes by itself. */
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
 import { FakeBerth } from "../fakes/berth.ts";
 
+/** From the beginning: an object has timers on their way, and waits for them. */
+beforeEach(() => {
+  vi.useFakeTimers({
+    toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
+    shouldAdvanceTime: true,
+  });
+});
 afterEach(() => {
   vi.useRealTimers();
 });
@@ -27,7 +34,6 @@ describe.each(["too_many", "unavailable"] as const)(
 
     it("[S28] is given up with its time, and the next call starts it", async () => {
       const { box, machine } = await refused(fail, Number.POSITIVE_INFINITY);
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
       const starting = box.start();
       await vi.advanceTimersByTimeAsync(limits.waitMaxMs);
       expect(await starting).toMatchObject({ state: "starting" });
@@ -37,7 +43,6 @@ describe.each(["too_many", "unavailable"] as const)(
         reason: fail === "too_many" ? "start_refused" : "start_timed_out",
         restartable: true,
       });
-      vi.useRealTimers();
       machine.fault = undefined;
       expect((await box.exec({ command: "true" })).exitCode).toBe(0);
     });

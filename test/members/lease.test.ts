@@ -147,15 +147,18 @@ describe("the lease of a run", () => {
   });
 
   it("[PL111] whoever has no lease is refused at once while the files are saved, and may wait if he says so", async () => {
+    // From the beginning: an object has timers on their way, and waits for them.
+    vi.useFakeTimers({
+      toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
+      shouldAdvanceTime: true,
+    });
     const box = await Box.committed();
     await box.hold(2);
     box.machine.fault = { verb: "snapshot", hold: true };
     const preparing = box.prepare(2);
     await soon(() => expect(box.machine.held.size).toBe(1));
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     await expect(box.write("a.txt", "mine")).rejects.toMatchObject({ code: "lease_held" });
     await expect(box.api.exec({ command: "true" })).rejects.toMatchObject({ code: "lease_held" });
-    vi.useRealTimers();
     const waiting = box.api.exec({ command: "true" }, { waitMs: 10_000 });
     box.machine.release();
     expect(await preparing).toMatchObject({ yes: {} });

@@ -1,8 +1,15 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { SandboxApi } from "../../src/protocol/api.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { Box, soon } from "./box.ts";
 
+/** From the beginning: an object has timers on their way, and waits for them. */
+beforeEach(() => {
+  vi.useFakeTimers({
+    toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
+    shouldAdvanceTime: true,
+  });
+});
 afterEach(() => {
   vi.useRealTimers();
 });
@@ -81,11 +88,9 @@ describe("a rollback at a member", () => {
     const cut = box.finish(2, "roll_back").catch(() => "cut");
     await soon(() => expect(starts()).toBe(before + 1));
     box.crash();
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
     const early = box.finish(2, "roll_back");
     await vi.advanceTimersByTimeAsync(limits.planFinishMs);
     expect(await early).toBe("again");
-    vi.useRealTimers();
     expect((await box.api.lease()).state).toBe("held");
     box.machine.release();
     expect(await box.finish(2, "roll_back")).toEqual(rolledBack);
@@ -117,7 +122,6 @@ describe("a rollback at a member", () => {
       const box = await voted();
       box.machine.fault = { verb: "start", fail, times: Number.POSITIVE_INFINITY };
       const before = box.machine.calls.length;
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
       for (let minutes = 0; minutes < 60; minutes++) {
         const asked = box.finish(2, "roll_back");
         await vi.advanceTimersByTimeAsync(60_000);
@@ -135,7 +139,6 @@ describe("a rollback at a member", () => {
       await vi.advanceTimersByTimeAsync(limits.planFinishMs);
       await last;
       expect(await again).toEqual(rolledBack);
-      vi.useRealTimers();
       expect(box.files).toEqual(saved);
       expect((await box.left()).lease).toBe("free");
     },
@@ -168,7 +171,6 @@ describe("a rollback at a member", () => {
       const token = await granted(box.api.acquireLease({ holder: "later", ttlMs: 300_000 }));
       await box.write("a.txt", "later", token);
       const { incarnation } = await box.api.get();
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
       for (let round = 0; round < 3; round++) {
         const asked = Promise.all([box.finish(2, "roll_back"), box.finish(2, "roll_back")]);
         await vi.advanceTimersByTimeAsync(limits.planFinishMs);
@@ -176,7 +178,6 @@ describe("a rollback at a member", () => {
         if (isEvicted) await box.evict();
         expect(await box.api.lease()).toMatchObject({ holder: "later", waiterCount: 1 });
       }
-      vi.useRealTimers();
       expect(box.files["/workspace/a.txt"]).toBe("later");
       expect((await box.api.get()).incarnation).toBe(incarnation);
       const behind = box.api.acquireLease({ holder: "behind", waitMs: 20_000 });
