@@ -1,5 +1,5 @@
 /** A call with a key that several send again at once, and whose agent refuses the first of them. */
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { agentProtocol } from "../../src/protocol/agent-wire.ts";
 import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
 import { answerAsAgent } from "../fakes/agent/answer.ts";
@@ -7,6 +7,13 @@ import { FakeBerth } from "../fakes/berth.ts";
 import type { FakeMachine } from "../fakes/container.ts";
 
 const sent = "POST /v1/exec";
+
+async function running() {
+  const berth = new FakeBerth();
+  const local = berth.bind({ tenant: "local" });
+  const { id } = await local.create({ waitMs: 10_000 });
+  return { berth, id, box: local.sandbox(id), machine: berth.machine(id) };
+}
 
 /** Of the commands that are sent the first reaches nobody, the second is refused, the others run. */
 function loseOneAndRefuseOne(machine: FakeMachine, refusal: () => Response): void {
@@ -44,11 +51,7 @@ it.each([
 ])(
   "[K13] is sent again by one at a time: a refusal %s takes no key from another that runs",
   async (_how, isSlow) => {
-    const berth = new FakeBerth();
-    const local = berth.bind({ tenant: "local" });
-    const { id } = await local.create({ waitMs: 10_000 });
-    const box = local.sandbox(id);
-    const machine = berth.machine(id);
+    const { machine, box } = await running();
     const incarnation = machine.agent?.incarnation ?? "";
     loseOneAndRefuseOne(machine, () => refusalOf(incarnation, isSlow));
     const call = () => box.exec({ command: "echo once" }, { idempotencyKey: "k" });
@@ -60,3 +63,26 @@ it.each([
     expect(machine.agent?.ran).toEqual(["echo once"]);
   },
 );
+
+it("[K13] is looked for again behind the gate: one that was forgotten meanwhile is a call of its own, and leaves the gate once", async () => {
+  const { machine, box, berth, id } = await running();
+  loseOneAndRefuseOne(machine, () => Response.error());
+  const lease = await box.acquireLease({ holder: "other" });
+  if (!("token" in lease)) throw new Error("nobody else has it");
+  const { token } = lease;
+  const options = { idempotencyKey: "k" };
+  await expect(
+    box.exec({ command: "echo once" }, { ...options, lease: token }),
+  ).rejects.toMatchObject({ code: "operation_interrupted" });
+  machine.answers = undefined;
+  const call = () => box.exec({ command: "echo once" }, { ...options, waitMs: 20_000 });
+  const waiting = call();
+  await vi.waitFor(async () => expect((await box.lease()).waiterCount).toBe(1));
+  // As when its time is over.
+  berth.rows(id, "DELETE FROM keyed");
+  await box.releaseLease(token);
+  const first = await waiting;
+  expect(await call()).toEqual(first);
+  expect(machine.agent?.ran).toEqual(["echo once"]);
+  expect((await box.pause()).state).toBe("paused");
+});

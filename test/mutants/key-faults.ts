@@ -1,5 +1,6 @@
 /**
- * Owns the faults that are put into calls with a key. The simulation must notice each.
+ * Owns the faults that are put into calls with a key. The simulation must notice each, or the test of the one that it
+ * does not meet.
  */
 import type { Fault } from "./faults.ts";
 
@@ -13,7 +14,21 @@ export const keyFaults: readonly Fault[] = [
     file: keyed,
     find: "const known = find(actor, key, hash);\n    if",
     put: "const known = row;\n    if",
-    by: ["K7"],
+    by: ["K13"],
+  },
+  {
+    name: "two send a call with a key again at once",
+    file: keyed,
+    find: "if (keyedUnderWay.has(key)) continue;",
+    put: "",
+    by: ["K13"],
+  },
+  {
+    name: "a call with a key is sent again while its refusal is not read",
+    file: keyed,
+    find: "return response.ok ? reply : await reply;",
+    put: "return reply;",
+    by: ["K13"],
   },
   {
     name: "the row of a key is written after the call was sent",
@@ -48,7 +63,7 @@ export const keyFaults: readonly Fault[] = [
     file: keyed,
     find: "    if (known?.id !== row?.id) {\n      passed.end();",
     put: "    if (known?.id !== row?.id) {",
-    by: ["K7"],
+    by: ["K13"],
   },
   {
     name: "a command without its caller counts no more",

@@ -12,7 +12,9 @@ import type { Fault } from "./faults.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const runMsMax = 280_000;
 const sources = ["package.json", "tsconfig.json", "src", "test/fakes", "test/contract/sizes.ts"];
-const together = ["test/core", "test/members", "test/model", "test/plan", "test/sim"];
+const together = [
+  ...["test/core", "test/lives", "test/members", "test/model", "test/plan", "test/sim"],
+];
 /** These know nothing of the others, and hold much beside a rule: they come along where one of their tests does. */
 const apart = ["test/agent", "test/client", "test/contract", "test/directory"];
 /** The whole Worker runs over a platform in memory: one for all copies. */

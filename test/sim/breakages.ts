@@ -22,8 +22,6 @@ const found = {
   "an answer does not wait": "what was answered stays",
   /** Keys are only in memory. */
   "keys are not written": "no key runs twice",
-  /** An id that it has seen is one like any other. */
-  "the agent runs an id again": "no key runs twice",
   /** A fresh instance of the object forgets the newest time, and the clock has stepped back. */
   "the clock runs backwards": "memory holds no fact of its own",
 } as const;

@@ -113,7 +113,6 @@ async function held(seed: number, from: (seed: number) => Plan = planOf): Promis
 const rare: Partial<Record<Breakage, number>> = {
   "the agent looks at the fence too early": 830,
   "the copy of the metadata goes back": 1900,
-  "the agent runs an id again": 6360,
 };
 
 async function firstFailure(
