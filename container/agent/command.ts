@@ -22,7 +22,7 @@ export type Finished = Omit<ExecResult, "execId" | "incarnation">;
 
 /**
  * Throws bad_cwd before anything ran. `gone` aborts: the command is ended, because the caller no longer wants the
- * answer, or for the reason that is then the answer. Synchronous until the process is born.
+ * answer, or for the reason that is then the answer. Synchronous until the process is started.
  */
 export async function runCommand(
   call: AgentExecCall,

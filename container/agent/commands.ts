@@ -28,7 +28,7 @@ export class Commands {
 
   /**
    * `gone` is the caller's to abort: it ends the command and all it started. Must stay synchronous down to the
-   * birth of the process: between the look at the fence and that, nobody can raise it.
+   * start of the process: between the look at the fence and that, nobody can raise it.
    */
   run(call: AgentExecCall, begun: Begun): Promise<Finished> {
     this.gated.fence.pass(begun.fence);

@@ -29,7 +29,7 @@ const protocols = "https:http:ssh:git:file";
 /** The credentials come as input, and move out of the way of whoever reads input. */
 const script = 'exec 3<&0 </dev/null; exec git "$@"';
 
-/** Must stay synchronous down to the birth of the process: between a look at the fence and that, nobody can raise it. */
+/** Must stay synchronous down to the start of the process: between a look at the fence and that, nobody can raise it. */
 export async function runGit(
   { place, forest }: { place: Place; forest: Forest },
   run: Run,

@@ -91,7 +91,7 @@ export class Process {
     return this.#toldWhy ?? "exited";
   }
 
-  /** Resolves once it runs, or has ended because it cannot; synchronous until it is born. */
+  /** Resolves once it runs, or has ended because it cannot; synchronous until it is started. */
   async begin(program: Program | Refusal, forest: Forest): Promise<void> {
     this.#startedAt = new Date().toISOString();
     if (!("program" in program)) {

@@ -46,7 +46,7 @@ export class Terminal implements Stage, Drawn {
   #reason: Reason = "exited";
   #exit: Exit | undefined;
 
-  /** Throws what refuses the call, with no terminal left. Synchronous until the process is born. */
+  /** Throws what refuses the call, with no terminal left. Synchronous until the process is started. */
   static async start(
     call: AgentTerminalCall,
     { place, forest, drawer }: Around,

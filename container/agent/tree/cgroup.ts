@@ -3,7 +3,7 @@
  * Does not own the folder of groups: the engine, or find-cgroup.ts on the platform, says where it is.
  *
  * The agent itself always stands in the group of the command to come, and moves on to an empty one as soon as
- * that is born: one move for each command. (Each costs the whole machine a little: forks wait for it.)
+ * that is born: one move for each command (mover.ts). Until it has moved, nothing else is born.
  */
 import {
   accessSync,
@@ -13,10 +13,10 @@ import {
   readFileSync,
   rmdirSync,
   writeFileSync,
-  writeSync,
 } from "node:fs";
 import { notMade } from "../pipes.ts";
 import { isAlive, numbers, send } from "./family.ts";
+import { Mover } from "./mover.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
 import {
@@ -41,6 +41,7 @@ export class CgroupForest implements Forest {
   readonly #reaper: Reaper;
   readonly #home: string | undefined;
   readonly #idle: string[] = [];
+  readonly #mover = new Mover();
   #standing: string;
   #made = 0;
 
@@ -64,6 +65,8 @@ export class CgroupForest implements Forest {
   }
 
   async start(launch: Launch): Promise<Tree> {
+    // Who waits here counts as begun: what ends it finds it as soon as it is born.
+    while (this.#mover.moving !== undefined) await this.#mover.moving;
     // Before the birth: what can fail here then fails with nothing begun.
     const { next, way } = this.#nextGroup();
     let spawned: Spawned;
@@ -76,8 +79,8 @@ export class CgroupForest implements Forest {
     }
     const group = this.#standing;
     this.#standing = next;
-    moveOrDie(way);
-    return new CgroupTree(group, spawned, () => this.#giveBack(group));
+    this.#mover.moveOn(way);
+    return new CgroupTree(group, spawned, this.#mover.moving, () => this.#giveBack(group));
   }
 
   collect(limitMs: number): Promise<void> {
@@ -86,6 +89,7 @@ export class CgroupForest implements Forest {
 
   async close(): Promise<void> {
     if (this.#home === undefined) return;
+    await this.#mover.moving;
     moveInto(this.#home);
     const deadline = performance.now() + removeLimitMs;
     for (const group of [...this.#idle, this.#standing, this.#folder]) {
@@ -124,22 +128,37 @@ class CgroupTree implements Tree {
   readonly pid: number;
   readonly exited: Promise<Exit>;
   readonly #group: string;
+  /** Until then the agent stands in the group too. */
+  readonly #left: Promise<void> | undefined;
   readonly #giveBack: () => void;
   /** Its group may be that of another command by now. */
   #isGivenBack = false;
 
-  constructor(group: string, spawned: Spawned, giveBack: () => void) {
+  constructor(
+    group: string,
+    spawned: Spawned,
+    left: Promise<void> | undefined,
+    giveBack: () => void,
+  ) {
     this.#group = group;
+    this.#left = left;
     this.pid = spawned.pid;
     this.#giveBack = () => {
+      if (this.#isGivenBack) return;
       this.#isGivenBack = true;
+      // The agent may stand in it still: nothing is born before it has moved on.
       giveBack();
     };
     this.exited = spawned.exited;
   }
 
   terminate(): void {
-    this.signal("SIGTERM");
+    try {
+      this.signal("SIGTERM");
+    } catch (error) {
+      // They are killed after the grace.
+      if (!isWithoutDescriptor(error)) throw error;
+    }
   }
 
   signal(name: NodeJS.Signals): void {
@@ -152,10 +171,11 @@ class CgroupTree implements Tree {
 
   async end(): Promise<number> {
     if (this.#isGivenBack) return 0;
-    const left = this.#members();
+    const left = await onceThereIsRoom(() => this.#members());
     const leftovers = left.filter((pid) => pid !== this.pid && isAlive(pid)).length;
     if (left.length > 0) {
-      writeFileSync(`${this.#group}/cgroup.kill`, "1");
+      await this.#left;
+      await onceThereIsRoom(() => writeFileSync(`${this.#group}/cgroup.kill`, "1"));
       if (!(await this.#isEmptied(endLimitMs, 1))) {
         const gone = this.#isEmptied(Number.POSITIVE_INFINITY, unendedLookMs);
         throw new Unended(gone.then(this.#giveBack));
@@ -168,7 +188,7 @@ class CgroupTree implements Tree {
   /** False: the limit passed and some were still there. */
   async #isEmptied(limitMs: number, everyMs: number): Promise<boolean> {
     const deadline = performance.now() + limitMs;
-    while (this.#members().length > 0) {
+    while ((await onceThereIsRoom(() => this.#members())).length > 0) {
       if (performance.now() > deadline) return false;
       await Bun.sleep(everyMs);
     }
@@ -180,24 +200,31 @@ class CgroupTree implements Tree {
   }
 }
 
-/** The living: a group forgets its dead even before they are collected. */
+/** Without a free descriptor nothing can be seen or ended. Until there is one, what is there counts. */
+async function onceThereIsRoom<T>(work: () => T): Promise<T> {
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isWithoutDescriptor(error)) throw error;
+      await Bun.sleep(unendedLookMs);
+    }
+  }
+}
+
+function isWithoutDescriptor(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "EMFILE" || code === "ENFILE";
+}
+
+/** The living, the agent left out: a group forgets its dead even before they are collected. */
 function processesIn(group: string): number[] {
-  return numbers(readFileSync(`${group}/cgroup.procs`, "latin1"));
+  const pids = numbers(readFileSync(`${group}/cgroup.procs`, "latin1"));
+  return pids.filter((pid) => pid !== process.pid);
 }
 
 function moveInto(group: string): void {
   writeFileSync(`${group}/cgroup.procs`, "0");
-}
-
-/** An agent that stayed in a command's group would be killed with it, at some later time and without a word. */
-function moveOrDie(way: number): void {
-  try {
-    writeSync(way, "0");
-  } catch (error) {
-    console.error("the agent cannot leave the group of a command:", error);
-    process.exit(1);
-  }
-  closeSync(way);
 }
 
 /** False: there is one already, and somebody may stand in it: of that name, another agent's. */

@@ -64,8 +64,17 @@ export class Reaper {
   #sweepSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      // What was killed just now is collected in the next round.
-      if (this.sweep() > 0 && this.#strays === "end") this.#sweepSoon();
+      // What was killed just now is collected in the next round, and so is what could not be looked at.
+      if (this.#isLeft()) this.#sweepSoon();
     }, collectAfterMs);
+  }
+
+  #isLeft(): boolean {
+    try {
+      return this.sweep() > 0 && this.#strays === "end";
+    } catch (error) {
+      console.error("the dead cannot be looked for:", error);
+      return true;
+    }
   }
 }

@@ -36,7 +36,10 @@ export interface Tree {
 
 export interface Forest {
   readonly kind: "cgroup" | "subreaper";
-  /** Rejects with the error of the kernel (`code`: ENOENT, EACCES, …) where the program cannot run. */
+  /**
+   * Rejects with the error of the kernel (`code`: ENOENT, EACCES, …) where the program cannot run. It may take a moment
+   * until it is born: it counts as begun from the call on, and what ends it in between finds it when it is born.
+   */
   start(launch: Launch): Promise<Tree>;
   /** The dead that trees left behind are collected, as far as that goes within the limit. */
   collect(limitMs: number): Promise<void>;
