@@ -2,6 +2,7 @@
  * Owns the figures of one command: through Berth, and asked of the agent directly, in turns.
  * Does not own the commands' rightness beyond their exit code (streams.ts).
  */
+import { setTimeout as pause } from "node:timers/promises";
 import { Berth } from "../berth.ts";
 import { agentCall, DirectEngine } from "../direct.ts";
 import { type Bench, type Figure, median, round, spread } from "../figure.ts";
@@ -10,6 +11,9 @@ import { parallel } from "../http.ts";
 const latencyRatioMax = 1.9;
 const throughputRatioMin = 0.75;
 const wide = 16;
+/** Most commands of people and agents come so; a run without pauses hides what a pause costs. */
+const quietMs = 100;
+const afterQuietRatioMax = 3;
 const command = "true";
 /** Without a shell. */
 const argv = ["/bin/true"];
@@ -41,6 +45,7 @@ export async function exec(bench: Bench): Promise<Figure[]> {
       ratioMax: latencyRatioMax,
     }),
     await throughput(bench, sides),
+    await afterQuiet(bench, sides[0]),
     await latency(bench, argvSides, { row: "exec of `/bin/true`, one at a time: median" }),
   ];
 }
@@ -88,6 +93,32 @@ async function throughput(bench: Bench, sides: [Side, Side]): Promise<Figure> {
     ratio: round(ratio),
     met: ratio >= throughputRatioMin,
     raw: { berthPerSecond: rates[0].map(Math.round), directPerSecond: rates[1].map(Math.round) },
+  };
+}
+
+/** Against the same commands without a pause. */
+async function afterQuiet(bench: Bench, berth: Side): Promise<Figure> {
+  const blocks = bench.isShort ? 4 : 10;
+  const each = 10;
+  const samples: [number[], number[]] = [[], []];
+  for (let block = 0; block < blocks; block += 1) {
+    bench.progress.of(block, blocks, "after a pause, block");
+    for (const turn of turnsIn(block)) {
+      for (let at = 0; at < each; at += 1) {
+        if (turn === 0) await pause(quietMs);
+        samples[turn].push(await timed(berth));
+      }
+    }
+  }
+  const [quiet, busy] = [spread(samples[0]), spread(samples[1])];
+  const ratio = quiet.median / busy.median;
+  return {
+    row: `exec of \`true\`, each after ${quietMs} ms of quiet, against in a row: median`,
+    measured: `${quiet.median.toFixed(2)} ms against ${busy.median.toFixed(2)} ms`,
+    target: `≤ ${afterQuietRatioMax} ×`,
+    ratio: round(ratio),
+    met: ratio <= afterQuietRatioMax,
+    raw: { quiet, busy },
   };
 }
 
