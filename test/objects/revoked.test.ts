@@ -130,6 +130,24 @@ describe("when tokens are revoked", () => {
     byKey.socket.close(1000);
   });
 
+  it("[SC22] who waits for the lease by a call with a token is granted nothing, and keeps nobody waiting", async () => {
+    const id = await createSandbox();
+    const token = await tokenOf(id);
+    const ask = (body: object, key?: string) =>
+      call("POST", of(id, "/lease"), { body, ...(key === undefined ? {} : { key }) });
+    const held = await json(ask({ holder: "first" }));
+    const stolen = ask({ holder: "stolen", waitMs: 20_000 }, token);
+    const waiterCount = async () => (await json(call("GET", of(id, "/lease")))).waiterCount;
+    await soon(async () => expect(await waiterCount()).toBe(1));
+    const mine = ask({ holder: "mine", waitMs: 20_000 });
+    await soon(async () => expect(await waiterCount()).toBe(2));
+    await revoke(id);
+    const headers = { "berth-lease": held.token };
+    expect((await call("DELETE", of(id, "/lease"), { headers })).status).toBe(200);
+    expect((await stolen).status).toBe(401);
+    expect(await json(mine)).toMatchObject({ holder: "mine" });
+  });
+
   it("[SC22] sockets of leases that slept through it end when the object wakes", async () => {
     const id = await createSandbox();
     const holder = new Socket(await connect(id, lease("stolen"), await tokenOf(id)));

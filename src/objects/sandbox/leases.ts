@@ -30,7 +30,13 @@ export async function acquire(
   const end = actor.host.clock() + call.waitMs;
   for (;;) {
     alive(actor);
-    stillWanted();
+    try {
+      stillWanted();
+    } catch (error) {
+      // Whoever is next is not to wait for one who will never ask again.
+      actor.lease({ type: "leave", ticket });
+      throw error;
+    }
     const reply = told(
       actor.lease({
         type: "acquire",

@@ -209,7 +209,9 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   acquire(caller: Caller, call: AcquireCall): Promise<Answer<LeaseGranted | LeaseQueued>> {
-    return this.#entrance.for(caller, (actor) => leases.acquire(actor, call));
+    return this.#entrance.for(caller, (actor) =>
+      leases.acquire(actor, call, () => actor.revocation.refuse(caller.token?.generation)),
+    );
   }
 
   renew(caller: Caller, token: string, ttlMs?: number): Promise<Answer<LeaseGranted>> {
