@@ -102,8 +102,10 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     await until("all of them run", () => marks("up") === 16 && marks("away") === 8);
     const before = agent.left();
     expect(before.length).toBeGreaterThanOrEqual(16 + 8);
-    // Eight of their own, and the one of all others.
-    expect(new Set(before.map(sessionOf)).size).toBeGreaterThanOrEqual(9);
+    // Eight of their own, and the one of all others. A `touch` among them may be gone by now.
+    expect(
+      new Set(before.map(sessionOf).filter((one) => one !== undefined)).size,
+    ).toBeGreaterThanOrEqual(9);
     expect(await raise(fence, true, 20_000)).toEqual({ fence, left: 0 });
     // The first thing that is looked at, with no time for anything else to end.
     const remaining = before.filter((pid) => existsSync(`/proc/${pid}`));
@@ -308,6 +310,10 @@ async function halfSent(
 }
 
 function sessionOf(pid: number): string | undefined {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[3];
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[3];
+  } catch {
+    return undefined;
+  }
 }

@@ -88,11 +88,12 @@ export function processLogContract(world: World): void {
 
     it("[Y38] holds the process back instead, where that was asked for", async () => {
       const { box } = await made(world);
-      const call = { command: "seq 40000", logBytesMax: bytesMax, onFull: "block" } as const;
+      // Far more than what lies in pipes and on its way where the machine is busy.
+      const call = { command: "seq 200000", logBytesMax: bytesMax, onFull: "block" } as const;
       const { id } = await box.startProcess(call);
       await soon(async () => expect((await box.process(id)).log.end).toBeGreaterThan(bytesMax / 2));
       expect((await box.waitForProcess(id, { timeoutMs: 200 })).met).toBe(false);
-      const all = lines(40_000);
+      const all = lines(200_000);
       expect((await box.process(id)).log.end).toBeLessThan(all.length);
       expect(textOf(await wholeLog(box, id, { follow: true }))).toBe(all);
       expect((await box.process(id)).exitCode).toBe(0);
