@@ -43,6 +43,16 @@ function hush(machine: FakeMachine, waited: unknown): () => void {
   return resolve;
 }
 
+async function withProcess() {
+  const berth = new FakeBerth();
+  const local = berth.bind({ tenant: "local" });
+  const { id } = await local.create({ waitMs: 10_000 });
+  const box = local.sandbox(id);
+  const machine = berth.machine(id);
+  const process = await box.startProcess({ command: "sleep 600" });
+  return { box, machine, process };
+}
+
 function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => reject(new Error("aborted")));
@@ -51,12 +61,7 @@ function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
 }
 
 it("[H7] who asked before a checkpoint is answered when it has been made, however long that takes", async () => {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ waitMs: 10_000 });
-  const box = local.sandbox(id);
-  const machine = berth.machine(id);
-  const process = await box.startProcess({ command: "sleep 600" });
+  const { box, machine, process } = await withProcess();
   const { incarnation } = await box.get();
   const goOn = hush(machine, { met: false, process });
   const asked = [box.waitForProcess(process.id), box.processes()];
@@ -81,12 +86,7 @@ it("[H7] who asked before a checkpoint is answered when it has been made, howeve
 });
 
 it("[H7] an agent that is silent after a checkpoint too is not waited for any longer", async () => {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ waitMs: 10_000 });
-  const box = local.sandbox(id);
-  const machine = berth.machine(id);
-  const process = await box.startProcess({ command: "sleep 600" });
+  const { box, machine, process } = await withProcess();
   hush(machine, { met: false, process });
   const waiting = box.waitForProcess(process.id).catch((error: unknown) => error);
   await vi.waitFor(() => expect(machine.asked.at(-1)).toMatch(/wait$/));

@@ -129,7 +129,7 @@ class CgroupTree implements Tree {
   readonly exited: Promise<Exit>;
   readonly #group: string;
   /** Until then the agent stands in the group too. */
-  readonly #left: Promise<void> | undefined;
+  readonly #agentGone: Promise<void> | undefined;
   readonly #giveBack: () => void;
   /** Its group may be that of another command by now. */
   #isGivenBack = false;
@@ -137,11 +137,11 @@ class CgroupTree implements Tree {
   constructor(
     group: string,
     spawned: Spawned,
-    left: Promise<void> | undefined,
+    agentGone: Promise<void> | undefined,
     giveBack: () => void,
   ) {
     this.#group = group;
-    this.#left = left;
+    this.#agentGone = agentGone;
     this.pid = spawned.pid;
     this.#giveBack = () => {
       if (this.#isGivenBack) return;
@@ -174,7 +174,7 @@ class CgroupTree implements Tree {
     const left = await onceThereIsRoom(() => this.#members());
     const leftovers = left.filter((pid) => pid !== this.pid && isAlive(pid)).length;
     if (left.length > 0) {
-      await this.#left;
+      await this.#agentGone;
       await onceThereIsRoom(() => writeFileSync(`${this.#group}/cgroup.kill`, "1"));
       if (!(await this.#isEmptied(endLimitMs, 1))) {
         const gone = this.#isEmptied(Number.POSITIVE_INFINITY, unendedLookMs);

@@ -5,7 +5,6 @@ import { DurableObject } from "cloudflare:workers";
 import { configOf, type Env } from "../../config.ts";
 import type { Container } from "../../container/container.ts";
 import { openContainer } from "../../container/open.ts";
-import type { Timer } from "../../container/within.ts";
 import type { Verdict } from "../../core/plan/pending.ts";
 import type { Ended, Vote } from "../../core/plan/record.ts";
 import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
@@ -49,7 +48,6 @@ import { work } from "./work.ts";
 import type { Look, Work } from "./work-call.ts";
 
 export class SandboxObject extends DurableObject<Env> {
-  readonly #timer: Timer;
   readonly #actor: SandboxActor;
   readonly #execs: ExecLog;
   readonly #streams: EventStreams;
@@ -58,10 +56,8 @@ export class SandboxObject extends DurableObject<Env> {
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    const place = objectPlace(state);
-    this.#timer = place.timer;
     this.#actor = new SandboxActor({
-      ...place,
+      ...objectPlace(state),
       openContainer: (id, network) => this.openContainer(id, network),
       tell: (report) => env.DIRECTORY.getByName(report.tenant).told(report),
     });
@@ -72,7 +68,8 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   protected openContainer(id: string, network: Network): Container {
-    return openContainer(this.ctx, configOf(this.env).engine, id, network, this.#timer);
+    const { timer } = this.#actor.host;
+    return openContainer(this.ctx, configOf(this.env).engine, id, network, timer);
   }
 
   /** Of the Directory alone, which decides what is made. */

@@ -18,7 +18,8 @@ const command = "true";
 /** Without a shell. */
 const argv = ["/bin/true"];
 
-type Side = { name: string; run(): Promise<{ exitCode: number | null }> };
+/** `quietMs`: before each, which is not counted. */
+type Side = { name: string; quietMs?: number; run(): Promise<{ exitCode: number | null }> };
 
 export async function exec(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
@@ -45,7 +46,12 @@ export async function exec(bench: Bench): Promise<Figure[]> {
       ratioMax: latencyRatioMax,
     }),
     await throughput(bench, sides),
-    await afterQuiet(bench, sides[0]),
+    await latency(bench, [{ ...sides[0], name: "quiet", quietMs }, sides[0]], {
+      row: `exec of \`true\`, each after ${quietMs} ms of quiet, against in a row: median`,
+      ratioMax: afterQuietRatioMax,
+      blocks: bench.isShort ? 4 : 10,
+      each: 10,
+    }),
     await latency(bench, argvSides, { row: "exec of `/bin/true`, one at a time: median" }),
   ];
 }
@@ -54,25 +60,32 @@ export async function exec(bench: Bench): Promise<Figure[]> {
 async function latency(
   bench: Bench,
   sides: [Side, Side],
-  { row, ratioMax }: { row: string; ratioMax?: number },
+  {
+    row,
+    ratioMax,
+    blocks = bench.isShort ? 16 : 40,
+    each = 25,
+  }: { row: string; ratioMax?: number; blocks?: number; each?: number },
 ): Promise<Figure> {
-  const blocks = bench.isShort ? 16 : 40;
-  const each = 25;
   const samples: [number[], number[]] = [[], []];
   for (let block = 0; block < blocks; block += 1) {
     bench.progress.of(block, blocks, "one at a time, block");
     for (const side of turnsIn(block)) {
-      for (let at = 0; at < each; at += 1) samples[side].push(await timed(sides[side]));
+      const { quietMs = 0 } = sides[side];
+      for (let at = 0; at < each; at += 1) {
+        if (quietMs > 0) await pause(quietMs);
+        samples[side].push(await timed(sides[side]));
+      }
     }
   }
-  const [berth, direct] = [spread(samples[0]), spread(samples[1])];
+  const [one, other] = [spread(samples[0]), spread(samples[1])];
   const ratio = median(samples[0]) / median(samples[1]);
   return {
     row,
-    measured: `${berth.median.toFixed(2)} ms against ${direct.median.toFixed(2)} ms`,
+    measured: `${one.median.toFixed(2)} ms against ${other.median.toFixed(2)} ms`,
     ...(ratioMax === undefined ? {} : { target: `≤ ${ratioMax} ×`, met: ratio <= ratioMax }),
     ratio: round(ratio),
-    raw: { berth, direct },
+    raw: { [sides[0].name]: one, [sides[1].name]: other },
   };
 }
 
@@ -93,32 +106,6 @@ async function throughput(bench: Bench, sides: [Side, Side]): Promise<Figure> {
     ratio: round(ratio),
     met: ratio >= throughputRatioMin,
     raw: { berthPerSecond: rates[0].map(Math.round), directPerSecond: rates[1].map(Math.round) },
-  };
-}
-
-/** Against the same commands without a pause. */
-async function afterQuiet(bench: Bench, berth: Side): Promise<Figure> {
-  const blocks = bench.isShort ? 4 : 10;
-  const each = 10;
-  const samples: [number[], number[]] = [[], []];
-  for (let block = 0; block < blocks; block += 1) {
-    bench.progress.of(block, blocks, "after a pause, block");
-    for (const turn of turnsIn(block)) {
-      for (let at = 0; at < each; at += 1) {
-        if (turn === 0) await pause(quietMs);
-        samples[turn].push(await timed(berth));
-      }
-    }
-  }
-  const [quiet, busy] = [spread(samples[0]), spread(samples[1])];
-  const ratio = quiet.median / busy.median;
-  return {
-    row: `exec of \`true\`, each after ${quietMs} ms of quiet, against in a row: median`,
-    measured: `${quiet.median.toFixed(2)} ms against ${busy.median.toFixed(2)} ms`,
-    target: `≤ ${afterQuietRatioMax} ×`,
-    ratio: round(ratio),
-    met: ratio <= afterQuietRatioMax,
-    raw: { quiet, busy },
   };
 }
 
