@@ -3,6 +3,7 @@
  * Does not own the person. Whoever makes one disposes of it.
  */
 import { execFileSync, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { root } from "../../container/engine/launch/places.js";
@@ -23,8 +24,19 @@ export class Screen implements Disposable {
     this.#socket = join(person.home, `tmux-${Math.random().toString(36).slice(2)}`);
     const size = ["-x", String(cols), "-y", String(rows)];
     const berth = `${process.execPath} ${join(root, "src/cli/main.ts")}`;
-    this.tmux("new-session", "-d", ...size, "env", "PS1=here> ", "sh");
-    this.type(`berth() { ${berth} "$@"; }; stty -g > ${this.before}; clear`, "Enter");
+    const setUp = `${this.#socket}.sh`;
+    writeFileSync(setUp, `unset ENV; berth() { ${berth} "$@"; }; stty -g > ${this.before}\n`);
+    this.tmux("new-session", "-d", ...size, "env", "PS1=here> ", `ENV=${setUp}`, "sh");
+    this.#prompted();
+  }
+
+  /** What is typed before the shell asks for it is shown before its prompt, and the first output on the prompt's line. */
+  #prompted(): void {
+    for (let left = 3_000; left > 0; left--) {
+      if (this.text.trim() === "here>") return;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+    throw new Error(`the shell does not ask: ${this.text}`);
   }
 
   get before(): string {
