@@ -1,5 +1,5 @@
 #!/bin/sh
-# Owns the start of a container: one life each, emptied folders, an empty environment, a boot document on descriptor 3.
+# Owns the start of a container: one life each, emptied folders, an environment of its own, a boot document on descriptor 3.
 # Does not own what the document says. Variables of the image or of the platform (BUN_OPTIONS and the like)
 # would otherwise steer the agent's runtime; and a secret in the environment could be read where it stays.
 
@@ -17,4 +17,6 @@ fi
 exec 3<<document
 $BERTH_BOOT
 document
-exec env -i "${0%/*}/berth-agent" serve
+# Threads that its sandbox could refuse it (engine/room/runtime.ts says why).
+exec env -i BUN_JSC_numberOfGCMarkers=1 BUN_JSC_useConcurrentGC=0 BUN_JSC_useConcurrentJIT=0 BUN_JSC_useFTLJIT=0 \
+  BUN_JSC_useWarmUpMarkedBlocks=0 "${0%/*}/berth-agent" serve

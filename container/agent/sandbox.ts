@@ -2,6 +2,7 @@
  * Owns what one agent is about: the sandbox, as the sum of its parts, and the end of all of it.
  * Does not own the parts, nor when they end (modes/).
  */
+import { stat } from "node:fs/promises";
 import { limits } from "../../src/protocol/limits.ts";
 import { Activity } from "./activity.ts";
 import { Commands } from "./commands.ts";
@@ -49,6 +50,8 @@ export class Sandbox implements Ground {
     this.metadata = metadata;
     this.commands = new Commands(place, forest, this.gated);
     this.parts = partsOf(this);
+    // The runtime's threads for files begin with the first task: later, commands may have left it no process.
+    stat("/").catch(() => {});
   }
 
   async endAll(): Promise<void> {

@@ -6,6 +6,7 @@ import { withDocument } from "./document.ts";
 import { childrenOf, nameOf, type ProcessName, sendSignal } from "./processes.ts";
 import { roomUser } from "./room/identity.ts";
 import { type AgentReady, agentReadySchema, type RoomDocument } from "./room/plan.ts";
+import { oneThread } from "./room/runtime.ts";
 
 export type SpawnedAgent = {
   /** The outer process, which ends when the last process of the sandbox has. */
@@ -27,7 +28,7 @@ const readyLineCharactersMax = 4096;
  * Of the agent, never of commands. Bun looks for garbage once a second, and each 30 s once a process has
  * been quiet for long: the former, in hundreds of them that were just started, is a sixth of a core.
  */
-const agentEnvironment = { BUN_GC_TIMER_INTERVAL: "30000" };
+const agentEnvironment = { ...oneThread, BUN_GC_TIMER_INTERVAL: "30000" };
 
 export function spawnAgent(binary: string, document: RoomDocument): SpawnedAgent {
   const child = withDocument(document, (fd) =>

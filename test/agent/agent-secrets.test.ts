@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { oneThread } from "../../container/engine/room/runtime.ts";
 import { Agent, binary, isRoot, kinds } from "./agent.ts";
 
 const plainUser = 12_345;
@@ -66,7 +67,7 @@ describe("what the agent keeps to itself", () => {
     await expect(Agent.start({ ownEnv })).rejects.toThrow(/EVIL/);
   });
 
-  test("[X22] a container's entry hands the agent its boot document and not one variable", async () => {
+  test("[X22] a container's entry hands the agent its boot document and no variable but those of its own", async () => {
     const entry = join(folder, "entry.sh");
     copyFileSync("container/entry.sh", entry);
     symlinkSync(binary, join(folder, "berth-agent"));
@@ -80,7 +81,11 @@ describe("what the agent keeps to itself", () => {
       `echo "$BUN_OPTIONS"; printf '%s\\n' "$LINES"; echo [$OTHER][$BERTH_BOOT]`,
     );
     expect(stdout).toBe("for commands\na\nb 'c' \"d\" $e \\f\n[][]\n");
-    expect(agent.environment()).toBe("");
+    expect(agent.environment()).toBe(
+      Object.entries(oneThread)
+        .map((pair) => `${pair.join("=")}\0`)
+        .join(""),
+    );
     await agent.stop();
     // It empties the folders of the container that it begins, and of nothing else.
     expect(existsSync(entry)).toBe(true);

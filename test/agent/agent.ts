@@ -18,6 +18,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
+import { oneThread } from "../../container/engine/room/runtime.ts";
 import type { ErrorBody } from "../../src/protocol/errors.ts";
 import type { ExecInput, ExecResult } from "../../src/protocol/exec.ts";
 import { until } from "./until.ts";
@@ -89,7 +90,7 @@ export class Agent {
       differences: { ...place, tree },
     });
     this.process = spawn(options.program ?? binary, ["serve"], {
-      env: viaEntry ? { ...ownEnv, BERTH_BOOT: document } : ownEnv,
+      env: viaEntry ? { ...ownEnv, BERTH_BOOT: document } : { ...oneThread, ...ownEnv },
       cwd: ownCwd,
       stdio: ["ignore", "pipe", "pipe", viaEntry ? "ignore" : "pipe"],
       ...(ownUid === undefined ? {} : { uid: ownUid, gid: ownUid }),
@@ -157,6 +158,10 @@ export class Agent {
   /** As the kernel keeps it, to be read by root alone. */
   environment(): string {
     return readFileSync(`/proc/${this.pid}/environ`, "utf8");
+  }
+
+  threads(): string[] {
+    return threadsOf(this.pid);
   }
 
   memoryKiB(): number {
@@ -250,6 +255,13 @@ function stateOf(pid: number): string {
   } catch {
     return "";
   }
+}
+
+/** Their names, but for the first's. */
+export function threadsOf(pid: number): string[] {
+  const folder = `/proc/${pid}/task`;
+  const others = readdirSync(folder).filter((thread) => thread !== String(pid));
+  return others.map((thread) => readFileSync(`${folder}/${thread}/comm`, "utf8").trim());
 }
 
 function canMakeGroups(): boolean {

@@ -148,6 +148,7 @@ export class Attacked implements AsyncDisposable {
       stderr: string;
       timedOut: boolean;
       error?: unknown;
+      incarnation: string;
     };
   }
 

@@ -202,10 +202,23 @@ except OSError: pass
 print(made, flush=True)
 time.sleep(60)
 `;
+    const { incarnation } = await berth.exec(attacker, { command: ":" });
     const begun = python(count, 15_000);
-    await neighbourWorks();
+    let isOver = false;
+    begun.finally(() => {
+      isOver = true;
+    });
+    // A command may find no process for itself; its agent goes on all the same.
+    const asked = { method: "POST", path: `/v1/sandboxes/${attacker}/exec` };
+    while (!isOver) {
+      await neighbourWorks();
+      const { body } = await berth.send({ ...asked, body: '{"command":"seq 10000"}' });
+      expect(body.error?.code).not.toBe("operation_interrupted");
+      await berth.ok("GET", `/v1/sandboxes/${attacker}/files/list?path=/`);
+    }
     const counted = await begun;
     expect(counted.error).toBeUndefined();
+    expect(counted).toMatchObject({ incarnation });
     expect(counted).toMatchObject({ timedOut: true });
     expect(Number(counted.stdout)).toBeGreaterThan(20);
     expect(Number(counted.stdout)).toBeLessThanOrEqual(processesMax);
@@ -217,6 +230,7 @@ time.sleep(60)
     // The shell may be the one who gets no more processes, and gives up by itself.
     const { error, timedOut, stderr } = await bomb;
     expect(error).toBeUndefined();
+    expect(await bomb).toMatchObject({ incarnation });
     expect(timedOut || /fork/i.test(stderr)).toBe(true);
     await until("the sandbox takes commands again", async () => {
       const { body } = await berth.send({

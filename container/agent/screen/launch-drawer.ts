@@ -3,6 +3,7 @@
  * Does not own what it is told (drawing-process.ts).
  */
 import { closeSync } from "node:fs";
+import { oneThread } from "../../engine/room/runtime.ts";
 import { openPipe } from "../libc.ts";
 import { PipeReader } from "../pipe.ts";
 import type { Forest, Tree } from "../tree/tree.ts";
@@ -19,7 +20,7 @@ export function drawersIn(forest: Forest): StartDrawer {
         program: "/proc/self/exe",
         argv: ["berth-agent", "draw"],
         cwd: "/",
-        env: {},
+        env: oneThread,
         stdin: ordersRead,
         stdout: answersWrite,
         stderr: stderrFd,

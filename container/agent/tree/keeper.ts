@@ -4,6 +4,7 @@
  * agent, as next subreaper above, kills (reaper.ts).
  */
 import { closeSync, writeSync } from "node:fs";
+import { oneThread } from "../../engine/room/runtime.ts";
 import { openMemory, openPipe } from "../libc.ts";
 import { PipeReader } from "../pipe.ts";
 import { send } from "./family.ts";
@@ -154,7 +155,7 @@ function tenderOf(launch: Launch): Launch {
     program: "/proc/self/exe",
     argv: ["berth-agent", "tend"],
     cwd: "/",
-    env: {},
+    env: oneThread,
     user: undefined,
   };
 }
