@@ -74,7 +74,9 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     this.#terminal = terminal;
     this.#options = options;
     this.#offset = options.after;
-    options.signal?.addEventListener("abort", () => this.close());
+    // Not after its end: one signal may serve many of them.
+    const { signal } = this.#closed;
+    options.signal?.addEventListener("abort", () => this.close(), { signal });
   }
 
   /** Throws where the terminal is not there: connecting makes none. */
@@ -83,6 +85,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     terminal: string,
     options: AttachOptions = {},
   ): Promise<LiveTerminal> {
+    options.signal?.throwIfAborted();
     const live = new LiveTerminal(place, terminal, options);
     live.#listen(await live.#open());
     return live;

@@ -58,3 +58,17 @@ test("[LV20] an attached terminal goes on by offset over cut connections, and en
   const expected = `go\r\n${lines.join("\r\n")}\r\n`;
   expect({ cuts, back, exit, text }).toEqual({ cuts: 2, back: 2, exit: 3, text: expected });
 });
+
+test("[LV20] a signal that has ended attaches to nothing, and one that ends lets go", async () => {
+  const sandbox = connect({ url: server.url, key: server.key }).sandbox(id);
+  await sandbox.createTerminal({ id: "given-up", argv: ["sh", "-c", "sleep 60"] });
+  const ended = AbortSignal.abort(new Error("given up"));
+  await expect(sandbox.attachTerminal("given-up", { signal: ended })).rejects.toThrow("given up");
+  const ends = new AbortController();
+  await using live = await sandbox.attachTerminal("given-up", { signal: ends.signal });
+  setTimeout(() => ends.abort(), 100);
+  const seen: string[] = [];
+  for await (const event of live) seen.push(event.type);
+  expect(seen).not.toContain("exit");
+  await sandbox.endTerminal("given-up");
+});
