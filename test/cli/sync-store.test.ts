@@ -2,7 +2,9 @@
  * Proves that a checkout arrives whole whatever its repository holds: objects that were cleared away, that it never
  * had, and a history that ends elsewhere than in the sandbox.
  */
-import { readFileSync, renameSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { syncUp } from "../../src/cli/sync/index.ts";
 import { Checkout } from "./sync/checkout.ts";
@@ -34,6 +36,30 @@ function cloned(from: Checkout, ...how: string[]): Checkout {
   clone.gitAt(clone.folder, "clone", "-q", ...how, `file://${from.root}`, "code");
   return clone;
 }
+
+describe("what a run that was killed left in our folder", () => {
+  it("[SY27] is removed by the next one, once it is old and its process gone; what anybody may still use stays", async () => {
+    const pair = await world.pair(Checkout.begun());
+    await same(pair);
+    const ours = join(pair.checkout.root, ".git/berth");
+    const { pid: gone } = spawnSync("true");
+    const long = new Date(Date.now() - 2 * 3_600_000);
+    const put = (name: string, at = new Date()) => {
+      writeFileSync(join(ours, name), "");
+      utimesSync(join(ours, name), at, at);
+      return name;
+    };
+    const id = "0b1c2d3e-0000-4000-8000-000000000000";
+    const left = [`out.${gone}.${id}.pack`, `in.${gone}.${id}.pack`, `index.${gone}.${id}.lock`];
+    const used = [`out.${process.pid}.${id}.pack`, "index", `other.${gone}.${id}`];
+    for (const name of [...left, ...used.filter((one) => one !== "index")]) put(name, long);
+    const young = put(`index.${gone}.${id}`);
+    await same(pair);
+    const names = readdirSync(ours);
+    expect(left.filter((name) => names.includes(name))).toEqual([]);
+    expect([...used, young].filter((name) => !names.includes(name))).toEqual([]);
+  });
+});
 
 /** All of it, on both sides. */
 async function isWhole(pair: Pair): Promise<void> {

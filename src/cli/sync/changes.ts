@@ -2,13 +2,12 @@
  * Owns fetching what a command has changed: the tree that it left, against the one that was sent, with all that is new.
  * Trusts no byte of it: git computes each id itself, and what becomes of it is decided in put-back.ts.
  */
-import { randomUUID } from "node:crypto";
 import { closeSync, createWriteStream, openSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Failure } from "../failure.ts";
 import { fields } from "./git.ts";
 import type { Entry } from "./here.ts";
+import { passingFile } from "./passing-files.ts";
 import type { Repository } from "./repository.ts";
 import { leaveScript } from "./sandbox-scripts.ts";
 import { runThere, type SandboxSide } from "./sandbox-side.ts";
@@ -92,7 +91,7 @@ async function takeLarge(
   repository: Repository,
   place: string,
 ): Promise<void> {
-  const path = join(repository.ours, `in.${process.pid}.${randomUUID()}.pack`);
+  const path = passingFile(repository.ours, "in", ".pack");
   try {
     const content = await sandbox.readFile(place);
     let bytes = 0;

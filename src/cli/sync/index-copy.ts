@@ -2,9 +2,8 @@
  * Owns copies of an index to work on: the one that is copied is never locked nor written by us.
  * Does not own what is done with them.
  */
-import { randomUUID } from "node:crypto";
 import { copyFileSync, rmSync, statSync, utimesSync } from "node:fs";
-import { join } from "node:path";
+import { passingFile } from "./passing-files.ts";
 
 /** Of an index that is not there the copy is not there either: git takes that as an empty one. */
 export async function withCopy<T>(
@@ -22,7 +21,7 @@ export async function withCopy<T>(
 }
 
 function copyOf(from: string, folder: string): string {
-  const path = join(folder, `index.${process.pid}.${randomUUID()}`);
+  const path = passingFile(folder, "index");
   try {
     const { mtimeMs } = statSync(from);
     copyFileSync(from, path);

@@ -2,11 +2,10 @@
  * Owns packing what a sandbox lacks of a state, into a file: nobody knows how large it becomes.
  * Does not own sending it.
  */
-import { randomUUID } from "node:crypto";
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
-import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import { connecting, type GitAsk } from "./git.ts";
+import { passingFile } from "./passing-files.ts";
 import type { Repository } from "./repository.ts";
 
 const idPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -27,7 +26,7 @@ export async function packFor(repository: Repository, state: string, had: string
   });
   const known = looked.split("\n").filter((line) => / (commit|tree)$/.test(line));
   const without = known.map((line) => `^${line.split(" ")[0]}\n`);
-  const path = join(ours, `out.${process.pid}.${randomUUID()}.pack`);
+  const path = passingFile(ours, "out", ".pack");
   const file = openSync(path, "wx", 0o600);
   const head: Buffer[] = [];
   let bytes = 0;

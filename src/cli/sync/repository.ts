@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import { Git } from "./git.ts";
+import { removeLeftOver } from "./passing-files.ts";
 
 export type Repository = {
   top: string;
@@ -45,6 +46,7 @@ export async function openRepository(cwd: string, signal?: AbortSignal): Promise
   }
   const ours = join(gitDir, "berth");
   await make(ours, format, objects, signal);
+  removeLeftOver(ours);
   const store = {
     GIT_OBJECT_DIRECTORY: join(ours, "objects"),
     GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(objects),
