@@ -48,7 +48,8 @@ export async function callAgent(
   const cancel = timer(headersMs, () => patience.abort());
   let response: Response;
   try {
-    response = await container.agent(life.address, agentRequest(life, call, patience.signal));
+    const { url, init } = agentRequest(life, call, patience.signal);
+    response = await container.agent(life.address, url, init);
   } catch {
     throw new AgentSilent(`the agent did not answer ${call.path}`);
   } finally {
@@ -83,7 +84,12 @@ export function isSpoken({ headers }: Response): boolean {
   return protocol >= agentProtocolMin && protocol <= agentProtocol;
 }
 
-function agentRequest(life: AgentAddress, call: AgentCall, signal: AbortSignal): Request {
+/** Not a Request, of which `fetch` would make another. */
+function agentRequest(
+  life: AgentAddress,
+  call: AgentCall,
+  signal: AbortSignal,
+): { url: string; init: RequestInit } {
   const { body } = call;
   const headers: Record<string, string> = {
     ...call.headers,
@@ -98,13 +104,11 @@ function agentRequest(life: AgentAddress, call: AgentCall, signal: AbortSignal):
       typeof body === "string" ? "application/json" : "application/octet-stream";
   }
   const base = life.address === "" ? agentHost : life.address;
-  return new Request(`${base}${call.path}`, {
-    method: call.method,
-    headers,
-    redirect: "manual",
-    signal,
-    ...(body === undefined ? {} : { body, ...oneWay(body) }),
-  });
+  const sent = body === undefined ? {} : { body, ...oneWay(body) };
+  return {
+    url: `${base}${call.path}`,
+    init: { method: call.method, headers, redirect: "manual", signal, ...sent },
+  };
 }
 
 /** Node wants to be told that a stream is sent before the answer comes. */

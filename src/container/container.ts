@@ -59,8 +59,8 @@ export interface Container {
   signal(signal: number): Promise<void>;
   /** What is known of why this life ended, once it has; undefined where it has not in this time. */
   monitor(startId: string, waitMs: number): Promise<ContainerExit | undefined>;
-  /** One request, or WebSocket upgrade, to the agent at the address that `start` gave. */
-  agent(address: string, request: Request): Promise<Response>;
+  /** One request, or WebSocket upgrade, to the agent at the address that `start` gave; asked as `fetch` is. */
+  agent(address: string, request: Request | string, init?: RequestInit): Promise<Response>;
   /** Saves the file tree; everything in the container stands still meanwhile. The same id again: the same tree. */
   snapshot(snapshotId: string): Promise<Saved>;
   /** One that is just being made is waited for. Removing what is not there is success. */

@@ -6,10 +6,11 @@
 /** What the agent refuses with is a line of JSON. */
 const refusalBytesMax = 16_384;
 
-export async function whole(request: Request, response: Response): Promise<Response> {
+/** Of a request with a body. */
+export async function whole(response: Response): Promise<Response> {
   const { body, headers, ok } = response;
   const length = Number(headers.get("content-length") ?? 0);
-  if (request.body === null || body === null || ok) return response;
+  if (body === null || ok) return response;
   if (length === 0 || length > refusalBytesMax) return response;
   const reader = body.getReader();
   const bytes = new Uint8Array(length);

@@ -62,7 +62,7 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
       const { startId: _startId, ...exit } = engineExitSchema.parse(told);
       return exit;
     },
-    agent: (_address, request) => fetch(request),
+    agent: (_address, request, init) => fetch(request, init),
     async snapshot(snapshotId) {
       const made = await call(engine, "POST", enginePaths.snapshot(id), {
         body: { snapshotId },

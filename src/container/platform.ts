@@ -39,10 +39,12 @@ export function platformContainer(attached: Attached, egress: Egress): Container
     signal: async (signal) => attached.signal(signal),
     // It tells an end only to who asked before that, which keeps the object awake, and never that memory was wanting.
     monitor: async () => ({ exitCode: null, signal: null, reason: "unknown" }),
-    async agent(_address, request) {
+    async agent(_address, request, init) {
       // Before the first word of an instance that found it running: what runs is held to its hosts again.
       await egress.apply();
-      return whole(request, await attached.getTcpPort(agentPort).fetch(request));
+      const hasBody = (typeof request === "string" ? init?.body : request.body) != null;
+      const answer = await attached.getTcpPort(agentPort).fetch(request, init);
+      return hasBody ? whole(answer) : answer;
     },
     snapshot: (snapshotId) => save(attached, snapshotId),
     // The platform has no such call: what nobody names any more ends with its time.

@@ -134,12 +134,12 @@ export function door(known?: Caller) {
     await next();
     if (c.res.status >= 400) await readOut(c.req.raw);
     // Afterwards: an answer that an object gave brings headers of its own.
-    if (c.res.webSocket === null) c.header("berth-request-id", c.var.requestId);
+    if (c.res.webSocket === null) name(c);
   });
   app.use(async (c, next) => {
     const to = visitOf(c.req.raw);
     if (to === undefined) return next();
-    c.res = await visit(c.env, c.req.raw, to, c.var.requestId);
+    c.res = await visit(c.env, c.req.raw, to, c.get("requestId"));
   });
   app.use(otherOrigins);
   app.get("/", page);
@@ -148,7 +148,7 @@ export function door(known?: Caller) {
     const route: Route = routes[name];
     app.on(route.method, route.path, async (c) => {
       admit(c as Context<Door, "/:id">, route, known);
-      checkQuery(name, new URL(c.req.url).search);
+      if (c.req.url.includes("?")) checkQuery(name, new URL(c.req.url).search);
       if (route.body === undefined && route.method !== "GET") await readNothing(c.req.raw);
       return handlers[name](c as Context<Door, "/:id">);
     });
@@ -168,6 +168,15 @@ function admit(c: Context<Door, "/:id">, route: Route, known: Caller | undefined
   const caller = known ?? authenticate(c.req.header("authorization"), configOf(c.env));
   demandFor(caller, route, c.req.param("id"));
   c.set("caller", caller);
+}
+
+/** An answer that was made here is written on; `c.header` would copy it, which only one from elsewhere needs. */
+function name(c: Context<Door>): void {
+  try {
+    c.res.headers.set("berth-request-id", c.get("requestId"));
+  } catch {
+    c.header("berth-request-id", c.get("requestId"));
+  }
 }
 
 /** The caller's own, where it is one that can stand in a log; else drawn here. */

@@ -14,6 +14,8 @@ export async function readBody<Schema extends z.ZodType>(
   return parseCall(schema, text === "" ? {} : parseJson(text));
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+
 const nothingSchema = z.strictObject({});
 
 /** Of a call that takes no body: none, or an object without fields, as some programs send always. */
@@ -46,41 +48,42 @@ export async function readBytes(
   request: Request,
   bytesMax: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const { headers, body } = request;
-  if (body === null) return new Uint8Array(0);
+  const { headers } = request;
+  if (isNone(request)) return new Uint8Array(0);
   checkType(headers, "application/octet-stream", headers.has("content-type"));
-  return readWhole(request, body, bytesMax);
+  return readWhole(request, bytesMax);
 }
 
 async function readText(request: Request): Promise<string> {
-  const { headers, body } = request;
-  // A POST of `fetch` without a body says that it has none.
-  if (body === null || headers.get("content-length") === "0") return "";
+  const { headers } = request;
+  if (isNone(request)) return "";
   // And chunks that are none need no type.
   const mayBeNone = !headers.has("content-length") && !headers.has("content-type");
   checkType(headers, "application/json", !mayBeNone);
-  const bytes = await readWhole(request, body, limits.bodyBytesMax);
+  const bytes = await readWhole(request, limits.bodyBytesMax);
   if (bytes.byteLength === 0) return "";
   if (mayBeNone) checkType(headers, "application/json", true);
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw new BerthError("bad_json", "The body is not UTF-8.");
   }
 }
 
-async function readWhole(
-  request: Request,
-  body: ReadableStream<Uint8Array>,
-  bytesMax: number,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const { headers } = request;
-  if (Number(headers.get("content-length") ?? 0) > bytesMax) throw tooLarge(bytesMax);
+/** A POST of `fetch` without a body says so. Where a length is told there is one: to ask for it makes a stream of it. */
+function isNone(request: Request): boolean {
+  const length = request.headers.get("content-length");
+  return length === "0" || (length === null && request.body === null);
+}
+
+async function readWhole(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
+  const length = request.headers.get("content-length");
+  if (Number(length ?? 0) > bytesMax) throw tooLarge(bytesMax);
   // A length that was told holds for what comes over HTTP: nothing needs to be counted on the way.
-  const told = headers.has("content-length");
-  const reading = told
-    ? inTime(request.arrayBuffer()).then((whole) => new Uint8Array(whole))
-    : count(body, bytesMax);
+  const reading =
+    length === null
+      ? count(request.body, bytesMax)
+      : inTime(request.arrayBuffer()).then((whole) => new Uint8Array(whole));
   const bytes = await reading.catch((thrown: unknown) => {
     // Chunks that are none, or an end before the end.
     throw thrown instanceof BerthError ? thrown : broken();
@@ -122,9 +125,10 @@ async function inTime(body: Promise<ArrayBuffer>): Promise<ArrayBuffer> {
 
 /** Without a told length the bytes are counted. */
 async function count(
-  body: ReadableStream<Uint8Array>,
+  body: ReadableStream<Uint8Array> | null,
   bytesMax: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  if (body === null) return new Uint8Array(0);
   const reader = body.getReader();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<"late">((resolve) => {

@@ -23,7 +23,7 @@ export async function lookAtFiles(
 ): Promise<Response> {
   const object = objectOf(c.env, c.req.param("id"));
   const query = fileQuery(schema, searchOf(c));
-  return answered(await object.lookAtFiles(c.var.caller, { look, query }, c.var.requestId));
+  return answered(await object.lookAtFiles(c.get("caller"), { look, query }, c.get("requestId")));
 }
 
 export async function workOnFiles(
@@ -32,7 +32,9 @@ export async function workOnFiles(
 ): Promise<Response> {
   const object = objectOf(c.env, c.req.param("id"));
   const gated = gatedCaller(c);
-  return answered(await object.workOnFiles(c.var.caller, gated, await read(), c.var.requestId));
+  return answered(
+    await object.workOnFiles(c.get("caller"), gated, await read(), c.get("requestId")),
+  );
 }
 
 export function gatedQuery(c: Of, schema: QuerySchema): Query {
@@ -43,7 +45,7 @@ export function download(c: Of, noun: TransferNoun, schema: QuerySchema): Promis
   const object = objectOf(c.env, c.req.param("id"));
   const query = fileQuery(schema, searchOf(c));
   const { headers } = c.req.raw;
-  const { caller, requestId } = c.var;
+  const [caller, requestId] = [c.get("caller"), c.get("requestId")];
   return transfer(object, { call: { caller, noun }, query, headers, requestId });
 }
 
@@ -53,8 +55,8 @@ export function upload(c: Of, noun: TransferNoun, schema: QuerySchema): Promise<
   const query = gatedQuery(c, schema);
   const { headers, body } = c.req.raw;
   checkBytes(headers);
-  if (c.var.isBound) demandLength(headers);
-  const { caller, requestId } = c.var;
+  if (c.get("isBound")) demandLength(headers);
+  const [caller, requestId] = [c.get("caller"), c.get("requestId")];
   return transfer(object, { call: { caller, noun, gated }, query, headers, body, requestId });
 }
 

@@ -28,15 +28,27 @@ export type Visit = PortAddress & {
   prefix: string | undefined;
 };
 
+/** A call of the API as it is mostly written: no form of it leads elsewhere, whatever its query says. */
+const callPath = /^\/v1\/[\w/-]*(?:\?|$)/;
+
+/** The addresses by which Berth itself was asked in this isolate: one is read once, and not for each call. */
+const ownOrigins = new Set<string>();
+const ownOriginsMax = 100;
+
 /** Undefined: the request is for Berth itself. */
-export function visitOf(request: Request): Visit | undefined {
+export function visitOf({ url }: Request): Visit | undefined {
+  const pathAt = url.indexOf("/", url.indexOf("//") + 2);
+  const origin = url.slice(0, pathAt);
+  if (ownOrigins.has(origin) && callPath.test(url.slice(pathAt))) return undefined;
   // The address is made of it, unread.
-  if (!URL.canParse(request.url)) throw bad("Host", "is no name or address of a machine");
-  const { hostname, pathname, search } = new URL(request.url);
+  if (!URL.canParse(url)) throw bad("Host", "is no name or address of a machine");
+  const { hostname, pathname, search } = new URL(url);
   const byHost = readPortLabel(hostname.split(".", 1)[0] ?? "");
   if (byHost !== undefined && hostname.includes(".")) {
     return { ...byHost, target: `${pathname}${search}`, prefix: undefined };
   }
+  if (ownOrigins.size >= ownOriginsMax) ownOrigins.clear();
+  if (pathAt > 0) ownOrigins.add(origin);
   if (!pathname.startsWith(pathPrefix)) return undefined;
   const [text = ""] = pathname.slice(pathPrefix.length).split("/", 1);
   const byPath = readPortLabel(text);

@@ -25,7 +25,7 @@ export function gatedCaller(c: Context<Door>): GatedCaller {
     throw bad("Berth-Wait-Ms", `must be a whole number from 0 to ${limits.waitMaxMs}`);
   }
   const wake = c.req.query("wake");
-  const { token: own } = c.var.caller;
+  const { token: own } = c.get("caller");
   return {
     token: c.req.header(leaseHeader) === undefined ? undefined : leaseToken(c),
     waitMs,

@@ -12,7 +12,7 @@ export function refuse(thrown: unknown, c: Context<Door>): Response {
   const headers: Record<string, string> = {};
   if (error.code === "unauthenticated") headers["www-authenticate"] = "Bearer";
   if (errors[error.code].retryable) headers["retry-after"] = "1";
-  return c.json(errorBody(error, c.var.requestId), errors[error.code].status as 400, headers);
+  return c.json(errorBody(error, c.get("requestId")), errors[error.code].status as 400, headers);
 }
 
 /** For a path that exists with other methods, and for one that does not exist. */
@@ -65,7 +65,7 @@ function unexpected(thrown: unknown, c: Context<Door>): BerthError {
   };
   console.error(
     JSON.stringify({
-      requestId: c.var.requestId,
+      requestId: c.get("requestId"),
       path: c.req.routePath,
       error: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown),
     }),

@@ -46,12 +46,12 @@ export async function passSocket(
   call: Without<SocketCall>,
 ): Promise<Response> {
   const ticket = connectTicket(c);
-  const who = ticket === undefined ? { caller: c.var.caller } : { ticket };
+  const who = ticket === undefined ? { caller: c.get("caller") } : { ticket };
   const told = { ...call, ...who } as SocketCall;
   const response = await object.fetch("http://object/socket", {
     headers: {
       upgrade: "websocket",
-      "berth-request-id": c.var.requestId,
+      "berth-request-id": c.get("requestId"),
       [socketCallHeader]: JSON.stringify(told),
     },
   });

@@ -22,7 +22,9 @@ export function keyedWork(c: Of, read: () => Promise<Work>): Promise<Response> {
 
 export async function look(c: Of, read: () => Look | Promise<Look>): Promise<Response> {
   const object = objectOf(c.env, c.req.param("id"));
-  return answered(await object.look(knownCaller(c.var.caller), await read(), c.var.requestId));
+  return answered(
+    await object.look(knownCaller(c.get("caller")), await read(), c.get("requestId")),
+  );
 }
 
 async function send(
@@ -32,8 +34,8 @@ async function send(
 ): Promise<Response> {
   const object = objectOf(c.env, c.req.param("id"));
   const gated = gatedOf(c);
-  const caller = knownCaller(c.var.caller);
-  return answered(await object.work(caller, gated, await read(), c.var.requestId));
+  const caller = knownCaller(c.get("caller"));
+  return answered(await object.work(caller, gated, await read(), c.get("requestId")));
 }
 
 /** The door has looked at the rights; the object has no use for them. */

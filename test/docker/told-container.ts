@@ -34,7 +34,8 @@ export function toldContainer(url: string, object: string): Container {
     changes: cannot,
     signal: cannot,
     monitor: cannot,
-    async agent(_address, request) {
+    async agent(_address, asked, init) {
+      const request = new Request(asked, init);
       const { pathname, search } = new URL(request.url);
       const { method, headers, body } = request;
       const response = await fetch(`${url}/${object}/agent${pathname}${search}`, {

@@ -100,7 +100,7 @@ export function fakeContainer(here: FakeMachine): Container {
       if (end() === undefined) await untilOneDies(here, waitMs);
       return end();
     },
-    agent: (_address, request) => reach(here, request),
+    agent: (_address, request, init) => reach(here, new Request(request, init)),
     async snapshot(snapshotId) {
       if (here.agent === undefined && (here.files === "none" || !here.keepsFiles)) {
         throw new BerthError("not_running", "There is nothing to save.");

@@ -145,7 +145,7 @@ export function containerIn(id: string): Container {
     destroy: (files) => stub.destroy(files),
     signal: (signal) => stub.signal(signal),
     monitor: (startId, waitMs) => stub.monitor(startId, waitMs),
-    agent: (_address, request) => stub.fetch(request),
+    agent: (_address, request, init) => stub.fetch(request, init),
     snapshot: (snapshotId) => stub.snapshot(snapshotId),
     removeSnapshot: (handle) => stub.removeSnapshot(handle),
     changes: (call) => stub.changes(call),

@@ -23,7 +23,7 @@ export function containerOver(world: World, place: Place): Container {
       verb(world, place, "start", limits.startTimeoutMs, () => engine.start(options)),
     destroy: (files) =>
       verb(world, place, `destroy ${files}`, limits.destroyTimeoutMs, () => engine.destroy(files)),
-    agent: (_address, request) => exchange(world, place, request),
+    agent: (_address, asked, init) => exchange(world, place, new Request(asked, init)),
     signal: unused,
     monitor: (startId, waitMs) =>
       verb(world, place, "monitor", waitMs, () => engine.monitor(startId)),

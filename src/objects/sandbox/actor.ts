@@ -66,6 +66,7 @@ export class SandboxActor {
   #facts: Facts | undefined;
   #clock = 0;
   #container: Container | undefined;
+  #reach: AgentReach | undefined;
   readonly #alarm: Alarm;
   /** The life of which lists have been told. */
   #restsIn: string | undefined;
@@ -112,11 +113,12 @@ export class SandboxActor {
   }
 
   get reach(): AgentReach {
-    return {
+    this.#reach ??= {
       container: this.container,
       timer: this.stillness.silence,
       awake: () => this.stillness.over(),
     };
+    return this.#reach;
   }
 
   /** Of what the object itself has to say: it waits until files are saved, for silence before that means nothing. */

@@ -13,25 +13,25 @@ export const make: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
   const gated = gatedCaller(c);
   const call = await readBody(c.req.raw, checkpointCallSchema);
-  return c.json(told(await object.makeCheckpoint(c.var.caller, gated, call)), 201);
+  return c.json(told(await object.makeCheckpoint(c.get("caller"), gated, call)), 201);
 };
 
 export const list: Handler = async (c) =>
-  c.json(told(await objectOf(c.env, c.req.param("id")).checkpoints(c.var.caller)));
+  c.json(told(await objectOf(c.env, c.req.param("id")).checkpoints(c.get("caller"))));
 
 export const get: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
-  return c.json(told(await object.checkpoint(c.var.caller, named(c))));
+  return c.json(told(await object.checkpoint(c.get("caller"), named(c))));
 };
 
 export const remove: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
-  return c.json(told(await object.removeCheckpoint(c.var.caller, named(c))));
+  return c.json(told(await object.removeCheckpoint(c.get("caller"), named(c))));
 };
 
 export const restore: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
-  return c.json(told(await object.restore(c.var.caller, gatedCaller(c), named(c))));
+  return c.json(told(await object.restore(c.get("caller"), gatedCaller(c), named(c))));
 };
 
 function named(c: Context<Door, "/:id">): string {

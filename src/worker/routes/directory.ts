@@ -10,8 +10,8 @@ export const list: Handler = async (c) => {
   const metadata = c.req.queries("metadata");
   const asked = { ...c.req.query(), ...(metadata === undefined ? {} : { metadata }) };
   const query = parseCall(sandboxesQuerySchema, asked);
-  return c.json(told(await directoryOf(c.env, c.var.caller).list(c.var.caller, query)));
+  return c.json(told(await directoryOf(c.env, c.get("caller")).list(c.get("caller"), query)));
 };
 
 export const counts: Handler = async (c) =>
-  c.json(told(await directoryOf(c.env, c.var.caller).counts()));
+  c.json(told(await directoryOf(c.env, c.get("caller")).counts()));

@@ -15,7 +15,7 @@ type Source = {
 
 export const ofSandbox: Handler = (c) => {
   const object = objectOf(c.env, c.req.param("id"));
-  const { caller } = c.var;
+  const caller = c.get("caller");
   return events(c, {
     page: (query) => object.events(caller, query),
     follow: (after) => object.followEvents(caller, after),
@@ -23,7 +23,7 @@ export const ofSandbox: Handler = (c) => {
 };
 
 export const ofTenant: Handler = (c) => {
-  const directory = directoryOf(c.env, c.var.caller);
+  const directory = directoryOf(c.env, c.get("caller"));
   return events(c, {
     page: (query) => directory.events(query),
     follow: (after) => directory.followEvents(after),

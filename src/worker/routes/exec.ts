@@ -12,8 +12,8 @@ export const exec: Handler = async (c) => {
   const gated = keyedCaller(c);
   const call = await readBody(c.req.raw, execCallSchema);
   // The door has looked at the rights; the object has no use for them.
-  const caller = { ...c.var.caller, rights: [] };
-  const reply = await object.exec(caller, gated, call, c.var.requestId);
+  const caller = { ...c.get("caller"), rights: [] };
+  const reply = await object.exec(caller, gated, call, c.get("requestId"));
   if (reply instanceof Response) return reply;
   const headers = { "content-type": "application/json" };
   return new Response(reply.json, { status: reply.status, headers });

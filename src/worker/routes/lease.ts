@@ -14,7 +14,7 @@ import { demandUpgrade, passSocket, protocols } from "../socket.ts";
 export const acquire: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
   const call = await readBody(c.req.raw, acquireCallSchema);
-  const answer = told(await object.acquire(c.var.caller, call));
+  const answer = told(await object.acquire(c.get("caller"), call));
   return c.json(answer, "token" in answer ? 201 : 202);
 };
 
@@ -22,24 +22,24 @@ export const renew: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
   const token = leaseToken(c);
   const { ttlMs } = await readBody(c.req.raw, renewCallSchema);
-  return c.json(told(await object.renew(c.var.caller, token, ttlMs)));
+  return c.json(told(await object.renew(c.get("caller"), token, ttlMs)));
 };
 
 export const release: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
   if (!flag(c, "break")) {
-    return c.json(told(await object.release(c.var.caller, leaseToken(c), flag(c, "force"))));
+    return c.json(told(await object.release(c.get("caller"), leaseToken(c), flag(c, "force"))));
   }
-  demand(c.var.caller, "admin", c.req.param("id"));
+  demand(c.get("caller"), "admin", c.req.param("id"));
   const reason = c.req.query("reason") ?? "";
   if (reason === "" || reason.length > limits.reasonCharsMax) {
     throw bad("reason", `must say why, in at most ${limits.reasonCharsMax} characters`);
   }
-  return c.json(told(await object.breakLease(c.var.caller, reason)));
+  return c.json(told(await object.breakLease(c.get("caller"), reason)));
 };
 
 export const get: Handler = async (c) =>
-  c.json(told(await objectOf(c.env, c.req.param("id")).leaseState(c.var.caller)));
+  c.json(told(await objectOf(c.env, c.req.param("id")).leaseState(c.get("caller"))));
 
 export const connect: Handler = async (c) => {
   demandUpgrade(c);

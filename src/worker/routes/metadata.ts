@@ -10,13 +10,13 @@ import { objectOf, told } from "../operations.ts";
 import { ifMatch } from "../query.ts";
 
 export const get: Handler = async (c) =>
-  tagged(c, told(await objectOf(c.env, c.req.param("id")).metadata(c.var.caller)));
+  tagged(c, told(await objectOf(c.env, c.req.param("id")).metadata(c.get("caller"))));
 
 export const patch: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
   const version = ifMatch(c);
   const change = await readBody(c.req.raw, metadataPatchSchema);
-  return tagged(c, told(await object.patchMetadata(c.var.caller, change, version)));
+  return tagged(c, told(await object.patchMetadata(c.get("caller"), change, version)));
 };
 
 export const replace: Handler = async (c) => {
@@ -28,7 +28,7 @@ export const replace: Handler = async (c) => {
     });
   }
   const to = await readBody(c.req.raw, metadataPatchSchema);
-  return tagged(c, told(await object.replaceMetadata(c.var.caller, to, version)));
+  return tagged(c, told(await object.replaceMetadata(c.get("caller"), to, version)));
 };
 
 function tagged(c: Context<Door>, answer: MetadataAnswer): Response {

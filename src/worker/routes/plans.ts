@@ -11,7 +11,7 @@ import { listPlans, Plans } from "../plans.ts";
 import { idempotencyKey } from "../query.ts";
 
 export const list: Handler = async (c) =>
-  c.json(await listPlans(c.env, c.var.caller, c.req.query()));
+  c.json(await listPlans(c.env, c.get("caller"), c.req.query()));
 
 export const put: Handler = async (c) => {
   const { plan, made } = await plansOf(c).put(await readBody(c.req.raw, writtenCallSchema));
@@ -54,7 +54,7 @@ function ran(c: Context<Door>, commit: Commit): Response {
 }
 
 function plansOf(c: Context<Door, "/:id">): Plans {
-  return new Plans(c.env, c.var.caller, param(c, "plan"));
+  return new Plans(c.env, c.get("caller"), param(c, "plan"));
 }
 
 function param(c: Context<Door, "/:id">, name: "plan" | "key" | "n"): string {

@@ -10,7 +10,7 @@ import { flag, gatedCaller } from "../query.ts";
 
 export const create: Handler = async (c) => {
   const written = await readBody(c.req.raw, writtenCallSchema);
-  const { sandbox, made } = await createSandbox(c.env, c.var.caller, written, {
+  const { sandbox, made } = await createSandbox(c.env, c.get("caller"), written, {
     idempotencyKey: c.req.header(idempotencyHeader),
     lease: gatedCaller(c).token,
     force: flag(c, "force"),
@@ -20,21 +20,21 @@ export const create: Handler = async (c) => {
 };
 
 export const get: Handler = async (c) =>
-  c.json(told(await objectOf(c.env, c.req.param("id")).get(c.var.caller)));
+  c.json(told(await objectOf(c.env, c.req.param("id")).get(c.get("caller"))));
 
 export const start: Handler = async (c) =>
-  c.json(told(await objectOf(c.env, c.req.param("id")).start(c.var.caller)));
+  c.json(told(await objectOf(c.env, c.req.param("id")).start(c.get("caller"))));
 
 export const pause: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
   const how = { force: flag(c, "force"), discardFiles: flag(c, "discardFiles") };
-  return c.json(told(await object.pause(c.var.caller, gatedCaller(c), how)));
+  return c.json(told(await object.pause(c.get("caller"), gatedCaller(c), how)));
 };
 
 export const touch: Handler = async (c) =>
-  c.json(told(await objectOf(c.env, c.req.param("id")).touch(c.var.caller)));
+  c.json(told(await objectOf(c.env, c.req.param("id")).touch(c.get("caller"))));
 
 export const destroy: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));
-  return c.json(told(await object.destroy(c.var.caller, gatedCaller(c), flag(c, "force"))));
+  return c.json(told(await object.destroy(c.get("caller"), gatedCaller(c), flag(c, "force"))));
 };

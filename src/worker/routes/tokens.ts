@@ -9,13 +9,13 @@ import { createToken, objectOf, told } from "../operations.ts";
 export const create: Handler = async (c) => {
   objectOf(c.env, c.req.param("id"));
   const call = await readBody(c.req.raw, tokenCallSchema);
-  return c.json(await createToken(c.env, c.var.caller, c.req.param("id"), call), 201);
+  return c.json(await createToken(c.env, c.get("caller"), c.req.param("id"), call), 201);
 };
 
 export const revoke: Handler = async (c) => {
-  told(await objectOf(c.env, c.req.param("id")).revokeTokens(c.var.caller));
+  told(await objectOf(c.env, c.req.param("id")).revokeTokens(c.get("caller")));
   return c.body(null, 204);
 };
 
 export const ticket: Handler = async (c) =>
-  c.json(told(await objectOf(c.env, c.req.param("id")).connectTicket(c.var.caller)), 201);
+  c.json(told(await objectOf(c.env, c.req.param("id")).connectTicket(c.get("caller"))), 201);
