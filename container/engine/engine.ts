@@ -4,8 +4,9 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { holdAlone } from "./alone.ts";
-import { engineFolders, removeGroup } from "./cgroups.ts";
+import { removeGroup } from "./cgroups.ts";
 import { giveUpFileWork } from "./file-work.ts";
+import { engineFolders } from "./hierarchies.ts";
 import { log } from "./log.ts";
 import { lookAround, type Machine } from "./machine.ts";
 import { disconnectEngine } from "./network/connect.ts";

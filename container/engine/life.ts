@@ -10,6 +10,7 @@ import { makeGroups, outOfMemoryCount, removeGroup, type SandboxGroups } from ".
 import { isFull, lacksRoom } from "./copy.ts";
 import type { Engine } from "./engine.ts";
 import type { Gate } from "./gate.ts";
+import { moveAhead } from "./hierarchies.ts";
 import { log, messageOf } from "./log.ts";
 import { type Connection, connect } from "./network/connect.ts";
 import type { ProcessName } from "./processes.ts";
@@ -129,6 +130,7 @@ export class Life {
     const { settings } = this.#engine;
     const bounds = boundsOf(this.#engine, call.room);
     this.#groups = makeGroups(this.#engine.machine.groups, this.#id, bounds);
+    moveAhead(this.#engine.machine.groups);
     const { startId, secret, env } = call;
     const room = this.#plan(network, this.#groups, bounds);
     const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, room });

@@ -3,7 +3,7 @@
  * Does not own any sandbox: the answers hold for all of them and are found once, at the engine's start.
  */
 import type { Isolation } from "../../src/protocol/isolation.ts";
-import { findHierarchies, type Hierarchies } from "./cgroups.ts";
+import { findHierarchies, type Hierarchies } from "./hierarchies.ts";
 import { chooseNetwork, type NetworkChoice } from "./network/mode.ts";
 import { isProgram } from "./run.ts";
 import type { Settings } from "./settings.ts";

@@ -3,8 +3,9 @@
  * Does not own files: the trees are kept, and each next start of a sandbox finds its own.
  */
 import { readdirSync } from "node:fs";
-import { engineFolders, type Hierarchies, processesIn, removeGroup } from "./cgroups.ts";
+import { processesIn, removeGroup } from "./cgroups.ts";
 import { removeFolder } from "./copy.ts";
+import { engineFolders, type Hierarchies } from "./hierarchies.ts";
 import { log, messageOf } from "./log.ts";
 import { endPastas } from "./network/pasta.ts";
 import { childrenOf, isAlive, nameOf, type ProcessName, sendSignal } from "./processes.ts";
