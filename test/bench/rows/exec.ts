@@ -11,6 +11,7 @@ import { parallel } from "../http.ts";
 const latencyRatioMax = 1.9;
 const throughputRatioMin = 0.75;
 const wide = 16;
+const warmUp = 500;
 /** Most commands of people and agents come so; a run without pauses hides what a pause costs. */
 const quietMs = 100;
 const afterQuietRatioMax = 3;
@@ -33,7 +34,8 @@ export async function exec(bench: Bench): Promise<Figure[]> {
     { name: "direct", run: () => direct.exec(agentsCall) },
   ];
   bench.progress.say("warming up");
-  for (const side of sides) await inStreams(side, bench.isShort ? 100 : 500);
+  // A side that is still being compiled says nothing of the other.
+  for (const side of sides) await inStreams(side, warmUp);
   const argvCall = JSON.stringify({ argv });
   const agentsArgvCall = agentCall({ argv });
   const argvSides: [Side, Side] = [
@@ -90,7 +92,7 @@ async function latency(
 }
 
 async function throughput(bench: Bench, sides: [Side, Side]): Promise<Figure> {
-  const blocks = bench.isShort ? 2 : 10;
+  const blocks = bench.isShort ? 6 : 10;
   const each = bench.isShort ? 200 : 800;
   const rates: [number[], number[]] = [[], []];
   for (let block = 0; block < blocks; block += 1) {
