@@ -2,10 +2,14 @@
  * Owns the process of the command `berth`: its arguments, streams and exit code.
  * Does not own what a command does: commands.ts lists them.
  */
+import { setMaxListeners } from "node:events";
 import { runProgram } from "./program.ts";
 
 /** What a command left open keeps the process for no longer than this. */
 const lingerMs = 1000;
+
+// One signal may end any number of gits and calls at once: Node 20 would warn of the eleventh on the person's screen.
+setMaxListeners(0);
 
 // Through npm the process stands in the package; the person stands elsewhere.
 const { INIT_CWD, npm_lifecycle_event } = process.env;

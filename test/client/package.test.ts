@@ -175,4 +175,13 @@ export default {
     const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
     expect((await installed().run(berth, ["version"])).stdout).toContain(version);
   });
+
+  it("[SD11] of which the machine's own Node has nothing to remark", async () => {
+    await using server = await startServer();
+    const berth = join(installed().project, "node_modules/.bin/berth");
+    await installed().run("git", ["init", "-q"]);
+    const env = { HOME: installed().folder, BERTH_URL: server.url, BERTH_KEY: server.key };
+    const ran = await installed().run(berth, ["exec", "--", "echo", "hello"], env);
+    expect(ran).toEqual({ code: 0, stdout: "hello\n", stderr: "" });
+  });
 });
