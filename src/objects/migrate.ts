@@ -21,10 +21,13 @@ export function migrate(place: Place, steps: readonly string[][]): void {
     );
   }
   if (version === steps.length) return;
-  if (version === 0) {
-    place.sql("CREATE TABLE schema_version (version INTEGER NOT NULL)");
-    place.sql("INSERT INTO schema_version (version) VALUES (0)");
-  }
-  for (const statements of steps.slice(version)) for (const sql of statements) place.sql(sql);
-  place.sql("UPDATE schema_version SET version = ?", steps.length);
+  // Half of the way no version names: it would open as neither.
+  place.together(() => {
+    if (version === 0) {
+      place.sql("CREATE TABLE schema_version (version INTEGER NOT NULL)");
+      place.sql("INSERT INTO schema_version (version) VALUES (0)");
+    }
+    for (const statements of steps.slice(version)) for (const sql of statements) place.sql(sql);
+    place.sql("UPDATE schema_version SET version = ?", steps.length);
+  });
 }

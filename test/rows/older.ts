@@ -20,7 +20,8 @@ function stepsFrom(migrate: Migrate, version: number): string[] {
     if (!query.includes("schema_version")) said.push(query);
     return [];
   };
-  migrate({ sql } as unknown as Place);
+  const together = (work: () => void) => work();
+  migrate({ sql, together } as unknown as Place);
   return said;
 }
 

@@ -152,9 +152,12 @@ export class DirectoryActor {
     if (call.cannot !== undefined) throw asError(call.cannot);
     forgetOld(this.#place, now);
     const { replaces } = decision;
-    insert(this.#place, make, replaces, now);
-    if (scope !== undefined) pointTo(this.#place, scope, spec.id);
-    if (key !== undefined) keep(this.#place, key, hash, spec.id, now);
+    // One that no scope and no key leads to would be made beside the next.
+    this.#place.together(() => {
+      insert(this.#place, make, replaces, now);
+      if (scope !== undefined) pointTo(this.#place, scope, spec.id);
+      if (key !== undefined) keep(this.#place, key, hash, spec.id, now);
+    });
     this.#arm();
     const found = { id: spec.id, made: true, decidesAnew: false };
     return replaces === undefined ? found : { ...found, replaced: replaces };
@@ -168,7 +171,9 @@ export class DirectoryActor {
   }
 
   #take(report: Report): void {
-    if (take(this.#place, report)) this.watchers.wakeAll();
+    // Half of it would stay half: told again, the same revision says nothing new.
+    const isNews = this.#place.together(() => take(this.#place, report));
+    if (isNews) this.watchers.wakeAll();
   }
 
   #arm(): void {

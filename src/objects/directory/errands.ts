@@ -143,8 +143,10 @@ export class Errands {
     const row = rowOf(this.#place, id);
     if (row === undefined) return;
     this.#refusals.keep(id, why);
-    forget(this.#place, id);
-    giveBack(this.#place, row);
+    this.#place.together(() => {
+      forget(this.#place, id);
+      giveBack(this.#place, row);
+    });
   }
 
   /** What comes later is not waited for: it is asked again, or says so by itself. */

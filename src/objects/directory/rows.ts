@@ -92,9 +92,11 @@ export function keep(place: Place, key: string, hash: string, id: string, now: n
 
 /** It never came to be, or not even its own object remembers it. */
 export function forget(place: Place, id: string): void {
-  for (const table of ["sandbox", "scope", "keyed", "meta"]) {
-    place.sql(`DELETE FROM ${table} WHERE id = ?`, id);
-  }
+  place.together(() => {
+    for (const table of ["sandbox", "scope", "keyed", "meta"]) {
+      place.sql(`DELETE FROM ${table} WHERE id = ?`, id);
+    }
+  });
 }
 
 /** What is gone is listed as long as its object remembers it. A few with each create and report: more go than come. */
