@@ -48,8 +48,12 @@ export class Box {
     return { tenant, plan, run };
   }
 
-  join = async (run: number) => told(await this.#object.joinPlan(this.asking(run), ++this.#moves));
-  leave = async () => told(await this.#object.leavePlan(this.asking(0), ++this.#moves));
+  nextMove = () => ++this.#moves;
+  join = (run: number) => this.joinBy(this.nextMove(), run);
+  leave = () => this.leaveBy(this.nextMove());
+  joinBy = async (move: number, run: number) =>
+    told(await this.#object.joinPlan(this.asking(run), move));
+  leaveBy = async (move: number) => told(await this.#object.leavePlan(this.asking(0), move));
   hold = async (run: number, waitMs = 0) =>
     told(await this.#object.holdForPlan(this.asking(run), waitMs));
   prepare = async (run: number, kind: "commit" | "rollback" = "commit") =>

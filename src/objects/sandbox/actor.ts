@@ -157,7 +157,14 @@ export class SandboxActor {
   }
 
   /** The one way in which anything of a sandbox changes: all of it, or nothing. */
-  commit(change: Partial<Facts>, events: readonly EventData[], why: string, by?: string): void {
+  commit(
+    change: Partial<Facts>,
+    events: readonly EventData[],
+    why: string,
+    by?: string,
+    /** Rows that are no part of the facts. */
+    write?: () => void,
+  ): void {
     const before = this.facts;
     const now = this.now();
     const after = { ...before, ...change };
@@ -172,6 +179,7 @@ export class SandboxActor {
     this.host.together(() => {
       save(this.host, before, after, now);
       append(this.host, told, now);
+      write?.();
       this.listing.changed(before, after);
     });
     // Not before: what could not be written has not happened.

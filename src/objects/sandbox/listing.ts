@@ -140,13 +140,14 @@ export class Listing {
   }
 
   #save(row: Row): void {
-    this.#row = row;
     this.#actor.host.sql(
       "INSERT OR REPLACE INTO listing (one, revision, told, event_seq) VALUES (1, ?, ?, ?)",
       row.revision,
       row.told,
       row.event_seq,
     );
+    // Not before: a change that could not be written has no revision.
+    this.#row = row;
   }
 }
 

@@ -6,12 +6,15 @@ import { leaseLost } from "../../core/lease/refusals.ts";
 import { neededBy, type Seat, ticketOf } from "../../core/plan/seat.ts";
 import type { SeatReply } from "../../core/plan/seat-move.ts";
 import { type SeatEvent, stepSeat } from "../../core/plan/seat-step.ts";
+import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import type { SandboxActor } from "./actor.ts";
 import { giveUp } from "./checkpoint-removal.ts";
 import { rows } from "./checkpoint-rows.ts";
 
 export class MemberSeat {
   readonly #actor: SandboxActor;
+  /** What steps have freed and is not let go yet: where that could not be written, the next step begins with it. */
+  readonly #freed: (() => void)[] = [];
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
@@ -21,12 +24,19 @@ export class MemberSeat {
     return this.#actor.facts.seat;
   }
 
-  /** Throws what the step is refused with. */
-  move(event: SeatEvent): Exclude<SeatReply, { refuse: unknown }> {
+  /** Throws what the step is refused with; that has been heard too. */
+  move(
+    event: SeatEvent,
+    { sandbox, hear }: { sandbox?: SandboxRecord; hear?: () => void } = {},
+  ): Exclude<SeatReply, { refuse: unknown }> {
+    this.#letGoFreed();
     const { seat, reply, frees, tells } = stepSeat(this.now, event);
-    if (seat !== this.now) this.#actor.commit({ seat }, tells, `plan: ${event.type}`);
-    for (const id of frees.checkpoints) giveUp(this.#actor, id);
-    for (const ticket of frees.tickets) this.letGo(ticket);
+    const change = sandbox === undefined ? { seat } : { seat, sandbox };
+    if (seat === this.now) hear?.();
+    else this.#actor.commit(change, tells, `plan: ${event.type}`, undefined, hear);
+    for (const id of frees.checkpoints) this.#freed.push(() => giveUp(this.#actor, id));
+    for (const ticket of frees.tickets) this.#freed.push(() => this.letGo(ticket));
+    this.#letGoFreed();
     if ("refuse" in reply) throw reply.refuse;
     return reply;
   }
@@ -65,6 +75,13 @@ export class MemberSeat {
     } else {
       this.#actor.lease({ type: "leave", ticket });
       this.#actor.watchers.wakeTurn(ticket);
+    }
+  }
+
+  #letGoFreed(): void {
+    for (const letGo of [...this.#freed]) {
+      letGo();
+      this.#freed.shift();
     }
   }
 

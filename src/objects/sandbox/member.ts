@@ -10,7 +10,7 @@ import { ticketOf } from "../../core/plan/seat.ts";
 import { staleMove, staleRun } from "../../core/plan/seat-move.ts";
 import type { SeatEvent } from "../../core/plan/seat-step.ts";
 import { destroyedError } from "../../core/sandbox/admit.ts";
-import { isOver } from "../../core/sandbox/step.ts";
+import { isOver, step } from "../../core/sandbox/step.ts";
 import { asBerthError, BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Asking } from "../plan/ports.ts";
@@ -46,8 +46,7 @@ export class Member {
     const heard = heardMove(host, plan);
     // One that comes late, when the plan has long let it go, would make it a member that nobody knows of.
     if (move < heard || (move === heard && this.#seat.now === null)) throw staleMove(plan, heard);
-    hearMove(host, plan, move);
-    this.#seat.move({ type: "join", plan, run });
+    this.#seat.move({ type: "join", plan, run }, { hear: () => hearMove(host, plan, move) });
     await this.#actor.listing.isListed();
     return null;
   }
@@ -56,8 +55,7 @@ export class Member {
     const { host } = this.#actor;
     // It has come back since.
     if (move < heardMove(host, plan)) return null;
-    hearMove(host, plan, move);
-    this.#seat.move({ type: "leave", plan });
+    this.#seat.move({ type: "leave", plan }, { hear: () => hearMove(host, plan, move) });
     await this.#actor.listing.isListed();
     return null;
   }
@@ -211,8 +209,10 @@ export class Member {
   #restore({ plan, run }: Named, checkpoint: string): void {
     try {
       const start = { ...newStart(this.#actor), snapshot: renewed(this.#actor, checkpoint) };
-      this.#seat.move({ type: "restoring", run, startId: start.startId });
-      this.#actor.sandbox({ type: "restore", start });
+      const { startId } = start;
+      const { sandbox } = this.#actor.facts;
+      const restored = step(sandbox, { type: "restore", start }, this.#actor.now());
+      this.#seat.move({ type: "restoring", run, startId }, { sandbox: restored });
     } catch (error) {
       const known = asBerthError(error);
       if (known === undefined) throw error;
