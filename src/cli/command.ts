@@ -27,6 +27,8 @@ export type Declaration<P, O> = {
   passThrough?: boolean;
   /** Ctrl-C and TERM end a command at once, unless it looks after them itself. */
   ownSignals?: boolean;
+  /** What help says of `--json`, where that is not one document of this command. */
+  json?: string;
   commands?: Command[];
   /** Gives the exit code; 0 where it gives none. */
   run(

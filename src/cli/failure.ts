@@ -65,9 +65,10 @@ function inWords(thrown: unknown, command: string): Failure {
       ...(hint === undefined ? {} : { hint }),
     });
   }
-  const system = systemCode(thrown);
+  const system = systemError(thrown);
   if (system !== undefined) {
-    return new Failure(unexpected(thrown), { code: "local_io", hint: hintForSystem(system) });
+    const hint = hintForSystem(system.code, system.path);
+    return new Failure(unexpected(thrown), { code: "local_io", hint });
   }
   return new Failure(unexpected(thrown), {
     code: "internal",
@@ -81,7 +82,8 @@ function unexpected(thrown: unknown): string {
 }
 
 /** This machine refused something: no fault of the command. */
-function systemCode(thrown: unknown): string | undefined {
-  const { code, syscall } = thrown as NodeJS.ErrnoException;
-  return thrown instanceof Error && syscall !== undefined ? code : undefined;
+function systemError(thrown: unknown): { code: string; path: string | undefined } | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  const { code, syscall, path } = thrown as NodeJS.ErrnoException;
+  return syscall === undefined || code === undefined ? undefined : { code, path };
 }

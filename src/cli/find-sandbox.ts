@@ -90,7 +90,7 @@ async function named(context: Context, asked: Berth, id: string): Promise<Found>
 }
 
 async function ofCheckout(context: Context, asked: Berth, options: FindOptions): Promise<Found> {
-  const checkout = readCheckout(context.cwd);
+  const checkout = readCheckout(context.cwd, "id" in options);
   const meant = readConfig(checkout.root, context.cwd, options.config);
   const memory = new Memory(checkout, context.output);
   context.progress.tell("looking for the sandbox");

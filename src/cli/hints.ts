@@ -12,6 +12,7 @@ const byCode: Partial<Record<ErrorCode, string>> = {
   lease_pending: "`berth lock status` shows who; try again when it is free.",
   lease_wait_timeout: "Wait longer by --wait; `berth lock status` shows for whom.",
   lease_lost: "Run it again: what ran under the lease was ended.",
+  file_not_found: "`berth exec -- ls` shows what is in the sandbox, below /workspace.",
   not_running: "`berth resume` wakes it.",
   start_failed: "`berth reset` makes a new one in its place.",
   sandbox_destroyed: "`berth list` shows those that are there, `berth start` makes one.",
@@ -23,9 +24,18 @@ const byCode: Partial<Record<ErrorCode, string>> = {
 export const lastProcesses =
   "`berth ps --all` lists the processes; of the ended ones the last 50, for an hour.";
 
+/** These ask for nothing that might not be there. */
+const wrongAddress =
+  "Look at the address of `berth login` or BERTH_URL: what answers there knows no such call.";
+
 /** What is not there depends on what was asked for. */
 const notFound: [command: string, hint: string][] = [
-  ["berth plan", "`berth plan` lists the plans, `berth plan create` makes one."],
+  [
+    "berth plan",
+    "`berth plan` lists the plans, `berth plan show` what is in one, `berth plan create` makes one.",
+  ],
+  ["berth list", wrongAddress],
+  ["berth login", wrongAddress],
   ["berth logs", lastProcesses],
   ["berth kill", lastProcesses],
 ];
@@ -47,10 +57,15 @@ const onThisMachine: Record<string, string> = {
   EMFILE: "Too many files are open at once: `ulimit -n` says how many may be.",
 };
 
+/** Where a checkout's sandboxes are remembered, and what is being sent. */
+const ours = /\/\.berth(\/|$)|\.git\/(.*\/)?berth(\/|$)/;
+
 /** Of what this machine refuses: files that cannot be written, no room, and the like. */
-export function hintForSystem(code: string): string {
-  return (
-    onThisMachine[code] ??
-    "`.berth` and `.git/berth` of the checkout must be writable: that is where it is remembered."
-  );
+export function hintForSystem(code: string, path: string | undefined): string {
+  const known = onThisMachine[code];
+  if (known !== undefined) return known;
+  if (path !== undefined && ours.test(path)) {
+    return "`.berth` and `.git/berth` of the checkout must be writable: that is where it is remembered.";
+  }
+  return "This user must be allowed to use what it names, and the folder that it lies in.";
 }

@@ -9,7 +9,7 @@ import type { Option } from "./args/option.ts";
 import type { Command } from "./command.ts";
 import { commands } from "./commands.ts";
 import { Context, type World } from "./context.ts";
-import { report } from "./failure.ts";
+import { Failure, report } from "./failure.ts";
 import { interruptedDocument } from "./live/interrupts.ts";
 import { overview } from "./overview.ts";
 
@@ -22,7 +22,7 @@ type Chosen = {
 
 const jsonOption: Option<boolean> = {
   flags: "--json",
-  about: "stdout is one JSON document, or one a line where it streams",
+  about: "stdout is exactly one JSON document",
   initial: false,
 };
 
@@ -84,6 +84,7 @@ function makeProgram(choose: (one: Chosen) => void): commander.Command {
   completion
     ?.summary("print the completion script of a shell")
     .description("Print the completion script of a shell.")
+    .helpOption("-h, --help", "say this")
     .addHelpText("after", completionExamples);
   return program;
 }
@@ -120,15 +121,21 @@ function declare(
     const argument = new commander.Argument(form, about);
     made.addArgument(choices === undefined ? argument : argument.choices(choices));
   }
-  const options = Object.entries({ ...one.options, json: jsonOption }).map(([key, option]) => ({
+  const json = { ...jsonOption, about: one.json ?? jsonOption.about };
+  const options = Object.entries({ ...one.options, json }).map(([key, option]) => ({
     ...{ key, initial: option.initial },
     option: asOption(option),
   }));
   for (const { option } of options) made.addOption(option);
   if (one.passThrough === true) made.passThroughOptions();
+  // The library would count the arguments of a command that also does something alone.
+  const isFamily = one.commands !== undefined && one.args === undefined;
+  if (isFamily) made.allowExcessArguments();
   for (const below of one.commands ?? []) made.addCommand(declare(made, below, words, choose));
   made.addHelpText("after", examplesOf(one));
   made.action((...given) => {
+    const [unknown] = isFamily ? made.args : [];
+    if (unknown !== undefined) throw unknownCommand(one.name, unknown);
     const values = made.opts();
     const names = Object.keys(one.args ?? {});
     const args = Object.fromEntries(names.map((name, at) => [name, given[at]]));
@@ -145,6 +152,13 @@ function declare(
     });
   });
   return made;
+}
+
+function unknownCommand(family: string, name: string): Failure {
+  return new Failure(`unknown command '${family} ${name}'`, {
+    hint: `berth ${family} --help says how it is called.`,
+    code: "bad_usage",
+  });
 }
 
 function asOption({ flags, about, initial, choices, read }: Option<unknown>): commander.Option {

@@ -34,16 +34,16 @@ describe("a checkout", () => {
     person.git(cwd, "checkout", "-q", "-b", "rel/1.0");
     person.git(cwd, "tag", "rel/1.0");
     expect(person.git(cwd, "symbolic-ref", "--short", "HEAD")).toBe("heads/rel/1.0\n");
-    expect(readCheckout(cwd)).toMatchObject({ branch: "rel/1.0", branchKey: "rel/1.0" });
+    expect(readCheckout(cwd, true)).toMatchObject({ branch: "rel/1.0", branchKey: "rel/1.0" });
     person.git(cwd, "checkout", "-q", "--detach");
-    expect(readCheckout(cwd).branch).toBeUndefined();
+    expect(readCheckout(cwd, true).branch).toBeUndefined();
   });
 
   /** With a limit on the size of files, in blocks of 512 bytes: a disk without room. */
   const remember = (cwd: string, blocks = "unlimited") => {
     const script = `trap '' XFSZ; ulimit -f ${blocks}; exec "$0" "$@"`;
     const node = [process.execPath, "--input-type=module", "-e", remembering];
-    const checkout = JSON.stringify(readCheckout(cwd));
+    const checkout = JSON.stringify(readCheckout(cwd, true));
     const env = { ...person.environment, NODE_COMPILE_CACHE: "" };
     const ran = spawnSync("sh", ["-c", script, ...node, checkout], { encoding: "utf8", env });
     expect({ status: ran.status, said: ran.stderr }).toEqual({ status: 0, said: "" });

@@ -39,6 +39,19 @@ describe("copying", () => {
     return path;
   };
 
+  it("[CL2] what this machine or the sandbox refuses of a copy is told with what to do about that", async () => {
+    const cwd = folder("refused");
+    expect((await server.exec(id, "echo there > there")).body.exitCode).toBe(0);
+    const here = await cp(":there", "/proc/here", cwd);
+    expect(here).toMatchObject({ code: 1, stdout: "" });
+    expect(here.stderr).toMatch(/^error: E[A-Z]+: .*\nhint: This user must be allowed .*\n$/);
+    const there = await cp(":nowhere", ".", cwd);
+    expect(there).toMatchObject({ code: 1, stdout: "" });
+    expect(there.stderr).toMatch(/^error: \/workspace\/nowhere .*\nhint: `berth exec -- ls` .*\n$/);
+    const local = await cp("nowhere", ":", cwd);
+    expect(local.stderr).toMatch(/^error: there is no nowhere here\nhint: .*:nowhere.*\n$/);
+  });
+
   it("[CL22] brings a folder there and back as it is: modes, links, empty folders, any name", async () => {
     const cwd = folder("there-and-back");
     const made = folder("there-and-back/made");

@@ -69,6 +69,12 @@ describe("plans at a shell", () => {
     expect(await person.json(["plan", "show", "held"])).toMatchObject({
       plan: { members: [{ committed: null }, { committed: null }] },
     });
+    // What came to nothing says why.
+    const aborted = /^(?:.*\n)*commit 1: aborted: .+\n/;
+    expect((await berth("show", "held")).stderr).toMatch(aborted);
+    expect((await berth("show", "held", "--commit", "1")).stdout).toMatch(aborted);
+    const noCommit = await berth("show", "held", "--commit", "9");
+    expect(noCommit.stderr).toContain("`berth plan show` what is in one");
     const kept = await berth("delete", "held", "--stop");
     expect(kept).toMatchObject({ code: 1, stdout: "" });
     expect(kept.stderr).toMatch(/^error: The member b is held by somebody; nothing was done/);
@@ -77,7 +83,7 @@ describe("plans at a shell", () => {
     expect(await berth("remove", "held", "b", "--stop", "--force")).toMatchObject({ code: 0 });
     expect(await berth("delete", "held", "--stop")).toMatchObject({ code: 0 });
     const unknown = await berth("show", "unknown");
-    expect(unknown.stderr).toContain("hint: `berth plan` lists the plans, `berth plan create`");
+    expect(unknown.stderr).toContain("hint: `berth plan` lists the plans, ");
     const bad = await berth("show", "no/name");
     expect(bad).toMatchObject({ code: 1, stdout: "" });
     expect(bad.stderr).toMatch(

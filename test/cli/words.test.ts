@@ -46,6 +46,18 @@ describe("what the command says", () => {
     for (const line of asked.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
   });
 
+  it("[CL1] what `--json` prints is said of each command as it is, and completion's help is like the others", async () => {
+    const json = async (...names: string[]) => {
+      const { stdout } = await person.berth([...names, "--help"]);
+      return /^ {2}--json +((?:.+\n {10,})*.+)$/m.exec(stdout)?.[1]?.replace(/\s+/g, " ");
+    };
+    expect(await json("list")).toBe("stdout is exactly one JSON document");
+    expect(await json("logs")).toBe("stdout is JSON documents, one a line");
+    expect(await json("lock")).toMatch(/^for `status` and `break`/);
+    const { stdout } = await person.berth(["completion", "--help"]);
+    expect(stdout).toMatch(/^ {2}-h, --help +say this$/m);
+  });
+
   it("[CL2] a failure is one `error:` line and a `hint:` line on stderr, and exit code 1", async () => {
     const unknown = await person.berth(["nothing"]);
     expect(unknown).toEqual({
@@ -109,6 +121,26 @@ describe("what the command says", () => {
     expect(ran).toEqual({
       ...{ code: 1, signal: null, stdout: "" },
       stderr: expect.stringMatching(/^error: E[A-Z]+: .*\nhint: .* must be writable.*\n$/),
+    });
+  });
+
+  it("[CL2] outside of a checkout the hint names only what the command has", async () => {
+    const env = { BERTH_URL: nobody, BERTH_KEY: "none" };
+    for (const name of ["start", "push", "reset"]) {
+      const ran = await person.berth([name], { env });
+      expect(ran.stderr).toMatch(/hint: Change into one, or run `git init`\.\n$/);
+    }
+    const ran = await person.berth(["ps"], { env });
+    expect(ran.stderr).toMatch(/hint: .* or name a sandbox by --id\.\n$/);
+  });
+
+  it("[CL2] a command of `berth plan` that there is not is told as that", async () => {
+    const env = { BERTH_URL: nobody, BERTH_KEY: "none" };
+    const ran = await person.berth(["plan", "comit", "release"], { env });
+    expect(ran).toEqual({
+      ...{ code: 1, signal: null, stdout: "" },
+      stderr:
+        "error: unknown command 'plan comit'\nhint: berth plan --help says how it is called.\n",
     });
   });
 

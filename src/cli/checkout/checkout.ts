@@ -26,17 +26,20 @@ export type Checkout = {
 
 export const detachedPrefix = "detached@";
 
-export function readCheckout(cwd: string): Checkout {
+/** `takesId`: a sandbox could have been named in its place. */
+export function readCheckout(cwd: string, takesId: boolean): Checkout {
   const checkout = findCheckout(cwd);
   if (checkout !== undefined) return checkout;
   if (askGit(cwd, ["--version"]).code === noGit) {
     throw new Failure("git is not installed", {
-      hint: "Install git, or name a sandbox by --id.",
+      hint: takesId ? "Install git, or name a sandbox by --id." : "Install git.",
       code: "no_git",
     });
   }
   throw new Failure(`${cwd} is not inside a git checkout`, {
-    hint: "Change into one, run `git init`, or name a sandbox by --id.",
+    hint: takesId
+      ? "Change into one, run `git init`, or name a sandbox by --id."
+      : "Change into one, or run `git init`.",
     code: "no_checkout",
   });
 }

@@ -18,7 +18,7 @@ import { size } from "../output/size.ts";
 
 export const cpCommand = command({
   name: "cp",
-  summary: "copy files and folders to it and from it",
+  summary: "copy files and folders to the sandbox and from it",
   about:
     "A place in the sandbox begins with a colon, or with its id and a colon; it is below /workspace unless it " +
     "begins with a slash. As with cp, what is copied to a folder that is there comes into it.",

@@ -33,7 +33,7 @@ export const execCommand = command({
     reset: flag("--reset", "begin with a new sandbox in place of the old one"),
     force: flag("--force", "with --reset: also while somebody holds the old one"),
     ...sandboxOptions,
-    tty: flag("-t, --tty", "give it a terminal"),
+    tty: flag("-t, --tty", "give it a terminal; else it reads nothing of what is typed"),
     cwd: text("--cwd <folder>", "where to run it; relative ones are below the top of the checkout"),
     env: environmentOption,
     timeout: whole("--timeout <seconds>", "end it after this long, with exit code 124", {
@@ -48,6 +48,7 @@ export const execCommand = command({
   examples: [
     ["Run the tests on the changes of this moment", "berth exec -- npm test"],
     ["With input", "git log | berth exec -- wc -l"],
+    ["What only a shell understands", "berth exec -- sh -c 'make && ls dist | wc -l'"],
     ["A program with a screen", "berth exec --tty -- vim README.md"],
     ["For a program", "berth exec --json -- make | jq .exitCode"],
   ],

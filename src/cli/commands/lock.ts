@@ -77,6 +77,7 @@ export const lockCommand = command({
     ["Several steps that nobody comes between", "berth lock -- ./release.sh"],
     ["Who holds it", "berth lock status"],
   ],
+  json: "for `status` and `break`: stdout is exactly one JSON document",
   passThrough: true,
   ownSignals: true,
   commands: [statusCommand, breakCommand],

@@ -24,6 +24,7 @@ export const logsCommand = command({
     ["As it comes", "berth logs -f --stream stderr"],
     ["Of the newest of a name", "berth logs web -f"],
   ],
+  json: "stdout is JSON documents, one a line",
   async run(context, { args, options: { follow, stream, ...which } }) {
     const { sandbox } = await findSandbox(context, {
       ...readSandbox(which),

@@ -10,7 +10,7 @@ import { findSandbox } from "../find-sandbox.ts";
 
 export const openCommand = command({
   name: "open",
-  summary: "print an address for a port of it",
+  summary: "print an address for a port of the sandbox",
   about:
     "Whoever has the address may visit. Opened again, the port gets a new one and the old one ends.",
   args: { ports: optionalRest("port", "those; the `ports` of the configuration unless given") },

@@ -8,7 +8,7 @@ import { findSandbox } from "../find-sandbox.ts";
 
 export const pauseCommand = command({
   name: "pause",
-  summary: "keep its files, end its processes; the next use wakes it",
+  summary: "end the sandbox's processes, keep its files; the next use wakes it",
   options: {
     ...sandboxOptions,
     force: flag("--force", "although somebody holds its lease"),

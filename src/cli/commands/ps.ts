@@ -11,7 +11,7 @@ import { type Column, table } from "../output/table.ts";
 
 export const psCommand = command({
   name: "ps",
-  summary: "list its processes",
+  summary: "list the sandbox's processes",
   options: { ...sandboxOptions, all: flag("-a, --all", "also those that have ended") },
   examples: [
     ["What runs", "berth ps"],

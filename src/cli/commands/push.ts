@@ -13,7 +13,7 @@ import { syncUp } from "../sync/index.ts";
 
 export const pushCommand = command({
   name: "push",
-  summary: "bring this checkout's state into it, run nothing",
+  summary: "bring this checkout's state into the sandbox, run nothing",
   about:
     "Commit, branch, staged, unstaged and new files, as they are; ignored ones stay where they are.",
   options: {

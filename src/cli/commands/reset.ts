@@ -8,7 +8,7 @@ import { findSandbox } from "../find-sandbox.ts";
 
 export const resetCommand = command({
   name: "reset",
-  summary: "replace it by a new one, made by the configuration of now",
+  summary: "replace the sandbox by a new one, made by the configuration of now",
   about: "What the old one holds and this checkout does not is lost.",
   options: {
     wait: flag("--wait", "until it is ready and its set-up commands have run"),

@@ -7,7 +7,7 @@ import { findSandbox } from "../find-sandbox.ts";
 
 export const resumeCommand = command({
   name: "resume",
-  summary: "wake a paused one",
+  summary: "wake the paused sandbox",
   options: sandboxOptions,
   examples: [["Ahead of the next command", "berth resume"]],
   async run(context, { options }) {

@@ -21,7 +21,7 @@ type Failed = { id: string; error: { code: string; message: string; hint?: strin
 
 export const stopCommand = command({
   name: "stop",
-  summary: "end it for good, with its files",
+  summary: "end the sandbox for good, with its files",
   about: "To keep the files, pause it instead.",
   args: { sandboxes: optionalRest("sandbox", "those, by their ids") },
   options: {
@@ -65,7 +65,7 @@ async function idsOf(
   }
   context.progress.tell("asking the server");
   if (all) {
-    const { repo } = readCheckout(context.cwd);
+    const { repo } = readCheckout(context.cwd, true);
     return (await listAll(context.berth, { "scope.repo": repo })).map(({ id }) => id);
   }
   try {

@@ -25,7 +25,10 @@ export async function download(
   const there = await sandbox.stat(from);
   const target = targetOf(resolve(cwd, to), to, there.path);
   if (!existsSync(dirname(target))) {
-    throw new Failure(`there is no folder ${dirname(target)}`, { code: "file_not_found" });
+    throw new Failure(`there is no folder ${dirname(target)}`, {
+      hint: "Make it first, or name another place.",
+      code: "file_not_found",
+    });
   }
   const beside = mkdtempSync(join(dirname(target), ".berth-copy-"));
   const progress = ({ bytes }: { bytes: number }) => tell(bytes);

@@ -21,7 +21,12 @@ export async function upload(
 ): Promise<Copied> {
   const local = resolve(cwd, from);
   const stat = statSync(local, { throwIfNoEntry: false });
-  if (stat === undefined) throw new Failure(`there is no ${from} here`, { code: "file_not_found" });
+  if (stat === undefined) {
+    throw new Failure(`there is no ${from} here`, {
+      hint: `What is in the sandbox begins with a colon: \`:${from}\`.`,
+      code: "file_not_found",
+    });
+  }
   const there = await statOf(sandbox, to);
   const isInto = to.endsWith("/") || there?.kind === "folder";
   const target = isInto ? posix.join(to, basename(local)) : to;

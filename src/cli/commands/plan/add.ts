@@ -10,7 +10,7 @@ import { checkMember, checkPlan, planArgument } from "../../plan/names.ts";
 
 export const addCommand = command({
   name: "add",
-  summary: "add a sandbox to it",
+  summary: "add a sandbox to a plan",
   args: {
     plan: planArgument,
     member: optional("member", "what it is called there; the checkout's folder unless given"),

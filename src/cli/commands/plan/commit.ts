@@ -9,7 +9,7 @@ import { tellEnd, untilEnded } from "../../plan/until-ended.ts";
 
 export const commitCommand = command({
   name: "commit",
-  summary: "commit all its sandboxes, or none",
+  summary: "commit all sandboxes of a plan, or none",
   args: { plan: planArgument },
   options: {
     bestEffort: flag("--best-effort", "commit those that can, and tell of each"),

@@ -7,7 +7,7 @@ import { checkPlan, planArgument } from "../../plan/names.ts";
 
 export const deleteCommand = command({
   name: "delete",
-  summary: "end the plan",
+  summary: "end a plan",
   args: { plan: planArgument },
   options: {
     stop: flag("--stop", "and end its sandboxes for good"),

@@ -8,7 +8,7 @@ import { checkMember, checkPlan, planArgument } from "../../plan/names.ts";
 
 export const removeCommand = command({
   name: "remove",
-  summary: "take a sandbox out of it",
+  summary: "take a sandbox out of a plan",
   args: { plan: planArgument, member: required("member", "as `berth plan show` names it") },
   options: {
     stop: flag("--stop", "and end the sandbox for good"),

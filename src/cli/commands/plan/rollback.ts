@@ -8,7 +8,7 @@ import { tellEnd, untilEnded } from "../../plan/until-ended.ts";
 
 export const rollbackCommand = command({
   name: "rollback",
-  summary: "bring all its sandboxes back to their last commit",
+  summary: "bring all sandboxes of a plan back to their last commit",
   about: "What they hold beyond that is lost, and what runs in them ends.",
   args: { plan: planArgument },
   examples: [["All of them", "berth plan rollback release"]],

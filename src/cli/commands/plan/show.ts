@@ -1,7 +1,7 @@
 /**
  * Owns `berth plan show`: its members, and how its last run ended; or one run with all it changed.
  */
-import type { Member } from "../../../protocol/plan.ts";
+import type { Commit, Member } from "../../../protocol/plan.ts";
 import { whole } from "../../args/option.ts";
 import { command } from "../../command.ts";
 import { type Column, table } from "../../output/table.ts";
@@ -9,7 +9,7 @@ import { checkPlan, planArgument } from "../../plan/names.ts";
 
 export const showCommand = command({
   name: "show",
-  summary: "its members, and its last commit or rollback",
+  summary: "show a plan's members, and its last commit or rollback",
   args: { plan: planArgument },
   options: {
     commit: whole("--commit <number>", "what that one changed", {
@@ -25,7 +25,7 @@ export const showCommand = command({
     if (commit !== undefined) {
       const run = await one.commitOf(commit);
       if (json) return void output.document(run);
-      output.line(`${run.kind} ${run.commit}: ${run.outcome.replace("_", " ")}`);
+      output.line(inWords(run));
       for (const { key, changes } of run.members) {
         for (const path of changes?.added ?? []) output.line(`${key}  added     ${path}`);
         for (const path of changes?.modified ?? []) output.line(`${key}  modified  ${path}`);
@@ -37,10 +37,14 @@ export const showCommand = command({
     if (json) return void output.document({ plan });
     for (const line of table(columns, plan.members, stdout.columns)) output.line(line);
     const run = plan.running ?? plan.last;
-    if (run !== undefined)
-      output.say(`${run.kind} ${run.commit}: ${run.outcome.replace("_", " ")}`);
+    if (run !== undefined) output.say(inWords(run));
   },
 });
+
+function inWords({ kind, commit, outcome, error }: Omit<Commit, "members">): string {
+  const why = error === undefined ? "" : `: ${error.message}`;
+  return `${kind} ${commit}: ${outcome.replace("_", " ")}${why}`;
+}
 
 const columns: Column<Member>[] = [
   { name: "MEMBER", cell: ({ key }) => key, shrinks: true },
