@@ -40,6 +40,8 @@ export async function make(
   try {
     await settled(actor);
     refuseWhenOver(actor);
+    // Others have had their turn since.
+    makeRoom(actor);
     const row = await save(actor, { name: call.name ?? null, usedBy: null });
     return viewRow(row);
   } finally {
