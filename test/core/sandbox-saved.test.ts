@@ -44,32 +44,32 @@ const running = having(createRecord(spec, start(1), 1_000), {
   life,
 });
 const pause: SandboxEvent = { type: "pause", reason: "requested", save: true };
-const saved: SandboxEvent = { type: "saved", snapshot: "saved1" };
+const saved: SandboxEvent = { type: "saved", incarnation: "start1.life", snapshot: "saved1" };
+const notSaved: SandboxEvent = { type: "not_saved", incarnation: "start1.life" };
+const stopped: SandboxEvent = { type: "paused", incarnation: "start1.life" };
 
 describe("files that do not outlive their container", () => {
   it("[H1] a pause saves them before anything is stopped, and the next start begins from them", () => {
     const pausing = having(running, pause);
-    expect(pending(pausing, 9_000)).toEqual({ type: "save" });
+    expect(pending(pausing, 9_000)).toMatchObject({ type: "save" });
     const kept = having(pausing, saved);
-    expect(pending(kept, 9_000)).toEqual({ type: "stop" });
-    const paused = having(kept, { type: "paused" });
+    expect(pending(kept, 9_000)).toMatchObject({ type: "stop" });
+    const paused = having(kept, stopped);
     expect(paused.state).toMatchObject({ name: "paused", saved: "saved1" });
     const next = having(paused, { type: "wake", start: start(2) });
     expect(next.state).toMatchObject({ start: { startId: "start2", snapshot: "saved1" } });
   });
 
   it("[H2] a pause that cannot save does not happen: the same life goes on", () => {
-    const back = having(running, pause, { type: "not_saved" });
+    const back = having(running, pause, notSaved);
     expect(back.state).toMatchObject({ name: "running", life });
     // Too late: once saved, or once stopped, nothing is taken back.
     const kept = having(running, pause, saved);
-    expect(step(kept, { type: "not_saved" }, 9_000)).toBe(kept);
+    expect(step(kept, notSaved, 9_000)).toBe(kept);
   });
 
   it("[H3] who wants it running while it is saved gets it from what was saved", () => {
-    const wanted = having(running, pause, { type: "wake", start: start(2) }, saved, {
-      type: "paused",
-    });
+    const wanted = having(running, pause, { type: "wake", start: start(2) }, saved, stopped);
     expect(wanted.state).toMatchObject({
       name: "starting",
       start: { startId: "start2", snapshot: "saved1" },
@@ -83,11 +83,7 @@ describe("files that do not outlive their container", () => {
       incarnation: "start1.life",
       reason: "container_lost",
     };
-    for (const from of [
-      running,
-      having(running, lost),
-      having(running, pause, { type: "paused" }),
-    ]) {
+    for (const from of [running, having(running, lost), having(running, pause, stopped)]) {
       const restoring = step(from, restore, 9_000);
       expect(restoring.state).toMatchObject({ name: "starting", start: { snapshot: "tree" } });
       expect(step(restoring, lost, 9_500)).toBe(restoring);
@@ -111,5 +107,22 @@ describe("files that do not outlive their container", () => {
     expect(failed.state).toMatchObject({ name: "failed", restartable: true });
     const again = having(failed, { type: "wake", start: start(3) });
     expect(again.state).toMatchObject({ name: "starting", start: { startId: "start3" } });
+  });
+});
+
+describe("what comes late of a pause that was given up", () => {
+  it("[H29] changes nothing of the next pause, which ends another life", () => {
+    const second = {
+      type: "started",
+      startId: "start2",
+      life: { ...life, incarnation: "start2.life" },
+    } as const;
+    const late = { type: "deadline", busy: false, save: true } as const;
+    const given = step(having(running, pause), late, 9_000 + limits.snapshotTimeoutMs);
+    expect(given.state).toMatchObject({ name: "failed", reason: "pause_timed_out" });
+    const pausing = having(given, { type: "wake", start: start(2) }, second, pause);
+    expect(pausing.state).toMatchObject({ name: "pausing", life: { incarnation: "start2.life" } });
+    for (const word of [saved, notSaved, stopped]) expect(step(pausing, word, 9_000)).toBe(pausing);
+    expect(pending(pausing, 9_000)).toEqual({ type: "save", incarnation: "start2.life" });
   });
 });

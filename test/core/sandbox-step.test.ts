@@ -159,6 +159,7 @@ describe("the moves of a sandbox", () => {
 
   it("[S2] whatever happens, each transient state has a deadline with a reason, and the end is final", () => {
     const number = fc.integer({ min: 1, max: 3 });
+    const incarnation = number.map((n) => `start${n}.life`);
     const event: fc.Arbitrary<SandboxEvent> = fc.oneof(
       number.map((n) => ({ type: "started" as const, startId: `start${n}`, life: life(n) })),
       number.map((n) => ({
@@ -174,10 +175,10 @@ describe("the moves of a sandbox", () => {
       number.map((n) => ({ type: "wake" as const, start: start(n) })),
       number.map((n) => ({ type: "start" as const, start: start(n) })),
       fc.boolean().map((save) => ({ type: "pause" as const, reason: "requested", save })),
-      fc.constant({ type: "saved" as const, snapshot: "saved" }),
-      fc.constant({ type: "not_saved" as const }),
+      incarnation.map((of) => ({ type: "saved" as const, incarnation: of, snapshot: "saved" })),
+      incarnation.map((of) => ({ type: "not_saved" as const, incarnation: of })),
       fc.constant({ type: "restore" as const, start: { ...start(4), snapshot: "saved" } }),
-      fc.constant({ type: "paused" as const }),
+      incarnation.map((of) => ({ type: "paused" as const, incarnation: of })),
       fc.boolean().map((busy) => ({ type: "deadline" as const, busy, save: !busy })),
       fc.constant(destroy),
       fc.constant({ type: "destroyed" as const }),
@@ -212,14 +213,16 @@ describe("the moves of a sandbox", () => {
     const pausing = step(running, { type: "pause", reason: "requested", save: false }, 9_000);
     expect(pausing.state.name).toBe("pausing");
     expect(step(pausing, { type: "pause", reason: "again", save: false }, 9_500)).toBe(pausing);
-    const paused = step(pausing, { type: "paused" }, 10_000);
+    const paused = step(pausing, { type: "paused", incarnation: "start1.life" }, 10_000);
     expect(paused.state).toMatchObject({ name: "paused", reason: "requested" });
     expect(admit(paused, true)).toEqual({ wake: true });
     expect(admit(paused, false)).toMatchObject({ refuse: { code: "not_running" } });
     expect(step(paused, { type: "wake", start: start(2) }, 11_000).state.name).toBe("starting");
     const wanted = step(pausing, { type: "start", start: start(3) }, 9_600);
     expect(admit(wanted, true)).toEqual({ wait: true });
-    expect(step(wanted, { type: "paused" }, 10_000).state).toMatchObject({
+    expect(
+      step(wanted, { type: "paused", incarnation: "start1.life" }, 10_000).state,
+    ).toMatchObject({
       name: "starting",
       start: start(3),
     });

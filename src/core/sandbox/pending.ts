@@ -9,9 +9,9 @@ import type { SandboxRecord, Start } from "./record.ts";
 export type Effect =
   | { type: "start"; start: Start }
   /** Save the files, which would not outlive their container. */
-  | { type: "save" }
+  | { type: "save"; incarnation: string }
   /** Stop the container. */
-  | { type: "stop" }
+  | { type: "stop"; incarnation: string }
   | { type: "destroy" }
   /** The tombstone's time is over. */
   | { type: "forget" };
@@ -22,7 +22,10 @@ export function pending(record: SandboxRecord, now: number): Effect | undefined 
     case "starting":
       return { type: "start", start: state.start };
     case "pausing":
-      return { type: state.save && state.saved === undefined ? "save" : "stop" };
+      return {
+        type: state.save && state.saved === undefined ? "save" : "stop",
+        incarnation: state.life.incarnation,
+      };
     case "destroying":
       return { type: "destroy" };
     case "destroyed":

@@ -18,10 +18,11 @@ export type SandboxEvent =
   | { type: "start"; start: Start }
   /** `save`: the files do not outlive their container, and are wanted. */
   | { type: "pause"; reason: string; save: boolean }
-  | { type: "saved"; snapshot: string }
+  /** Of a pause that ends this life: what comes late of an earlier one is nothing to the next. */
+  | { type: "saved"; incarnation: string; snapshot: string }
   /** They could not be saved. */
-  | { type: "not_saved" }
-  | { type: "paused" }
+  | { type: "not_saved"; incarnation: string }
+  | { type: "paused"; incarnation: string }
   /** A start from a saved tree, in place of whatever runs or is kept. */
   | { type: "restore"; start: Start }
   /** Work was noted at this time. */
@@ -63,15 +64,15 @@ export function step(record: SandboxRecord, event: SandboxEvent, now: number): S
     case "pause":
       return pause(record, event, now);
     case "saved":
-      return state.name === "pausing" && state.saved === undefined
+      return pauses(state, event.incarnation) && state.saved === undefined
         ? enter(record, { ...state, saved: event.snapshot })
         : record;
     case "not_saved":
-      return state.name === "pausing" && state.saved === undefined
+      return pauses(state, event.incarnation) && state.saved === undefined
         ? enter(record, { name: "running", since: now, activeAt: now, life: state.life })
         : record;
     case "paused":
-      return paused(record, now);
+      return pauses(state, event.incarnation) ? paused(record, state, now) : record;
     case "restore":
       return state.name === "running" || state.name === "paused" || state.name === "failed"
         ? enter(record, starting(event.start, now))
@@ -192,9 +193,7 @@ function pause(
   });
 }
 
-function paused(record: SandboxRecord, now: number): SandboxRecord {
-  const { state } = record;
-  if (state.name !== "pausing") return record;
+function paused(record: SandboxRecord, state: Pausing, now: number): SandboxRecord {
   const { next, reason, saved } = state;
   // Who asked for it meanwhile could not know what the pause would save.
   if (next !== undefined) {
@@ -251,6 +250,12 @@ function isRecent(now: number): (at: number) => boolean {
 /** Nothing was wrong with the sandbox: the saved tree was not there, or there was no room for it. */
 function keepsItsFiles(reason: FailReason): boolean {
   return reason === "snapshot_missing" || reason === "disk_full";
+}
+
+type Pausing = Extract<SandboxState, { name: "pausing" }>;
+
+function pauses(state: SandboxState, incarnation: string): state is Pausing {
+  return state.name === "pausing" && state.life.incarnation === incarnation;
 }
 
 function startIs(state: SandboxState, startId: string): boolean {

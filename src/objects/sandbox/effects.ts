@@ -20,8 +20,8 @@ export async function perform(effect: Effect, actor: SandboxActor): Promise<void
   try {
     await actor.host.durable();
     if (effect.type === "start") await start(actor, effect.start);
-    else if (effect.type === "save") await saveForPause(actor);
-    else if (effect.type === "stop") await stop(actor);
+    else if (effect.type === "save") await saveForPause(actor, effect.incarnation);
+    else if (effect.type === "stop") await stop(actor, effect.incarnation);
     else if (effect.type === "destroy") await destroy(actor);
     else await actor.forget();
   } catch (error) {
@@ -99,20 +99,20 @@ async function tryStart(
 }
 
 /** A pause that cannot save what would be lost does not happen. */
-async function saveForPause(actor: SandboxActor): Promise<void> {
+async function saveForPause(actor: SandboxActor, incarnation: string): Promise<void> {
   try {
     const { handle } = await save(actor, { name: null, usedBy: "pause" });
-    actor.sandbox({ type: "saved", snapshot: handle });
+    actor.sandbox({ type: "saved", incarnation, snapshot: handle });
   } catch (error) {
-    actor.sandbox({ type: "not_saved" });
+    actor.sandbox({ type: "not_saved", incarnation });
     throw error;
   }
 }
 
 /** Ends the container; its files are kept, or saved, or not wanted. */
-async function stop(actor: SandboxActor): Promise<void> {
+async function stop(actor: SandboxActor, incarnation: string): Promise<void> {
   await actor.container.destroy("keep");
-  actor.sandbox({ type: "paused" });
+  actor.sandbox({ type: "paused", incarnation });
 }
 
 async function destroy(actor: SandboxActor): Promise<void> {

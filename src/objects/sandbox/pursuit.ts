@@ -2,7 +2,7 @@
  * Owns going on with a sandbox: what its state wants done is begun after each commit, on a fresh wake and when the alarm
  * rings, and what an earlier instance left half done is taken up. Does not own what is done (effects.ts).
  */
-import { pending } from "../../core/sandbox/pending.ts";
+import { type Effect, pending } from "../../core/sandbox/pending.ts";
 import { UnderWay } from "../under-way.ts";
 import type { SandboxActor } from "./actor.ts";
 import { cleanUp } from "./checkpoint-removal.ts";
@@ -37,8 +37,7 @@ export class Pursuit {
     const { sandbox, lease } = actor.known;
     const effect = pending(sandbox, actor.now());
     if (effect !== undefined) {
-      const key = effect.type === "start" ? `start ${effect.start.startId}` : effect.type;
-      void this.#underWay.begin(key, () => perform(effect, actor));
+      void this.#underWay.begin(keyOf(effect), () => perform(effect, actor));
     }
     if (lease.state.name === "draining") {
       const { fence } = lease.state;
@@ -80,4 +79,10 @@ export class Pursuit {
     cleanUp(this.#actor);
     this.#actor.member.takeUp();
   }
+}
+
+/** What is done to another life is something else, however long the first takes. */
+function keyOf(effect: Effect): string {
+  if (effect.type === "start") return `start ${effect.start.startId}`;
+  return "incarnation" in effect ? `${effect.type} ${effect.incarnation}` : effect.type;
 }
