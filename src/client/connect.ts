@@ -6,6 +6,7 @@ import type { BerthApi } from "../protocol/api.ts";
 import type { PlanApi } from "../protocol/plan-api.ts";
 import type { CallOptions, Link, Query } from "./call.ts";
 import { type Cancellable, cancellable } from "./cancellable.ts";
+import { drawn } from "./drawn.ts";
 import { type Clock, type Door, type Fetch, makeLink } from "./link.ts";
 import { type FollowEventsOptions, followEvents, type TenantEvent } from "./live-events.ts";
 import { planOf, plansPath } from "./plans.ts";
@@ -66,7 +67,7 @@ function berthVerbs(link: Link): BerthVerbs {
         path: "/v1/sandboxes",
         body,
         // Without a key of the caller's own: an answer that is lost must not leave a second sandbox.
-        headers: { "idempotency-key": idempotencyKey ?? newKey(), "berth-lease": lease },
+        headers: { "idempotency-key": idempotencyKey ?? drawn(16), "berth-lease": lease },
         query: { force },
         isRepeatable: true,
       }),
@@ -98,9 +99,4 @@ function checkedUrl(url: string): string {
   const isHttp = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
   if (!isHttp) throw new TypeError("connect: `url` must be an http or https address of Berth");
   return url.replace(/\/+$/, "");
-}
-
-function newKey(): string {
-  const drawn = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(drawn, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

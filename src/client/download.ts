@@ -4,6 +4,7 @@
  */
 import { BerthError } from "../protocol/error-codes.ts";
 import type { TellProgress } from "./upload.ts";
+import { unlessAborted } from "./whole.ts";
 
 export type DownloadOptions = {
   signal?: AbortSignal | undefined;
@@ -33,7 +34,7 @@ export class Download implements AsyncIterableIterator<Uint8Array<ArrayBuffer>>,
 
   async next(): Promise<Piece> {
     if (this.#reader === undefined) return over;
-    const { done, value } = await this.#heard(this.#reader.read()).catch((thrown) => {
+    const { done, value } = await this.#heard(this.#reader.read()).catch((thrown: unknown) => {
       void this.return();
       this.#options.signal?.throwIfAborted();
       throw this.#brokeOff(thrown);
@@ -58,14 +59,16 @@ export class Download implements AsyncIterableIterator<Uint8Array<ArrayBuffer>>,
   }
 
   async #heard<Read>(read: Promise<Read>): Promise<Read> {
-    const { silenceMs = silenceUsualMs } = this.#options;
-    if (!Number.isFinite(silenceMs)) return await read;
+    const { silenceMs = silenceUsualMs, signal } = this.#options;
+    // A fetch that was given may look at it no more once the answer has begun.
+    const unlessGivenUp = signal === undefined ? read : unlessAborted(read, signal);
+    if (!Number.isFinite(silenceMs)) return await unlessGivenUp;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const silence = new Promise<never>((_resolve, reject) => {
       const late = new Error(`nothing came for ${silenceMs} ms`);
       timer = setTimeout(() => reject(late), silenceMs);
     });
-    return await Promise.race([read, silence]).finally(() => clearTimeout(timer));
+    return await Promise.race([unlessGivenUp, silence]).finally(() => clearTimeout(timer));
   }
 
   #brokeOff(thrown: unknown): BerthError {

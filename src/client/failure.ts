@@ -52,9 +52,11 @@ const neverSent = new Set([
 ]);
 
 export function connectionFailure(thrown: unknown, { requestId, url, reads }: Sent): BerthError {
-  const code = causeCode(thrown);
+  const { code, syscall } = causeOf(thrown);
   const why = code === undefined ? "" : ` (${code})`;
-  if (reads || (code !== undefined && neverSent.has(code))) {
+  // A connection that stood ends with the same codes: then it was in a read or a write.
+  const wasOpen = syscall === "read" || syscall === "write";
+  if (reads || (code !== undefined && neverSent.has(code) && !wasOpen)) {
     return new BerthError("unavailable", `${url} could not be reached${why}.`, {
       requestId,
       hint: "Look whether Berth runs there, and whether the `url` given to connect() is right.",
@@ -81,12 +83,14 @@ export function noAnswer({ requestId, url, reads }: Sent, withinMs: number): Ber
       });
 }
 
-function causeCode(thrown: unknown): string | undefined {
+type Cause = { code?: string; syscall?: unknown };
+
+function causeOf(thrown: unknown): Cause {
   for (let at = thrown, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
-    const { code } = at as { code?: unknown };
-    if (typeof code === "string") return code;
+    const { code, syscall } = at as { code?: unknown; syscall?: unknown };
+    if (typeof code === "string") return { code, syscall };
   }
-  return undefined;
+  return {};
 }
 
 /** For codes that this version does not know: the same status says as much as can be said. */

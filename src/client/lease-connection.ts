@@ -144,12 +144,31 @@ async function comeBack(
   { token, holder }: Granted,
   stopped: AbortSignal,
 ): Promise<Link | BerthError> {
-  const until = performance.now() + limits.leaseReconnectMs;
-  for (let failures = 0; !stopped.aborted && performance.now() < until; failures += 1) {
-    await pause(failures === 0 ? 0 : backOff(failures), stopped);
+  // From then on it may be another's: whatever is under way by that ends too.
+  const over = new AbortController();
+  const end = () => over.abort();
+  const late = setTimeout(end, limits.leaseReconnectMs);
+  stopped.addEventListener("abort", end);
+  if (stopped.aborted) end();
+  try {
+    return await again(place, { token, holder }, over.signal);
+  } finally {
+    clearTimeout(late);
+    stopped.removeEventListener("abort", end);
+    end();
+  }
+}
+
+async function again(
+  place: LeasePlace,
+  { token, holder }: Pick<Granted, "token" | "holder">,
+  over: AbortSignal,
+): Promise<Link | BerthError> {
+  for (let failures = 0; !over.aborted; failures += 1) {
+    await pause(failures === 0 ? 0 : backOff(failures), over);
     try {
-      const link = await Link.open(place, holder, token, stopped);
-      const frame = await Promise.race([link.next(), pause(limits.leaseReconnectMs)]);
+      const link = await Link.open(place, holder, token, over);
+      const frame = await Promise.race([link.next(), pause(limits.leaseReconnectMs, over)]);
       if (typeof frame === "object" && frame.type === "granted" && frame.token === token) {
         link.took();
         return link;
@@ -191,7 +210,7 @@ class Link {
       path: "/lease/connect",
       query: { holder },
       protocols: [leaseProtocol, ...(token === undefined ? [] : [`${leaseTokenProtocol}${token}`])],
-      whyNot: () => place.sandbox.lease(),
+      whyNot: (options) => place.sandbox.lease(options),
       signal,
     });
     return new Link(socket);
@@ -243,14 +262,15 @@ class Link {
 
 /** Of the one who waits under this name: how many are before it. */
 async function placeOf(place: LeasePlace, holder: string): Promise<number | undefined> {
-  const view = await place.sandbox.lease().catch(() => undefined);
+  const within = { answerWithinMs: looksEveryMs };
+  const view = await place.sandbox.lease(within).catch(() => undefined);
   const position = view?.waiters.findIndex((waiter) => waiter.holder === holder) ?? -1;
   return position < 0 ? undefined : position;
 }
 
 async function inVain({ sandbox }: LeasePlace, over: AbortSignal): Promise<BerthError> {
-  const view = sandbox.lease().catch(() => undefined);
-  const holder = (await Promise.race([view, pause(tellsWithinMs, over)]))?.holder;
+  const within = { signal: over, answerWithinMs: tellsWithinMs };
+  const holder = (await sandbox.lease(within).catch(() => undefined))?.holder;
   return waitedInVain(holder === undefined ? {} : { holder });
 }
 

@@ -2,12 +2,13 @@
  * Owns a lease as its holder has it: a token, a fence, a signal for its loss, and the letting go of it.
  * Does not own the two ways of keeping it: by a connection (lease-connection.ts), by renewals (lease-renewal.ts).
  */
-import type { SandboxApi } from "../protocol/api.ts";
 import { BerthError } from "../protocol/error-codes.ts";
 import { limits } from "../protocol/limits.ts";
+import type { Cancellable } from "./cancellable.ts";
 import { holdByConnection } from "./lease-connection.ts";
 import { holdByRenewal } from "./lease-renewal.ts";
-import { pause, type SocketMaker } from "./sockets.ts";
+import type { SocketMaker } from "./sockets.ts";
+import type { SandboxVerbs } from "./verbs.ts";
 
 export type HoldOptions = {
   /** Who: shown to those who wait. */
@@ -30,7 +31,7 @@ export type HoldOptions = {
 export type LeasePlace = {
   url: string;
   id: string;
-  sandbox: SandboxApi;
+  sandbox: Cancellable<SandboxVerbs>;
   WebSocket: SocketMaker | undefined;
 };
 
@@ -60,12 +61,12 @@ export class HeldLease implements AsyncDisposable {
   readonly token: string;
   readonly fence: number;
   readonly holder: string;
-  readonly #sandbox: SandboxApi;
+  readonly #sandbox: LeasePlace["sandbox"];
   readonly #kept: Kept;
   readonly #lost = new AbortController();
   #released: Promise<void> | undefined;
 
-  constructor(sandbox: SandboxApi, kept: Kept) {
+  constructor(sandbox: LeasePlace["sandbox"], kept: Kept) {
     this.token = kept.token;
     this.fence = kept.fence;
     this.holder = kept.holder;
@@ -93,13 +94,8 @@ export class HeldLease implements AsyncDisposable {
 
   async #letGo(): Promise<void> {
     if ((await this.#kept.stop()) || this.signal.aborted) return;
-    const over = new AbortController();
-    try {
-      const told = this.#sandbox.releaseLease(this.token, { force: true }).catch(() => {});
-      await Promise.race([told, pause(letsGoWithinMs, over.signal)]);
-    } finally {
-      over.abort();
-    }
+    const how = { force: true, answerWithinMs: letsGoWithinMs };
+    await this.#sandbox.releaseLease(this.token, how).catch(() => undefined);
   }
 }
 

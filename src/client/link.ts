@@ -2,12 +2,13 @@
  * Owns sending a call: address, key, time limits, giving up, sending again.
  * Does not own which calls there are, when one may be sent again (retry.ts), nor reading the answer (whole.ts).
  */
-import type { BerthError } from "../protocol/error-codes.ts";
+import { BerthError } from "../protocol/error-codes.ts";
 import { type Call, type CallOptions, type Link, queryText } from "./call.ts";
+import { drawn } from "./drawn.ts";
 import { connectionFailure, noAnswer, type Sent } from "./failure.ts";
 import { isRefusedForNow, type RetryPolicy, retryAfterMs, retryDelay } from "./retry.ts";
 import { Silence } from "./silence.ts";
-import { isReplayable, outgoing } from "./upload.ts";
+import { isReplayable, type Outgoing, outgoing } from "./upload.ts";
 import { type Ears, refusal, Told, unlessAborted, wholeAnswer } from "./whole.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -95,23 +96,21 @@ async function once<Content>(
   bounds: Bounds,
   read: Read<Content>,
 ): Promise<Outcome<Content>> {
-  const requestId = newRequestId();
+  // Drawn here, so that a call whose answer never came can be found in the log too.
+  const requestId = drawn(12);
   const about: Sent = { requestId, url: door.url, reads: call.method === "GET" };
-  const headers = await headersOf(door, call, requestId);
-  const body = call.upload === undefined ? undefined : await outgoing(call.upload);
-  if (body?.length !== undefined) headers["content-length"] = String(body.length);
-  using silence = new Silence(call.beginsWithinMs ?? beginsWithinMs, bounds.leftMs);
+  const silence = new Silence(call.beginsWithinMs ?? beginsWithinMs, bounds.leftMs);
   const ears = { silence, signal: either(silence.signal, bounds.signal) };
-  const init: RequestInit & { duplex?: "half" } = {
-    method: call.method,
-    headers,
-    signal: ears.signal,
-  };
-  if (body !== undefined) init.body = body.body;
-  else if (call.body !== undefined) init.body = JSON.stringify(call.body);
-  // Node wants to be told that a stream is sent before the answer comes.
-  if (body?.isStream) init.duplex = "half";
+  let body: Outgoing | undefined;
+  let isSent = false;
   try {
+    const headers = await unlessAborted(headersOf(door, call, requestId), ears.signal);
+    if (call.upload !== undefined) {
+      body = await unlessAborted(outgoing(call.upload), ears.signal);
+    }
+    const init = initOf(call, headers, body, ears.signal);
+    silence.heard();
+    isSent = true;
     const asked = door.fetch(`${door.url}${call.path}${queryText(call.query)}`, init);
     const response = await unlessAborted(asked, ears.signal);
     silence.heard(silenceMs);
@@ -123,10 +122,36 @@ async function once<Content>(
     const waitMs = retryAfterMs(response.headers.get("retry-after"), Date.now());
     return { error: await refusal(response, ears, about), retryAfterMs: waitMs };
   } catch (thrown) {
+    // What the key's own function or the bytes' own source throws is its word, and not ours.
+    if (!isSent) throw silence.isOver ? notReady(silence.limitMs, requestId) : thrown;
     return { error: failed(thrown, silence, body?.broken(), about), retryAfterMs: 0 };
   } finally {
+    silence.end();
     body?.end();
   }
+}
+
+function initOf(
+  call: Call,
+  headers: Record<string, string>,
+  body: Outgoing | undefined,
+  signal: AbortSignal,
+): RequestInit {
+  const init: RequestInit & { duplex?: "half" } = { method: call.method, headers, signal };
+  if (body?.length !== undefined) headers["content-length"] = String(body.length);
+  if (body !== undefined) init.body = body.body;
+  else if (call.body !== undefined) init.body = JSON.stringify(call.body);
+  // Node wants to be told that a stream is sent before the answer comes.
+  if (body?.isStream) init.duplex = "half";
+  return init;
+}
+
+function notReady(withinMs: number, requestId: string): BerthError {
+  const message = `The call was not sent: its key or its bytes were not there after ${withinMs} ms.`;
+  return new BerthError("unavailable", message, {
+    requestId,
+    hint: "Look at the `key` function given to connect(), and at what the call is to send.",
+  });
 }
 
 function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
@@ -155,10 +180,4 @@ async function headersOf(
     if (value !== undefined) headers[name] = value;
   }
   return headers;
-}
-
-/** Drawn here, so that a call whose answer never came can be found in the log too. */
-function newRequestId(): string {
-  const drawn = crypto.getRandomValues(new Uint8Array(12));
-  return Array.from(drawn, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -2,11 +2,12 @@
  * Owns one terminal as a viewer has it: its events in order, input, size, and coming back by offset after a cut.
  * Does not own the terminal itself (calls make and end it), nor a screen to show it on.
  */
-import type { SandboxApi } from "../protocol/api.ts";
 import { BerthError } from "../protocol/error-codes.ts";
 import { type FromTerminal, terminalProtocol } from "../protocol/terminal-frames.ts";
+import type { Cancellable } from "./cancellable.ts";
 import { deferred } from "./deferred.ts";
 import { isPassing, OpenSocket, pause, type SocketMaker } from "./sockets.ts";
+import type { SandboxVerbs } from "./verbs.ts";
 
 export type TerminalEvent =
   /** `offset` is that of the byte after them. */
@@ -36,7 +37,7 @@ export type AttachOptions = {
 export type TerminalPlace = {
   url: string;
   id: string;
-  sandbox: SandboxApi;
+  sandbox: Cancellable<SandboxVerbs>;
   WebSocket: SocketMaker | undefined;
 };
 
@@ -87,8 +88,14 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
   ): Promise<LiveTerminal> {
     options.signal?.throwIfAborted();
     const live = new LiveTerminal(place, terminal, options);
-    live.#listen(await live.#open());
-    return live;
+    try {
+      live.#listen(await live.#open());
+      return live;
+    } catch (error) {
+      live.close();
+      options.signal?.throwIfAborted();
+      throw error;
+    }
   }
 
   /** Ends after `exit`, or when it is closed; throws where it cannot come back. */
@@ -155,7 +162,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     return OpenSocket.open(this.#place, {
       ...{ path: `/terminals/${encodeURIComponent(this.#terminal)}/connect`, query },
       protocols: [terminalProtocol],
-      whyNot: () => this.#place.sandbox.terminal(this.#terminal),
+      whyNot: (within) => this.#place.sandbox.terminal(this.#terminal, within),
       signal: this.#closed.signal,
     });
   }

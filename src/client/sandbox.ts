@@ -55,8 +55,9 @@ async function waitUntilRunning(
   { signal, timeoutMs = waitMs, progress }: WaitOptions,
 ): Promise<Sandbox> {
   const until = clock.now() + timeoutMs;
-  const options: CallOptions = { signal };
   for (let isStarted = false; ; ) {
+    // A server that says nothing ends the wait too.
+    const options: CallOptions = { signal, answerWithinMs: Math.max(1, until - clock.now()) };
     const seen = await verbs.get(options);
     progress?.(seen);
     if (seen.state === "running") return seen;

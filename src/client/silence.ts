@@ -37,7 +37,8 @@ export class Silence {
     this.#late.abort();
   }
 
-  [Symbol.dispose](): void {
+  /** Not by `using`, which asks for a symbol that browsers of today lack. */
+  end(): void {
     clearTimeout(this.#timer);
     clearTimeout(this.#whole);
   }

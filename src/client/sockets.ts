@@ -2,9 +2,10 @@
  * Owns how a WebSocket to a sandbox is opened: by the platform's own or a given one, with a fresh ticket each time.
  * Does not own what it carries, nor when it is opened again. Browsers can set no headers: all goes by subprotocols.
  */
-import type { SandboxApi } from "../protocol/api.ts";
 import { asBerthError, BerthError } from "../protocol/error-codes.ts";
+import type { ConnectTicket } from "../protocol/rights.ts";
 import { ticketProtocol } from "../protocol/socket-names.ts";
+import type { CallOptions } from "./call.ts";
 import { deferred } from "./deferred.ts";
 
 /** What is used of a WebSocket; browsers, Workers, Node and the package ws have it alike. */
@@ -27,7 +28,7 @@ export type SocketMaker = new (url: string, protocols: string[]) => unknown;
 export type SocketPlace = {
   url: string;
   id: string;
-  sandbox: Pick<SandboxApi, "createTicket">;
+  sandbox: { createTicket(options: CallOptions): Promise<ConnectTicket> };
   /** Undefined: this platform has none. */
   WebSocket: SocketMaker | undefined;
 };
@@ -38,7 +39,7 @@ export type SocketCall = {
   query?: Record<string, string>;
   protocols: string[];
   /** Tells why a connection was refused, where that can be known: a WebSocket itself does not say. */
-  whyNot: () => Promise<unknown>;
+  whyNot: (options: CallOptions) => Promise<unknown>;
   signal?: AbortSignal | undefined;
 };
 
@@ -89,7 +90,9 @@ export class OpenSocket {
     const { WebSocket } = place;
     if (WebSocket === undefined) throw noSockets();
     call.signal?.throwIfAborted();
-    const { ticket } = await bounded(place.sandbox.createTicket(), call.signal);
+    // What nobody waits for any more is given up too: it would keep a program alive.
+    const within: CallOptions = { signal: call.signal, answerWithinMs: opensWithinMs };
+    const { ticket } = await bounded(place.sandbox.createTicket(within), call.signal);
     const query = new URLSearchParams(call.query).toString();
     const path = `/v1/sandboxes/${place.id}${call.path}${query === "" ? "" : `?${query}`}`;
     const url = `${place.url.replace(/^http/, "ws").replace(/\/$/, "")}${path}`;
@@ -103,7 +106,7 @@ export class OpenSocket {
     } catch (error) {
       opening.drop();
       call.signal?.throwIfAborted();
-      await bounded(call.whyNot(), call.signal);
+      await bounded(call.whyNot(within), call.signal);
       throw error;
     }
   }
@@ -214,6 +217,8 @@ function refused(): BerthError {
 }
 
 async function bounded<Value>(wait: Promise<Value>, signal?: AbortSignal): Promise<Value> {
+  wait.catch(() => {});
+  signal?.throwIfAborted();
   const over = new AbortController();
   const late = pause(opensWithinMs, over.signal).then(() => {
     throw refused();
@@ -226,7 +231,6 @@ async function bounded<Value>(wait: Promise<Value>, signal?: AbortSignal): Promi
   try {
     return await Promise.race([wait, late, given.promise]);
   } finally {
-    wait.catch(() => {});
     signal?.removeEventListener("abort", abort);
     over.abort();
   }

@@ -12,6 +12,8 @@ export type Ears = { silence: Silence; signal: AbortSignal };
 /** The largest answer is a command's 16 MiB, each byte of it escaped. */
 const textBytesMax = 128 * 1024 * 1024;
 
+const noContent = 204;
+
 /** An answer that is a failure after all: what took long is a 200 with what failed inside. */
 export class Told extends Error {
   readonly body: unknown;
@@ -31,9 +33,13 @@ export class Told extends Error {
 
 export async function wholeAnswer<Content>(response: Response, ears: Ears): Promise<Content> {
   const text = await readText(response, ears);
-  if (text === "") return undefined as Content;
+  if (response.status === noContent) return undefined as Content;
   const body = parsed(text);
-  if (body === undefined) throw new Told(body, response.status);
+  if (body === undefined) {
+    // Over a binding, or a relay that hides it, an answer that breaks off seems to end.
+    if (response.headers.has("berth-request-id")) throw new Error("the answer broke off");
+    throw new Told(body, response.status);
+  }
   // What only tells of a failure, as an aborted commit does, is content.
   if (isErrorBody(body) && typeof body.requestId === "string") throw new Told(body, 500);
   return body as Content;
@@ -75,8 +81,9 @@ async function readText({ body }: Response, { silence, signal }: Ears): Promise<
 export function unlessAborted<Value>(wait: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+    // Also where nobody waits any more: a rejection that nobody hears ends a program.
     wait.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }

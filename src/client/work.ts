@@ -67,8 +67,12 @@ export function workOf(link: Link, one: string): WorkApi {
       ask("POST", `${sessions(id)}/processes`, options, { body }),
     endSession: (id, options) => ask("DELETE", sessions(id), options),
 
+    // A program that has ended has freed its id: asked for again it would run again. A shell waits for its input.
     createTerminal: (body = {}, options) =>
-      ask("POST", terminals(), options, { body, isRepeatable: body.id !== undefined }),
+      ask("POST", terminals(), options, {
+        body,
+        isRepeatable: body.id !== undefined && body.argv === undefined,
+      }),
     terminals: () => link.ask({ method: "GET", path: terminals() }),
     terminal: (id) => link.ask({ method: "GET", path: terminals(id) }),
     resizeTerminal: (id, body) =>

@@ -20,6 +20,12 @@ const failure = (call: Promise<unknown>) =>
 
 const ran = { execId: "e", exitCode: 0 };
 
+/** The signs of life of a long answer, and its end. */
+const early: Answer = (response) => {
+  response.writeHead(200, { "berth-request-id": "r" });
+  response.end("  ");
+};
+
 describe("what is sent again", () => {
   it("[SD3] is any call that was refused before anything was done, after the time that was asked for", () =>
     scene(
@@ -105,6 +111,8 @@ describe("a call whose answer is lost", () => {
       (berth) => berth.sandbox("a").acquireLease(),
       (berth) => berth.sandbox("a").writeStdin("p", new Uint8Array(3)),
       (berth) => berth.sandbox("a").createTerminal(),
+      // It may have ended, and freed its id.
+      (berth) => berth.sandbox("a").createTerminal({ id: "main", argv: ["make"] }),
       (berth) => berth.sandbox("a").makeCheckpoint(),
       (berth) => berth.sandbox("a").endProcess("p"),
       (berth) => berth.sandbox("a").writeFile("f", new Uint8Array(3)),
@@ -117,6 +125,39 @@ describe("a call whose answer is lost", () => {
       });
     }
   });
+
+  it("[SD4] is not sent again where its connection stood, and then its host went out of reach", async () => {
+    for (const syscall of ["read", "write", "connect"]) {
+      let sent = 0;
+      const fetch = async () => {
+        sent += 1;
+        throw new TypeError("fetch failed", {
+          cause: Object.assign(new Error("out of reach"), { code: "EHOSTUNREACH", syscall }),
+        });
+      };
+      const { clock } = noted();
+      const berth = connect({ url: "http://127.0.0.1:1", key: "k", clock, fetch });
+      const { code } = await failure(berth.sandbox("a").exec({ command: "make" }));
+      const never = syscall === "connect";
+      expect([syscall, sent, code]).toEqual([
+        syscall,
+        never ? 5 : 1,
+        never ? "unavailable" : "operation_interrupted",
+      ]);
+    }
+  });
+
+  it("[SD4] is unknown too where it ends early without a sign of it, as over a binding", () =>
+    scene([early, early, tell(ran)], async ({ berth, scripted }) => {
+      const error = await failure(berth.sandbox("a").exec({ command: "make" }));
+      expect(error).toMatchObject({
+        code: "operation_interrupted",
+        facts: { admitted: "unknown" },
+      });
+      expect(scripted.asked).toHaveLength(1);
+      const again = { idempotencyKey: "k" };
+      expect(await berth.sandbox("a").exec({ command: "make" }, again)).toEqual(ran);
+    }));
 
   it("[SD4] of a create leaves no second sandbox: it is sent again with a key that was drawn for it", () =>
     scene([breakOff, tell({ id: "a" }), tell({ id: "b" })], async ({ berth, scripted }) => {

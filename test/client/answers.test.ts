@@ -1,6 +1,8 @@
+import { getEventListeners } from "node:events";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { type Berth, BerthError, connect, errors } from "../../src/client/index.ts";
+import { unlessAborted } from "../../src/client/whole.ts";
 import { type Answer, keepSilent, refuse, Scripted, tell } from "./scripted.ts";
 
 type Scene = { berth: Berth; scripted: Scripted };
@@ -178,6 +180,41 @@ describe("a caller who gives a call up", () => {
         signal: "kept",
         answerWithinMs: "too",
       });
+    }));
+
+  it("[SD5] is rid of one whose key is still asked for, which then is not sent", async () => {
+    await using scripted = await Scripted.answering();
+    const asked: ((key: string) => void)[] = [];
+    const key = () => new Promise<string>((resolve) => asked.push(resolve));
+    const box = connect({ url: scripted.url, key, retry: { retries: 0 } }).sandbox("a");
+    const given = new AbortController();
+    const aborted = failure(box.exec({ command: "make" }, { signal: given.signal }));
+    const late = failure(box.exec({ command: "make" }, { answerWithinMs: 50 }));
+    await expect.poll(() => asked.length).toBe(2);
+    given.abort(new Error("enough"));
+    expect(await aborted).toMatchObject({ message: "enough" });
+    expect(await late).toMatchObject({ code: "unavailable", hint: expect.stringContaining("key") });
+    for (const tell of asked) tell("k");
+    expect(scripted.asked).toEqual([]);
+  });
+
+  it("[SD5] is told so by whatever ends it, and by nothing that nobody hears", async () => {
+    const given = new AbortController();
+    const answer = Promise.withResolvers<never>();
+    given.abort(new Error("enough"));
+    const waits = failure(unlessAborted(answer.promise, given.signal));
+    // Vitest fails where this rejection is not heard.
+    answer.reject(new Error("the connection is gone"));
+    expect(await waits).toMatchObject({ message: "enough" });
+    await new Promise((resolve) => setTimeout(resolve));
+  });
+
+  it("[LV20] holds no signal after a terminal that it could not attach to", () =>
+    scene([refuse("not_found"), tell({ ticket: "t" })], async ({ berth }) => {
+      const { signal } = new AbortController();
+      const attaching = berth.sandbox("a").attachTerminal("main", { signal });
+      expect(await failure(attaching)).toMatchObject({ code: "not_found" });
+      expect(getEventListeners(signal, "abort")).toHaveLength(0);
     }));
 
   it("[SD5] may say how long an answer may take: then what runs is unknown, what looks did nothing", async () => {

@@ -170,6 +170,25 @@ describe("bytes on their way down", () => {
     expect(isCancelled).toBe(true);
   });
 
+  it("[SD7] are given up also where the fetch that brings them does not look at the signal", async () => {
+    let isCancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      cancel() {
+        isCancelled = true;
+      },
+    });
+    const fetch = async () => new Response(body);
+    const berth = connect({ url: "http://127.0.0.1:1", key: "k", fetch });
+    const given = new AbortController();
+    const { signal } = given;
+    const query = { raw: true, follow: true, stream: "stdout" } as const;
+    const log = await berth.sandbox("a").processLogs("p", { ...query, signal });
+    const reading = failure(log[Symbol.asyncIterator]().next());
+    given.abort(new Error("enough"));
+    expect(await reading).toMatchObject({ message: "enough" });
+    expect(isCancelled).toBe(true);
+  });
+
   it("[SD7] end with whoever stops reading, disposes of them unread, or gives them up", async () => {
     const stops: ((berth: Berth) => Promise<unknown>)[] = [
       async (berth) => {

@@ -132,20 +132,54 @@ test("[LV3] who finds the queue full tries again, and is told of no lost connect
   expect(first.signal.aborted).toBe(false);
 });
 
-test("[LV3] who waits and hears nothing of the server any more gives up at once when told to", async () => {
+test.each(["connection", "renewal"] as const)(
+  "[LV3] who waits by %s and hears nothing of the server any more gives up at once when told to",
+  async (by) => {
+    await isFree();
+    await using _first = await sandbox.hold({ holder: "first" });
+    await using proxy = await CutProxy.to(server.url);
+    const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
+    const given = new AbortController();
+    const waits = over.hold({ holder: "unheard", signal: given.signal, by });
+    const ended = waits.catch((error: Error) => error.message);
+    await waiting(1);
+    proxy.stall();
+    if (by === "connection") {
+      await until("it asks for its place", () => proxy.swallowedBytes > 0);
+    }
+    given.abort(new Error("enough"));
+    const late = new Promise((resolve) => setTimeout(resolve, 20_000, "still waits"));
+    expect(await Promise.race([ended, late])).toBe("enough");
+  },
+);
+
+test("[LV2] a lease by renewal that was waited for is kept also where its holder does nothing with it", async () => {
   await isFree();
-  await using _first = await sandbox.hold({ holder: "first" });
+  const first = await sandbox.hold({ holder: "first" });
+  const waits = sandbox.hold({ holder: "slow to begin", by: "renewal" });
+  await waiting(1);
+  await first.release();
+  await using lease = await waits;
+  await past(limits.leaseUseMs);
+  expect(await sandbox.lease()).toMatchObject({ state: "held", holder: "slow to begin" });
+  expect(lease.signal.aborted).toBe(false);
+});
+
+test("[LV4] a holder by renewal whose server says nothing any more is told before another has its lease", async () => {
+  await isFree();
   await using proxy = await CutProxy.to(server.url);
   const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
-  const given = new AbortController();
-  const waits = over.hold({ holder: "unheard", signal: given.signal });
-  const ended = waits.catch((error: Error) => error.message);
-  await waiting(1);
+  const lease = await over.hold({ holder: "unheard", by: "renewal" });
   proxy.stall();
-  await until("it asks for its place", () => proxy.swallowedBytes > 0);
-  given.abort(new Error("enough"));
-  const late = new Promise((resolve) => setTimeout(resolve, 20_000, "still waits"));
-  expect(await Promise.race([ended, late])).toBe("enough");
+  await using next = await nextInLine();
+  const ended = new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+  const told = ended.then(() => "told");
+  expect(await Promise.race([told, next.granted.then(() => "granted")])).toBe("told");
+  expect(lease.signal.reason).toMatchObject({ facts: { reason: "disconnected" } });
+  const letGo = performance.now();
+  await lease.release();
+  expect(performance.now() - letGo).toBeLessThan(5_000);
+  await (await next.granted).release();
 });
 
 test("[LV4] what cannot be held is refused with the reason, and does not hang", async () => {
@@ -231,6 +265,11 @@ async function msUntil(granted: Promise<unknown>, begin: () => unknown): Promise
   begin();
   await granted;
   return Math.round(performance.now() - begun);
+}
+
+/** That long, and a little longer. */
+function past(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms + 1_000));
 }
 
 /** Where nobody answers. */
