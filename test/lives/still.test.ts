@@ -94,3 +94,18 @@ it("[H7] an agent that is silent after a checkpoint too is not waited for any lo
   await vi.advanceTimersByTimeAsync(3 * limits.streamSilenceMs);
   expect(await waiting).toMatchObject({ code: "operation_interrupted" });
 });
+
+it("[H30] a tree of whose saving nothing is heard is given up in time, and the sandbox goes on", async () => {
+  const { box, machine } = await withProcess();
+  machine.fault = { verb: "snapshot", hold: true };
+  const made = box.makeCheckpoint().catch((error: { code: string }) => error.code);
+  await vi.advanceTimersByTimeAsync(limits.snapshotTimeoutMs + limits.waitMaxMs);
+  const nothing = new Promise((resolve) => setTimeout(resolve, 5_000));
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await Promise.race([made, nothing])).toBe("unavailable");
+  expect((await box.checkpoints()).checkpoints).toEqual([]);
+  expect((await box.exec({ command: "true" })).exitCode).toBe(0);
+  machine.release();
+  await box.pause();
+  expect((await box.checkpoints()).checkpoints).toEqual([]);
+});

@@ -3,6 +3,7 @@
  * A row comes before its tree, so a crash leaves no tree that nobody knows of.
  * Does not own their end (checkpoint-removal.ts), nor the move to a restored life (core/sandbox).
  */
+import type { Saved } from "../../container/container.ts";
 import { failHint } from "../../core/sandbox/admit.ts";
 import type { SandboxRecord, SandboxSpec } from "../../core/sandbox/record.ts";
 import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/checkpoint.ts";
@@ -69,7 +70,7 @@ export async function save(
   actor: SandboxActor,
   { name, usedBy }: { name: string | null; usedBy: CheckpointRow["used_by"] },
 ): Promise<CheckpointRow> {
-  const { host, container } = actor;
+  const { host } = actor;
   const began = actor.now();
   const row: CheckpointRow = {
     id: `${actor.facts.sandbox.spec.id}.${host.draw(12)}`,
@@ -85,7 +86,7 @@ export async function save(
   insert(host, row);
   await host.durable();
   try {
-    const { handle, bytes } = await actor.stillness.during(container.snapshot(row.handle));
+    const { handle, bytes } = await actor.stillness.during(savedInTime(actor, row.handle));
     // A destroy that came meanwhile takes it along.
     refuseWhenOver(actor);
     const now = actor.now();
@@ -106,6 +107,20 @@ export async function save(
     // Its end is why it could not be saved.
     refuseWhenOver(actor);
     throw error;
+  }
+}
+
+/** One of which nothing is heard would keep everybody out for ever; whoever saves it ends it before that. */
+async function savedInTime({ host, container }: SandboxActor, handle: string): Promise<Saved> {
+  const late = Promise.withResolvers<never>();
+  const cancel = host.timer(limits.snapshotTimeoutMs + limits.waitMaxMs, () => {
+    const message = "Nothing was heard of the saving of the files, and it was given up.";
+    late.reject(new BerthError("unavailable", message, { hint: "Try again in a moment." }));
+  });
+  try {
+    return await Promise.race([container.snapshot(handle), late.promise]);
+  } finally {
+    cancel();
   }
 }
 
