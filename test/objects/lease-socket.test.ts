@@ -1,8 +1,10 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { agentPaths } from "../../src/protocol/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { soon } from "../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "./calls.ts";
+import { machine } from "./machine.ts";
 import { overRest, stubOf } from "./world.ts";
 
 type Frame = { type: string } & Record<string, unknown>;
@@ -209,6 +211,25 @@ describe("a lease that a socket holds", () => {
     const late = await connect(id, "one", { "berth-lease": String(token) });
     expect((await late.next("granted")).token).not.toBe(token);
     late.close();
+  });
+
+  it("[Y23] is granted to none whose sandbox was destroyed while its object and agent met", async () => {
+    const id = await createSandbox();
+    await evictDurableObject(stubOf(id));
+    const greeting = `POST ${agentPaths.fence}`;
+    const asked = async () => (await machine(id).facts()).asked.filter((one) => one === greeting);
+    const before = (await asked()).length;
+    await machine(id).holdCalls(greeting);
+    const destroying = call("DELETE", of(id, ""));
+    await soon(async () => expect((await asked()).length).toBe(before + 1));
+    const connecting = call("GET", of(id, "/lease/connect?holder=late"), { headers: upgrade });
+    // Behind it, at the same object.
+    await call("GET", of(id, ""));
+    await machine(id).letAnswersGo();
+    const answer = await connecting;
+    expect(answer.status).toBe(410);
+    expect((await answer.json<{ error: { code: string } }>()).error.code).toBe("sandbox_destroyed");
+    expect((await destroying).status).toBe(200);
   });
 
   it("[Y27] opens for a connect ticket once, by subprotocol or by query", async () => {

@@ -57,6 +57,8 @@ async function connect(
   if (call.kind === "terminal") return await terminals.connect(actor, call, generation, requestId);
   refuseWhenOver(actor);
   await actor.link.known();
+  // Somebody may have ended it meanwhile.
+  refuseWhenOver(actor);
   actor.revocation.refuse(generation);
   return sockets.connect(call.acquire, call.leaseToken, generation);
 }
