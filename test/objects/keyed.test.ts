@@ -1,6 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { agentPaths } from "../../src/protocol/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { soon } from "../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "./calls.ts";
@@ -255,6 +256,22 @@ describe("a call with a key", () => {
     ).toEqual([409, "idempotency_mismatch"]);
     await json(call("DELETE", of(id, `/processes/${process.id}`)));
     await json(call("DELETE", of(id, "/sessions/s")));
+  });
+
+  it("[K5] which was to wait for its turn, and was overtaken by a newer fence, is a new call", async () => {
+    const id = await createSandbox();
+    const first = await (await exec(id, "k", "echo hi")).text();
+    const again = `GET ${agentPaths.execs}/${JSON.parse(first).execId}`;
+    await machine(id).overtakes(again);
+    const repeated = await exec(id, "k", "echo hi");
+    expect((await facts(id)).asked).toContain(again);
+    expect(repeated.status).toBe(200);
+    expect(await repeated.text()).toBe(first);
+    const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "other" } }));
+    await machine(id).overtakes(again);
+    expect(await codeOf(await exec(id, "k", "echo hi"))).toEqual([423, "lease_held"]);
+    await call("DELETE", of(id, "/lease"), { headers: { "berth-lease": token } });
+    expect(await ran(id)).toEqual(["echo hi"]);
   });
 
   it("[K16] answers 410 once the sandbox is destroyed, whatever it was told before", async () => {

@@ -5,7 +5,7 @@
 import { DurableObject, env } from "cloudflare:workers";
 import type { Container, ContainerExit, StartOptions } from "../../src/container/container.ts";
 import type { ChangesCall } from "../../src/protocol/changes.ts";
-import { BerthError } from "../../src/protocol/errors.ts";
+import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
 import { FakeMachine, type Fault, fakeContainer } from "../fakes/container.ts";
 
 const lost: ContainerExit = { exitCode: null, signal: "SIGKILL", reason: "unknown" };
@@ -17,6 +17,7 @@ export class MachineObject extends DurableObject {
   readonly #asked: string[] = [];
   #held: { asked: string; over: Promise<void>; letGo: () => void; isDone: boolean } | undefined;
   #deafTo: string | undefined;
+  #overtaken: string | undefined;
 
   start(options: StartOptions) {
     return this.#container.start(options);
@@ -47,7 +48,12 @@ export class MachineObject extends DurableObject {
     if (held?.isDone === false) await held.over;
     const answer = await this.#container.agent("", request);
     if (held?.isDone === true) await held.over;
-    return answer;
+    if (asked !== this.#overtaken) return answer;
+    this.#overtaken = undefined;
+    const overtaken = new BerthError("stale_fence", "A newer fence came before its turn.");
+    const headers = new Headers(answer.headers);
+    headers.delete("content-length");
+    return Response.json(errorBody(overtaken, ""), { status: errors.stale_fence.status, headers });
   }
   /** What is asked so is done at once, and answered only when `letAnswersGo` is called. */
   holdAnswers(asked: string): void {
@@ -68,6 +74,10 @@ export class MachineObject extends DurableObject {
   /** What is asked so reaches nobody, until another is named. */
   deafTo(asked: string | null): void {
     this.#deafTo = asked ?? undefined;
+  }
+  /** What is asked so next was to wait for its turn, and a newer fence took it out of the line. */
+  overtakes(asked: string): void {
+    this.#overtaken = asked;
   }
   letAnswersGo(): void {
     this.#held?.letGo();

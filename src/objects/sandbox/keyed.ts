@@ -69,6 +69,11 @@ async function repeated(
   await actor.link.alive();
   const life = lifeOf(actor, row);
   const response = await ask(actor, life, row, work);
+  if (response.status === errors.stale_fence.status) {
+    // It waited for its turn when its lease was lost, and was not run: whoever asks again stands at the gate.
+    await response.body?.cancel();
+    return undefined;
+  }
   if (response.status !== errors.not_found.status) {
     const learnt = learns(actor, row);
     try {
