@@ -77,3 +77,10 @@ export function handle(c: Context<Door>, name: "process" | "session" | "terminal
 export function bad(field: string, what: string): BerthError {
   return new BerthError("bad_request", `${field}: ${what}`, { facts: { field } });
 }
+
+/** Why a lease is taken away, in words. */
+export function breakReason(reason: unknown): string {
+  const isOne = typeof reason === "string" && reason !== "";
+  if (isOne && reason.length <= limits.reasonCharsMax) return reason;
+  throw bad("reason", `must say why, in at most ${limits.reasonCharsMax} characters`);
+}

@@ -1,6 +1,7 @@
 /** What another Worker may do by its binding: over the whole table of routes that need a key, by methods and by fetch. */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { BerthApi } from "../../src/protocol/api.ts";
+import { limits } from "../../src/protocol/limits.ts";
 import { type Right, rights } from "../../src/protocol/rights.ts";
 import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
 import { FakeBerth } from "../fakes/berth.ts";
@@ -100,6 +101,31 @@ describe("a binding", () => {
       facts: { right: "lifecycle" },
     });
     expect(await runner.create({ scope })).toMatchObject({ id: made.id, found: true });
+  });
+
+  it("[W4] may wait no longer than any other caller, and says in bounded words why it breaks a lease", async () => {
+    const made = await all.create({ start: false });
+    const sandbox = all.sandbox(made.id);
+    for (const waitMs of [limits.waitMaxMs + 1, -1, 0.5, Number.NaN, "5" as unknown as number]) {
+      for (const refused of [
+        sandbox.exec({ command: "true" }, { waitMs }),
+        sandbox.pause({ waitMs }),
+        sandbox.writeFile("f", new Uint8Array(1), { waitMs }),
+      ]) {
+        await expect(refused).rejects.toMatchObject({
+          code: "bad_request",
+          facts: { field: "waitMs" },
+        });
+      }
+    }
+    for (const reason of ["", "x".repeat(limits.reasonCharsMax + 1), undefined as never]) {
+      await expect(sandbox.breakLease(reason)).rejects.toMatchObject({
+        code: "bad_request",
+        facts: { field: "reason" },
+      });
+    }
+    expect((await sandbox.get()).state).toBe("paused");
+    await sandbox.exec({ command: "true" }, { waitMs: limits.waitMaxMs });
   });
 
   it("[SC21] gives no token a right that it lacks", async () => {

@@ -2,13 +2,12 @@
  * Owns the routes of the lease, its WebSocket among them.
  */
 import { acquireCallSchema, leaseHeader, renewCallSchema } from "../../protocol/lease.ts";
-import { limits } from "../../protocol/limits.ts";
 import { leaseProtocol, leaseTokenProtocol } from "../../protocol/socket-names.ts";
 import type { Handler } from "../app.ts";
 import { demand } from "../auth.ts";
 import { parseCall, readBody } from "../body.ts";
 import { objectOf, told } from "../operations.ts";
-import { bad, flag, leaseToken } from "../query.ts";
+import { breakReason, flag, leaseToken } from "../query.ts";
 import { demandUpgrade, passSocket, protocols } from "../socket.ts";
 
 export const acquire: Handler = async (c) => {
@@ -31,10 +30,7 @@ export const release: Handler = async (c) => {
     return c.json(told(await object.release(c.get("caller"), leaseToken(c), flag(c, "force"))));
   }
   demand(c.get("caller"), "admin", c.req.param("id"));
-  const reason = c.req.query("reason") ?? "";
-  if (reason === "" || reason.length > limits.reasonCharsMax) {
-    throw bad("reason", `must say why, in at most ${limits.reasonCharsMax} characters`);
-  }
+  const reason = breakReason(c.req.query("reason"));
   return c.json(told(await object.breakLease(c.get("caller"), reason)));
 };
 

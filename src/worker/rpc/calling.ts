@@ -8,11 +8,12 @@ import type { GatedCaller } from "../../objects/sandbox/gated.ts";
 import type { SandboxObject } from "../../objects/sandbox/object.ts";
 import type { Look, Work } from "../../objects/sandbox/work-call.ts";
 import type { GateOptions } from "../../protocol/api.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { Caller, Right } from "../../protocol/rights.ts";
 import type { KeyedOptions } from "../../protocol/work-api.ts";
 import { demand } from "../auth.ts";
 import { objectOf } from "../operations.ts";
-import { idempotencyKey } from "../query.ts";
+import { bad, idempotencyKey } from "../query.ts";
 
 export class Calling {
   readonly env: Env;
@@ -46,6 +47,11 @@ export class Calling {
 }
 
 export function gated({ lease, waitMs, wake }: GateOptions): GatedCaller {
+  // A header has this form by itself; over a binding anything may come.
+  const isWait = Number.isSafeInteger(waitMs) && Number(waitMs) >= 0;
+  if (waitMs !== undefined && !(isWait && waitMs <= limits.waitMaxMs)) {
+    throw bad("waitMs", `must be a whole number from 0 to ${limits.waitMaxMs}`);
+  }
   return { token: lease, waitMs, mayWake: wake ?? true };
 }
 

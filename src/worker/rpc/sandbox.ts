@@ -18,6 +18,7 @@ import { parseCall } from "../body.ts";
 import { checkpointIn } from "../checkpoints.ts";
 import { createToken, told } from "../operations.ts";
 import { badPort, portOf } from "../port-traffic.ts";
+import { breakReason } from "../query.ts";
 import { contentOf } from "../reply.ts";
 import { gated, keyed } from "./calling.ts";
 import { FileTarget } from "./files.ts";
@@ -96,7 +97,8 @@ export class SandboxTarget extends FileTarget implements SandboxApi {
   }
 
   async breakLease(reason: string) {
-    return told(await this.calling.object("admin").breakLease(this.calling.caller, reason));
+    const object = this.calling.object("admin");
+    return told(await object.breakLease(this.calling.caller, breakReason(reason)));
   }
 
   async lease() {
