@@ -1,5 +1,5 @@
 /**
- * Owns making the pipes of one command: all of them, or none and an error that says so.
+ * Owns making the pipes of one command: all of them, or none and an error that says so; and that error.
  * Does not own reading them (pipe.ts), nor the one descriptor that each side closes.
  */
 import { closeSync } from "node:fs";
@@ -26,7 +26,16 @@ export function notMade(error: unknown): BerthError {
     "unavailable",
     "what the command needs to run could not be made; it was not run",
     {
-      hint: "the container may be out of descriptors, memory or disk space",
+      hint: "the container may be out of processes, descriptors, memory or disk space",
     },
   );
+}
+
+/** Of a birth: these say that there is no room for a process, and nothing of the program. */
+const scarce = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"];
+
+/** What a start that failed with `error` is to throw. */
+export function notBorn(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  return code !== undefined && scarce.includes(code) ? notMade(error) : error;
 }

@@ -6,7 +6,7 @@ import { closeSync } from "node:fs";
 import { oneThread } from "../../engine/room/runtime.ts";
 import { openPipe } from "../libc.ts";
 import { PipeReader } from "../pipe.ts";
-import type { Forest, Tree } from "../tree/tree.ts";
+import { type Forest, ownProgram, type Tree } from "../tree/tree.ts";
 import type { DrawerPipes, StartDrawer } from "./drawing-process.ts";
 
 const stderrFd = 2;
@@ -17,7 +17,7 @@ export function drawersIn(forest: Forest): StartDrawer {
     const [answersRead, answersWrite] = openPipe();
     try {
       const tree = await forest.start({
-        program: "/proc/self/exe",
+        program: ownProgram,
         argv: ["berth-agent", "draw"],
         cwd: "/",
         env: oneThread,

@@ -5,6 +5,7 @@
 import type { AgentEnding, AgentTerminalCall } from "../../../src/protocol/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Screen, Terminal as TerminalRecord } from "../../../src/protocol/terminal.ts";
+import { notMade } from "../pipes.ts";
 import type { Place } from "../place.ts";
 import { send } from "../tree/family.ts";
 import { type Exit, type Forest, type Tree, Unended } from "../tree/tree.ts";
@@ -54,7 +55,7 @@ export class Terminal implements Stage, Drawn {
     const { id, cols, rows } = call;
     const program = programOf(call, place);
     const size = { cols, rows };
-    const pty = new Pty(size, place.user);
+    const pty = ptyOf(size, place.user);
     try {
       const tree = await forest.start(launchIn(pty, program));
       return new Terminal({ id, pty, tree, size, argv: program.asked }, drawer);
@@ -197,6 +198,15 @@ export class Terminal implements Stage, Drawn {
     this.#exit = (await within(exited, limits.execDrainMs)) ? await exited : unknownExit;
     this.audience.finish(this.#exit);
     this.#drawer?.forget(this);
+  }
+}
+
+/** There is an end to them, in a sandbox and on a machine. */
+function ptyOf(...made: ConstructorParameters<typeof Pty>): Pty {
+  try {
+    return new Pty(...made);
+  } catch (error) {
+    throw notMade(error);
   }
 }
 

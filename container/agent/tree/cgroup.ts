@@ -14,7 +14,7 @@ import {
   rmdirSync,
   writeFileSync,
 } from "node:fs";
-import { notMade } from "../pipes.ts";
+import { notBorn, notMade } from "../pipes.ts";
 import { isAlive, numbers, send } from "./family.ts";
 import { Mover } from "./mover.ts";
 import type { Reaper } from "./reaper.ts";
@@ -75,7 +75,7 @@ export class CgroupForest implements Forest {
     } catch (error) {
       closeSync(way);
       this.#giveBack(next);
-      throw error;
+      throw notBorn(error);
     }
     const group = this.#standing;
     this.#standing = next;

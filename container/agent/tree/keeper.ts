@@ -7,6 +7,7 @@ import { closeSync, writeSync } from "node:fs";
 import { oneThread } from "../../engine/room/runtime.ts";
 import { openMemory, openPipe } from "../libc.ts";
 import { PipeReader } from "../pipe.ts";
+import { notBorn } from "../pipes.ts";
 import { send } from "./family.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
@@ -16,6 +17,7 @@ import {
   endLimitMs,
   type Forest,
   type Launch,
+  ownProgram,
   type Tree,
   Unended,
   unendedLookMs,
@@ -30,9 +32,13 @@ export class TendedForest implements Forest {
   }
 
   async start(launch: Launch): Promise<Tree> {
-    const tree = new TendedTree(launch, this.#reaper);
-    await tree.started;
-    return tree;
+    try {
+      const tree = new TendedTree(launch, this.#reaper);
+      await tree.started;
+      return tree;
+    } catch (error) {
+      throw notBorn(error);
+    }
   }
 
   collect(limitMs: number): Promise<void> {
@@ -152,7 +158,7 @@ class TendedTree implements Tree {
 function tenderOf(launch: Launch): Launch {
   return {
     ...launch,
-    program: "/proc/self/exe",
+    program: ownProgram,
     argv: ["berth-agent", "tend"],
     cwd: "/",
     env: oneThread,

@@ -4,6 +4,9 @@
  */
 import type { User } from "../libc.ts";
 
+/** The file of this very program, which runs in the other modes too. */
+export const ownProgram = "/proc/self/exe";
+
 export type Launch = {
   /** The file to run; `argv[0]` is only what the program is told it was called. */
   program: string;
@@ -37,7 +40,8 @@ export interface Tree {
 export interface Forest {
   readonly kind: "cgroup" | "subreaper";
   /**
-   * Rejects with the error of the kernel (`code`: ENOENT, EACCES, …) where the program cannot run. It may take a moment
+   * Rejects with the error of the kernel (`code`: ENOENT, EACCES, …) where the program cannot run, and with
+   * `unavailable` where there is no room for a process. It may take a moment
    * until it is born: it counts as begun from the call on, and what ends it in between finds it when it is born.
    */
   start(launch: Launch): Promise<Tree>;

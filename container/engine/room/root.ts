@@ -11,6 +11,9 @@ const { noSuid, noDev, noExec, readOnly, remount, bind } = mountFlag;
 
 const devices = ["null", "zero", "full", "random", "urandom", "tty"];
 
+/** All sandboxes of the machine share 3,072: one that took them would leave no neighbour a terminal. */
+const terminalsMax = 256;
+
 const deviceLinks = {
   fd: "/proc/self/fd",
   stdin: "/proc/self/fd/0",
@@ -67,7 +70,8 @@ function buildDevices(dev: string, shmBytes: number): void {
   mkdirSync(`${dev}/pts`);
   const { uid, gid } = roomUser;
   const owner = `uid=${uid},gid=${gid},mode=620,ptmxmode=666`;
-  mount("devpts", `${dev}/pts`, "devpts", noSuid | noExec, `newinstance,${owner}`);
+  const bounds = `max=${terminalsMax}`;
+  mount("devpts", `${dev}/pts`, "devpts", noSuid | noExec, `newinstance,${bounds},${owner}`);
   mkdirSync(`${dev}/shm`);
   mount("tmpfs", `${dev}/shm`, "tmpfs", noSuid | noDev, `mode=1777,size=${shmBytes}`);
 }
