@@ -1,5 +1,5 @@
 /**
- * Owns what bounds one room: what its start asks for, else what the engine has for all.
+ * Owns what bounds one room and its folders in memory: what its start asks for, else what the engine has for all.
  * Does not own keeping it to them: control groups (cgroups.ts) and the limit of a mapped user (room/enter.ts) do.
  */
 import type { EngineStart } from "../../src/protocol/engine.ts";
@@ -15,6 +15,22 @@ export function boundsOf({ machine, settings }: Engine, asked: EngineStart["room
   return {
     memoryBytes: asked.memoryBytes ?? settings.memoryBytesMax,
     processes: asked.processes ?? settings.processesMax,
+  };
+}
+
+const MiB = 1024 * 1024;
+
+/**
+ * What each folder in memory may hold. Of a limited memory a part, so that a full one is a disk without room to whoever
+ * writes there: what lies there the kernel cannot take back, and would end every process and the agent for it.
+ */
+export function tmpfsBytesOf({ machine }: Engine, { memoryBytes }: Bounds) {
+  const part = (share: number) =>
+    machine.isolation.memoryLimit ? Math.floor(memoryBytes * share) : Number.POSITIVE_INFINITY;
+  return {
+    tmp: Math.min(1024 * MiB, part(1 / 2)),
+    run: Math.min(64 * MiB, part(1 / 16)),
+    shm: Math.min(256 * MiB, part(1 / 8)),
   };
 }
 

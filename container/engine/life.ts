@@ -5,7 +5,7 @@
 import type { EngineExit, EngineStart, EngineStarted } from "../../src/protocol/engine.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { limits } from "../../src/protocol/limits.ts";
-import { type Bounds, boundsOf } from "./bounds.ts";
+import { type Bounds, boundsOf, tmpfsBytesOf } from "./bounds.ts";
 import { makeGroups, outOfMemoryCount, removeGroup, type SandboxGroups } from "./cgroups.ts";
 import { isFull, lacksRoom } from "./copy.ts";
 import type { Engine } from "./engine.ts";
@@ -22,9 +22,6 @@ import { restoreInto } from "./snapshots.ts";
 import { type SpawnedAgent, spawnAgent } from "./spawn.ts";
 import { hasTree, makeTree, treeOf } from "./tree.ts";
 import { within } from "./within.ts";
-
-const MiB = 1024 * 1024;
-const tmpfsBytes = { tmp: 1024 * MiB, run: 64 * MiB, shm: 256 * MiB };
 
 export class Life {
   readonly startId: string;
@@ -155,7 +152,7 @@ export class Life {
       workspace,
       readOnlyFolders,
       cgroups: { join: groups.join, commands: groups.commands ?? null },
-      tmpfsBytes,
+      tmpfsBytes: tmpfsBytesOf(this.#engine, bounds),
       processesMax: countedByGroup || machine.user === "own" ? null : bounds.processes,
     };
   }

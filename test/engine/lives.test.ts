@@ -314,8 +314,17 @@ libc.pthread_exit(None)`;
       if (!one.started.isolation.memoryLimit)
         return console.warn("SKIPPED: no memory controller here");
       const told = one.container.monitor(one.startId, limits.monitorWaitMaxMs);
-      // What lies in /tmp counts as memory, and no command's end gives it back: in the end the agent is chosen.
-      const fill = () => one.sh("head -c 200m /dev/zero > /tmp/large").catch(() => "cut");
+      // Each takes less than the agent, and stands where it stands: of them all the kernel chooses the agent.
+      const many = `
+import os, time
+open("/proc/self/oom_score_adj", "w").write(open("/proc/1/oom_score_adj").read())
+for n in range(40):
+    if os.fork() == 0:
+        kept = bytearray(b"x") * (4 << 20)
+        time.sleep(5); os._exit(0)
+time.sleep(5)
+`;
+      const fill = () => one.sh(`python3 -c '${many}'`).catch(() => "cut");
       const life = { over: false };
       void told.then(() => (life.over = true));
       await until("the end of the agent", async () => {

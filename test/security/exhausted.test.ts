@@ -1,7 +1,10 @@
 /** Sandboxes that take all there is of something: who asks meanwhile is told so, and nobody else has less of it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../e2e/until.ts";
 import { identities } from "../engine/test-engine.ts";
 import { Attacked } from "./attacked.ts";
+
+const MiB = 1024 * 1024;
 
 describe.each(identities())("what a sandbox takes all of, Berth being %s", (as) => {
   let berth: Attacked;
@@ -12,6 +15,7 @@ describe.each(identities())("what a sandbox takes all of, Berth being %s", (as) 
   beforeAll(async () => {
     const env = {
       BERTH_ENGINE_PROCESSES_MAX: "100",
+      BERTH_ENGINE_MEMORY_MAX: String(256 * MiB),
     };
     berth = await Attacked.start(env, as);
   });
@@ -66,11 +70,63 @@ time.sleep(600)
       const refused = Object.keys(begins).map((name) => [name, "unavailable"]);
       expect(await all()).toEqual(Object.fromEntries(refused));
     });
+    // Its dead are collected a moment after it has ended.
+    await until(
+      "there is room",
+      async () =>
+        (await berth.exec(id, { command: "sleep 0.1 & ls | wc -l" }).catch(() => null))
+          ?.exitCode === 0,
+    );
     expect(await all()).toEqual({
       ...{ "a command": 0, "a program": 0, "a process": 201 },
       ...{ "a session": 201, "a terminal": 201, "a clone": 200 },
     });
   });
+
+  it("[SC17] where memory ends, what commands have started is ended before their agent, however small", async () => {
+    const look = "cat /proc/self/oom_score_adj";
+    const settled = `sleep 1; cat /proc/1/oom_score_adj; ${look}; ${look}`;
+    // The agent's is whatever Berth's own is.
+    expect((await berth.exec(id, { command: settled })).stdout).toMatch(
+      /^-?\d{1,3}\n1000\n1000\n$/,
+    );
+    if (as !== "root") return;
+    // What is born in the very first moment too.
+    const { stdout } = await berth.exec(id, { command: `${look} & ${look} & ${look} & wait` });
+    const ranks = stdout.split("\n").filter(Boolean).map(Number);
+    expect(ranks).toHaveLength(3);
+    expect(Math.min(...ranks)).toBeGreaterThanOrEqual(750);
+    // Each smaller than the agent, and all of them larger than the sandbox.
+    const many = `
+import os, time
+for n in range(80):
+    if os.fork() == 0:
+        kept = bytearray(b"x") * (6 << 20)
+        time.sleep(600); os._exit(0)
+print("full", flush=True)
+time.sleep(600)
+`;
+    await whileFull(many, async () => {
+      for (let n = 0; n < 5; n += 1) {
+        await berth.send({ method: "POST", path: at("/exec"), body: '{"command":"seq 10000"}' });
+      }
+    });
+    expect((await berth.exec(id, { command: "echo here" })).stdout).toBe("here\n");
+  });
+
+  it.runIf(as === "root")(
+    "[SC17] a folder in memory is full before the memory is: who writes there is told, and nothing ends",
+    async () => {
+      const fill = ["/tmp", "/dev/shm"].map((at) => `head -c 2000000000 /dev/zero > ${at}/full`);
+      const { stderr } = await berth.exec(id, { command: fill.join("; ") });
+      expect(stderr.match(/No space left on device/g)).toHaveLength(2);
+      expect(await berth.exec(id, { command: "echo here" })).toMatchObject({
+        stdout: "here\n",
+        incarnation,
+      });
+      await berth.exec(id, { command: "rm /tmp/full /dev/shm/full" });
+    },
+  );
 
   it("[SC25] a sandbox that opens every terminal it can get is told so, and leaves its neighbours theirs", async () => {
     const neighbour = await berth.create();

@@ -2,21 +2,24 @@
  * Owns the birth of one process: exact arguments, explicit environment, user, nothing inherited by accident.
  * Does not own where in the tree of processes it is born.
  */
+import { outlived } from "./last-to-go.ts";
 import type { Reaper } from "./reaper.ts";
-import type { Exit, Launch } from "./tree.ts";
+import { type Exit, type Launch, ownProgram } from "./tree.ts";
 
 export type Spawned = { pid: number; exited: Promise<Exit> };
 
 /** Synchronous up to the process's execve: throws what that said. */
 export function spawn(launch: Launch, reaper: Reaper, more: number[] = []): Spawned {
   const [, ...rest] = launch.argv;
-  const child = Bun.spawn([launch.program, ...rest], {
-    argv0: launch.argv[0] ?? launch.program,
-    cwd: launch.cwd,
-    env: launch.env,
-    stdio: [launch.stdin, launch.stdout, launch.stderr, ...more],
-    ...launch.user,
-  });
+  const birth = () =>
+    Bun.spawn([launch.program, ...rest], {
+      argv0: launch.argv[0] ?? launch.program,
+      cwd: launch.cwd,
+      env: launch.env,
+      stdio: [launch.stdin, launch.stdout, launch.stderr, ...more],
+      ...launch.user,
+    });
+  const child = launch.program === ownProgram ? birth() : outlived(birth);
   reaper.own(child.pid);
   const exited = child.exited.then((): Exit => {
     reaper.disown(child.pid);
