@@ -35,6 +35,12 @@ const callPath = /^\/v1\/[\w/-]*(?:\?|$)/;
 const ownOrigins = new Set<string>();
 const ownOriginsMax = 100;
 
+/** One that is written in another form than it is read may hold a path of its own. */
+function rememberOwn(origin: string): void {
+  if (ownOrigins.size >= ownOriginsMax) ownOrigins.clear();
+  ownOrigins.add(origin);
+}
+
 /** Undefined: the request is for Berth itself. */
 export function visitOf({ url }: Request): Visit | undefined {
   const pathAt = url.indexOf("/", url.indexOf("//") + 2);
@@ -42,13 +48,12 @@ export function visitOf({ url }: Request): Visit | undefined {
   if (ownOrigins.has(origin) && callPath.test(url.slice(pathAt))) return undefined;
   // The address is made of it, unread.
   if (!URL.canParse(url)) throw bad("Host", "is no name or address of a machine");
-  const { hostname, pathname, search } = new URL(url);
+  const { hostname, pathname, search, origin: read } = new URL(url);
   const byHost = readPortLabel(hostname.split(".", 1)[0] ?? "");
   if (byHost !== undefined && hostname.includes(".")) {
     return { ...byHost, target: `${pathname}${search}`, prefix: undefined };
   }
-  if (ownOrigins.size >= ownOriginsMax) ownOrigins.clear();
-  if (pathAt > 0) ownOrigins.add(origin);
+  if (origin === read) rememberOwn(origin);
   if (!pathname.startsWith(pathPrefix)) return undefined;
   const [text = ""] = pathname.slice(pathPrefix.length).split("/", 1);
   const byPath = readPortLabel(text);
