@@ -2,9 +2,10 @@
  * Owns that whoever starts a command outlives it where memory ends: the kernel then ends the largest process, which
  * among small ones is the agent, and with it goes the container. Does not own how much memory there is.
  *
- * What a command starts inherits its rank. So it is born with most of the highest one, which its parent takes for
- * that long, and gets all of it as soon as there is somebody to give it to: so what was started before goes before the
- * parent in between too, and what it starts itself before it has all of it goes as well. A command may lower its rank again, to its parent's and not below.
+ * What a command starts inherits its rank. So it is born with most of the highest one, which its parent takes for that
+ * moment, and gets all of it as soon as there is somebody to give it to: what runs already goes before the parent in
+ * between too, and so does what the command starts before it has all of it. A command may lower its rank again, to its
+ * parent's and not below.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
