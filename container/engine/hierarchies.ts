@@ -17,11 +17,10 @@ export type Hierarchies = {
 
 /** `instance` tells this engine's groups from those of another one on the machine. */
 export function findHierarchies(instance: string): Hierarchies {
-  const nothing = {
-    ...{ unified: undefined, memory: undefined, processes: undefined, standing: undefined },
-  };
   // Without root the folders belong to others, and a delegated one would end with its session.
-  if (process.getuid?.() !== 0) return nothing;
+  if (process.getuid?.() !== 0) {
+    return { unified: undefined, memory: undefined, processes: undefined, standing: undefined };
+  }
   const mounts = mountedHierarchies();
   const name = `berth-${instance}`;
   const unified = unifiedFolder(mounts, name);

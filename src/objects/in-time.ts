@@ -9,10 +9,11 @@ export async function inTime<T>(
   place: Place,
   answer: Promise<T>,
   waitMs: number = limits.directoryAskMs,
+  why: () => Error = () => new Error(`no answer in ${waitMs} ms`),
 ): Promise<T> {
   let cancel = () => {};
   const late = new Promise<never>((_resolve, reject) => {
-    cancel = place.timer(waitMs, () => reject(new Error(`no answer in ${waitMs} ms`)));
+    cancel = place.timer(waitMs, () => reject(why()));
   });
   try {
     return await Promise.race([answer, late]);

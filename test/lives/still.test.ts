@@ -1,18 +1,13 @@
 /** What was asked of an agent before everything in its container stood still, for longer than anybody is patient with it. */
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { agentProtocol } from "../../src/protocol/agent-wire.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { answerAsAgent } from "../fakes/agent/answer.ts";
 import { FakeBerth } from "../fakes/berth.ts";
 import type { FakeMachine } from "../fakes/container.ts";
+import { timersOfOurs } from "./timers.ts";
 
-beforeEach(() => {
-  vi.useFakeTimers({
-    toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
-    shouldAdvanceTime: true,
-  });
-});
-afterEach(() => vi.useRealTimers());
+timersOfOurs();
 
 /** From here on it says nothing of processes, after a first word of a wait, until the answered function is called. */
 function hush(machine: FakeMachine, waited: unknown): () => void {

@@ -1,18 +1,10 @@
 /** A start on a machine that has no room just then, or with nobody there to ask: that passes by itself. */
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
 import { FakeBerth } from "../fakes/berth.ts";
+import { timersOfOurs } from "../lives/timers.ts";
 
-/** From the beginning: an object has timers on their way, and waits for them. */
-beforeEach(() => {
-  vi.useFakeTimers({
-    toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
-    shouldAdvanceTime: true,
-  });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+timersOfOurs();
 
 async function refused(fail: "too_many" | "unavailable" | "unsupported", times: number) {
   const berth = new FakeBerth();

@@ -1,18 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { SandboxApi } from "../../src/protocol/api.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import { timersOfOurs } from "../lives/timers.ts";
 import { Box, soon } from "./box.ts";
 
-/** From the beginning: an object has timers on their way, and waits for them. */
-beforeEach(() => {
-  vi.useFakeTimers({
-    toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
-    shouldAdvanceTime: true,
-  });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+timersOfOurs();
 
 const rolledBack = { outcome: "rolled_back" };
 const saved = { "/workspace/a.txt": "one" };

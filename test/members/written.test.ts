@@ -1,17 +1,9 @@
 /** A sandbox that cannot write a step of its plan has not done it: the same step does it when there is room again. */
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
+import { timersOfOurs } from "../lives/timers.ts";
 import { Box } from "./box.ts";
 
-/** From the beginning: an object has timers on their way, and waits for them. */
-beforeEach(() => {
-  vi.useFakeTimers({
-    toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
-    shouldAdvanceTime: true,
-  });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+timersOfOurs();
 
 /** As a disk without room: the write fails, and the instance lives on. */
 async function without(box: Box, write: string, work: () => Promise<unknown>): Promise<void> {

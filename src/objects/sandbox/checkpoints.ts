@@ -10,6 +10,7 @@ import type { Checkpoint, CheckpointCall, Checkpoints } from "../../protocol/che
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
+import { inTime } from "../in-time.ts";
 import type { SandboxActor } from "./actor.ts";
 import { alone } from "./alone.ts";
 import { leave, leavePauses } from "./checkpoint-removal.ts";
@@ -111,17 +112,12 @@ export async function save(
 }
 
 /** One of which nothing is heard would keep everybody out for ever; whoever saves it ends it before that. */
-async function savedInTime({ host, container }: SandboxActor, handle: string): Promise<Saved> {
-  const late = Promise.withResolvers<never>();
-  const cancel = host.timer(limits.snapshotTimeoutMs + limits.waitMaxMs, () => {
+function savedInTime({ host, container }: SandboxActor, handle: string): Promise<Saved> {
+  const waitMs = limits.snapshotTimeoutMs + limits.waitMaxMs;
+  return inTime(host, container.snapshot(handle), waitMs, () => {
     const message = "Nothing was heard of the saving of the files, and it was given up.";
-    late.reject(new BerthError("unavailable", message, { hint: "Try again in a moment." }));
+    return new BerthError("unavailable", message, { hint: "Try again in a moment." });
   });
-  try {
-    return await Promise.race([container.snapshot(handle), late.promise]);
-  } finally {
-    cancel();
-  }
 }
 
 export async function remove(actor: SandboxActor, id: string): Promise<Checkpoint> {
