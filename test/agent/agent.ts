@@ -21,6 +21,7 @@ import { expect } from "vitest";
 import { oneThread } from "../../container/engine/room/runtime.ts";
 import type { ErrorBody } from "../../src/protocol/errors.ts";
 import type { ExecInput, ExecResult } from "../../src/protocol/exec.ts";
+import { processesWith } from "./environment.ts";
 import { until } from "./until.ts";
 
 export const binary = resolve("dist/berth-agent");
@@ -231,21 +232,6 @@ export function childrenOf(pid: number): number[] {
     .split(" ")
     .filter(Boolean)
     .map(Number);
-}
-
-function processesWith(variable: string): number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => environmentOf(pid).includes(variable))
-    .map(Number);
-}
-
-function environmentOf(pid: string): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
-  } catch {
-    return [];
-  }
 }
 
 function stateOf(pid: number): string {

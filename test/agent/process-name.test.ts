@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentHealth } from "../../src/protocol/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { handleSchema, type Process, type ProcessInput } from "../../src/protocol/process.ts";
 import { Agent, kinds } from "./agent.ts";
+import { environmentOf } from "./environment.ts";
 import { canFreeze, freeze } from "./freeze.ts";
 import { Asker, newId, refusalOf } from "./processes.ts";
 import { Sessions } from "./sessions.ts";
@@ -120,8 +121,8 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     if (last === undefined) throw new Error("none runs");
     expect(own.map(({ id }) => id)).toContain(last.id);
     await up(last);
-    const who = /WHO=[^\0]+/.exec(readFileSync(`/proc/${last.pid}/environ`, "latin1"))?.[0];
-    const left = agent.left().map((pid) => /WHO=[^\0]+/.exec(environOf(pid))?.[0]);
+    const who = whoIs(last.pid);
+    const left = agent.left().map(whoIs);
     expect(left.length).toBeGreaterThanOrEqual(3);
     expect(new Set(left)).toEqual(new Set([who]));
     for (const { id } of own.filter(({ id }) => id !== last.id)) {
@@ -337,10 +338,6 @@ test.runIf(canFreeze)(
   },
 );
 
-function environOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, "latin1");
-  } catch {
-    return "";
-  }
+function whoIs(pid: number | null): string | undefined {
+  return environmentOf(pid ?? 0).find((entry) => entry.startsWith("WHO="));
 }

@@ -42,7 +42,10 @@ const triesAgainMs = 500;
 const endsWithinMs = 2_000;
 const runVariable = "BERTH_SYNC_RUN";
 
-/** All that was started under a mark: whoever leaves must not leave them behind to work beside the next one. */
+/**
+ * All that was started under a mark: whoever leaves must not leave them behind to work beside the next one. It looks
+ * twice: a process that takes another program's place has no environment for a moment.
+ */
 const endScript = `
 end() {
   found=
@@ -54,7 +57,11 @@ end() {
   done
   [ -n "$found" ]
 }
-while end "$1"; do :; done
+while :; do
+  while end "$1"; do :; done
+  sleep 0.1
+  end "$1" || break
+done
 `;
 
 export async function runThere(
