@@ -13,6 +13,13 @@ export function callerOf({ signal }: Request): AbortController {
   return caller;
 }
 
+const underWay = new WeakSet<Response>();
+
+/** Not whole yet: to be read as a stream, of which nobody knows when it ends. */
+export function isUnderWay(response: Response): boolean {
+  return underWay.has(response);
+}
+
 export async function answerWith(
   work: Promise<Uint8Array>,
   requestId: string,
@@ -20,7 +27,9 @@ export async function answerWith(
 ): Promise<Response> {
   const headers = { "content-type": "application/json" };
   if (await isSoon(work)) return new Response(await work, { headers });
-  return new Response(withHeartbeat(work, requestId, caller), { headers });
+  const response = new Response(withHeartbeat(work, requestId, caller), { headers });
+  underWay.add(response);
+  return response;
 }
 
 /** Rejections count: they get a status of their own. */

@@ -10,6 +10,7 @@ import { Endings } from "./endings.ts";
 import { GatedWork } from "./gated-work.ts";
 import { Guests } from "./guests.ts";
 import { Kept } from "./kept.ts";
+import { Later } from "./later.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
 import type { Part } from "./part.ts";
 import { partsOf } from "./parts.ts";
@@ -36,6 +37,7 @@ export class Sandbox implements Ground {
   readonly guests = new Guests();
   readonly endings = new Endings();
   readonly kept = new Kept();
+  readonly later = new Later();
   readonly gated = new GatedWork(this.activity);
   readonly place: Place;
   readonly forest: Forest;

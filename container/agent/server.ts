@@ -11,6 +11,7 @@ import { failureAnswer } from "./failure.ts";
 import { fenceOf } from "./fence.ts";
 import { Gate } from "./gate.ts";
 import { answerRevoked } from "./guests.ts";
+import { Line } from "./line.ts";
 import { answerMetadata } from "./metadata.ts";
 import { answerPort } from "./ports/answer.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -43,21 +44,30 @@ export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
     async fetch(request, server) {
       // An answer may be silent for as long as its command is.
       server.timeout(request, 0);
-      const requestId = request.headers.get(agentHeaders.requestId) ?? "";
-      try {
-        return carry(await route(request, server, requestId), incarnation);
-      } catch (error) {
-        return carry(failureAnswer(error, requestId), incarnation);
-      }
+      const admitted = () => gate.admit(request.headers);
+      return carry(await answered(request, server, admitted), incarnation);
     },
   });
+
+  async function answered(
+    request: Request,
+    server: AgentServer,
+    admit?: () => void,
+  ): Promise<Response | undefined> {
+    const requestId = request.headers.get(agentHeaders.requestId) ?? "";
+    try {
+      admit?.();
+      return await route(request, server, requestId);
+    } catch (error) {
+      return failureAnswer(error, requestId);
+    }
+  }
 
   async function route(
     request: Request,
     server: AgentServer,
     requestId: string,
   ): Promise<Response | undefined> {
-    gate.admit(request.headers);
     const url = new URL(request.url);
     const { pathname } = url;
     if (pathname === agentPaths.exec) {
@@ -72,6 +82,16 @@ export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
       demandMethod(request, "GET");
       const execId = pathname.slice(agentPaths.execs.length + 1);
       return answerKept(request, execId, { kept: sandbox().kept, requestId });
+    }
+    if (pathname === agentPaths.line) {
+      // Who opened it was admitted: its messages are.
+      const line = new Line((call) => answered(call, server), sandbox().later);
+      if (server.upgrade(request, { data: line, headers: answerHeaders(incarnation) })) return;
+      throw new BerthError("upgrade_required", "the line is a WebSocket");
+    }
+    if (pathname.startsWith(`${agentPaths.later}/`)) {
+      demandMethod(request, "GET");
+      return sandbox().later.take(request, pathname);
     }
     if (pathname === agentPaths.fence) {
       demandMethod(request, "POST");

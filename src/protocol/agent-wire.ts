@@ -43,6 +43,10 @@ export const agentPaths = {
   archive: "/v1/archive",
   /** POST `/clone` CloneCall (gated) → server-sent events. */
   git: "/v1/git",
+  /** GET, upgraded to the line of the object (agent-line.ts). An agent of before answers 404. */
+  line: "/v1/line",
+  /** GET `/<id>`: the answer of a call by the line that takes longer, or is longer. It ends with who has taken it. */
+  later: "/v1/later",
   /** GET `?after=<n>` → AgentWork: what runs, for how long nothing has, and what ended since. */
   work: "/v1/work",
   /** POST AgentFence → AgentFenced. From now on nothing below the fence begins; with `drain` it also ends. */

@@ -18,6 +18,7 @@ import { unknownSandbox } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Alarm } from "../alarm.ts";
+import { AgentLine } from "./agent-line.ts";
 import { AgentLink } from "./agent-link.ts";
 import { append } from "./event-log.ts";
 import type { Host } from "./host.ts";
@@ -53,6 +54,7 @@ export class SandboxActor {
   readonly inFlight = new InFlight();
   readonly stillness: Stillness;
   readonly link: AgentLink;
+  readonly line: AgentLine;
   readonly metadataCopy: MetadataCopy;
   readonly keyedRows: KeyedRows;
   /** By key, the call that is on its way to the agent; never rejects. */
@@ -78,6 +80,7 @@ export class SandboxActor {
     this.#alarm = new Alarm(host);
     this.stillness = new Stillness(host);
     this.link = new AgentLink(this);
+    this.line = new AgentLine(this);
     this.metadataCopy = new MetadataCopy(this);
     this.keyedRows = new KeyedRows(host, () => this.now());
     this.work = new WorkLink(this);

@@ -6,6 +6,8 @@
 import { type AgentCall, AgentSilent, callAgent } from "../../container/agent-client.ts";
 import { refuseAtGate } from "../../core/lease/gate.ts";
 import type { Life } from "../../core/sandbox/record.ts";
+import { agentPaths } from "../../protocol/agent.ts";
+import { type LineAnswer, later } from "../../protocol/agent-line.ts";
 import { BerthError, errors } from "../../protocol/errors.ts";
 import type { SandboxActor } from "./actor.ts";
 import type { Passed } from "./gated.ts";
@@ -14,13 +16,33 @@ import type { Passed } from "./gated.ts";
 export type Ask = Omit<AgentCall, "fence"> & { headersMs?: number };
 
 export async function askGated(actor: SandboxActor, passed: Passed, ask: Ask): Promise<Response> {
-  const { token } = passed;
-  let { fence } = passed;
+  return asked(actor, passed, ask, (fence) => askOnce(actor, passed.life, ask, fence));
+}
+
+/** A command, whose answer is short as a rule: by the line, where there is one. */
+export async function askCommand(
+  actor: SandboxActor,
+  passed: Passed,
+  ask: Ask,
+  execId: string,
+): Promise<Response | LineAnswer> {
+  return asked(actor, passed, ask, (fence) =>
+    askByLine(actor, passed.life, ask, { execId, fence }),
+  );
+}
+
+async function asked<Told extends Response | LineAnswer>(
+  actor: SandboxActor,
+  { fence: first, token }: Passed,
+  { body }: Ask,
+  once: (fence: number) => Promise<Told>,
+): Promise<Told> {
+  let fence = first;
   for (;;) {
-    const response = await askOnce(actor, passed.life, ask, fence);
+    const response = await once(fence);
     if (response.status !== errors.stale_fence.status) return response;
-    if (ask.body instanceof ReadableStream) {
-      await response.body?.cancel();
+    if (body instanceof ReadableStream) {
+      await letGo(response);
       throw new BerthError("unavailable", "The call was overtaken while its body was on the way.", {
         hint: "Nothing was written; send it again.",
       });
@@ -28,11 +50,39 @@ export async function askGated(actor: SandboxActor, passed: Passed, ask: Ask): P
     // Nothing was done. Where the fence has grown without this call being meant, it is sent again with that.
     const lease = actor.known?.lease;
     if (lease === undefined || lease.fence === fence) return response;
-    await response.body?.cancel();
+    await letGo(response);
     const refused = token === undefined ? undefined : refuseAtGate(lease, token);
     if (refused !== undefined) throw refused;
     fence = lease.fence;
   }
+}
+
+async function letGo(told: Response | LineAnswer): Promise<void> {
+  if (told instanceof Response) await told.body?.cancel();
+}
+
+async function askByLine(
+  actor: SandboxActor,
+  life: Life,
+  ask: Ask,
+  { execId: id, fence }: { execId: string; fence: number },
+): Promise<Response | LineAnswer> {
+  await actor.stillness.over();
+  const { path, requestId, body } = ask;
+  const told =
+    typeof body === "string"
+      ? actor.line.ask(life, { id, path, fence, requestId, body })
+      : undefined;
+  if (told === undefined) return askOnce(actor, life, ask, fence);
+  const answer = await told.catch(() => undefined);
+  if (answer === undefined) throw await interrupted(actor, life, "unknown");
+  if (answer.status !== later) return answer;
+  const taken = { method: "GET", path: `${agentPaths.later}/${id}`, requestId } as const;
+  const response = await askOnce(actor, life, taken, fence);
+  if (response.status !== errors.not_found.status) return response;
+  // It has begun, and is not there any more.
+  await letGo(response);
+  throw await interrupted(actor, life, true);
 }
 
 async function askOnce(

@@ -7,11 +7,11 @@ import type { ExecCall } from "../../protocol/exec.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Reply } from "../answer.ts";
 import type { SandboxActor } from "./actor.ts";
-import { type Ask, askGated } from "./agent-ask.ts";
+import { type Ask, askCommand } from "./agent-ask.ts";
 import type { ExecLog } from "./exec-log.ts";
 import { type GatedCaller, pass } from "./gated.ts";
 import { keyed } from "./keyed.ts";
-import { passOn } from "./pass-on.ts";
+import { passOn, passOnShort } from "./pass-on.ts";
 
 export async function exec(
   actor: SandboxActor,
@@ -66,8 +66,10 @@ export async function runCommand(
     done();
   };
   try {
-    const response = await askGated(actor, passed, send(execId, {}));
-    return await passOn(actor, response, { life, requestId, done, leave });
+    const told = await askCommand(actor, passed, send(execId, {}), execId);
+    const coming = { life, requestId, done, leave };
+    if (told instanceof Response) return await passOn(actor, told, coming);
+    return await passOnShort(actor, told, coming);
   } catch (error) {
     done();
     throw error;

@@ -37,9 +37,7 @@ export async function passOn(
   const length = headers.get("content-length");
   if (length !== null && Number(length) <= limits.answerWholeBytesMax) {
     const json = await whole(response, actor.reach.timer);
-    if (json === undefined || !isAnswer(status, json)) throw await interrupted(actor, life, true);
-    done();
-    return { status, json };
+    return passOnShort(actor, { status, json }, { life, done });
   }
   if (length !== null) {
     done();
@@ -48,4 +46,15 @@ export async function passOn(
   const cut = () => interrupted(actor, life, true);
   const body = guarded(response, requestId, actor.reach.timer, cut, done, leave);
   return new Response(body, { status, headers: type });
+}
+
+/** Without `json` it broke off, or is longer than it said. */
+export async function passOnShort(
+  actor: SandboxActor,
+  { status, json }: { status: number; json: string | undefined },
+  { life, done }: Pick<Coming, "life" | "done">,
+): Promise<Reply> {
+  if (json === undefined || !isAnswer(status, json)) throw await interrupted(actor, life, true);
+  done();
+  return { status, json };
 }

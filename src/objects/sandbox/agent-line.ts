@@ -1,0 +1,175 @@
+/**
+ * Owns the line to the agent of one life: a WebSocket for commands that follow each other closely. A request for each
+ * costs workerd as much again as all else that it does for one. Does not own what an answer means (agent-ask.ts).
+ *
+ * It is opened beside the second of two calls within a moment, and closed after a second without one: an object with an
+ * open socket stays in memory, which is billed.
+ */
+import { AgentSilent, callAgent } from "../../container/agent-client.ts";
+import type { Life } from "../../core/sandbox/record.ts";
+import { agentPaths } from "../../protocol/agent.ts";
+import {
+  type LineAnswer,
+  type LineCall,
+  readAnswer,
+  writeCall,
+} from "../../protocol/agent-line.ts";
+import { limits } from "../../protocol/limits.ts";
+import type { SandboxActor } from "./actor.ts";
+import { isCurrent } from "./handles.ts";
+
+const followsMs = 250;
+const quietMs = 1_000;
+/** What is longer has a request of its own: neither side holds many long messages. */
+const callCharsMax = limits.answerWholeBytesMax;
+/** An answer's head and body; in characters, of which there are never more than bytes. */
+const answerCharsMax = limits.answerWholeBytesMax + 1024;
+
+export class AgentLine {
+  readonly #actor: SandboxActor;
+  #open: { incarnation: string; line: OpenLine } | undefined;
+  #isOpening = false;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  /** The life whose agent has no such route. */
+  #without: string | undefined;
+
+  constructor(actor: SandboxActor) {
+    this.#actor = actor;
+  }
+
+  /** Undefined: there is none, and the call goes as a request. Rejects with AgentSilent, as that does. */
+  ask(life: Life, call: LineCall): Promise<LineAnswer> | undefined {
+    if (call.body.length > callCharsMax) return undefined;
+    if (this.#open?.incarnation === life.incarnation) return this.#open.line.ask(call);
+    const now = this.#actor.host.clock();
+    if (Math.abs(now - this.#askedAt) < followsMs) this.#openBeside(life);
+    this.#askedAt = now;
+    return undefined;
+  }
+
+  #openBeside(life: Life): void {
+    if (this.#isOpening || this.#without === life.incarnation) return;
+    this.#isOpening = true;
+    const opening = this.#opened(life).finally(() => {
+      this.#isOpening = false;
+    });
+    this.#actor.host.background(opening);
+  }
+
+  /** Where it fails, calls go as requests: what became of the agent is found out by those. */
+  async #opened(life: Life): Promise<void> {
+    const headers = { upgrade: "websocket" };
+    const call = { method: "GET", path: agentPaths.line, headers, requestId: "line" } as const;
+    const { reach, host } = this.#actor;
+    const response = await callAgent(reach, life, call).catch(() => undefined);
+    const socket = socketOf(response);
+    if (socket === undefined) {
+      if (response !== undefined) this.#without = life.incarnation;
+      await response?.body?.cancel().catch(() => undefined);
+      return;
+    }
+    socket.accept();
+    if (!isCurrent(this.#actor, life)) return socket.close();
+    this.#open?.line.end();
+    const line = new OpenLine(socket, reach.timer, host, () => {
+      if (this.#open?.line === line) this.#open = undefined;
+    });
+    this.#open = { incarnation: life.incarnation, line };
+  }
+}
+
+/** As the runtime of objects has it. */
+type Socket = Pick<WebSocket, "send" | "close" | "addEventListener"> & { accept(): void };
+
+/** Undefined: the agent did not open one. */
+function socketOf(response: Response | undefined): Socket | undefined {
+  return (response as { webSocket?: Socket | null } | undefined)?.webSocket ?? undefined;
+}
+
+type Waiting = Pick<PromiseWithResolvers<LineAnswer>, "resolve" | "reject"> & {
+  cancel: () => void;
+};
+
+type Clock = Pick<SandboxActor["host"], "clock" | "timer">;
+
+class OpenLine {
+  readonly #socket: Socket;
+  readonly #silence: SandboxActor["reach"]["timer"];
+  readonly #host: Clock;
+  readonly #ended: () => void;
+  readonly #calls = new Map<string, Waiting>();
+  #usedAt: number;
+  #isOver = false;
+
+  constructor(
+    socket: Socket,
+    silence: SandboxActor["reach"]["timer"],
+    host: Clock,
+    ended: () => void,
+  ) {
+    this.#socket = socket;
+    this.#silence = silence;
+    this.#host = host;
+    this.#ended = ended;
+    this.#usedAt = host.clock();
+    socket.addEventListener("message", ({ data }) => this.#heard(data));
+    socket.addEventListener("close", () => this.end());
+    socket.addEventListener("error", () => this.end());
+    this.#endWhenQuiet();
+  }
+
+  ask(call: LineCall): Promise<LineAnswer> {
+    const { promise, resolve, reject } = Promise.withResolvers<LineAnswer>();
+    // An agent that lives says within its heartbeat at least that it takes longer. All others here wait for the same one.
+    const cancel = this.#silence(limits.agentHeadersMs, () => this.end());
+    this.#calls.set(call.id, { resolve, reject, cancel });
+    this.#usedAt = this.#host.clock();
+    try {
+      this.#socket.send(writeCall(call));
+    } catch {
+      this.end();
+    }
+    return promise;
+  }
+
+  /** What was called and not answered: nobody knows what became of it. */
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#ended();
+    try {
+      this.#socket.close();
+    } catch {
+      // It is closed already.
+    }
+    for (const { reject, cancel } of this.#calls.values()) {
+      cancel();
+      reject(new AgentSilent("the line to the agent has ended"));
+    }
+    this.#calls.clear();
+  }
+
+  #heard(data: unknown): void {
+    const isShort = typeof data === "string" && data.length <= answerCharsMax;
+    const answer = isShort ? readAnswer(data) : undefined;
+    const call = answer === undefined ? undefined : this.#calls.get(answer.id);
+    // An agent may send anything: one that says what nobody asked for is not listened to.
+    if (answer === undefined || call === undefined) {
+      this.end();
+      return;
+    }
+    this.#calls.delete(answer.id);
+    call.cancel();
+    call.resolve(answer);
+  }
+
+  #endWhenQuiet(): void {
+    const look = () => {
+      if (this.#isOver) return;
+      const quiet = this.#calls.size === 0 ? this.#host.clock() - this.#usedAt : 0;
+      if (quiet >= quietMs) this.end();
+      else this.#endWhenQuiet();
+    };
+    this.#host.timer(quietMs, look);
+  }
+}

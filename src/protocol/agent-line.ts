@@ -1,0 +1,58 @@
+/**
+ * Owns the messages of the line between a Sandbox object and its agent: a WebSocket by which commands go without a request
+ * for each. A message is a head in JSON, a line break, and a body in JSON. The agent takes this file too.
+ * Does not own what is called: paths and bodies are those of the requests (agent-wire.ts).
+ */
+
+/** The id is the caller's, and of one call alone while that is under way. */
+export type LineCall = { id: string; path: string; fence: number; requestId: string; body: string };
+
+export type LineAnswer = { id: string; status: number; json: string };
+
+/** In place of a status: the answer takes longer, or is longer, and is to be asked for by a request (`agentPaths.later`). */
+export const later = 102;
+
+export function writeCall({ id, path, fence, requestId, body }: LineCall): string {
+  return `${JSON.stringify([id, path, fence, requestId])}\n${body}`;
+}
+
+/** Undefined: it is none. */
+export function readCall(message: unknown): LineCall | undefined {
+  const { head, body } = partsOf(message);
+  const [id, path, fence, requestId] = head;
+  if (typeof id !== "string" || typeof path !== "string") return undefined;
+  if (!Number.isSafeInteger(fence) || typeof requestId !== "string") return undefined;
+  return { id, path, fence: fence as number, requestId, body };
+}
+
+export function writeAnswer({ id, status, json }: LineAnswer): string {
+  return `${JSON.stringify([id, status])}\n${json}`;
+}
+
+/** Undefined: it is none. */
+export function readAnswer(message: unknown): LineAnswer | undefined {
+  const { head, body } = partsOf(message);
+  const [id, status] = head;
+  if (typeof id !== "string" || !isStatus(status)) return undefined;
+  return { id, status, json: body };
+}
+
+/** Those of an answer that is whole. */
+function isStatus(status: unknown): status is number {
+  if (!Number.isInteger(status)) return false;
+  const number = status as number;
+  return number === later || number === 200 || (number >= 400 && number < 600);
+}
+
+function partsOf(message: unknown): { head: unknown[]; body: string } {
+  const none = { head: [], body: "" };
+  if (typeof message !== "string") return none;
+  const end = message.indexOf("\n");
+  if (end < 0) return none;
+  try {
+    const head: unknown = JSON.parse(message.slice(0, end));
+    return Array.isArray(head) ? { head, body: message.slice(end + 1) } : none;
+  } catch {
+    return none;
+  }
+}
