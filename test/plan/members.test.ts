@@ -114,6 +114,34 @@ describe("a member", () => {
     },
   );
 
+  it.each(["make", "join"] as const)(
+    "[PL144] whose %s is refused for what passes is in as soon as it has passed, and given up where it does not",
+    async (step) => {
+      let refused = 0;
+      desk.boxes.fault = (at) =>
+        at === step && ++refused <= 2 ? { refuse: "too_many" } : undefined;
+      expect((await desk.drive(desk.put("a", "new0"))).sandbox).toBe("new0");
+      desk.boxes.fault = (at) => (at === step ? { refuse: "too_many" } : undefined);
+      expect(await desk.drive(refusal(desk.put("b", "new1")))).toMatchObject({
+        code: "unavailable",
+      });
+      await desk.rest();
+      expect(desk.plan.record?.joining).toEqual([]);
+      expect(members()).toEqual([["a", "new0"]]);
+      expect(made("new1") && !desk.boxes.of("new1").ended).toBe(false);
+      desk.boxes.fault = (at) => {
+        if (at !== step) return undefined;
+        return desk.boxes.count(step, "new2") <= 1 ? "fails afterwards" : { refuse: "too_many" };
+      };
+      expect(await desk.drive(refusal(desk.put("b", "new2")))).toMatchObject({
+        code: "unavailable",
+      });
+      await desk.rest();
+      expect([made("new2"), desk.boxes.of("new2").ended]).toEqual([true, true]);
+      await desk.drive(removePlan(desk.plan, desk.named, "keep"));
+    },
+  );
+
   it("[PL25] on its way in or out is waited for by a run, as long as the run has patience", async () => {
     await desk.adopt("a", desk.boxes.make("box").id);
     let open = () => {};

@@ -122,16 +122,19 @@ async function join(
   { sandbox, joining }: Of<"join">,
   asking: Asking,
 ): Promise<void> {
-  const { key, makes } = joining;
+  const { key, makes, addedAt } = joining;
+  // Nobody waits for it any more, and until it is in or out the plan neither runs nor ends.
+  const isOld = actor.place.clock() - addedAt >= limits.waitMaxMs;
   const cannot = (refused: Refused, isOurs: boolean) => {
-    actor.asks.refusals.keep(sandbox, onlyForGood(refused));
+    actor.asks.refusals.keep(sandbox, isOld ? refused : onlyForGood(refused));
     actor.step((plan) => notJoined(plan, key, sandbox, isOurs));
   };
   if (makes) {
     const call = callOf(actor.place, sandbox);
     if (call === undefined) return cannot(lostCall, false);
     const made = await inTime(actor.place, ports.directoryOf(asking.tenant).make(call));
-    if ("refused" in made) return cannot(made.refused, false);
+    // An earlier try of which nobody heard may have made it.
+    if ("refused" in made) return cannot(made.refused, isOld);
   }
   const answer = await inTime(actor.place, ports.memberOf(sandbox).join(asking, joining.move));
   if ("ok" in answer) return actor.step((plan) => joined(plan, key, sandbox));
