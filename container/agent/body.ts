@@ -27,7 +27,10 @@ export function withBody(request: Request, body: string): Request {
 
 async function readText(request: Request, bytesMax: number): Promise<string> {
   const text = known.get(request);
-  if (text !== undefined) return text;
+  if (text !== undefined) {
+    if (Buffer.byteLength(text) > bytesMax) throw tooLarge(bytesMax);
+    return text;
+  }
   return (await readBytes(request, bytesMax)).toString("utf8");
 }
 

@@ -4,6 +4,7 @@
  */
 import { limits } from "../../src/protocol/limits.ts";
 import { failureBody } from "./failure.ts";
+import { markUnderWay } from "./under-way.ts";
 
 /** Aborted when it is seen to be gone, by the server or by a heartbeat that nobody takes. */
 export function callerOf({ signal }: Request): AbortController {
@@ -13,13 +14,6 @@ export function callerOf({ signal }: Request): AbortController {
   return caller;
 }
 
-const underWay = new WeakSet<Response>();
-
-/** Not whole yet: to be read as a stream, of which nobody knows when it ends. */
-export function isUnderWay(response: Response): boolean {
-  return underWay.has(response);
-}
-
 export async function answerWith(
   work: Promise<Uint8Array>,
   requestId: string,
@@ -27,9 +21,7 @@ export async function answerWith(
 ): Promise<Response> {
   const headers = { "content-type": "application/json" };
   if (await isSoon(work)) return new Response(await work, { headers });
-  const response = new Response(withHeartbeat(work, requestId, caller), { headers });
-  underWay.add(response);
-  return response;
+  return markUnderWay(new Response(withHeartbeat(work, requestId, caller), { headers }));
 }
 
 /** Rejections count: they get a status of their own. */

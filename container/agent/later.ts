@@ -6,7 +6,11 @@ import { agentPaths } from "../../src/protocol/agent-wire.ts";
 import { BerthError } from "../../src/protocol/error-codes.ts";
 import { limits } from "../../src/protocol/limits.ts";
 
-type Waiting = { response: Response; caller: AbortController; timer: Timer };
+type Waiting = {
+  response: Response;
+  caller: AbortController;
+  timer: ReturnType<typeof setInterval>;
+};
 
 const tickMs = 1_000;
 /** As long as an object waits for an agent. Counted, for a container that stands still to be saved is not asked. */

@@ -3,16 +3,20 @@
  * waits to be taken by a request (later.ts). Does not own what is called: each call is answered as the same request is.
  */
 import { type LineCall, later, readCall, writeAnswer } from "../../src/protocol/agent-line.ts";
-import { agentHeaders } from "../../src/protocol/agent-wire.ts";
+import { agentHeaders, agentPaths } from "../../src/protocol/agent-wire.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { withBody } from "./body.ts";
-import { isUnderWay } from "./heartbeat.ts";
 import type { Later } from "./later.ts";
-import type { AgentSocket } from "./socket.ts";
+import { isUnderWay } from "./under-way.ts";
 
 const protocolError = 1002;
 
-export class Line implements AgentSocket {
+/** Their answers are JSON and end with the command. Those of other routes may be streams, or sockets. */
+const commandPath = new RegExp(`^(${agentPaths.exec}|${agentPaths.sessions}/[\\w-]+/exec)$`);
+
+type Socket = { send(message: string): unknown; close(code: number, reason: string): void };
+
+export class Line {
   readonly #answered: (request: Request) => Promise<Response | undefined>;
   readonly #later: Later;
   /** Whoever has called is gone with the line. */
@@ -25,10 +29,10 @@ export class Line implements AgentSocket {
 
   open(): void {}
 
-  message(socket: Bun.ServerWebSocket<AgentSocket>, message: string | Buffer): void {
+  message(socket: Socket, message: string | Buffer): void {
     const call = readCall(message);
-    if (call === undefined) socket.close(protocolError, "no call of a line");
-    else void this.#answer(socket, call);
+    if (call !== undefined && commandPath.test(call.path)) void this.#answer(socket, call);
+    else socket.close(protocolError, "no call of a line");
   }
 
   close(): void {
@@ -36,18 +40,21 @@ export class Line implements AgentSocket {
     this.#callers.clear();
   }
 
-  async #answer(socket: Bun.ServerWebSocket<AgentSocket>, call: LineCall): Promise<void> {
+  async #answer(socket: Socket, call: LineCall): Promise<void> {
     const caller = new AbortController();
     this.#callers.add(caller);
     try {
       const response = await this.#answered(requestOf(call, caller.signal));
       const { id } = call;
-      if (response === undefined || caller.signal.aborted) {
-        response?.body?.cancel().catch(() => {});
-        return;
-      }
+      // A command's never becomes a socket.
+      if (response === undefined) return;
       const { status } = response;
       const short = isUnderWay(response) ? undefined : await response.bytes();
+      // Nobody is left who could be told, or would ask for it.
+      if (caller.signal.aborted) {
+        if (short === undefined) response.body?.cancel().catch(() => {});
+        return;
+      }
       if (short !== undefined && short.length <= limits.answerWholeBytesMax) {
         socket.send(writeAnswer({ id, status, json: Buffer.from(short).toString("utf8") }));
         return;

@@ -84,6 +84,7 @@ export function listen(serving: Serving, sandbox: () => Sandbox): AgentServer {
       return answerKept(request, execId, { kept: sandbox().kept, requestId });
     }
     if (pathname === agentPaths.line) {
+      demandMethod(request, "GET");
       // Who opened it was admitted: its messages are.
       const line = new Line((call) => answered(call, server), sandbox().later);
       if (server.upgrade(request, { data: line, headers: answerHeaders(incarnation) })) return;

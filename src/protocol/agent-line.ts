@@ -12,6 +12,9 @@ export type LineAnswer = { id: string; status: number; json: string };
 /** In place of a status: the answer takes longer, or is longer, and is to be asked for by a request (`agentPaths.later`). */
 export const later = 102;
 
+/** What a header carries unchanged: the agent makes one of it. */
+const headerText = /^[\x20-\x7e]*$/;
+
 export function writeCall({ id, path, fence, requestId, body }: LineCall): string {
   return `${JSON.stringify([id, path, fence, requestId])}\n${body}`;
 }
@@ -21,8 +24,9 @@ export function readCall(message: unknown): LineCall | undefined {
   const { head, body } = partsOf(message);
   const [id, path, fence, requestId] = head;
   if (typeof id !== "string" || typeof path !== "string") return undefined;
-  if (!Number.isSafeInteger(fence) || typeof requestId !== "string") return undefined;
-  return { id, path, fence: fence as number, requestId, body };
+  if (!isFence(fence) || typeof requestId !== "string") return undefined;
+  if (!headerText.test(requestId)) return undefined;
+  return { id, path, fence, requestId, body };
 }
 
 export function writeAnswer({ id, status, json }: LineAnswer): string {
@@ -35,6 +39,10 @@ export function readAnswer(message: unknown): LineAnswer | undefined {
   const [id, status] = head;
   if (typeof id !== "string" || !isStatus(status)) return undefined;
   return { id, status, json: body };
+}
+
+function isFence(fence: unknown): fence is number {
+  return Number.isSafeInteger(fence) && (fence as number) >= 0;
 }
 
 /** Those of an answer that is whole. */
