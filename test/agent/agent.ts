@@ -65,7 +65,9 @@ export class Agent {
   static async start(options: Options = {}): Promise<Agent> {
     const agent = new Agent(options);
     // A test that fails before its end must not leave an agent behind either.
-    process.once("exit", () => agent.process.kill("SIGTERM"));
+    const end = () => agent.process.kill("SIGTERM");
+    process.once("exit", end);
+    agent.process.once("exit", () => process.off("exit", end));
     try {
       Object.assign(agent, JSON.parse(await agent.#firstLine()));
     } catch (error) {
