@@ -14,6 +14,7 @@ import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { FakeAgent } from "./agent/agent.ts";
 import { answerAsAgent } from "./agent/answer.ts";
+import { FakeLine } from "./agent/line.ts";
 import { FakeTree } from "./agent/tree.ts";
 import { changesBetween } from "./changes.ts";
 
@@ -39,6 +40,9 @@ export class FakeMachine {
   protocol = agentProtocol;
   /** What is answered in place of its agent, as by one that somebody has taken over. */
   answers: ((request: Request) => Response | Promise<Response>) | undefined;
+  /** Each question to its agents goes through it, by whichever way it comes. */
+  around: (asked: string, answer: () => Promise<Response>) => Promise<Response> = (_, answer) =>
+    answer();
   fault: Fault | undefined;
   agent: FakeAgent | undefined;
   /** What the life that runs was answered with. */
@@ -48,7 +52,9 @@ export class FakeMachine {
   readonly snapshots = new Map<string, FakeTree>();
   /** Every verb that was called, in order. */
   readonly calls: string[] = [];
-  /** What its agents were asked, in order. */
+  /** Of its agents. */
+  readonly line = new FakeLine();
+  /** What its agents were asked, in order; by the line as `LINE`. */
   readonly asked: string[] = [];
   readonly exits = new Map<string, ContainerExit>();
   readonly watchers = new Set<() => void>();
@@ -66,6 +72,7 @@ export class FakeMachine {
     this.agent = undefined;
     this.exits.set(agent.startId, exit);
     agent.end();
+    this.line.end();
     for (const watcher of this.watchers) watcher();
     this.watchers.clear();
   }
@@ -178,16 +185,27 @@ function startedOf(here: FakeMachine, { incarnation }: FakeAgent, options: Start
   };
 }
 
-async function reach(here: FakeMachine, request: Request): Promise<Response> {
-  const { agent, fault } = here;
-  here.asked.push(`${request.method} ${new URL(request.url).pathname}`);
+function reach(
+  here: FakeMachine,
+  request: Request,
+  by: "request" | "line" = "request",
+): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  const asked = `${request.method} ${pathname}`;
+  here.asked.push(by === "line" ? `LINE ${pathname}` : asked);
+  return here.around(asked, () => answered(here, request));
+}
+
+async function answered(here: FakeMachine, request: Request): Promise<Response> {
+  const { agent, fault, line } = here;
   if (agent === undefined) throw new TypeError("connection refused");
   if (fault?.verb === "agent") {
     await new Promise((_resolve, reject) => {
       request.signal.addEventListener("abort", () => reject(new Error("aborted")));
     });
   }
-  return here.answers?.(request) ?? answerAsAgent(agent, request);
+  const lined = { line, answered: (called: Request) => reach(here, called, "line") };
+  return here.answers?.(request) ?? answerAsAgent(agent, request, lined);
 }
 
 function untilOneDies(here: FakeMachine, waitMs: number): Promise<void> {

@@ -11,6 +11,8 @@ const find = "src/core/directory/find.ts";
 const rights = "src/objects/sandbox/rights.ts";
 const handles = "src/objects/sandbox/handles.ts";
 const keyed = "src/objects/sandbox/keyed.ts";
+const ask = "src/objects/sandbox/agent-ask.ts";
+const line = "src/objects/sandbox/agent-line.ts";
 const retry = "src/client/retry.ts";
 const ring = "container/agent/processes/ring.ts";
 const runs = "container/agent/processes/runs.ts";
@@ -60,6 +62,20 @@ export const callFaults: readonly Fault[] = [
     find: "row === undefined || row.hash === hash) return row;",
     put: 'row === undefined || hash !== "") return row;',
     by: ["Y44"],
+  },
+  {
+    name: "a command whose line broke is sent again",
+    file: ask,
+    find: 'if (answer === undefined) throw await interrupted(actor, life, "unknown");',
+    put: "if (answer === undefined) return askOnce(actor, life, ask, fence);",
+    by: ["U16"],
+  },
+  {
+    name: "a line is used in whatever life",
+    file: line,
+    find: "if (this.#open?.incarnation === life.incarnation)",
+    put: "if (this.#open !== undefined)",
+    by: ["U17"],
   },
   {
     name: "a handle of an earlier life means something",

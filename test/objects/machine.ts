@@ -6,6 +6,7 @@ import { DurableObject, env } from "cloudflare:workers";
 import type { Container, ContainerExit, StartOptions } from "../../src/container/container.ts";
 import type { ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
+import type { LineFault } from "../fakes/agent/line.ts";
 import { FakeMachine, type Fault, fakeContainer } from "../fakes/container.ts";
 
 const lost: ContainerExit = { exitCode: null, signal: "SIGKILL", reason: "unknown" };
@@ -13,8 +14,6 @@ const lost: ContainerExit = { exitCode: null, signal: "SIGKILL", reason: "unknow
 export class MachineObject extends DurableObject {
   readonly #machine = new FakeMachine();
   readonly #container = fakeContainer(this.#machine);
-  /** What its agents were asked, in order. */
-  readonly #asked: string[] = [];
   #held: { asked: string; over: Promise<void>; letGo: () => void; isDone: boolean } | undefined;
   #deafTo: string | undefined;
   #overtaken: string | undefined;
@@ -40,13 +39,19 @@ export class MachineObject extends DurableObject {
   changes(call: ChangesCall) {
     return this.#container.changes(call);
   }
-  override async fetch(request: Request) {
-    const asked = `${request.method} ${new URL(request.url).pathname}`;
-    this.#asked.push(asked);
+  constructor(state: DurableObjectState, environment: Cloudflare.Env) {
+    super(state, environment);
+    this.#machine.around = (asked, answer) => this.#answered(asked, answer);
+  }
+
+  override fetch(request: Request) {
+    return this.#container.agent("", request);
+  }
+  async #answered(asked: string, ask: () => Promise<Response>): Promise<Response> {
     if (asked === this.#deafTo) return new Response(null, { status: 503 });
     const held = asked === this.#held?.asked ? this.#held : undefined;
     if (held?.isDone === false) await held.over;
-    const answer = await this.#container.agent("", request);
+    const answer = await ask();
     if (held?.isDone === true) await held.over;
     if (asked !== this.#overtaken) return answer;
     this.#overtaken = undefined;
@@ -66,6 +71,14 @@ export class MachineObject extends DurableObject {
   #hold(asked: string, isDone: boolean): void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#held = { asked, over: promise, letGo: resolve, isDone };
+  }
+  /** What becomes of calls by the line from here on; null: they are answered. */
+  spoilLine(fault: LineFault | null): void {
+    this.#machine.line.fault = fault ?? undefined;
+  }
+  /** As an agent of before. */
+  hasNoLine(): void {
+    this.#machine.line.isThere = false;
   }
   /** As one of an earlier version. */
   speaks(protocol: number): void {
@@ -126,7 +139,8 @@ export class MachineObject extends DurableObject {
     const { agent, calls, files } = this.#machine;
     return {
       calls: [...calls],
-      asked: [...this.#asked],
+      asked: [...this.#machine.asked],
+      lines: this.#machine.line.sockets.size,
       starts: calls.filter((verb) => verb.startsWith("start")),
       files,
       alive: agent !== undefined,

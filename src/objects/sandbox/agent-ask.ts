@@ -77,11 +77,19 @@ async function askByLine(
   const answer = await told.catch(() => undefined);
   if (answer === undefined) throw await interrupted(actor, life, "unknown");
   if (answer.status !== later) return answer;
-  const taken = { method: "GET", path: `${agentPaths.later}/${id}`, requestId } as const;
-  const response = await askOnce(actor, life, taken, fence);
-  if (response.status !== errors.not_found.status) return response;
-  // It has begun, and is not there any more.
-  await letGo(response);
+  return takeLater(actor, life, { id, requestId });
+}
+
+/** It was taken in by the agent: whoever cannot have its answer is told that, and waits while files are being saved. */
+async function takeLater(
+  actor: SandboxActor,
+  life: Life,
+  { id, requestId }: { id: string; requestId: string },
+): Promise<Response> {
+  const call = { method: "GET", path: `${agentPaths.later}/${id}`, requestId } as const;
+  const response = await callAgent(actor.patientReach, life, call).catch(() => undefined);
+  if (response !== undefined && response.status !== errors.not_found.status) return response;
+  await response?.body?.cancel().catch(() => undefined);
   throw await interrupted(actor, life, true);
 }
 

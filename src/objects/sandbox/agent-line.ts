@@ -2,8 +2,8 @@
  * Owns the line to the agent of one life: a WebSocket for commands that follow each other closely. A request for each
  * costs workerd as much again as all else that it does for one. Does not own what an answer means (agent-ask.ts).
  *
- * It is opened beside the second of two calls within a moment, and closed after a second without one: an object with an
- * open socket stays in memory, which is billed.
+ * It is opened beside the second of two calls within a moment, and closed after a second or two without one: an object
+ * with an open socket stays in memory, which is billed.
  */
 import { AgentSilent, callAgent } from "../../container/agent-client.ts";
 import type { Life } from "../../core/sandbox/record.ts";
@@ -30,7 +30,7 @@ export class AgentLine {
   #open: { incarnation: string; line: OpenLine } | undefined;
   #isOpening = false;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** The life whose agent has no such route. */
+  /** The life whose agent has no such route, or broke the line that it had: what waits for one is lost with it. */
   #without: string | undefined;
 
   constructor(actor: SandboxActor) {
@@ -61,7 +61,7 @@ export class AgentLine {
     const headers = { upgrade: "websocket" };
     const call = { method: "GET", path: agentPaths.line, headers, requestId: "line" } as const;
     const { reach, host } = this.#actor;
-    const response = await callAgent(reach, life, call).catch(() => undefined);
+    const response = await callAgent(reach, life, call, limits.aliveMs).catch(() => undefined);
     const socket = socketOf(response);
     if (socket === undefined) {
       if (response !== undefined) this.#without = life.incarnation;
@@ -71,7 +71,8 @@ export class AgentLine {
     socket.accept();
     if (!isCurrent(this.#actor, life)) return socket.close();
     this.#open?.line.end();
-    const line = new OpenLine(socket, reach.timer, host, () => {
+    const line = new OpenLine(socket, reach.timer, host, (isBroken) => {
+      if (isBroken) this.#without = life.incarnation;
       if (this.#open?.line === line) this.#open = undefined;
     });
     this.#open = { incarnation: life.incarnation, line };
@@ -90,53 +91,53 @@ type Waiting = Pick<PromiseWithResolvers<LineAnswer>, "resolve" | "reject"> & {
   cancel: () => void;
 };
 
-type Clock = Pick<SandboxActor["host"], "clock" | "timer">;
-
 class OpenLine {
   readonly #socket: Socket;
   readonly #silence: SandboxActor["reach"]["timer"];
-  readonly #host: Clock;
-  readonly #ended: () => void;
+  readonly #host: Pick<SandboxActor["host"], "timer">;
+  readonly #ended: (isBroken: boolean) => void;
   readonly #calls = new Map<string, Waiting>();
-  #usedAt: number;
+  /** Since it was last looked at: a clock may step. */
+  #isUsed = false;
   #isOver = false;
 
   constructor(
     socket: Socket,
     silence: SandboxActor["reach"]["timer"],
-    host: Clock,
-    ended: () => void,
+    host: Pick<SandboxActor["host"], "timer">,
+    ended: (isBroken: boolean) => void,
   ) {
     this.#socket = socket;
     this.#silence = silence;
     this.#host = host;
     this.#ended = ended;
-    this.#usedAt = host.clock();
     socket.addEventListener("message", ({ data }) => this.#heard(data));
-    socket.addEventListener("close", () => this.end());
-    socket.addEventListener("error", () => this.end());
+    socket.addEventListener("close", () => this.#break());
+    socket.addEventListener("error", () => this.#break());
     this.#endWhenQuiet();
   }
 
-  ask(call: LineCall): Promise<LineAnswer> {
-    const { promise, resolve, reject } = Promise.withResolvers<LineAnswer>();
-    // An agent that lives says within its heartbeat at least that it takes longer. All others here wait for the same one.
-    const cancel = this.#silence(limits.agentHeadersMs, () => this.end());
-    this.#calls.set(call.id, { resolve, reject, cancel });
-    this.#usedAt = this.#host.clock();
+  /** Undefined: nothing was sent. */
+  ask(call: LineCall): Promise<LineAnswer> | undefined {
     try {
       this.#socket.send(writeCall(call));
     } catch {
-      this.end();
+      this.#break();
+      return undefined;
     }
+    const { promise, resolve, reject } = Promise.withResolvers<LineAnswer>();
+    // An agent that lives says within its heartbeat at least that it takes longer. All others here wait for the same one.
+    const cancel = this.#silence(limits.agentHeadersMs, () => this.#break());
+    this.#calls.set(call.id, { resolve, reject, cancel });
+    this.#isUsed = true;
     return promise;
   }
 
   /** What was called and not answered: nobody knows what became of it. */
-  end(): void {
+  end(isBroken = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#ended();
+    this.#ended(isBroken);
     try {
       this.#socket.close();
     } catch {
@@ -149,13 +150,18 @@ class OpenLine {
     this.#calls.clear();
   }
 
+  #break(): void {
+    this.end(true);
+  }
+
   #heard(data: unknown): void {
+    if (this.#isOver) return;
     const isShort = typeof data === "string" && data.length <= answerCharsMax;
     const answer = isShort ? readAnswer(data) : undefined;
     const call = answer === undefined ? undefined : this.#calls.get(answer.id);
     // An agent may send anything: one that says what nobody asked for is not listened to.
     if (answer === undefined || call === undefined) {
-      this.end();
+      this.#break();
       return;
     }
     this.#calls.delete(answer.id);
@@ -166,8 +172,9 @@ class OpenLine {
   #endWhenQuiet(): void {
     const look = () => {
       if (this.#isOver) return;
-      const quiet = this.#calls.size === 0 ? this.#host.clock() - this.#usedAt : 0;
-      if (quiet >= quietMs) this.end();
+      const isQuiet = this.#calls.size === 0 && !this.#isUsed;
+      this.#isUsed = false;
+      if (isQuiet) this.end();
       else this.#endWhenQuiet();
     };
     this.#host.timer(quietMs, look);

@@ -15,12 +15,20 @@ import { Call, noRoute } from "./call.ts";
 import { exec } from "./exec.ts";
 import { raise } from "./fence.ts";
 import { answerGit } from "./git.ts";
+import type { FakeLine } from "./line.ts";
 
-export async function answerAsAgent(agent: FakeAgent, request: Request): Promise<Response> {
+/** Its line, and who answers the calls that come by it. */
+export type Lined = { line: FakeLine; answered: (request: Request) => Promise<Response> };
+
+export async function answerAsAgent(
+  agent: FakeAgent,
+  request: Request,
+  lined?: Lined,
+): Promise<Response> {
   const call = new Call(agent, request);
   try {
     admit(agent, request.headers);
-    const answer = await route(agent, call);
+    const answer = await route(agent, call, lined);
     if (agent.ended) throw new TypeError("connection reset");
     return answer;
   } catch (error) {
@@ -39,7 +47,7 @@ function admit(agent: FakeAgent, headers: Headers): void {
   }
 }
 
-async function route(agent: FakeAgent, call: Call): Promise<Response> {
+async function route(agent: FakeAgent, call: Call, lined?: Lined): Promise<Response> {
   switch (call.url.pathname.split("/").slice(0, 3).join("/")) {
     case agentPaths.health:
       return call.json(health(agent));
@@ -76,6 +84,12 @@ async function route(agent: FakeAgent, call: Call): Promise<Response> {
       return atPort(agent, call);
     case agentPaths.work:
       return call.json(work(agent, Number(call.url.searchParams.get("after") ?? 0)));
+    case agentPaths.line:
+      if (lined === undefined) break;
+      return lined.line.open(agent, call, lined.answered);
+    case agentPaths.later:
+      if (lined === undefined) break;
+      return lined.line.take(call.rest[0] ?? "");
   }
   throw noRoute();
 }
