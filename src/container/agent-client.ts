@@ -19,6 +19,8 @@ export type AgentCall = {
   body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined;
   /** What else the agent is to know: the wanted form of the answer, an upgrade. */
   headers?: Record<string, string> | undefined;
+  /** By which the caller can cut off what was answered, a WebSocket too; else the call has one of its own. */
+  cutOff?: AbortController;
   /** Of a gated call. */
   fence?: number | undefined;
   requestId: string;
@@ -44,7 +46,7 @@ export async function callAgent(
   headersMs: number = limits.agentHeadersMs,
 ): Promise<Response> {
   await awake();
-  const patience = new AbortController();
+  const patience = call.cutOff ?? new AbortController();
   const cancel = timer(headersMs, () => patience.abort());
   let response: Response;
   try {

@@ -61,10 +61,13 @@ it("[U16] that breaks off is told as that, and nobody's command is sent again", 
   expect(ran().slice(3)).toEqual(["echo cut", "echo on", "echo on", "echo on"]);
 });
 
+type Init = { headers: Record<string, string>; signal: AbortSignal };
+
 /** An object's line to an agent of which the test has the other end. */
 function alone() {
   const ends: Socket[] = [];
   const closed: Socket[] = [];
+  const signals: AbortSignal[] = [];
   const asked: string[] = [];
   const heard: string[] = [];
   const host = {
@@ -78,7 +81,7 @@ function alone() {
   const stillness = new Stillness(host as never);
   let incarnation = "one.a";
   const container = {
-    async agent(_address: string, url: string, init: { headers: Record<string, string> }) {
+    async agent(_address: string, url: string, init: Init) {
       const { pathname } = new URL(url);
       asked.push(pathname);
       // It is the one that was meant, however long it takes.
@@ -88,6 +91,7 @@ function alone() {
       ours.addEventListener("message", ({ data }) => heard.push(readCall(data)?.id ?? "none"));
       ours.addEventListener("close", () => closed.push(ours));
       ends.push(ours);
+      signals.push(init.signal);
       return upgraded(theirs, headers);
     },
   };
@@ -108,7 +112,7 @@ function alone() {
   const call = (id: string) => ({ id, path: "/v1/exec", fence: 1, requestId: "r", body: "{}" });
   const ask = (id: string) => line.ask(lifeOf(incarnation) as never, call(id));
   return {
-    ...{ ends, closed, asked, heard, stillness, ask },
+    ...{ ends, closed, signals, asked, heard, stillness, ask },
     async open() {
       ask("x1");
       ask("x2");
@@ -179,6 +183,19 @@ it("[U20] that is not called for a second or two is closed, and what comes then 
   await vi.advanceTimersByTimeAsync(2_000);
   expect(closed).toEqual([end]);
   expect(ask("x9")).toBeUndefined();
+});
+
+it.each([
+  ["answers", false],
+  ["does not answer", true],
+])("[U20] whose agent %s its end leaves no connection: cut off is %s", async (_, isCut) => {
+  const { open, closed, signals } = alone();
+  const end = await open();
+  if (isCut) end.close = () => {};
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(closed).toEqual([end]);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([isCut]);
 });
 
 it("[H7] what was asked by a line is waited for while files are being saved, however long that takes", async () => {

@@ -20,6 +20,8 @@ import { isCurrent } from "./handles.ts";
 
 const followsMs = 250;
 const quietMs = 1_000;
+/** An agent that lives answers the end of its line at once. */
+const closeMs = 1_000;
 /** What is longer has a request of its own: neither side holds many long messages. */
 const callCharsMax = limits.answerWholeBytesMax;
 /** An answer's head and body; in characters, of which there are never more than bytes. */
@@ -59,7 +61,9 @@ export class AgentLine {
   /** Where it fails, calls go as requests: what became of the agent is found out by those. */
   async #opened(life: Life): Promise<void> {
     const headers = { upgrade: "websocket" };
-    const call = { method: "GET", path: agentPaths.line, headers, requestId: "line" } as const;
+    const cutOff = new AbortController();
+    const named = { method: "GET", path: agentPaths.line, requestId: "line" } as const;
+    const call = { ...named, headers, cutOff };
     const { reach, host } = this.#actor;
     const response = await callAgent(reach, life, call, limits.aliveMs).catch(() => undefined);
     const socket = socketOf(response);
@@ -69,12 +73,12 @@ export class AgentLine {
       return;
     }
     socket.accept();
-    if (!isCurrent(this.#actor, life)) return socket.close();
-    this.#open?.line.end();
-    const line = new OpenLine(socket, reach.timer, host, (isBroken) => {
+    const line = new OpenLine({ socket, cutOff }, reach.timer, host, (isBroken) => {
       if (isBroken) this.#without = life.incarnation;
       if (this.#open?.line === line) this.#open = undefined;
     });
+    if (!isCurrent(this.#actor, life)) return line.end();
+    this.#open?.line.end();
     this.#open = { incarnation: life.incarnation, line };
   }
 }
@@ -93,6 +97,7 @@ type Waiting = Pick<PromiseWithResolvers<LineAnswer>, "resolve" | "reject"> & {
 
 class OpenLine {
   readonly #socket: Socket;
+  readonly #cutOff: AbortController;
   readonly #silence: SandboxActor["reach"]["timer"];
   readonly #host: Pick<SandboxActor["host"], "timer">;
   readonly #ended: (isBroken: boolean) => void;
@@ -102,12 +107,13 @@ class OpenLine {
   #isOver = false;
 
   constructor(
-    socket: Socket,
+    { socket, cutOff }: { socket: Socket; cutOff: AbortController },
     silence: SandboxActor["reach"]["timer"],
     host: Pick<SandboxActor["host"], "timer">,
     ended: (isBroken: boolean) => void,
   ) {
     this.#socket = socket;
+    this.#cutOff = cutOff;
     this.#silence = silence;
     this.#host = host;
     this.#ended = ended;
@@ -138,11 +144,7 @@ class OpenLine {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#ended(isBroken);
-    try {
-      this.#socket.close();
-    } catch {
-      // It is closed already.
-    }
+    this.#close();
     for (const { reject, cancel } of this.#calls.values()) {
       cancel();
       reject(new AgentSilent("the line to the agent has ended"));
@@ -152,6 +154,17 @@ class OpenLine {
 
   #break(): void {
     this.end(true);
+  }
+
+  /** One whose end is not answered stays open, and keeps the object in memory: it is cut off. */
+  #close(): void {
+    const cancel = this.#host.timer(closeMs, () => this.#cutOff.abort());
+    this.#socket.addEventListener("close", cancel);
+    try {
+      this.#socket.close();
+    } catch {
+      // It is closed already.
+    }
   }
 
   #heard(data: unknown): void {
