@@ -183,6 +183,13 @@ describe("the checker of the chaos", () => {
     expect(noticed(breaks)).toEqual([name]);
   });
 
+  it.each(["L ", "L", "L 3", "L 3 ", "L 3 b", "L 3 b "])(
+    "[CA7] a line that a full disk has cut off names no holder: '%s'",
+    (line) => {
+      expect(noticed((_, truth) => kept(truth).holds.push(line))).toEqual([]);
+    },
+  );
+
   it.each<[string, CheckName, Break]>([
     [
       "a value that nobody wrote",

@@ -25,17 +25,17 @@ export const fencesGrow: Check = ({ grants }, { sandboxes }) => {
   return problems;
 };
 
+type Line = { fence: number | undefined; step: string | undefined; marker: string };
 type Work = { fence: number | undefined; begin: number; end: number };
 
 export const workNeverOverlaps: Check = (_history, { kept }) =>
   Object.entries(kept).flatMap(([box, { holds }]) => {
     const problems: string[] = [];
-    const works = worksIn(holds);
+    const lines = holds.flatMap(lineOf);
+    const works = worksIn(lines);
     let highest = 0;
-    for (const line of holds) {
-      const [kind, text] = line.split(" ");
-      if (kind !== "L") continue;
-      const fence = Number(text);
+    for (const { fence } of lines) {
+      if (fence === undefined) continue;
       if (fence < highest) problems.push(`fence ${fence} worked in ${box} after ${highest}`);
       highest = Math.max(highest, fence);
     }
@@ -52,16 +52,21 @@ export const workNeverOverlaps: Check = (_history, { kept }) =>
     return problems;
   });
 
+/** Nothing of one that a full disk cut off: half a fence is another's. */
+function lineOf(text: string): Line[] {
+  const under = /^L (\d+) ([be]) (\S+)$/.exec(text);
+  if (under !== null) return [{ fence: Number(under[1]), step: under[2], marker: under[3] ?? "" }];
+  const without = /^U (\S+) ([be])$/.exec(text);
+  return without === null ? [] : [{ fence: undefined, step: without[2], marker: without[1] ?? "" }];
+}
+
 /** What never ended was ended: it overlaps with nothing that came after its beginning. */
-function worksIn(holds: string[]): Work[] {
+function worksIn(lines: Line[]): Work[] {
   const works = new Map<string, Work>();
-  for (const [at, line] of holds.entries()) {
-    const [kind = "", first = "", second = "", third = ""] = line.split(" ");
-    const [step, marker] = kind === "L" ? [second, third] : [second, first];
-    const fence = kind === "L" ? Number(first) : undefined;
+  for (const [at, { fence, step, marker }] of lines.entries()) {
     const work = works.get(marker);
     if (step === "b") works.set(marker, { fence, begin: at, end: at });
-    else if (step === "e" && work !== undefined) work.end = at;
+    else if (work !== undefined) work.end = at;
   }
   return [...works.values()];
 }
