@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Berth } from "../../src/client/index.ts";
 import { Random } from "../sim/random.ts";
+import { bursts } from "./clients/bursts.ts";
 import { execs } from "./clients/execs.ts";
 import { keyed } from "./clients/keyed.ts";
 import { leases } from "./clients/leases.ts";
@@ -39,6 +40,7 @@ async function commandsOf(make: ClientMaker): Promise<string[]> {
 describe("the clients of the chaos", () => {
   it.each<[string, ClientMaker]>([
     ["without a key", execs],
+    ["in a burst", bursts],
     ["with a key", keyed],
     ["in a session", sessions],
     ["under a lease", leases],

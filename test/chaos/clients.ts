@@ -2,6 +2,7 @@
  * Owns which clients there are, how many of each, and that each goes on turn after turn until it is over.
  */
 import { setTimeout as pause } from "node:timers/promises";
+import { bursts } from "./clients/bursts.ts";
 import { creates } from "./clients/creates.ts";
 import { execs } from "./clients/execs.ts";
 import { files } from "./clients/files.ts";
@@ -21,6 +22,7 @@ type Kind = { make: ClientMaker; count: number; restMaxMs: number };
 
 export const kinds: Record<string, Kind> = {
   execs: { make: execs, count: 2, restMaxMs: 200 },
+  bursts: { make: bursts, count: 1, restMaxMs: 1_000 },
   keyed: { make: keyed, count: 2, restMaxMs: 200 },
   processes: { make: processes, count: 1, restMaxMs: 400 },
   sessions: { make: sessions, count: 1, restMaxMs: 300 },

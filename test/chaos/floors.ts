@@ -24,6 +24,7 @@ export const acksOfAMinute: Record<string, number> = {
   ...{ patch: 20, metadata: 8, acquire: 4, release: 3, hold: 1, break: 1 },
   ...{ create: 6, destroy: 3, list: 3, start: 2, pause: 0.5, checkpoint: 1 },
   ...{ look: 1, write: 0.5, restore: 0.5, plan: 0.5, commit: 0.5, rollback: 0.3 },
+  ...{ "exec in a burst": 10 },
 };
 
 export const faultsOfAMinute: Record<string, number> = {
@@ -39,7 +40,8 @@ export const eachRun = {
     (kind) => kind !== "fill disk" && kind !== "stop agent long",
   ),
   verbs: [
-    ...["exec", "exec with key", "exec in session", "leased exec", "process", "logs", "terminal"],
+    ...["exec", "exec in a burst", "exec with key", "exec in session", "leased exec", "process"],
+    ...["logs", "terminal"],
     ...["attach", "file up", "patch", "create", "destroy", "acquire", "hold", "list"],
     ...["checkpoint", "restore", "commit"],
   ],
