@@ -28,6 +28,8 @@ export async function acquire(
   const ticket = call.ticket ?? actor.host.draw(32);
   const queueMs = call.queueMs ?? call.waitMs;
   const end = actor.host.clock() + call.waitMs;
+  // A place of this very call goes with it: by a millisecond it may last longer than the call has waited.
+  const keepsPlace = call.queueMs !== undefined || placeOf(actor, ticket) >= 0;
   for (;;) {
     alive(actor);
     try {
@@ -53,15 +55,19 @@ export async function acquire(
     }
     if (await actor.watchers.turn(ticket, end - actor.host.clock())) continue;
     alive(actor);
-    const place = actor.facts.lease.waiters.findIndex((waiter) => waiter.ticket === ticket);
+    const place = placeOf(actor, ticket);
     const waiter = actor.facts.lease.waiters[place];
-    if (waiter !== undefined && waiter.until > actor.now()) {
+    if (keepsPlace && waiter !== undefined && waiter.until > actor.now()) {
       return { ticket, position: place, pollWithinMs: limits.leasePollMs };
     }
     const refused = waitTimedOut(actor.facts.lease);
     actor.lease({ type: "leave", ticket });
     throw refused;
   }
+}
+
+function placeOf({ known }: SandboxActor, ticket: string): number {
+  return known?.lease.waiters.findIndex((waiter) => waiter.ticket === ticket) ?? -1;
 }
 
 /** For a call that runs alone: its token, or the reason why it did not get one in time. */
