@@ -60,6 +60,20 @@ describe("a sandbox in a real container", () => {
     expect((await server.exec(id, "pgrep sleep")).body).toMatchObject({ exitCode: 1 });
   });
 
+  it("[DK14] answers commands in a row, many at once, each with its own", async () => {
+    const id = await server.create();
+    let next = 0;
+    const row = async () => {
+      for (let at = next++; at < 400; at = next++) {
+        expect(await said(id, `echo ${at}`)).toBe(`${at}\n`);
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, row));
+    const slow = Array.from({ length: 4 }, (_, n) => said(id, `sleep 2.5; echo late ${n}`));
+    await Promise.all(Array.from({ length: 8 }, row));
+    expect(await Promise.all(slow)).toEqual([0, 1, 2, 3].map((n) => `late ${n}\n`));
+  });
+
   it("[DK4] is saved and restored to the byte, /tmp and /run aside, and goes on so after a pause", async () => {
     const id = await server.create();
     await said(id, makeTree);
