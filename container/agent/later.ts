@@ -33,13 +33,11 @@ export class Later {
   /** Once. */
   take(request: Request, pathname: string): Response {
     const id = pathname.slice(agentPaths.later.length + 1);
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#out(id);
     if (waiting === undefined) {
       throw new BerthError("not_found", "no answer waits under this id");
     }
-    const { response, caller, timer } = waiting;
-    clearInterval(timer);
-    this.#waiting.delete(id);
+    const { response, caller } = waiting;
     const leave = () => caller.abort();
     request.signal.addEventListener("abort", leave, { once: true });
     if (request.signal.aborted) leave();
@@ -47,11 +45,15 @@ export class Later {
   }
 
   #letGo(id: string): void {
+    const waiting = this.#out(id);
+    waiting?.caller.abort();
+    waiting?.response.body?.cancel().catch(() => {});
+  }
+
+  #out(id: string): Waiting | undefined {
     const waiting = this.#waiting.get(id);
-    if (waiting === undefined) return;
-    clearInterval(waiting.timer);
+    clearInterval(waiting?.timer);
     this.#waiting.delete(id);
-    waiting.caller.abort();
-    waiting.response.body?.cancel().catch(() => {});
+    return waiting;
   }
 }

@@ -56,7 +56,8 @@ export class Line {
         return;
       }
       if (short !== undefined && short.length <= limits.answerWholeBytesMax) {
-        socket.send(writeAnswer({ id, status, json: Buffer.from(short).toString("utf8") }));
+        const json = Buffer.from(short.buffer, short.byteOffset, short.byteLength).toString("utf8");
+        socket.send(writeAnswer({ id, status, json }));
         return;
       }
       this.#later.keep(id, short === undefined ? response : new Response(short, response), caller);
