@@ -14,7 +14,7 @@ const sha256 = (key: string) => createHash("sha256").update(key).digest("hex");
 const longLists =
   process.env.MUTANTS === "all"
     ? []
-    : ["members", "plans", "calls"].map((list) => `test/mutants/${list}.test.ts`);
+    : ["members", "plans", "calls"].map((list) => `test/mutation/${list}.test.ts`);
 
 /** What miniflare calls the Worker itself; it is not a dependency of ours to import it from. */
 const kCurrentWorker = Symbol.for(
@@ -46,7 +46,7 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/objects/**", "test/docker/**", ...longLists],
+          exclude: ["test/workerd/**", "test/docker/**", ...longLists],
           globalSetup: ["test/global-setup.ts"],
           // Only a hang takes that long, also where two cores are shared with others.
           testTimeout: 120_000,
@@ -56,7 +56,7 @@ export default defineConfig({
       {
         plugins: [
           cloudflareTest({
-            main: "./test/objects/worker.ts",
+            main: "./test/workerd/worker.ts",
             // Given here and not by wrangler.toml: the pool's own wrangler is older than what that uses.
             miniflare: {
               compatibilityDate: "2026-08-15",
@@ -87,7 +87,7 @@ export default defineConfig({
         ],
         test: {
           name: "objects",
-          include: ["test/objects/**/*.test.ts"],
+          include: ["test/workerd/**/*.test.ts"],
           // Only a hang takes that long, also where two cores are shared with others.
           testTimeout: 120_000,
           hookTimeout: 180_000,

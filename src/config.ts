@@ -3,7 +3,7 @@
  * Does not own bindings to objects.
  */
 import { BerthError } from "./protocol/errors.ts";
-import { readSizes, type Size } from "./protocol/size.ts";
+import { readSizes, type Size } from "./protocol/fields/size.ts";
 
 /** The bindings of wrangler.toml, or of the one-machine server. */
 export type Env = {

@@ -5,9 +5,9 @@
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { install } from "../container/engine/launch/install.js";
-import { root, tools } from "../container/engine/launch/places.js";
-import { run } from "../container/engine/launch/say.js";
+import { install } from "../container/launch/install.js";
+import { root, tools } from "../container/launch/places.js";
+import { run } from "../container/launch/say.js";
 
 /** @typedef {{ name: string, args: string[] }} Check */
 

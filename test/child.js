@@ -3,7 +3,7 @@
  * with this process however that ends, and is waited for. Does not own what is installed and built before it.
  */
 import { spawn } from "node:child_process";
-import { root, tools } from "../container/engine/launch/places.js";
+import { root, tools } from "../container/launch/places.js";
 
 /**
  * Answers with its exit code.

@@ -5,10 +5,10 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "../container/engine/launch/build.js";
-import { install } from "../container/engine/launch/install.js";
-import { tools } from "../container/engine/launch/places.js";
-import { run } from "../container/engine/launch/say.js";
+import { build } from "../container/launch/build.js";
+import { install } from "../container/launch/install.js";
+import { tools } from "../container/launch/places.js";
+import { run } from "../container/launch/say.js";
 import { child } from "./child.js";
 
 /** @typedef {{ numPassedTests: number, numFailedTests: number, numPendingTests: number, testResults: { status: string, assertionResults: unknown[] }[] }} Report */

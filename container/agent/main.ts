@@ -3,7 +3,7 @@
  * screens.
  * Does not own what any of them does after its start. Each loads its own part only: a tender starts often.
  */
-import { hideFromOthers } from "./libc.ts";
+import { hideFromOthers } from "./kernel/libc.ts";
 
 // Before a secret is read.
 hideFromOthers();
@@ -17,11 +17,11 @@ switch (process.argv[2]) {
     (await import("./modes/room.ts")).serveRoom();
     break;
   case "tend":
-    await (await import("./tree/tender.ts")).tend();
+    await (await import("./supervision/subreaper.ts")).tend();
     process.exit(0);
     break;
   case "draw":
-    await (await import("./screen/drawer.ts")).draw();
+    await (await import("./terminals/screen/render-worker.ts")).draw();
     process.exit(0);
     break;
   default:

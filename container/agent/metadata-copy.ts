@@ -12,8 +12,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { AgentMetadata } from "../../src/protocol/agent.ts";
 import { BerthError } from "../../src/protocol/error-codes.ts";
+import type { AgentMetadata } from "../../src/protocol/internal/agent.ts";
 
 export const metadataFolder = "/run/berth";
 

@@ -2,11 +2,11 @@
  * Owns the answer to a metadata call: what the object tells goes into the copy, unless the copy is newer.
  * Does not own the file (metadata-copy.ts) nor what keys and values may be: the object holds the truth.
  */
-import type { AgentMetadata } from "../../src/protocol/agent.ts";
+import type { AgentMetadata } from "../../src/protocol/internal/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
-import { readJson } from "./body.ts";
-import { callOf, numberOf, objectOf, textOf } from "./fields.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
+import { readJson } from "./server/body.ts";
+import { callOf, numberOf, objectOf, textOf } from "./server/fields.ts";
 
 /** JSON may write one byte as six; the rest is for quotes, commas and the version. */
 const bodyBytesMax = 8 * limits.metadataBytesMax;

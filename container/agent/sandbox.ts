@@ -5,17 +5,17 @@
 import { stat } from "node:fs/promises";
 import { limits } from "../../src/protocol/limits.ts";
 import { Activity } from "./activity.ts";
-import { Commands } from "./commands.ts";
-import { Endings } from "./endings.ts";
-import { GatedWork } from "./gated-work.ts";
-import { Guests } from "./guests.ts";
-import { Kept } from "./kept.ts";
-import { Later } from "./later.ts";
+import { Commands } from "./exec/commands.ts";
+import type { Place } from "./exec/sandbox-env.ts";
+import { Endings } from "./exit-events.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
-import type { Part } from "./part.ts";
-import { partsOf } from "./parts.ts";
-import type { Place } from "./place.ts";
-import { endLimitMs, type Forest } from "./tree/tree.ts";
+import { Later } from "./server/deferred.ts";
+import { GatedWork } from "./server/gated-work.ts";
+import type { Part } from "./server/module.ts";
+import { partsOf } from "./server/modules.ts";
+import { Kept } from "./server/stored-answers.ts";
+import { Guests } from "./server/token-sockets.ts";
+import { endLimitMs, type Forest } from "./supervision/process-tree.ts";
 
 /** The grace, and twice the kernel's time: a tender has one, and the agent after it. */
 const endAllLimitMs = limits.execKillGraceMs + 2 * endLimitMs;

@@ -1,10 +1,10 @@
 /**
  * Owns the answer to what runs here, for how long nothing has, and what ended since the asker last looked.
  */
-import type { AgentWork } from "../../src/protocol/agent.ts";
-import { agentPaths } from "../../src/protocol/agent-wire.ts";
-import { wholeOf } from "./fields.ts";
+import type { AgentWork } from "../../src/protocol/internal/agent.ts";
+import { agentPaths } from "../../src/protocol/internal/agent-wire.ts";
 import type { Sandbox } from "./sandbox.ts";
+import { wholeOf } from "./server/fields.ts";
 
 export function answerWork(url: URL, sandbox: Sandbox): Response {
   const asked = url.searchParams.get("after") ?? "0";

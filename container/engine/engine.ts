@@ -3,18 +3,18 @@
  * Does not own containers (containers.ts) nor the server (server.ts).
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { holdAlone } from "./alone.ts";
-import { removeGroup } from "./cgroups.ts";
-import { giveUpFileWork } from "./file-work.ts";
-import { engineFolders } from "./hierarchies.ts";
+import { removeGroup } from "./cgroups/cgroups.ts";
+import { engineFolders } from "./cgroups/controllers.ts";
+import { holdAlone } from "./instance-lock.ts";
 import { log } from "./log.ts";
 import { lookAround, type Machine } from "./machine.ts";
 import { disconnectEngine } from "./network/connect.ts";
 import { resolvConf } from "./network/mode.ts";
+import { writeSkeleton } from "./rootfs/base-rootfs.ts";
+import { giveUpFileWork } from "./rootfs/file-work.ts";
+import { makePlaces, type Places } from "./rootfs/folders.ts";
+import { endStrays } from "./sandbox/orphans.ts";
 import type { Settings } from "./settings.ts";
-import { writeSkeleton } from "./skeleton.ts";
-import { endStrays } from "./strays.ts";
-import { makePlaces, type Places } from "./tree.ts";
 
 export type Engine = {
   settings: Settings;

@@ -2,8 +2,8 @@
  * Owns what this machine can give: the user, groups, network; and the sentences for what it cannot.
  * Does not own any sandbox: the answers hold for all of them and are found once, at the engine's start.
  */
-import type { Isolation } from "../../src/protocol/isolation.ts";
-import { findHierarchies, type Hierarchies } from "./hierarchies.ts";
+import type { Isolation } from "../../src/protocol/fields/isolation.ts";
+import { findHierarchies, type Hierarchies } from "./cgroups/controllers.ts";
 import { chooseNetwork, type NetworkChoice } from "./network/mode.ts";
 import { isProgram } from "./run.ts";
 import type { Settings } from "./settings.ts";

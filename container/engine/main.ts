@@ -2,9 +2,10 @@
  * Owns the engine as a program: settings in, one line `{"port":N}` out, everything ended when it is told to
  * or when its stdin ends. Does not own the engine's parts.
  */
-import { Containers } from "./containers.ts";
+
 import { closeEngine, makeEngine } from "./engine.ts";
 import { log, messageOf } from "./log.ts";
+import { Containers } from "./sandbox/containers.ts";
 import { serve } from "./server.ts";
 import { readSettings } from "./settings.ts";
 

@@ -4,7 +4,10 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import { z } from "zod";
-import { agentHeaders } from "../../src/protocol/agent.ts";
+import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
+import { sandboxIdSchema } from "../../src/protocol/fields/id.ts";
+import { wholeNumber } from "../../src/protocol/fields/whole-number.ts";
+import { agentHeaders } from "../../src/protocol/internal/agent.ts";
 import {
   type EngineHealth,
   engineChangesSchema,
@@ -13,16 +16,13 @@ import {
   engineSignalSchema,
   engineSnapshotSchema,
   engineStartSchema,
-} from "../../src/protocol/engine.ts";
-import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
-import { sandboxIdSchema } from "../../src/protocol/id.ts";
+} from "../../src/protocol/internal/engine.ts";
 import { limits } from "../../src/protocol/limits.ts";
-import { wholeNumber } from "../../src/protocol/whole-number.ts";
-import { compareSnapshots } from "./changes.ts";
-import type { Containers } from "./containers.ts";
 import type { Engine } from "./engine.ts";
 import { log } from "./log.ts";
-import { removeSnapshot } from "./snapshots.ts";
+import type { Containers } from "./sandbox/containers.ts";
+import { compareSnapshots } from "./snapshots/changes.ts";
+import { removeSnapshot } from "./snapshots/snapshots.ts";
 
 /** Of a connection that has not said whose it is. */
 const idleSecondsMax = 10;

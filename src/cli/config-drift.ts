@@ -4,8 +4,8 @@
  */
 import type { Sandbox } from "../protocol/sandbox.ts";
 import type { FoundConfig } from "./checkout/config.ts";
-import type { Memory } from "./memory/memory.ts";
 import type { Output } from "./output/output.ts";
+import type { Memory } from "./state/memory.ts";
 
 /** Of a checkout without a configuration. */
 const noHash = "none";

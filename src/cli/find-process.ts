@@ -3,7 +3,7 @@
  * Does not own what is done with it. Wakes nothing.
  */
 import type { SandboxHandle } from "../client/index.ts";
-import { isMinted } from "../protocol/handle.ts";
+import { isMinted } from "../protocol/fields/handle.ts";
 import type { Process } from "../protocol/process.ts";
 import { checkProcessName } from "./args/process-name.ts";
 import { Failure } from "./failure.ts";

@@ -7,17 +7,17 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Berth, SandboxHandle } from "../client/index.ts";
 import { asBerthError } from "../protocol/errors.ts";
+import type { OnExisting, Scope } from "../protocol/fields/scope.ts";
+import { clientSchema } from "../protocol/fields/scope.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
-import type { OnExisting, Scope } from "../protocol/scope.ts";
-import { clientSchema } from "../protocol/scope.ts";
 import { type Checkout, readCheckout } from "./checkout/checkout.ts";
 import { type FoundConfig, readConfig } from "./checkout/config.ts";
 import { tellDrift } from "./config-drift.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
-import { lookAround } from "./look-around.ts";
-import { Memory } from "./memory/memory.ts";
+import { lookAround } from "./resolve-scope.ts";
 import { setUp, setupPending } from "./set-up.ts";
+import { Memory } from "./state/memory.ts";
 import { untilReady } from "./until-ready.ts";
 
 export type FindOptions = {

@@ -6,7 +6,7 @@ import type { Berth } from "../client/index.ts";
 import type { ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
 import { asBerthError } from "../protocol/errors.ts";
 import { forEach, listAll } from "./list-all.ts";
-import type { Memory, Remembered, ScopePart } from "./memory/memory.ts";
+import type { Memory, Remembered, ScopePart } from "./state/memory.ts";
 
 export type Wanted = {
   repo: string | undefined;

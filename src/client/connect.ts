@@ -4,15 +4,15 @@
  */
 import type { BerthApi } from "../protocol/api.ts";
 import type { PlanApi } from "../protocol/plan-api.ts";
-import type { CallOptions, Link, Query } from "./call.ts";
-import { type Cancellable, cancellable } from "./cancellable.ts";
-import { drawn } from "./drawn.ts";
-import { type Clock, type Door, type Fetch, makeLink } from "./link.ts";
-import { type FollowEventsOptions, followEvents, type TenantEvent } from "./live-events.ts";
+import { type Cancellable, cancellable } from "./http/cancellable.ts";
+import { type Clock, type Door, type Fetch, makeLink } from "./http/http-client.ts";
+import { drawn } from "./http/random-id.ts";
+import type { CallOptions, Link, Query } from "./http/request.ts";
+import { type RetryPolicy, usualRetries } from "./http/retry.ts";
 import { planOf, plansPath } from "./plans.ts";
-import { type RetryPolicy, usualRetries } from "./retry.ts";
 import { type SandboxHandle, type Sockets, sandboxHandle } from "./sandbox.ts";
-import { pause, type SocketMaker } from "./sockets.ts";
+import { type FollowEventsOptions, followEvents, type TenantEvent } from "./streams/events.ts";
+import { pause, type SocketMaker } from "./terminal/sockets.ts";
 import { streamOf } from "./verbs.ts";
 
 export type ConnectOptions = {

@@ -6,9 +6,9 @@ import type { GateOptions } from "../protocol/api.ts";
 import type { ArchiveType } from "../protocol/archive.ts";
 import type { FileApi, FileContent, ReadOptions, WriteOptions } from "../protocol/file-api.ts";
 import { limits } from "../protocol/limits.ts";
-import { type Call, gate, type Link, type Query } from "./call.ts";
-import { Download, type DownloadOptions } from "./download.ts";
-import type { TellProgress, UploadContent } from "./upload.ts";
+import { Download, type DownloadOptions } from "./http/download.ts";
+import { type Call, gate, type Link, type Query } from "./http/request.ts";
+import type { TellProgress, UploadContent } from "./http/upload.ts";
 
 type Told = { progress?: TellProgress };
 type At = { session?: string };

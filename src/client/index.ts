@@ -22,21 +22,21 @@ export type * from "../protocol/sandbox.ts";
 export type * from "../protocol/session.ts";
 export type * from "../protocol/terminal.ts";
 export type * from "../protocol/work-api.ts";
-export type { CallOptions } from "./call.ts";
 export { type Berth, type ConnectOptions, connect } from "./connect.ts";
-export type { HeldLease, HoldOptions } from "./lease.ts";
-export type { Clock, Fetch } from "./link.ts";
-export type { LiveVerbs } from "./live.ts";
+export type { LiveVerbs } from "./connected-verbs.ts";
+export type { Clock, Fetch } from "./http/http-client.ts";
+export type { CallOptions } from "./http/request.ts";
+export type { RetryPolicy } from "./http/retry.ts";
+export type { Progress, TellProgress, UploadContent } from "./http/upload.ts";
+export type { HeldLease, HoldOptions } from "./lease/lease.ts";
+export type { SandboxHandle, WaitOptions } from "./sandbox.ts";
 export type {
   EventGap,
   FollowEventsOptions,
   SandboxEvent,
   TenantEvent,
-} from "./live-events.ts";
-export type { CloneOptions, FileEvent, WatchOptions } from "./live-files.ts";
-export type { FollowOptions, LogEvent } from "./live-logs.ts";
-export type { StreamOptions } from "./live-stream.ts";
-export type { AttachOptions, LiveTerminal, TerminalEvent } from "./live-terminal.ts";
-export type { RetryPolicy } from "./retry.ts";
-export type { SandboxHandle, WaitOptions } from "./sandbox.ts";
-export type { Progress, TellProgress, UploadContent } from "./upload.ts";
+} from "./streams/events.ts";
+export type { CloneOptions, FileEvent, WatchOptions } from "./streams/files.ts";
+export type { FollowOptions, LogEvent } from "./streams/logs.ts";
+export type { StreamOptions } from "./streams/stream.ts";
+export type { AttachOptions, LiveTerminal, TerminalEvent } from "./terminal/terminal.ts";

@@ -3,7 +3,7 @@
  * Does not own how a call is sent (link.ts).
  */
 import type { PlanApi } from "../protocol/plan-api.ts";
-import { type Link, segment } from "./call.ts";
+import { type Link, segment } from "./http/request.ts";
 
 export function plansPath(name?: string): string {
   return name === undefined ? "/v1/plans" : `/v1/plans/${segment(name)}`;

@@ -4,11 +4,11 @@
  */
 import { BerthError } from "../protocol/error-codes.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
-import type { CallOptions, Link } from "./call.ts";
-import { type Cancellable, cancellable } from "./cancellable.ts";
-import type { Clock } from "./link.ts";
-import { type LiveVerbs, liveVerbs } from "./live.ts";
-import type { SocketMaker } from "./sockets.ts";
+import { type LiveVerbs, liveVerbs } from "./connected-verbs.ts";
+import { type Cancellable, cancellable } from "./http/cancellable.ts";
+import type { Clock } from "./http/http-client.ts";
+import type { CallOptions, Link } from "./http/request.ts";
+import type { SocketMaker } from "./terminal/sockets.ts";
 import { type SandboxVerbs, verbsOf } from "./verbs.ts";
 
 export interface SandboxHandle extends Cancellable<SandboxVerbs>, LiveVerbs {

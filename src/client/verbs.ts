@@ -4,9 +4,9 @@
  */
 import type { GateOptions, SandboxApi } from "../protocol/api.ts";
 import { limits } from "../protocol/limits.ts";
-import { gate, type Link, segment } from "./call.ts";
-import { Download } from "./download.ts";
 import { type ClientFileApi, filesOf } from "./files.ts";
+import { Download } from "./http/download.ts";
+import { gate, type Link, segment } from "./http/request.ts";
 import { workOf } from "./work.ts";
 
 export interface SandboxVerbs extends Omit<SandboxApi, keyof ClientFileApi>, ClientFileApi {}

@@ -3,8 +3,8 @@
  * Does not own how a call is sent (link.ts), nor output that goes on after a lost connection (live-*.ts).
  */
 import type { KeyedOptions, WorkApi } from "../protocol/work-api.ts";
-import { type Call, gate, type Link, segment } from "./call.ts";
-import { Download } from "./download.ts";
+import { Download } from "./http/download.ts";
+import { type Call, gate, type Link, segment } from "./http/request.ts";
 
 export function workOf(link: Link, one: string): WorkApi {
   const place = (noun: string) => (id?: string) =>

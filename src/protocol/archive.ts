@@ -2,7 +2,7 @@
  * Owns the form of whole trees in one stream: tar, plain or compressed, told by the content type.
  */
 import { z } from "zod";
-import { pathSchema } from "./env.ts";
+import { pathSchema } from "./fields/env.ts";
 import { handleSchema } from "./process.ts";
 
 /** In `Accept` of a download, in `Content-Type` of an upload. */

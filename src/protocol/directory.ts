@@ -4,9 +4,9 @@
  */
 import { z } from "zod";
 import { eventDataSchema } from "./event.ts";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { sandboxSchema, stateNames } from "./sandbox.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 export const listedSandboxSchema = sandboxSchema
   .omit({ lease: true })

@@ -2,10 +2,10 @@
  * Owns the events of one sandbox: what happened, in order, each with a number that only grows.
  */
 import { z } from "zod";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { metadataSchema } from "./metadata.ts";
 import { filesFromSchema, stateNames } from "./sandbox.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 const stateEvent = z.strictObject({
   type: z.literal("state"),

@@ -13,7 +13,7 @@ import {
   stdinFits,
   stdinSchema,
   stdinUnfit,
-} from "./command.ts";
+} from "./fields/command.ts";
 import { limits } from "./limits.ts";
 
 /** What bounds a command whose answer comes whole, and how its bytes are written down. */

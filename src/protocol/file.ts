@@ -3,10 +3,10 @@
  * Does not own whole trees in one stream (archive.ts).
  */
 import { z } from "zod";
-import { pathSchema } from "./env.ts";
+import { pathSchema } from "./fields/env.ts";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 /** Relative paths are below /workspace, or below the folder that the named session stands in. */
 const at = { path: pathSchema, session: handleSchema.optional() };

@@ -2,7 +2,7 @@
  * Owns the call that clones a repository into a sandbox, and what is told on the way.
  */
 import { z } from "zod";
-import { kernelText, pathSchema } from "./env.ts";
+import { kernelText, pathSchema } from "./fields/env.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
 

@@ -2,7 +2,7 @@
  * Owns what `GET /health` tells without touching an object.
  */
 import { z } from "zod";
-import { isolationSchema } from "./isolation.ts";
+import { isolationSchema } from "./fields/isolation.ts";
 
 export const healthSchema = z
   .strictObject({

@@ -3,7 +3,7 @@
  * Does not own applying a patch: core/metadata does, and checks the merged result.
  */
 import { z } from "zod";
-import { utf8Bytes } from "./env.ts";
+import { utf8Bytes } from "./fields/env.ts";
 import { limits } from "./limits.ts";
 
 const keySchema = z

@@ -5,10 +5,10 @@
 import { z } from "zod";
 import { changesSchema } from "./changes.ts";
 import { checkpointIdSchema } from "./checkpoint.ts";
-import { sandboxIdSchema } from "./id.ts";
+import { sandboxIdSchema } from "./fields/id.ts";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { createCallSchema } from "./sandbox.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 const name = z
   .string()

@@ -2,8 +2,8 @@
  * Owns the calls and answers of ports: servers in a sandbox that others may reach by an address with a token.
  */
 import { z } from "zod";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 const portMax = 65_535;
 

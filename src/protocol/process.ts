@@ -11,10 +11,10 @@ import {
   eitherCommandOrArgv,
   namesOne,
   program,
-} from "./command.ts";
-import { handlePattern, handleWords } from "./handle.ts";
+} from "./fields/command.ts";
+import { handlePattern, handleWords } from "./fields/handle.ts";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 export const processStateSchema = z.enum(["running", "exited"]);
 export const streamSchema = z.enum(["stdout", "stderr"]);

@@ -4,13 +4,13 @@
  */
 import { z } from "zod";
 import { checkpointIdSchema } from "./checkpoint.ts";
-import { keptEnvSchema, pathSchema } from "./env.ts";
-import { sandboxIdSchema } from "./id.ts";
-import { isolationSchema } from "./isolation.ts";
+import { keptEnvSchema, pathSchema } from "./fields/env.ts";
+import { sandboxIdSchema } from "./fields/id.ts";
+import { isolationSchema } from "./fields/isolation.ts";
+import { clientSchema, onExistingSchema, scopeSchema } from "./fields/scope.ts";
+import { sizeNameSchema } from "./fields/size.ts";
 import { limits } from "./limits.ts";
 import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
-import { clientSchema, onExistingSchema, scopeSchema } from "./scope.ts";
-import { sizeNameSchema } from "./size.ts";
 
 const hostsSchema = z
   .array(

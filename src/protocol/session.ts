@@ -3,9 +3,9 @@
  * Does not own processes that start from a session's state: process.ts.
  */
 import { z } from "zod";
-import { commandSchema, cwdSchema, stdinFits, stdinUnfit } from "./command.ts";
-import { envSchema } from "./env.ts";
 import { answered, timeoutSchema } from "./exec.ts";
+import { commandSchema, cwdSchema, stdinFits, stdinUnfit } from "./fields/command.ts";
+import { envSchema } from "./fields/env.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
 

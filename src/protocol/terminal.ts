@@ -3,11 +3,11 @@
  * Does not own the frames of that WebSocket: terminal-frames.ts.
  */
 import { z } from "zod";
-import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./command.ts";
-import { envSchema } from "./env.ts";
+import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./fields/command.ts";
+import { envSchema } from "./fields/env.ts";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { endsWithLeaseSchema, handleSchema } from "./process.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 const size = {
   cols: z.int().min(1).max(limits.terminalColsMax),

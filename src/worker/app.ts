@@ -3,17 +3,19 @@
  */
 import { type Context, Hono } from "hono";
 import { configOf, type Env } from "../config.ts";
-import { readOut } from "../container/unread-body.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
-import { type Route, type RouteName, routes } from "../protocol/routes.ts";
-import { authenticate, demandFor } from "./auth.ts";
-import { readNothing } from "./body.ts";
+import { type Route, type RouteName, routes } from "../protocol/verbs.ts";
+import { readOut } from "../runtime/unread-body.ts";
+import { authenticate, demandFor } from "./auth/auth.ts";
+import { readNothing } from "./http/body.ts";
+import { otherOrigins } from "./http/cors.ts";
+import { noSuchRoute, refuse } from "./http/errors.ts";
+import { checkQuery } from "./http/query-params.ts";
+import { connectTicket } from "./http/socket.ts";
 import { openApi } from "./openapi.ts";
-import { otherOrigins } from "./other-origins.ts";
 import { page } from "./page.ts";
-import { visit, visitOf } from "./port-traffic.ts";
-import { noSuchRoute, refuse } from "./refusals.ts";
+import { visit, visitOf } from "./ports/port-traffic.ts";
 import * as archives from "./routes/archives.ts";
 import * as checkpoints from "./routes/checkpoints.ts";
 import * as directory from "./routes/directory.ts";
@@ -31,8 +33,6 @@ import * as sandboxes from "./routes/sandboxes.ts";
 import * as sessions from "./routes/sessions.ts";
 import * as terminals from "./routes/terminals.ts";
 import * as tokens from "./routes/tokens.ts";
-import { connectTicket } from "./socket.ts";
-import { checkQuery } from "./written-query.ts";
 
 export type Door = {
   Bindings: Env;

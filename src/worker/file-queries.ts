@@ -2,10 +2,10 @@
  * Owns checking the queries of files, and writing them for the agent: each field once, UTF-8, in normal form.
  */
 import type { z } from "zod";
-import type { Query } from "../objects/sandbox/work-call.ts";
-import { parseCall } from "./body.ts";
-import { bad } from "./query.ts";
-import { fieldsOf } from "./written-query.ts";
+import type { Query } from "../objects/sandbox/dispatch/work-call.ts";
+import { parseCall } from "./http/body.ts";
+import { bad } from "./http/query.ts";
+import { fieldsOf } from "./http/query-params.ts";
 
 type QuerySchema = z.ZodObject<z.ZodRawShape>;
 

@@ -3,15 +3,15 @@
  */
 import type { Context } from "hono";
 import type { z } from "zod";
-import type { FileLook, FileWork } from "../objects/sandbox/files-call.ts";
-import type { Query } from "../objects/sandbox/work-call.ts";
-import type { TransferNoun } from "../protocol/transfer-call.ts";
+import type { FileLook, FileWork } from "../objects/sandbox/dispatch/files-call.ts";
+import type { Query } from "../objects/sandbox/dispatch/work-call.ts";
+import type { TransferNoun } from "../protocol/internal/transfer-call.ts";
 import type { Door } from "./app.ts";
 import { fileQuery } from "./file-queries.ts";
-import { objectOf } from "./operations.ts";
-import { gatedCaller } from "./query.ts";
-import { answered } from "./reply.ts";
-import { checkBytes, demandLength, transfer } from "./transfer.ts";
+import { objectOf } from "./http/operations.ts";
+import { gatedCaller } from "./http/query.ts";
+import { answered } from "./http/reply.ts";
+import { checkBytes, demandLength, transfer } from "./special/transfer.ts";
 
 type Of = Context<Door, "/:id">;
 type QuerySchema = z.ZodObject<z.ZodRawShape>;

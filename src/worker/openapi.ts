@@ -3,9 +3,9 @@
  */
 import { z } from "zod";
 import { type ErrorCode, errorBodySchema, errors } from "../protocol/errors.ts";
-import { idempotencyKeySchema } from "../protocol/idempotency.ts";
-import { badBody } from "../protocol/route.ts";
-import { type Route, type RouteName, routes } from "../protocol/routes.ts";
+import { idempotencyKeySchema } from "../protocol/fields/idempotency.ts";
+import { badBody } from "../protocol/verbs/verb.ts";
+import { type Route, type RouteName, routes } from "../protocol/verbs.ts";
 import { version } from "./version.ts";
 
 type Json = Record<string, unknown>;

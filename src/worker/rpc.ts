@@ -14,19 +14,19 @@ import {
 } from "../protocol/directory.ts";
 import { eventsQuerySchema } from "../protocol/event.ts";
 import type { PlansInput, PlansPage } from "../protocol/plan.ts";
-import { planRoutes } from "../protocol/plan-routes.ts";
 import { type Caller, type Right, rightSchema, rights } from "../protocol/rights.ts";
-import { type Route, type RouteName, routes } from "../protocol/routes.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
+import { planRoutes } from "../protocol/verbs/plan.ts";
+import { type Route, type RouteName, routes } from "../protocol/verbs.ts";
 import { door } from "./app.ts";
-import { demandFor, unauthenticated } from "./auth.ts";
-import { parseCall } from "./body.ts";
-import { createSandbox } from "./create.ts";
-import { directoryOf, told } from "./operations.ts";
-import { listPlans, Plans } from "./plans.ts";
+import { demandFor, unauthenticated } from "./auth/auth.ts";
+import { parseCall } from "./http/body.ts";
+import { directoryOf, told } from "./http/operations.ts";
 import { Calling } from "./rpc/calling.ts";
 import { PlanTarget } from "./rpc/plan.ts";
 import { SandboxTarget } from "./rpc/sandbox.ts";
+import { createSandbox } from "./special/create.ts";
+import { listPlans, Plans } from "./special/plans.ts";
 
 /** `url`: where people reach Berth; addresses of ports are made of it. */
 type Props = { tenant?: string; rights?: readonly Right[]; url?: string };

@@ -1,10 +1,10 @@
 /**
  * Owns checking the queries of what runs, by REST and by methods, and what of them is passed on.
  */
-import type { Query } from "../objects/sandbox/work-call.ts";
+import type { Query } from "../objects/sandbox/dispatch/work-call.ts";
 import { type LogsQuery, logsQuerySchema, stdinQuerySchema } from "../protocol/process.ts";
-import { parseCall } from "./body.ts";
-import { bad } from "./query.ts";
+import { parseCall } from "./http/body.ts";
+import { bad } from "./http/query.ts";
 
 /** Raw bytes are those of one stream; `offset` counts them, and cursors count both streams. */
 export function logsQuery(asked: unknown, raw: boolean): LogsQuery {

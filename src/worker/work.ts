@@ -2,13 +2,13 @@
  * Owns the way of calls on processes, sessions and terminals from the door to the object, and of its reply back.
  */
 import type { Context } from "hono";
-import type { GatedCaller } from "../objects/sandbox/gated.ts";
-import type { Look, Work } from "../objects/sandbox/work-call.ts";
+import type { Look, Work } from "../objects/sandbox/dispatch/work-call.ts";
+import type { GatedCaller } from "../objects/sandbox/lease/gated.ts";
 import type { Caller } from "../protocol/rights.ts";
 import type { Door } from "./app.ts";
-import { objectOf } from "./operations.ts";
-import { gatedCaller, keyedCaller } from "./query.ts";
-import { answered } from "./reply.ts";
+import { objectOf } from "./http/operations.ts";
+import { gatedCaller, keyedCaller } from "./http/query.ts";
+import { answered } from "./http/reply.ts";
 
 type Of = Context<Door, "/:id">;
 

@@ -18,7 +18,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
-import { oneThread } from "../../container/engine/room/runtime.ts";
+import { oneThread } from "../../container/engine/jail/runtime.ts";
 import type { ErrorBody } from "../../src/protocol/errors.ts";
 import type { ExecInput, ExecResult } from "../../src/protocol/exec.ts";
 import { processesWith } from "./environment.ts";

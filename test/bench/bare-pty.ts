@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { places, tools } from "../../container/engine/launch/places.js";
+import { places, tools } from "../../container/launch/places.js";
 import type { Bench } from "./figure.ts";
 import { Http } from "./http.ts";
 

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { root, tools } from "../../container/engine/launch/places.js";
+import { root, tools } from "../../container/launch/places.js";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import type { Sandbox } from "../../src/protocol/sandbox.ts";
 import type { Bench } from "./figure.ts";
@@ -37,7 +37,7 @@ export class Berth {
 
   private constructor(data: string) {
     this.data = data;
-    const start = join(root, "container/engine/launch/start.js");
+    const start = join(root, "container/launch/start.js");
     const args = ["--pdeathsig", "TERM", "--", tools.node, start, "--port", "0", "--data", data];
     this.#child = spawn("setpriv", args, { cwd: root, stdio: ["ignore", "pipe", "ignore"] });
     this.#ended = new Promise((resolve) => this.#child.once("exit", () => resolve()));

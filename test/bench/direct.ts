@@ -3,11 +3,11 @@
  * Does not own figures.
  */
 import { randomBytes } from "node:crypto";
-import { openDataFolder } from "../../container/engine/launch/data-folder.js";
-import { Engine } from "../../container/engine/launch/engine.js";
-import { agentHeaders, agentPaths } from "../../src/protocol/agent-wire.ts";
-import { type EngineStarted, enginePaths } from "../../src/protocol/engine.ts";
+import { openDataFolder } from "../../container/launch/data-folder.js";
+import { Engine } from "../../container/launch/engine.js";
 import type { ExecResult } from "../../src/protocol/exec.ts";
+import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent-wire.ts";
+import { type EngineStarted, enginePaths } from "../../src/protocol/internal/engine.ts";
 import type { Bench } from "./figure.ts";
 import { Http } from "./http.ts";
 import { treeOf } from "./processes.ts";

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { run } from "../../container/engine/launch/say.js";
+import { run } from "../../container/launch/say.js";
 import { bounds } from "./bounds.ts";
 import type { Bench, End, Figure } from "./figure.ts";
 import { help, type Options, parseOptions } from "./options.ts";

@@ -3,7 +3,7 @@
  * Does not own the rows themselves.
  */
 import { parseArgs } from "node:util";
-import { Refusal } from "../../container/engine/launch/say.js";
+import { Refusal } from "../../container/launch/say.js";
 import { byHand, type RowName, rowNames } from "./rows.ts";
 
 export type Options = {

@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { join, relative } from "node:path";
-import { root, tools } from "../../container/engine/launch/places.js";
+import { root, tools } from "../../container/launch/places.js";
 import type { Figure } from "./figure.ts";
 
 export type Run = {

@@ -2,8 +2,8 @@
  * Owns a viewer of a terminal for the load generator: bytes in, bytes out, acknowledged where frames are spoken.
  * Does not own terminals, nor what is typed into them.
  */
-import type { FromTerminal } from "../../src/protocol/terminal-frames.ts";
-import { terminalProtocol } from "../../src/protocol/terminal-frames.ts";
+import type { FromTerminal } from "../../src/protocol/internal/terminal-frames.ts";
+import { terminalProtocol } from "../../src/protocol/internal/terminal-frames.ts";
 import type { Http } from "./http.ts";
 
 const patienceMs = 60_000;

@@ -3,10 +3,10 @@ import type { Berth } from "../../src/client/index.ts";
 import { Random } from "../sim/random.ts";
 import { bursts } from "./clients/bursts.ts";
 import { execs } from "./clients/execs.ts";
-import { keyed } from "./clients/keyed.ts";
+import { keyed } from "./clients/idempotency.ts";
 import { leases } from "./clients/leases.ts";
 import { sessions } from "./clients/sessions.ts";
-import { type ClientMaker, Desk } from "./desk.ts";
+import { type ClientMaker, Desk } from "./harness.ts";
 import { History } from "./history.ts";
 
 const turns = 5;

@@ -6,17 +6,17 @@ import { bursts } from "./clients/bursts.ts";
 import { creates } from "./clients/creates.ts";
 import { execs } from "./clients/execs.ts";
 import { files } from "./clients/files.ts";
-import { keyed } from "./clients/keyed.ts";
+import { keyed } from "./clients/idempotency.ts";
 import { leaseSockets, leases } from "./clients/leases.ts";
+import { lives } from "./clients/lifecycle.ts";
 import { lists } from "./clients/lists.ts";
-import { lives } from "./clients/lives.ts";
 import { metadata } from "./clients/metadata.ts";
 import { plans } from "./clients/plans.ts";
 import { processes } from "./clients/processes.ts";
 import { restores } from "./clients/restores.ts";
 import { sessions } from "./clients/sessions.ts";
 import { terminals } from "./clients/terminals.ts";
-import type { ClientMaker, Desk } from "./desk.ts";
+import type { ClientMaker, Desk } from "./harness.ts";
 
 type Kind = { make: ClientMaker; count: number; restMaxMs: number };
 

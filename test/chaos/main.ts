@@ -2,7 +2,7 @@
  * Owns `npm run chaos`: one run for each seed, a report of each, and the exit code.
  * Does not own what a run is (play.ts).
  */
-import { run } from "../../container/engine/launch/say.js";
+import { run } from "../../container/launch/say.js";
 import { help, parseOptions } from "./options.ts";
 import { play } from "./play.ts";
 import { minuteLine, reportOf, summaryOf } from "./report.ts";

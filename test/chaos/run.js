@@ -2,9 +2,9 @@
  * Owns `npm run chaos`: installs and builds what is missing, then plays. Arguments pass through.
  * Does not own what is played (main.ts). Its mounts are its own: they end with it, however it ends.
  */
-import { build } from "../../container/engine/launch/build.js";
-import { install } from "../../container/engine/launch/install.js";
-import { run } from "../../container/engine/launch/say.js";
+import { build } from "../../container/launch/build.js";
+import { install } from "../../container/launch/install.js";
+import { run } from "../../container/launch/say.js";
 import { child } from "../child.js";
 
 await run(async () => {

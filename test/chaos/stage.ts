@@ -7,9 +7,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { alive, naming, type Seen } from "../e2e/processes.ts";
-import { type Server, startServer } from "../e2e/server.ts";
-import { until } from "../e2e/until.ts";
+import { alive, naming, type Seen } from "../system/processes.ts";
+import { type Server, startServer } from "../system/server.ts";
+import { until } from "../system/until.ts";
 import { Relay } from "./relay.ts";
 
 const diskBytes = 768 * 1024 * 1024;

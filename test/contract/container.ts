@@ -3,9 +3,9 @@
  * Does not own what only one implementation has: isolation, networks, faults.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Container, Started, StartOptions } from "../../src/container/container.ts";
-import { agentHeaders, agentPaths } from "../../src/protocol/agent.ts";
+import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import type { Container, Started, StartOptions } from "../../src/runtime/runtime.ts";
 
 export type Subject = {
   container(id: string): Container;

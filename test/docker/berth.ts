@@ -8,12 +8,12 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect } from "vitest";
-import { places, root, tools } from "../../container/engine/launch/places.js";
+import { places, root, tools } from "../../container/launch/places.js";
 import { contractSizes } from "../contract/sizes.ts";
-import { otherKey } from "../e2e/contract-world.ts";
-import { alive, treeOf } from "../e2e/processes.ts";
-import { cleanEnvironment, type Said, Server } from "../e2e/server.ts";
-import { until } from "../e2e/until.ts";
+import { otherKey } from "../system/api/contract-world.ts";
+import { alive, treeOf } from "../system/processes.ts";
+import { cleanEnvironment, type Said, Server } from "../system/server.ts";
+import { until } from "../system/until.ts";
 import { Docker } from "./docker.js";
 
 type Facts = { command: string; host?: string; isOwn: boolean; base?: string; companion?: string };

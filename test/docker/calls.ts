@@ -3,7 +3,7 @@
  * Does not own what they prove.
  */
 import { expect } from "vitest";
-import type { Answer, Server } from "../e2e/server.ts";
+import type { Answer, Server } from "../system/server.ts";
 
 type Body = Answer["body"];
 

@@ -1,7 +1,7 @@
 /** What every Berth promises of a sandbox, over REST, with a real container under each. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { sandboxApiContract } from "../contract/sandbox-api.ts";
-import type { Server } from "../e2e/server.ts";
+import type { Server } from "../system/server.ts";
 import { boxesOf, endBerth, type Home, newHome, startBerth } from "./berth.ts";
 import { dockerWorld } from "./world.ts";
 

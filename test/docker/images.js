@@ -5,8 +5,8 @@
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { root, tools } from "../../container/engine/launch/places.js";
-import { say } from "../../container/engine/launch/say.js";
+import { root, tools } from "../../container/launch/places.js";
+import { say } from "../../container/launch/say.js";
 
 /** @typedef {import("./docker.js").Docker} Docker */
 

@@ -1,7 +1,7 @@
 /** The life of a sandbox in a real container: what it sees, what is saved of it, how it is lost and found. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Server } from "../e2e/server.ts";
-import { until } from "../e2e/until.ts";
+import type { Server } from "../system/server.ts";
+import { until } from "../system/until.ts";
 import {
   boxesOf,
   boxOf,

@@ -1,7 +1,7 @@
 /** Ways into a real container, and out of it: ports, and lists of hosts. */
 import { createServer, type Server as HttpServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Server } from "../e2e/server.ts";
+import type { Server } from "../system/server.ts";
 import {
   endBerth,
   facts,

@@ -1,9 +1,9 @@
 /** The contract of the seam, over the platform's container: `ctx.container` with a real Docker engine below. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { StartOptions } from "../../src/container/container.ts";
+import type { StartOptions } from "../../src/runtime/runtime.ts";
 import { containerContract } from "../contract/container.ts";
-import type { Server } from "../e2e/server.ts";
+import type { Server } from "../system/server.ts";
 import { boxesOf, bundle, endBerth, type Home, newHome, startBerth } from "./berth.ts";
 import { toldContainer } from "./told-container.ts";
 

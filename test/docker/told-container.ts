@@ -3,8 +3,8 @@
  * Does not own what has no meaning there: past lives and signals.
  */
 
-import type { Container, Saved, Started } from "../../src/container/container.ts";
 import { BerthError, type ErrorCode } from "../../src/protocol/errors.ts";
+import type { Container, Saved, Started } from "../../src/runtime/runtime.ts";
 
 type Told = { value?: unknown; thrown?: { code?: ErrorCode; message: string; facts?: object } };
 

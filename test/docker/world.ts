@@ -4,9 +4,9 @@
  */
 import { readFileSync } from "node:fs";
 import type { Power, World } from "../contract/sandbox-api.ts";
-import { realWorld } from "../e2e/contract-world.ts";
-import { allProcesses } from "../e2e/processes.ts";
-import type { Server } from "../e2e/server.ts";
+import { realWorld } from "../system/api/contract-world.ts";
+import { allProcesses } from "../system/processes.ts";
+import type { Server } from "../system/server.ts";
 import { boxesOf, type Home } from "./berth.ts";
 
 export function dockerWorld(home: () => Home, server: () => Server): World {

@@ -2,12 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { agentHeaders } from "../../src/protocol/agent.ts";
-import { Archives, plain, types } from "../agent/archives.ts";
-import { clone } from "../agent/clones.ts";
-import { codeOf, Files } from "../agent/files.ts";
-import { attacks, isForeign } from "../agent/path-attacks.ts";
-import { archive } from "../agent/tar-maker.ts";
+import { agentHeaders } from "../../src/protocol/internal/agent.ts";
+import { Archives, plain, types } from "../agent/archive/archives.ts";
+import { archive } from "../agent/archive/tar-maker.ts";
+import { codeOf, Files } from "../agent/files/files.ts";
+import { attacks, isForeign } from "../agent/files/path-attacks.ts";
+import { clone } from "../agent/git/clones.ts";
 import {
   exec,
   identities,

@@ -1,7 +1,7 @@
 /** Terminals in a room: PTYs of its own, opened by an agent that has given up its rights, for a user without any. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { agentHeaders, agentPaths } from "../../src/protocol/agent-wire.ts";
-import { Viewer } from "../agent/terminal-socket.ts";
+import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent-wire.ts";
+import { Viewer } from "../agent/terminals/terminal-socket.ts";
 import {
   exec,
   identities,

@@ -7,13 +7,13 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { places, tools } from "../../container/engine/launch/places.js";
 import { childrenOf, descendantsOf } from "../../container/engine/processes.ts";
-import type { Container, Started } from "../../src/container/container.ts";
-import { engineContainer } from "../../src/container/engine.ts";
-import { agentHeaders, agentPaths } from "../../src/protocol/agent.ts";
+import { places, tools } from "../../container/launch/places.js";
 import { type ExecResult, execResultSchema } from "../../src/protocol/exec.ts";
-import type { Size } from "../../src/protocol/size.ts";
+import type { Size } from "../../src/protocol/fields/size.ts";
+import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent.ts";
+import { engineContainer } from "../../src/runtime/engine.ts";
+import type { Container, Started } from "../../src/runtime/runtime.ts";
 
 export type Identity = "root" | "not root";
 

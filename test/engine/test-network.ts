@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
-import { tools } from "../../container/engine/launch/places.js";
+import { tools } from "../../container/launch/places.js";
 
 /** Four addresses of the range for documentation: nobody else answers there, and test files at work at once have others. */
 const worker = Number(process.env.VITEST_POOL_ID ?? 0);

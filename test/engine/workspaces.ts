@@ -3,8 +3,8 @@
  * Does not own the difference of two of them.
  */
 import fc from "fast-check";
-import { type Deed, deed, doing } from "../e2e/workspace.ts";
 import type { Entries } from "../fakes/changes.ts";
+import { type Deed, deed, doing } from "../system/files/workspace.ts";
 import type { Running } from "./test-engine.ts";
 
 export type { Deed };

@@ -4,12 +4,12 @@
  */
 import { DatabaseSync } from "node:sqlite";
 import type { Env } from "../../src/config.ts";
-import type { Container } from "../../src/container/container.ts";
 import { DirectoryObject } from "../../src/objects/directory/object.ts";
 import { PlanObject } from "../../src/objects/plan/object.ts";
 import { SandboxObject } from "../../src/objects/sandbox/object.ts";
 import type { BerthApi } from "../../src/protocol/api.ts";
 import type { Right } from "../../src/protocol/rights.ts";
+import type { Container } from "../../src/runtime/runtime.ts";
 import { BerthEntry } from "../../src/worker/rpc.ts";
 import { contractSizes } from "../contract/sizes.ts";
 import { FakeMachine, fakeContainer } from "./container.ts";

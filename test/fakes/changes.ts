@@ -2,9 +2,10 @@
  * Owns the difference of two trees in memory, as simply as it can be said: what the engine's answer must equal.
  * Runs in Node and in workerd.
  */
-import { ChangeList } from "../../src/protocol/change-list.ts";
+
 import type { Changes } from "../../src/protocol/changes.ts";
-import { shownPath } from "../../src/protocol/shown-path.ts";
+import { ChangeList } from "../../src/protocol/internal/change-list.ts";
+import { shownPath } from "../../src/protocol/internal/shown-path.ts";
 
 /** `says` is everything of it that counts, in words. `bytes` only of a file. */
 export type Entry = { isFolder: boolean; says: string; bytes: number };

@@ -3,15 +3,11 @@
  * Runs in Node and in workerd. The contract suite proves it beside the real engine.
  * Its faults are set by tests: `machine.fault = …`.
  */
-import type {
-  Container,
-  ContainerExit,
-  Started,
-  StartOptions,
-} from "../../src/container/container.ts";
-import { agentProtocol } from "../../src/protocol/agent-wire.ts";
+
 import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
+import { agentProtocol } from "../../src/protocol/internal/agent-wire.ts";
+import type { Container, ContainerExit, Started, StartOptions } from "../../src/runtime/runtime.ts";
 import { FakeAgent } from "./agent/agent.ts";
 import { answerAsAgent } from "./agent/answer.ts";
 import { FakeLine } from "./agent/line.ts";

@@ -2,8 +2,8 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
-import { archive } from "../agent/tar-maker.ts";
-import { Attacked } from "./attacked.ts";
+import { archive } from "../agent/archive/tar-maker.ts";
+import { Attacked } from "./attacked-server.ts";
 import { raw } from "./sockets.ts";
 
 const slowCallers = 8;

@@ -8,8 +8,8 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "../../container/engine/launch/places.js";
-import type { Sent } from "./attacked.ts";
+import { root } from "../../container/launch/places.js";
+import type { Sent } from "./attacked-server.ts";
 
 export type Row = {
   title: string;

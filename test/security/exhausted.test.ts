@@ -1,8 +1,8 @@
 /** Sandboxes that take all there is of something: who asks meanwhile is told so, and nobody else has less of it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { until } from "../e2e/until.ts";
 import { identities } from "../engine/test-engine.ts";
-import { Attacked } from "./attacked.ts";
+import { until } from "../system/until.ts";
+import { Attacked } from "./attacked-server.ts";
 
 const MiB = 1024 * 1024;
 

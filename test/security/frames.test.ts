@@ -4,10 +4,10 @@ import { join as pathOf } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
-import { root } from "../../container/engine/launch/places.js";
-import { terminalProtocol } from "../../src/protocol/terminal-frames.ts";
-import { until } from "../e2e/until.ts";
-import { Attacked } from "./attacked.ts";
+import { root } from "../../container/launch/places.js";
+import { terminalProtocol } from "../../src/protocol/internal/terminal-frames.ts";
+import { until } from "../system/until.ts";
+import { Attacked } from "./attacked-server.ts";
 import { closeOf, join } from "./sockets.ts";
 
 type Row = { title: string; frame: string };

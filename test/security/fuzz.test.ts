@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { errors } from "../../src/protocol/error-codes.ts";
-import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
-import { until } from "../e2e/until.ts";
-import type { Answered, Sent } from "./attacked.ts";
-import { Attacked } from "./attacked.ts";
+import { type Route, type RouteName, routes } from "../../src/protocol/verbs.ts";
+import { until } from "../system/until.ts";
+import type { Answered, Sent } from "./attacked-server.ts";
+import { Attacked } from "./attacked-server.ts";
 import { randomCall } from "./random-calls.ts";
 import type { Named } from "./routes.ts";
 

@@ -1,11 +1,11 @@
 /** Commands that attack from inside a sandbox: their agent, Berth, the machine and a neighbour, who must go on working. */
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { allProcesses } from "../e2e/processes.ts";
-import { portsOf } from "../e2e/sockets.ts";
-import { until } from "../e2e/until.ts";
 import { identities } from "../engine/test-engine.ts";
-import { Attacked } from "./attacked.ts";
+import { allProcesses } from "../system/processes.ts";
+import { portsOf } from "../system/sockets.ts";
+import { until } from "../system/until.ts";
+import { Attacked } from "./attacked-server.ts";
 import { fileRefusals, refusals, refusalsOf, tryRights } from "./rights.ts";
 
 const processesMax = 200;

@@ -3,8 +3,8 @@ import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { archive } from "../agent/tar-maker.ts";
-import { Attacked, type Sent } from "./attacked.ts";
+import { archive } from "../agent/archive/tar-maker.ts";
+import { Attacked, type Sent } from "./attacked-server.ts";
 
 const words = "words of the machine that no sandbox may read";
 const bytes = { "content-type": "application/octet-stream" };

@@ -4,8 +4,8 @@
  */
 import fc from "fast-check";
 import { z } from "zod";
-import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
-import type { Sent } from "./attacked.ts";
+import { type Route, type RouteName, routes } from "../../src/protocol/verbs.ts";
+import type { Sent } from "./attacked-server.ts";
 import { goodCall, hasJsonBody, type Named } from "./routes.ts";
 
 type Json = Record<string, unknown>;

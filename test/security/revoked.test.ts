@@ -3,10 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { type BerthError, connect } from "../../src/client/index.ts";
-import type { SocketMaker } from "../../src/client/sockets.ts";
+import type { SocketMaker } from "../../src/client/terminal/sockets.ts";
 import { rights } from "../../src/protocol/rights.ts";
-import { until } from "../e2e/until.ts";
-import { Attacked } from "./attacked.ts";
+import { until } from "../system/until.ts";
+import { Attacked } from "./attacked-server.ts";
 import { closeOf, join } from "./sockets.ts";
 
 describe("a stolen token that is revoked", () => {

@@ -1,9 +1,9 @@
 /** What every route refuses, made from the table of routes: no route can be left out. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rights } from "../../src/protocol/rights.ts";
-import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
-import type { Answered, Sent } from "./attacked.ts";
-import { otherKey } from "./attacked.ts";
+import { type Route, type RouteName, routes } from "../../src/protocol/verbs.ts";
+import type { Answered, Sent } from "./attacked-server.ts";
+import { otherKey } from "./attacked-server.ts";
 import { goodCall, hasJsonBody, wrongTypes } from "./routes.ts";
 import { Scene } from "./scene.ts";
 

@@ -3,10 +3,10 @@
  * Does not own the table of routes.
  */
 import { z } from "zod";
-import { type Route, type RouteName, routes } from "../../src/protocol/routes.ts";
-import { archive } from "../agent/tar-maker.ts";
-import { pathIn, sample } from "../objects/samples.ts";
-import type { Sent } from "./attacked.ts";
+import { type Route, type RouteName, routes } from "../../src/protocol/verbs.ts";
+import { archive } from "../agent/archive/tar-maker.ts";
+import { pathIn, sample } from "../workerd/samples.ts";
+import type { Sent } from "./attacked-server.ts";
 
 const samples: Partial<Record<RouteName, unknown>> = {
   createSandbox: { start: false },

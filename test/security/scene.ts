@@ -3,7 +3,7 @@
  * Does not own the calls.
  */
 import { join } from "node:path";
-import { Attacked, otherKey } from "./attacked.ts";
+import { Attacked, otherKey } from "./attacked-server.ts";
 import { rowsBelow } from "./rows.ts";
 
 const ticket = "ticket-that-was-released";

@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join as pathOf } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Seen, treeOf } from "../e2e/processes.ts";
-import { until } from "../e2e/until.ts";
-import { Attacked, otherKey } from "./attacked.ts";
+import { type Seen, treeOf } from "../system/processes.ts";
+import { until } from "../system/until.ts";
+import { Attacked, otherKey } from "./attacked-server.ts";
 import { join } from "./sockets.ts";
 
 const canary = (what: string) => `canary-${what}-${crypto.randomUUID()}`;

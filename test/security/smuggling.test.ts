@@ -1,6 +1,6 @@
 /** Requests that two servers could read in two ways: what hides behind one is never carried out. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Attacked } from "./attacked.ts";
+import { Attacked } from "./attacked-server.ts";
 import { raw } from "./sockets.ts";
 
 /** Longer than any machine takes to close what it refuses; who closes at once is not waited for. */

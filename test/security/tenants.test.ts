@@ -3,11 +3,11 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join as pathOf } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { root } from "../../container/engine/launch/places.js";
+import { root } from "../../container/launch/places.js";
 import { limits } from "../../src/protocol/limits.ts";
-import { mintSandboxId } from "../../src/worker/ids.ts";
-import { until } from "../e2e/until.ts";
-import { Attacked, allowedOrigin, otherKey } from "./attacked.ts";
+import { mintSandboxId } from "../../src/worker/auth/ids.ts";
+import { until } from "../system/until.ts";
+import { Attacked, allowedOrigin, otherKey } from "./attacked-server.ts";
 import { join } from "./sockets.ts";
 
 /** Of what is drawn. */

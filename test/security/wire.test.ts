@@ -1,6 +1,6 @@
 /** What is sent on the wire itself: what is too long or not HTTP, headers of our own, and visits of ports. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Attacked, otherKey } from "./attacked.ts";
+import { Attacked, otherKey } from "./attacked-server.ts";
 import { raw } from "./sockets.ts";
 
 describe("the wire", () => {

@@ -2,9 +2,10 @@
  * Owns the agent of the simulation: it holds fences, runs commands in virtual time and keeps the copy of the
  * metadata, as the real one does. Does not own the way to it (wire.ts), nor its container (engine.ts).
  */
-import type { AgentFence, AgentFenced, AgentMetadata } from "../../src/protocol/agent.ts";
-import { agentHeaders, agentPaths } from "../../src/protocol/agent.ts";
+
 import type { ErrorCode } from "../../src/protocol/errors.ts";
+import type { AgentFence, AgentFenced, AgentMetadata } from "../../src/protocol/internal/agent.ts";
+import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import type { World } from "./world.ts";
 

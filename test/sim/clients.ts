@@ -2,14 +2,14 @@
  * Owns what the clients of a plan do, one step after the other each: they ask, repeat what was lost, and give up.
  * Does not own what they may expect (observer.ts, quiet.ts).
  */
-import { exec } from "../../src/objects/sandbox/exec.ts";
-import * as leases from "../../src/objects/sandbox/leases.ts";
-import * as lifecycle from "../../src/objects/sandbox/lifecycle.ts";
+import { exec } from "../../src/objects/sandbox/calls/exec.ts";
+import * as leases from "../../src/objects/sandbox/lease/leases.ts";
+import * as lifecycle from "../../src/objects/sandbox/lifecycle/lifecycle.ts";
 import * as metadata from "../../src/objects/sandbox/metadata.ts";
 import type { LeaseGranted } from "../../src/protocol/lease.ts";
 import type { MetadataAnswer } from "../../src/protocol/metadata.ts";
 import type { Work } from "./agent.ts";
-import { askUntilKnown } from "./keyed-calls.ts";
+import { askUntilKnown } from "./idempotent-calls.ts";
 import type { Outcome } from "./object.ts";
 import type { Action, Exec, Inner, Plan } from "./plan.ts";
 import type { World } from "./world.ts";

@@ -2,9 +2,10 @@
  * Owns the engine of the simulation: at most one container, verbs one after the other, a new start id ends the life
  * before it. Does not own the way to it (wire.ts).
  */
-import type { ContainerExit, Saved, Started, StartOptions } from "../../src/container/container.ts";
+
 import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
+import type { ContainerExit, Saved, Started, StartOptions } from "../../src/runtime/runtime.ts";
 import { changesBetween, type Entries } from "../fakes/changes.ts";
 import { SimAgent } from "./agent.ts";
 import type { World } from "./world.ts";

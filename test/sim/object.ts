@@ -3,13 +3,13 @@
  * Does not own what it does (src/objects/sandbox), nor how it comes and goes (being.ts).
  */
 import { SandboxActor } from "../../src/objects/sandbox/actor.ts";
-import { ExecLog } from "../../src/objects/sandbox/exec-log.ts";
+import { ExecLog } from "../../src/objects/sandbox/calls/exec-log.ts";
 import type { Facts } from "../../src/objects/sandbox/store.ts";
-import { Being, type Outcome } from "./being.ts";
-import { Place } from "./place.ts";
+import { Place } from "./host.ts";
+import { Being, type Outcome } from "./instance.ts";
 import type { World } from "./world.ts";
 
-export type { Outcome } from "./being.ts";
+export type { Outcome } from "./instance.ts";
 
 type Instance = { place: Place; actor: SandboxActor; execs: ExecLog };
 

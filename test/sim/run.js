@@ -2,8 +2,8 @@
  * Owns `npm run sim`: installs what is missing, then plays.
  * Does not own what is played (main.ts). Arguments pass through.
  */
-import { install } from "../../container/engine/launch/install.js";
-import { run } from "../../container/engine/launch/say.js";
+import { install } from "../../container/launch/install.js";
+import { run } from "../../container/launch/say.js";
 import { child } from "../child.js";
 
 await run(async () => {

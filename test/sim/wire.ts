@@ -2,12 +2,13 @@
  * Owns the way between one instance of the object and its container: each message takes a time that the seed
  * draws, and may be lost. Does not own what stands at the ends.
  */
-import type { Container } from "../../src/container/container.ts";
-import { agentHeaders, agentProtocol } from "../../src/protocol/agent.ts";
+
 import { BerthError } from "../../src/protocol/errors.ts";
+import { agentHeaders, agentProtocol } from "../../src/protocol/internal/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import type { Container } from "../../src/runtime/runtime.ts";
 import type { Reply, SimAgent } from "./agent.ts";
-import type { Place } from "./place.ts";
+import type { Place } from "./host.ts";
 import type { World } from "./world.ts";
 
 const engineAnswerMs = 2_000;

@@ -3,7 +3,7 @@
  * Does not own what is checked (observer.ts), nor what happens in the run (plan.ts).
  */
 import type { Report } from "../../src/protocol/directory.ts";
-import { type BasePlace, Gone } from "./base-place.ts";
+import { type BasePlace, Gone } from "./base-host.ts";
 import type { Breakage } from "./breakages.ts";
 import { Database } from "./database.ts";
 import { SimEngine } from "./engine.ts";

@@ -3,9 +3,9 @@
  * Does not own any of these.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { run } from "../../container/engine/launch/say.js";
+import { run } from "../../container/launch/say.js";
 import { connect } from "../../src/client/index.ts";
-import { startServer } from "../e2e/server.ts";
+import { startServer } from "../system/server.ts";
 import { load, type Took } from "./load.ts";
 import { help, type Options, parseOptions } from "./options.ts";
 import { gapsOf, slotsOf, tableOf } from "./slots.ts";

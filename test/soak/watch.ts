@@ -4,7 +4,7 @@
  */
 import { readdirSync } from "node:fs";
 import { anonymousBytes } from "../bench/processes.ts";
-import type { Server } from "../e2e/server.ts";
+import type { Server } from "../system/server.ts";
 
 export const parts = ["workerd", "engine", "agents"] as const;
 export type Part = (typeof parts)[number];

@@ -10,15 +10,15 @@ type Zone = { folder: string; imports: string[]; types?: string[] };
 const zones: Zone[] = [
   { folder: "src/protocol/", imports: ["src/protocol/"] },
   { folder: "src/core/", imports: ["src/core/", "src/protocol/"] },
-  { folder: "src/container/", imports: ["src/container/", "src/protocol/", "src/config.ts"] },
+  { folder: "src/runtime/", imports: ["src/runtime/", "src/protocol/", "src/config.ts"] },
   {
     folder: "src/objects/",
-    imports: ["src/objects/", "src/core/", "src/container/", "src/protocol/", "src/config.ts"],
+    imports: ["src/objects/", "src/core/", "src/runtime/", "src/protocol/", "src/config.ts"],
   },
   {
     folder: "src/worker/",
     // The health of one machine is its engine's, asked through the seam.
-    imports: ["src/worker/", "src/container/", "src/protocol/", "src/config.ts", "package.json"],
+    imports: ["src/worker/", "src/runtime/", "src/protocol/", "src/config.ts", "package.json"],
     types: ["src/objects/"],
   },
   { folder: "src/client/", imports: ["src/client/", "src/protocol/"] },
@@ -27,14 +27,14 @@ const zones: Zone[] = [
   { folder: "src/config.ts", imports: ["src/protocol/"], types: ["src/objects/"] },
   {
     folder: "container/agent/",
-    imports: ["container/agent/", "container/engine/room/", "src/protocol/"],
+    imports: ["container/agent/", "container/engine/jail/", "src/protocol/"],
   },
-  { folder: "container/engine/room/", imports: ["container/engine/room/", "src/protocol/"] },
+  { folder: "container/engine/jail/", imports: ["container/engine/jail/", "src/protocol/"] },
   {
     folder: "container/engine/",
-    imports: ["container/engine/", "container/engine/room/", "src/protocol/"],
+    imports: ["container/engine/", "container/engine/jail/", "src/protocol/"],
   },
-  { folder: "container/engine/launch/", imports: ["container/engine/launch/"] },
+  { folder: "container/launch/", imports: ["container/launch/"] },
 ];
 
 const statement =
@@ -53,7 +53,7 @@ function problemsOf({ path, text }: Source, zone: Zone): string[] {
     const target = from ?? bare ?? "";
     if (!target.startsWith(".")) {
       // It runs before anything is installed.
-      if (zone.folder === "container/engine/launch/" && !target.startsWith("node:")) {
+      if (zone.folder === "container/launch/" && !target.startsWith("node:")) {
         problems.push(`${path} imports the package ${target}`);
       }
       continue;

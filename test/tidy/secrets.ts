@@ -5,13 +5,13 @@ import { type Source, withoutComments } from "./sources.ts";
 
 /** Each file with what it compares by. */
 const comparers: Record<string, string> = {
-  "src/worker/auth.ts": "timingSafeEqual(",
-  "src/worker/ids.ts": "timingSafeEqual(",
-  "src/worker/tokens.ts": "timingSafeEqual(",
+  "src/worker/auth/auth.ts": "timingSafeEqual(",
+  "src/worker/auth/ids.ts": "timingSafeEqual(",
+  "src/worker/auth/tokens.ts": "timingSafeEqual(",
   "src/objects/sandbox/ports.ts": "timingSafeEqual(",
   "container/engine/server.ts": "timingSafeEqual(",
   // Its own, for node:crypto costs each agent 2 MB.
-  "container/agent/gate.ts": "different |= byte ^",
+  "container/agent/server/auth.ts": "different |= byte ^",
 };
 
 const name = "(?:secret|bearer|signature|mac|digest|hash|key|authorization|told|given|expected)";

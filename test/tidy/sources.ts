@@ -4,8 +4,8 @@
  */
 import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "../../container/engine/launch/places.js";
-import { sourceFiles } from "../e2e/checkout.ts";
+import { root } from "../../container/launch/places.js";
+import { sourceFiles } from "../system/server/checkout.ts";
 
 export type Source = { path: string; text: string };
 

@@ -3,7 +3,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "../../container/engine/launch/places.js";
+import { root } from "../../container/launch/places.js";
 import { limitsDoc, limitsFile, limitsPage } from "./limit-page.ts";
 
 writeFileSync(join(root, limitsDoc), limitsPage(readFileSync(join(root, limitsFile), "utf8")));

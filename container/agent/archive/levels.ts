@@ -4,6 +4,8 @@
  * Does not own files and links. Everything runs with the rights of the calling thread.
  */
 import { chmodSync } from "node:fs";
+import { isView } from "../files/paths.ts";
+import { isCode } from "../files/refusal.ts";
 import {
   close,
   mkdirAt,
@@ -14,9 +16,7 @@ import {
   setModifiedAt,
   statusAt,
   unlinkAt,
-} from "../files/kernel.ts";
-import { isView } from "../files/paths.ts";
-import { isCode } from "../files/refusal.ts";
+} from "../kernel/openat.ts";
 
 /** What it gets when it is left; undefined: it stays as it is. */
 type Final = { mode: number; modifiedNs: bigint | undefined };

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Target } from "../files/paths.ts";
 import { refusalOf } from "../files/refusal.ts";
-import { type User, withRightsOf } from "../libc.ts";
+import { type User, withRightsOf } from "../kernel/libc.ts";
 import { endOfArchive } from "./header-write.ts";
 import { padded } from "./member.ts";
 import { type Piece, walk } from "./walk.ts";

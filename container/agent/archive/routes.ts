@@ -3,12 +3,12 @@
  * Does not own packing (pack.ts) nor unpacking (unpack.ts).
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { inTurn } from "../files/gated-write.ts";
 import { type Target, targetOf } from "../files/paths.ts";
 import { baseOf, type Sessions } from "../files/sessions.ts";
 import type { Transfers } from "../files/transfers.ts";
-import { inTurn } from "../files/turn.ts";
-import type { PartCall } from "../part.ts";
 import type { Ground } from "../sandbox.ts";
+import type { PartCall } from "../server/module.ts";
 import { compressed } from "./compression.ts";
 import { download } from "./download.ts";
 import { pack } from "./pack.ts";

@@ -5,6 +5,17 @@
  */
 import { chmodSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { follow, openEntry, openNames, openPlace, type Target, textOf } from "../files/paths.ts";
+import { isCode } from "../files/refusal.ts";
+import { inSlices } from "../files/slices.ts";
+import {
+  besidePattern,
+  freeBesideName,
+  removeStale,
+  removeWhole,
+  takeBesideName,
+} from "../files/unfinished.ts";
+import { type User, withRightsOf } from "../kernel/libc.ts";
 import {
   close,
   mkdirAt,
@@ -17,18 +28,7 @@ import {
   setModifiedAt,
   statusAt,
   unlinkAt,
-} from "../files/kernel.ts";
-import { follow, openEntry, openNames, openPlace, type Target, textOf } from "../files/paths.ts";
-import { isCode } from "../files/refusal.ts";
-import { inSlices } from "../files/slices.ts";
-import {
-  besidePattern,
-  freeBesideName,
-  removeStale,
-  removeWhole,
-  takeBesideName,
-} from "../files/unfinished.ts";
-import { type User, withRightsOf } from "../libc.ts";
+} from "../kernel/openat.ts";
 import type { Final } from "./unpacked-tree.ts";
 
 const newMode = 0o755;

@@ -3,8 +3,8 @@
  * Does not own the names: src/protocol/archive.ts has them; a test holds both together.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { refuse } from "../fields.ts";
 import { type At, atOf, fieldsOf } from "../files/query.ts";
+import { refuse } from "../server/fields.ts";
 import type { Compression } from "./compression.ts";
 
 export const archiveTypes: Record<string, Compression> = {

@@ -6,10 +6,10 @@
 import type { Unpacked } from "../../../src/protocol/archive.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { bodyOf } from "../files/body.ts";
+import type { Turn } from "../files/gated-write.ts";
 import { type Target, textOf } from "../files/paths.ts";
 import { isCode, refusalOf } from "../files/refusal.ts";
-import type { Turn } from "../files/turn.ts";
-import { type User, withRightsOf } from "../libc.ts";
+import { type User, withRightsOf } from "../kernel/libc.ts";
 import { type Compression, decompressed } from "./compression.ts";
 import { badArchive, type Member } from "./member.ts";
 import { ArchiveReader, measured } from "./reader.ts";

@@ -5,6 +5,11 @@
  */
 import { fchmodSync, writeSync } from "node:fs";
 import { limits } from "../../../src/protocol/limits.ts";
+import { placeOf } from "../files/paths.ts";
+import { isCode } from "../files/refusal.ts";
+import { freeBesideName, takeBesideName, Unfinished } from "../files/unfinished.ts";
+import { writeAll } from "../files/upload.ts";
+import { type User, withRightsOf } from "../kernel/libc.ts";
 import {
   close,
   linkAt,
@@ -17,12 +22,7 @@ import {
   statusAt,
   symlinkAt,
   unlinkAt,
-} from "../files/kernel.ts";
-import { placeOf } from "../files/paths.ts";
-import { isCode } from "../files/refusal.ts";
-import { freeBesideName, takeBesideName, Unfinished } from "../files/unfinished.ts";
-import { writeAll } from "../files/upload.ts";
-import { type User, withRightsOf } from "../libc.ts";
+} from "../kernel/openat.ts";
 import { demandInside, namesOn } from "./allowed.ts";
 import { Levels } from "./levels.ts";
 import { badArchive, type Member } from "./member.ts";

@@ -6,6 +6,9 @@
 import { openSync, readSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { isView, openNames, openPlace, type Target, textOf } from "../files/paths.ts";
+import { isCode, notAFile, refusalOf } from "../files/refusal.ts";
+import { besidePattern } from "../files/unfinished.ts";
 import {
   close,
   namesOf,
@@ -15,10 +18,7 @@ import {
   type Status,
   statusAt,
   targetAt,
-} from "../files/kernel.ts";
-import { isView, openNames, openPlace, type Target, textOf } from "../files/paths.ts";
-import { isCode, notAFile, refusalOf } from "../files/refusal.ts";
-import { besidePattern } from "../files/unfinished.ts";
+} from "../kernel/openat.ts";
 import { headerOf } from "./header-write.ts";
 import { type Member, padded } from "./member.ts";
 

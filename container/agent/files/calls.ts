@@ -2,7 +2,7 @@
  * Owns reading the bodies of mkdir and move by hand. Does not own their form: src/protocol/file.ts.
  */
 import type { MkdirCall, MoveCall } from "../../../src/protocol/file.ts";
-import { callOf, refuse } from "../fields.ts";
+import { callOf, refuse } from "../server/fields.ts";
 import { modeOf, pathOf, sessionOf } from "./query.ts";
 
 export function readMkdirCall(value: unknown): MkdirCall {

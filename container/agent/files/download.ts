@@ -4,11 +4,11 @@
  */
 import { openSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { failureAnswer } from "../failure.ts";
-import { type User, withRightsOf } from "../libc.ts";
-import type { PartCall } from "../part.ts";
+import { type User, withRightsOf } from "../kernel/libc.ts";
+import { close, nowhere, open, type Status, statusAt } from "../kernel/openat.ts";
+import { failureAnswer } from "../server/failure.ts";
+import type { PartCall } from "../server/module.ts";
 import { names } from "./conditions.ts";
-import { close, nowhere, open, type Status, statusAt } from "./kernel.ts";
 import { openPlace, type Target } from "./paths.ts";
 import { rangeOf } from "./range.ts";
 import type { Readers } from "./readers.ts";

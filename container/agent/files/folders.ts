@@ -3,7 +3,7 @@
  */
 import { fchmodSync } from "node:fs";
 import type { FileView, MkdirCall } from "../../../src/protocol/file.ts";
-import { close, mkdirAt, nowhere, open, openAt, statusAt } from "./kernel.ts";
+import { close, mkdirAt, nowhere, open, openAt, statusAt } from "../kernel/openat.ts";
 import { openEntry, openPlace, shownOf, type Target } from "./paths.ts";
 import { isCode, notAFolder, refusing } from "./refusal.ts";
 import { viewOf } from "./view.ts";

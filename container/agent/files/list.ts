@@ -6,8 +6,16 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { FilesPage } from "../../../src/protocol/file.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { refuse } from "../fields.ts";
-import { close, namesOf, nowhere, open, type Status, statusAt, targetAt } from "./kernel.ts";
+import {
+  close,
+  namesOf,
+  nowhere,
+  open,
+  type Status,
+  statusAt,
+  targetAt,
+} from "../kernel/openat.ts";
+import { refuse } from "../server/fields.ts";
 import { isText, isView, openNames, placeOf, type Target, textOf } from "./paths.ts";
 import { isCode } from "./refusal.ts";
 import { besidePattern } from "./unfinished.ts";

@@ -2,7 +2,7 @@
  * Owns moving a file, link or folder to another name, in one step that nobody can see half of.
  */
 import type { FileView } from "../../../src/protocol/file.ts";
-import { close, renameAt, statusAt, targetAt } from "./kernel.ts";
+import { close, renameAt, statusAt, targetAt } from "../kernel/openat.ts";
 import { type Entry, openEntry, shownOf, type Target } from "./paths.ts";
 import { notAFolder, refusing } from "./refusal.ts";
 import { demandRemovable } from "./remove.ts";

@@ -4,7 +4,15 @@
  */
 import { readlinkSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { close, fileSystemOf, nowhere, open, openAt, type Spot, targetAt } from "./kernel.ts";
+import {
+  close,
+  fileSystemOf,
+  nowhere,
+  open,
+  openAt,
+  type Spot,
+  targetAt,
+} from "../kernel/openat.ts";
 import { isCode } from "./refusal.ts";
 
 /** A path as its caller knows it and as the kernel has it, absolute. */

@@ -3,6 +3,7 @@
  * Does not own their form: src/protocol/file.ts; a test holds both together.
  */
 import type { z } from "zod";
+import { handlePattern, handleWords } from "../../../src/protocol/fields/handle.ts";
 import type {
   fileQuerySchema,
   listQuerySchema,
@@ -10,9 +11,8 @@ import type {
   removeQuerySchema,
   watchQuerySchema,
 } from "../../../src/protocol/file.ts";
-import { handlePattern, handleWords } from "../../../src/protocol/handle.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { refuse, textOf, wholeOf } from "../fields.ts";
+import { refuse, textOf, wholeOf } from "../server/fields.ts";
 
 type Fields = Record<string, string>;
 export type At = z.output<typeof fileQuerySchema>;

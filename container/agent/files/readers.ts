@@ -5,8 +5,8 @@
  */
 import { readdirSync } from "node:fs";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { PartCall } from "../part.ts";
-import { type Status, statusAt } from "./kernel.ts";
+import { type Status, statusAt } from "../kernel/openat.ts";
+import type { PartCall } from "../server/module.ts";
 import type { Transfers } from "./transfers.ts";
 
 /** Smaller ones lie in the buffers of the connection, whoever reads them. */

@@ -15,7 +15,7 @@ import {
   type Status,
   statusAt,
   unlinkAt,
-} from "./kernel.ts";
+} from "../kernel/openat.ts";
 import { type Entry, openEntry, openNames, openPlace, type Target } from "./paths.ts";
 import { isCode, notAFolder } from "./refusal.ts";
 

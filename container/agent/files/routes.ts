@@ -4,14 +4,15 @@
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { readJson } from "../body.ts";
-import { withRightsOf } from "../libc.ts";
-import type { PartCall } from "../part.ts";
+import { withRightsOf } from "../kernel/libc.ts";
 import type { Ground } from "../sandbox.ts";
+import { readJson } from "../server/body.ts";
+import type { PartCall } from "../server/module.ts";
 import { readMkdirCall, readMoveCall } from "./calls.ts";
 import { conditionsOf } from "./conditions.ts";
 import { download } from "./download.ts";
 import { mkdir } from "./folders.ts";
+import { inTurn } from "./gated-write.ts";
 import { list } from "./list.ts";
 import { move } from "./move.ts";
 import { type Target, targetOf } from "./paths.ts";
@@ -30,7 +31,6 @@ import { baseOf } from "./sessions.ts";
 import { inSlices } from "./slices.ts";
 import { stat } from "./stat.ts";
 import { type Transfers, tooMany } from "./transfers.ts";
-import { inTurn } from "./turn.ts";
 import { upload } from "./upload.ts";
 import { Watch } from "./watch.ts";
 

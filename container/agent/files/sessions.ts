@@ -3,7 +3,7 @@
  * Does not own sessions; this is all that files know of them.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import type { Place } from "../place.ts";
+import type { Place } from "../exec/sandbox-env.ts";
 
 export interface Sessions {
   /** Undefined: there is no such session. */

@@ -3,7 +3,7 @@
  * Does not own the work: a generator that yields wherever it may be interrupted, and frees what it holds.
  */
 import { limits } from "../../../src/protocol/limits.ts";
-import { type User, withRightsOf } from "../libc.ts";
+import { type User, withRightsOf } from "../kernel/libc.ts";
 
 /** `before` each slice: throws to end the work. */
 export async function inSlices<T>(

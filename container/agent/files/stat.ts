@@ -2,7 +2,7 @@
  * Owns what is told of one file, folder or link: of a link itself, and what it says.
  */
 import type { FileView } from "../../../src/protocol/file.ts";
-import { close, nowhere, open, statusAt, targetAt } from "./kernel.ts";
+import { close, nowhere, open, statusAt, targetAt } from "../kernel/openat.ts";
 import { openPlace, placeOf, type Target } from "./paths.ts";
 import { refusing } from "./refusal.ts";
 import { viewOf } from "./view.ts";

@@ -13,7 +13,7 @@ import {
   type Spot,
   statusAt,
   unlinkAt,
-} from "./kernel.ts";
+} from "../kernel/openat.ts";
 import { openNames } from "./paths.ts";
 import { isCode } from "./refusal.ts";
 import { removeTree } from "./remove.ts";

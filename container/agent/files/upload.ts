@@ -4,15 +4,15 @@
  */
 import { fchmodSync, write } from "node:fs";
 import { promisify } from "node:util";
-import type { User } from "../libc.ts";
-import { withRightsOf } from "../libc.ts";
+import type { User } from "../kernel/libc.ts";
+import { withRightsOf } from "../kernel/libc.ts";
+import { close, type Status, statusAt } from "../kernel/openat.ts";
 import { announcedBytes, bodyOf } from "./body.ts";
 import { type Conditions, demandConditions } from "./conditions.ts";
 import { holderOf, makeFolders } from "./folders.ts";
-import { close, type Status, statusAt } from "./kernel.ts";
+import type { Turn } from "./gated-write.ts";
 import { type Entry, follow, openEntry, shownOf, type Target } from "./paths.ts";
 import { isCode, notAFile, refusalOf } from "./refusal.ts";
-import type { Turn } from "./turn.ts";
 import { Unfinished } from "./unfinished.ts";
 import { tagOf, viewOf } from "./view.ts";
 

@@ -2,7 +2,7 @@
  * Owns how a file, folder or link is told: FileView, and the entity tag that changes with every write.
  */
 import type { FileView } from "../../../src/protocol/file.ts";
-import type { Status } from "./kernel.ts";
+import type { Status } from "../kernel/openat.ts";
 import { textOf } from "./paths.ts";
 
 /** `target` is what a link says. */

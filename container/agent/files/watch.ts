@@ -3,9 +3,9 @@
  * Does not own what is watched (watched-tree.ts) nor how changes are drawn together (changes.ts).
  */
 import { limits } from "../../../src/protocol/limits.ts";
-import type { User } from "../libc.ts";
+import { Inotify, type News, news } from "../kernel/inotify.ts";
+import type { User } from "../kernel/libc.ts";
 import { Changes } from "./changes.ts";
-import { Inotify, type News, news } from "./inotify.ts";
 import type { Target } from "./paths.ts";
 import { refusalOf } from "./refusal.ts";
 import { inSlices } from "./slices.ts";

@@ -5,9 +5,9 @@
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { type Inotify, type News, news } from "../kernel/inotify.ts";
+import { close, namesOf, nowhere, open, statusAt } from "../kernel/openat.ts";
 import type { Changes } from "./changes.ts";
-import { type Inotify, type News, news } from "./inotify.ts";
-import { close, namesOf, nowhere, open, statusAt } from "./kernel.ts";
 import { isView, openNames, type Target, textOf } from "./paths.ts";
 import { isCode } from "./refusal.ts";
 import { besidePattern } from "./unfinished.ts";

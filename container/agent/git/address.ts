@@ -3,7 +3,7 @@
  * called. Does not own how git is told them (credentials.ts).
  */
 import type { CloneCall } from "../../../src/protocol/git.ts";
-import { refuse } from "../fields.ts";
+import { refuse } from "../server/fields.ts";
 
 export type Credentials = {
   username: string;

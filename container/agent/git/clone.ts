@@ -5,13 +5,13 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { CloneCall, Cloned } from "../../../src/protocol/git.ts";
 import { prepare } from "../archive/staging.ts";
-import { runCommand } from "../command.ts";
+import { runCommand } from "../exec/command.ts";
+import type { Turn } from "../files/gated-write.ts";
 import { placeOf, type Target, targetOf } from "../files/paths.ts";
 import { refusalOf } from "../files/refusal.ts";
-import type { Turn } from "../files/turn.ts";
-import { withRightsOf } from "../libc.ts";
+import { withRightsOf } from "../kernel/libc.ts";
 import type { Ground } from "../sandbox.ts";
-import { Unended } from "../tree/tree.ts";
+import { Unended } from "../supervision/process-tree.ts";
 import { type Address, addressOf, folderNameOf } from "./address.ts";
 import { without } from "./credentials.ts";
 import type { CloneEvents } from "./events.ts";

@@ -3,7 +3,7 @@
  * argument, the environment or a file of the sandbox; and how they are taken out of what git says.
  */
 import { writeSync } from "node:fs";
-import { openMemory } from "../libc.ts";
+import { openMemory } from "../kernel/libc.ts";
 import type { Credentials } from "./address.ts";
 
 /** Read by its name among the descriptors: git may ask more than once, each time from the beginning. */

@@ -4,7 +4,7 @@
  */
 import type { Cloned, CloneProgress } from "../../../src/protocol/git.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { failureBody } from "../failure.ts";
+import { failureBody } from "../server/failure.ts";
 
 const progressEveryMs = 100;
 

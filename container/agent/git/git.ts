@@ -5,13 +5,13 @@
 import { closeSync, openSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { exitOrCut } from "../exit-or-cut.ts";
-import { giveDescriptor, openPipe } from "../libc.ts";
-import { PipeReader } from "../pipe.ts";
-import { environmentOf, type Place } from "../place.ts";
-import { findProgram } from "../program.ts";
-import type { Exit, Forest, Tree } from "../tree/tree.ts";
-import { within } from "../within.ts";
+import { exitOrCut } from "../exec/exit-or-cut.ts";
+import { findProgram } from "../exec/program.ts";
+import { environmentOf, type Place } from "../exec/sandbox-env.ts";
+import { giveDescriptor, openPipe } from "../kernel/libc.ts";
+import { PipeReader } from "../kernel/pipe.ts";
+import { within } from "../server/timeout.ts";
+import type { Exit, Forest, Tree } from "../supervision/process-tree.ts";
 import type { Credentials } from "./address.ts";
 import { memoryFor, settingsFor } from "./credentials.ts";
 

@@ -3,8 +3,8 @@
  */
 import type { CloneCall } from "../../../src/protocol/git.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { callOf, kernelTextOf, numberOf, objectOf, refuse } from "../fields.ts";
 import { pathOf, sessionOf } from "../files/query.ts";
+import { callOf, kernelTextOf, numberOf, objectOf, refuse } from "../server/fields.ts";
 
 const addressPattern = /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/;
 const refPattern = /^(?!-)[^\s~^:?*[\\]+$/;

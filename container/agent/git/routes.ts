@@ -3,11 +3,11 @@
  * Loaded when the first one comes. Does not own the clone (clone.ts).
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { readJson } from "../body.ts";
+import { inTurn, type Turn } from "../files/gated-write.ts";
 import { baseOf, type Sessions } from "../files/sessions.ts";
-import { inTurn, type Turn } from "../files/turn.ts";
-import type { PartCall } from "../part.ts";
 import type { Ground } from "../sandbox.ts";
+import { readJson } from "../server/body.ts";
+import type { PartCall } from "../server/module.ts";
 import { clone } from "./clone.ts";
 import { CloneEvents } from "./events.ts";
 import { readCloneCall } from "./read.ts";

@@ -1,11 +1,11 @@
 /**
  * Owns the one line by which an agent says that it serves.
- * Does not own its form: container/engine/room/plan.ts does.
+ * Does not own its form: container/engine/jail/jail-spec.ts does.
  */
 import { writeSync } from "node:fs";
-import type { AgentReady } from "../../engine/room/plan.ts";
-import type { AgentServer } from "../server.ts";
-import type { Forest } from "../tree/tree.ts";
+import type { AgentReady } from "../../engine/jail/jail-spec.ts";
+import type { AgentServer } from "../server/server.ts";
+import type { Forest } from "../supervision/process-tree.ts";
 
 const stdoutFd = 1;
 

@@ -2,17 +2,17 @@
  * Owns an agent's start and end in a room of the embedded engine, as first process of its namespaces.
  * Does not own the room (container/engine/room); only the order: listen while still in the machine's network.
  */
-import { enterRoom } from "../../engine/room/enter.ts";
-import { readRoomBoot } from "../boot.ts";
-import { drawIncarnation } from "../incarnation.ts";
+import { enterRoom } from "../../engine/jail/enter.ts";
+import { logsFolder } from "../exec/sandbox-env.ts";
+import { PipeReader } from "../kernel/pipe.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
-import { PipeReader } from "../pipe.ts";
-import { logsFolder } from "../place.ts";
 import { Sandbox } from "../sandbox.ts";
-import { listen } from "../server.ts";
-import { CgroupForest } from "../tree/cgroup.ts";
-import { TendedForest } from "../tree/keeper.ts";
-import { Reaper } from "../tree/reaper.ts";
+import { readRoomBoot } from "../server/boot.ts";
+import { drawIncarnation } from "../server/incarnation.ts";
+import { listen } from "../server/server.ts";
+import { CgroupForest } from "../supervision/cgroup.ts";
+import { Reaper } from "../supervision/reaper.ts";
+import { TendedForest } from "../supervision/subreaper-client.ts";
 import { sayReady } from "./ready.ts";
 
 const engineFd = 0;

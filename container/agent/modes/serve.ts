@@ -3,20 +3,25 @@
  * Does not own the container's root or network: the image and the platform do.
  */
 import { mkdirSync } from "node:fs";
-import { agentPort } from "../../../src/protocol/agent-wire.ts";
-import { giveUpPrivileges } from "../../engine/room/privileges.ts";
-import { readServeBoot } from "../boot.ts";
-import { findCgroup } from "../find-cgroup.ts";
-import { drawIncarnation } from "../incarnation.ts";
-import { adoptOrphans, hideFromOthers, leaveAllGroups, refuseNewPrivileges } from "../libc.ts";
+import { agentPort } from "../../../src/protocol/internal/agent-wire.ts";
+import { giveUpPrivileges } from "../../engine/jail/privileges.ts";
+import { logsFolder } from "../exec/sandbox-env.ts";
+import {
+  adoptOrphans,
+  hideFromOthers,
+  leaveAllGroups,
+  refuseNewPrivileges,
+} from "../kernel/libc.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
-import { logsFolder } from "../place.ts";
 import { Sandbox } from "../sandbox.ts";
-import { listen } from "../server.ts";
-import { CgroupForest } from "../tree/cgroup.ts";
-import { TendedForest } from "../tree/keeper.ts";
-import { Reaper } from "../tree/reaper.ts";
-import type { Forest } from "../tree/tree.ts";
+import { readServeBoot } from "../server/boot.ts";
+import { drawIncarnation } from "../server/incarnation.ts";
+import { listen } from "../server/server.ts";
+import { CgroupForest } from "../supervision/cgroup.ts";
+import { findCgroup } from "../supervision/find-cgroup.ts";
+import type { Forest } from "../supervision/process-tree.ts";
+import { Reaper } from "../supervision/reaper.ts";
+import { TendedForest } from "../supervision/subreaper-client.ts";
 import { sayReady } from "./ready.ts";
 
 const commandUser = { uid: 10001, gid: 10001 };

@@ -2,9 +2,10 @@
  * Owns the way to servers in the sandbox: `/v1/ports/<port>/<path>` goes to 127.0.0.1:<port>, bodies untouched.
  * Does not own who may ask for a port, nor WebSockets once they are open (socket.ts).
  */
-import { agentPaths } from "../../../src/protocol/agent-wire.ts";
+
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import type { AgentServer } from "../server.ts";
+import { agentPaths } from "../../../src/protocol/internal/agent-wire.ts";
+import type { AgentServer } from "../server/server.ts";
 import { answerHeadersFrom, requestHeadersFor } from "./headers.ts";
 import { connectSocket } from "./socket.ts";
 

@@ -3,8 +3,8 @@
  * Does not own plain requests (answer.ts). What a slow side has not taken is bounded; beyond it both are closed.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import type { AgentServer } from "../server.ts";
-import type { AgentSocket } from "../socket.ts";
+import type { AgentServer } from "../server/server.ts";
+import type { AgentSocket } from "../server/socket.ts";
 import { unreachable } from "./answer.ts";
 import { requestHeadersFor } from "./headers.ts";
 

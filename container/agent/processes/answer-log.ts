@@ -2,8 +2,8 @@
  * Owns the answer to a call for a log: from where, which streams, as events or as bytes.
  * Does not own their forms (log-events.ts, log-bytes.ts).
  */
-import { refuse } from "../fields.ts";
-import type { PartCall } from "../part.ts";
+import { refuse } from "../server/fields.ts";
+import type { PartCall } from "../server/module.ts";
 import { Following } from "./following.ts";
 import { logBytes } from "./log-bytes.ts";
 import { logEvents } from "./log-events.ts";

@@ -5,11 +5,11 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Processes as Listed, Waited } from "../../../src/protocol/process.ts";
-import { readBytes, readJson } from "../body.ts";
-import { fenceOf } from "../fence.ts";
-import { answerWith, callerOf } from "../heartbeat.ts";
-import type { Part, PartCall } from "../part.ts";
 import type { Ground } from "../sandbox.ts";
+import { readBytes, readJson } from "../server/body.ts";
+import { fenceOf } from "../server/fence.ts";
+import { answerWith, callerOf } from "../server/heartbeat.ts";
+import type { Part, PartCall } from "../server/module.ts";
 import { answerLog } from "./answer-log.ts";
 import type { Process } from "./process.ts";
 import { Processes } from "./processes.ts";

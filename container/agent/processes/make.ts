@@ -2,11 +2,11 @@
  * Owns what can be made of a process without a birth: which program it is, what is remembered of it, its log.
  * Does not own the birth (process.ts), nor whether there is room for one (processes.ts).
  */
-import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
-import { calledProgram } from "../called-program.ts";
-import { notMade } from "../pipes.ts";
-import { folderOf, type Place } from "../place.ts";
-import type { Refusal } from "../program.ts";
+import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
+import { calledProgram } from "../exec/called-program.ts";
+import type { Refusal } from "../exec/program.ts";
+import { folderOf, type Place } from "../exec/sandbox-env.ts";
+import { notMade } from "../kernel/pipes.ts";
 import type { CalledRoom } from "./called.ts";
 import { Process, type Program } from "./process.ts";
 

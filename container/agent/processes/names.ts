@@ -4,7 +4,7 @@
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { type Line, Turns } from "../turns.ts";
+import { type Line, Turns } from "../exec/queue.ts";
 import type { Process } from "./process.ts";
 
 const line: Line = {

@@ -3,16 +3,22 @@
  * Does not own which processes there are (processes.ts), nor what is kept of its output (log.ts).
  */
 import { closeSync } from "node:fs";
-import type { AgentEnding } from "../../../src/protocol/agent.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { AgentEnding } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { ProcessCall, Process as Shown, StdinTaken } from "../../../src/protocol/process.ts";
-import { giveDescriptor } from "../libc.ts";
-import { PipeReader } from "../pipe.ts";
-import { openPipes } from "../pipes.ts";
-import { type Refusal, refusal } from "../program.ts";
-import { type Exit, type Forest, type Launch, type Tree, Unended } from "../tree/tree.ts";
-import { within } from "../within.ts";
+import { type Refusal, refusal } from "../exec/program.ts";
+import { giveDescriptor } from "../kernel/libc.ts";
+import { PipeReader } from "../kernel/pipe.ts";
+import { openPipes } from "../kernel/pipes.ts";
+import { within } from "../server/timeout.ts";
+import {
+  type Exit,
+  type Forest,
+  type Launch,
+  type Tree,
+  Unended,
+} from "../supervision/process-tree.ts";
 import { beginningOf, type Called } from "./called.ts";
 import type { Following } from "./following.ts";
 import { Log } from "./log.ts";

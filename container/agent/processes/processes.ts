@@ -2,8 +2,9 @@
  * Owns which processes there are: how many may run, the start of each, in place of another too, and which of the exited
  * are remembered. Does not own one process's course (process.ts), nor HTTP (answer.ts). An id never runs twice.
  */
-import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
+
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Ground } from "../sandbox.ts";
 import { CalledRoom } from "./called.ts";

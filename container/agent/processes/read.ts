@@ -2,12 +2,13 @@
  * Owns the check that calls about processes have the form of src/protocol/process.ts, by hand.
  * Does not own that form: a test holds these readings and the schemas together.
  */
-import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
-import { handlePattern, handleWords } from "../../../src/protocol/handle.ts";
+
+import { handlePattern, handleWords } from "../../../src/protocol/fields/handle.ts";
+import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { LogsQuery, ProcessesQuery, SignalName } from "../../../src/protocol/process.ts";
-import { programFields, programOf, timeoutOf } from "../command-call.ts";
-import { callOf, numberOf, refuse, textOf, wholeOf } from "../fields.ts";
+import { programFields, programOf, timeoutOf } from "../exec/command-call.ts";
+import { callOf, numberOf, refuse, textOf, wholeOf } from "../server/fields.ts";
 
 const processFields = [
   ...programFields,

@@ -2,14 +2,15 @@
  * Owns one command in a session, from its turn to its answer. One that is cut off takes the session along.
  * Does not own the answer's way to the caller (exec.ts of the agent).
  */
-import type { AgentSessionExecCall } from "../../../src/protocol/agent.ts";
+
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { AgentSessionExecCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { Finished } from "../command.ts";
-import type { Begun, GatedWork } from "../gated-work.ts";
-import { Output } from "../output.ts";
-import { whyGone } from "../turns.ts";
-import { within } from "../within.ts";
+import type { Finished } from "../exec/command.ts";
+import { Output } from "../exec/output.ts";
+import { whyGone } from "../exec/queue.ts";
+import type { Begun, GatedWork } from "../server/gated-work.ts";
+import { within } from "../server/timeout.ts";
 import type { End } from "./ends.ts";
 import type { Folder } from "./folder.ts";
 import { Pipes } from "./pipes.ts";

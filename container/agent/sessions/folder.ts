@@ -4,8 +4,8 @@
  */
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeFifo, type User } from "../libc.ts";
-import { drawWord } from "./word.ts";
+import { makeFifo, type User } from "../kernel/libc.ts";
+import { drawWord } from "./random-word.ts";
 
 const [folderMode, fileMode] = [0o711, 0o600];
 

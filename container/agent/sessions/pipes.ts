@@ -3,9 +3,9 @@
  * Does not own what is done with the bytes, nor how long somebody waits for that end.
  */
 import { closeSync, constants, openSync } from "node:fs";
-import { bytesIn } from "../libc.ts";
-import { PipeReader } from "../pipe.ts";
-import { within } from "../within.ts";
+import { bytesIn } from "../kernel/libc.ts";
+import { PipeReader } from "../kernel/pipe.ts";
+import { within } from "../server/timeout.ts";
 import type { Folder } from "./folder.ts";
 import type { Streams } from "./script.ts";
 

@@ -3,10 +3,10 @@
  * Does not own the process (processes/ of the agent), which is a tree of its own and outlives the session.
  */
 import { resolve } from "node:path";
-import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
-import type { Begun } from "../gated-work.ts";
-import { folderOf } from "../place.ts";
+import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
+import { folderOf } from "../exec/sandbox-env.ts";
 import type { Processes, Started } from "../processes/processes.ts";
+import type { Begun } from "../server/gated-work.ts";
 import { runInTurn } from "./command.ts";
 import { Feed } from "./feed.ts";
 import { quoted } from "./script.ts";

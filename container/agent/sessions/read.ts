@@ -2,8 +2,12 @@
  * Owns the check that calls on sessions have the form of their schemas, by hand.
  * Does not own that form (src/protocol/session.ts): a test holds these readings and the schemas together.
  */
-import type { AgentSessionCall, AgentSessionExecCall } from "../../../src/protocol/agent.ts";
-import { handlePattern, handleWords } from "../../../src/protocol/handle.ts";
+
+import { handlePattern, handleWords } from "../../../src/protocol/fields/handle.ts";
+import type {
+  AgentSessionCall,
+  AgentSessionExecCall,
+} from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import {
   commandOf,
@@ -13,9 +17,9 @@ import {
   maxOutputBytesOf,
   stdinOf,
   timeoutOf,
-} from "../command-call.ts";
-import { callOf, numberOf, refuse, textOf } from "../fields.ts";
-import { keepOf } from "../read-call.ts";
+} from "../exec/command-call.ts";
+import { keepOf } from "../exec/read-call.ts";
+import { callOf, numberOf, refuse, textOf } from "../server/fields.ts";
 
 export function readSessionCall(value: unknown): AgentSessionCall {
   const call = callOf(value, ["id", "cwd", "env", "commandTimeoutMs"]);

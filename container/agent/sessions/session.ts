@@ -2,12 +2,12 @@
  * Owns one session: its shell, whose turn it is, and its end, which comes once and takes along all it started.
  * Does not own which sessions there are (sessions.ts), nor what a turn is used for (command.ts, snapshot.ts).
  */
-import type { AgentSessionCall } from "../../../src/protocol/agent.ts";
+import type { AgentSessionCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Session as SessionView } from "../../../src/protocol/session.ts";
-import { Unended } from "../tree/tree.ts";
-import { type Line, Turns } from "../turns.ts";
-import { within } from "../within.ts";
+import { type Line, Turns } from "../exec/queue.ts";
+import { within } from "../server/timeout.ts";
+import { Unended } from "../supervision/process-tree.ts";
 import type { End } from "./ends.ts";
 import type { Pipes } from "./pipes.ts";
 import type { Shell } from "./shell.ts";

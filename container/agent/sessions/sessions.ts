@@ -3,13 +3,13 @@
  * Does not own what happens in one (session.ts), nor HTTP (part.ts).
  */
 import { join } from "node:path";
-import type { AgentSessionCall } from "../../../src/protocol/agent.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { AgentSessionCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { Begun } from "../gated-work.ts";
-import { environmentOf, folderOf } from "../place.ts";
+import { environmentOf, folderOf } from "../exec/sandbox-env.ts";
 import type { Ground } from "../sandbox.ts";
-import { within } from "../within.ts";
+import type { Begun } from "../server/gated-work.ts";
+import { within } from "../server/timeout.ts";
 import { reasonOf } from "./command.ts";
 import { Folder } from "./folder.ts";
 import { Session } from "./session.ts";

@@ -3,15 +3,15 @@
  * by its standard error, which no command has. Does not own whose turn it is, nor when a shell is ended (session.ts).
  */
 import { closeSync, existsSync, openSync } from "node:fs";
-import type { Env } from "../../../src/protocol/env.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { giveDescriptor, openPipe, type User } from "../libc.ts";
-import { PipeReader } from "../pipe.ts";
-import type { Forest, Tree } from "../tree/tree.ts";
+import type { Env } from "../../../src/protocol/fields/env.ts";
+import { giveDescriptor, openPipe, type User } from "../kernel/libc.ts";
+import { PipeReader } from "../kernel/pipe.ts";
+import type { Forest, Tree } from "../supervision/process-tree.ts";
 import { type End, Ends } from "./ends.ts";
 import { Feed } from "./feed.ts";
+import { drawWord } from "./random-word.ts";
 import { commandLines, endLines, firstWords, type Streams } from "./script.ts";
-import { drawWord } from "./word.ts";
 
 export const bash = "/bin/bash";
 export const quietly = ["--noprofile", "--norc"];

@@ -3,16 +3,16 @@
  * Does not own the process that begins with them (process.ts). Nothing is written back, and nothing is changed.
  */
 
-import type { Env } from "../../../src/protocol/env.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { Env } from "../../../src/protocol/fields/env.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { Output } from "../output.ts";
+import { Output } from "../exec/output.ts";
 import { endOrCut, openPipes } from "./command.ts";
 import type { Folder } from "./folder.ts";
+import { drawWord } from "./random-word.ts";
 import { quoted } from "./script.ts";
 import type { Session } from "./session.ts";
 import { terminated } from "./termination.ts";
-import { drawWord } from "./word.ts";
 
 const stateBytesMax = 16 * 1024 * 1024;
 

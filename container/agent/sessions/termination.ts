@@ -2,9 +2,10 @@
  * Owns what is said of a session that has ended: why, and how its shell went.
  * Does not own for how long that is remembered (sessions.ts).
  */
-import type { AgentEnding } from "../../../src/protocol/agent.ts";
+
 import { BerthError, type ErrorFacts } from "../../../src/protocol/error-codes.ts";
-import type { Exit } from "../tree/tree.ts";
+import type { AgentEnding } from "../../../src/protocol/internal/agent.ts";
+import type { Exit } from "../supervision/process-tree.ts";
 
 export type Reason = AgentEnding["reason"];
 

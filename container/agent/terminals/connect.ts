@@ -3,18 +3,18 @@
  * Does not own what it is sent (viewer.ts).
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { revokedClose } from "../../../src/protocol/internal/socket-names.ts";
+import { terminalProtocol } from "../../../src/protocol/internal/terminal-frames.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { revokedClose } from "../../../src/protocol/socket-names.ts";
-import { terminalProtocol } from "../../../src/protocol/terminal-frames.ts";
-import { closeRevoked, generationOf } from "../guests.ts";
-import type { PartCall } from "../part.ts";
 import type { Ground } from "../sandbox.ts";
-import type { AgentSocket } from "../socket.ts";
+import type { PartCall } from "../server/module.ts";
+import type { AgentSocket } from "../server/socket.ts";
+import { closeRevoked, generationOf } from "../server/token-sockets.ts";
+import { Voice } from "./frame-writer.ts";
 import { readFrame } from "./frames.ts";
 import { type Connect, readConnect } from "./read-calls.ts";
 import type { Terminal } from "./terminal.ts";
 import { Viewer } from "./viewer.ts";
-import { Voice } from "./voice.ts";
 
 /** Said by who means to leave, or is not to come back; anything else may be a connection that was lost on the way. */
 const goodbyes = new Set([1000, 1005, revokedClose.code]);

@@ -1,11 +1,12 @@
 /**
  * Owns reading what a viewer says in text frames, by hand.
- * Does not own their form (src/protocol/terminal-frames.ts) nor what follows from them.
+ * Does not own their form (src/protocol/internal/terminal-frames.ts) nor what follows from them.
  */
+
+import type { ToTerminal } from "../../../src/protocol/internal/terminal-frames.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { TerminalSize } from "../../../src/protocol/terminal.ts";
-import type { ToTerminal } from "../../../src/protocol/terminal-frames.ts";
-import { callOf, numberOf, objectOf, refuse } from "../fields.ts";
+import { callOf, numberOf, objectOf, refuse } from "../server/fields.ts";
 
 /** Throws bad_request, naming the field. */
 export function readFrame(text: string): ToTerminal {

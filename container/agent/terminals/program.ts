@@ -2,11 +2,11 @@
  * Owns what is started in a terminal: which program, in which folder, with what environment, and as its master.
  * Does not own the terminal. What can be known not to run is refused before there is one.
  */
-import type { AgentTerminalCall } from "../../../src/protocol/agent.ts";
-import { refuse } from "../fields.ts";
-import { environmentOf, folderOf, type Place } from "../place.ts";
-import { findProgram, refusal } from "../program.ts";
-import type { Launch } from "../tree/tree.ts";
+import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
+import { findProgram, refusal } from "../exec/program.ts";
+import { environmentOf, folderOf, type Place } from "../exec/sandbox-env.ts";
+import { refuse } from "../server/fields.ts";
+import type { Launch } from "../supervision/process-tree.ts";
 import { scriptProblem } from "./script.ts";
 
 /** It makes a session with the terminal as its controlling one, and becomes the program: the pid stays. */

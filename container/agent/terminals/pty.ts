@@ -5,7 +5,7 @@
  * The program's side stays open here as long as the tree lives: a program that closes its own does not end the output.
  */
 import { closeSync, constants, existsSync, openSync } from "node:fs";
-import { controlDevice, giveDescriptor, type User } from "../libc.ts";
+import { controlDevice, giveDescriptor, type User } from "../kernel/libc.ts";
 
 export type Size = { cols: number; rows: number };
 

@@ -2,11 +2,12 @@
  * Owns reading the calls of terminals by hand: create, resize, connect.
  * Does not own their form: src/protocol/terminal.ts; a test holds these readings and the schemas together.
  */
-import type { AgentTerminalCall } from "../../../src/protocol/agent.ts";
-import { handlePattern, handleWords } from "../../../src/protocol/handle.ts";
+
+import { handlePattern, handleWords } from "../../../src/protocol/fields/handle.ts";
+import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import type { TerminalSize } from "../../../src/protocol/terminal.ts";
-import { argvOf, cwdOf, demandFit, envOf } from "../command-call.ts";
-import { callOf, refuse, textOf, wholeOf } from "../fields.ts";
+import { argvOf, cwdOf, demandFit, envOf } from "../exec/command-call.ts";
+import { callOf, refuse, textOf, wholeOf } from "../server/fields.ts";
 import { sizeOf } from "./frames.ts";
 
 const usual: TerminalSize = { cols: 80, rows: 24 };

@@ -4,7 +4,7 @@
  * failure would only be seen on the screen.
  */
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { type User, withRightsOf } from "../libc.ts";
+import { type User, withRightsOf } from "../kernel/libc.ts";
 
 const firstLineBytesMax = 256;
 

@@ -2,15 +2,14 @@
  * Owns one terminal from its start to its end: the PTY, what runs in it, what it wrote.
  * Does not own which terminals there are (roster.ts) nor who watches (audience.ts).
  */
-import type { AgentEnding, AgentTerminalCall } from "../../../src/protocol/agent.ts";
+import type { AgentEnding, AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Screen, Terminal as TerminalRecord } from "../../../src/protocol/terminal.ts";
-import { notMade } from "../pipes.ts";
-import type { Place } from "../place.ts";
-import { send } from "../tree/family.ts";
-import { type Exit, type Forest, type Tree, Unended } from "../tree/tree.ts";
-import { within } from "../within.ts";
-import { Audience } from "./audience.ts";
+import type { Place } from "../exec/sandbox-env.ts";
+import { notMade } from "../kernel/pipes.ts";
+import { within } from "../server/timeout.ts";
+import { send } from "../supervision/proc-table.ts";
+import { type Exit, type Forest, type Tree, Unended } from "../supervision/process-tree.ts";
 import { Input } from "./input.ts";
 import { Output } from "./output.ts";
 import { type Drawer, type Drawn, tailOf } from "./picture.ts";
@@ -18,6 +17,7 @@ import { type Program, programOf } from "./program.ts";
 import { Pty, type Size } from "./pty.ts";
 import { Ring } from "./ring.ts";
 import type { Picture, Stage, Viewer } from "./viewer.ts";
+import { Audience } from "./viewers.ts";
 
 export type Around = { place: Place; forest: Forest; drawer: Drawer | undefined };
 type Made = { id: string; pty: Pty; tree: Tree; size: Size; argv: string[] };

@@ -4,14 +4,14 @@
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { TerminalEnded, Terminals as TerminalsList } from "../../../src/protocol/terminal.ts";
-import { readJson } from "../body.ts";
-import { fenceOf } from "../fence.ts";
-import type { Part, PartCall } from "../part.ts";
 import type { Ground } from "../sandbox.ts";
+import { readJson } from "../server/body.ts";
+import { fenceOf } from "../server/fence.ts";
+import type { Part, PartCall } from "../server/module.ts";
 import { connectViewer } from "./connect.ts";
 import type { Drawer } from "./picture.ts";
 import { readSize, readTerminalCall } from "./read-calls.ts";
-import { Roster } from "./roster.ts";
+import { Roster } from "./registry.ts";
 
 type Answered = Promise<Response | undefined>;
 

@@ -3,12 +3,12 @@
  * Does not own its words (voice.ts), its socket's messages (connect.ts) nor the pace of reading (audience.ts).
  */
 import { limits } from "../../../src/protocol/limits.ts";
-import type { AgentSocket } from "../socket.ts";
-import type { Exit } from "../tree/tree.ts";
-import { Patience } from "./patience.ts";
+import type { AgentSocket } from "../server/socket.ts";
+import type { Exit } from "../supervision/process-tree.ts";
+import type { Voice } from "./frame-writer.ts";
+import { Patience } from "./lag-budget.ts";
 import type { Size } from "./pty.ts";
 import type { Ring } from "./ring.ts";
-import type { Voice } from "./voice.ts";
 
 export type Picture = { picture: Uint8Array; offset: number };
 

@@ -1,7 +1,7 @@
 /**
  * Owns `--env NAME=value`, and `--env NAME`, which takes the value from the caller's own environment.
  */
-import { envNameSchema } from "../../protocol/env.ts";
+import { envNameSchema } from "../../protocol/fields/env.ts";
 import { Failure } from "../failure.ts";
 import { several } from "./option.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Owns the check of a process's name, or id, before anything is made or asked for.
  */
-import { handlePattern, handleWords, isMinted } from "../../protocol/handle.ts";
+import { handlePattern, handleWords, isMinted } from "../../protocol/fields/handle.ts";
 import { Failure } from "../failure.ts";
 
 export function checkProcessName(name: string): string {

@@ -1,7 +1,7 @@
 /**
  * Owns how a command is told which sandbox it is about: by its id, or by the configuration of the checkout.
  */
-import { sandboxIdPattern } from "../../protocol/id.ts";
+import { sandboxIdPattern } from "../../protocol/fields/id.ts";
 import { Failure } from "../failure.ts";
 import { text } from "./option.ts";
 

@@ -9,11 +9,11 @@ import { openTerminal } from "../attach/open-terminal.ts";
 import { detachWords, type SessionEnd, session } from "../attach/session.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { codeOfInterrupt } from "../exec-flow/flow.ts";
-import { shellCode } from "../exec-flow/run-process.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
+import { codeOfInterrupt } from "../run/run.ts";
+import { shellCode } from "../run/run-process.ts";
 
 export const attachCommand = command({
   name: "attach",

@@ -9,12 +9,12 @@ import type { Context } from "../context.ts";
 import { download } from "../copy/download.ts";
 import { type Place, readPlace } from "../copy/place.ts";
 import { upload } from "../copy/upload.ts";
-import { codeOfInterrupt } from "../exec-flow/flow.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
 import { takeLease } from "../lock/take-lease.ts";
 import { size } from "../output/size.ts";
+import { codeOfInterrupt } from "../run/run.ts";
 
 export const cpCommand = command({
   name: "cp",

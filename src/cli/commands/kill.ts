@@ -10,11 +10,11 @@ import { checkProcessName } from "../args/process-name.ts";
 import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { codeOfInterrupt } from "../exec-flow/flow.ts";
 import { findProcess } from "../find-process.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
 import { takeLease } from "../lock/take-lease.ts";
+import { codeOfInterrupt } from "../run/run.ts";
 
 export const killCommand = command({
   name: "kill",

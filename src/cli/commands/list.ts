@@ -9,9 +9,9 @@ import { findCheckout } from "../checkout/checkout.ts";
 import { readConfig } from "../checkout/config.ts";
 import { command } from "../command.ts";
 import { gather, type Row } from "../gather-sandboxes.ts";
-import { Memory } from "../memory/memory.ts";
 import { age } from "../output/age.ts";
 import { type Column, table } from "../output/table.ts";
+import { Memory } from "../state/memory.ts";
 
 export const listCommand = command({
   name: "list",

@@ -7,7 +7,6 @@ import { rest } from "../args/positional.ts";
 import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { codeOfInterrupt } from "../exec-flow/flow.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
@@ -15,6 +14,7 @@ import { runLocal } from "../lock/run-local.ts";
 import { takeLease } from "../lock/take-lease.ts";
 import { viewWords } from "../lock/view-words.ts";
 import { inWordsOfLoss } from "../lock/why-lost.ts";
+import { codeOfInterrupt } from "../run/run.ts";
 
 const statusCommand = command({
   name: "status",

@@ -10,14 +10,14 @@ import { checkNewName } from "../args/process-name.ts";
 import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { alone, codeOfInterrupt, sentUp } from "../exec-flow/flow.ts";
-import { programOf, variablesOf } from "../exec-flow/program-of.ts";
-import { type Begun, type Named, runNamed } from "../exec-flow/run-named.ts";
-import { syncingOf } from "../exec-flow/sync-checkout.ts";
 import { Failure } from "../failure.ts";
 import { findProcess } from "../find-process.ts";
 import { type Found, findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
+import { programOf, variablesOf } from "../run/program-of.ts";
+import { alone, codeOfInterrupt, sentUp } from "../run/run.ts";
+import { type Begun, type Named, runNamed } from "../run/run-named.ts";
+import { syncingOf } from "../run/sync-checkout.ts";
 
 const readySeconds = 30;
 const secondsMax = 60 * 60;

@@ -13,7 +13,7 @@ import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { hintFor } from "../hints.ts";
 import { forEach, listAll } from "../list-all.ts";
-import { Memory } from "../memory/memory.ts";
+import { Memory } from "../state/memory.ts";
 import { untilDestroyed } from "../until-destroyed.ts";
 
 type Stopped = { id: string; wasRunning: boolean; state: string };

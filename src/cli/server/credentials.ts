@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { Failure } from "../failure.ts";
-import { writeWhole } from "../memory/write-whole.ts";
+import { writeWhole } from "../state/write-whole.ts";
 
 const credentialsSchema = z.strictObject({ url: z.url(), key: z.string().min(1) });
 

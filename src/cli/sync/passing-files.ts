@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { isAlive } from "../memory/file-lock.ts";
+import { isAlive } from "../state/file-lock.ts";
 
 const named = /^(?:in|out|index)\.(\d+)\.[0-9a-f-]{36}(?:\.pack|\.lock)?$/;
 /** A process that is not known here may be one of another machine that has the same disk. */

@@ -3,8 +3,8 @@
  * Does not own rows, nor asking a sandbox how it is.
  */
 import { BerthError } from "../../protocol/errors.ts";
+import type { OnExisting } from "../../protocol/fields/scope.ts";
 import type { StateName } from "../../protocol/sandbox.ts";
-import type { OnExisting } from "../../protocol/scope.ts";
 
 /** What the Directory knows of one sandbox, as far as this decision goes. */
 export type Known = {

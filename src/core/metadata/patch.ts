@@ -2,8 +2,9 @@
  * Owns how metadata changes: one request is one step, checked on the merged result, or nothing happens.
  * Does not own the form of keys and values (protocol/metadata.ts).
  */
-import { utf8Bytes } from "../../protocol/env.ts";
+
 import { BerthError } from "../../protocol/errors.ts";
+import { utf8Bytes } from "../../protocol/fields/env.ts";
 import { limits } from "../../protocol/limits.ts";
 
 export type Versioned = { map: Readonly<Record<string, string>>; version: number };

@@ -2,10 +2,10 @@
  * Owns the facts that an object keeps of its sandbox, and its states: a union whose variants carry their own facts.
  * Does not own the moves between them (step.ts).
  */
-import type { Isolation } from "../../protocol/isolation.ts";
+import type { Isolation } from "../../protocol/fields/isolation.ts";
+import type { Client, Scope } from "../../protocol/fields/scope.ts";
+import type { Size } from "../../protocol/fields/size.ts";
 import type { FailReason, Network, OnIdle } from "../../protocol/sandbox.ts";
-import type { Client, Scope } from "../../protocol/scope.ts";
-import type { Size } from "../../protocol/size.ts";
 
 /** What `create` was given; it never changes. */
 export type SandboxSpec = {

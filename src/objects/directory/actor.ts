@@ -6,15 +6,14 @@ import { decide, decidesAnew } from "../../core/directory/find.ts";
 import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import type { Report } from "../../protocol/directory.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
+import { type OnExisting, scopeKey } from "../../protocol/fields/scope.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
-import { type OnExisting, scopeKey } from "../../protocol/scope.ts";
-import { Alarm } from "../alarm.ts";
-import type { Refused } from "../answer.ts";
-import { asError } from "../answers.ts";
-import type { Place } from "../place.ts";
-import type { Gate, NewSandbox } from "../sandbox/lifecycle.ts";
-import { Watchers } from "../sandbox/watchers.ts";
-import { Errands, type SandboxPort } from "./errands.ts";
+import type { Gate, NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import { Alarm } from "../shared/alarm.ts";
+import type { Place } from "../shared/host.ts";
+import type { Refused } from "../shared/result.ts";
+import { asError } from "../shared/to-result.ts";
+import { Watchers } from "../shared/waiters.ts";
 import { migrate } from "./migrations.ts";
 import { take } from "./reports.ts";
 import {
@@ -28,6 +27,7 @@ import {
   pointTo,
   rowOf,
 } from "./rows.ts";
+import { Errands, type SandboxPort } from "./sandbox-tasks.ts";
 
 export type FindCall = {
   /** As the new sandbox will be, should one be made. */

@@ -12,9 +12,9 @@ import type {
 import type { EventsQuery } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
-import { EventStreams } from "../event-stream.ts";
-import type { Place } from "../place.ts";
-import type { Watchers } from "../sandbox/watchers.ts";
+import { EventStreams } from "../shared/event-stream.ts";
+import type { Place } from "../shared/host.ts";
+import type { Watchers } from "../shared/waiters.ts";
 import { selections } from "./select.ts";
 
 /** What a page is chosen by: all of it may be read of more rows than are shown. */

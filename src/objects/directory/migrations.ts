@@ -1,8 +1,9 @@
 /**
  * Owns the tables of a Directory. A step is never changed once it was released.
  */
-import { migrate as migrateBy } from "../migrate.ts";
-import type { Place } from "../place.ts";
+
+import type { Place } from "../shared/host.ts";
+import { migrate as migrateBy } from "../shared/migrate.ts";
 
 const steps: readonly string[][] = [
   [

@@ -13,12 +13,12 @@ import type {
 import type { EventsQuery } from "../../protocol/event.ts";
 import type { PlansPage, PlansQuery } from "../../protocol/plan.ts";
 import type { Caller } from "../../protocol/rights.ts";
-import type { Answer } from "../answer.ts";
-import { answer } from "../answers.ts";
-import type { EventStreams } from "../event-stream.ts";
-import { objectPlace } from "../object-place.ts";
-import type { Place } from "../place.ts";
-import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import { objectPlace } from "../shared/durable-host.ts";
+import type { EventStreams } from "../shared/event-stream.ts";
+import type { Place } from "../shared/host.ts";
+import type { Answer } from "../shared/result.ts";
+import { answer } from "../shared/to-result.ts";
 import { DirectoryActor, type FindCall, type Found } from "./actor.ts";
 import * as lists from "./list.ts";
 import * as plans from "./plans.ts";

@@ -5,7 +5,7 @@
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { PlansPage, PlansQuery } from "../../protocol/plan.ts";
-import type { Place } from "../place.ts";
+import type { Place } from "../shared/host.ts";
 
 export type PlanName = { createdAt: number; made: boolean };
 

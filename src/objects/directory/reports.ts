@@ -5,9 +5,9 @@
 
 import { isOver } from "../../core/directory/find.ts";
 import type { Report } from "../../protocol/directory.ts";
+import { scopeKey } from "../../protocol/fields/scope.ts";
 import { limits } from "../../protocol/limits.ts";
-import { scopeKey } from "../../protocol/scope.ts";
-import type { Place } from "../place.ts";
+import type { Place } from "../shared/host.ts";
 import { currentOf, pointTo, type Row, rowOf } from "./rows.ts";
 
 /** False: it says nothing new. */

@@ -3,11 +3,11 @@
  * Does not own lists (list.ts) nor decisions (core/directory).
  */
 import { isOver, type Keyed, type Known } from "../../core/directory/find.ts";
+import { scopeKey } from "../../protocol/fields/scope.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { StateName } from "../../protocol/sandbox.ts";
-import { scopeKey } from "../../protocol/scope.ts";
-import type { Place } from "../place.ts";
-import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import type { Place } from "../shared/host.ts";
 
 export type Row = {
   id: string;

@@ -4,7 +4,7 @@
  */
 import type { SandboxesQuery } from "../../protocol/directory.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Place, SqlValue } from "../place.ts";
+import type { Place, SqlValue } from "../shared/host.ts";
 
 /** `where` ends with a limit that is still to be bound. */
 export type Selection = { from: string; where: string; bindings: SqlValue[] };

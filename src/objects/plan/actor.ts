@@ -3,18 +3,18 @@
  * undone is gone on with at the first call or alarm.
  * Does not own decisions (core/plan), asking (asks.ts), nor what callers ask for (runs.ts, members.ts).
  */
-import { type Named, open } from "../../core/plan/life.ts";
+import { type Named, open } from "../../core/plan/lifetime.ts";
 import { isUnderWay, planDeadline } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { stepRun } from "../../core/plan/run.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { Alarm } from "../alarm.ts";
-import type { Place } from "../place.ts";
-import type { NewSandbox } from "../sandbox/lifecycle.ts";
-import { Watchers } from "../sandbox/watchers.ts";
-import { Asks } from "./asks.ts";
+import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import { Alarm } from "../shared/alarm.ts";
+import type { Place } from "../shared/host.ts";
+import { Watchers } from "../shared/waiters.ts";
 import type { Ports } from "./ports.ts";
+import { Asks } from "./requests.ts";
 import { type Look, load, save, saveLook } from "./rows.ts";
 
 /** What is written with a change, and is no part of the record. */

@@ -6,7 +6,7 @@ import type { Part, Run } from "../../core/plan/record.ts";
 import { commitView, type Head, headView } from "../../core/plan/view.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Commit, CommitsPage } from "../../protocol/plan.ts";
-import type { Place } from "../place.ts";
+import type { Place } from "../shared/host.ts";
 
 type Row = { n: number; head: string };
 

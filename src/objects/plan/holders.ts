@@ -5,7 +5,7 @@ import { memberHeld } from "../../core/plan/membership.ts";
 import type { Member } from "../../core/plan/record.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { inTime } from "../in-time.ts";
+import { inTime } from "../shared/timeout.ts";
 import type { PlanActor } from "./actor.ts";
 
 /** Whom nobody has asked about yet. Where it is none, what was read may be decided on: no time has passed. */

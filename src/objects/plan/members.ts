@@ -3,17 +3,17 @@
  * it is about has heard. Does not own telling them (asks.ts), which goes on without the callers.
  */
 import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
-import { type Named, open, removeAll } from "../../core/plan/life.ts";
+import { type Named, open, removeAll } from "../../core/plan/lifetime.ts";
 import { put, remove, type Wanted } from "../../core/plan/membership.ts";
 import type { Fate, Joining, PlanRecord } from "../../core/plan/record.ts";
 import { memberView, planView } from "../../core/plan/view.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Member, Plan } from "../../protocol/plan.ts";
-import type { Refused } from "../answer.ts";
-import { asError } from "../answers.ts";
-import { inTime } from "../in-time.ts";
-import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import type { Refused } from "../shared/result.ts";
+import { inTime } from "../shared/timeout.ts";
+import { asError } from "../shared/to-result.ts";
 import { noSuchPlan, type PlanActor } from "./actor.ts";
 import { askHolders, unasked } from "./holders.ts";
 

@@ -4,15 +4,15 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../config.ts";
-import type { Named } from "../../core/plan/life.ts";
+import type { Named } from "../../core/plan/lifetime.ts";
 import type { Fate } from "../../core/plan/record.ts";
 import { planView } from "../../core/plan/view.ts";
 import type { LeaseView } from "../../protocol/lease.ts";
 import type { Commit, CommitsPage, Member, Plan } from "../../protocol/plan.ts";
 import { rights } from "../../protocol/rights.ts";
-import type { Answer } from "../answer.ts";
-import { answer } from "../answers.ts";
-import { objectPlace } from "../object-place.ts";
+import { objectPlace } from "../shared/durable-host.ts";
+import type { Answer } from "../shared/result.ts";
+import { answer } from "../shared/to-result.ts";
 import { PlanActor } from "./actor.ts";
 import { page } from "./history.ts";
 import * as members from "./members.ts";

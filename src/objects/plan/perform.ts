@@ -3,16 +3,16 @@
  * then asked again; `again` where it was answered that it goes on. What comes after its time is not waited for, an
  * answer of an earlier run is dropped.
  */
-import { removed } from "../../core/plan/life.ts";
+import { removed } from "../../core/plan/lifetime.ts";
 import { gone, joined, left, notJoined } from "../../core/plan/membership.ts";
 import type { Ask, MoveAsk } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { failureOf, type RunEvent, stepRun } from "../../core/plan/run.ts";
 import { errors } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Answer, Refused } from "../answer.ts";
-import { asError } from "../answers.ts";
-import { inTime } from "../in-time.ts";
+import type { Answer, Refused } from "../shared/result.ts";
+import { inTime } from "../shared/timeout.ts";
+import { asError } from "../shared/to-result.ts";
 import type { PlanActor } from "./actor.ts";
 import type { Asking, Ports } from "./ports.ts";
 import { callOf } from "./rows.ts";

@@ -4,8 +4,8 @@
  */
 import type { Verdict } from "../../core/plan/pending.ts";
 import type { Ended, Vote } from "../../core/plan/record.ts";
-import type { Answer } from "../answer.ts";
-import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import type { Answer } from "../shared/result.ts";
 
 /**
  * Which plan asks, and for which of its runs: a lower number than one that was heard is refused. So it is with `move`,

@@ -3,9 +3,9 @@
  * Does not own what they mean. Writes what differs, by identity: untouched parts cost nothing.
  */
 import type { Fate, Joining, Leaving, Member, PlanRecord, Run } from "../../core/plan/record.ts";
-import { storedVersion } from "../migrate.ts";
-import type { Place } from "../place.ts";
-import type { NewSandbox } from "../sandbox/lifecycle.ts";
+import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import type { Place } from "../shared/host.ts";
+import { storedVersion } from "../shared/migrate.ts";
 import { endedRun, forgetAll, forgetOld, openRun } from "./history.ts";
 import { migrate } from "./migrations.ts";
 

@@ -2,38 +2,39 @@
  * Owns the one commit of a sandbox: decide, persist, arm the alarm, and only then act.
  * Does not own decisions (core), nor what callers ask for (the files beside this one).
  */
-import type { AgentReach } from "../../container/agent-client.ts";
-import type { Container } from "../../container/container.ts";
+
 import { type Deadline, earliest } from "../../core/deadline.ts";
 import { leaseDeadline } from "../../core/lease/deadline.ts";
 import type { LeaseEvent, LeaseReply } from "../../core/lease/event.ts";
+import { leaseEvents } from "../../core/lease/events-of.ts";
 import type { Busy, Lease } from "../../core/lease/lease.ts";
 import { stepLease } from "../../core/lease/step.ts";
-import { leaseEvents } from "../../core/lease/tell.ts";
-import { seatAfter } from "../../core/plan/seat.ts";
+import { seatAfter } from "../../core/plan/participant/participant.ts";
 import { nextDeadline } from "../../core/sandbox/pending.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { isOver, type SandboxEvent, step } from "../../core/sandbox/step.ts";
 import { unknownSandbox } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
-import { Alarm } from "../alarm.ts";
-import { AgentLine } from "./agent-line.ts";
-import { AgentLink } from "./agent-link.ts";
+import type { AgentReach } from "../../runtime/agent-client.ts";
+import type { Container } from "../../runtime/runtime.ts";
+import { Alarm } from "../shared/alarm.ts";
+import { Watchers } from "../shared/waiters.ts";
+import { AgentLine } from "./agent/agent-channel.ts";
+import { AgentLink } from "./agent/agent-link.ts";
+import { MetadataCopy } from "./agent/metadata-copy.ts";
+import { WorkLink } from "./agent/work-link.ts";
+import { Revocation } from "./dispatch/revocation.ts";
 import { append } from "./event-log.ts";
 import type { Host } from "./host.ts";
-import { Idleness } from "./idleness.ts";
-import { InFlight } from "./in-flight.ts";
-import { KeyedRows } from "./keyed-rows.ts";
-import { Listing } from "./listing.ts";
-import { Member } from "./member.ts";
-import { MetadataCopy } from "./metadata-copy.ts";
-import { Pursuit } from "./pursuit.ts";
-import { Revocation } from "./revocation.ts";
-import { Stillness } from "./stillness.ts";
+import { KeyedRows } from "./idempotency/key-rows.ts";
+import { InFlight } from "./lease/in-flight.ts";
+import { Listing } from "./lifecycle/directory-outbox.ts";
+import { Idleness } from "./lifecycle/idleness.ts";
+import { Pursuit } from "./lifecycle/reconciler.ts";
+import { Stillness } from "./lifecycle/snapshot-freeze.ts";
+import { Member } from "./plan/participant.ts";
 import { create, type Facts, load, save } from "./store.ts";
-import { Watchers } from "./watchers.ts";
-import { WorkLink } from "./work-link.ts";
 
 /** Beyond every work during which the agent cannot answer. */
 const patienceMs = limits.snapshotTimeoutMs + limits.waitMaxMs;

@@ -3,7 +3,7 @@
  */
 import type { EventsPage, EventsQuery } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
-import { EventStreams } from "../event-stream.ts";
+import { EventStreams } from "../shared/event-stream.ts";
 import type { SandboxActor } from "./actor.ts";
 import { read } from "./event-log.ts";
 

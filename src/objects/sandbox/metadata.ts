@@ -4,7 +4,7 @@
 import { type Changed, patchMetadata, replaceMetadata } from "../../core/metadata/patch.ts";
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { SandboxActor } from "./actor.ts";
-import { refuseWhenOver } from "./lifecycle.ts";
+import { refuseWhenOver } from "./lifecycle/lifecycle.ts";
 
 export function look(actor: SandboxActor): MetadataAnswer {
   const { map, version } = actor.facts.metadata;

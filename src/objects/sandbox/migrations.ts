@@ -1,8 +1,9 @@
 /**
  * Owns the tables of a sandbox. A step is never changed once it was released: a database of every old version opens.
  */
-import { migrate as migrateBy, storedVersion } from "../migrate.ts";
-import type { Place } from "../place.ts";
+
+import type { Place } from "../shared/host.ts";
+import { migrate as migrateBy, storedVersion } from "../shared/migrate.ts";
 
 const steps: readonly string[][] = [
   [

@@ -7,7 +7,7 @@ import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { PortCall, PortList } from "../../protocol/port.ts";
 import type { SandboxActor } from "./actor.ts";
-import { refuseWhenOver } from "./lifecycle.ts";
+import { refuseWhenOver } from "./lifecycle/lifecycle.ts";
 
 type Row = { port: number; hash: string; wake: number; made_at: number };
 

@@ -4,12 +4,12 @@
  */
 import type { Ended, Lease, Waiter } from "../../core/lease/lease.ts";
 import type { Versioned } from "../../core/metadata/patch.ts";
-import type { Seat } from "../../core/plan/seat.ts";
+import type { Seat } from "../../core/plan/participant/participant.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { newestAt } from "./event-log.ts";
 import type { Host } from "./host.ts";
-import { loadSeat, saveSeat } from "./member-rows.ts";
 import { migrate, storedVersion } from "./migrations.ts";
+import { loadSeat, saveSeat } from "./plan/participant-rows.ts";
 
 export type Facts = {
   sandbox: SandboxRecord;

@@ -4,10 +4,10 @@
 import type { Context } from "hono";
 import { checkpointCallSchema } from "../../protocol/checkpoint.ts";
 import type { Door, Handler } from "../app.ts";
-import { readBody } from "../body.ts";
-import { checkpointIn } from "../checkpoints.ts";
-import { objectOf, told } from "../operations.ts";
-import { gatedCaller } from "../query.ts";
+import { readBody } from "../http/body.ts";
+import { objectOf, told } from "../http/operations.ts";
+import { gatedCaller } from "../http/query.ts";
+import { checkpointIn } from "../special/checkpoints.ts";
 
 export const make: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));

@@ -3,8 +3,8 @@
  */
 import { sandboxesQuerySchema } from "../../protocol/directory.ts";
 import type { Handler } from "../app.ts";
-import { parseCall } from "../body.ts";
-import { directoryOf, told } from "../operations.ts";
+import { parseCall } from "../http/body.ts";
+import { directoryOf, told } from "../http/operations.ts";
 
 export const list: Handler = async (c) => {
   const metadata = c.req.queries("metadata");

@@ -2,11 +2,11 @@
  * Owns the routes of events, of one sandbox and of all of a tenant: a page as JSON, or a stream of server-sent events.
  */
 import type { Context } from "hono";
-import type { Answer } from "../../objects/answer.ts";
+import type { Answer } from "../../objects/shared/result.ts";
 import { type EventsQuery, eventsQuerySchema } from "../../protocol/event.ts";
 import type { Door, Handler } from "../app.ts";
-import { parseCall } from "../body.ts";
-import { directoryOf, objectOf, told } from "../operations.ts";
+import { parseCall } from "../http/body.ts";
+import { directoryOf, objectOf, told } from "../http/operations.ts";
 
 type Source = {
   page(query: EventsQuery): Promise<Answer<object>>;

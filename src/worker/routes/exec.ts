@@ -3,9 +3,9 @@
  */
 import { execCallSchema } from "../../protocol/exec.ts";
 import type { Handler } from "../app.ts";
-import { readBody } from "../body.ts";
-import { objectOf } from "../operations.ts";
-import { keyedCaller } from "../query.ts";
+import { readBody } from "../http/body.ts";
+import { objectOf } from "../http/operations.ts";
+import { keyedCaller } from "../http/query.ts";
 
 export const exec: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));

@@ -11,8 +11,8 @@ import {
   watchQuerySchema,
 } from "../../protocol/file.ts";
 import type { Handler } from "../app.ts";
-import { readBody } from "../body.ts";
 import { download, gatedQuery, lookAtFiles, upload, workOnFiles } from "../files.ts";
+import { readBody } from "../http/body.ts";
 
 export const read: Handler = (c) => download(c, "files", fileQuerySchema);
 

@@ -3,8 +3,8 @@
  */
 import { cloneCallSchema } from "../../protocol/git.ts";
 import type { Handler } from "../app.ts";
-import { readBody } from "../body.ts";
 import { workOnFiles } from "../files.ts";
+import { readBody } from "../http/body.ts";
 
 export const clone: Handler = (c) =>
   workOnFiles(c, async () => ({ do: "clone", call: await readBody(c.req.raw, cloneCallSchema) }));

@@ -3,8 +3,8 @@
  */
 import type { Context } from "hono";
 import { configOf } from "../../config.ts";
-import { engineHealth } from "../../container/engine.ts";
 import type { Health } from "../../protocol/health.ts";
+import { engineHealth } from "../../runtime/engine.ts";
 import type { Door } from "../app.ts";
 import { version } from "../version.ts";
 

@@ -1,14 +1,15 @@
 /**
  * Owns the routes of the lease, its WebSocket among them.
  */
+
+import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-names.ts";
 import { acquireCallSchema, leaseHeader, renewCallSchema } from "../../protocol/lease.ts";
-import { leaseProtocol, leaseTokenProtocol } from "../../protocol/socket-names.ts";
 import type { Handler } from "../app.ts";
-import { demand } from "../auth.ts";
-import { parseCall, readBody } from "../body.ts";
-import { objectOf, told } from "../operations.ts";
-import { breakReason, flag, leaseToken } from "../query.ts";
-import { demandUpgrade, passSocket, protocols } from "../socket.ts";
+import { demand } from "../auth/auth.ts";
+import { parseCall, readBody } from "../http/body.ts";
+import { objectOf, told } from "../http/operations.ts";
+import { breakReason, flag, leaseToken } from "../http/query.ts";
+import { demandUpgrade, passSocket, protocols } from "../http/socket.ts";
 
 export const acquire: Handler = async (c) => {
   const object = objectOf(c.env, c.req.param("id"));

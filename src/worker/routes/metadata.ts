@@ -5,9 +5,9 @@ import type { Context } from "hono";
 import { BerthError } from "../../protocol/errors.ts";
 import { type MetadataAnswer, metadataPatchSchema } from "../../protocol/metadata.ts";
 import type { Door, Handler } from "../app.ts";
-import { readBody } from "../body.ts";
-import { objectOf, told } from "../operations.ts";
-import { ifMatch } from "../query.ts";
+import { readBody } from "../http/body.ts";
+import { objectOf, told } from "../http/operations.ts";
+import { ifMatch } from "../http/query.ts";
 
 export const get: Handler = async (c) =>
   tagged(c, told(await objectOf(c.env, c.req.param("id")).metadata(c.get("caller"))));

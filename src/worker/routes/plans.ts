@@ -2,13 +2,13 @@
  * Owns the routes of plans. What goes on after its call has been answered is a 202.
  */
 import type { Context } from "hono";
-import { idempotencyHeader } from "../../protocol/idempotency.ts";
+import { idempotencyHeader } from "../../protocol/fields/idempotency.ts";
 import type { Commit } from "../../protocol/plan.ts";
 import type { Door, Handler } from "../app.ts";
-import { readBody } from "../body.ts";
-import { writtenCallSchema } from "../create.ts";
-import { listPlans, Plans } from "../plans.ts";
-import { idempotencyKey } from "../query.ts";
+import { readBody } from "../http/body.ts";
+import { idempotencyKey } from "../http/query.ts";
+import { writtenCallSchema } from "../special/create.ts";
+import { listPlans, Plans } from "../special/plans.ts";
 
 export const list: Handler = async (c) =>
   c.json(await listPlans(c.env, c.get("caller"), c.req.query()));

@@ -3,9 +3,9 @@
  */
 import { pathPortSchema, portCallSchema } from "../../protocol/port.ts";
 import type { Handler } from "../app.ts";
-import { readBody } from "../body.ts";
-import { objectOf, told } from "../operations.ts";
-import { badPort, portOf } from "../port-traffic.ts";
+import { readBody } from "../http/body.ts";
+import { objectOf, told } from "../http/operations.ts";
+import { badPort, portOf } from "../ports/port-traffic.ts";
 
 export const open: Handler = async (c) => {
   const id = c.req.param("id");

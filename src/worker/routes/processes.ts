@@ -10,8 +10,8 @@ import {
   waitQuerySchema,
 } from "../../protocol/process.ts";
 import type { Handler } from "../app.ts";
-import { parseCall, readBody, readBytes } from "../body.ts";
-import { handle, ownQuery } from "../query.ts";
+import { parseCall, readBody, readBytes } from "../http/body.ts";
+import { handle, ownQuery } from "../http/query.ts";
 import { keyedWork, look, work } from "../work.ts";
 import { logsQuery } from "../work-queries.ts";
 

@@ -1,12 +1,12 @@
 /**
  * Owns the routes of a sandbox as a whole: make, look, start, pause, touch, end.
  */
-import { idempotencyHeader } from "../../protocol/idempotency.ts";
+import { idempotencyHeader } from "../../protocol/fields/idempotency.ts";
 import type { Handler } from "../app.ts";
-import { readBody } from "../body.ts";
-import { createSandbox, writtenCallSchema } from "../create.ts";
-import { objectOf, told } from "../operations.ts";
-import { flag, gatedCaller } from "../query.ts";
+import { readBody } from "../http/body.ts";
+import { objectOf, told } from "../http/operations.ts";
+import { flag, gatedCaller } from "../http/query.ts";
+import { createSandbox, writtenCallSchema } from "../special/create.ts";
 
 export const create: Handler = async (c) => {
   const written = await readBody(c.req.raw, writtenCallSchema);

@@ -4,8 +4,8 @@
 import { processCallSchema } from "../../protocol/process.ts";
 import { sessionCallSchema, sessionExecCallSchema } from "../../protocol/session.ts";
 import type { Handler } from "../app.ts";
-import { readBody } from "../body.ts";
-import { handle } from "../query.ts";
+import { readBody } from "../http/body.ts";
+import { handle } from "../http/query.ts";
 import { keyedWork, look, work } from "../work.ts";
 
 export const create: Handler = (c) =>

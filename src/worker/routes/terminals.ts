@@ -7,10 +7,10 @@ import {
   terminalResizeSchema,
 } from "../../protocol/terminal.ts";
 import type { Handler } from "../app.ts";
-import { parseCall, readBody } from "../body.ts";
-import { objectOf } from "../operations.ts";
-import { handle } from "../query.ts";
-import { demandUpgrade, passSocket, protocols } from "../socket.ts";
+import { parseCall, readBody } from "../http/body.ts";
+import { objectOf } from "../http/operations.ts";
+import { handle } from "../http/query.ts";
+import { demandUpgrade, passSocket, protocols } from "../http/socket.ts";
 import { look, work } from "../work.ts";
 
 export const create: Handler = (c) =>

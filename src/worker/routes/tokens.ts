@@ -3,8 +3,8 @@
  */
 import { tokenCallSchema } from "../../protocol/rights.ts";
 import type { Handler } from "../app.ts";
-import { readBody } from "../body.ts";
-import { createToken, objectOf, told } from "../operations.ts";
+import { readBody } from "../http/body.ts";
+import { createToken, objectOf, told } from "../http/operations.ts";
 
 export const create: Handler = async (c) => {
   objectOf(c.env, c.req.param("id"));

@@ -3,17 +3,17 @@
  * Does not own the verbs.
  */
 import type { Env } from "../../config.ts";
-import type { Reply } from "../../objects/answer.ts";
-import type { GatedCaller } from "../../objects/sandbox/gated.ts";
+import type { Look, Work } from "../../objects/sandbox/dispatch/work-call.ts";
+import type { GatedCaller } from "../../objects/sandbox/lease/gated.ts";
 import type { SandboxObject } from "../../objects/sandbox/object.ts";
-import type { Look, Work } from "../../objects/sandbox/work-call.ts";
+import type { Reply } from "../../objects/shared/result.ts";
 import type { GateOptions } from "../../protocol/api.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Caller, Right } from "../../protocol/rights.ts";
 import type { KeyedOptions } from "../../protocol/work-api.ts";
-import { demand } from "../auth.ts";
-import { objectOf } from "../operations.ts";
-import { bad, idempotencyKey } from "../query.ts";
+import { demand } from "../auth/auth.ts";
+import { objectOf } from "../http/operations.ts";
+import { bad, idempotencyKey } from "../http/query.ts";
 
 export class Calling {
   readonly env: Env;

@@ -3,9 +3,9 @@
  * off is never taken for one that ends: over RPC both look the same.
  */
 import type { Content, FileContent, ReadOptions } from "../../protocol/file-api.ts";
-import { bad } from "../query.ts";
-import { streamOf } from "../reply.ts";
-import { checkSize } from "../transfer.ts";
+import { bad } from "../http/query.ts";
+import { streamOf } from "../http/reply.ts";
+import { checkSize } from "../special/transfer.ts";
 
 export function bodyOf(content: Content): Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
   if (content instanceof Uint8Array) {

@@ -3,7 +3,7 @@
  * Does not own the rest of them: sandbox.ts builds on this.
  */
 import type { z } from "zod";
-import type { FileLook, FileWork } from "../../objects/sandbox/files-call.ts";
+import type { FileLook, FileWork } from "../../objects/sandbox/dispatch/files-call.ts";
 import type { GateOptions } from "../../protocol/api.ts";
 import { type ArchiveType, archiveQuerySchema, type Unpacked } from "../../protocol/archive.ts";
 import {
@@ -30,12 +30,12 @@ import type {
   WriteOptions,
 } from "../../protocol/file-api.ts";
 import { type CloneInput, cloneCallSchema } from "../../protocol/git.ts";
-import type { TransferNoun } from "../../protocol/transfer-call.ts";
-import { parseCall } from "../body.ts";
+import type { TransferNoun } from "../../protocol/internal/transfer-call.ts";
 import { checkedQuery } from "../file-queries.ts";
-import { contentOf, streamOf } from "../reply.ts";
+import { parseCall } from "../http/body.ts";
+import { contentOf, streamOf } from "../http/reply.ts";
 import { checkArchiveType } from "../routes/archives.ts";
-import { transfer } from "../transfer.ts";
+import { transfer } from "../special/transfer.ts";
 import { gated } from "./calling.ts";
 import { bodyOf, fileContentOf, rangeHeader } from "./file-content.ts";
 import { WorkTarget } from "./work.ts";

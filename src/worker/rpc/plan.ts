@@ -5,9 +5,9 @@
 import { RpcTarget } from "cloudflare:workers";
 import type { CommitInput, MemberInput, RollbackInput } from "../../protocol/plan.ts";
 import type { MemberEnd, PlanApi, PlanEnd } from "../../protocol/plan-api.ts";
-import type { planRoutes } from "../../protocol/plan-routes.ts";
-import type { Plans } from "../plans.ts";
-import { idempotencyKey } from "../query.ts";
+import type { planRoutes } from "../../protocol/verbs/plan.ts";
+import { idempotencyKey } from "../http/query.ts";
+import type { Plans } from "../special/plans.ts";
 
 type PlanRoute = Exclude<keyof typeof planRoutes, "listPlans">;
 type Keyed = { idempotencyKey?: string };

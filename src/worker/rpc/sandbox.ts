@@ -11,15 +11,15 @@ import { type AcquireInput, acquireCallSchema, renewCallSchema } from "../../pro
 import { type MetadataPatch, metadataPatchSchema } from "../../protocol/metadata.ts";
 import { type PortInput, portCallSchema, portNumberSchema } from "../../protocol/port.ts";
 import { type Right, tokenCallSchema } from "../../protocol/rights.ts";
-import { routes } from "../../protocol/routes.ts";
+import { routes } from "../../protocol/verbs.ts";
 import type { KeyedOptions } from "../../protocol/work-api.ts";
-import { demandFor } from "../auth.ts";
-import { parseCall } from "../body.ts";
-import { checkpointIn } from "../checkpoints.ts";
-import { createToken, told } from "../operations.ts";
-import { badPort, portOf } from "../port-traffic.ts";
-import { breakReason } from "../query.ts";
-import { contentOf } from "../reply.ts";
+import { demandFor } from "../auth/auth.ts";
+import { parseCall } from "../http/body.ts";
+import { createToken, told } from "../http/operations.ts";
+import { breakReason } from "../http/query.ts";
+import { contentOf } from "../http/reply.ts";
+import { badPort, portOf } from "../ports/port-traffic.ts";
+import { checkpointIn } from "../special/checkpoints.ts";
 import { gated, keyed } from "./calling.ts";
 import { FileTarget } from "./files.ts";
 

@@ -42,9 +42,9 @@ import {
   terminalResizeSchema,
 } from "../../protocol/terminal.ts";
 import type { KeyedOptions, WorkApi } from "../../protocol/work-api.ts";
-import { parseCall, tooLarge } from "../body.ts";
-import { bad } from "../query.ts";
-import { contentOf, streamOf } from "../reply.ts";
+import { parseCall, tooLarge } from "../http/body.ts";
+import { bad } from "../http/query.ts";
+import { contentOf, streamOf } from "../http/reply.ts";
 import { logsQuery } from "../work-queries.ts";
 import type { Calling } from "./calling.ts";
 

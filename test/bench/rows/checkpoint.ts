@@ -1,6 +1,6 @@
 /**
  * Owns the figures of a large tree: saved, restored, put away and brought back.
- * Does not own its rightness to the byte (test/e2e/workspace-trees.test.ts).
+ * Does not own its rightness to the byte (test/system/files/workspace-trees.test.ts).
  */
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, median, round, spread } from "../figure.ts";

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LeaseGranted, LeaseView } from "../../../src/protocol/lease.ts";
-import { startSecondWorker } from "../../e2e/second-worker.ts";
+import { startSecondWorker } from "../../system/api/second-worker.ts";
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, median, percentile, round, spread } from "../figure.ts";
 import { parallel } from "../http.ts";

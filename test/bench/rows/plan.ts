@@ -1,6 +1,6 @@
 /**
  * Owns the figures of a plan of eight: its commit against the bare copies of the same trees, and its rollback.
- * Does not own its rightness to the byte (test/e2e/plans.test.ts).
+ * Does not own its rightness to the byte (test/system/plans/plans.test.ts).
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";

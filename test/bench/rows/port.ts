@@ -1,6 +1,6 @@
 /**
  * Owns the figures of a server in a sandbox, reached through its address, against the same server asked directly.
- * Does not own the rightness of what passes (test/e2e/ports.test.ts).
+ * Does not own the rightness of what passes (test/system/api/ports.test.ts).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

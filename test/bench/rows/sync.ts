@@ -1,12 +1,12 @@
 /**
  * Owns the row of a checkout that has not changed: how long its sync takes, and a whole `berth exec -- true` with it.
- * Does not own that nothing is sent then (test/cli/sync-again.test.ts), only that it was so here.
+ * Does not own that nothing is sent then (test/system/cli/sync/again.test.ts), only that it was so here.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { root, tools } from "../../../container/engine/launch/places.js";
+import { root, tools } from "../../../container/launch/places.js";
 import { syncUp } from "../../../src/cli/sync/index.ts";
 import { connect } from "../../../src/client/index.ts";
 import { Berth } from "../berth.ts";

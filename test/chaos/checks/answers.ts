@@ -1,7 +1,7 @@
 /**
  * Owns that each call ends within the limit, with an answer or an error of the table that is no fault of ours.
  */
-import { faultCodes } from "../desk.ts";
+import { faultCodes } from "../harness.ts";
 import type { Check } from "./check.ts";
 
 export const nothingHangs: Check = ({ calls }) =>

@@ -1,7 +1,7 @@
 /**
  * Owns the client whose commands follow each other closely, several at once: they go by the line between object and agent.
  */
-import { type ClientMaker, type Desk, markedWork, ranWell } from "../desk.ts";
+import { type ClientMaker, type Desk, markedWork, ranWell } from "../harness.ts";
 import type { Run } from "../history.ts";
 
 const wide = 6;

@@ -1,7 +1,7 @@
 /**
  * Owns the client that finds or makes sandboxes by scope and by key, works in them a moment, and destroys them.
  */
-import type { ClientMaker } from "../desk.ts";
+import type { ClientMaker } from "../harness.ts";
 import type { Ended } from "../history.ts";
 
 const scopes = 3;

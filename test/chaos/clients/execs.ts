@@ -1,7 +1,7 @@
 /**
  * Owns the client that runs commands without a key: each runs once at most.
  */
-import { type ClientMaker, markedWork, ranWell } from "../desk.ts";
+import { type ClientMaker, markedWork, ranWell } from "../harness.ts";
 import type { Run } from "../history.ts";
 
 export const execs: ClientMaker = (desk) => async () => {

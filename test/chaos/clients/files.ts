@@ -2,7 +2,7 @@
  * Owns the client that sends files up and fetches them again; each path has one writer.
  */
 import { createHash } from "node:crypto";
-import type { ClientMaker } from "../desk.ts";
+import type { ClientMaker } from "../harness.ts";
 import type { Write } from "../history.ts";
 
 const pathsMax = 30;

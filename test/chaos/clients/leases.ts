@@ -2,7 +2,7 @@
  * Owns the clients that work under a lease, taken by calls or held by a connection, and those who break it under them.
  */
 import type { LeaseGranted } from "../../../src/client/index.ts";
-import { type ClientMaker, type Desk, marking, ranWell } from "../desk.ts";
+import { type ClientMaker, type Desk, marking, ranWell } from "../harness.ts";
 import type { Run } from "../history.ts";
 
 const ttlMs = 5_000;

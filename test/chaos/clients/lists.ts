@@ -2,7 +2,7 @@
  * Owns the client that reads lists while all goes on: whoever was told of a sandbox finds it there.
  */
 import type { Berth, ListedSandbox } from "../../../src/client/index.ts";
-import type { ClientMaker } from "../desk.ts";
+import type { ClientMaker } from "../harness.ts";
 
 const pagesMax = 200;
 

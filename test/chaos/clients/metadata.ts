@@ -1,7 +1,7 @@
 /**
  * Owns the client that counts up in a key of the metadata that it alone writes, half of the time under a condition.
  */
-import type { ClientMaker } from "../desk.ts";
+import type { ClientMaker } from "../harness.ts";
 import type { Version, Write } from "../history.ts";
 import { mayBe } from "./files.ts";
 

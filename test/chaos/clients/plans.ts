@@ -3,8 +3,8 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Commit } from "../../../src/client/index.ts";
-import type { ClientMaker } from "../desk.ts";
-import { outcomeOf, untilKnown } from "./keyed.ts";
+import type { ClientMaker } from "../harness.ts";
+import { outcomeOf, untilKnown } from "./idempotency.ts";
 import { ownBox } from "./restores.ts";
 
 const members = ["one", "two"];

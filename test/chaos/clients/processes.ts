@@ -2,7 +2,7 @@
  * Owns the client that starts processes with a key, some in the place of another under a name, and follows their logs,
  * over cut connections, to their end.
  */
-import { type ClientMaker, type Desk, marking } from "../desk.ts";
+import { type ClientMaker, type Desk, marking } from "../harness.ts";
 import type { Run, Stream } from "../history.ts";
 
 const name = "one";

@@ -3,7 +3,7 @@
  * that it was, whole. What its lease was lost over cannot come late: the next holder's look decides.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { ClientMaker, Desk } from "../desk.ts";
+import type { ClientMaker, Desk } from "../harness.ts";
 
 const keptMax = 3;
 const files = 20;

@@ -1,7 +1,7 @@
 /**
  * Owns the client that uses sessions: what a session was told it remembers, or it says that it has ended.
  */
-import { type ClientMaker, markedWork } from "../desk.ts";
+import { type ClientMaker, markedWork } from "../harness.ts";
 import type { Run } from "../history.ts";
 
 export const sessions: ClientMaker = (desk) => async () => {

@@ -1,7 +1,7 @@
 /**
  * Owns the client that works in terminals by WebSocket: it reads every line over cut connections, and types.
  */
-import type { ClientMaker } from "../desk.ts";
+import type { ClientMaker } from "../harness.ts";
 import type { Stream } from "../history.ts";
 
 const lines = 200;

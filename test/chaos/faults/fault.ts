@@ -3,8 +3,8 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { alive, type Seen } from "../../e2e/processes.ts";
 import type { Random } from "../../sim/random.ts";
+import { alive, type Seen } from "../../system/processes.ts";
 import type { Stage } from "../stage.ts";
 
 export type Chaos = {
@@ -22,7 +22,7 @@ export function partOf(stage: Stage, part: "engine" | "workerd" | "launcher"): S
   const texts = {
     engine: "container/engine/main.ts",
     workerd: "workerd serve",
-    launcher: "container/engine/launch/start.js",
+    launcher: "container/launch/start.js",
   };
   return stage
     .processes()

@@ -2,7 +2,7 @@
  * Owns the faults that stop a part and let it go on later: it wakes up in a world that went on without it.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Seen } from "../../e2e/processes.ts";
+import type { Seen } from "../../system/processes.ts";
 import { type Chaos, type Fault, partOf, roomOf, signal } from "./fault.ts";
 
 const stopMinMs = 200;

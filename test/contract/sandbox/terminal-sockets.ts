@@ -2,7 +2,10 @@
  * Owns what callers are promised of the WebSocket of a terminal: bytes, and frames for those who ask for them.
  */
 import { describe, expect } from "vitest";
-import { type FromTerminal, terminalProtocol } from "../../../src/protocol/terminal-frames.ts";
+import {
+  type FromTerminal,
+  terminalProtocol,
+} from "../../../src/protocol/internal/terminal-frames.ts";
 import { made, type Socket, saying, soon, type World } from "./world.ts";
 
 export function terminalSocketContract(world: World): void {

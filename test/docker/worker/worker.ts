@@ -3,8 +3,8 @@
  * `POST /<object>/<verb>` with JSON; `/<object>/agent/…` is passed on. What fails answers 500 with the error.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Container } from "../../../src/container/container.ts";
-import { openContainer } from "../../../src/container/open.ts";
+import { openContainer } from "../../../src/runtime/choose.ts";
+import type { Container } from "../../../src/runtime/runtime.ts";
 
 /** The other classes, which the configuration names; the object below takes the place of one of them. */
 export * from "../../../src/index.ts";

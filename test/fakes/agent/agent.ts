@@ -2,9 +2,10 @@
  * Owns what one agent in memory has: its life, its fence, and the nouns that answer below its paths.
  * Does not own how a request finds them (answer.ts). Runs in Node and in workerd.
  */
-import type { AgentEnding } from "../../../src/protocol/agent.ts";
-import { agentProtocol } from "../../../src/protocol/agent-wire.ts";
+
 import { BerthError } from "../../../src/protocol/errors.ts";
+import type { AgentEnding } from "../../../src/protocol/internal/agent.ts";
+import { agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
 import { Answers } from "./answers.ts";
 import { Files } from "./files.ts";
 import { Processes } from "./processes.ts";

@@ -1,14 +1,15 @@
 /**
  * Owns how an agent in memory answers: who may ask, and which noun has the route.
  */
+
+import { BerthError } from "../../../src/protocol/errors.ts";
 import type {
   AgentExecCall,
   AgentFence,
   AgentMetadata,
   AgentRevoked,
-} from "../../../src/protocol/agent.ts";
-import { agentHeaders, agentPaths } from "../../../src/protocol/agent.ts";
-import { BerthError } from "../../../src/protocol/errors.ts";
+} from "../../../src/protocol/internal/agent.ts";
+import { agentHeaders, agentPaths } from "../../../src/protocol/internal/agent.ts";
 import type { FakeAgent } from "./agent.ts";
 import { answerArchive } from "./archives.ts";
 import { Call, noRoute } from "./call.ts";

@@ -1,8 +1,9 @@
 /**
  * Owns one request to an agent in memory as its nouns see it: what is asked, the fence, and how answers are written.
  */
-import { agentHeaders } from "../../../src/protocol/agent.ts";
+
 import { BerthError, errorBody, errors } from "../../../src/protocol/errors.ts";
+import { agentHeaders } from "../../../src/protocol/internal/agent.ts";
 import type { FakeAgent } from "./agent.ts";
 
 export class Call {

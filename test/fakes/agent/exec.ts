@@ -1,8 +1,9 @@
 /**
  * Owns commands whose answer comes whole: outside of sessions and, with a shell that is there already, inside.
  */
-import type { AgentExecCall, AgentSessionExecCall } from "../../../src/protocol/agent.ts";
+
 import { BerthError } from "../../../src/protocol/errors.ts";
+import type { AgentExecCall, AgentSessionExecCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
 import type { Answer } from "./answers.ts";

@@ -1,7 +1,7 @@
 /**
  * Owns the answer to a fence call: from then on nothing below begins; with `drain` it also ends.
  */
-import type { AgentFence, AgentFenced } from "../../../src/protocol/agent.ts";
+import type { AgentFence, AgentFenced } from "../../../src/protocol/internal/agent.ts";
 import type { FakeAgent } from "./agent.ts";
 
 export async function raise(agent: FakeAgent, call: AgentFence): Promise<AgentFenced> {

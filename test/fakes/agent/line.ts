@@ -2,9 +2,10 @@
  * Owns the line of an agent in memory: calls come by it as messages, and are answered as the same requests are; what
  * takes or is longer waits to be taken. Its faults are set by tests.
  */
-import { later, readCall, writeAnswer } from "../../../src/protocol/agent-line.ts";
-import { agentHeaders } from "../../../src/protocol/agent-wire.ts";
+
 import { BerthError } from "../../../src/protocol/errors.ts";
+import { later, readCall, writeAnswer } from "../../../src/protocol/internal/agent-channel.ts";
+import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
 import type { Call } from "./call.ts";

@@ -1,8 +1,9 @@
 /**
  * Owns one process in memory: its command, its log, its input, how it ended, and the waits for it.
  */
-import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
+
 import { BerthError } from "../../../src/protocol/errors.ts";
+import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Process, StdinTaken, Waited } from "../../../src/protocol/process.ts";
 import type { FakeAgent } from "./agent.ts";

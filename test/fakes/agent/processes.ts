@@ -1,8 +1,9 @@
 /**
  * Owns the processes of one agent in memory, and its routes below /v1/processes.
  */
-import type { AgentProcessCall } from "../../../src/protocol/agent.ts";
+
 import { BerthError } from "../../../src/protocol/errors.ts";
+import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type Call, noRoute } from "./call.ts";

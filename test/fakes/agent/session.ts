@@ -1,8 +1,12 @@
 /**
  * Owns one session in memory: its shell, its commands one after the other, and its end.
  */
-import type { AgentSessionCall, AgentSessionExecCall } from "../../../src/protocol/agent.ts";
+
 import { BerthError } from "../../../src/protocol/errors.ts";
+import type {
+  AgentSessionCall,
+  AgentSessionExecCall,
+} from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Session } from "../../../src/protocol/session.ts";
 import type { FakeAgent } from "./agent.ts";

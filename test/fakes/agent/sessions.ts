@@ -1,12 +1,13 @@
 /**
  * Owns the sessions of one agent in memory, and its routes below /v1/sessions.
  */
+
+import { BerthError } from "../../../src/protocol/errors.ts";
 import type {
   AgentProcessCall,
   AgentSessionCall,
   AgentSessionExecCall,
-} from "../../../src/protocol/agent.ts";
-import { BerthError } from "../../../src/protocol/errors.ts";
+} from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type Call, noRoute } from "./call.ts";

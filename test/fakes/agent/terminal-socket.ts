@@ -1,15 +1,16 @@
 /**
  * Owns a viewer of a terminal in memory: its WebSocket, plain or framed, where the platform has such.
  */
-import { agentHeaders } from "../../../src/protocol/agent-wire.ts";
+
 import { BerthError } from "../../../src/protocol/errors.ts";
-import { limits } from "../../../src/protocol/limits.ts";
-import { revokedClose } from "../../../src/protocol/socket-names.ts";
+import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
+import { revokedClose } from "../../../src/protocol/internal/socket-names.ts";
 import {
   type FromTerminal,
   type ToTerminal,
   terminalProtocol,
-} from "../../../src/protocol/terminal-frames.ts";
+} from "../../../src/protocol/internal/terminal-frames.ts";
+import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
 import { bytesOf } from "./output.ts";
 import type { FakeTerminal, Viewer } from "./terminal.ts";

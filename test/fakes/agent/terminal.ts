@@ -2,7 +2,7 @@
  * Owns one terminal in memory: the line that is typed, its echo, the program that reads it, and what it wrote.
  * Does not own its sockets: terminal-socket.ts.
  */
-import type { AgentTerminalCall } from "../../../src/protocol/agent.ts";
+import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Screen, Terminal, TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { FakeAgent } from "./agent.ts";

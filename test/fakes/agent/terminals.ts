@@ -1,8 +1,9 @@
 /**
  * Owns the terminals of one agent in memory, and its routes below /v1/terminals.
  */
-import type { AgentTerminalCall } from "../../../src/protocol/agent.ts";
+
 import { BerthError } from "../../../src/protocol/errors.ts";
+import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { FakeAgent } from "./agent.ts";

@@ -2,12 +2,12 @@
  * Owns how a client reaches a plan, as the door does it: by its name in the Directory, given anew where it was given back.
  * Does not own what is asked (clients.ts).
  */
-import type { Named } from "../../../src/core/plan/life.ts";
+import type { Named } from "../../../src/core/plan/lifetime.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
 import type { PlanActor } from "../../../src/objects/plan/actor.ts";
 import { putPlan } from "../../../src/objects/plan/members.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
-import type { Outcome } from "../being.ts";
+import type { Outcome } from "../instance.ts";
 import type { Fleet } from "./fleet.ts";
 
 const roundsMax = 4;

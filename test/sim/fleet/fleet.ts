@@ -6,9 +6,9 @@ import type { Report } from "../../../src/protocol/directory.ts";
 import { Random } from "../random.ts";
 import { Schedule } from "../schedule.ts";
 import { began, type CountKind, type Shared, type Violation, Weather, World } from "../world.ts";
-import { DirectoryBeing } from "./directory-being.ts";
+import { DirectoryBeing } from "./directory-instance.ts";
 import type { FleetBreakage } from "./fleet-breakages.ts";
-import { PlanBeing } from "./plan-being.ts";
+import { PlanBeing } from "./plan-instance.ts";
 import { ask } from "./rpc.ts";
 import { Watch } from "./watch.ts";
 

@@ -6,15 +6,15 @@ import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import { isOver } from "../../../src/core/sandbox/step.ts";
 import { page } from "../../../src/objects/directory/list.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
-import { rows } from "../../../src/objects/sandbox/checkpoint-rows.ts";
+import { rows } from "../../../src/objects/sandbox/lifecycle/checkpoint-rows.ts";
 import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
-import { BasePlace } from "../base-place.ts";
-import { Place } from "../place.ts";
+import { BasePlace } from "../base-host.ts";
+import { Place } from "../host.ts";
 import type { World } from "../world.ts";
 import { FleetClient } from "./clients.ts";
 import { drive } from "./drive.ts";
 import type { Fleet } from "./fleet.ts";
-import type { PlanBeing } from "./plan-being.ts";
+import type { PlanBeing } from "./plan-instance.ts";
 
 const minute = 60_000;
 

@@ -1,14 +1,14 @@
 /**
  * Owns asking a sandbox's object as other objects do.
  */
-import { refuseAtGate } from "../../../src/core/lease/gate.ts";
+import { refuseAtGate } from "../../../src/core/lease/check.ts";
 import { isOver } from "../../../src/core/sandbox/step.ts";
-import { answer } from "../../../src/objects/answers.ts";
 import type { MemberPort } from "../../../src/objects/plan/ports.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
-import * as lifecycle from "../../../src/objects/sandbox/lifecycle.ts";
+import * as lifecycle from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
+import { answer } from "../../../src/objects/shared/to-result.ts";
 import { unknownSandbox } from "../../../src/protocol/errors.ts";
-import type { BasePlace } from "../base-place.ts";
+import type { BasePlace } from "../base-host.ts";
 import type { Fleet } from "./fleet.ts";
 import { breakLease, breakSeat } from "./fleet-breakages.ts";
 import { type Asked, ask } from "./rpc.ts";

@@ -1,0 +1,91 @@
+/**
+ * Owns the kernel's news of folders: one descriptor, its watches, and its events as they come.
+ * Does not own which folders are watched (watched-tree.ts) nor what is told of it (watch.ts).
+ */
+import { dlopen, FFIType, ptr } from "bun:ffi";
+import { closeSync } from "node:fs";
+import { KernelError } from "./openat.ts";
+
+const { i32, u32, ptr: pointer } = FFIType;
+
+const libc = dlopen("libc.so.6", {
+  inotify_init1: { args: [i32], returns: i32 },
+  inotify_add_watch: { args: [i32, pointer, u32], returns: i32 },
+  inotify_rm_watch: { args: [i32, i32], returns: i32 },
+}).symbols;
+
+export const news = {
+  modified: 0x2,
+  closedAfterWriting: 0x8,
+  movedFrom: 0x40,
+  movedTo: 0x80,
+  made: 0x100,
+  removed: 0x200,
+  selfRemoved: 0x400,
+  selfMoved: 0x800,
+  overflow: 0x4000,
+  isFolder: 0x40000000,
+} as const;
+
+const { overflow: _overflow, isFolder: _isFolder, ...wanted } = news;
+const [folderOnly, notUnlinked] = [0x1000000, 0x4000000];
+const mask = Object.values(wanted).reduce((sum, one) => sum | one, folderOnly | notUnlinked);
+
+export type News = { watch: number; what: number; name: string };
+
+export class Inotify {
+  readonly #fd: number;
+  readonly #reader: ReturnType<typeof openReader>;
+  /** Resolves when it was closed. */
+  readonly ended: Promise<void>;
+
+  constructor(take: (news: News[]) => void) {
+    const [nonBlocking, closeOnExec] = [0o4000, 0o2000000];
+    this.#fd = libc.inotify_init1(nonBlocking | closeOnExec);
+    if (this.#fd < 0) throw new KernelError("inotify_init1", "EMFILE");
+    this.#reader = openReader(this.#fd);
+    this.ended = this.#read(take)
+      .catch((error) => console.error("news of files ended:", error))
+      .finally(() => closeSync(this.#fd));
+  }
+
+  /** Of an open folder; undefined: the kernel gives no more, or the folder has gone or may not be read. */
+  add(folder: number): number | undefined {
+    const path = Buffer.from(`/proc/self/fd/${folder}\0`);
+    const watch = libc.inotify_add_watch(this.#fd, ptr(path), mask >>> 0);
+    return watch < 0 ? undefined : watch;
+  }
+
+  remove(watch: number): void {
+    libc.inotify_rm_watch(this.#fd, watch);
+  }
+
+  close(): Promise<void> {
+    this.#reader.cancel().catch(() => {});
+    return this.ended;
+  }
+
+  async #read(take: (news: News[]) => void): Promise<void> {
+    for (;;) {
+      const { done, value } = await this.#reader.read();
+      if (done) return;
+      take(parse(Buffer.from(value.buffer, value.byteOffset, value.length)));
+    }
+  }
+}
+
+/** struct inotify_event: watch, mask, cookie, length of the name; the name is filled up with NUL. */
+function parse(bytes: Buffer): News[] {
+  const all: News[] = [];
+  for (let at = 0; at + 16 <= bytes.length; ) {
+    const length = bytes.readUInt32LE(at + 12);
+    const name = bytes.toString("latin1", at + 16, at + 16 + length).replace(/\0+$/, "");
+    all.push({ watch: bytes.readInt32LE(at), what: bytes.readUInt32LE(at + 4), name });
+    at += 16 + length;
+  }
+  return all;
+}
+
+function openReader(fd: number) {
+  return Bun.file(fd).stream().getReader();
+}

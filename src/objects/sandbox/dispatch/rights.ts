@@ -1,0 +1,93 @@
+/**
+ * Owns whether a caller may speak to this very sandbox, and the single-use tickets for WebSockets.
+ * Does not own signatures: the door has checked those.
+ */
+import { BerthError, unknownSandbox } from "../../../protocol/errors.ts";
+import { limits } from "../../../protocol/limits.ts";
+import type { Caller, ConnectTicket, Right } from "../../../protocol/rights.ts";
+import type { SandboxActor } from "../actor.ts";
+import { lifeIn, revoked } from "./revocation.ts";
+
+/** A foreign caller learns no more than of an invented id. */
+export function checkCaller(actor: SandboxActor, caller: Pick<Caller, "tenant" | "token">): void {
+  const facts = actor.known;
+  if (facts === undefined || facts.sandbox.spec.tenant !== caller.tenant) throw unknownSandbox();
+  const { token } = caller;
+  if (token !== undefined && token.generation !== facts.tokenGeneration) throw revoked();
+}
+
+/** A connect ticket needs no more than a sandbox that exists: it was made by one who had the right. */
+export function checkTenantless(actor: SandboxActor): void {
+  if (actor.known === undefined) throw unknownSandbox();
+}
+
+export function tokenGeneration(actor: SandboxActor): number {
+  return actor.facts.tokenGeneration;
+}
+
+/** Nothing new is opened from here on; what is open is ended next. */
+export function revokeTokens(actor: SandboxActor): void {
+  const { tokenGeneration, sandbox } = actor.facts;
+  // Any of them may have made a ticket.
+  actor.host.sql("DELETE FROM connect_ticket");
+  const change = {
+    tokenGeneration: tokenGeneration + 1,
+    revoking: lifeIn(sandbox.state)?.incarnation ?? null,
+  };
+  actor.commit(change, [{ type: "tokens", what: "revoked" }], "tokens revoked");
+  actor.revocation.began();
+}
+
+/** It may do what its maker may, and what it opens ends with the token of its maker, where that has one. */
+export function makeConnectTicket(
+  actor: SandboxActor,
+  { rights, token }: Pick<Caller, "rights" | "token">,
+): ConnectTicket {
+  const { host } = actor;
+  const now = actor.now();
+  host.sql("DELETE FROM connect_ticket WHERE expires_at <= ?", now);
+  const [{ n } = { n: 0 }] = host.sql<{ n: number }>("SELECT count(*) AS n FROM connect_ticket");
+  if (n >= limits.connectTicketsMax) {
+    throw new BerthError("too_many", `${n} connect tickets wait to be used.`, {
+      facts: { ticketsMax: limits.connectTicketsMax },
+    });
+  }
+  const ticket = host.draw(32);
+  const expiresAt = now + limits.connectTicketMs;
+  host.sql(
+    "INSERT INTO connect_ticket (ticket, expires_at, rights, of_token) VALUES (?, ?, ?, ?)",
+    ticket,
+    expiresAt,
+    JSON.stringify(rights),
+    token === undefined ? 0 : 1,
+  );
+  return { ticket, expiresAt: new Date(expiresAt).toISOString() };
+}
+
+/**
+ * Once: it is gone before anything else happens. One that does not bring the right stays as it is.
+ * Answers the generation of its maker's token: of a revoked one there is no ticket.
+ */
+export function spendConnectTicket(
+  actor: SandboxActor,
+  ticket: string,
+  right: Right,
+): number | undefined {
+  const { host } = actor;
+  const [known] = host.sql<{ expires_at: number; rights: string; of_token: number }>(
+    "SELECT expires_at, rights, of_token FROM connect_ticket WHERE ticket = ?",
+    ticket,
+  );
+  if (known === undefined || known.expires_at <= actor.now()) {
+    throw new BerthError("unauthenticated", "The connect ticket is used, expired or unknown.", {
+      hint: "Make a new one with POST /v1/sandboxes/:id/tickets.",
+    });
+  }
+  if (!(JSON.parse(known.rights) as Right[]).includes(right)) {
+    throw new BerthError("forbidden", `The maker of the connect ticket lacks the right ${right}.`, {
+      facts: { right },
+    });
+  }
+  host.sql("DELETE FROM connect_ticket WHERE ticket = ?", ticket);
+  return known.of_token === 0 ? undefined : actor.facts.tokenGeneration;
+}

@@ -1,0 +1,79 @@
+/**
+ * Owns how a command is named in every call that runs one: by a shell or as arguments, where, with what environment.
+ * Does not own what becomes of its output: exec.ts, process.ts, session.ts and terminal.ts say that.
+ */
+import { z } from "zod";
+import { limits } from "../limits.ts";
+import { envSchema, kernelText, pathSchema, utf8Bytes } from "./env.ts";
+
+export const encodingSchema = z.enum(["utf8", "base64"]);
+
+const argSchema = kernelText(limits.argBytesMax);
+
+export const commandSchema = argSchema
+  .refine((command) => command.length > 0, "must not be empty")
+  .meta({ description: "Run by a shell: `sh -c`.", example: "echo hello" });
+
+export const argvSchema = z
+  .array(argSchema)
+  .min(1)
+  .max(limits.argCountMax)
+  .refine((argv) => argv[0] !== "", "must begin with the name of a program")
+  .meta({ description: "Run without a shell, unchanged to the byte." });
+
+export const cwdSchema = pathSchema.meta({
+  description: "Relative paths are below /workspace.",
+});
+
+/** One of the two names the program. */
+export const program = {
+  command: commandSchema.optional(),
+  argv: argvSchema.optional(),
+  cwd: cwdSchema.optional(),
+  env: envSchema.optional(),
+};
+
+type Arguments = { argv?: string[] | undefined; env?: Record<string, string> | undefined };
+
+export const eitherCommandOrArgv = {
+  message: "give either command or argv",
+  path: ["command"],
+};
+
+export function namesOne(call: { command?: string | undefined } & Arguments): boolean {
+  return (call.command === undefined) !== (call.argv === undefined);
+}
+
+export const argumentsTooLong = {
+  message: `argv and env together must be at most ${limits.argTotalBytesMax} bytes`,
+  path: ["argv"],
+};
+
+/** What the kernel counts of them. */
+export function argumentsFit(call: Arguments): boolean {
+  let bytes = 0;
+  for (const arg of call.argv ?? []) bytes += utf8Bytes(arg) + 9;
+  for (const [name, value] of Object.entries(call.env ?? {})) {
+    bytes += name.length + utf8Bytes(value) + 10;
+  }
+  return bytes <= limits.argTotalBytesMax;
+}
+
+const base64Pattern = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Standard input of a command that gets all of it at once. */
+export const stdinSchema = z
+  .string()
+  .max(limits.stdinBytesMax * 2)
+  .meta({ description: "In `encoding`. Standard input is empty where this is left out." });
+
+export const stdinUnfit = {
+  message: `must be valid in its encoding and at most ${limits.stdinBytesMax} bytes`,
+  path: ["stdin"],
+};
+
+export function stdinFits(stdin: string | undefined, encoding: "utf8" | "base64"): boolean {
+  if (stdin === undefined) return true;
+  if (encoding === "utf8") return stdin.isWellFormed() && utf8Bytes(stdin) <= limits.stdinBytesMax;
+  return base64Pattern.test(stdin) && stdin.length <= Math.ceil(limits.stdinBytesMax / 3) * 4;
+}

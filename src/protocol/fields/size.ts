@@ -1,0 +1,95 @@
+/**
+ * Owns the sizes of sandboxes that an installation may configure: the text they are written in, and what each asks of
+ * the place a sandbox runs at. Does not own who holds a sandbox to it: the platform's machine, or a room's groups.
+ */
+import { z } from "zod";
+import { BerthError } from "../errors.ts";
+import { limits } from "../limits.ts";
+
+export const sizeNameSchema = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/);
+
+const MiB = 1024 * 1024;
+const instances = [
+  "lite",
+  "basic",
+  "standard-1",
+  "standard-2",
+  "standard-3",
+  "standard-4",
+] as const;
+
+const written = z
+  .strictObject({
+    instance: z
+      .union([
+        z.enum(instances),
+        z.string().regex(/^\d+\/\d+\/\d+$/, "must be one of the platform's, or vcpu/MiB/MB of one"),
+      ])
+      .optional(),
+    memoryMib: z.coerce
+      .number()
+      .int()
+      .min(limits.roomMemoryBytesMin / MiB)
+      .optional(),
+    processes: z.coerce
+      .number()
+      .int()
+      .min(limits.roomProcessesMin)
+      .max(limits.roomProcessesMax)
+      .optional(),
+  })
+  .refine((it) => Object.keys(it).length > 0, "must say instance, memoryMib or processes");
+
+/** As it was configured when its sandbox was made: it stays that. */
+export type Size = {
+  name: string;
+  /** What the platform starts. */
+  instance?: (typeof instances)[number] | { vcpu: number; memoryMib: number; diskMb: number };
+  /** What bounds the room on one machine. */
+  memoryBytes?: number;
+  processes?: number;
+};
+
+/**
+ * `small:instance=basic,memoryMib=512,processes=256 large:…`: entries by white space. Throws words for whoever
+ * configures it.
+ */
+export function readSizes(text: string): ReadonlyMap<string, Size> {
+  const sizes = new Map<string, Size>();
+  for (const entry of text.split(/\s+/).filter((part) => part !== "")) {
+    const [, name = "", rest = ""] = /^([^:]*):(.*)$/.exec(entry) ?? [];
+    if (!sizeNameSchema.safeParse(name).success || sizes.has(name)) {
+      throw new Error(`${entry}: must begin with a name of its own and a colon`);
+    }
+    const pairs = rest.split(",").map((pair) => pair.split("=", 2));
+    const read = written.safeParse(Object.fromEntries(pairs));
+    if (!read.success) {
+      const [issue] = read.error.issues;
+      const where = issue?.path.length ? `${issue.path.join(".")} ` : "";
+      throw new Error(`${name}: ${where}${issue?.message ?? "is not valid"}`);
+    }
+    const { instance, memoryMib, processes } = read.data;
+    sizes.set(name, {
+      name,
+      ...(instance === undefined ? {} : { instance: instanceOf(instance) }),
+      ...(memoryMib === undefined ? {} : { memoryBytes: memoryMib * MiB }),
+      ...(processes === undefined ? {} : { processes }),
+    });
+  }
+  return sizes;
+}
+
+/** The installation cannot hold a sandbox to this size: it would be a promise unkept. */
+export function sizeUnsupported(name: string, why: string): BerthError {
+  return new BerthError("unsupported", `size: ${name} ${why}.`, {
+    hint: "Choose another size, or leave it out; BERTH_SIZES says what each one is.",
+    facts: { field: "size" },
+  });
+}
+
+function instanceOf(text: string): NonNullable<Size["instance"]> {
+  const named = instances.find((one) => one === text);
+  if (named !== undefined) return named;
+  const [vcpu = 0, memoryMib = 0, diskMb = 0] = text.split("/").map(Number);
+  return { vcpu, memoryMib, diskMb };
+}

@@ -1,0 +1,59 @@
+/**
+ * Owns signing and reading the tokens of one sandbox: what they say is in them, the signature makes it true.
+ * Does not own whether they were revoked: the object knows its generation.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { BerthError } from "../../protocol/errors.ts";
+import { type Caller, type Right, rights } from "../../protocol/rights.ts";
+
+const prefix = "bt_";
+
+type Claims = {
+  tenant: string;
+  sandbox: string;
+  generation: number;
+  rights: readonly Right[];
+  expiresAt: number;
+};
+
+export function isToken(bearer: string): boolean {
+  return bearer.startsWith(prefix);
+}
+
+export function signToken(claims: Claims, secret: string): string {
+  const payload = Buffer.from(
+    JSON.stringify([
+      claims.tenant,
+      claims.sandbox,
+      claims.generation,
+      claims.rights.map((right) => rights.indexOf(right)),
+      claims.expiresAt,
+    ]),
+  ).toString("base64url");
+  return `${prefix}${payload}.${sign(payload, secret)}`;
+}
+
+export function readToken(token: string, secret: string, now: number): Caller {
+  const [payload = "", signature = "", ...rest] = token.slice(prefix.length).split(".");
+  if (rest.length > 0 || !same(signature, sign(payload, secret))) {
+    throw new BerthError("unauthenticated", "The token is not one of ours.");
+  }
+  const [tenant, sandbox, generation, granted, expiresAt] = JSON.parse(
+    Buffer.from(payload, "base64url").toString(),
+  ) as [string, string, number, number[], number];
+  if (now >= expiresAt) throw new BerthError("unauthenticated", "The token has expired.");
+  return {
+    tenant,
+    rights: rights.filter((_right, at) => granted.includes(at)),
+    token: { sandbox, generation },
+  };
+}
+
+function sign(payload: string, secret: string): string {
+  return createHmac("sha256", secret).update(`sandbox token ${payload}`).digest("base64url");
+}
+
+function same(told: string, right: string): boolean {
+  const [a, b] = [Buffer.from(told), Buffer.from(right)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

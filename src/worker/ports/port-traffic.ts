@@ -1,0 +1,151 @@
+/**
+ * Owns traffic to servers in sandboxes: which addresses lead there, and which headers cross in either direction.
+ * Does not own who may visit: the object has the tokens. Bodies and WebSockets pass untouched.
+ */
+import type { Env } from "../../config.ts";
+import type { BerthError } from "../../protocol/errors.ts";
+import { visitHeader } from "../../protocol/internal/socket-call.ts";
+import {
+  type Port,
+  type PortAddress,
+  type PortCall,
+  portLabel,
+  readPortLabel,
+} from "../../protocol/port.ts";
+import { objectOf } from "../http/operations.ts";
+import { bad } from "../http/query.ts";
+
+const pathPrefix = "/p/";
+
+/** Of one connection, not of the message (RFC 9110, 7.6.1). `upgrade` and `connection` open a WebSocket. */
+const hopByHop = ["keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"];
+const credentials = ["authorization", "proxy-authorization", "proxy-authenticate"];
+
+export type Visit = PortAddress & {
+  /** What the server is asked for: path and query as they were written. */
+  target: string;
+  /** The prefix of the path form; undefined: a host of its own. */
+  prefix: string | undefined;
+};
+
+/** A call of the API as it is mostly written: no form of it leads elsewhere, whatever its query says. */
+const callPath = /^\/v1\/[\w/-]*(?:\?|$)/;
+
+/** The addresses by which Berth itself was asked in this isolate: one is read once, and not for each call. */
+const ownOrigins = new Set<string>();
+const ownOriginsMax = 100;
+
+/** One that is written in another form than it is read may hold a path of its own. */
+function rememberOwn(origin: string): void {
+  if (ownOrigins.size >= ownOriginsMax) ownOrigins.clear();
+  ownOrigins.add(origin);
+}
+
+/** Undefined: the request is for Berth itself. */
+export function visitOf({ url }: Request): Visit | undefined {
+  const pathAt = url.indexOf("/", url.indexOf("//") + 2);
+  const origin = url.slice(0, pathAt);
+  if (ownOrigins.has(origin) && callPath.test(url.slice(pathAt))) return undefined;
+  // The address is made of it, unread.
+  if (!URL.canParse(url)) throw bad("Host", "is no name or address of a machine");
+  const { hostname, pathname, search, origin: read } = new URL(url);
+  const byHost = readPortLabel(hostname.split(".", 1)[0] ?? "");
+  if (byHost !== undefined && hostname.includes(".")) {
+    return { ...byHost, target: `${pathname}${search}`, prefix: undefined };
+  }
+  if (origin === read) rememberOwn(origin);
+  if (!pathname.startsWith(pathPrefix)) return undefined;
+  const [text = ""] = pathname.slice(pathPrefix.length).split("/", 1);
+  const byPath = readPortLabel(text);
+  if (byPath === undefined) return undefined;
+  const prefix = `${pathPrefix}${text}`;
+  const rest = pathname.slice(prefix.length);
+  return { ...byPath, target: `${rest === "" ? "/" : rest}${search}`, prefix };
+}
+
+/** Where a port is reached, as seen from the address by which Berth itself was asked. */
+function urlsOf(asked: string, address: PortAddress): { url: string; pathUrl: string } {
+  const { protocol, hostname, port, origin } = new URL(asked);
+  // An address of numbers has no names below it; every machine answers to names below `localhost`.
+  const isName = /[a-z]/i.test(hostname) && !hostname.includes(":");
+  const base = `${isName ? hostname : "localhost"}${port === "" ? "" : `:${port}`}`;
+  const label = portLabel(address);
+  return { url: `${protocol}//${label}.${base}/`, pathUrl: `${origin}${pathPrefix}${label}/` };
+}
+
+/** What is told of a port that was just opened. */
+export function portOf(
+  asked: string,
+  sandbox: string,
+  { port, wake }: PortCall,
+  { token, createdAt }: { token: string; createdAt: string },
+): Port {
+  return { port, wake, createdAt, token, ...urlsOf(asked, { port, sandbox, token }) };
+}
+
+export function badPort(): BerthError {
+  return bad("port", "must be a whole number from 1 to 65535");
+}
+
+export async function visit(
+  env: Env,
+  request: Request,
+  to: Visit,
+  requestId: string,
+): Promise<Response> {
+  const { prefix } = to;
+  if (prefix !== undefined && new URL(request.url).pathname === prefix) {
+    // Without the last slash every relative link of the page would lead elsewhere.
+    return new Response(null, { status: 308, headers: { location: `${prefix}/` } });
+  }
+  const answer = await objectOf(env, to.sandbox).fetch(inward(request, to, requestId));
+  return outward(answer, prefix);
+}
+
+function inward(
+  request: Request,
+  { port, token, target, prefix }: Visit,
+  requestId: string,
+): Request {
+  const asked = new URL(request.url);
+  const headers = new Headers();
+  for (const [name, value] of request.headers) {
+    if (hopByHop.includes(name) || credentials.includes(name) || name.startsWith("berth-"))
+      continue;
+    // Below a path all servers share one host, and with it its cookies.
+    if (prefix !== undefined && name === "cookie") continue;
+    headers.append(name, value);
+  }
+  headers.set("x-forwarded-host", asked.host);
+  headers.set("x-forwarded-proto", asked.protocol.slice(0, -1));
+  if (prefix !== undefined) headers.set("x-forwarded-prefix", prefix);
+  headers.set("berth-request-id", requestId);
+  headers.set(visitHeader, JSON.stringify({ port, token }));
+  return new Request(`http://sandbox${target}`, {
+    method: request.method,
+    headers,
+    body: request.body,
+    redirect: "manual",
+  });
+}
+
+function outward(answer: Response, prefix: string | undefined): Response {
+  const headers = new Headers();
+  for (const [name, value] of answer.headers) {
+    if (hopByHop.includes(name) || name.startsWith("berth-")) continue;
+    if (prefix !== undefined && name === "set-cookie") continue;
+    headers.append(name, value);
+  }
+  if (prefix !== undefined) {
+    // The page gets an origin of its own: it can neither read nor act as another page of this host.
+    headers.append("content-security-policy", "sandbox allow-scripts allow-forms allow-popups");
+    headers.set("referrer-policy", "no-referrer");
+    const location = headers.get("location");
+    if (location?.startsWith("/") && !location.startsWith("//")) {
+      headers.set("location", `${prefix}${location}`);
+    }
+  }
+  const { status, statusText, body, webSocket } = answer;
+  // Compressed bytes pass as they are: the runtime undoes and redoes what it has to.
+  return new Response(body, { status, statusText, headers, webSocket });
+}

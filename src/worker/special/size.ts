@@ -1,0 +1,38 @@
+/**
+ * Owns which configured size a create has chosen, and refusing one that this installation cannot hold it to: before any
+ * object is addressed. Does not own what sizes there are (config.ts), nor keeping a sandbox to one.
+ */
+import { configOf, type Env } from "../../config.ts";
+import { BerthError } from "../../protocol/errors.ts";
+import { type Size, sizeUnsupported } from "../../protocol/fields/size.ts";
+import { engineHealth } from "../../runtime/engine.ts";
+
+export async function sizeOf(env: Env, name: string | undefined): Promise<Size | undefined> {
+  if (name === undefined) return undefined;
+  const { sizes, engine } = configOf(env);
+  const size = sizes.get(name);
+  if (size === undefined) throw unknown(name, [...sizes.keys()]);
+  const { instance, memoryBytes, processes } = size;
+  if (engine === undefined) {
+    if (instance !== undefined) return size;
+    throw sizeUnsupported(name, "names no machine of the platform's (`instance=`)");
+  }
+  if (memoryBytes === undefined && processes === undefined) {
+    throw sizeUnsupported(name, "says nothing that a room of one machine could be held to");
+  }
+  const { isolation } = await engineHealth({ baseUrl: engine.url, secret: engine.secret });
+  if (memoryBytes !== undefined && !isolation.memoryLimit) {
+    throw sizeUnsupported(name, "bounds memory, which this machine cannot");
+  }
+  if (processes !== undefined && !isolation.processLimit) {
+    throw sizeUnsupported(name, "bounds the number of processes, which this machine cannot");
+  }
+  return size;
+}
+
+function unknown(name: string, configured: string[]): BerthError {
+  return new BerthError("bad_request", `size: none named ${name} is configured.`, {
+    hint: `Configured are: ${configured.join(", ") || "none; BERTH_SIZES configures them"}.`,
+    facts: { field: "size" },
+  });
+}

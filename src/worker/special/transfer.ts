@@ -1,0 +1,83 @@
+/**
+ * Owns the way of a file's bytes between the door and the object: body and answer pass untouched, what else is to be
+ * known stands in a header. Does not own what is checked (routes/, rpc/files.ts).
+ */
+
+import type { Query } from "../../objects/sandbox/dispatch/work-call.ts";
+import type { SandboxObject } from "../../objects/sandbox/object.ts";
+import { BerthError } from "../../protocol/errors.ts";
+import {
+  type TransferCall,
+  transferHeader,
+  transferHeaders,
+  writeTransferCall,
+} from "../../protocol/internal/transfer-call.ts";
+import { limits } from "../../protocol/limits.ts";
+import { tooLarge } from "../http/body.ts";
+import { bad } from "../http/query.ts";
+
+type Transfer = {
+  call: Omit<TransferCall, "session">;
+  query: Query;
+  headers: Headers;
+  body?: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
+  requestId: string;
+};
+
+export function transfer(
+  object: DurableObjectStub<SandboxObject>,
+  { call, query, headers, body, requestId }: Transfer,
+): Promise<Response> {
+  const { session } = query;
+  const passed = call.gated === undefined ? transferHeaders.down : transferHeaders.up;
+  const told = new Headers();
+  for (const name of ["expect", ...passed]) {
+    const value = headers.get(name);
+    if (value !== null) told.set(name, value);
+  }
+  told.set("berth-request-id", requestId);
+  const of = typeof session === "string" ? { session } : {};
+  told.set(transferHeader, writeTransferCall({ ...call, ...of }));
+  const asked = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(asked.map(([name, value]) => [name, String(value)]));
+  const method = call.gated === undefined ? "GET" : "PUT";
+  // Node wants to be told that a stream is sent before the answer comes.
+  const sent = body === undefined || body === null ? {} : { body, duplex: "half" };
+  const url = `http://object/${call.noun}?${search}`;
+  return object.fetch(new Request(url, { method, headers: told, ...sent }));
+}
+
+/** Bytes as they are; a form of several parts, or compressed on the way, would be written as that. */
+export function checkBytes(headers: Headers): void {
+  const bytes = headers.get("content-length");
+  if (bytes !== null) checkSize(Number(bytes));
+  const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (type === "multipart/form-data") {
+    throw new BerthError("unsupported_type", "The body must be the bytes themselves, not a form.", {
+      hint: "With curl: `-T <file>` or `--data-binary @<file>`.",
+    });
+  }
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+  if (encoding !== "identity") {
+    throw new BerthError("unsupported_type", "The body must not be compressed on the way.", {
+      hint: "Leave `Content-Encoding` out: the bytes are taken as they are.",
+    });
+  }
+}
+
+/**
+ * From another Worker, by its binding: there a stream without a length that breaks off arrives as one that ends.
+ * Over the network it arrives as broken.
+ */
+export function demandLength(headers: Headers): void {
+  if (headers.has("content-length")) return;
+  throw new BerthError("bad_request", "Content-Length: must say how long the body is", {
+    hint: "Send bytes, or pipe the stream through a FixedLengthStream.",
+    facts: { field: "Content-Length" },
+  });
+}
+
+export function checkSize(bytes: number): void {
+  if (!Number.isSafeInteger(bytes) || bytes < 0) throw bad("bytes", "must be a whole number");
+  if (bytes > limits.fileBytesMax) throw tooLarge(limits.fileBytesMax);
+}

@@ -1,0 +1,85 @@
+/** The messages of the line by themselves: what was written is what is read, and nothing else is. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  type LineAnswer,
+  type LineCall,
+  later,
+  readAnswer,
+  readCall,
+  writeAnswer,
+  writeCall,
+} from "../../../src/protocol/internal/agent-channel.ts";
+
+const text = fc.string({ unit: "binary" });
+const printable = fc.string({ unit: "binary-ascii" }).filter((id) => /^[\x20-\x7e]*$/.test(id));
+const call: fc.Arbitrary<LineCall> = fc.record({
+  id: text,
+  path: text,
+  fence: fc.maxSafeNat(),
+  requestId: printable,
+  body: text,
+});
+const status = fc.oneof(fc.constantFrom(200, later), fc.integer({ min: 400, max: 599 }));
+const answer: fc.Arbitrary<LineAnswer> = fc.record({ id: text, status, json: text });
+
+test("[X51] a call and an answer are read as they were written, whatever stands in them", () => {
+  const isCall = fc.property(call, (one) => {
+    expect(readCall(writeCall(one))).toEqual(one);
+  });
+  const isAnswer = fc.property(answer, (one) => {
+    expect(readAnswer(writeAnswer(one))).toEqual(one);
+  });
+  fc.assert(isCall);
+  fc.assert(isAnswer);
+});
+
+test("[X51] no message throws, and what is read of one is whole", () => {
+  const head = fc.oneof(fc.json(), fc.constant("[".repeat(100_000)), text);
+  const message = fc.oneof(
+    fc.anything(),
+    text,
+    fc.tuple(head, text).map(([first, rest]) => `${first}\n${rest}`),
+    fc
+      .tuple(fc.array(fc.oneof(text, fc.integer(), fc.double(), fc.constant(null))), text)
+      .map(([first, rest]) => `${JSON.stringify(first)}\n${rest}`),
+  );
+  let read = 0;
+  const looked = (one: unknown) => {
+    const called = readCall(one);
+    const answered = readAnswer(one);
+    if (called !== undefined) {
+      expect(Number.isSafeInteger(called.fence) && called.fence >= 0).toBe(true);
+      expect(called.requestId).toMatch(/^[\x20-\x7e]*$/);
+      read++;
+    }
+    if (answered !== undefined) {
+      expect(answered.status === later || answered.status >= 200).toBe(true);
+      read++;
+    }
+  };
+  fc.assert(fc.property(message, looked), { numRuns: 2_000 });
+  looked(`["e","/v1/exec",0,"r"]\n`);
+  looked(`["e",200]\n{}`);
+  expect(read).toBeGreaterThanOrEqual(2);
+});
+
+test.each([
+  ["no line break", `["e","/v1/exec",0,"r"]`],
+  ["bytes", Buffer.from(`["e","/v1/exec",0,"r"]\n{}`)],
+  ["no list", `{"id":"e"}\n{}`],
+  ["a fence that is none", `["e","/v1/exec",0.5,"r"]\n{}`],
+  ["a fence below all", `["e","/v1/exec",-1,"r"]\n{}`],
+  ["a fence too large to be counted", `["e","/v1/exec",9007199254740992,"r"]\n{}`],
+  ["no request id", `["e","/v1/exec",0]\n{}`],
+  ["a request id that no header carries", `["e","/v1/exec",0,"a\\nb"]\n{}`],
+])("[X51] a message with %s is no call", (_what, message) => {
+  expect(readCall(message)).toBeUndefined();
+});
+
+test.each([100, 101, 103, 201, 204, 301, 399, 600, 200.5, "200", null])(
+  "[X51] a message with the status %s is no answer",
+  (told) => {
+    expect(readAnswer(`${JSON.stringify(["e", told])}\n{}`)).toBeUndefined();
+  },
+);

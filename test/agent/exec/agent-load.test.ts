@@ -1,0 +1,92 @@
+import { mkdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { Agent, kinds } from "../agent.ts";
+import { until } from "../until.ts";
+
+async function inParallel(
+  streams: number,
+  each: number,
+  run: (n: number) => Promise<void>,
+): Promise<void> {
+  await Promise.all(
+    Array.from({ length: streams }, async (_, stream) => {
+      for (let i = 0; i < each; i += 1) await run(stream * each + i);
+    }),
+  );
+}
+
+describe.each(kinds)("an agent under load, trees held by %s", (tree) => {
+  // A tender costs a process of its own: fewer prove the same.
+  const [streams, each] = tree === "cgroup" ? [16, 63] : [16, 10];
+
+  test("[X23] execs in 16 parallel streams are all right: each gets its own output, code and input", async () => {
+    const agent = await Agent.start({ tree });
+    let right = 0;
+    await inParallel(streams, each, async (n) => {
+      const result = await agent.sh(`read x; echo $x; echo e$N >&2; exit ${n % 256}`, {
+        stdin: `in ${n}\n`,
+        env: { N: String(n) },
+      });
+      expect(result).toMatchObject({
+        stdout: `in ${n}\n`,
+        stderr: `e${n}\n`,
+        exitCode: n % 256,
+        leftovers: 0,
+      });
+      right += 1;
+    });
+    expect(right).toBe(streams * each);
+    await agent.stop();
+  });
+
+  test("[X24] descriptors and memory are back where they were after many execs of every kind", async () => {
+    const agent = await Agent.start({ tree });
+    const rounds = tree === "cgroup" ? 125 : 8;
+    const kindsOfCalls = [
+      () => agent.sh("true"),
+      () => agent.sh("cat", { stdin: "x".repeat(1000) }),
+      () => agent.sh("head -c 300000 /dev/zero; sleep 100 & exit 1"),
+      () => agent.sh("sleep 100", { timeoutMs: 1 }),
+      () => agent.exec({ argv: ["no-such-program"] }),
+      () => agent.refused({ command: "true", cwd: "/nope" }),
+    ];
+    const run = async (n: number) => {
+      await kindsOfCalls[n % kindsOfCalls.length]?.();
+    };
+    // Warm: what is opened or compiled once is part of where it was.
+    await inParallel(16, 4, run);
+    const connections = () => agent.descriptors();
+    await until("the dead are collected", () => agent.zombies() === 0);
+    const [descriptors, memory] = [connections(), agent.memoryKiB()];
+    await inParallel(16, rounds, run);
+    await until("descriptors are back", () => connections() <= descriptors);
+    expect(agent.zombies()).toBe(0);
+    await agent.keepsLessThan(48 * 1024, memory);
+    await agent.stop();
+  });
+
+  test("[X25] an agent that is told to end takes everything along, also what ignores TERM", async () => {
+    const agent = await Agent.start({ tree });
+    const running = agent.post({
+      command: `setsid sh -c 'trap "" TERM; echo up > up; while :; do sleep 1000; done' & trap '' TERM; sleep 1000; sleep 1000`,
+    });
+    running.then((response) => response.text()).catch(() => {});
+    await until("it runs", async () => (await agent.sh("cat up")).stdout === "up\n");
+    expect(agent.left().length).toBeGreaterThanOrEqual(3);
+    await agent.stop();
+  });
+
+  test.runIf(tree === "cgroup")(
+    "[X25] an agent that is told to end waits for a group that is busy for a moment",
+    async () => {
+      const agent = await Agent.start({ tree });
+      await agent.sh("true");
+      const busy = agent.groups().map((group) => join(group, "c0", "busy"));
+      for (const group of busy) mkdirSync(group);
+      expect(busy).toHaveLength(1);
+      setTimeout(() => busy.map((group) => rmdirSync(group)), 200);
+      await agent.stop();
+    },
+  );
+});

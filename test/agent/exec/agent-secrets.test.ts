@@ -1,0 +1,108 @@
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { oneThread } from "../../../container/engine/jail/runtime.ts";
+import { Agent, binary, isRoot, kinds } from "../agent.ts";
+
+const plainUser = 12_345;
+
+describe("what the agent keeps to itself", () => {
+  /** Says on stderr that it ran, and makes the agent end, wherever a runtime preloads it. */
+  const evil = 'console.error("EVIL"); process.exit(66);';
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "berth-evil-"));
+    chmodSync(folder, 0o755);
+    writeFileSync(join(folder, "evil.js"), evil);
+    writeFileSync(join(folder, "bunfig.toml"), `preload = ["${folder}/evil.js"]\n`);
+    writeFileSync(join(folder, ".env"), `BUN_OPTIONS=--preload=${folder}/evil.js\nEVIL=yes\n`);
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test.runIf(isRoot).each(kinds.includes("cgroup") ? [10_001, plainUser] : [])(
+    "[X21] a command cannot read the agent's environment, memory or descriptors (agent's own user or not: %i)",
+    async (uid) => {
+      const agent = await Agent.start(uid === plainUser ? { ownUid: uid, tree: "subreaper" } : {});
+      expect((await agent.sh("id -u")).stdout).toBe(`${uid}\n`);
+      const seen = await agent.sh(`cat /proc/${agent.pid}/comm; id -u`);
+      expect(seen.stdout).toContain("berth-agent");
+      for (const what of ["environ", "mem", "maps", "fd/", "cwd/", "stack"]) {
+        const read = await agent.sh(
+          `ls /proc/${agent.pid}/${what} > /dev/null && head -c 1 /proc/${agent.pid}/${what}`,
+        );
+        expect(read.exitCode, what).not.toBe(0);
+        expect(read.stderr, what).toMatch(/[Pp]ermission denied|not permitted/);
+      }
+      await agent.stop();
+    },
+  );
+
+  test.each(kinds)(
+    "[X22] a user's bunfig.toml and .env do not reach the agent or its tenders (%s)",
+    async (tree) => {
+      const agent = await Agent.start({ tree, ownCwd: folder });
+      const env = { BUN_OPTIONS: `--preload=${folder}/evil.js`, BUN_BE_BUN: "1" };
+      const result = await agent.sh("echo [$EVIL] $BUN_OPTIONS $BUN_BE_BUN; ls -a", {
+        cwd: folder,
+        env,
+      });
+      expect(result.stdout).toMatch(new RegExp(`^\\[\\] ${env.BUN_OPTIONS} 1\n.*bunfig.toml`, "s"));
+      expect(agent.log).toBe("");
+      await agent.stop();
+    },
+  );
+
+  test("[X22] the check would notice: BUN_OPTIONS in the agent's own environment does preload", async () => {
+    const ownEnv = { BUN_OPTIONS: `--preload=${folder}/evil.js` };
+    await expect(Agent.start({ ownEnv })).rejects.toThrow(/EVIL/);
+  });
+
+  test("[X22] a container's entry hands the agent its boot document and no variable but those of its own", async () => {
+    const entry = join(folder, "entry.sh");
+    copyFileSync("container/entry.sh", entry);
+    symlinkSync(binary, join(folder, "berth-agent"));
+    const agent = await Agent.start({
+      program: entry,
+      viaEntry: true,
+      ownEnv: { BUN_OPTIONS: `--preload=${folder}/evil.js`, OTHER: "x", PATH: "/usr/bin:/bin" },
+      env: { BUN_OPTIONS: "for commands", LINES: "a\nb 'c' \"d\" $e \\f" },
+    });
+    const { stdout } = await agent.sh(
+      `echo "$BUN_OPTIONS"; printf '%s\\n' "$LINES"; echo [$OTHER][$BERTH_BOOT]`,
+    );
+    expect(stdout).toBe("for commands\na\nb 'c' \"d\" $e \\f\n[][]\n");
+    expect(agent.environment()).toBe(
+      Object.entries(oneThread)
+        .map((pair) => `${pair.join("=")}\0`)
+        .join(""),
+    );
+    await agent.stop();
+    // It empties the folders of the container that it begins, and of nothing else.
+    expect(existsSync(entry)).toBe(true);
+    expect(readdirSync("/run").filter((name) => name.startsWith("berth-life-"))).toEqual([]);
+  });
+
+  test("[X22] the secret is in no command's reach: not in its environment, nor in any process's arguments", async () => {
+    const agent = await Agent.start();
+    const { stdout } = await agent.sh("env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
+    expect(stdout).toContain("berth-agent serve");
+    expect(stdout).not.toContain(agent.secret);
+    await agent.stop();
+  });
+
+  test("[X22] a boot document that is no JSON is refused without a word of what it holds", async () => {
+    const failed = await Agent.start({ document: '{"secret": "leaks' }).catch(String);
+    expect(failed).toContain("the boot document on descriptor 3 is not JSON");
+    expect(failed).not.toContain("leaks");
+  });
+});

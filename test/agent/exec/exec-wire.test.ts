@@ -1,0 +1,220 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { errorBodySchema } from "../../../src/protocol/errors.ts";
+import { execResultSchema } from "../../../src/protocol/exec.ts";
+import { agentHealthSchema } from "../../../src/protocol/internal/agent.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import { Agent, kinds } from "../agent.ts";
+import { until } from "../until.ts";
+
+describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
+  let agent: Agent;
+  beforeAll(async () => {
+    agent = await Agent.start({ tree });
+  });
+  afterAll(() => agent.stop());
+
+  const isRunning = (count: number) => async () => {
+    const health = (await (await agent.request("/v1/health")).json()) as { running: number };
+    return health.running === count;
+  };
+
+  test("[X14] every route answers 401 without the secret, in the form of all errors", async () => {
+    const wrong = [
+      undefined,
+      "Bearer ",
+      "Bearer wrong",
+      `Bearer ${agent.secret}x`,
+      `Basic ${agent.secret}`,
+    ];
+    for (const path of ["/v1/health", "/v1/exec", "/v1/ports/80/", "/nothing"]) {
+      for (const authorization of wrong) {
+        const headers = authorization === undefined ? {} : { authorization };
+        const response = await fetch(`${agent.url}${path}`, { headers });
+        expect(response.status, `${path} ${authorization}`).toBe(401);
+        const body = errorBodySchema.parse(await response.json());
+        expect(body.error.code).toBe("unauthenticated");
+      }
+    }
+    expect((await agent.request("/v1/health")).status).toBe(200);
+  });
+
+  test("[X14] a command in the sandbox that calls the agent's port gets 401", async () => {
+    const request = "GET /v1/health HTTP/1.1\\r\\nHost: agent\\r\\nConnection: close\\r\\n\\r\\n";
+    const result = await agent.exec({
+      argv: [
+        "bash",
+        "-c",
+        `exec 3<>/dev/tcp/127.0.0.1/${agent.port}; printf '${request}' >&3; cat <&3`,
+      ],
+    });
+    expect(result.stdout).toMatch(/^HTTP\/1.1 401 /);
+    expect(result.stdout).toContain('"unauthenticated"');
+    expect(result.stdout).not.toContain(agent.secret);
+  });
+
+  test("[X15] every answer names the incarnation and the protocol, errors too", async () => {
+    const answers = [
+      await agent.request("/v1/health"),
+      await agent.post({ command: "true" }),
+      await agent.post({ command: "true", cwd: "/nope" }),
+      await agent.request("/nothing"),
+      await fetch(`${agent.url}/v1/health`),
+    ];
+    expect(answers.map((answer) => answer.status)).toEqual([200, 200, 400, 404, 401]);
+    for (const { headers } of answers) {
+      expect(headers.get("berth-incarnation")).toBe(agent.incarnation);
+      expect(headers.get("berth-protocol")).toBe("2");
+    }
+    expect(agent.incarnation).toMatch(new RegExp(`^${agent.startId}\\.[a-z0-9]{16}$`));
+  });
+
+  test("[X15] a call that means another life of the container is refused", async () => {
+    const headers = { "berth-incarnation": `${agent.startId}.aaaaaaaaaaaaaaaa` };
+    const refused = await agent.refused({ command: "touch ran" }, { headers });
+    expect(refused).toMatchObject({ status: 410, error: { code: "stale_handle" } });
+    const meant = { "berth-incarnation": agent.incarnation };
+    expect((await agent.post({ command: "true" }, { headers: meant })).status).toBe(200);
+    expect((await agent.sh("ls ran")).exitCode).not.toBe(0);
+  });
+
+  test("[X16] a fence lower than one seen is refused, and nothing is run", async () => {
+    const own = await Agent.start({ tree });
+    const fenced = (fence: string, command: string) =>
+      own.post({ command }, { headers: { "berth-fence": fence } });
+    expect((await fenced("7", "touch first")).status).toBe(200);
+    const stale = await fenced("6", "touch second");
+    expect(stale.status).toBe(409);
+    expect(await stale.json()).toMatchObject({ error: { code: "stale_fence", fence: 7 } });
+    expect((await fenced("7", "true")).status).toBe(200);
+    expect((await fenced("8", "ls")).status).toBe(200);
+    expect((await own.post({ command: "true" })).status).toBe(409);
+    expect((await fenced("x", "true")).status).toBe(400);
+    const health = await (await own.request("/v1/health")).json();
+    expect(agentHealthSchema.parse(health).fence).toBe(8);
+    const ls = await own.post({ command: "ls" }, { headers: { "berth-fence": "8" } });
+    expect(await ls.json()).toMatchObject({ stdout: "first\n" });
+    await own.stop();
+  });
+
+  test("[X17] an answer that comes soon is plain JSON with its length", async () => {
+    const response = await agent.post({ command: "echo soon" });
+    const text = await response.text();
+    expect(response.headers.get("content-length")).toBe(String(Buffer.byteLength(text)));
+    expect(text).toMatch(/^\{.*\}$/);
+    expect(response.headers.get("content-type")).toMatch(/^application\/json/);
+    execResultSchema.parse(JSON.parse(text));
+  });
+
+  test("[X17] an answer that takes longer begins with spaces, and is JSON all the same", async () => {
+    const response = await agent.post({ command: "sleep 3.5; echo late" });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toMatch(/^application\/json/);
+    const chunks: string[] = [];
+    for await (const chunk of response.body ?? []) chunks.push(Buffer.from(chunk).toString());
+    const text = chunks.join("");
+    expect(chunks[0]).toMatch(/^ +$/);
+    expect(text).toMatch(/^ {2,}\{.*\}$/);
+    expect(execResultSchema.parse(JSON.parse(text))).toMatchObject({
+      stdout: "late\n",
+      exitCode: 0,
+    });
+  });
+
+  test.each([
+    ["at once", 0],
+    ["during the heartbeat", 2500],
+  ])(
+    "[X18] a caller who goes away %s ends the command and all it started",
+    async (_when, afterMs) => {
+      const caller = new AbortController();
+      const command = `echo $$ > up; setsid sh -c 'trap "" TERM; sleep 1000' & sleep 1000`;
+      await agent.sh("rm -f up");
+      const post = agent.post({ command }, { signal: caller.signal });
+      post.catch(() => {});
+      await until("the command runs", async () => (await agent.sh("cat up")).exitCode === 0);
+      if (afterMs > 0) expect((await post).status).toBe(200);
+      expect(agent.left().length).toBeGreaterThanOrEqual(3);
+      caller.abort();
+      await until("nothing of it is left", () => agent.left().length === 0);
+      await until("it is not counted any more", isRunning(0));
+    },
+  );
+
+  test("[X19] no more than the limit run at once; the next is refused, not queued", async () => {
+    const count = limits.execConcurrentMax;
+    await agent.sh("mkfifo gate");
+    const running = Array.from({ length: count }, () => agent.sh("read line < gate; echo $line"));
+    await until("all of them run", isRunning(count), 60_000);
+    const refused = await agent.refused({ command: "true" });
+    expect(refused).toMatchObject({
+      ...{ status: 429, error: { code: "too_many", limit: count, retryable: true } },
+    });
+    // Opened for both: neither side then waits for the other.
+    const gate = openSync(`${agent.workspace}/gate`, "r+");
+    writeSync(gate, "go\n".repeat(count));
+    const results = await Promise.all(running);
+    closeSync(gate);
+    expect(new Set(results.map(({ exitCode }) => exitCode))).toEqual(new Set([0]));
+    expect(await agent.sh("true")).toMatchObject({ exitCode: 0 });
+  });
+
+  test("[X20] what is not of the route's form is refused by name, and nothing is run", async () => {
+    const bad: [Record<string, unknown>, string][] = [
+      [{}, "command"],
+      [{ command: "" }, "command"],
+      [{ command: "a", argv: ["b"] }, "command"],
+      [{ argv: [] }, "argv"],
+      [{ argv: ["a\0b"] }, "argv.0"],
+      [{ command: "a", cwd: 1 }, "cwd"],
+      [{ command: "a", env: { "A=B": "" } }, "env.A=B"],
+      [{ command: "a", timeoutMs: 0 }, "timeoutMs"],
+      [{ command: "a", maxOutputBytes: 1e9 }, "maxOutputBytes"],
+      [{ command: "a", encoding: "latin1" }, "encoding"],
+      [{ command: "a", stdin: "%", encoding: "base64" }, "stdin"],
+      [{ command: "a", unknown: 1 }, "unknown"],
+    ];
+    for (const [call, field] of bad) {
+      const refused = await agent.refused(call);
+      expect(refused, field).toMatchObject({ status: 400, error: { code: "bad_request", field } });
+    }
+  });
+
+  test("[X20] errors carry the request's id and a fitting status", async () => {
+    const headers = { "berth-request-id": "request77" };
+    const notJson = await agent.request("/v1/exec", { method: "POST", body: "{", headers });
+    expect(notJson.status).toBe(400);
+    expect(await notJson.json()).toMatchObject({
+      error: { code: "bad_json" },
+      requestId: "request77",
+    });
+    const method = await agent.request("/v1/exec", { headers });
+    expect(method.status).toBe(405);
+    expect(method.headers.get("allow")).toBe("POST");
+    const large = await agent.request("/v1/exec", {
+      method: "POST",
+      body: new Uint8Array(limits.bodyBytesMax + 1),
+    });
+    expect(large.status).toBe(413);
+    const chunked = await agent.request("/v1/exec", {
+      method: "POST",
+      body: new Blob([new Uint8Array(limits.bodyBytesMax + 1)]).stream(),
+      duplex: "half",
+    } as RequestInit);
+    expect(chunked.status).toBe(413);
+  });
+
+  test("[X20] a caller who breaks off in the middle of a request leaves nothing behind", async () => {
+    const before = agent.descriptors();
+    const socket = connect(agent.port, "127.0.0.1");
+    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.write(
+      `POST /v1/exec HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${agent.secret}\r\ncontent-length: 1000\r\n\r\n{`,
+    );
+    await until("the agent has the connection", () => agent.descriptors() > before);
+    socket.destroy();
+    await until("the agent let go of it", () => agent.descriptors() <= before);
+    expect(await agent.sh("echo fine")).toMatchObject({ stdout: "fine\n" });
+  });
+});

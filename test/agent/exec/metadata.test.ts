@@ -1,0 +1,369 @@
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { errorBodySchema } from "../../../src/protocol/errors.ts";
+import {
+  agentMetadataKeptSchema,
+  agentMetadataSchema,
+} from "../../../src/protocol/internal/agent.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import {
+  exec,
+  identities,
+  newData,
+  newId,
+  newStart,
+  removeData,
+  startEngine,
+  type TestEngine,
+  tracesOf,
+} from "../../engine/test-engine.ts";
+import { Agent, isRoot, kinds, newRun } from "../agent.ts";
+import { until } from "../until.ts";
+
+const untold = { version: 0, metadata: {} };
+/** As whom an agent can be run that shares its user with its commands; undefined: as ourselves. */
+const sharedUid = isRoot ? 12_345 : undefined;
+
+const put = (agent: Agent, body: unknown) =>
+  agent.request("/v1/metadata", { method: "PUT", body: JSON.stringify(body) });
+
+async function tell(agent: Agent, version: number, metadata: Record<string, string>) {
+  const response = await put(agent, { version, metadata });
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  return agentMetadataKeptSchema.parse(JSON.parse(text)).version;
+}
+
+const folderOf = (agent: Agent) => join(agent.run, "berth");
+const fileOf = (agent: Agent) => join(folderOf(agent), "metadata.json");
+
+/** As a command sees it. */
+async function read(agent: Agent): Promise<unknown> {
+  const { stdout, stderr } = await agent.sh(`cat ${fileOf(agent)}`);
+  expect(stderr).toBe("");
+  return agentMetadataSchema.parse(JSON.parse(stdout));
+}
+
+describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
+  let agent: Agent;
+  /** Each test goes on where the one before left the version. */
+  let version = 0;
+  beforeAll(async () => {
+    agent = await Agent.start({ tree });
+  });
+  afterAll(async () => {
+    expect(readdirSync(folderOf(agent))).toEqual(["metadata.json"]);
+    await agent.stop();
+  });
+
+  test("[X45] the first command finds the copy, at version 0 and empty until it is told", async () => {
+    expect(await read(agent)).toEqual(untold);
+    version += 1;
+    expect(await tell(agent, version, { owner: "ci" })).toBe(version);
+    expect(await read(agent)).toEqual({ version, metadata: { owner: "ci" } });
+  });
+
+  test("[X45] what an earlier life or an image left there is replaced, and no link is followed", async () => {
+    const run = newRun();
+    const elsewhere = mkdtempSync(join(tmpdir(), "berth-elsewhere-"));
+    writeFileSync(join(elsewhere, "metadata.json"), "of somebody else");
+    symlinkSync(elsewhere, join(run, "berth"));
+    const linked = await Agent.start({ tree, run });
+    expect(await read(linked)).toEqual(untold);
+    expect(await tell(linked, 9, { old: "yes" })).toBe(9);
+    linked.process.kill("SIGTERM");
+    await until("it has ended", () => linked.process.exitCode === 0);
+    expect(readFileSync(fileOf(linked), "utf8")).toContain('"version":9');
+    const next = await Agent.start({ tree, run });
+    expect(await read(next)).toEqual(untold);
+    expect(await tell(next, 1, { new: "yes" })).toBe(1);
+    expect(readFileSync(join(elsewhere, "metadata.json"), "utf8")).toBe("of somebody else");
+    await next.stop();
+    for (const folder of [elsewhere, linked.workspace]) rmSync(folder, { recursive: true });
+  });
+
+  test("[X46] a reader sees whole copies only, in the order in which they were told", async () => {
+    const [first, last] = [version + 1, version + 300];
+    version = last;
+    const file = fileOf(agent);
+    const reading = agent.sh(
+      `touch reading; until grep -q '"version":${last},' ${file}; do cat ${file}; done; cat ${file}`,
+      { maxOutputBytes: limits.execOutputMaxBytes },
+    );
+    // Without a process for each look: it would notice the shortest moment without a file.
+    const looking = agent.sh(
+      `touch looking; until [ -e enough ]; do [ -e ${file} ] || echo missing; done; echo looked`,
+    );
+    const both = () => ["reading", "looking"].every((it) => existsSync(`${agent.workspace}/${it}`));
+    await until("both look", both);
+    for (let n = first; n <= last; n += 1) {
+      const keys = Array.from({ length: 12 }, (_, key) => [`k${key}`, `${n}.`.padEnd(1000, "x")]);
+      expect(await tell(agent, n, Object.fromEntries(keys))).toBe(n);
+    }
+    writeFileSync(`${agent.workspace}/enough`, "");
+    expect((await looking).stdout).toBe("looked\n");
+    const { stdout, ...rest } = await reading;
+    expect(rest).toMatchObject({ stderr: "", truncated: false, exitCode: 0 });
+    const copies = stdout
+      .trim()
+      .split("\n")
+      .map((line) => agentMetadataSchema.parse(JSON.parse(line)))
+      .filter((copy) => copy.version >= first);
+    const versions = copies.map((copy) => copy.version);
+    expect(new Set(versions).size).toBeGreaterThan(2);
+    expect(versions).toEqual([...versions].sort((a, b) => a - b));
+    for (const copy of copies) {
+      const values = Object.values(copy.metadata);
+      expect(values.length).toBe(12);
+      expect(values.every((value) => value.startsWith(`${copy.version}.x`))).toBe(true);
+    }
+  });
+
+  test("[X46] a copy that is being read stays as it was, to its end", async () => {
+    version += 2;
+    const [old, value] = [version - 1, "o".repeat(1000)];
+    expect(await tell(agent, old, { value })).toBe(old);
+    const fd = openSync(fileOf(agent), "r");
+    const half = Buffer.alloc(500);
+    expect(readSync(fd, half)).toBe(500);
+    expect(await tell(agent, version, { value: "n".repeat(700) })).toBe(version);
+    const whole = `${half}${readFileSync(fd)}`;
+    closeSync(fd);
+    expect(JSON.parse(whole)).toEqual({ version: old, metadata: { value } });
+    expect(await read(agent)).toEqual({ version, metadata: { value: "n".repeat(700) } });
+  });
+
+  test("[X46] keys and values arrive as they are, up to all that metadata may hold", async () => {
+    version += 1;
+    const odd = { "a/b:c.d_e-f": `ünï "q" \\ \n\t\u0000\u001f 😀`, long: "\u0001".repeat(1024) };
+    expect(await tell(agent, version, odd)).toBe(version);
+    expect(await read(agent)).toEqual({ version, metadata: odd });
+    version += 1;
+    const each = limits.metadataBytesMax / limits.metadataKeysMax;
+    const full = Object.fromEntries(
+      Array.from({ length: limits.metadataKeysMax }, (_, n) => {
+        const key = `key.${n}`;
+        return [key, "\u0001".repeat(each - key.length)];
+      }),
+    );
+    expect(await tell(agent, version, full)).toBe(version);
+    expect(await read(agent)).toEqual({ version, metadata: full });
+  });
+
+  test("[X47] an older version, or the same again, is ignored and the kept one answered", async () => {
+    version += 5;
+    const metadata = { stage: "kept" };
+    expect(await tell(agent, version, metadata)).toBe(version);
+    expect(await tell(agent, version - 1, { stage: "older" })).toBe(version);
+    expect(await tell(agent, version, { stage: "same" })).toBe(version);
+    expect(await tell(agent, 0, {})).toBe(version);
+    expect(await read(agent)).toEqual({ version, metadata });
+  });
+
+  test("[X47] of many that arrive at once and out of order the newest stays", async () => {
+    const first = version + 1;
+    const versions = Array.from({ length: 64 }, (_, n) => first + ((n * 37) % 64));
+    expect(new Set(versions).size).toBe(64);
+    version += 64;
+    const kept = await Promise.all(versions.map((n) => tell(agent, n, { n: String(n) })));
+    for (const [at, one] of kept.entries()) expect(one).toBeGreaterThanOrEqual(versions[at] ?? 0);
+    expect(Math.max(...kept)).toBe(version);
+    expect(await read(agent)).toEqual({ version, metadata: { n: String(version) } });
+  });
+
+  test.runIf(isRoot)("[X48] a command cannot change, delete or replace the copy", async () => {
+    const [folder, file] = [folderOf(agent), fileOf(agent)];
+    const before = await read(agent);
+    const attempts = [
+      `echo {} > ${file}`,
+      `rm -f ${file}`,
+      `mv ${file} .`,
+      `ln -sf /etc/passwd ${file}`,
+      `touch ${folder}/more`,
+      `chmod 777 ${folder}`,
+      `rm -rf ${folder}`,
+      `mv ${folder} ${folder}.away`,
+    ];
+    for (const attempt of attempts) {
+      const result = await agent.sh(attempt);
+      expect(result.exitCode, attempt).not.toBe(0);
+      expect(result.stderr, attempt).toMatch(/[Pp]ermission denied|not permitted/);
+    }
+    expect(await read(agent)).toEqual(before);
+    expect(statSync(folder)).toMatchObject({ uid: 0, mode: 0o40755 });
+    expect(statSync(file)).toMatchObject({ uid: 0, mode: 0o100644 });
+  });
+
+  test("[X49] a metadata call needs the secret and the form of the protocol, and is bounded", async () => {
+    const before = await read(agent);
+    const good = { version: version + 1, metadata: { a: "b" } };
+    const body = JSON.stringify(good);
+    const anybody = await fetch(`${agent.url}/v1/metadata`, { method: "PUT", body });
+    expect(anybody.status).toBe(401);
+    const method = await agent.request("/v1/metadata", { method: "POST", body });
+    expect([method.status, method.headers.get("allow")]).toEqual([405, "PUT"]);
+    const bad: [unknown, string][] = [
+      [null, "body"],
+      [{ ...good, version: -1 }, "version"],
+      [{ ...good, version: 1.5 }, "version"],
+      [{ ...good, version: "2" }, "version"],
+      [{ metadata: {} }, "version"],
+      [{ version: 5 }, "metadata"],
+      [{ ...good, metadata: ["b"] }, "metadata"],
+      [{ ...good, metadata: { a: null } }, "metadata.a"],
+      [{ ...good, metadata: { a: 1 } }, "metadata.a"],
+      [{ ...good, more: 1 }, "more"],
+    ];
+    for (const [call, field] of bad) {
+      expect(agentMetadataSchema.safeParse(call).success, field).toBe(false);
+      const refused = await put(agent, call);
+      expect(refused.status, field).toBe(400);
+      const { error } = errorBodySchema.parse(await refused.json());
+      expect(error).toMatchObject({ code: "bad_request", field });
+    }
+    const large = await put(agent, {
+      ...good,
+      metadata: { a: "x".repeat(8 * limits.metadataBytesMax) },
+    });
+    expect(large.status).toBe(413);
+    expect(await read(agent)).toEqual(before);
+    version += 1;
+    expect(agentMetadataSchema.safeParse(good).success).toBe(true);
+    expect(await tell(agent, good.version, good.metadata)).toBe(version);
+  });
+});
+
+test("[X48] where commands are the agent's own user, the next telling puts right what they did", async () => {
+  const shared = await Agent.start({
+    tree: "subreaper",
+    ...(sharedUid === undefined ? {} : { ownUid: sharedUid }),
+  });
+  const [folder, file] = [folderOf(shared), fileOf(shared)];
+  const deeds = [
+    `rm ${file}`,
+    `echo '{"version":99}' > ${file}`,
+    `rm -r ${folder}`,
+    `rm -r ${folder}; touch ${folder}`,
+    `rm -r ${folder}; ln -s "$PWD" ${folder}`,
+    `chmod 0 ${folder}`,
+    `chmod 777 ${folder}`,
+    `rm ${file}; mkdir ${file} ${file}/full`,
+    `rm ${file}; ln -s "$PWD/target" ${file}`,
+    `ln -s "$PWD/target" ${folder}/.metadata.json.new`,
+    `mkfifo ${folder}/.metadata.json.new`,
+    `mkdir -p ${folder}/.metadata.json.new/full`,
+  ];
+  for (const [n, deed] of deeds.entries()) {
+    expect(await shared.sh(deed), deed).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await tell(shared, n + 1, { deed: String(n) }), deed).toBe(n + 1);
+    expect(await read(shared), deed).toEqual({ version: n + 1, metadata: { deed: String(n) } });
+    expect(statSync(folder).mode, deed).toBe(0o40755);
+  }
+  // Nothing was written through a link.
+  expect(readdirSync(shared.workspace)).toEqual([]);
+  expect(readdirSync(folder)).toEqual(["metadata.json"]);
+  await shared.stop();
+});
+
+test.runIf(isRoot)(
+  "[X49] a copy that cannot be written is said so, commands run, and it is caught up later",
+  async () => {
+    const run = newRun();
+    const agent = await Agent.start({ tree: "subreaper", ownUid: 12_345, run });
+    expect(agent.log).toContain(`no copy of the metadata in ${run}/berth`);
+    expect((await agent.sh("echo runs")).stdout).toBe("runs\n");
+    const refused = await put(agent, { version: 3, metadata: {} });
+    expect(refused.status).toBe(503);
+    const { error } = errorBodySchema.parse(await refused.json());
+    expect(error).toMatchObject({ code: "unavailable", retryable: true });
+    expect(error.message).toContain("EACCES");
+    chownSync(run, 12_345, 12_345);
+    expect(await tell(agent, 3, { late: "yes" })).toBe(3);
+    expect(await read(agent)).toEqual({ version: 3, metadata: { late: "yes" } });
+    // A write that fails halfway leaves the copy that is there.
+    mkdirSync(join(folderOf(agent), ".metadata.json.new", "full"), { recursive: true });
+    const again = await put(agent, { version: 4, metadata: {} });
+    expect(again.status).toBe(503);
+    expect(await read(agent)).toEqual({ version: 3, metadata: { late: "yes" } });
+    await agent.stop();
+  },
+);
+
+describe.each(identities())("the copy of the metadata in a room of an engine that is %s", (as) => {
+  const data = newData(as);
+  let engine: TestEngine;
+  beforeAll(async () => {
+    engine = await startEngine(as, { data });
+  });
+  afterAll(async () => {
+    const processes = engine.processes();
+    expect(processes.length).toBeGreaterThan(1);
+    await engine.stop();
+    expect(tracesOf(data, processes)).toEqual([]);
+    removeData(data);
+  });
+
+  const file = "/run/berth/metadata.json";
+  const start = async (id: string) => {
+    const container = engine.container(id);
+    const call = newStart();
+    const started = await container.start(call);
+    const sh = (command: string) =>
+      exec(container, started, call.secret, { command, timeoutMs: 20_000 });
+    return {
+      sh,
+      copy: async () => JSON.parse((await sh(`cat ${file}`)).stdout),
+      async tell(version: number, metadata: Record<string, string>) {
+        const request = new Request(`${started.address}/v1/metadata`, {
+          method: "PUT",
+          headers: { authorization: `Bearer ${call.secret}` },
+          body: JSON.stringify({ version, metadata }),
+        });
+        const response = await container.agent(started.address, request);
+        return agentMetadataKeptSchema.parse(await response.json()).version;
+      },
+    };
+  };
+
+  test("[X45] each life begins with the copy at version 0 and follows from there", async () => {
+    const id = newId();
+    const first = await start(id);
+    expect(await first.copy()).toEqual(untold);
+    expect(await first.tell(7, { a: "b" })).toBe(7);
+    expect(await first.copy()).toEqual({ version: 7, metadata: { a: "b" } });
+    const second = await start(id);
+    expect(await second.copy()).toEqual(untold);
+    expect(await second.tell(8, { a: "c" })).toBe(8);
+    expect(await second.copy()).toEqual({ version: 8, metadata: { a: "c" } });
+  });
+
+  test("[X48] a command cannot delete the copy, or the next telling puts it right", async () => {
+    const { sh, copy, tell: told } = await start(newId());
+    expect(await told(1, { a: "b" })).toBe(1);
+    const removed = await sh("rm -rf /run/berth; ls /run");
+    if (as === "root") {
+      expect(removed.stderr).toMatch(/Permission denied/);
+      expect(await copy()).toEqual({ version: 1, metadata: { a: "b" } });
+    } else {
+      expect(removed).toMatchObject({ stderr: "", stdout: "lock\n" });
+    }
+    expect(await told(2, { a: "c" })).toBe(2);
+    expect(await copy()).toEqual({ version: 2, metadata: { a: "c" } });
+  });
+});

@@ -1,0 +1,164 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { limits } from "../../../src/protocol/limits.ts";
+import { Agent } from "../agent.ts";
+import { until } from "../until.ts";
+import { Files, unfinished } from "./files.ts";
+
+describe("folders of files of an agent", () => {
+  let agent: Agent;
+  let files: Files;
+  let descriptors = 0;
+  beforeAll(async () => {
+    agent = await Agent.start({ tree: "subreaper" });
+    files = new Files(agent);
+    await files.put("warm", "");
+    await files.get("warm");
+    descriptors = agent.descriptors();
+  });
+  afterAll(async () => {
+    await until("descriptors are back", () => agent.descriptors() <= descriptors + 2);
+    expect(unfinished(agent)).toEqual([]);
+    await agent.stop();
+  });
+  const at = (name: string) => join(agent.workspace, name);
+
+  test("[I8] a folder is removed with all that it holds where asked for, links and not what they lead to", async () => {
+    const outside = mkdtempSync(join(tmpdir(), "berth-outside-"));
+    chmodSync(outside, 0o777);
+    writeFileSync(join(outside, "precious"), "kept");
+    await agent.sh("mkdir -p tree/a/b/c; touch tree/1 tree/a/2 tree/a/b/c/3");
+    symlinkSync(outside, at("tree/a/out"));
+    expect(await files.remove("tree")).toMatchObject({ status: 409, code: "not_empty" });
+    expect((await files.remove("tree", { recursive: true })).value).toEqual({ removed: 8 });
+    expect(existsSync(at("tree"))).toBe(false);
+    expect(readFileSync(join(outside, "precious"), "utf8")).toBe("kept");
+    expect((await files.remove("tree")).code).toBe("file_not_found");
+    for (const path of ["/", ".", agent.workspace, `${agent.workspace}/../`]) {
+      expect((await files.remove(path, { recursive: true })).code, path).toBe("bad_request");
+    }
+    rmSync(outside, { recursive: true });
+  });
+
+  test("[I8] a tree deeper than any path is removed, and others are served meanwhile", async () => {
+    const made = await agent.exec({
+      argv: [
+        "perl",
+        "-e",
+        'mkdir "deep"; chdir "deep"; for (1..3000) { mkdir "d"; chdir "d" } print "made"',
+      ],
+      timeoutMs: 50_000,
+    });
+    expect(made.stdout).toBe("made");
+    expect((await files.remove("deep", { recursive: true })).value).toEqual({ removed: 3001 });
+    expect(existsSync(at("deep"))).toBe(false);
+  });
+
+  test("[I9] a list has every entry once, in the order of the names' bytes, whatever the pages", async () => {
+    await agent.sh(
+      `mkdir -p l/b l/a/x "l/ü" l/B; touch l/a/1 l/a/x/2 l/a.txt l/b/3 "l/$(printf '\\377')"; ln -s a l/link`,
+    );
+    const whole = (await files.list("l", { depth: 9 })).value;
+    expect(whole?.nextCursor).toBe(null);
+    const names = whole?.files.map(({ path }) => path.slice(at("l/").length));
+    expect(names).toEqual([
+      "B",
+      "a",
+      "a/1",
+      "a/x",
+      "a/x/2",
+      "a.txt",
+      "b",
+      "b/3",
+      "link",
+      "ü",
+      "\ufffd",
+    ]);
+    expect(Buffer.from(whole?.files.at(-1)?.pathBase64 ?? "", "base64").at(-1)).toBe(255);
+    expect(whole?.files[8]).toMatchObject({ kind: "link", target: "a" });
+    for (const limit of [1, 2, 3, 10, 11]) {
+      const paged: unknown[] = [];
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const more: Record<string, string> = cursor === "" ? {} : { cursor };
+        const page = (await files.list("l", { depth: 9, limit, ...more })).value;
+        expect(page?.files.length).toBeLessThanOrEqual(limit);
+        paged.push(...(page?.files ?? []));
+        cursor = page?.nextCursor ?? null;
+      }
+      expect(paged).toEqual(whole?.files);
+    }
+    expect((await files.list("l")).value?.files.length).toBe(7);
+    expect((await files.list("warm")).code).toBe("not_a_folder");
+    expect((await files.list("l", { cursor: "%" })).code).toBe("bad_request");
+  });
+
+  test("[I10] a hundred thousand entries come by pages, all of them, and others are served meanwhile", async () => {
+    const count = 100_000;
+    await agent.sh(`mkdir many; cd many; seq -f 'f%06g' ${count} | xargs touch`);
+    let longest = 0;
+    let done = false;
+    const asking = (async () => {
+      for (; !done; ) {
+        const began = performance.now();
+        await files.stat("warm");
+        longest = Math.max(longest, performance.now() - began);
+      }
+    })();
+    const seen: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const more: Record<string, string> = cursor === "" ? {} : { cursor };
+      const page = await files.list("many", { limit: limits.fileListPageMax, ...more });
+      seen.push(...(page.value?.files.map(({ path }) => path) ?? []));
+      cursor = page.value?.nextCursor ?? null;
+    }
+    expect(seen.length).toBe(count);
+    expect(new Set(seen).size).toBe(count);
+    expect((await files.remove("many", { recursive: true })).value).toEqual({ removed: count + 1 });
+    done = true;
+    await asking;
+    expect(longest).toBeGreaterThan(0);
+    expect(longest).toBeLessThan(5000);
+  });
+
+  test("[I11] folders are made, with their missing ones where asked for", async () => {
+    expect(await files.mkdir({ path: "f1", mode: "700" })).toMatchObject({
+      status: 201,
+      value: { kind: "folder", mode: "700", path: at("f1") },
+    });
+    expect(await files.mkdir({ path: "f1" })).toMatchObject({ status: 409, code: "file_exists" });
+    expect((await files.mkdir({ path: "f1", parents: true })).status).toBe(200);
+    expect((await files.mkdir({ path: "f1/2/3" })).code).toBe("file_not_found");
+    expect((await files.mkdir({ path: "f1/2/3", parents: true })).status).toBe(201);
+    expect((await files.mkdir({ path: "warm", parents: true })).code).toBe("not_a_folder");
+    expect((await files.mkdir({ path: "f1", more: 1 })).error).toMatchObject({ field: "more" });
+  });
+
+  test("[I12] a move is one step, overwrites only what it may, and moves links themselves", async () => {
+    await files.put("from", "1");
+    await files.put("to", "2");
+    expect((await files.move({ from: "from", to: "to" })).code).toBe("file_exists");
+    expect([await files.text("from"), await files.text("to")]).toEqual(["1", "2"]);
+    const moved = await files.move({ from: "from", to: "to", overwrite: true });
+    expect(moved.value).toMatchObject({ path: at("to"), size: 1 });
+    expect(await files.text("to")).toBe("1");
+    expect(existsSync(at("from"))).toBe(false);
+    symlinkSync("to", at("alias"));
+    expect((await files.move({ from: "alias", to: "other" })).value?.kind).toBe("link");
+    await files.mkdir({ path: "folder" });
+    expect((await files.move({ from: "folder", to: "folder/in" })).code).toBe("bad_request");
+    expect((await files.move({ from: "nothing", to: "x" })).error).toMatchObject({
+      code: "file_not_found",
+      field: "from",
+    });
+  });
+});

@@ -1,0 +1,178 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { changesSchema } from "../../../src/protocol/file.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import { Agent } from "../agent.ts";
+import { until } from "../until.ts";
+import { codeOf, Files, queryOf } from "./files.ts";
+
+/** Follows a watch as a caller would, and keeps what it was told. */
+class Follower {
+  readonly events: { name: string; data: unknown }[] = [];
+  readonly view = new Map<string, string>();
+  ended = false;
+  readonly #caller = new AbortController();
+
+  static async open(agent: Agent, path: string, more: Record<string, string> = {}) {
+    const follower = new Follower();
+    const response = await agent.request(`/v1/files/watch?${queryOf({ path, ...more })}`, {
+      signal: follower.#caller.signal,
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    follower.#read(response).catch(() => {});
+    await until("it is ready", () => follower.events[0]?.name === "ready");
+    return follower;
+  }
+
+  close(): void {
+    this.#caller.abort();
+  }
+
+  has(name: string): boolean {
+    return this.events.some((event) => event.name === name);
+  }
+
+  async #read(response: Response): Promise<void> {
+    let held = "";
+    for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) {
+      held += Buffer.from(bytes).toString();
+      const blocks = held.split("\n\n");
+      held = blocks.pop() ?? "";
+      for (const block of blocks) this.#take(block);
+    }
+    this.ended = true;
+  }
+
+  #take(block: string): void {
+    const [, name = "", text = ""] = /^event: (\w+)\ndata: (.*)$/s.exec(block) ?? [];
+    if (name === "") return;
+    const data: unknown = JSON.parse(text);
+    this.events.push({ name, data });
+    if (name !== "change") return;
+    for (const { path, what, kind } of changesSchema.parse(data).changes) {
+      if (what !== "removed") this.view.set(path, kind);
+      else {
+        for (const known of this.view.keys()) {
+          if (known === path || known.startsWith(`${path}/`)) this.view.delete(known);
+        }
+      }
+    }
+  }
+}
+
+describe("watches of an agent", () => {
+  let agent: Agent;
+  let files: Files;
+  let descriptors = 0;
+  beforeAll(async () => {
+    agent = await Agent.start({ tree: "subreaper" });
+    files = new Files(agent);
+    await files.stat(".");
+    descriptors = agent.descriptors();
+  });
+  afterAll(async () => {
+    await until("every descriptor is closed", () => agent.descriptors() <= descriptors + 2);
+    await agent.stop();
+  });
+  const at = (path: string) => join(agent.workspace, path);
+
+  test("[I30] changes are told as they happen, one of each path, and moves as removed and made", async () => {
+    await files.mkdir({ path: "w/old", parents: true });
+    const follower = await Follower.open(agent, "w");
+    writeFileSync(at("w/a"), "1");
+    writeFileSync(at("w/old/b"), "1");
+    await until("both are told", () => follower.view.size === 2);
+    renameSync(at("w/a"), at("w/old/c"));
+    await until("the move is told", () => follower.view.has(at("w/old/c")));
+    expect([...follower.view.keys()].sort()).toEqual([at("w/old/b"), at("w/old/c")]);
+    await files.put("w/put", "x");
+    await until("the upload is told", () => follower.view.has(at("w/put")));
+    expect(JSON.stringify(follower.events)).not.toContain(".berth-");
+    follower.close();
+  });
+
+  test("[I31] what is made in folders that are made later is never missed", async () => {
+    await files.mkdir({ path: "late", parents: true });
+    const follower = await Follower.open(agent, "late");
+    const { exitCode } = await agent.sh(
+      `cd late; for i in $(seq 40); do mkdir -p d$i/e/f && echo x > d$i/e/f/file && mv d$i m$i; done; rm -r m1 m2; mkdir m1; touch m1/again`,
+    );
+    expect(exitCode).toBe(0);
+    const { stdout } = await agent.sh(`find late -mindepth 1 -printf '%y %p\\n' | sort`);
+    const there = stdout.trim().split("\n").sort();
+    expect(there.length).toBe(38 * 4 + 2);
+    const told = () =>
+      [...follower.view]
+        .map(([path, kind]) => `${kind === "folder" ? "d" : "f"} ${path.slice(at("").length + 1)}`)
+        .sort();
+    await until("the view is the tree", () => told().join("\n") === there.join("\n")).catch(() => {
+      expect(told()).toEqual(there);
+    });
+    follower.close();
+  });
+
+  test("[I32] a watched folder that goes ends the watch, and only its own level is told where asked for", async () => {
+    await files.mkdir({ path: "goes/below", parents: true });
+    const flat = await Follower.open(agent, "goes", { recursive: "0" });
+    const follower = await Follower.open(agent, "goes");
+    writeFileSync(at("goes/below/unseen"), "");
+    writeFileSync(at("goes/seen"), "");
+    await until("it is told", () => flat.view.has(at("goes/seen")));
+    await until("both are told", () => follower.view.size === 2);
+    expect([...flat.view.keys()]).toEqual([at("goes/seen")]);
+    rmSync(at("goes"), { recursive: true });
+    await until("both end", () => flat.ended && follower.ended);
+    expect(follower.events.at(-1)?.name).toBe("gone");
+    expect(flat.events.at(-1)?.name).toBe("gone");
+  });
+
+  test("[I33] more changes than are kept are told as an overflow, and the watch goes on", async () => {
+    await files.mkdir({ path: "flood", parents: true });
+    const follower = await Follower.open(agent, "flood");
+    const held = Number(readFileSync("/proc/sys/fs/inotify/max_queued_events", "utf8"));
+    // While it stands still the kernel keeps so many for it, and loses the rest.
+    agent.process.kill("SIGSTOP");
+    for (let n = 0; n <= held; n += 1) writeFileSync(at(`flood/f${n}`), "");
+    agent.process.kill("SIGCONT");
+    await until("it is told", () => follower.has("overflow"));
+    await until("it goes on", async () => {
+      writeFileSync(at("flood/after"), String(performance.now()));
+      return follower.view.has(at("flood/after"));
+    });
+    follower.close();
+    await files.remove("flood", { recursive: true });
+  });
+
+  test("[I34] watches have their number, and what is no folder is refused", async () => {
+    await files.mkdir({ path: "crowd", parents: true });
+    const followers: Follower[] = [];
+    await until("earlier ones are closed", () => agent.descriptors() <= descriptors + 2);
+    for (let n = 0; n < limits.fileWatchersMax; n += 1) {
+      followers.push(await Follower.open(agent, "crowd"));
+    }
+    const refused = await agent.request("/v1/files/watch?path=crowd");
+    expect([refused.status, await codeOf(refused)]).toEqual([429, "too_many"]);
+    for (const follower of followers) follower.close();
+    await until("one more is let in", async () => {
+      const again = await agent
+        .request("/v1/files/watch?path=crowd/../crowd&recursive=0", {
+          signal: AbortSignal.timeout(1000),
+        })
+        .catch(() => undefined);
+      await again?.body?.cancel();
+      return again?.status === 200;
+    });
+    await files.put("plain", "");
+    const rows: [string, string][] = [
+      ["plain", "not_a_folder"],
+      ["nothing", "file_not_found"],
+      ["/proc", "file_forbidden"],
+    ];
+    for (const [path, code] of rows) {
+      const response = await agent.request(`/v1/files/watch?${queryOf({ path })}`);
+      expect(await codeOf(response), path).toBe(code);
+    }
+  });
+});

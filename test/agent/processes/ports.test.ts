@@ -1,0 +1,210 @@
+import { randomBytes } from "node:crypto";
+import { request as httpRequest } from "node:http";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Agent } from "../agent.ts";
+import { type SandboxServer, startServer, zipped } from "../sandbox-server.ts";
+import { until } from "../until.ts";
+
+type Heard = { messages: (string | ArrayBuffer)[]; close: CloseEvent | undefined; failed: boolean };
+
+describe("ports of servers in the sandbox", () => {
+  let agent: Agent;
+  let server: SandboxServer;
+  beforeAll(async () => {
+    agent = await Agent.start();
+    server = await startServer();
+  });
+  afterAll(async () => {
+    await server.close();
+    await agent.stop();
+  });
+
+  const port = (path: string, init: RequestInit = {}) =>
+    agent.request(`/v1/ports/${server.port}${path}`, { redirect: "manual", ...init });
+
+  test("[X26] method, path, query, status and body pass; what is written in the path is not touched", async () => {
+    const answer = await port("/a%2Fb//c?q=%20x&y", { method: "PUT", body: "x" });
+    expect(answer.status).toBe(404);
+    expect(await answer.text()).toBe("PUT /a%2Fb//c?q=%20x&y");
+    expect(await (await port("")).text()).toBe("GET /");
+  });
+
+  test("[X26] headers pass but for the connection's own, the secret and Berth's", async () => {
+    const answer = await port("/echo", {
+      headers: { "x-own": "1", cookie: "c=2", "berth-fence": "1", "proxy-authorization": "x" },
+    });
+    await answer.text();
+    const { headers } = server.seen();
+    expect(headers).toMatchObject({
+      "x-own": "1",
+      cookie: "c=2",
+      host: `127.0.0.1:${server.port}`,
+    });
+    for (const name of ["authorization", "berth-fence", "te"])
+      expect(headers).not.toHaveProperty(name);
+    expect(JSON.stringify(server.seen().rawHeaders)).not.toContain(agent.secret);
+  });
+
+  test("[X26] a server cannot forge the agent's own headers", async () => {
+    const answer = await port("/empty");
+    expect(answer.status).toBe(204);
+    expect(answer.headers.get("x-own")).toBe("kept");
+    expect(answer.headers.get("berth-incarnation")).toBe(agent.incarnation);
+  });
+
+  test("[X26] redirects and cookies are the caller's, compressed bytes stay as they are", async () => {
+    const redirect = await port("/redirect");
+    expect(redirect.status).toBe(302);
+    expect(redirect.headers.get("location")).toBe("/else");
+    expect(redirect.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+    const raw = await new Promise<Buffer>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${agent.secret}`, "accept-encoding": "gzip" };
+      const url = `${agent.url}/v1/ports/${server.port}/zipped`;
+      httpRequest(url, { headers }, (response) => {
+        expect(response.headers["content-encoding"]).toBe("gzip");
+        const chunks: Buffer[] = [];
+        response.on("data", (bytes) => chunks.push(bytes));
+        response.on("end", () => resolve(Buffer.concat(chunks)));
+      })
+        .on("error", reject)
+        .end();
+    });
+    expect(raw.equals(zipped)).toBe(true);
+  });
+
+  test("[X27] bodies stream both ways at once: an answer is read before its request is complete", async () => {
+    const sent = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = sent.writable.getWriter();
+    const answering = port("/echo", {
+      method: "POST",
+      body: sent.readable,
+      duplex: "half",
+    } as RequestInit);
+    writer.write(Buffer.from("first"));
+    const answer = await answering;
+    const reader = answer.body?.getReader();
+    expect(Buffer.from((await reader?.read())?.value ?? "").toString()).toBe("first");
+    writer.write(Buffer.from("second"));
+    expect(Buffer.from((await reader?.read())?.value ?? "").toString()).toBe("second");
+    writer.close();
+    expect((await reader?.read())?.done).toBe(true);
+  });
+
+  test("[X27] 20 MB there and back are right to the byte, and the agent does not hold them", async () => {
+    const bytes = randomBytes(20_000_000);
+    const before = agent.memoryKiB();
+    const answer = await port("/echo", { method: "POST", body: bytes });
+    expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
+    await agent.keepsLessThan(40 * 1024, before);
+  });
+
+  test("[X27] a caller who goes away is noticed by the server", async () => {
+    const caller = new AbortController();
+    const before = server.aborted();
+    const answer = await port("/never", { signal: caller.signal });
+    expect(answer.status).toBe(200);
+    expect(server.aborted()).toBe(before);
+    caller.abort();
+    await until("the server noticed", () => server.aborted() === before + 1);
+  });
+
+  test("[X27] a server that breaks off and a caller who stops in the middle of a body leave the agent well", async () => {
+    await expect(port("/breaks?secret").then((broken) => broken.text())).rejects.toThrow();
+    const caller = new AbortController();
+    const before = server.aborted();
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from("part")) });
+    const init = { method: "POST", body, duplex: "half", signal: caller.signal } as RequestInit;
+    const answer = await port("/echo", init);
+    expect(answer.status).toBe(200);
+    caller.abort();
+    await until("the server noticed", () => server.aborted() > before);
+    expect((await port("/empty")).status).toBe(204);
+    expect(agent.log).not.toContain("secret");
+  });
+
+  test("[X28] a port on which nothing answers is 502 with a hint, for WebSockets too", async () => {
+    const gone = await startServer();
+    await gone.close();
+    const answer = await agent.request(`/v1/ports/${gone.port}/`);
+    expect(answer.status).toBe(502);
+    expect(await answer.json()).toMatchObject({
+      error: {
+        code: "port_unreachable",
+        port: gone.port,
+        hint: expect.stringContaining("listens on"),
+      },
+    });
+    const { heard } = open(`/v1/ports/${gone.port}/`);
+    await until("it failed", () => heard.failed);
+  });
+
+  test("[X28] the agent's own port and what is no port are refused", async () => {
+    for (const wrong of [String(agent.port), "0", "65536", "x", "080", ""]) {
+      const answer = await agent.request(`/v1/ports/${wrong}/v1/health`);
+      expect(answer.status, wrong).toBe(400);
+      expect(await answer.json()).toMatchObject({ error: { code: "bad_request", field: "port" } });
+    }
+  });
+
+  function open(path: string, protocols: string[] = []): { socket: WebSocket; heard: Heard } {
+    const heard: Heard = { messages: [], close: undefined, failed: false };
+    const options = { headers: { authorization: `Bearer ${agent.secret}` }, protocols };
+    // Node's client takes headers too; the type that it shares with browsers does not say so.
+    const socket = new WebSocket(
+      `${agent.url.replace("http", "ws")}${path}`,
+      options as unknown as string[],
+    );
+    socket.binaryType = "arraybuffer";
+    socket.addEventListener("message", ({ data }) => heard.messages.push(data));
+    socket.addEventListener("error", () => {
+      heard.failed = true;
+    });
+    socket.addEventListener("close", (event) => {
+      heard.close = event;
+    });
+    return { socket, heard };
+  }
+
+  const greeted = async (protocols?: string[]) => {
+    const opened = open(`/v1/ports/${server.port}/chat?x=1`, protocols);
+    await until("the server greeted", () => opened.heard.messages.length === 1);
+    return opened;
+  };
+
+  test("[X29] WebSocket text and binary pass both ways, from the server's first word on", async () => {
+    const { socket, heard } = await greeted(["chat.v2", "chat.v1"]);
+    expect(heard.messages[0]).toBe("hello /chat?x=1");
+    expect(socket.protocol).toBe("chat.v2");
+    expect(server.seen().headers).not.toHaveProperty("authorization");
+    const binary = randomBytes(100_000);
+    socket.send("text ü");
+    socket.send(binary);
+    socket.send("");
+    await until("all came back", () => heard.messages.length === 4);
+    expect(heard.messages[1]).toBe("text ü");
+    expect(Buffer.from(heard.messages[2] as ArrayBuffer).equals(binary)).toBe(true);
+    expect(heard.messages[3]).toBe("");
+    socket.close(4000, "enough");
+    await until("it closed", () => heard.close !== undefined);
+    expect(heard.close).toMatchObject({ code: 4000, reason: "enough" });
+  });
+
+  test("[X29] the server's close code and reason reach the caller; a lost server is told as such", async () => {
+    const closed = await greeted();
+    closed.socket.send("close me");
+    await until("it closed", () => closed.heard.close !== undefined);
+    expect(closed.heard.close).toMatchObject({ code: 4321, reason: "as you wish" });
+    const dropped = await greeted();
+    dropped.socket.send("drop me");
+    await until("it closed", () => dropped.heard.close !== undefined);
+    expect(dropped.heard.close?.code).toBe(1011);
+  });
+
+  test("[X29] no descriptor of a closed WebSocket stays", async () => {
+    const before = agent.descriptors();
+    const opened = await Promise.all(Array.from({ length: 20 }, () => greeted()));
+    expect(agent.descriptors()).toBeGreaterThanOrEqual(before + 30);
+    for (const { socket } of opened) socket.close();
+    await until("all are closed", () => agent.descriptors() <= before);
+  });
+});

@@ -1,0 +1,40 @@
+import { existsSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Agent, kinds } from "../agent.ts";
+import { until } from "../until.ts";
+import { Asker } from "./processes.ts";
+
+describe.each(kinds)("the end of a process, trees held by %s", (tree) => {
+  let agent: Agent;
+  let ask: Asker;
+  beforeAll(async () => {
+    agent = await Agent.start({ tree });
+    ask = new Asker(agent);
+  });
+  afterAll(() => agent.stop());
+
+  test("[P25] a signal that comes when its tree is gone reaches no command that began since", async () => {
+    const ended = await ask.sh("read line");
+    // Somebody else who has its pipe keeps it in the list while its tree is gone already.
+    const holder = await ask.sh(
+      `exec 3> /proc/${ended.pid}/fd/1; echo open; while :; do echo more >&3; sleep 0.01; done`,
+    );
+    await ask.wait(holder.id, { for: "log:open" });
+    await ask.written(ended.id, "", { eof: 1 });
+    await until("its first process is gone", () => !existsSync(`/proc/${ended.pid}`));
+    const later: Promise<{ exitCode: number | null; signal: string | null }>[] = [];
+    const begun = performance.now();
+    await until("others have begun meanwhile, one after the other", () => {
+      const due = (performance.now() - begun) / 100 > later.length;
+      if (due) later.push(agent.sh("until [ -e go ]; do sleep 0.1; done; exit 7"));
+      return later.length === 10;
+    });
+    expect(await ask.signal(ended.id, "SIGKILL")).toMatchObject({ state: "running" });
+    await ask.exited(ended.id);
+    await ask.end(holder.id);
+    await agent.sh("touch go");
+    for (const one of await Promise.all(later)) {
+      expect(one).toMatchObject({ exitCode: 7, signal: null });
+    }
+  });
+});

@@ -1,0 +1,243 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { limits } from "../../../src/protocol/limits.ts";
+import { Agent } from "../agent.ts";
+import { until } from "../until.ts";
+import { Asker, outputOf, parseEvents } from "./processes.ts";
+
+const MiB = 1024 * 1024;
+const bytesMax = MiB;
+/** Shorter than anybody is waited for. */
+const roundMs = limits.processReaderBackMs * 0.8;
+const block = { onFull: "block", logBytesMax: bytesMax } as const;
+
+describe("a process that waits for its readers", () => {
+  let agent: Agent;
+  let ask: Asker;
+  beforeAll(async () => {
+    agent = await Agent.start();
+    ask = new Asker(agent);
+  });
+  afterAll(() => agent.stop());
+
+  /** How much it has written, once it writes no more: it sleeps in its write. */
+  async function written(id: string): Promise<number> {
+    let last = -1;
+    let same = 0;
+    await until("it writes no more", async () => {
+      const { end } = (await ask.get(id)).log;
+      same = end === last ? same + 1 : 0;
+      last = end;
+      return same > 20;
+    });
+    return last;
+  }
+
+  test("[P14] with nobody reading it waits when its log is full, and loses nothing", async () => {
+    const { id } = await ask.sh("seq 1 3000000", block);
+    expect(await written(id)).toBe(bytesMax);
+    expect((await ask.get(id)).state).toBe("running");
+    expect(await digest(await ask.raw(id, { stream: "stdout", follow: 1 }))).toBe(
+      await digestOf(["seq", "1", "3000000"]),
+    );
+    expect(await ask.exited(id)).toMatchObject({ exitCode: 0 });
+  });
+
+  test("[P14] a reader that stands still holds it, until that is gone for good", async () => {
+    const stuck = new AbortController();
+    const { id } = await ask.sh("echo up; seq 1 30000000", block);
+    const { signal } = stuck;
+    const answers = await Promise.all([
+      ask.logs(id, { follow: 1 }, { signal }),
+      ask.raw(id, { stream: "stdout", follow: 1 }),
+    ]);
+    const all = digest(answers[1]);
+    const held = await written(id);
+    // What a connection takes up on its way is read as far as the process is concerned.
+    expect(held).toBeLessThan(100 * MiB);
+    const { end } = (await ask.get(id)).log;
+    expect(end).toBe(held);
+    stuck.abort();
+    expect(await all).toBe(await digestOf(["sh", "-c", "echo up; seq 1 30000000"]));
+    expect(await ask.exited(id)).toMatchObject({ exitCode: 0 });
+  });
+
+  test("[P14] what it had written when it ended is read later, more than the log holds unread included", async () => {
+    const { id } = await ask.sh("seq 1 200000 >&2 & seq 1 200000; wait", {
+      ...block,
+      logBytesMax: 65_536,
+    });
+    expect(await written(id)).toBe(65_536);
+    await ask.end(id);
+    const { log } = await ask.get(id);
+    expect(log.start).toBe(0);
+    expect(log.end).toBeGreaterThan(65_536);
+    const out = (await ask.bytes(id, "stdout")).toString();
+    const err = (await ask.bytes(id, "stderr")).toString();
+    expect(out.length + err.length).toBe(log.end);
+    const whole = `${Array.from({ length: 200_000 }, (_, n) => n + 1).join("\n")}\n`;
+    expect(whole.startsWith(out) && whole.startsWith(err)).toBe(true);
+  });
+
+  test("[P31] a follower who is cut off before his first byte, and is back before that is seen, is not waited for", async () => {
+    const { id } = await ask.sh("seq 1 99999999", block);
+    let offset = 0;
+    const begin = (cut: AbortController) =>
+      ask.raw(id, { stream: "stdout", follow: 1, offset }, { signal: cut.signal });
+    const read = async (answer: Response, cut: AbortController, bytes: number) =>
+      readSome(answer, { bytes, ms: roundMs, cut }, (some) => {
+        offset += some.length;
+      });
+    const first = new AbortController();
+    await read(await begin(first), first, MiB);
+    expect(offset).toBeGreaterThan(MiB);
+    // None of these is as long as the wait for a reader who is missed.
+    for (let round = 0; round < 6; round += 1) {
+      const [unheard, heard] = [new AbortController(), new AbortController()];
+      await begin(unheard);
+      const answer = await begin(heard);
+      unheard.abort();
+      const before = offset;
+      expect(await read(answer, heard, 24 * MiB)).toBe(false);
+      expect(offset - before).toBeGreaterThan(24 * MiB);
+    }
+    await ask.end(id);
+  });
+
+  test("[P33] where all places are taken, a reader of raw bytes who seems to be back gives way at once", async () => {
+    const places = limits.processFollowersMax;
+    const gone = new AbortController();
+    const { id } = await ask.sh("seq 1 99999999", block);
+    const open: Response[] = [];
+    const begin = async (offset: number) => {
+      const query = { stream: "stdout", follow: 1, offset };
+      const answer = await ask.raw(id, query, { signal: gone.signal });
+      // One that nobody refers to is closed.
+      open.push(answer);
+      return answer.status;
+    };
+    await written(id);
+    // They all may be others.
+    const others = await Promise.all(Array.from({ length: places - 2 }, () => begin(0)));
+    expect(others).toEqual(Array(places - 2).fill(200));
+    for (let n = 0; n < 2; n += 1) expect(await begin(1)).toBe(200);
+    // These two may be two of those before, and no more than two.
+    for (let n = 0; n < 2; n += 1) expect(await begin(0)).toBe(200);
+    expect(await begin(0)).toBe(429);
+    expect(open).toHaveLength(places + 3);
+    gone.abort();
+    await ask.end(id);
+  });
+
+  test("[F18] a follower of raw bytes who is cut off again and again reads every byte once", async () => {
+    const { id } = await ask.sh("seq 1 12500000", block);
+    const random = seeded(7);
+    const hash = createHash("sha256");
+    let offset = 0;
+    let cuts = 0;
+    for (let over = false; !over; ) {
+      const cut = new AbortController();
+      const answer = await ask.raw(
+        id,
+        { stream: "stdout", follow: 1, offset },
+        { signal: cut.signal },
+      );
+      expect(answer.headers.get("berth-offset")).toBe(String(offset));
+      over = await readSome(answer, { bytes: 4 * MiB * random(), ms: 50, cut }, (bytes) => {
+        hash.update(bytes);
+        offset += bytes.length;
+      });
+      if (!over) cuts += 1;
+    }
+    expect(cuts).toBeGreaterThan(20);
+    expect(offset).toBeGreaterThan(100_000_000);
+    expect(hash.digest("hex")).toBe(await digestOf(["seq", "1", "12500000"]));
+    expect((await ask.get(id)).log).toMatchObject({ stdoutBytes: offset });
+  });
+
+  test("[F18] a follower of events who is cut off again and again reads both streams whole", async () => {
+    const { id } = await ask.sh("seq 1 6500000 & seq 2 6500001 >&2; wait", block);
+    const random = seeded(11);
+    const hashes = { stdout: createHash("sha256"), stderr: createHash("sha256") };
+    let after = 0;
+    let cuts = 0;
+    let exit: unknown;
+    while (exit === undefined) {
+      const cut = new AbortController();
+      const headers = { "last-event-id": String(after) };
+      const answer = await ask.logs(id, { follow: 1 }, { headers, signal: cut.signal });
+      let text = "";
+      const limits = { bytes: 6 * MiB * random(), ms: 50, cut };
+      const over = await readSome(answer, limits, (bytes) => {
+        text += Buffer.from(bytes).toString("latin1");
+        if (!text.includes("\n\n")) return;
+        const whole = text.lastIndexOf("\n\n") + 2;
+        const events = parseEvents(text.slice(0, whole));
+        text = text.slice(whole);
+        for (const one of events) {
+          expect(one.event).not.toBe("truncated");
+          if (one.event === "exit") exit = one.data;
+          after = one.id ?? after;
+        }
+        for (const stream of ["stdout", "stderr"] as const) {
+          hashes[stream].update(outputOf(events, stream));
+        }
+      });
+      expect(over).toBe(exit !== undefined);
+      if (!over) cuts += 1;
+    }
+    expect(cuts).toBeGreaterThan(20);
+    expect(exit).toMatchObject({ exitCode: 0 });
+    expect(after).toBeGreaterThan(100_000_000);
+    expect(hashes.stdout.digest("hex")).toBe(await digestOf(["seq", "1", "6500000"]));
+    expect(hashes.stderr.digest("hex")).toBe(await digestOf(["seq", "2", "6500001"]));
+  });
+});
+
+/** True: to the end. Else it was cut off, after so many bytes or so long. */
+async function readSome(
+  answer: Response,
+  { bytes, ms, cut }: { bytes: number; ms: number; cut: AbortController },
+  take: (bytes: Uint8Array) => void,
+): Promise<boolean> {
+  const timer = setTimeout(() => cut.abort(), ms);
+  const reader = answer.body?.getReader();
+  let read = 0;
+  try {
+    for (;;) {
+      const next = await reader?.read();
+      if (next === undefined || next.done) return true;
+      take(next.value);
+      read += next.value.length;
+      if (read > bytes) cut.abort();
+    }
+  } catch (error) {
+    if (!cut.signal.aborted) throw error;
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function digest(answer: Response): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const bytes of answer.body ?? []) hash.update(bytes);
+  return hash.digest("hex");
+}
+
+/** Of what a program prints here. */
+async function digestOf([program = "", ...args]: string[]): Promise<string> {
+  const hash = createHash("sha256");
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"] });
+  for await (const bytes of child.stdout) hash.update(bytes);
+  return hash.digest("hex");
+}
+
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return state / 2_147_483_648;
+  };
+}

@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Agent } from "../agent.ts";
+import { until } from "../until.ts";
+import { Asker, outputOf, parseEvents, refusalOf } from "./processes.ts";
+
+const MiB = 1024 * 1024;
+
+describe("the log of a process", () => {
+  let agent: Agent;
+  let ask: Asker;
+  beforeAll(async () => {
+    agent = await Agent.start();
+    ask = new Asker(agent);
+  });
+  afterAll(() => agent.stop());
+
+  test("[P8] bytes arrive as they were written: NUL, invalid UTF-8, no line end, each stream in its order", async () => {
+    const { id } = await ask.sh(
+      `printf 'a\\000b\\377\\376'; printf '\\303' >&2; printf '\\n\\000\\200end'; printf '\\244' >&2`,
+    );
+    await ask.exited(id);
+    const stdout = Buffer.from("a\0b\xff\xfe\n\0\x80end", "latin1");
+    const stderr = Buffer.from("\xc3\xa4", "latin1");
+    const events = await ask.events(id);
+    expect(outputOf(events, "stdout")).toEqual(stdout);
+    expect(outputOf(events, "stderr")).toEqual(stderr);
+    expect(await ask.bytes(id, "stdout")).toEqual(stdout);
+    expect(await ask.bytes(id, "stderr")).toEqual(stderr);
+  });
+
+  test("[P8] both streams stand in the log in the order in which they came", async () => {
+    const { id } = await ask.sh("while read word; do echo $word; read word; echo $word >&2; done");
+    let words = "";
+    for (let n = 0; n < 20; n += 1) {
+      await ask.written(id, `${n}\n`);
+      words += `${n}\n`;
+      await until("it was echoed", async () => (await ask.get(id)).log.end === words.length);
+    }
+    await ask.written(id, "", { eof: 1 });
+    await ask.exited(id);
+    const events = await ask.events(id);
+    expect(outputOf(events).toString()).toBe(words);
+    expect(outputOf(events, "stderr").toString()).toBe(words.replace(/^\d*[02468]\n/gm, ""));
+    expect(events.filter(({ event }) => event === "output").length).toBe(20);
+  });
+
+  test("[P9] from every cursor on the rest comes, once; the cursor is the bytes before it", async () => {
+    const { id } = await ask.sh("printf abc; read go; printf 12 >&2; read go; printf defg");
+    for (const end of [3, 5]) {
+      await until("it was written", async () => (await ask.get(id)).log.end === end);
+      await ask.written(id, "go\n");
+    }
+    const { log } = await ask.exited(id);
+    const events = await ask.events(id);
+    const all = outputOf(events).toString();
+    expect(all).toBe("abc12defg");
+    expect(events.filter(({ id: cursor }) => cursor !== undefined).map((one) => one.id)).toEqual([
+      3, 5, 9,
+    ]);
+    for (let after = 0; after <= log.end; after += 1) {
+      const byQuery = await ask.events(id, { after });
+      expect(outputOf(byQuery).toString()).toBe(all.slice(after));
+      expect(byQuery.at(-1)?.event).toBe("exit");
+      // The header of a reader who comes back wins over where it first began.
+      const byHeader = await ask.events(id, { after: 0 }, { "last-event-id": String(after) });
+      expect(byHeader).toEqual(byQuery);
+      const out = (await ask.bytes(id, "stdout", { after })).toString();
+      expect(out).toBe(all.slice(after).replace(/\d/g, ""));
+    }
+    for (let offset = 0; offset <= 7; offset += 1) {
+      const answer = await ask.raw(id, { stream: "stdout", offset });
+      expect(answer.headers.get("berth-offset")).toBe(String(offset));
+      expect(await answer.text()).toBe("abcdefg".slice(offset));
+    }
+    const one = await ask.events(id, { stream: "stderr" });
+    expect(outputOf(one).toString()).toBe("12");
+    expect(one.map(({ event }) => event)).toEqual(["output", "exit"]);
+  });
+
+  test("[P9] what is not of the form of a call for the log is refused by its field", async () => {
+    const { id } = await ask.sh("printf 12345");
+    await ask.exited(id);
+    const raw = { accept: "application/octet-stream" };
+    const cases: [Record<string, string>, Record<string, string>, string][] = [
+      [{ after: "-1" }, {}, "after"],
+      [{ after: "x" }, {}, "after"],
+      [{ after: "1.5" }, {}, "after"],
+      [{ after: "6" }, {}, "after"],
+      [{ follow: "yes" }, {}, "follow"],
+      [{ stream: "both" }, {}, "stream"],
+      [{ offset: "1" }, {}, "offset"],
+      [{ other: "1" }, {}, "other"],
+      [{}, { "last-event-id": "6" }, "last-event-id"],
+      [{}, raw, "stream"],
+      [{ stream: "stdout", offset: "6" }, raw, "offset"],
+      [{ stream: "stdout", after: "6" }, raw, "after"],
+    ];
+    for (const [query, headers, field] of cases) {
+      const refused = await refusalOf(await ask.logs(id, query, { headers }));
+      expect(refused).toMatchObject({ status: 400, code: "bad_request", field });
+    }
+  });
+
+  test("[P10] with drop the oldest bytes make room, and a reader is told of the gap", async () => {
+    const { id } = await ask.sh("seq 1 100000; echo last >&2", { logBytesMax: 65_536 });
+    const { log } = await ask.exited(id);
+    const all = `${Array.from({ length: 100_000 }, (_, n) => n + 1).join("\n")}\n`;
+    expect(log).toMatchObject({ end: all.length + 5, stdoutBytes: all.length, stderrBytes: 5 });
+    expect(log.end - log.start).toBe(65_536);
+    const [gap, ...rest] = await ask.events(id);
+    expect(gap).toEqual({
+      ...{ event: "truncated", id: log.start },
+      data: { from: 0, to: log.start },
+    });
+    expect(outputOf(rest, "stdout").toString()).toBe(
+      all.slice(log.start - (log.end - all.length - 5)),
+    );
+    const raw = await ask.raw(id, { stream: "stdout", offset: 100 });
+    expect(raw.headers.get("berth-offset")).toBe(String(log.start));
+    expect(await raw.text()).toBe(all.slice(log.start));
+    expect((await ask.events(id, { after: log.start }))[0]?.event).toBe("output");
+  });
+
+  test("[P11] a reader that does not read costs nothing and holds no process up, where the oldest make room", async () => {
+    const stuck = new AbortController();
+    const { id } = await ask.sh("echo up; read go; head -c 500M /dev/zero; echo done >&2");
+    const readers = await Promise.all([
+      ask.logs(id, { follow: 1 }, { signal: stuck.signal }),
+      ask.raw(id, { follow: 1, stream: "stdout" }, { signal: stuck.signal }),
+    ]);
+    expect(readers.map(({ status }) => status)).toEqual([200, 200]);
+    const memory = agent.memoryKiB();
+    await ask.written(id, "go\n");
+    const { log } = await ask.exited(id);
+    expect(log.stdoutBytes).toBe(500 * MiB + 3);
+    expect(agent.memoryKiB() - memory).toBeLessThan(100 * 1024);
+    stuck.abort();
+  });
+
+  test("[P11] raw bytes with a gap in them never look whole: who fell behind is cut off", async () => {
+    const { id } = await ask.sh("echo up; read go; head -c 500M /dev/zero", {
+      logBytesMax: 65_536,
+    });
+    const answer = await ask.raw(id, { follow: 1, stream: "stdout" });
+    await ask.written(id, "go\n");
+    await ask.exited(id);
+    await expect(answer.arrayBuffer()).rejects.toThrow();
+    const again = await ask.raw(id, { follow: 1, stream: "stdout", offset: 1 });
+    expect(again.headers.get("berth-offset")).toBe(String(500 * MiB + 3 - 65_536));
+    expect((await again.arrayBuffer()).byteLength).toBe(65_536);
+  });
+
+  test("[P12] a follower gets what comes as it comes, and the exit at the end", async () => {
+    const { id } = await ask.sh("while read word; do echo got $word; done; exit 3");
+    const answer = await ask.logs(id, { follow: 1 });
+    const reader = answer.body?.getReader();
+    let text = "";
+    const readUntil = (what: string) =>
+      until(what, async () => {
+        if (text.includes(what)) return true;
+        text += Buffer.from((await reader?.read())?.value ?? []).toString();
+        return text.includes(what);
+      });
+    // The answer begins at once, before anything was written.
+    await readUntil(":\n\n");
+    for (const word of ["one", "two"]) {
+      await ask.written(id, `${word}\n`);
+      await readUntil(Buffer.from(`got ${word}\n`).toString("base64"));
+    }
+    await ask.written(id, "", { eof: 1 });
+    await readUntil("event: exit");
+    expect(parseEvents(text).at(-1)?.data).toEqual({ exitCode: 3, signal: null, timedOut: false });
+    expect((await reader?.read())?.done).toBe(true);
+  });
+
+  test("[P12] one that does not follow ends at the present end; of a process that runs without an exit", async () => {
+    const { id } = await ask.sh("echo now; sleep 1000");
+    await ask.wait(id, { for: "log:now" });
+    const events = await ask.events(id);
+    expect(events.map(({ event }) => event)).toEqual(["output"]);
+    expect((await ask.bytes(id, "stdout")).toString()).toBe("now\n");
+    await ask.end(id);
+  });
+
+  test("[P12] an answer without news shows that it lives", async () => {
+    const { id } = await ask.sh("sleep 1000");
+    const following = await ask.logs(id, { follow: 1 });
+    const reader = following.body?.getReader();
+    let signs = "";
+    await until(
+      "a sign of life after the first",
+      async () => {
+        signs += Buffer.from((await reader?.read())?.value ?? []).toString();
+        return signs === ":\n\n:\n\n";
+      },
+      40_000,
+    );
+    await reader?.cancel();
+    await ask.end(id);
+  });
+
+  test("[P13] a log has only so many readers; the refusal names the limit, and a reader who is gone makes room", async () => {
+    const { id } = await ask.sh("sleep 1000");
+    const gone = new AbortController();
+    const readers = await Promise.all(
+      Array.from({ length: 64 }, () => ask.logs(id, { follow: 1 }, { signal: gone.signal })),
+    );
+    expect(readers.every(({ status }) => status === 200)).toBe(true);
+    const refused = await refusalOf(await ask.logs(id, { follow: 1 }));
+    expect(refused).toMatchObject({ status: 429, code: "too_many", limit: 64 });
+    gone.abort();
+    await until("there is room", async () => {
+      const answer = await ask.logs(id);
+      await answer.text();
+      return answer.status === 200;
+    });
+    await ask.end(id);
+  });
+
+  test("[P30] where all places are taken, a reader of raw bytes who was silent for long gives way; no other does", async () => {
+    const { id } = await ask.sh("read line; echo $line; sleep 1000");
+    const gone = new AbortController();
+    const quiet = Array.from({ length: 63 }, () =>
+      ask.raw(id, { stream: "stdout", follow: 1 }, { signal: gone.signal }).then(
+        async (answer) => answer.text().catch(() => "cut"),
+        () => "cut",
+      ),
+    );
+    const events = await ask.logs(id, { follow: 1 }, { signal: gone.signal });
+    await until("all places are taken", async () => {
+      const answer = await ask.logs(id);
+      await answer.body?.cancel();
+      return answer.status === 429;
+    });
+    let late: Promise<string> | undefined;
+    await until("one has given way", async () => {
+      const answer = await ask.logs(id, { follow: 1 });
+      if (answer.status === 200) late = answer.text();
+      else await answer.body?.cancel();
+      return answer.status === 200;
+    });
+    const cut = await Promise.race(quiet);
+    expect(cut).toBe("cut");
+    let left = 0;
+    for (const one of quiet) one.then((text) => (left += Number(text === "done\n")));
+    await ask.written(id, "done\n");
+    await ask.wait(id, { for: "log:done" });
+    await ask.end(id);
+    expect(outputOf(parseEvents(await events.text())).toString()).toBe("done\n");
+    expect(outputOf(parseEvents((await late) ?? "")).toString()).toBe("done\n");
+    await Promise.all(quiet);
+    expect(left).toBe(62);
+  });
+
+  test("[P12] a follower of one stream hears a sign of life while only the other one is written", async () => {
+    const { id } = await ask.sh("while :; do echo noise; sleep 0.05; done");
+    const stop = new AbortController();
+    const answer = await ask.logs(id, { follow: 1, stream: "stderr" }, { signal: stop.signal });
+    const reader = answer.body?.getReader();
+    const signs = [await reader?.read(), await reader?.read()];
+    for (const sign of signs) expect(Buffer.from(sign?.value ?? []).toString()).toBe(":\n\n");
+    expect((await ask.get(id)).log.end).toBeGreaterThan(0);
+    stop.abort();
+    await ask.end(id);
+  });
+});

@@ -1,0 +1,343 @@
+import { existsSync } from "node:fs";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AgentHealth } from "../../../src/protocol/internal/agent.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import { handleSchema, type Process, type ProcessInput } from "../../../src/protocol/process.ts";
+import { Agent, kinds } from "../agent.ts";
+import { environmentOf } from "../environment.ts";
+import { canFreeze, freeze } from "../freeze.ts";
+import { Sessions } from "../sessions/sessions.ts";
+import { until } from "../until.ts";
+import { Asker, newId, refusalOf } from "./processes.ts";
+
+/** Only KILL ends it, two seconds after the TERM. */
+const stubborn = 'trap "" TERM; echo up; while :; do sleep 1000; done';
+const replace = "replace" as const;
+
+describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
+  let agent: Agent;
+  let ask: Asker;
+  let names = 0;
+  beforeAll(async () => {
+    agent = await Agent.start({ tree });
+    ask = new Asker(agent);
+  });
+  afterAll(() => agent.stop());
+
+  /** Each test goes on where the one before left the fence. */
+  let fence = 0;
+  const fenced = () => ({ headers: { "berth-fence": String(fence) } });
+  const drain = async () => {
+    fence += 1;
+    const body = JSON.stringify({ fence, drain: true, waitMs: 20_000 });
+    const answer = await agent.request("/v1/fence", { method: "POST", body });
+    expect(await answer.json()).toEqual({ fence, left: 0 });
+  };
+
+  const newName = () => {
+    names += 1;
+    return `name-${names}`;
+  };
+  const read = async (answer: Response) => {
+    expect([200, 201], await answer.clone().text()).toContain(answer.status);
+    return (await answer.json()) as Process;
+  };
+  const replaced = async (call: Partial<ProcessInput> & { id?: string; name: string }) =>
+    read(await ask.post({ argv: ["sleep", "1000"], ...call, ifRunning: replace }));
+  const runningAs = (name: string) => ask.list({ name, state: "running" });
+  const health = async () => (await (await agent.request("/v1/health")).json()) as AgentHealth;
+  const isKnown = async (id: string) => (await agent.request(`/v1/processes/${id}`)).ok;
+  const up = async ({ id }: Process) => {
+    expect((await ask.wait(id, { for: "log:up" })).met).toBe(true);
+  };
+
+  test("[P34] a name belongs to one process while it runs, and is free when that has exited", async () => {
+    const name = newName();
+    const one = await ask.start({ name, argv: ["sleep", "1000"] });
+    expect(one).toMatchObject({ name, state: "running" });
+    for (const ifRunning of [undefined, "refuse"]) {
+      const refused = await ask.post({ name, command: "touch ran", ifRunning });
+      const facts = { status: 409, code: "name_taken", name, id: one.id };
+      expect(await refusalOf(refused)).toMatchObject(facts);
+    }
+    expect((await agent.sh("ls ran")).exitCode).not.toBe(0);
+    const other = await ask.start({ name: newName(), argv: ["sleep", "1000"] });
+    expect((await ask.start({ argv: ["true"] })).name).toBeUndefined();
+    await ask.end(one.id);
+    const two = await ask.start({ name, argv: ["sleep", "1000"] });
+    const listed = await ask.list({ name });
+    expect(listed.map(({ id, state }) => [id, state])).toEqual([
+      [two.id, "running"],
+      [one.id, "exited"],
+    ]);
+    expect(listed.every((process) => process.name === name)).toBe(true);
+    for (const { id } of [two, other]) await ask.end(id);
+  });
+
+  test("[P34] of any number that start at once under a name one does", async () => {
+    const name = newName();
+    const call = { name, argv: ["sleep", "1000"] };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask.post(call)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(409)]);
+    const [runs, ...others] = await runningAs(name);
+    expect(others).toEqual([]);
+    expect(await ask.list({ name })).toHaveLength(1);
+    await ask.end(runs?.id ?? "");
+  });
+
+  test("[P34] what is no name is refused by its field, and nothing is started", async () => {
+    const before = (await ask.list()).length;
+    const texts = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("", "a b", "-a", "../x"));
+    const bad = fc
+      .sample(texts, 60)
+      .concat("x".repeat(65))
+      .filter((name) => !handleSchema.safeParse(name).success);
+    expect(bad.length).toBeGreaterThan(20);
+    for (const name of [...bad, 5, null, ["a"]]) {
+      const refused = await refusalOf(await ask.post({ name, command: "true" }));
+      expect(refused, String(name)).toMatchObject({ status: 400, field: "name" });
+    }
+    for (const call of [{ ifRunning: replace }, { name: "a", ifRunning: "join" }]) {
+      const refused = await refusalOf(await ask.post({ ...call, command: "true" }));
+      expect(refused).toMatchObject({ status: 400, code: "bad_request", field: "ifRunning" });
+    }
+    expect((await ask.list()).length).toBe(before);
+    for (const name of ["a", "A-_9", "0", "x".repeat(64)]) {
+      expect(await ask.start({ name, argv: ["true"] })).toMatchObject({ name });
+    }
+  });
+
+  test("[P35] twenty that replace at once: one runs, nothing of the others is left, and each has its own", async () => {
+    const name = newName();
+    const command = "(setsid sleep 1000 &); sleep 1000 & echo up; wait";
+    const calls = Array.from({ length: 20 }, (_, n) =>
+      replaced({ name, command, argv: undefined, env: { WHO: `${name}.${n}.` } } as never),
+    );
+    const own = await Promise.all(calls);
+    expect(new Set(own.map(({ id }) => id)).size).toBe(20);
+    const [last, ...others] = await runningAs(name);
+    expect(others).toEqual([]);
+    if (last === undefined) throw new Error("none runs");
+    expect(own.map(({ id }) => id)).toContain(last.id);
+    await up(last);
+    const who = whoIs(last.pid);
+    const left = agent.left().map(whoIs);
+    expect(left.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(left)).toEqual(new Set([who]));
+    for (const { id } of own.filter(({ id }) => id !== last.id)) {
+      expect(await ask.get(id)).toMatchObject({ state: "exited", name });
+    }
+    await ask.end(last.id);
+    await until("none is left", () => agent.left().length === 0);
+  });
+
+  test("[P35] the one that is replaced has ended, however stubborn, before the next one starts", async () => {
+    const name = newName();
+    const one = await ask.start({ name, command: stubborn });
+    await up(one);
+    const two = await replaced({ name });
+    const ended = await ask.get(one.id);
+    expect(ended).toMatchObject({ state: "exited", signal: "SIGKILL", timedOut: false });
+    expect(Date.parse(two.startedAt)).toBeGreaterThanOrEqual(Date.parse(ended.endedAt ?? ""));
+    expect(Date.parse(ended.endedAt ?? "") - Date.parse(ended.startedAt)).toBeGreaterThan(1900);
+    expect(two.state).toBe("running");
+    // Who does not replace is refused all the while, and afterwards.
+    expect((await ask.post({ name, command: "true" })).status).toBe(409);
+    await ask.end(two.id);
+  });
+
+  test("[P36] what cannot start leaves the one that runs as it is", async () => {
+    const name = newName();
+    const one = await ask.start({ name, argv: ["sleep", "1000"] });
+    const noFolder = { name, command: "true", cwd: "/nowhere", ifRunning: replace };
+    expect(await refusalOf(await ask.post(noFolder))).toMatchObject({ code: "bad_cwd" });
+    const noProgram = await replaced({ name, argv: ["no-such-program"] });
+    expect(noProgram).toMatchObject({ state: "exited", exitCode: 127, pid: null, name });
+    const badCall = { name, command: "true", ifRunning: replace, onFull: "wait" };
+    expect((await ask.post(badCall)).status).toBe(400);
+    expect(await runningAs(name)).toMatchObject([{ id: one.id, pid: one.pid }]);
+    expect((await ask.post({ name, command: "true" })).status).toBe(409);
+    await ask.end(one.id);
+  });
+
+  test("[P36] where all places are taken the one that goes leaves its place, and nobody else gets it", async () => {
+    const name = newName();
+    const argv = ["sleep", "1000"];
+    const one = await ask.start({ name, argv });
+    const others = await Promise.all(
+      Array.from({ length: limits.processesMax - 1 }, () => ask.start({ argv })),
+    );
+    const free = { name: newName(), argv, ifRunning: replace };
+    let isOver = false;
+    const crowd = Array.from({ length: 8 }, async () => {
+      const statuses = new Set<number>();
+      while (!isOver) statuses.add((await ask.post({ argv })).status);
+      return [...statuses];
+    });
+    const [two, refused] = await Promise.all([replaced({ name }), ask.post(free)]);
+    isOver = true;
+    expect(await refusalOf(refused)).toMatchObject({ code: "too_many", status: 429 });
+    expect(await Promise.all(crowd)).toEqual(crowd.map(() => [429]));
+    expect((await ask.post({ argv })).status).toBe(429);
+    expect((await ask.get(one.id)).state).toBe("exited");
+    expect((await ask.get(two.id)).state).toBe("running");
+    await Promise.all([two, ...others].map(({ id }) => ask.end(id)));
+  });
+
+  test("[P37] who leaves the line starts nothing, and those behind have their turn", async () => {
+    const name = newName();
+    await up(await ask.start({ name, command: stubborn }));
+    const ahead = replaced({ name, command: stubborn, argv: undefined } as never);
+    await agent.request("/v1/health");
+    const gone = new AbortController();
+    const call = { id: newId(), name, command: "echo left >> left", ifRunning: replace };
+    const left = ask.post(call, { signal: gone.signal }).catch((error: Error) => error.name);
+    for (let n = 0; n < 5; n += 1) await agent.request("/v1/health");
+    const behind = replaced({ name });
+    gone.abort();
+    expect(await left).toBe("AbortError");
+    expect((await ahead).state).toBe("running");
+    const { id } = await behind;
+    expect(await runningAs(name)).toMatchObject([{ id }]);
+    expect(await isKnown(call.id)).toBe(false);
+    expect((await agent.sh("cat left")).exitCode).not.toBe(0);
+    await ask.end(id);
+  });
+
+  test("[P37] only so many stand in one line, and the refusal names the limit", async () => {
+    const name = newName();
+    await up(await ask.start({ name, command: stubborn }));
+    const call = { name, argv: ["sleep", "1000"], ifRunning: replace };
+    const count = limits.processReplacersMax + 6;
+    const answers = await Promise.all(Array.from({ length: count }, () => ask.post(call)));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(5);
+    for (const answer of refused) {
+      const facts = { code: "too_many", limit: limits.processReplacersMax };
+      expect(await refusalOf(answer)).toMatchObject(facts);
+    }
+    const [last, ...others] = await runningAs(name);
+    expect(others).toEqual([]);
+    await ask.end(last?.id ?? "");
+  });
+
+  test("[P38] a replacement that is repeated with its id is one, in the line and afterwards", async () => {
+    const name = newName();
+    await up(await ask.start({ name, command: stubborn }));
+    const call = { id: newId(), name, command: "echo once >> once; sleep 1000" };
+    const twice = [call, call, call].map((one) => ask.post({ ...one, ifRunning: replace }));
+    const answers = await Promise.all(twice);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
+    const pids = await Promise.all(answers.map(async (answer) => (await read(answer)).pid));
+    expect(new Set(pids).size).toBe(1);
+    await until("it wrote", async () => (await agent.sh("cat once")).stdout === "once\n");
+    const next = await replaced({ name });
+    // It has been replaced meanwhile: what it is told of is how it ended.
+    const again = await ask.post({ ...call, ifRunning: replace });
+    expect(again.status).toBe(200);
+    expect(await read(again)).toMatchObject({ id: call.id, state: "exited" });
+    expect(await runningAs(name)).toMatchObject([{ id: next.id }]);
+    expect((await agent.sh("cat once")).stdout).toBe("once\n");
+    await ask.end(next.id);
+  });
+
+  test("[P35] a process of a session replaces, and is replaced, as any other", async () => {
+    const name = newName();
+    const sessions = new Sessions(agent);
+    const id = await sessions.make({ id: `of-${name}` });
+    await sessions.exec(id, "stage=test; cd /tmp");
+    const post = (call: object) =>
+      sessions.request(`/${id}/processes`, "POST", { id: newId(), name, ...call });
+    const one = await ask.start({ name, argv: ["sleep", "1000"] });
+    expect((await post({ command: "true" })).status).toBe(409);
+    const bad = await post({ command: "true", cwd: "/nowhere", ifRunning: replace });
+    expect((await refusalOf(bad)).code).toBe("bad_cwd");
+    expect((await ask.get(one.id)).state).toBe("running");
+    const command = "echo up $stage; sleep 1000";
+    const two = await read(await post({ command, ifRunning: replace }));
+    await up(two);
+    expect((await ask.bytes(two.id, "stdout")).toString()).toBe("up test\n");
+    expect((await ask.get(one.id)).state).toBe("exited");
+    const three = await replaced({ name });
+    expect(await ask.get(two.id)).toMatchObject({ state: "exited", sessionId: id, name });
+    expect(await runningAs(name)).toMatchObject([{ id: three.id }]);
+    await ask.end(three.id);
+  });
+
+  test("[P35] one that ends with its lease counts no more when it was replaced by one that does not", async () => {
+    const name = newName();
+    const { running } = await health();
+    const call = { name, argv: ["sleep", "1000"] };
+    const one = await read(await ask.post({ ...call, endsWithLease: true }, fenced()));
+    expect((await health()).running).toBe(running + 1);
+    const two = await read(await ask.post({ ...call, ifRunning: replace }, fenced()));
+    await until("it counts no more", async () => (await health()).running === running);
+    expect(await ask.get(one.id)).toMatchObject({ state: "exited", signal: "SIGTERM" });
+    await drain();
+    expect((await ask.get(two.id)).state).toBe("running");
+    await agent.request(`/v1/processes/${two.id}`, { method: "DELETE", ...fenced() });
+  });
+
+  test("[P37] who stands in the line when a fence rises above him starts nothing", async () => {
+    const name = newName();
+    await up(await read(await ask.post({ name, command: stubborn }, fenced())));
+    const calls = Array.from({ length: 3 }, () => ({
+      ...{ id: newId(), name, command: "echo lost >> lost", ifRunning: replace },
+    }));
+    const answers = calls.map((call) => ask.post(call, fenced()));
+    await until("the first is at it", async () => (await health()).running > 0);
+    await drain();
+    for (const answer of await Promise.all(answers)) {
+      expect(await refusalOf(answer)).toMatchObject({ code: "stale_fence", status: 409 });
+    }
+    expect(await ask.list({ name, state: "running" })).toEqual([]);
+    for (const { id } of calls) expect(await isKnown(id)).toBe(false);
+    expect(existsSync(`${agent.workspace}/lost`)).toBe(false);
+  });
+});
+
+test("[P37] an agent that ends takes along those who stand in the line: nothing starts any more", async () => {
+  const agent = await Agent.start();
+  const ask = new Asker(agent);
+  const one = await ask.start({ name: "web", command: stubborn });
+  await ask.wait(one.id, { for: "log:up" });
+  const call = { name: "web", command: stubborn, ifRunning: replace };
+  const calls = Array.from({ length: 5 }, () => ask.post(call).catch(() => undefined));
+  await until("the first is at it", async () => {
+    const { running } = (await (await agent.request("/v1/health")).json()) as AgentHealth;
+    return running > 0;
+  });
+  // Asserts that nothing of it is left.
+  await agent.stop();
+  for (const answer of await Promise.all(calls)) expect(answer?.ok ?? false).toBe(false);
+});
+
+test.runIf(canFreeze)(
+  "[P37] a process that cannot be ended keeps its name, and who would replace it is told so in time",
+  async () => {
+    const agent = await Agent.start();
+    const ask = new Asker(agent);
+    const one = await ask.start({ name: "web", argv: ["sleep", "1000"] });
+    const hold = freeze(String(one.pid));
+    const began = performance.now();
+    const call = { name: "web", argv: ["sleep", "1000"], ifRunning: replace };
+    try {
+      const refused = await refusalOf(await ask.post(call));
+      const facts = { code: "unavailable", name: "web", retryable: true };
+      expect(refused).toMatchObject({ status: 503, ...facts });
+      expect(performance.now() - began).toBeGreaterThan(limits.processReplaceMs - 1000);
+      expect((await ask.post({ ...call, ifRunning: "refuse" })).status).toBe(409);
+    } finally {
+      hold.thaw();
+    }
+    await ask.exited(one.id);
+    await until("the group is gone", hold.isRemoved);
+    expect((await ask.post(call)).status).toBe(201);
+    await agent.stop();
+  },
+);
+
+function whoIs(pid: number | null): string | undefined {
+  return environmentOf(pid ?? 0).find((entry) => entry.startsWith("WHO="));
+}

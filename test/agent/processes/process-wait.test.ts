@@ -1,0 +1,173 @@
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitedSchema } from "../../../src/protocol/process.ts";
+import { Agent } from "../agent.ts";
+import { until } from "../until.ts";
+import { Asker, refusalOf } from "./processes.ts";
+
+describe("waiting for a process", () => {
+  let agent: Agent;
+  let ask: Asker;
+  beforeAll(async () => {
+    agent = await Agent.start();
+    ask = new Asker(agent);
+  });
+  afterAll(() => agent.stop());
+
+  test("[L17] a waiter's time limit is his own: the process runs on", async () => {
+    const { id } = await ask.sh("sleep 1000");
+    const answers = await Promise.all([
+      ask.wait(id, { timeoutMs: 0 }),
+      ask.wait(id, { timeoutMs: 200 }),
+      ask.wait(id, { for: "log:never", timeoutMs: 200 }),
+      ask.wait(id, { for: "port:1", timeoutMs: 200 }),
+    ]);
+    for (const { met, process } of answers) {
+      expect({ met, state: process.state }).toEqual({ met: false, state: "running" });
+    }
+    expect(waitedSchema.parse(answers[0])).toEqual(answers[0]);
+    await ask.end(id);
+  });
+
+  test("[L17] a waiter who goes away touches nothing, and others still hear of the exit", async () => {
+    const { id } = await ask.sh("read go; exit 4");
+    const gone = new AbortController();
+    const path = `/v1/processes/${id}/wait?timeoutMs=3600000`;
+    const left = agent.request(path, { signal: gone.signal }).catch((error: Error) => error.name);
+    const others = Array.from({ length: 20 }, () => ask.wait(id));
+    gone.abort();
+    expect(await left).toBe("AbortError");
+    expect((await ask.get(id)).state).toBe("running");
+    await ask.written(id, "go\n");
+    for (const { met, process } of await Promise.all(others)) {
+      expect({ met, exitCode: process.exitCode }).toEqual({ met: true, exitCode: 4 });
+    }
+    // And who comes later.
+    expect((await ask.wait(id, { timeoutMs: 0 })).met).toBe(true);
+  });
+
+  test("[P15] an answer that takes long begins with spaces, and is whole JSON still", async () => {
+    const { id } = await ask.sh("sleep 1000");
+    const answer = await agent.request(`/v1/processes/${id}/wait?timeoutMs=3000`);
+    const text = await answer.text();
+    expect(text.startsWith(" ")).toBe(true);
+    expect(waitedSchema.parse(JSON.parse(text))).toMatchObject({ met: false });
+    await ask.end(id);
+  });
+
+  test("[P16] a text is found in either stream, in what was written before, and across pieces", async () => {
+    const { id } = await ask.sh(
+      "printf 'before: re'; printf early >&2; while read word; do printf $word; done",
+    );
+    expect((await ask.wait(id, { for: "log:early" })).met).toBe(true);
+    const across = ask.wait(id, { for: "log:ready ä!" });
+    const twice = ask.wait(id, { for: "log:adyadyady" });
+    for (const word of ["ady", "\\\\040", "\\\\303", "\\\\244", "!", "adyadyady"]) {
+      const { end } = (await ask.get(id)).log;
+      await ask.written(id, `${word}\n`);
+      await until("it was printed", async () => (await ask.get(id)).log.end > end);
+    }
+    expect((await across).met).toBe(true);
+    expect((await twice).met).toBe(true);
+    // Characters are literal, and streams do not mix.
+    expect((await ask.wait(id, { for: "log:.", timeoutMs: 100 })).met).toBe(false);
+    expect((await ask.wait(id, { for: "log:reearly", timeoutMs: 100 })).met).toBe(false);
+    await ask.end(id);
+  });
+
+  test("[P16] a text in a long log is found while it is written as fast as can be, however little is kept", async () => {
+    const { id } = await ask.sh("read go; seq 1 3000000; echo needle; seq 1 3000000", {
+      logBytesMax: 65_536,
+    });
+    const found = ask.wait(id, { for: "log:needle" });
+    const missed = ask.wait(id, { for: "log:no such text" });
+    await until("both wait", async () => (await ask.wait(id, { timeoutMs: 0 })).met === false);
+    await ask.written(id, "go\n");
+    expect((await found).met).toBe(true);
+    expect(await missed).toMatchObject({ met: false, process: { state: "exited", exitCode: 0 } });
+    expect((await ask.wait(id, { for: "log:3000000\n" })).met).toBe(true);
+    expect((await ask.wait(id, { for: "log:needle" })).met).toBe(false);
+  });
+
+  test("[P17] a port is met once something answers there, and not where a connection is dropped at once", async () => {
+    const { id } = await ask.sh("sleep 1000");
+    const dropping = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => dropping.listen(0, "127.0.0.1", resolve));
+    const { port } = dropping.address() as AddressInfo;
+    expect((await ask.wait(id, { for: `port:${port}`, timeoutMs: 500 })).met).toBe(false);
+    await new Promise((resolve) => dropping.close(resolve));
+    const waiting = ask.wait(id, { for: `port:${port}` });
+    const staying = createServer(() => {});
+    await new Promise<void>((resolve) => staying.listen(port, "127.0.0.1", resolve));
+    expect((await waiting).met).toBe(true);
+    await new Promise((resolve) => staying.close(resolve));
+    await ask.end(id);
+  });
+
+  test("[P17] a port is missed at once where the process has exited", async () => {
+    const { id } = await ask.sh("read go; exit 1");
+    const waiting = ask.wait(id, { for: "port:1", timeoutMs: 50_000 });
+    await ask.written(id, "go\n");
+    expect(await waiting).toMatchObject({ met: false, process: { exitCode: 1 } });
+    expect(await ask.wait(id, { for: "port:1" })).toMatchObject({ met: false });
+  });
+
+  test("[P15] what is not of the form of a wait is refused by its field", async () => {
+    const { id } = await ask.sh("true");
+    const cases: [Record<string, string>, string][] = [
+      [{ for: "forever" }, "for"],
+      [{ for: "log:" }, "for"],
+      [{ for: `log:${"x".repeat(1025)}` }, "for"],
+      [{ for: "port:0" }, "for"],
+      [{ for: "port:65536" }, "for"],
+      [{ for: "port:8080x" }, "for"],
+      [{ timeoutMs: "-1" }, "timeoutMs"],
+      [{ timeoutMs: "3600001" }, "timeoutMs"],
+      [{ timeoutMs: "soon" }, "timeoutMs"],
+      [{ other: "1" }, "other"],
+    ];
+    for (const [query, field] of cases) {
+      const path = `/v1/processes/${id}/wait?${new URLSearchParams(query)}`;
+      const refused = await refusalOf(await agent.request(path));
+      expect(refused).toMatchObject({ status: 400, code: "bad_request", field });
+    }
+    await ask.exited(id);
+  });
+
+  test("[P15] only so many may wait; the refusal names the limit, and a waiter who is gone makes room", async () => {
+    const { id } = await ask.sh("sleep 1000");
+    const gone = new AbortController();
+    const path = `/v1/processes/${id}/wait?timeoutMs=3600000`;
+    const waiting = Array.from({ length: 300 }, () => agent.request(path, { signal: gone.signal }));
+    const answers = Promise.allSettled(waiting);
+    const refused = await refusalOf(await Promise.race(waiting));
+    expect(refused).toMatchObject({ status: 429, code: "too_many", limit: 256 });
+    gone.abort();
+    await answers;
+    await until("there is room", async () => {
+      const answer = await agent.request(`/v1/processes/${id}/wait?timeoutMs=0`);
+      await answer.text();
+      return answer.status === 200;
+    });
+    await ask.end(id);
+  });
+
+  test("[P29] a search through a long log ends with its waiter's time, and touches nobody else", async () => {
+    const { id } = await ask.sh("head -c 600000000 /dev/zero; sleep 1000", {
+      logBytesMax: 1024 * 1024 * 1024,
+    });
+    await until("it has written", async () => (await ask.get(id)).log.end === 600_000_000);
+    const begun = performance.now();
+    const whole = await ask.wait(id, { for: "log:never", timeoutMs: 1_000 });
+    expect(whole.met).toBe(false);
+    const alone = performance.now() - begun;
+    // A hundred that were given up at once must not be searched for one after the other.
+    const many = Array.from({ length: 100 }, () =>
+      ask.wait(id, { for: "log:never", timeoutMs: 1 }),
+    );
+    for (const { met } of await Promise.all(many)) expect(met).toBe(false);
+    expect(performance.now() - begun - alone).toBeLessThan(10_000);
+    await ask.end(id);
+  });
+});

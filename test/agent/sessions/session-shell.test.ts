@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Agent, kinds } from "../agent.ts";
+import { Sessions } from "./sessions.ts";
+
+/** What a command leaves behind in its shell, and what the next one must nevertheless answer. */
+const afterwards: [string, string][] = [
+  [
+    "functions of the names of builtins",
+    "eval() { :; }; printf() { :; }; exit() { :; }; exec() { :; }; read() { :; }; command() { :; }; trap() { :; }; set() { :; }",
+  ],
+  [
+    "aliases of the names of builtins",
+    "alias eval='echo bad' builtin='echo bad' printf='echo bad' exit=true '!=echo' '{=echo' if=echo",
+  ],
+  ["a function that passes builtin on", 'builtin() { command builtin "$@"; }'],
+  [
+    "traps of all kinds",
+    "trap 'true' DEBUG; trap 'true' ERR; trap 'true' RETURN; trap 'true' EXIT; trap '' TERM INT HUP PIPE",
+  ],
+  ["set -x", "set -x"],
+  ["set -v", "set -v"],
+  ["set -u", "set -u"],
+  ["set -e", "set -e"],
+  ["set -euo pipefail", "set -euo pipefail"],
+  ["set -f and noclobber", "set -f -C"],
+  ["a changed IFS", "IFS=01234567890abcdefw"],
+  ["an IFS that cannot be changed", "readonly IFS=x"],
+  ["variables that cannot be changed", "readonly PWD REPLY PS4 LINENO 2>/dev/null"],
+  ["variables that are gone", "unset PWD OLDPWD PATH HOME LINENO BASH_COMMAND; hash -r"],
+  ["a PS4 that runs programs", "PS4='$(echo trace)'; set -x"],
+  ["another PATH", "PATH=/nowhere"],
+  ["posix mode", "set -o posix"],
+  ["restored posix mode", "set -o posix; set +o posix; shopt -s expand_aliases"],
+  ["another locale", "LC_ALL=C; LANG=xx_YY"],
+  ["closed descriptors", "exec 0<&- 1>&- 2>&-"],
+  ["other descriptors", "exec </dev/zero >/dev/full 2>/dev/full"],
+  ["job control", "set -m"],
+  ["an error handler that prints", "trap 'echo trap' ERR; true"],
+  ["shell options", "shopt -s extdebug failglob nullglob dotglob globstar lastpipe compat31; true"],
+  ["positional parameters", "set -- a b c"],
+  ["a syntax error", "if; then"],
+  ["an open quote", "echo 'open"],
+  ["a here document without an end", "cat <<END\nopen"],
+  ["a stray brace", "}"],
+  ["a break, a continue and a return", "break; continue; return 7"],
+  ["a failed substitution", "echo $(( 1 / 0 ))"],
+  ["a background child", "sleep 100 &"],
+  ["a stopped child", "(kill -STOP $BASHPID) & sleep 0.05"],
+];
+
+describe.each(kinds)("what a session's shell bears, trees held by %s", (tree) => {
+  let agent: Agent;
+  let sessions: Sessions;
+  let id: string;
+  beforeAll(async () => {
+    agent = await Agent.start({ tree });
+    sessions = new Sessions(agent);
+  });
+  beforeEach(async () => {
+    id = await sessions.make();
+  });
+  afterAll(() => agent.stop());
+
+  test.each(afterwards)(
+    "[B2] %s: the next command runs and is answered as ever",
+    async (_, command) => {
+      await sessions.exec(id, command);
+      const next = { command: "echo out; echo err >&2; /bin/sh -c 'exit 3'" };
+      const result = await sessions.run(id, next);
+      const text = await result.text();
+      if (/set -e/.test(command)) {
+        expect(JSON.parse(text).error, text).toMatchObject({
+          ...{ code: "session_terminated", exitCode: 3, stdout: "out\n", stderr: "err\n" },
+        });
+      } else {
+        expect(JSON.parse(text), text).toMatchObject({ exitCode: 3, timedOut: false });
+        const { stdout, stderr } = JSON.parse(text);
+        expect([stdout, stderr].join("").match(/^out$/gm), text).toHaveLength(1);
+        expect(stderr.match(/^err$/gm), text).toHaveLength(1);
+        expect(stderr).not.toMatch(/w[0-9a-f]{32}/);
+        await sessions.end(id);
+      }
+    },
+  );
+
+  test.each(['builtin() { echo "$@"; }', "enable -n eval", "enable -n printf"])(
+    "[B2] %s: a shell that no longer does what it is told ends in order",
+    async (command) => {
+      const refused = await sessions.refused(sessions.run(id, `${command}; echo last`));
+      expect(refused).toMatchObject({ status: 410, code: "session_terminated", stdout: "last\n" });
+      expect(refused.reason).toBe("ended");
+    },
+  );
+
+  test("[B2] a syntax error is exit code 2 with the shell's own words", async () => {
+    const result = await sessions.exec(id, "echo (");
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toContain("syntax error");
+  });
+
+  test("[B2] what a redirection of exec changes does not outlive its command", async () => {
+    await sessions.exec(id, "exec > into; echo inside");
+    expect(await sessions.exec(id, "echo outside; cat into")).toMatchObject({
+      stdout: "outside\ninside\n",
+    });
+  });
+
+  test("[B3] junk in every open descriptor neither ends a command nor is taken for its end", async () => {
+    const junk = String.raw`for fd in /proc/$$/fd/*; do
+      printf '\0w00\0000\0/\0\n/w00.: junk\n' > $fd; done 2>/dev/null; (exit 5)`;
+    expect((await sessions.exec(id, junk)).exitCode).toBe(5);
+    expect(await sessions.exec(id, "echo after")).toMatchObject({ exitCode: 0, stdout: "after\n" });
+  });
+
+  test("[B3] a command inherits none of the channels", async () => {
+    const { stdout } = await sessions.exec(
+      id,
+      "exec 7</dev/null; ls -l /proc/self/fd | sed 's/.* -> //'",
+    );
+    const { length } = stdout.split("\n").filter((line) => line.includes("pipe:"));
+    // Its own standard output is the pipe to sed; nothing else is one.
+    expect(length, stdout).toBe(1);
+    expect(
+      stdout.split("\n").filter((line) => line.includes("/berth/sessions")),
+      stdout,
+    ).toHaveLength(1);
+  });
+
+  test("[B3] a command that steals the lines of its shell ends by its time limit", async () => {
+    const stolen = sessions.run(id, { command: "cat /proc/$$/fd/* 2>/dev/null", timeoutMs: 3000 });
+    expect(await sessions.refused(stolen)).toMatchObject({
+      ...{ code: "session_terminated", reason: "timed_out", timedOut: true },
+    });
+  });
+
+  test("[B3] a shell that stops listening ends by the time limit", async () => {
+    const deaf = sessions.run(id, { command: "echo before; set -n", timeoutMs: 3000 });
+    expect(await sessions.refused(deaf)).toMatchObject({
+      ...{ code: "session_terminated", reason: "timed_out", timedOut: true, stdout: "before\n" },
+    });
+  });
+
+  test("[B3] a shell whose descriptors were all closed ends by the time limit or before", async () => {
+    const command =
+      'for fd in {3..255}; do builtin eval "exec $fd>&-"; done 2>/dev/null; echo closed';
+    const refused = await sessions.refused(sessions.run(id, { command, timeoutMs: 3000 }));
+    expect(refused).toMatchObject({ code: "session_terminated", stdout: "closed\n" });
+  });
+});

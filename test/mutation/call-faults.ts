@@ -1,0 +1,185 @@
+/**
+ * Owns the faults that are put into what stands around a sandbox: the Directory, keys, handles, tenants, logs and the
+ * SDK's repeats. Does not own those of leases, metadata and plans.
+ */
+import type { Fault } from "./faults.ts";
+
+const directory = "src/objects/directory/actor.ts";
+const errands = "src/objects/directory/sandbox-tasks.ts";
+const reports = "src/objects/directory/reports.ts";
+const find = "src/core/directory/find.ts";
+const rights = "src/objects/sandbox/dispatch/rights.ts";
+const handles = "src/objects/sandbox/agent/handles.ts";
+const keyed = "src/objects/sandbox/idempotency/idempotent-call.ts";
+const ask = "src/objects/sandbox/agent/agent-request.ts";
+const line = "src/objects/sandbox/agent/agent-channel.ts";
+const retry = "src/client/http/retry.ts";
+const ring = "container/agent/processes/ring.ts";
+const runs = "container/agent/processes/runs.ts";
+const fence = "container/agent/server/fence.ts";
+const drain = "container/agent/server/drain.ts";
+const gated = "container/agent/server/gated-work.ts";
+
+export const callFaults: readonly Fault[] = [
+  {
+    name: "a scope is written after others had a look",
+    file: directory,
+    find: "if (scope !== undefined) pointTo(this.#place, scope, spec.id);",
+    put: "if (scope !== undefined) this.#place.timer(1, () => pointTo(this.#place, scope, spec.id));",
+    by: ["D1"],
+  },
+  {
+    name: "an older report is taken over a newer one",
+    file: reports,
+    find: "revision <= known.revision) {",
+    put: "revision === known.revision) {",
+    by: ["D10"],
+  },
+  {
+    name: "who cannot be asked is taken for gone",
+    file: errands,
+    find: "const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs);",
+    put: "const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs).catch(() => undefined);",
+    by: ["D18", "D20"],
+  },
+  {
+    name: "one that hangs keeps the others from their turn",
+    file: errands,
+    find: "for (const id of due(this.#place, this.#place.clock())) void this.#carryOut(id);",
+    put: "for (const id of due(this.#place, this.#place.clock()).slice(0, 1)) void this.#carryOut(id);",
+    by: ["D19"],
+  },
+  {
+    name: "a key of a create takes any call",
+    file: find,
+    find: "if (keyed.hash !== call.hash) return",
+    put: 'if (call.hash === "") return',
+    by: ["D4"],
+  },
+  {
+    name: "a key of a command takes any call",
+    file: keyed,
+    find: "row === undefined || row.hash === hash) return row;",
+    put: 'row === undefined || hash !== "") return row;',
+    by: ["Y44"],
+  },
+  {
+    name: "a command whose line broke is sent again",
+    file: ask,
+    find: 'if (answer === undefined) throw await interrupted(actor, life, "unknown");',
+    put: "if (answer === undefined) return askOnce(actor, life, ask, fence);",
+    by: ["U16"],
+  },
+  {
+    name: "a line is used in whatever life",
+    file: line,
+    find: "if (this.#open?.incarnation === life.incarnation)",
+    put: "if (this.#open !== undefined)",
+    by: ["U17"],
+  },
+  {
+    name: "a handle of an earlier life means something",
+    file: handles,
+    find: "if (!isOfAnotherLife(id, runningLife(actor)?.incarnation)) return;",
+    put: 'if (id !== "") return;',
+    by: ["Y50"],
+  },
+  {
+    name: "a foreign sandbox is forbidden, not unknown",
+    file: rights,
+    find: "!== caller.tenant) throw unknownSandbox();",
+    put: '!== caller.tenant) throw new BerthError("forbidden", "It is somebody else\'s.");',
+    by: ["W3"],
+  },
+  {
+    name: "a foreign sandbox is anybody's",
+    file: rights,
+    find: "facts.sandbox.spec.tenant !== caller.tenant) throw",
+    put: 'caller.tenant === "") throw',
+    by: ["W3"],
+  },
+  {
+    name: "a call of which nobody knows whether it ran is sent again",
+    file: retry,
+    find: "return isRepeatable && error.code",
+    put: "return error.code",
+    by: ["SD4"],
+  },
+  {
+    name: "who is refused by a holder asks again by himself",
+    file: retry,
+    find: '"too_many", "body_timeout"]',
+    put: '"too_many", "body_timeout", "lease_held"]',
+    by: ["SD3"],
+  },
+  {
+    name: "a log begins one byte late where it wraps",
+    file: ring,
+    find: "Math.min(length, this.bytes - position)",
+    put: "Math.min(length, this.bytes - position + 1)",
+    by: ["P8"],
+  },
+  {
+    name: "a cursor at the border of two streams is of the one before",
+    file: runs,
+    find: "return this.#last((run) => this.#cursorOf(run) <= cursor);",
+    put: "return this.#last((run) => this.#cursorOf(run) < cursor);",
+    by: ["P8"],
+  },
+  {
+    name: "an offset that is just gone is told as there",
+    file: runs,
+    find: "if (offset < this.offsetAt(this.start, stream)) return undefined;",
+    put: "if (offset + 1 < this.offsetAt(this.start, stream)) return undefined;",
+    by: ["P8"],
+  },
+  {
+    name: "the agent takes work below its fence",
+    file: fence,
+    find: "if (fence < this.#highest) {",
+    put: "if (fence < 0) {",
+    by: ["X50"],
+  },
+  {
+    name: "a call does not raise the agent's fence",
+    file: fence,
+    find: "    this.#highest = fence;\n",
+    put: "",
+    by: ["X50"],
+  },
+  {
+    name: "a raise that comes late lets the agent's fence fall",
+    file: fence,
+    find: "Math.max(this.#highest, fence)",
+    put: "fence",
+    by: ["X50"],
+  },
+  {
+    name: "only a drain raises the agent's fence",
+    file: drain,
+    find: "gated.fence.raise(fence);",
+    put: "if (drain) gated.fence.raise(fence);",
+    by: ["X50"],
+  },
+  {
+    name: "the agent confirms a drain at once",
+    file: drain,
+    find: "const left = await gated.leftBelow(fence, waitMs);",
+    put: "const left = 0 * waitMs;",
+    by: ["X50"],
+  },
+  {
+    name: "a drain interrupts nothing",
+    file: drain,
+    find: "if (drain) gated",
+    put: "if (drain && fence < 0) gated",
+    by: ["X50"],
+  },
+  {
+    name: "a drain interrupts the work of the new fence too",
+    file: gated,
+    find: "began.fence < fence",
+    put: "began.fence <= fence",
+    by: ["X50"],
+  },
+];

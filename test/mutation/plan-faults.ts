@@ -1,0 +1,214 @@
+/**
+ * Owns the faults that are put into plans, and which rules must notice.
+ */
+import type { Fault } from "./faults.ts";
+
+const membership = "src/core/plan/membership.ts";
+const pending = "src/core/plan/pending.ts";
+const run = "src/core/plan/run.ts";
+const actor = "src/objects/plan/actor.ts";
+const asks = "src/objects/plan/requests.ts";
+const history = "src/objects/plan/history.ts";
+const holders = "src/objects/plan/holders.ts";
+const members = "src/objects/plan/members.ts";
+const perform = "src/objects/plan/perform.ts";
+const runs = "src/objects/plan/runs.ts";
+
+export const planFaults: readonly Fault[] = [
+  {
+    name: "members come and go while a run commits them",
+    file: membership,
+    find: "if (run === null) return undefined;",
+    put: "if (run === null || run.n > 0) return undefined;",
+    by: ["PL2", "PL32"],
+  },
+  {
+    name: "a run begins while somebody is on the way in",
+    file: run,
+    find: "if (isMoving(plan)) return { wait: true };",
+    put: "",
+    by: ["PL25"],
+  },
+  {
+    name: "the same call is not joined",
+    file: run,
+    find: "if (!isSame) return {",
+    put: "return {",
+    by: ["PL3"],
+  },
+  {
+    name: "a member that cannot is left behind",
+    file: run,
+    find: 'if (no !== undefined && (mode === "atomic" || kind === "rollback")) return abort(now, no);',
+    put: "",
+    by: ["PL4", "PL8", "PL32"],
+  },
+  {
+    name: "it is decided before all have voted",
+    file: run,
+    find: "if (parts.some(({ vote }) => vote === null)) return null;",
+    put: "if (parts.every(({ vote }) => vote === null)) return null;",
+    by: ["PL32"],
+  },
+  {
+    name: "a fresh instance goes on with what was not decided",
+    file: run,
+    find: "return run.decision === null ? decided(plan, run, abort(now, interrupted)) : plan;",
+    put: "return plan;",
+    by: ["PL14", "PL32"],
+  },
+  {
+    name: "a run without an end is never given up",
+    file: run,
+    find: "const isLate = run.decision === null && now >= run.until;",
+    put: "const isLate = run.decision === null && now < 0;",
+    by: ["PL11"],
+  },
+  {
+    name: "an answer of an earlier run counts",
+    file: run,
+    find: "if (event.n !== run.n) return plan;",
+    put: "",
+    by: ["PL16"],
+  },
+  {
+    name: "a run is over with the first who has done its part",
+    file: run,
+    find: "if (run.parts.some(({ ended }) => ended === null))",
+    put: "if (run.parts.every(({ ended }) => ended === null))",
+    by: ["PL12", "PL32"],
+  },
+  {
+    name: "who said no is told to commit",
+    file: pending,
+    find: 'if (decision?.go !== true || vote === null || "no" in vote) return "abort";',
+    put: 'if (decision?.go !== true) return "abort";',
+    by: ["PL5"],
+  },
+  {
+    name: "the name is given back before the members have heard",
+    file: pending,
+    find: 'const isFree = leaving.every(({ phase }) => phase !== "leave");',
+    put: "const isFree = leaving.length >= 0;",
+    by: ["PL30"],
+  },
+  {
+    name: "members are told before the decision is written",
+    file: actor,
+    find: "    this.place.together(() => {\n      save(",
+    put: "    this.asks.pursue(after);\n    this.place.together(() => {\n      save(",
+    by: ["PL14"],
+  },
+  {
+    name: "members are held in the order in which they came",
+    file: run,
+    find: ".sort((a, b) => (a.sandbox < b.sandbox ? -1 : 1))",
+    put: "",
+    by: ["PL1"],
+  },
+  {
+    name: "whoever was not heard is not asked again",
+    file: actor,
+    find: "this.asks.again(plan);",
+    put: "this.asks.pursue(plan);",
+    by: ["PL10", "PL12"],
+  },
+  {
+    name: "whoever is away is asked as often for ever",
+    file: actor,
+    find: "this.#look.tries + (this.asks.areInVain ? 1 : 0)",
+    put: "0",
+    by: ["PL12"],
+  },
+  {
+    name: "who says that it is not done yet is taken for silent",
+    file: asks,
+    find: "if (!goesOn) this.#failed.add(key);",
+    put: "this.#failed.add(key);\n      if (!goesOn) return;",
+    by: ["PL139"],
+  },
+  {
+    name: "a question that changed nothing is asked again at once",
+    file: asks,
+    find: "if (!goesOn) this.#failed.add(key);",
+    put: "if (!goesOn) return;",
+    by: ["PL138"],
+  },
+  {
+    name: "nobody is asked after a stop until somebody calls",
+    file: actor,
+    find: '    this.resume();\n    this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));',
+    put: '    this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));',
+    by: ["PL14"],
+  },
+  {
+    name: "a call that was refused uses up its key",
+    file: runs,
+    find: "return told === null || refusalOf(told) !== undefined ? undefined : known.n;",
+    put: "return told === null ? undefined : known.n;",
+    by: ["PL9"],
+  },
+  {
+    name: "a key is good for any call",
+    file: runs,
+    find: "if (known.hash !== hash) {",
+    put: 'if (known.hash === "") {',
+    by: ["PL9"],
+  },
+  {
+    name: "runs are kept for ever",
+    file: history,
+    find: "    kept,\n",
+    put: "    kept * 1_000,\n",
+    by: ["PL19"],
+  },
+  {
+    name: "runs that came to nothing take the places of commits",
+    file: history,
+    find: "json_extract(head, '$.decision.go') = ?",
+    put: "? IS NOT NULL",
+    by: ["PL134"],
+  },
+  {
+    name: "members are ended whoever holds them",
+    file: holders,
+    find: 'if ("ok" in told && told.ok !== null) throw',
+    put: 'if ("ok" in told && told.ok?.name === "") throw',
+    by: ["PL135"],
+  },
+  {
+    name: "whoever takes the lease of a member that is about to be ended loses it",
+    file: perform,
+    find: "if (force) await",
+    put: "if (force || !force) await",
+    by: ["PL136"],
+  },
+  {
+    name: "whoever takes a place counts as one more",
+    file: membership,
+    find: "if (known === undefined && countOf(plan) >= limits.planMembersMax)",
+    put: "if (countOf(plan) >= limits.planMembersMax)",
+    by: ["PL130"],
+  },
+  {
+    name: "a best effort that comes to nothing says that nothing changed",
+    file: run,
+    find: "abort(now, no ?? failureOf(nothing(kind)))",
+    put: "abort(now, failureOf(nothing(kind)))",
+    by: ["PL131"],
+  },
+  {
+    name: "a run that is decided is joined",
+    file: run,
+    find: "return run.decision === null ? { join: run.n } : { wait: true };",
+    put: "return { join: run.n };",
+    by: ["PL132"],
+  },
+  {
+    name: "a destroyed member is found for ever",
+    file: members,
+    find: "const mayMake = wanted.makes && plan.run === null;",
+    put: "const mayMake = wanted.makes && plan.newest < 0;",
+    by: ["PL133"],
+  },
+];

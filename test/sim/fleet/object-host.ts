@@ -1,0 +1,61 @@
+/**
+ * Owns what one object of a history of many stands on. A sandbox's is its world (world.ts).
+ */
+import type { BasePlace } from "../base-host.ts";
+import { Gone } from "../base-host.ts";
+import type { Breakage } from "../breakages.ts";
+import { Database } from "../database.ts";
+import type { Ground } from "../instance.ts";
+import type { Random } from "../random.ts";
+import type { Schedule } from "../schedule.ts";
+import type { Fleet } from "./fleet.ts";
+
+export class FleetGround implements Ground {
+  readonly random: Random;
+  readonly schedule: Schedule;
+  readonly database: Database;
+  readonly breakage: Breakage | undefined;
+  readonly #fleet: Fleet;
+
+  constructor(fleet: Fleet, breakage?: Breakage) {
+    this.#fleet = fleet;
+    this.random = fleet.random;
+    this.schedule = fleet.schedule;
+    this.breakage = breakage;
+    this.database = new Database(fleet.schedule, fleet.random, breakage);
+  }
+
+  clock(): number {
+    return this.schedule.now;
+  }
+
+  delay(): number {
+    const { isSlow } = this.#fleet.weather;
+    if (isSlow && this.random.chance(0.3)) return this.random.between(100, 12_000);
+    return this.random.chance(0.02) ? this.random.between(10, 2_000) : this.random.between(0, 4);
+  }
+
+  alarmDelay(): number {
+    return this.#fleet.weather.hasLateAlarms && this.random.chance(0.5)
+      ? this.random.between(1, 60_000)
+      : this.random.between(0, 5);
+  }
+
+  loses(what: string): boolean {
+    const { lossShare } = this.#fleet.weather;
+    if (lossShare === 0 || !this.random.chance(lossShare)) return false;
+    this.count("fault", `lost: ${what}`);
+    this.schedule.say(`lost: ${what}`);
+    return true;
+  }
+
+  count(kind: "fault" | "outcome", name: string): void {
+    this.#fleet.count(kind, name);
+  }
+
+  threw(what: string, place: BasePlace, error: unknown): void {
+    if (error instanceof Gone || place.state !== "live") return;
+    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#fleet.fail("nothing throws", `${what} threw ${told}`);
+  }
+}

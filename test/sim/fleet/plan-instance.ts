@@ -1,0 +1,87 @@
+/**
+ * Owns a plan of a history: the real actor over rows in memory, asked as the door asks it, and what it may ask of others.
+ * Does not own what members do (sandbox-asked.ts).
+ */
+import type { Named } from "../../../src/core/plan/lifetime.ts";
+import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
+import * as names from "../../../src/objects/directory/plans.ts";
+import type { PlanActor } from "../../../src/objects/plan/actor.ts";
+import { runOf } from "../../../src/objects/plan/history.ts";
+import type { Ports } from "../../../src/objects/plan/ports.ts";
+import { load } from "../../../src/objects/plan/rows.ts";
+import { answer } from "../../../src/objects/shared/to-result.ts";
+import { BasePlace } from "../base-host.ts";
+import { Being } from "../instance.ts";
+import { type Fleet, tenant } from "./fleet.ts";
+import { once, planActor } from "./fleet-breakages.ts";
+import { FleetGround } from "./object-host.ts";
+import { ask } from "./rpc.ts";
+import { memberOf } from "./sandbox-asked.ts";
+
+type Instance = { place: BasePlace; plan: PlanActor };
+
+export class PlanBeing extends Being<Instance> {
+  readonly name: string;
+  readonly ground: FleetGround;
+  readonly #fleet: Fleet;
+
+  constructor(fleet: Fleet, name: string) {
+    const ground = new FleetGround(fleet);
+    super(ground);
+    this.ground = ground;
+    this.name = name;
+    this.#fleet = fleet;
+  }
+
+  /** What its rows say. */
+  get record(): PlanRecord | undefined {
+    return load(new BasePlace(this.ground))?.plan;
+  }
+
+  runOf(n: number): Run | null {
+    return runOf(new BasePlace(this.ground), n);
+  }
+
+  /** As it was named at that time. */
+  call<T>(
+    what: string,
+    createdAt: number,
+    work: (plan: PlanActor, named: Named) => T | Promise<T>,
+  ) {
+    const named = { tenant, name: this.name, createdAt };
+    return this.ask(`${this.name}: ${what}`, ({ plan }) => work(plan, named));
+  }
+
+  protected override fresh(): Instance {
+    const place = new BasePlace(this.ground);
+    return { place, plan: planActor(this.#fleet.breakage, place, this.#ports(place)) };
+  }
+
+  protected override wake({ plan }: Instance): void {
+    plan.resume();
+  }
+
+  protected override ring({ plan }: Instance): Promise<void> {
+    return plan.alarm();
+  }
+
+  #ports(place: BasePlace): Ports {
+    const fleet = this.#fleet;
+    return {
+      memberOf: (id) => once(fleet.breakage, memberOf(fleet, place, id)),
+      directoryOf: () => ({
+        make: (call) =>
+          ask(fleet, place, fleet.directory, "make a member", (directory) =>
+            answer(() => directory.make(call)),
+          ),
+        forgetPlan: (name, createdAt) =>
+          ask(fleet, place, fleet.directory.rows, "forget a plan", (rows) =>
+            answer(() => {
+              names.forget(rows, name, createdAt);
+              return null;
+            }),
+          ),
+      }),
+    };
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * Owns the world of the contract suite around a real Berth: its callers, its sockets, and what can be seen of a
+ * sandbox from the machine it runs on. Its clock, its alarms and its objects cannot be had.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { get } from "node:http";
+import { join } from "node:path";
+import { type Berth, connect as connectBerth } from "../../../src/client/index.ts";
+import type { Power, Socket, World } from "../../contract/sandbox-api.ts";
+import { contractSizes } from "../../contract/sizes.ts";
+import { treeOf } from "../processes.ts";
+import { type Server, startServer } from "../server.ts";
+
+export const otherKey = "berth_other_of_the_contract";
+
+const sha256 = (key: string) => createHash("sha256").update(key).digest("hex");
+
+/** With a second tenant, whose key is `otherKey`. */
+export function startContractServer(): Promise<Server> {
+  return startServer({
+    env: { BERTH_API_KEYS: `other:${sha256(otherKey)}`, BERTH_SIZES: contractSizes },
+  });
+}
+
+export function realWorld(server: () => Server): World {
+  const berth = (bearer: () => string) => berthOf(server, bearer);
+  const local = berth(() => server().key);
+  const cannot = () => Promise.reject(new Error("that cannot be done to a real Berth"));
+  return {
+    can: new Set<Power>(["compare", "sockets"]),
+    berth: local,
+    other: berth(() => otherKey),
+    async leaser(id) {
+      const { token } = await local.sandbox(id).createToken({ rights: ["read", "lease"] });
+      return berth(() => token).sandbox(id);
+    },
+    async inside(id) {
+      const { events } = await local.sandbox(id).events({ limit: 1000 });
+      const starts = events.filter(
+        ({ event }) => event.type === "state" && event.state === "starting",
+      );
+      const agent = agentOf(server(), id);
+      return {
+        alive: agent !== undefined,
+        ran: [],
+        running: agent === undefined ? 0 : childrenOf(agent).length,
+        starts: starts.map(({ at }) => at),
+        ...(agent === undefined ? { metadata: {}, copied: 0 } : copyIn(agent)),
+      };
+    },
+    holdStarts: cannot,
+    goOn: cannot,
+    evict: cannot,
+    clock: () => {
+      throw new Error("the clock of a real Berth cannot be set");
+    },
+    fillEvents: cannot,
+    ring: cannot,
+    connect: (id, terminal, query, protocol) =>
+      connect(server(), `/v1/sandboxes/${id}/terminals/${terminal}/connect?${query}`, protocol),
+  };
+}
+
+/** Of a server that is not there yet. Nothing is sent again: each answer is seen as it is given. */
+function berthOf(server: () => Server, key: () => string): Berth {
+  const url = "http://berth.test";
+  return connectBerth({
+    url,
+    key,
+    fetch: (to, init) => fetch(to.replace(url, server().url), init),
+    retry: { retries: 0 },
+  });
+}
+
+/** Its first process stands alone below the one that the engine has a note of. */
+function agentOf({ data }: Server, id: string): number | undefined {
+  const note = join(data, "engine", "live", id);
+  if (!existsSync(note)) return undefined;
+  const { outer } = JSON.parse(readFileSync(note, "utf8")) as { outer: { pid: number } };
+  return childrenOf(outer.pid)[0];
+}
+
+function childrenOf(pid: number): number[] {
+  return treeOf(pid)
+    .filter(({ parent }) => parent === pid)
+    .map((seen) => seen.pid);
+}
+
+function copyIn(agent: number): { metadata: Record<string, string>; copied: number } {
+  try {
+    const text = readFileSync(`/proc/${agent}/root/run/berth/metadata.json`, "utf8");
+    const { metadata, version } = JSON.parse(text);
+    return { metadata, copied: version };
+  } catch {
+    // Before the first push, or the agent has just ended.
+    return { metadata: {}, copied: 0 };
+  }
+}
+
+async function connect({ url, key }: Server, path: string, protocol?: string): Promise<Socket> {
+  const options = {
+    headers: { authorization: `Bearer ${key}` },
+    protocols: protocol === undefined ? [] : [protocol],
+  };
+  // Node's takes headers too.
+  const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, options as never);
+  socket.binaryType = "arraybuffer";
+  const received: Socket["received"][number][] = [];
+  let closed: number | undefined;
+  socket.onmessage = ({ data }) => {
+    const isFrame = typeof data === "string";
+    received.push(isFrame ? { frame: data } : { bytes: new TextDecoder().decode(data) });
+  };
+  socket.onclose = ({ code }) => {
+    closed = code;
+  };
+  await new Promise<void>((resolve, reject) => {
+    socket.onopen = () => resolve();
+    socket.onerror = () => void refused(url, path, key).catch(reject);
+  });
+  return {
+    received,
+    get closed() {
+      return closed;
+    },
+    send: (data) => socket.send(data as string),
+    close: () => socket.close(),
+  };
+}
+
+/** A socket says only that it was refused; asked again as plain HTTP, the door says with which status. */
+async function refused(url: string, path: string, key: string): Promise<never> {
+  const headers = { authorization: `Bearer ${key}`, connection: "upgrade", upgrade: "websocket" };
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const request = get(`${url}${path}`, { headers }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    request.on("error", reject);
+  });
+  throw new Error(`the socket was refused: ${status}`);
+}

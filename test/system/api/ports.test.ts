@@ -1,0 +1,232 @@
+/** Servers in a sandbox of a real Berth, reached by both forms of their address. */
+import { createHash, randomBytes } from "node:crypto";
+import { PassThrough, Readable } from "node:stream";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { post } from "../files/workspace.ts";
+import { alive, naming } from "../processes.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+import { ask, echoOf, get, type Opened, open, port, serve, upgrade } from "./ports-server.ts";
+
+type Told = { method: string; path: string; headers: [string, string][]; body: string };
+
+const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
+
+describe("servers in a sandbox", () => {
+  let server: Server;
+  let id: string;
+  let opened: Opened;
+  let forms: [string, string][];
+
+  beforeAll(async () => {
+    server = await startServer();
+    id = await server.create();
+    await serve(server, id);
+    opened = await open(server, id);
+    forms = [
+      ["host", opened.url],
+      ["path", opened.pathUrl],
+    ];
+  });
+  afterAll(async () => {
+    const tree = server.processes();
+    await server[Symbol.asyncDispose]();
+    expect(alive(tree)).toEqual([]);
+    expect(naming(server.data)).toEqual([]);
+  });
+
+  const told = async (url: string, init?: Parameters<typeof get>[1]): Promise<Told> =>
+    JSON.parse((await get(url, init)).body.toString());
+
+  it("[J7] method, path, query and body arrive as they were sent, and the answer comes back, by both forms", async () => {
+    for (const [form, url] of forms) {
+      for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
+        const text = `${method} ü`;
+        // Said by hand: for some methods the client sends no body that it was not told the length of.
+        const headers = { "content-length": String(Buffer.byteLength(text)) };
+        const sent = method === "GET" ? {} : { body: text, headers };
+        const seen = await told(`${url}a%2Fb//c?q=%20x&y=%C3%A4`, { method, ...sent });
+        expect(seen, form).toMatchObject({ method, path: "/a%2Fb//c?q=%20x&y=%C3%A4" });
+        if (method !== "GET")
+          expect(Buffer.from(seen.body, "latin1").toString()).toBe(`${method} ü`);
+      }
+      const head = await get(url, { method: "HEAD" });
+      expect([head.status, head.body.length], form).toEqual([200, 0]);
+      expect(head.headers["content-type"]).toBe("application/json");
+    }
+  });
+
+  it("[J8] inside, a request has the visitor's own headers and none of the way's; no credential crosses", async () => {
+    const sent = {
+      ...{ "x-own": "1", accept: "text/x", "user-agent": "me/1", "accept-language": "de" },
+      ...{ authorization: `Bearer ${server.key}`, "proxy-authorization": "x", te: "trailers" },
+      ...{ "berth-lease": "a", "berth-fence": "9", "berth-visit": "{}", "keep-alive": "timeout=5" },
+    };
+    for (const [form, url] of forms) {
+      const { headers } = await told(url, { headers: { ...sent, cookie: "c=2" } });
+      const names = headers.map(([name]) => name);
+      expect(Object.fromEntries(headers), form).toMatchObject({
+        ...{ "x-own": "1", accept: "text/x", "user-agent": "me/1", "accept-language": "de" },
+        host: `127.0.0.1:${port}`,
+        "x-forwarded-host": new URL(url).host,
+        "x-forwarded-proto": "http",
+      });
+      expect(
+        names.filter((name) => /^berth-|authorization|^te$|^keep-alive$|^cf-/.test(name)),
+      ).toEqual([]);
+      expect(names.includes("cookie")).toBe(form === "host");
+      expect(JSON.stringify(headers)).not.toContain(server.key);
+      // What the visitor did not say is not said for it: a server would answer in a form that it cannot read.
+      const bare = Object.fromEntries((await told(url)).headers);
+      expect(bare["accept-encoding"], form).toBeUndefined();
+      expect(bare.accept ?? "*/*").toBe("*/*");
+    }
+  });
+
+  it("[J8] outside, an answer has the server's headers, and none that only Berth may say", async () => {
+    for (const [form, url] of forms) {
+      const { headers } = await get(`${url}cookies`);
+      expect(headers["set-cookie"] ?? [], form).toEqual(form === "host" ? ["a=1", "b=2"] : []);
+      expect(JSON.stringify(headers)).not.toContain("forged");
+      const ours = Object.keys(headers).filter((name) => name.startsWith("berth-"));
+      expect(ours).toEqual(["berth-request-id"]);
+    }
+  });
+
+  it("[J9] compressed bytes come as the server made them, and nobody asks for them in the visitor's name", async () => {
+    for (const [form, url] of forms) {
+      const accepting = { headers: { "accept-encoding": "gzip" } };
+      const { headers, body } = await get(`${url}zipped`, accepting);
+      expect(headers["content-encoding"], form).toBe("gzip");
+      expect(body.length).toBeLessThan(10_000);
+      expect(gunzipSync(body).toString()).toBe("zipped text".repeat(10_000));
+      const odd = await get(`${url}odd`);
+      expect([odd.headers["content-encoding"], odd.body.toString()]).toEqual(["zstd", "odd!"]);
+    }
+  });
+
+  it("[J10] an answer is passed on while it is being written", async () => {
+    for (const [form, url] of forms) {
+      const answer = await ask(`${url}stream`);
+      const pieces = answer[Symbol.asyncIterator]();
+      expect(String((await pieces.next()).value), form).toBe("first");
+      // The rest is written only after that was read.
+      await server.exec(id, "touch /workspace/go");
+      let rest = "";
+      for await (const piece of pieces) rest += String(piece);
+      expect(rest).toBe("last");
+      await server.exec(id, "rm /workspace/go");
+    }
+  });
+
+  it("[J10] a body is passed on while it is being sent", async () => {
+    for (const [form, url] of forms) {
+      const body = new PassThrough();
+      body.write("one");
+      const answer = await ask(`${url}echo`, { method: "POST", body });
+      const pieces = answer[Symbol.asyncIterator]();
+      expect(String((await pieces.next()).value), form).toBe("one");
+      body.end("two");
+      expect(String((await pieces.next()).value)).toBe("two");
+      expect((await pieces.next()).done).toBe(true);
+    }
+  });
+
+  it("[J11] 40 MB each way are right to the byte, and fifty visits at once all get their own answer", async () => {
+    const sent = randomBytes(40_000_000);
+    for (const [form, url] of forms) {
+      const back = await get(`${url}echo`, { method: "POST", body: Readable.from(split(sent)) });
+      expect(sha256(back.body), form).toBe(sha256(sent));
+      const sized = { "content-length": String(sent.length) };
+      const again = await get(`${url}echo`, { method: "POST", headers: sized, body: sent });
+      expect(sha256(again.body), form).toBe(sha256(sent));
+      expect((await get(`${url}large`)).body.length).toBe(40_000_000);
+      const many = await Promise.all(
+        Array.from({ length: 50 }, (_, n) => told(`${url}${n}`, { method: "POST", body: `b${n}` })),
+      );
+      expect(many.map(({ path, body }) => `${path} ${body}`)).toEqual(
+        Array.from({ length: 50 }, (_, n) => `/${n} b${n}`),
+      );
+    }
+  });
+
+  it("[J12] a WebSocket works by both forms, text, binary and large, fifty at once, and tells nothing of Berth", async () => {
+    for (const [form, url] of forms) {
+      const { socket, answer } = await upgrade(`${url}chat`, {
+        authorization: `Bearer ${server.key}`,
+      });
+      const ours = Object.keys(answer.headers).filter((name) => name.startsWith("berth-"));
+      expect(ours, form).toEqual([]);
+      expect(await echoOf(socket, "hällo")).toBe("hällo");
+      socket.destroy();
+      const all = await Promise.all(
+        Array.from({ length: 50 }, async (_, n) => {
+          const one = await upgrade(`${url}${n}`);
+          const back = await echoOf(one.socket, `n${n}`);
+          one.socket.destroy();
+          return back;
+        }),
+      );
+      expect(all).toEqual(Array.from({ length: 50 }, (_, n) => `n${n}`));
+    }
+    const socket = new WebSocket(opened.pathUrl.replace("http", "ws"));
+    socket.binaryType = "arraybuffer";
+    const heard: (string | ArrayBuffer)[] = [];
+    socket.onmessage = ({ data }) => heard.push(data);
+    await new Promise((resolve) => {
+      socket.onopen = resolve;
+    });
+    const large = randomBytes(900_000);
+    socket.send(large);
+    socket.send("headers");
+    await until("both came back", () => heard.length === 2);
+    expect(sha256(Buffer.from(heard[0] as ArrayBuffer))).toBe(sha256(large));
+    expect(String(heard[1])).not.toMatch(/berth|authorization/);
+    const closed = new Promise((resolve) => {
+      socket.onclose = resolve;
+    });
+    socket.close(1000);
+    await closed;
+  });
+
+  it("[J13] a server that dies in the middle breaks the answer off; what comes after is told with a hint, and starts nothing", async () => {
+    for (const [form, url] of forms) {
+      const answer = await ask(`${url}dies`);
+      const pieces = answer[Symbol.asyncIterator]();
+      expect(String((await pieces.next()).value), form).toBe("begun");
+      await server.exec(id, "touch /workspace/go");
+      await expect(pieces.next()).rejects.toThrow();
+      await server.exec(id, "rm /workspace/go");
+      await until("it is down", async () => (await get(url)).status === 502);
+      const { body } = await get(url);
+      expect(JSON.parse(body.toString())).toMatchObject({
+        error: { code: "port_unreachable", hint: expect.any(String) },
+      });
+      await expect(upgrade(url)).rejects.toThrow(/502/);
+      const { state } = (await server.call("GET", `/v1/sandboxes/${id}`)).body;
+      expect(state).toBe("running");
+      await serve(server, id);
+      expect((await get(url)).status).toBe(200);
+    }
+  });
+
+  it("[J14] nobody wakes a paused sandbox by visiting; the address holds over pause and start", async () => {
+    expect((await post(server, id, "pause")).body.state).toBe("paused");
+    for (const [, url] of forms) {
+      expect((await get(url)).status).toBe(409);
+      await expect(upgrade(url)).rejects.toThrow(/409/);
+    }
+    expect((await server.call("GET", `/v1/sandboxes/${id}`)).body.state).toBe("paused");
+    expect((await post(server, id, "start")).body.state).toBe("running");
+    await serve(server, id);
+    for (const [, url] of forms) expect((await get(url)).status).toBe(200);
+    const newer = await open(server, id);
+    for (const [, url] of forms) expect((await get(url)).status).toBe(404);
+    expect((await get(newer.url)).status).toBe(200);
+  });
+});
+
+function* split(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000);
+}

@@ -1,0 +1,277 @@
+/**
+ * Proves what holds from one sync to the next: only what lacks travels, what commands did to the sandbox's checkout is
+ * undone, and what git ignores stays where it is.
+ */
+import { execFileSync } from "node:child_process";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { syncUp } from "../../../../src/cli/sync/index.ts";
+import { Checkout } from "./checkout.ts";
+import { same, World } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+});
+
+const gitHere = execFileSync("sh", ["-c", "command -v git"]).toString().trim();
+const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
+
+describe("history", () => {
+  it("[SY1] a branch that was moved by force, rebased or merged arrives as it is then", async () => {
+    await using pair = await begun();
+    const of = pair.checkout;
+    await same(pair);
+    of.write("a.txt", "second\n");
+    of.commit("second");
+    await same(pair);
+    of.git("commit", "-q", "--amend", "-m", "in other words");
+    await same(pair);
+    of.git("reset", "-q", "--hard", "HEAD~1");
+    await same(pair);
+    of.git("checkout", "-q", "-b", "side");
+    of.write("side.txt", "side\n");
+    of.commit("side");
+    of.git("checkout", "-q", "main");
+    of.write("main.txt", "main\n");
+    of.commit("main");
+    await same(pair);
+    of.git("merge", "-q", "--no-edit", "side");
+    await same(pair);
+    of.git("checkout", "-q", "--detach", "side");
+    of.git("rebase", "-q", "main");
+    await same(pair);
+    const log = of.git("log", "--format=%H %s");
+    expect(log.split("\n").length).toBeGreaterThan(3);
+    expect(await pair.there("git log --format='%H %s'")).toBe(log);
+  });
+
+  it("[SY1] a branch that is called as a folder of branches was arrives", async () => {
+    await using pair = await begun();
+    pair.checkout.git("checkout", "-q", "-b", "topic");
+    await same(pair);
+    pair.checkout.git("branch", "-m", "topic", "topic/one");
+    await same(pair);
+    pair.checkout.git("branch", "-m", "topic/one", "topic2");
+    pair.checkout.git("branch", "-m", "topic2", "topic");
+    await same(pair);
+  });
+});
+
+describe("only what lacks", () => {
+  it("[SY11] where nothing has changed one call is made and nothing sent", async () => {
+    await using pair = await begun();
+    await same(pair);
+    const calls: string[] = [];
+    const spied = new Proxy(pair.sandbox, {
+      get(of, name) {
+        const verb = Reflect.get(of, name);
+        if (typeof verb !== "function") return verb;
+        return (...args: unknown[]) => {
+          calls.push(String(name));
+          return Reflect.apply(verb, of, args);
+        };
+      },
+    });
+    const { sentBytes } = await syncUp(spied, pair.checkout.root);
+    expect({ calls, sentBytes }).toEqual({ calls: ["exec"], sentBytes: 0 });
+  });
+
+  it("[SY11] a small change sends little, however much there is", async () => {
+    await using pair = await begun();
+    const noise = Buffer.from(Array.from({ length: 3_000_000 }, () => Math.random() * 256));
+    pair.checkout.write("large.bin", noise);
+    pair.checkout.commit("large");
+    expect(await same(pair)).toBeGreaterThan(2_900_000);
+    pair.checkout.write("a.txt", "changed\n");
+    const sent = await same(pair);
+    expect(sent).toBeGreaterThan(0);
+    expect(sent).toBeLessThan(20_000);
+    // What the sandbox has had before is not sent again either.
+    pair.checkout.git("checkout", "-q", "--", "a.txt");
+    expect(await same(pair)).toBe(0);
+  });
+
+  it("[SY13] a large upload tells how far it is, up to the end", async () => {
+    await using pair = await begun();
+    const noise = Buffer.from(Array.from({ length: 4_000_000 }, () => Math.random() * 256));
+    pair.checkout.write("large.bin", noise);
+    const told: string[] = [];
+    await syncUp(pair.sandbox, pair.checkout.root, { progress: (text) => told.push(text) });
+    const steps = told.filter((text) => /^sending \d+\.\d of 4\.\d MB$/.test(text));
+    expect(new Set(steps).size).toBeGreaterThan(5);
+    expect(told.at(-1)).toBe("checking out in the sandbox");
+    expect(await pair.seen()).toEqual(pair.checkout.seen());
+  });
+
+  it("[SY13] a sync that is called off ends, and the next one is whole", async () => {
+    await using pair = await begun();
+    const noise = Buffer.from(Array.from({ length: 4_000_000 }, () => Math.random() * 256));
+    pair.checkout.write("large.bin", noise);
+    const off = new AbortController();
+    const progress = (text: string) => {
+      if (/^sending [12]/.test(text)) off.abort(new Error("called off"));
+    };
+    const options = { signal: off.signal, progress };
+    await expect(syncUp(pair.sandbox, pair.checkout.root, options)).rejects.toThrow();
+    expect(off.signal.aborted).toBe(true);
+    await same(pair);
+    const left = await pair.there("find .git/berth -name 'in.*' | wc -l");
+    expect(left.trim()).toBe("0");
+  });
+
+  it("[SY11] two checkouts of one repository take turns in one sandbox", async () => {
+    await using pair = await begun();
+    using other = new Checkout();
+    other.gitAt(other.folder, "clone", "-q", pair.checkout.root, "code");
+    await same(pair);
+    other.write("from-other.txt", "other\n");
+    pair.checkout.write("a.txt", "mine\n");
+    for (const of of [other, pair.checkout, other]) {
+      await syncUp(pair.sandbox, of.root);
+      // Until something was brought back, a sync removes only what came with the one before.
+      expect(await pair.seen()).toEqual(of.seen());
+    }
+  });
+});
+
+describe("what commands left", () => {
+  it("[SY7] what they changed, staged, committed and made is undone before the next one", async () => {
+    await using pair = await begun();
+    await pair.pull(await pair.sync());
+    await pair.there(`git config user.email a@b.c; git config user.name a
+      echo changed > a.txt; rm -r b; mkdir -p left/over empty/folder; echo x > left/over/file
+      git add -A; git commit -qm inside; git checkout -q -b inside; echo more > a.txt
+      git tag inside; touch .git/index.lock; git rev-parse HEAD`);
+    await same(pair);
+    expect(await pair.there("ls -A")).toBe(".git\na.txt\nb\n");
+  });
+
+  it("[SY6] what is ignored stays there as it stays here", async () => {
+    await using pair = await begun({ ".gitignore": "made/\n*.log\n", "src/a": "a\n" });
+    await pair.pull(await pair.sync());
+    await pair.there(
+      "mkdir -p made src/made; echo kept > made/x; echo kept > src/made/y; echo l > src/z.log",
+    );
+    pair.checkout.write("made/x", "here\n");
+    pair.checkout.write("src/a", "changed\n");
+    await same(pair);
+    expect(await pair.there("cat made/x src/made/y src/z.log")).toBe("kept\nkept\nl\n");
+    expect(pair.checkout.read("made/x")).toBe("here\n");
+  });
+
+  it("[SY6] what becomes ignored stays there, and what is no longer ignored is as it is here", async () => {
+    await using pair = await begun();
+    await pair.pull(await pair.sync());
+    pair.checkout.write("cache/x", "cached\n");
+    await same(pair);
+    pair.checkout.write(".gitignore", "cache/\n");
+    await same(pair);
+    expect(await pair.there("cat cache/x")).toBe("cached\n");
+    pair.checkout.write("cache/x", "newer\n");
+    pair.checkout.remove(".gitignore");
+    await same(pair);
+    expect(await pair.there("cat cache/x")).toBe("newer\n");
+  });
+
+  it("[SY7] an own file takes the place of what lies there, ignored or not", async () => {
+    await using pair = await begun({ "a.txt": "a\n", ".gitignore": "*.log\n" });
+    await pair.pull(await pair.sync());
+    await pair.there("echo there > x.log; mkdir -p b/c; echo there > b/c/d; echo there > new.txt");
+    pair.checkout.write(".gitignore", "");
+    pair.checkout.write("x.log", "here\n");
+    pair.checkout.write("b", "a file\n");
+    pair.checkout.write("new.txt", "here\n");
+    await same(pair);
+  });
+
+  it("[SY7] what git knows and is gone here is gone there too, ignored there or not", async () => {
+    await using pair = await begun({ "b/c.txt": "c\n", ".gitignore": "*.log\n" });
+    await pair.pull(await pair.sync());
+    await pair.there("mkdir d; for name in x.log d/y.log z.log w.log; do echo there > $name; done");
+    const of = pair.checkout;
+    for (const name of ["x.log", "d/y.log", "z.log"]) of.write(name, "here\n");
+    of.git("add", "-f", "x.log", "d/y.log");
+    of.git("add", "-f", "-N", "z.log");
+    for (const name of ["x.log", "d", "z.log"]) of.remove(name);
+    await same(pair);
+    expect(await pair.there("find . -name '*.log' -not -path './.git/*'")).toBe("./w.log\n");
+    // The same name behind a link is another file.
+    await pair.there("echo there > b/y.log");
+    of.link("d", "b");
+    await pair.sync();
+    expect((await pair.seen()).status).toBe(of.seen().status);
+    expect(await pair.there("cat b/y.log")).toBe("there\n");
+  });
+
+  it("[SY7] what comes back here while git is asked for what is gone is sent, and stays there", async () => {
+    await using pair = await begun({ "late.txt": "one\n" });
+    const of = pair.checkout;
+    of.remove("late.txt");
+    of.write(
+      "../bin/git",
+      `#!/bin/sh
+case " $* " in
+  *" --deleted "*) ${gitHere} "$@"; echo two > late.txt ;;
+  *" diff-files "*|*" --others "*) sleep 0.5; exec ${gitHere} "$@" ;;
+  *) exec ${gitHere} "$@" ;;
+esac
+`,
+      0o755,
+    );
+    const { PATH } = process.env;
+    process.env.PATH = `${of.at("../bin")}:${PATH}`;
+    await pair.sync().finally(() => {
+      process.env.PATH = PATH;
+    });
+    expect([of.read("late.txt"), await pair.there("cat late.txt")]).toEqual(["two\n", "two\n"]);
+  });
+
+  it("[SY7] what was made before the first command came back stays until it has", async () => {
+    await using pair = await begun();
+    await pair.sync();
+    await pair.there("mkdir -p set/up; echo made > set/up/file");
+    const synced = await pair.sync();
+    expect(await pair.there("cat set/up/file")).toBe("made\n");
+    const { changed } = await pair.pull(synced);
+    expect(changed).toEqual(["set/up/file"]);
+    expect(pair.checkout.read("set/up/file")).toBe("made\n");
+    pair.checkout.remove("set");
+    await same(pair);
+  });
+
+  const damages: [what: string, how: string][] = [
+    ["[SY12] a repository that was removed is made anew", "rm -rf .git"],
+    [
+      "[SY12] a repository that lost its objects is made anew",
+      "rm -rf .git/objects/* .git/berth/objects/??",
+    ],
+    [
+      "[SY12] a repository whose index is broken is read anew",
+      "echo x > .git/index; echo x > .git/berth/index",
+    ],
+    ["[SY12] a repository that became a file is made anew", "rm -rf .git; echo x > .git"],
+    [
+      "[SY12] a repository that was cleared up thoroughly is still whole",
+      "git gc -q --prune=now --aggressive",
+    ],
+    [
+      "[SY12] a repository with a head that leads nowhere is put right",
+      "echo nonsense > .git/HEAD",
+    ],
+  ];
+  for (const [title, how] of damages) {
+    it(title, async () => {
+      await using pair = await begun();
+      pair.checkout.write("a.txt", "changed\n");
+      await same(pair);
+      await pair.there(how);
+      await same(pair);
+      pair.checkout.write("a.txt", "changed again\n");
+      pair.checkout.commit("and again");
+      await same(pair);
+    });
+  }
+});

@@ -1,0 +1,227 @@
+/**
+ * Proves that checkouts of uncommon form arrive too, and that what cannot be sent is refused before anybody is asked.
+ */
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { syncUp } from "../../../../src/cli/sync/index.ts";
+import { Checkout } from "./checkout.ts";
+import { same, World } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+});
+
+const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
+
+describe("large files (LFS)", () => {
+  const lfs = (of: Checkout) => {
+    // What git-lfs does, as far as it matters here: the content goes elsewhere, a pointer comes to git.
+    of.git("config", "filter.lfs.clean", "sed -e s/content/pointer/");
+    of.git("config", "filter.lfs.smudge", "sed -e s/pointer/content/");
+    of.write(".gitattributes", "*.big filter=lfs -text\n");
+    of.write("x.big", "content one\n");
+    of.commit("large");
+  };
+
+  it("[SY8] one that has not changed arrives as git has it", async () => {
+    await using pair = await begun();
+    lfs(pair.checkout);
+    pair.checkout.write("a.txt", "changed\n");
+    await pair.sync();
+    expect(await pair.there("cat x.big a.txt")).toBe("pointer one\nchanged\n");
+    expect((await pair.seen()).status).toBe(pair.checkout.seen().status);
+    expect(pair.checkout.read("x.big")).toBe("content one\n");
+  });
+
+  const changes: [title: string, change: (of: Checkout) => void][] = [
+    ["[SY8] one that has changed is refused", (of) => of.write("x.big", "content two\n")],
+    [
+      "[SY8] one that has changed and is staged is refused",
+      (of) => {
+        of.write("x.big", "content two\n");
+        of.git("add", "x.big");
+      },
+    ],
+    ["[SY8] a new one is refused", (of) => of.write("new x.big", "content new\n")],
+  ];
+  for (const [title, change] of changes) {
+    it(`${title} by name, before anybody is asked`, async () => {
+      using of = Checkout.begun();
+      lfs(of);
+      change(of);
+      const refusal = await syncUp(unreachable, of.root).catch((error: unknown) => error);
+      expect(refusal).toMatchObject({
+        code: "lfs_changed",
+        hint: expect.stringMatching(/berth cp/),
+      });
+      expect(String(refusal)).toMatch(/x\.big/);
+    });
+  }
+
+  it("[SY8] one that is removed is removed there", async () => {
+    await using pair = await begun();
+    lfs(pair.checkout);
+    pair.checkout.remove("x.big");
+    await same(pair);
+  });
+});
+
+describe("uncommon forms", () => {
+  it("[SY9] submodules arrive, filled with what they hold here, or empty", async () => {
+    await using pair = await begun();
+    const of = pair.checkout;
+    using module = Checkout.begun({ "in/module": "m\n" });
+    const add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q", module.root];
+    of.git(...add, "filled");
+    of.git(...add, "empty");
+    of.commit("modules");
+    of.git("submodule", "deinit", "-q", "-f", "empty");
+    await same(pair);
+    of.write("filled/in/module", "changed\n");
+    of.write("filled/new", "new\n");
+    expect(of.seen().status).toMatch(/S\.MU .*filled/);
+    await same(pair);
+    const module2 = join(of.root, "filled");
+    of.gitAt(module2, "add", "-A");
+    of.gitAt(module2, "commit", "-q", "-m", "inside");
+    expect(of.seen().status).toMatch(/SC\.\. .*filled/);
+    await same(pair);
+    expect(await pair.there("cat filled/in/module; ls -A empty")).toBe("changed\n");
+    const synced = await pair.sync();
+    await pair.there("echo there > filled/in/module; echo top > top");
+    expect((await pair.pull(synced)).changed).toEqual(["top", "filled/in/module"]);
+    expect(of.read("filled/in/module")).toBe("there\n");
+    const commit = "git -c user.name=x -c user.email=x@example.com commit -qam there";
+    const committing = await pair.sync();
+    await pair.there(`cd filled; ${commit}; cd ..; ${commit}`);
+    expect((await pair.pull(committing)).newCommits).toBe(2);
+    expect(await pair.pull(await pair.sync())).not.toHaveProperty("newCommits");
+  });
+
+  it("[SY20] files come back also where the sandbox's HEAD has parents that are not there", async () => {
+    await using pair = await begun();
+    const commit = "git -c user.name=x -c user.email=x@y commit -q --allow-empty -m";
+    const other = `git init -q ~/other; (cd ~/other; ${commit} one; ${commit} two)`;
+    const first = await pair.sync();
+    await pair.there(`${other}; git fetch -q --depth=1 "file://$HOME/other" HEAD`);
+    await pair.pull(first);
+    // Which commits are shallow is the checkout's own with each sync.
+    const synced = await pair.sync();
+    await pair.there("git checkout -q --detach FETCH_HEAD; echo there > back");
+    const { changed, newCommits } = await pair.pull(synced);
+    expect(changed).toContain("back");
+    expect(newCommits).toBe(0);
+  });
+
+  it("[SY9] a repository that stands in another arrives, and goes with it", async () => {
+    await using pair = await begun();
+    const of = pair.checkout;
+    of.gitAt(of.root, "init", "-q", "inner");
+    of.write("inner/x", "x\n");
+    expect(of.seen().status).toMatch(/\? inner\//);
+    await same(pair);
+    expect(await pair.there("cat inner/x")).toBe("x\n");
+    // It has no commit, until a command makes the first one.
+    const synced = await pair.sync();
+    await pair.there("cd inner; git -c user.name=x -c user.email=x@y commit -qm x --allow-empty");
+    expect((await pair.pull(synced)).newCommits).toBe(1);
+    of.remove("inner");
+    await same(pair);
+  });
+
+  it("[SY10] a shallow clone arrives, and when it has become a whole one too", async () => {
+    using origin = Checkout.begun();
+    for (const text of ["two", "three", "four"]) {
+      origin.write("a.txt", `${text}\n`);
+      origin.commit(text);
+    }
+    const clone = new Checkout();
+    clone.gitAt(clone.folder, "clone", "-q", "--depth=2", `file://${origin.root}`, "code");
+    await using pair = await world.pair(clone);
+    clone.write("a.txt", "changed\n");
+    await same(pair);
+    expect((await pair.there("git log --format=%s")).split("\n")).toEqual(["four", "three", ""]);
+    clone.git("fetch", "-q", "--unshallow");
+    await same(pair);
+    expect(await pair.there("git log --format=%s")).toMatch(/^four\nthree\ntwo\n/);
+    expect(await pair.there("git fsck --full 2>&1 | grep -v dangling || true")).toBe("");
+  });
+
+  it("[SY10] a linked worktree arrives from any folder of it", async () => {
+    const of = Checkout.begun();
+    of.git("worktree", "add", "-q", "-b", "linked", "../linked");
+    const linked = new Checkout("linked", of.folder);
+    await using pair = await world.pair(linked);
+    linked.write("a.txt", "linked\n");
+    linked.write("b/new", "new\n");
+    const { cwd, branch, commit } = await pair.sync(join(linked.root, "b"));
+    expect(await pair.seen()).toEqual(linked.seen());
+    expect({ cwd, branch }).toEqual({ cwd: "/workspace/b", branch: "linked" });
+    expect(commit).toBe(of.git("rev-parse", "HEAD").trim());
+    expect(existsSync(join(of.root, ".git", "worktrees", "linked", "berth"))).toBe(true);
+  });
+
+  it("[SY14] the owner's repository stays as it is, and none of his programs runs", async () => {
+    await using pair = await begun();
+    const of = pair.checkout;
+    const ran = join(of.folder, "ran");
+    for (const hook of ["post-index-change", "reference-transaction", "post-checkout"]) {
+      of.write(`.git/hooks/${hook}`, `#!/bin/sh\necho ${hook} >> ${ran}\n`, 0o755);
+    }
+    of.git("config", "core.fsmonitor", `${of.root}/.git/hooks/post-checkout`);
+    of.write("a.txt", "changed\n");
+    of.git("add", "a.txt");
+    of.write("a.txt", "changed again\n");
+    const proof = () => {
+      const index = readFileSync(join(of.root, ".git", "index")).toString("base64");
+      return { index, refs: of.git("for-each-ref"), objects: of.git("count-objects") };
+    };
+    const before = proof();
+    expect(existsSync(ran)).toBe(true);
+    const said = readFileSync(ran, "utf8");
+    process.env.GIT_DIR = "/nowhere";
+    process.env.GIT_INDEX_FILE = "/nowhere";
+    try {
+      const synced = await pair.sync();
+      expect(synced.sentBytes).toBeGreaterThan(0);
+      await pair.pull(synced);
+    } finally {
+      delete process.env.GIT_DIR;
+      delete process.env.GIT_INDEX_FILE;
+    }
+    expect(proof()).toEqual(before);
+    expect(readFileSync(ran, "utf8")).toBe(said);
+    expect(await pair.there("git status --porcelain")).toBe("MM a.txt\n");
+  });
+
+  it("[SY15] outside of a checkout it says so before anybody is asked", async () => {
+    using of = new Checkout();
+    const refusal = await syncUp(unreachable, of.root).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: "no_checkout", hint: expect.stringMatching(/checkout/) });
+    expect(realpathSync(of.root)).toBe(of.root);
+  });
+
+  it("[SY15] a sandbox without git is told of, and its image is the remedy", async () => {
+    using of = Checkout.begun();
+    const bare = {
+      exec: async () => ({ exitCode: 127, stdout: "", stderr: "", truncated: false }),
+    } as never;
+    const refusal = await syncUp(bare, of.root).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: "no_git", hint: expect.stringMatching(/image/) });
+  });
+});
+
+/** Whoever is asked anything fails the test. */
+const unreachable = new Proxy(
+  {},
+  {
+    get(_, name) {
+      throw new Error(`asked for ${String(name)}`);
+    },
+  },
+) as never;

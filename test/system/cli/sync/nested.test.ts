@@ -1,0 +1,146 @@
+/**
+ * Proves that what becomes a repository below the checkout's, or stops being one, arrives as what it is by then.
+ * Does not prove the state of such a repository itself (sync-forms.test.ts).
+ */
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Checkout } from "./checkout.ts";
+import { type Pair, same, World } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+});
+
+const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
+
+/** It stands there as a repository, and what a command changes in it comes back. */
+async function isNested(pair: Pair, name: string): Promise<void> {
+  await same(pair);
+  expect(await pair.there(`git -C ${name} rev-parse --show-prefix`)).toBe("\n");
+  const synced = await pair.sync();
+  await pair.there(`echo there > ${name}/from-there`);
+  const { changed, refused } = await pair.pull(synced);
+  expect({ changed, refused }).toEqual({ changed: [`${name}/from-there`], refused: [] });
+  await same(pair);
+}
+
+describe("what becomes a repository below", () => {
+  const before: [what: string, put: (of: Checkout) => void][] = [
+    ["a folder", (of) => of.write("lib/r.txt", "r\n")],
+    ["a file", (of) => of.write("lib", "file\n")],
+    ["a link", (of) => of.link("lib", "b")],
+  ];
+  for (const [what, put] of before) {
+    it(`[SY9] ${what} that becomes a submodule arrives as one, and as what it was again`, async () => {
+      await using pair = await begun();
+      const of = pair.checkout;
+      using module = Checkout.begun({ "m.txt": "m\n" });
+      put(of);
+      of.commit("before");
+      await same(pair);
+      of.git("rm", "-q", "-r", "lib");
+      of.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", module.root, "lib");
+      of.commit("a submodule");
+      await isNested(pair, "lib");
+      of.git("submodule", "deinit", "-q", "-f", "lib");
+      of.git("rm", "-q", "--cached", "lib", ".gitmodules");
+      of.remove("lib");
+      of.remove(".gitmodules");
+      put(of);
+      await same(pair);
+    });
+  }
+
+  it("[SY9] a folder of known files in which a repository begins arrives as one, with what the outer one ignores", async () => {
+    await using pair = await begun({ "lib/r.txt": "r\n", "lib/deep/s.txt": "s\n" });
+    const of = pair.checkout;
+    await same(pair);
+    of.gitAt(join(of.root, "lib"), "init", "-q");
+    of.write(".gitignore", "*.log\n");
+    of.write("lib/known.log", "known to the outer one\n");
+    of.git("add", "-f", "lib/known.log");
+    await isNested(pair, "lib");
+  });
+
+  it("[SY9] a folder called .git that is no repository makes none", async () => {
+    await using pair = await begun({ "lib/r.txt": "r\n" });
+    await same(pair);
+    pair.checkout.write("lib/.git/x", "x\n");
+    pair.checkout.write("lib/new.txt", "new\n");
+    expect(await same(pair)).toBeGreaterThan(0);
+    expect(await pair.there("cat lib/new.txt")).toBe("new\n");
+  });
+});
+
+describe("what is one no more, or none of ours", () => {
+  for (const isPulled of [false, true]) {
+    const when = isPulled ? "after something came back" : "before anything came back";
+    it(`[SY6] a repository below that becomes ignored stays there, ${when}`, async () => {
+      await using pair = await begun();
+      const of = pair.checkout;
+      const names = ["inner", "in/other *[x] "];
+      for (const name of names) {
+        of.git("init", "-q", name);
+        of.write(`${name}/x`, "x\n");
+      }
+      of.gitAt(of.root, "init", "-q", "dropped");
+      of.write("dropped/x", "x\n");
+      await same(pair);
+      if (isPulled) await pair.pull(await pair.sync());
+      await pair.there("echo there > inner/y; echo there > 'in/other *[x] '/y");
+      of.write(".gitignore", "/inner/\nother*\n");
+      of.remove("dropped");
+      await same(pair);
+      expect(await pair.there("cat inner/[xy] in/other*/[xy]; ls")).toBe(
+        "x\nthere\nx\nthere\na.txt\nb\nin\ninner\n",
+      );
+      for (const name of names) expect(of.read(`${name}/x`)).toBe("x\n");
+      // Asked for again they are as they are here, and gone when they are gone.
+      of.remove(".gitignore");
+      of.remove("inner");
+      await pair.pull(await pair.sync());
+      await same(pair);
+      expect(await pair.there("cat in/other*/x; ls . in/other*")).not.toMatch(/inner/);
+    });
+  }
+
+  it("[SY6] a repository below stays with what was made in it, where the outer one ignores all but what it names", async () => {
+    await using pair = await begun({
+      ".gitignore": "*\n!*/\n!*.txt\n!.gitignore\n",
+      "a.txt": "a\n",
+    });
+    const of = pair.checkout;
+    of.git("init", "-q", "lib");
+    of.write("lib/.gitignore", "made\n");
+    of.write("lib/x.txt", "x\n");
+    await pair.pull(await pair.sync());
+    await pair.there("echo made > lib/made");
+    await same(pair);
+    expect(await pair.there("cat lib/made lib/x.txt; ls -d lib/.git")).toBe("made\nx\nlib/.git\n");
+  });
+
+  it("[SY7] a repository that a command made is gone when something came back, those of ours stay", async () => {
+    await using pair = await begun({ ".gitignore": "made\n", "a.txt": "a\n" });
+    const of = pair.checkout;
+    for (const name of ["in/ner", "sp ace *?[x]\\ "]) {
+      of.git("init", "-q", name);
+      of.write(`${name}/.gitignore`, "made\n");
+    }
+    const first = await pair.sync();
+    await pair.there("git init -q before; git init -q in/made; echo made > in/ner/made");
+    await pair.sync();
+    expect(await pair.there("ls -d before")).toBe("before\n");
+    await pair.pull(first);
+    await pair.there(
+      'git init -q in/there; echo x > in/there/x; for at in sp*; do echo made > "$at/made"; done',
+    );
+    await same(pair);
+    expect(await pair.there("cat in/ner/made sp*/made; ls . in")).toBe(
+      "made\nmade\n.:\na.txt\nin\nsp ace *?[x]\\ \n\nin:\nmade\nner\n",
+    );
+  });
+});

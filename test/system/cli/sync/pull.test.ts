@@ -1,0 +1,377 @@
+/**
+ * Proves that what a command changed comes back, only that and exactly, and that nothing that was changed here
+ * meanwhile is lost.
+ */
+import { createHash } from "node:crypto";
+import { readdirSync, readlinkSync, statSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PutBack } from "../../../../src/cli/sync/put-back.ts";
+import { Checkout } from "./checkout.ts";
+import { type Pair, World } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+});
+
+const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
+
+const nothing = { conflicts: [], kept: [], refused: [] };
+
+/** Syncs, runs the command, brings back. */
+async function run(pair: Pair, command: string, meanwhile = (_: Checkout) => {}) {
+  const synced = await pair.sync();
+  await pair.there(command);
+  meanwhile(pair.checkout);
+  return await pair.pull(synced);
+}
+
+/** Nothing of ours lies about. */
+function clean(of: Checkout): void {
+  const names = readdirSync(of.root, { recursive: true, withFileTypes: false }) as string[];
+  expect(names.filter((name) => /\.berth-|\/berth\/(in|out|index)\./.test(name))).toEqual([]);
+}
+
+describe("what a command changed", () => {
+  it("[SY20] changes of every kind come back, and nothing else is touched", async () => {
+    await using pair = await begun({
+      changed: "x\n",
+      "removed/deep/file": "x\n",
+      tool: "x\n",
+      "was-tool": "x\n",
+      linked: "x\n",
+      same: "x\n",
+    });
+    const of = pair.checkout;
+    of.write("was-tool", "x\n", 0o755);
+    of.link("link", "same");
+    of.write("staged", "staged\n");
+    of.git("add", "staged");
+    const before = statSync(of.at("same"), { bigint: true });
+    const all = await run(
+      pair,
+      `printf 'a\\0b\\377' > changed; rm -r removed; chmod +x tool; chmod -x was-tool
+       rm linked; ln -s same linked; ln -sfn changed link; mkdir -p new/er; echo n > new/er/file
+       : > empty; mkdir hollow; printf '#!/bin/sh\\n' > runs; chmod +x runs; touch same`,
+    );
+    const names = [
+      "changed",
+      "empty",
+      "link",
+      "linked",
+      "new/er/file",
+      "removed/deep/file",
+      "runs",
+    ];
+    expect(all).toMatchObject({ changed: [...names, "tool", "was-tool"], ...nothing });
+    expect(of.read("changed")).toBe("a\0b\xff");
+    expect([of.has("removed"), of.has("hollow"), of.read("empty")]).toEqual([false, false, ""]);
+    expect([of.at("linked"), of.at("link")].map((at) => readlinkSync(at))).toEqual([
+      "same",
+      "changed",
+    ]);
+    const modes = ["tool", "was-tool", "runs"].map((name) => statSync(of.at(name)).mode & 0o111);
+    expect(modes).toEqual([0o111, 0, 0o111]);
+    expect(statSync(of.at("same"), { bigint: true })).toEqual(before);
+    expect(of.git("diff", "--cached", "--name-only")).toBe("staged\n");
+    clean(of);
+    expect(await pair.pull(await pair.sync())).toMatchObject({ changed: [], receivedBytes: 0 });
+    expect(await pair.seen()).toEqual(of.seen());
+  });
+
+  it("[SY20] names of any kind come back", async () => {
+    await using pair = await begun();
+    const script = `import os
+for name in [b" ", b"-rf", b"q\\"uo'te", b"line\\nend", "ü🚀".encode(), b"n\\xff\\x80", b"*", b":(top)x", b"w" * 255]:
+    open(name, "wb").write(name)`;
+    const synced = await pair.sync();
+    const argv = ["python3", "-c", script];
+    expect((await pair.sandbox.exec({ argv, cwd: "/workspace" })).exitCode).toBe(0);
+    const { changed, refused } = await pair.pull(synced);
+    expect([changed.length, refused]).toEqual([9, []]);
+    for (const name of [
+      " ",
+      "-rf",
+      "q\"uo'te",
+      "line\nend",
+      "ü🚀",
+      "*",
+      ":(top)x",
+      "w".repeat(255),
+    ]) {
+      expect(pair.checkout.read(name)).toBe(Buffer.from(name).toString("latin1"));
+    }
+    expect(pair.checkout.read(Buffer.from([0x6e, 0xff, 0x80]))).toBe("n\xff\x80");
+    await pair.sync();
+    expect(await pair.seen()).toEqual(pair.checkout.seen());
+  });
+
+  it("[SY20] what a command that fails has changed comes back, and what it committed too", async () => {
+    await using pair = await begun();
+    const synced = await pair.sync();
+    const command = `git config user.email a@b.c; git config user.name a
+      echo committed > a.txt; git commit -qam inside; echo left > left; exit 3`;
+    expect((await pair.sandbox.exec({ command, cwd: "/workspace" })).exitCode).toBe(3);
+    expect((await pair.pull(synced)).changed).toEqual(["a.txt", "left"]);
+    expect(pair.checkout.git("log", "--format=%s")).toBe("the first one\n");
+  });
+
+  it("[SY20] a file where a folder was, and a folder where a file was, come back", async () => {
+    await using pair = await begun({ "folder/one": "1\n", "folder/two/three": "3\n", file: "f\n" });
+    const { changed } = await run(
+      pair,
+      "rm -r folder file; echo f > folder; mkdir file; echo i > file/in",
+    );
+    expect(changed).toEqual(["file", "file/in", "folder", "folder/one", "folder/two/three"]);
+    expect([pair.checkout.read("folder"), pair.checkout.read("file/in")]).toEqual(["f\n", "i\n"]);
+  });
+
+  it("[SY20] a folder where a link was comes back, and a link where a folder was", async () => {
+    await using pair = await begun({ ".gitignore": "*.log\n", "b/c.txt": "c\n", "d/e": "e\n" });
+    const of = pair.checkout;
+    of.link("away", "b");
+    const { changed, ...rest } = await run(
+      pair,
+      "rm -r away d; mkdir away; echo i > away/in; echo l > away/x.log; ln -s b d",
+    );
+    expect(changed).toEqual(["away", "away/in", "d", "d/e"]);
+    expect(rest).toMatchObject(nothing);
+    expect([of.read("away/in"), of.has("away/x.log"), of.has("b/in")]).toEqual([
+      "i\n",
+      false,
+      false,
+    ]);
+    expect(readlinkSync(of.at("d"))).toBe("b");
+  });
+
+  it("[SY20] line ends and filters change nothing of what comes back", async () => {
+    await using pair = await begun({
+      ".gitattributes": "*.dos eol=crlf\n* text=auto\n",
+      "x.dos": "x\r\n",
+    });
+    pair.checkout.git("config", "core.autocrlf", "true");
+    const { changed } = await run(
+      pair,
+      "printf 'one\\r\\ntwo\\n' > x.dos; printf 'a\\r\\n' > new.txt",
+    );
+    expect(changed).toEqual(["new.txt", "x.dos"]);
+    expect(pair.checkout.read("x.dos") + pair.checkout.read("new.txt")).toBe("one\r\ntwo\na\r\n");
+  });
+
+  it("[SY20] a large change comes back whole", async () => {
+    await using pair = await begun();
+    const make = `import random
+open("large.bin", "wb").write(random.Random(7).randbytes(12_000_000))`;
+    const all = await run(pair, `python3 -c '${make}'; sha256sum large.bin > sum`);
+    expect(all).toMatchObject({ changed: ["large.bin", "sum"], ...nothing });
+    expect(all.receivedBytes).toBeGreaterThan(12_000_000);
+    const hash = createHash("sha256")
+      .update(pair.checkout.read("large.bin"), "latin1")
+      .digest("hex");
+    expect(pair.checkout.read("sum")).toBe(`${hash}  large.bin\n`);
+  });
+
+  it("[SY20] a file that the command closed to everybody is named, and the others come back", async () => {
+    await using pair = await begun();
+    const all = await run(pair, "echo x > closed; chmod 000 closed; echo y > open");
+    expect(all.changed).toEqual(["open"]);
+    expect(all.refused).toEqual([{ path: "closed", why: expect.stringMatching(/cannot be read/) }]);
+  });
+});
+
+describe("what is ignored", () => {
+  it("[SY21] does not come back, also where the command changed the lists", async () => {
+    await using pair = await begun({ ".gitignore": "made/\n*.log\n", "a.txt": "a\n" });
+    const of = pair.checkout;
+    of.write("made/here", "here\n");
+    const all = await run(
+      pair,
+      "mkdir -p made; echo x > made/here; echo x > y.log; : > .gitignore; echo n > new",
+    );
+    expect(all.changed).toEqual([".gitignore", "new"]);
+    expect([of.read("made/here"), of.has("y.log"), of.read(".gitignore")]).toEqual([
+      "here\n",
+      false,
+      "",
+    ]);
+  });
+
+  it("[SY21] does not come back, also where the command removed the lists", async () => {
+    await using pair = await begun({
+      ".gitignore": "made/\n",
+      "deep/.gitignore": "*.log\n",
+      "deep/known": "x\n",
+      "list/.gitignore": "*.log\n",
+    });
+    const of = pair.checkout;
+    of.write("made/here", "here\n");
+    const all = await run(
+      pair,
+      "mkdir -p made; echo x | tee made/here made/there deep/y.log; rm -r .gitignore deep/.gitignore deep/known list; echo n > list",
+    );
+    const gone = [".gitignore", "deep/.gitignore", "deep/known", "list/.gitignore"];
+    expect(all).toMatchObject({ changed: [...gone.slice(0, 3), "list", gone[3]], ...nothing });
+    expect(gone.filter((name) => name !== "list/.gitignore" && of.has(name))).toEqual([]);
+    expect([of.has("deep"), of.has("made/there"), of.read("made/here"), of.read("list")]).toEqual([
+      false,
+      false,
+      "here\n",
+      "n\n",
+    ]);
+    clean(of);
+  });
+
+  it("[SY21] comes back where git knows it all the same", async () => {
+    await using pair = await begun({ "forced.log": "x\n" });
+    pair.checkout.write(".gitignore", "*.log\n");
+    const { changed } = await run(pair, "echo changed > forced.log");
+    expect(changed).toEqual(["forced.log"]);
+    pair.checkout.remove("forced.log");
+    const again = await run(pair, "echo anew > forced.log; echo x > other.log");
+    expect([again.changed, pair.checkout.read("forced.log")]).toEqual([["forced.log"], "anew\n"]);
+  });
+});
+
+describe("what was changed here meanwhile", () => {
+  it("[SY22] stays, and the other version lies beside it under a name that is told", async () => {
+    await using pair = await begun({
+      one: "1\n",
+      two: "2\n",
+      three: "3\n",
+      tool: "t\n",
+      gone: "g\n",
+    });
+    const of = pair.checkout;
+    const all = await run(
+      pair,
+      "for f in one two tool gone new; do echo there > $f; done; rm three; echo fine > fine; chmod +x tool",
+      () => {
+        of.write("one", "here\n");
+        of.write("two", "there\n");
+        of.write("three", "here\n");
+        of.write("tool", "t\n", 0o755);
+        of.remove("gone");
+        of.write("new", "here\n");
+      },
+    );
+    expect(all.changed).toEqual(["fine"]);
+    expect(all.kept).toEqual(["three"]);
+    const saved = ["gone", "new", "one", "tool"].map((path) => {
+      return { path, savedAs: `${path}.from-sandbox` };
+    });
+    expect(all.conflicts).toEqual(saved);
+    for (const { savedAs } of saved) expect(of.read(savedAs)).toBe("there\n");
+    expect([
+      of.read("one"),
+      of.read("three"),
+      of.read("tool"),
+      of.has("gone"),
+      of.read("new"),
+    ]).toEqual([...["here\n", "here\n", "t\n", false, "here\n"]]);
+    clean(of);
+  });
+
+  it("[SY22] a second version gets a name of its own, and one that is there already serves", async () => {
+    await using pair = await begun();
+    const of = pair.checkout;
+    const change = (text: string) =>
+      run(pair, `echo ${text} > a.txt`, () => of.write("a.txt", `${Math.random()}`));
+    const names: string[] = [];
+    for (const text of ["first", "second", "first"]) {
+      for (const { savedAs } of (await change(text)).conflicts) names.push(savedAs);
+    }
+    expect(names).toEqual(["a.txt.from-sandbox", "a.txt.from-sandbox-2", "a.txt.from-sandbox"]);
+  });
+
+  it("[SY22] a folder and a file in each other's place are both kept", async () => {
+    await using pair = await begun({ "folder/one": "1\n", file: "f\n" });
+    const of = pair.checkout;
+    const all = await run(
+      pair,
+      "rm -r folder file; echo there > folder; mkdir file; echo there > file/in; mkdir fresh; echo there > fresh/in",
+      () => {
+        of.write("folder/mine", "here\n");
+        of.write("file", "here\n");
+        of.write("fresh", "here\n");
+      },
+    );
+    expect(all.kept).toEqual(["file"]);
+    expect(all.conflicts).toEqual([
+      { path: "file/in", savedAs: "file.from-sandbox/in" },
+      { path: "folder", savedAs: "folder.from-sandbox" },
+      { path: "fresh/in", savedAs: "fresh.from-sandbox/in" },
+    ]);
+    const read = ["folder/mine", "file", "fresh", "file.from-sandbox/in", "folder.from-sandbox"];
+    expect(read.map((name) => of.read(name))).toEqual([
+      "here\n",
+      "here\n",
+      "here\n",
+      "there\n",
+      "there\n",
+    ]);
+  });
+
+  for (const [what, before] of [
+    ["changes", "sent\n"],
+    ["appears", undefined],
+  ] as const) {
+    it(`[SY22] a file that ${what} in the last moment stays`, () => {
+      using of = Checkout.begun(before === undefined ? {} : { file: before });
+      of.write("../staged", "there\n");
+      const idOf = (text: string) => {
+        return createHash("sha1").update(`blob ${text.length}\0${text}`).digest("hex");
+      };
+      const entry = (text: string) => ({ mode: "100644", id: idOf(text) });
+      let asked = 0;
+      const place = new PutBack(of.root, "sha1", {
+        // The content is asked for after the file was found to be what was sent.
+        of() {
+          asked += 1;
+          if (asked === 1) of.write("file", "here\n");
+          return of.at("../staged").toString();
+        },
+      });
+      const from = before === undefined ? undefined : entry(before);
+      const placed = place.place({ name: "file", from, to: entry("there\n") });
+      expect(placed).toEqual({ what: "conflict", savedAs: "file.from-sandbox" });
+      expect([of.read("file"), of.read("file.from-sandbox")]).toEqual(["here\n", "there\n"]);
+      clean(of);
+    });
+  }
+
+  it("[SY22] a folder that became a link here is not written through", async () => {
+    await using pair = await begun({ "folder/one": "1\n" });
+    const of = pair.checkout;
+    const all = await run(pair, "echo there > folder/one; echo there > folder/new", () => {
+      of.write("../elsewhere/one", "1\n");
+      of.remove("folder");
+      of.link("folder", "../elsewhere");
+    });
+    expect(all.changed).toEqual([]);
+    expect(all.refused.map(({ path }) => path)).toEqual(["folder/new", "folder/one"]);
+    expect(readdirSync(of.at("../elsewhere"))).toEqual(["one"]);
+    expect(of.read("../elsewhere/one")).toBe("1\n");
+  });
+
+  it("[SY23] what is removed here after it came back does not come again", async () => {
+    await using pair = await begun();
+    expect((await run(pair, "echo made > made")).changed).toEqual(["made"]);
+    pair.checkout.remove("made");
+    const again = await run(pair, "ls > seen");
+    expect(again.changed).toEqual(["seen"]);
+    expect(pair.checkout.read("seen")).toBe("a.txt\nb\nseen\n");
+    expect(pair.checkout.has("made")).toBe(false);
+  });
+
+  it("[SY23] what the owner has and the sandbox never had survives everything", async () => {
+    await using pair = await begun({ ".gitignore": "private\n", "a.txt": "a\n" });
+    pair.checkout.write("private", "mine\n");
+    pair.checkout.write("own", "mine\n");
+    await run(pair, "git clean -qfdx; git reset -q --hard", (of) => of.write("later", "mine\n"));
+    const left = ["private", "later"].map((name) => pair.checkout.read(name));
+    expect([...left, pair.checkout.has("own")]).toEqual(["mine\n", "mine\n", false]);
+  });
+});

@@ -1,0 +1,189 @@
+/**
+ * Proves that a checkout arrives whole whatever its repository holds: objects that were cleared away, that it never
+ * had, and a history that ends elsewhere than in the sandbox.
+ */
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { syncUp } from "../../../../src/cli/sync/index.ts";
+import { Checkout } from "./checkout.ts";
+import { type Pair, same, World } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+});
+
+/** Four commits, and a server that gives parts of them. */
+function origin(): Checkout {
+  const of = Checkout.begun();
+  of.git("config", "uploadpack.allowFilter", "true");
+  of.git("config", "uploadpack.allowAnySHA1InWant", "true");
+  for (const text of ["two", "three", "four"]) {
+    of.write("a.txt", `${text}\n`);
+    of.write(`d/${text}`, `${text}\n`);
+    of.commit(text);
+  }
+  return of;
+}
+
+function cloned(from: Checkout, ...how: string[]): Checkout {
+  const clone = new Checkout();
+  clone.gitAt(clone.folder, "clone", "-q", ...how, `file://${from.root}`, "code");
+  return clone;
+}
+
+describe("what a run that was killed left in our folder", () => {
+  it("[SY27] is removed by the next one, once it is old and its process gone; what anybody may still use stays", async () => {
+    const pair = await world.pair(Checkout.begun());
+    await same(pair);
+    const ours = join(pair.checkout.root, ".git/berth");
+    const { pid: gone } = spawnSync("true");
+    const long = new Date(Date.now() - 2 * 3_600_000);
+    const put = (name: string, at = new Date()) => {
+      writeFileSync(join(ours, name), "");
+      utimesSync(join(ours, name), at, at);
+      return name;
+    };
+    const id = "0b1c2d3e-0000-4000-8000-000000000000";
+    const left = [`out.${gone}.${id}.pack`, `in.${gone}.${id}.pack`, `index.${gone}.${id}.lock`];
+    const used = [`out.${process.pid}.${id}.pack`, "index", `other.${gone}.${id}`];
+    for (const name of [...left, ...used.filter((one) => one !== "index")]) put(name, long);
+    const young = put(`index.${gone}.${id}`);
+    await same(pair);
+    const names = readdirSync(ours);
+    expect(left.filter((name) => names.includes(name))).toEqual([]);
+    expect([...used, young].filter((name) => !names.includes(name))).toEqual([]);
+  });
+});
+
+/** All of it, on both sides. */
+async function isWhole(pair: Pair): Promise<void> {
+  await same(pair);
+  expect(await pair.there("git log --format=%s -- a.txt")).toBe(
+    "four\nthree\ntwo\nthe first one\n",
+  );
+  expect(await pair.there("git show HEAD~2:a.txt")).toBe("two\n");
+  expect(await pair.there("git fsck --full 2>&1 | grep -v dangling || true")).toBe("");
+}
+
+describe("objects that the owner's git has cleared away", () => {
+  /** What was staged lies on the disk still, but nobody names it there. */
+  const clear = (of: Checkout) => {
+    of.git("reset", "-q", "notes.txt");
+    of.git("-c", "gc.pruneExpire=now", "gc", "-q", "--prune=now");
+  };
+  const staged = async () => {
+    const pair = await world.pair(Checkout.begun());
+    const of = pair.checkout;
+    of.write("notes.txt", "notes\n");
+    of.git("add", ".");
+    await same(pair);
+    const id = of.git("hash-object", "notes.txt").trim();
+    clear(of);
+    expect(() => of.git("cat-file", "-e", id)).toThrow();
+    return pair;
+  };
+
+  it("[SY27] arrive again from the files, after another file has changed", async () => {
+    await using pair = await staged();
+    pair.checkout.write("other.txt", "other\n");
+    expect(await same(pair)).toBeGreaterThan(0);
+    expect(await pair.there("cat notes.txt other.txt")).toBe("notes\nother\n");
+  });
+
+  it("[SY27] arrive in another sandbox, where nothing has changed", async () => {
+    await using pair = await staged();
+    await using other = await world.pair(new Checkout("code", pair.checkout.folder));
+    await same(other);
+    expect(await other.there("cat notes.txt")).toBe("notes\n");
+    expect((await other.pull(await other.sync())).changed).toEqual([]);
+  });
+});
+
+describe("a partial clone", () => {
+  const forms = [["--filter=blob:none"], ["--filter=blob:none", "--sparse"], ["--filter=tree:0"]];
+  for (const form of forms) {
+    it(`[SY28] made with ${form.join(" ")} arrives with its whole history`, async () => {
+      using from = origin();
+      const of = cloned(from, ...form);
+      await using pair = await world.pair(of);
+      const lacks = () => of.git("rev-list", "--objects", "--missing=print", "HEAD").match(/^\?/gm);
+      const before = lacks()?.length;
+      expect(before).toBeGreaterThan(0);
+      of.write("a.txt", "changed\n");
+      of.write("new.txt", "new\n");
+      of.git("add", "new.txt");
+      await isWhole(pair);
+      // The owner's own clone stays as partial as it was, and no more is fetched than once.
+      expect(lacks()?.length).toBe(before);
+      renameSync(from.root, `${from.root}.away`);
+      of.write("new.txt", "newer\n");
+      of.git("commit", "-q", "-am", "five");
+      await same(pair);
+      const synced = await pair.sync();
+      await pair.there("git checkout -q HEAD~2 -- . && echo there > there");
+      expect((await pair.pull(synced)).changed).toContain("there");
+    });
+  }
+
+  it("[SY28] whose remote cannot be reached is refused with the remedy", async () => {
+    const from = origin();
+    const of = cloned(from, "--filter=blob:none");
+    await using pair = await world.pair(of);
+    from[Symbol.dispose]();
+    await expect(pair.sync()).rejects.toMatchObject({
+      code: "fetch_failed",
+      message: expect.stringMatching(/partial clone/),
+      hint: expect.stringMatching(/--filter/),
+    });
+  });
+});
+
+describe("a history that ends elsewhere", () => {
+  it("[SY10] a whole clone arrives whole in the sandbox that a shallow one has made, and they take turns", async () => {
+    using from = origin();
+    using shallow = cloned(from, "--depth=1");
+    await using pair = await world.pair(cloned(from));
+    await syncUp(pair.sandbox, shallow.root);
+    expect(await pair.there("git log --format=%s")).toBe("four\n");
+    await isWhole(pair);
+    for (const text of ["five", "six"]) {
+      shallow.write("a.txt", `${text}\n`);
+      await syncUp(pair.sandbox, shallow.root);
+      expect(await pair.there("git log --format=%s; cat a.txt")).toBe(`four\n${text}\n`);
+      expect(await pair.there("git rev-parse --is-shallow-repository")).toBe("true\n");
+      await isWhole(pair);
+    }
+  });
+
+  it("[SY10] a commit that a command fetched without its parents does not stand for them", async () => {
+    using from = origin();
+    const of = cloned(from);
+    of.git("reset", "-q", "--hard", "HEAD~3");
+    await using pair = await world.pair(of);
+    await same(pair);
+    // As a command would from a remote: the commit with its files, on a branch, and nothing before it.
+    of.git("pull", "-q");
+    using part = cloned(from, "--depth=1");
+    part.git("bundle", "create", "-q", "one.bundle", "HEAD");
+    await pair.sandbox.writeFile("/tmp/one.bundle", readFileSync(part.at("one.bundle")));
+    await pair.there(`git init -q /tmp/part
+      head=${of.git("rev-parse", "HEAD").trim()}
+      echo $head > /tmp/part/.git/shallow
+      sed -n '/^$/,$p' /tmp/one.bundle | tail -c +2 | git -C /tmp/part index-pack --stdin >/dev/null
+      git -C /tmp/part update-ref refs/heads/one $head
+      git fetch -q --update-shallow /tmp/part one:fetched`);
+    expect(await pair.there("git log --format=%s fetched")).toBe("four\n");
+    of.git("reset", "-q", "--hard", "HEAD~3");
+    of.write("b/c.txt", "changed\n");
+    await same(pair);
+    of.git("reset", "-q", "--hard");
+    of.git("merge", "-q", "--ff-only", "origin/HEAD");
+    await isWhole(pair);
+  });
+});

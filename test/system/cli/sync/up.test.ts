@@ -1,0 +1,333 @@
+/**
+ * Proves that a sandbox gets a checkout exactly as it is, whatever its shape: git says the same of it on both sides,
+ * and each file that is not ignored is there to the byte.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Checkout } from "./checkout.ts";
+import { World } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+});
+
+/** What is done to a checkout; and what `git status` must mention, so that nothing passes for lack of anything. */
+type Shape = [title: string, arrange: (checkout: Checkout) => void, mentions: RegExp];
+
+const bytes = Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 7) % 256));
+
+const shapes: Shape[] = [
+  ["[SY1] a clean checkout arrives", () => {}, /^$/],
+  [
+    "[SY1] a checkout with a detached head arrives",
+    (of) => {
+      of.write("a.txt", "second\n");
+      of.commit("second");
+      of.git("checkout", "-q", "--detach", "HEAD~1");
+      of.write("a.txt", "detached\n");
+    },
+    /a\.txt/,
+  ],
+  [
+    "[SY1] a branch whose name is a path in other letters arrives",
+    (of) => void of.git("checkout", "-q", "-b", "feature/ü/x.y"),
+    /^$/,
+  ],
+  [
+    "[SY1] a merge in conflict arrives, with the sides of it",
+    (of) => {
+      of.git("checkout", "-q", "-b", "other");
+      of.write("a.txt", "theirs\n");
+      of.write("new.txt", "new\n");
+      of.commit("theirs");
+      of.git("checkout", "-q", "main");
+      of.write("a.txt", "ours\n");
+      of.remove("b/c.txt");
+      of.commit("ours");
+      of.git("checkout", "-q", "other");
+      of.write("b/c.txt", "changed\n");
+      of.commit("changed what the others removed");
+      try {
+        of.git("merge", "-q", "main");
+      } catch {
+        // It says by its exit code that there are conflicts.
+      }
+    },
+    /u UU .*a\.txt.*u UD .*b\/c\.txt/,
+  ],
+  [
+    "[SY1] a rebase in the middle arrives",
+    (of) => {
+      of.git("checkout", "-q", "-b", "topic");
+      of.write("a.txt", "topic\n");
+      of.commit("topic");
+      of.git("checkout", "-q", "main");
+      of.write("a.txt", "main\n");
+      of.commit("main");
+      of.git("checkout", "-q", "topic");
+      try {
+        of.git("rebase", "-q", "main");
+      } catch {
+        // It stops at the conflict.
+      }
+    },
+    /u UU/,
+  ],
+  [
+    "[SY2] staged, unstaged, untracked and both together arrive in their shape",
+    (of) => {
+      of.write("a.txt", "staged\n");
+      of.git("add", "a.txt");
+      of.write("a.txt", "and changed again\n");
+      of.write("b/c.txt", "unstaged\n");
+      of.write("staged.txt", "new\n");
+      of.git("add", "staged.txt");
+      of.write("deep/er/untracked.txt", "untracked\n");
+    },
+    /1 MM .*a\.txt.*1 \.M .*b\/c\.txt.*1 A\. .*staged\.txt.*\? deep\/er\/untracked\.txt/,
+  ],
+  [
+    "[SY2] deletions arrive, staged and not, also where the file came back untracked",
+    (of) => {
+      for (const name of ["one", "two", "three"]) of.write(name, `${name}\n`);
+      of.commit("more");
+      of.git("rm", "-q", "one");
+      of.remove("two");
+      of.git("rm", "-q", "--cached", "three");
+    },
+    /1 D\. .*one.*1 D\. .*three.*1 \.D .*two.*\? three/,
+  ],
+  [
+    "[SY2] renames arrive, staged and changed afterwards",
+    (of) => {
+      of.write("long.txt", "line\n".repeat(100));
+      of.commit("long");
+      of.git("mv", "long.txt", "moved.txt");
+      of.write("moved.txt", `${"line\n".repeat(100)}more\n`);
+    },
+    /2 RM .*moved\.txt\|long\.txt/,
+  ],
+  [
+    "[SY2] a file where a folder was, and a folder where a file was, arrive",
+    (of) => {
+      of.remove("b");
+      of.write("b", "a file\n");
+      of.remove("a.txt");
+      of.write("a.txt/inside", "in a folder\n");
+    },
+    /1 \.D .*a\.txt.*1 \.D .*b\/c\.txt.*\? a\.txt\/inside.*\? b\|/,
+  ],
+  [
+    "[SY2] a tracked folder that became a link arrives, with what lies behind it",
+    (of) => {
+      of.write("target/c.txt", "behind\n");
+      of.remove("b");
+      of.link("b", "target");
+    },
+    /1 \.D .*b\/c\.txt.*\? b\|/,
+  ],
+  [
+    "[SY3] names of any kind arrive",
+    (of) => {
+      const names = [" ", "-rf", "--", "sp ace", "q\"uo'te", "line\nend", "tab\there", "ünï/çödé"];
+      for (const name of names) of.write(name, `${name}!\n`);
+      for (const name of ["🚀.txt", "*", "\\", "$(x)", ":(top)a", "..x", "ends with space "]) {
+        of.write(`n/${name}`, `${name}?\n`);
+      }
+      of.git("add", "--", "-rf", "line\nend");
+      of.write("-rf", "changed\n");
+      of.write(Buffer.from([0x6e, 0xff, 0x80, 0xfe]), "no UTF-8\n");
+    },
+    /-rf.*🚀\.txt/s,
+  ],
+  [
+    "[SY3] bytes of any kind arrive, in files that changed and in new ones",
+    (of) => {
+      of.write("binary", bytes);
+      of.commit("binary");
+      of.write("binary", Buffer.concat([bytes, bytes]));
+      of.write("other.bin", bytes);
+      of.write("empty", "");
+    },
+    /binary.*empty.*other\.bin/,
+  ],
+  [
+    "[SY3] the bit for running arrives, staged, changed and of new files",
+    (of) => {
+      of.write("tool", "#!/bin/sh\n");
+      of.write("was", "#!/bin/sh\n", 0o755);
+      of.commit("tools");
+      of.write("tool", "#!/bin/sh\n", 0o755);
+      of.write("was", "#!/bin/sh\n", 0o644);
+      of.write("new", "#!/bin/sh\n", 0o755);
+      of.git("add", "was");
+    },
+    /1 \.M N\.\.\. 100644 100644 100755 .*tool.*1 M\. N\.\.\. 100755 100644 100644 .*was/,
+  ],
+  [
+    "[SY3] links arrive as links, also to nowhere and out of the checkout",
+    (of) => {
+      of.link("to-file", "a.txt");
+      of.link("to-folder", "b");
+      of.commit("links");
+      of.link("nowhere", "does/not/exist");
+      of.link("out", "/etc/hostname");
+      of.remove("to-file");
+      of.link("to-file", "b/c.txt");
+    },
+    /1 \.M .*to-file.*\? nowhere.*\? out/,
+  ],
+  [
+    "[SY4] line ends arrive as they lie on the disk, where git turns them",
+    (of) => {
+      of.git("config", "core.autocrlf", "true");
+      of.write("crlf.txt", "one\r\ntwo\r\n");
+      of.commit("crlf");
+      of.write("both.txt", "one\r\n");
+      of.write("b/c.txt", "c\r\nchanged\r\n");
+    },
+    /b\/c\.txt.*both\.txt/,
+  ],
+  ...[
+    ["by a setting", "my attributes"],
+    ["in the usual place", ".config/git/attributes"],
+  ].map(
+    ([where, path]): Shape => [
+      `[SY4] attributes of all the owner's repositories, ${where}, travel, and those of the tree win over them`,
+      (of) => {
+        of.write(
+          `../${path}`,
+          "* text=auto\n*.own -text\n*.both text\n*.macro none\n[attr]none -text\n",
+        );
+        if (path === "my attributes")
+          of.git("config", "--global", "core.attributesFile", "~/my attributes");
+        of.write(".gitattributes", "*.tree -text\n*.own text\n");
+        of.write(".git/info/attributes", "*.both -text\n");
+        const endings = ["txt", "own", "tree", "both", "macro"];
+        for (const end of endings) of.write(`crlf.${end}`, "one\r\ntwo\r\n");
+        of.commit("crlf");
+        for (const end of endings) of.write(`crlf.${end}`, "one\r\ntwo\r\n");
+        expect(
+          of
+            .git("ls-files", "--eol")
+            .match(/i\/lf .*crlf\.\w+/g)
+            ?.map((line) => line.slice(-3)),
+        ).toEqual(["own", "txt"]);
+        of.write("a.txt", "changed\r\n");
+      },
+      /^1 \.M [^|]*a\.txt\|$/,
+    ],
+  ),
+  [
+    "[SY4] files that attributes turn into something else arrive as they lie on the disk",
+    (of) => {
+      of.write(
+        ".gitattributes",
+        "*.dos eol=crlf\n*.id ident\n*.u16 working-tree-encoding=UTF-16LE\n",
+      );
+      of.write("x.dos", "one\r\ntwo\r\nthree\r\n");
+      of.write("x.id", "$Id$\n");
+      of.write("x.u16", Buffer.from("wide\n", "utf16le"));
+      of.commit("attributes");
+      of.remove("x.id");
+      of.git("checkout", "-q", "--", "x.id");
+      of.write("y.u16", Buffer.from("new\n", "utf16le"));
+      of.write("x.dos", "one\r\ntwo\n");
+    },
+    /x\.dos.*y\.u16/,
+  ],
+  [
+    "[SY4] files that a program of the owner's filters arrive as they lie on the disk",
+    (of) => {
+      of.git("config", "filter.upper.clean", "tr a-z A-Z");
+      of.git("config", "filter.upper.smudge", "tr A-Z a-z");
+      of.write(".gitattributes", "*.up filter=upper\n");
+      of.write("same.up", "same\n");
+      of.write("other.up", "other\n");
+      of.commit("filtered");
+      of.write("a.txt", "changed\n");
+    },
+    /a\.txt/,
+  ],
+  [
+    "[SY5] files that were announced, left out or set aside in the index arrive so",
+    (of) => {
+      of.write("left-out", "x\n");
+      of.write("set-aside", "x\n");
+      of.commit("more");
+      of.write("announced", "x\n");
+      of.link("announced-link", "a.txt");
+      of.git("add", "-N", "announced", "announced-link");
+      of.git("update-index", "--skip-worktree", "left-out");
+      of.remove("left-out");
+      of.git("update-index", "--assume-unchanged", "set-aside");
+      of.write("set-aside", "changed\n");
+    },
+    /1 \.A .*announced.*1 \.A N... 000000 000000 120000 .*announced-link/,
+  ],
+  [
+    "[SY6] what git is told to ignore stays here, whichever list says so",
+    (of) => {
+      of.write(".gitignore", "ignored/\n*.log\n");
+      of.write(".git/info/exclude", "private\n");
+      of.write("../.config/git/ignore", "*.swp\n");
+      of.write("forced.log", "tracked all the same\n");
+      of.git("add", "-f", "forced.log", ".gitignore");
+      of.git("commit", "-q", "-m", "lists");
+      for (const name of ["ignored/x", "y.log", "private", "a.swp"]) of.write(name, "stays\n");
+      of.write("forced.log", "changed\n");
+      of.write("seen", "goes\n");
+    },
+    /forced\.log.*\? seen/,
+  ],
+  [
+    "[SY10] a checkout before its first commit arrives",
+    (of) => {
+      of.remove(".git");
+      of.git("init", "-q", "-b", "begin");
+      of.git("add", "a.txt");
+      of.write("a.txt", "changed\n");
+    },
+    /1 AM .*a\.txt.*\? b\/c\.txt/,
+  ],
+  [
+    "[SY10] an empty checkout arrives",
+    (of) => {
+      for (const name of [".git", "a.txt", "b"]) of.remove(name);
+      of.git("init", "-q", "-b", "begin");
+    },
+    /^$/,
+  ],
+  [
+    "[SY10] a repository with the longer ids arrives",
+    (of) => {
+      of.remove(".git");
+      of.git("init", "-q", "-b", "main", "--object-format=sha256");
+      of.commit("longer");
+      of.write("a.txt", "changed\n");
+    },
+    /[0-9a-f]{64}.*a\.txt/,
+  ],
+];
+
+describe("up", () => {
+  for (const [title, arrange, mentions] of shapes) {
+    it(title, async () => {
+      await using pair = await world.pair(Checkout.begun());
+      arrange(pair.checkout);
+      const here = pair.checkout.seen();
+      expect(here.status).toMatch(mentions);
+      const { sentBytes } = await pair.sync();
+      expect(sentBytes).toBeGreaterThan(0);
+      const there = await pair.seen();
+      expect(there).toEqual(here);
+      // Nothing of it shows where the owner looks, and there is nothing left to send.
+      expect(pair.checkout.seen()).toEqual(here);
+      expect((await pair.sync()).sentBytes).toBe(0);
+      expect(await pair.seen()).toEqual(here);
+    });
+  }
+});

@@ -1,0 +1,178 @@
+/**
+ * Proves that the SDK follows events, files and clones over cut connections, against a real Berth.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect, type SandboxEvent, type TenantEvent } from "../../../src/client/index.ts";
+import { Scripted, stream } from "../../unit/client/scripted.ts";
+import { type Server, startServer } from "../server.ts";
+import { CutProxy } from "./cut-proxy.ts";
+
+let server: Server;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const changesMax = 30;
+
+test("[LV25] events of a sandbox are followed over cut connections until it is destroyed, and no longer", async () => {
+  await using proxy = await CutProxy.to(server.url);
+  const straight = connect({ url: server.url, key: server.key });
+  const { id } = await straight.create({ start: false });
+  const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
+  const seen: SandboxEvent[] = [];
+  const connections: string[] = [];
+  let cuts = 0;
+  const box = straight.sandbox(id);
+  let changes = 0;
+  const options = { onConnection: (state: string) => connections.push(state) };
+  for await (const told of sandbox.followEvents(options)) {
+    seen.push(told);
+    if (cuts < 3 && seen.length % 8 === 0) {
+      cuts += 1;
+      if (cuts === 2) proxy.cutSilently();
+      else proxy.cut();
+    }
+    // What comes next happens only now: it is never among what came before a cut.
+    changes += 1;
+    if (changes <= changesMax) await box.patchMetadata({ n: `${changes}` });
+    if (changes === changesMax + 1) await box.destroy();
+  }
+  const { events } = await straight.sandbox(id).events({ limit: 1000 });
+  expect(events.length).toBeGreaterThan(changesMax);
+  expect(seen).toEqual(events.map((event) => ({ type: "event", ...event })));
+  expect(cuts).toBe(3);
+  expect(connections).toEqual(["lost", "back", "lost", "back", "lost", "back"]);
+  // Of one that is destroyed there is nothing to wait for.
+  const late: SandboxEvent[] = [];
+  for await (const told of sandbox.followEvents({ after: events.length - 1 })) late.push(told);
+  expect(late).toEqual(seen.slice(-1));
+  expect(proxy.open).toBeLessThanOrEqual(1);
+});
+
+test("[LV25] events of a tenant are followed over cut connections, and end with their reader", async () => {
+  await using proxy = await CutProxy.to(server.url);
+  const straight = connect({ url: server.url, key: server.key });
+  const berth = connect({ url: proxy.url, key: server.key });
+  const made = await Promise.all(
+    Array.from({ length: 5 }, () => straight.create({ start: false })),
+  );
+  const ids = new Set(made.map(({ id }) => id));
+  const changing = (async () => {
+    for (const id of ids) {
+      for (let n = 0; n < 4; n++) await straight.sandbox(id).patchMetadata({ n: `${n}` });
+      await straight.sandbox(id).destroy();
+    }
+  })();
+  const seen: TenantEvent[] = [];
+  const ended = new Set<string>();
+  for await (const told of berth.followEvents()) {
+    seen.push(told);
+    if (seen.length === 6 || seen.length === 15) proxy.cut();
+    if (told.type !== "event" || told.event.type !== "state") continue;
+    if (told.event.state === "destroyed" && ids.has(told.sandbox)) ended.add(told.sandbox);
+    if (ended.size === ids.size) break;
+  }
+  await changing;
+  const all = await straight.events({ limit: 1000 });
+  expect(all.nextCursor).toBeNull();
+  const expected = all.events.map((event) => ({ type: "event", ...event }));
+  expect(seen).toEqual(expected.slice(0, seen.length));
+  expect(seen.length).toBeGreaterThanOrEqual(15);
+  expect(proxy.cuts).toBeGreaterThan(0);
+});
+
+test("[LV25] a gap is told, the cursor goes on from there, and what cannot be followed is thrown", async () => {
+  const told = (seq: number) =>
+    `id: ${seq}\nevent: tokens\ndata: ${JSON.stringify({ seq, at: "then", event: {} })}\n\n`;
+  await using scripted = await Scripted.answering(
+    stream(`event: gap\ndata: {}\n\n${told(7)}${told(8).slice(0, -9)}`),
+    stream(`${told(8)}event: over\ndata: {}\n\n`),
+  );
+  const sandbox = connect({ url: scripted.url, key: "k" }).sandbox("a");
+  const seen: SandboxEvent[] = [];
+  for await (const event of sandbox.followEvents({ after: 3 })) seen.push(event);
+  expect(seen.map((one) => (one.type === "gap" ? `gap ${one.after}` : one.seq))).toEqual([
+    "gap 3",
+    7,
+    8,
+  ]);
+  expect(scripted.asked.map(({ path }) => path)).toEqual([
+    "/v1/sandboxes/a/events?after=3&follow=1",
+    "/v1/sandboxes/a/events?after=7&follow=1",
+  ]);
+  const nobody = connect({ url: server.url, key: server.key }).sandbox("nobody");
+  const following = nobody.followEvents()[Symbol.asyncIterator]();
+  await expect(following.next()).rejects.toMatchObject({ code: "not_found" });
+  const given = new AbortController();
+  const { id } = await connect({ url: server.url, key: server.key }).create({ start: false });
+  const own = connect({ url: server.url, key: server.key }).sandbox(id);
+  const reading = (async () => {
+    for await (const _ of own.followEvents({ signal: given.signal }))
+      given.abort(new Error("enough"));
+  })();
+  await expect(reading).rejects.toThrow("enough");
+});
+
+test("[LV26] files are followed over a cut, which is told as missed, until their folder goes", async () => {
+  await using proxy = await CutProxy.to(server.url);
+  const straight = connect({ url: server.url, key: server.key });
+  const { id } = await straight.create({ waitMs: 20_000 });
+  const box = straight.sandbox(id);
+  await box.mkdir({ path: "seen" });
+  const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
+  const seen: string[] = [];
+  const next: Record<string, () => unknown> = {
+    ready: () => box.writeFile("seen/one", new Uint8Array([1])),
+    "/workspace/seen/one": () => proxy.cut(),
+    missed: () => box.writeFile("seen/two", new Uint8Array([2])),
+    "/workspace/seen/two": () => box.removeFile("seen", { recursive: true }),
+  };
+  for await (const event of sandbox.followFiles({ path: "seen" })) {
+    const names = event.type === "changes" ? event.changes.map(({ path }) => path) : [event.type];
+    for (const name of names) {
+      if (!seen.includes(name)) await next[name]?.();
+      seen.push(name);
+    }
+  }
+  const order = [...new Set(seen)];
+  expect(order.slice(0, 4)).toEqual([
+    "ready",
+    "/workspace/seen/one",
+    "missed",
+    "/workspace/seen/two",
+  ]);
+  expect(order.at(-1)).toBe("gone");
+  await box.destroy();
+});
+
+test("[LV27] a clone tells its progress and its end; git's own failure is thrown, and so is a cut", async () => {
+  const berth = connect({ url: server.url, key: server.key });
+  const { id } = await berth.create({ waitMs: 20_000 });
+  const sandbox = berth.sandbox(id);
+  const made = await sandbox.exec({
+    command:
+      "git init -q -b main origin && cd origin && echo 1 > a && git add a && git -c user.name=a -c user.email=a@b commit -qm one && git rev-parse HEAD",
+  });
+  const phases: string[] = [];
+  const cloned = await sandbox.clone(
+    { url: "file:///workspace/origin", dir: "copy" },
+    { progress: ({ phase }) => phases.push(phase) },
+  );
+  expect(cloned).toEqual({ dir: "/workspace/copy", commit: made.stdout.trim(), branch: "main" });
+  expect(phases.every((phase) => phase !== "")).toBe(true);
+  const none = sandbox.clone({ url: "file:///workspace/nowhere" });
+  await expect(none).rejects.toMatchObject({ name: "BerthError" });
+  await sandbox.destroy();
+  const part = 'event: progress\ndata: {"phase":"Receiving objects","percent":10}\n\n';
+  await using scripted = await Scripted.answering(stream(part), stream(part, "broken"));
+  const cut = connect({ url: scripted.url, key: "k", retry: { retries: 0 } }).sandbox("a");
+  for (let n = 1; n <= 2; n++) {
+    const told: unknown[] = [];
+    const progress = (seen: unknown) => told.push(seen);
+    const broken = cut.clone({ url: "https://git.example/one" }, { progress });
+    await expect(broken).rejects.toMatchObject({ code: "operation_interrupted" });
+    expect(told).toEqual([{ phase: "Receiving objects", percent: 10 }]);
+    expect(scripted.asked).toHaveLength(n);
+  }
+});

@@ -1,0 +1,286 @@
+/**
+ * Proves the lease of the SDK against a real server: by a connection, by renewals, over cuts, and let go whatever
+ * becomes of its holder.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { root } from "../../../container/launch/places.js";
+import { connect, type SandboxHandle } from "../../../src/client/index.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+import { CutProxy } from "./cut-proxy.ts";
+
+let server: Server;
+let id: string;
+let sandbox: SandboxHandle;
+beforeAll(async () => {
+  server = await startServer();
+  id = await server.create();
+  sandbox = connect(server).sandbox(id);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const state = async () => (await sandbox.lease()).state;
+const isFree = () => until("the lease is free", async () => (await state()) === "free");
+const waiting = (count: number) =>
+  until(`${count} wait`, async () => (await sandbox.lease()).waiterCount === count);
+
+describe.each(["connection", "renewal"] as const)("a lease that is held by %s", (by) => {
+  test("[LV2] is granted, used for gated calls, and let go when its scope ends", async () => {
+    {
+      await using lease = await sandbox.hold({ holder: "anna", by });
+      expect(await sandbox.lease()).toMatchObject({ state: "held", holder: "anna" });
+      const ran = await sandbox.exec({ command: "echo hi" }, { lease: lease.token });
+      expect(ran.stdout).toBe("hi\n");
+      await expect(sandbox.exec({ command: "true" })).rejects.toMatchObject({
+        code: "lease_held",
+        facts: { holder: "anna" },
+      });
+      expect(lease.signal.aborted).toBe(false);
+    }
+    await isFree();
+  });
+
+  test("[LV3] waiters are told their place and served in the order in which they came", async () => {
+    const first = await sandbox.hold({ holder: "first", by });
+    const order: string[] = [];
+    const places: number[][] = [];
+    const held = [0, 1, 2].map(async (n) => {
+      const told: number[] = [];
+      places.push(told);
+      const onQueued = (position: number) => told.push(position);
+      const lease = await sandbox.hold({ holder: `waiter ${n}`, by, onQueued });
+      order.push(lease.holder);
+      await lease.release();
+    });
+    // Whoever calls first is the first in the queue: the others begin when that is seen.
+    await waiting(3);
+    const queue = (await sandbox.lease()).waiters.map(({ holder }) => holder);
+    expect(order).toEqual([]);
+    await first.release();
+    await Promise.all(held);
+    expect(order).toEqual(queue);
+    expect(places.map(([place]) => place).sort()).toEqual([0, 1, 2]);
+    await isFree();
+  });
+
+  test("[LV3] a wait ends with its time or its signal, and leaves no place behind", async () => {
+    await using holder = await sandbox.hold({ holder: "holder", by });
+    await expect(sandbox.hold({ holder: "late", waitMs: 300, by })).rejects.toMatchObject({
+      code: "lease_wait_timeout",
+    });
+    const given = new AbortController();
+    const waits = sandbox.hold({ holder: "gives up", signal: given.signal, by });
+    await waiting(1);
+    given.abort(new Error("enough"));
+    await expect(waits).rejects.toThrow("enough");
+    // One that polls is forgotten when it asks no more; one that is connected at once.
+    if (by === "connection") await waiting(0);
+    expect(holder.signal.aborted).toBe(false);
+  });
+
+  test("[LV3] who has no time to wait gets a free one, and of one that is held is told who has it", async () => {
+    for (let turn = 0; turn < 10; turn += 1) {
+      await isFree();
+      await using lease = await sandbox.hold({ holder: "at once", waitMs: 0, by });
+      await expect(sandbox.hold({ holder: "other", waitMs: 0, by })).rejects.toMatchObject({
+        code: by === "connection" ? "lease_wait_timeout" : "lease_held",
+        facts: { holder: "at once" },
+      });
+      expect(lease.signal.aborted).toBe(false);
+    }
+    await isFree();
+  });
+
+  test("[LV4] a holder who loses it is told why", async () => {
+    await isFree();
+    const lease = await sandbox.hold({ holder: "loses", by });
+    await sandbox.breakLease("the test says so");
+    await until("it is told", () => lease.signal.aborted, 30_000);
+    expect(lease.signal.reason).toMatchObject({ code: "lease_lost", facts: { reason: "broken" } });
+    await lease.release();
+    await isFree();
+  });
+});
+
+test("[LV3] who finds the queue full tries again, and is told of no lost connection", async () => {
+  await using first = await sandbox.hold({ holder: "first" });
+  const given = new AbortController();
+  const { signal } = given;
+  const hold = (of: SandboxHandle, onConnection = (_state: string) => {}) =>
+    of.hold({ holder: "many", signal, onConnection }).catch((error: Error) => error.message);
+  const places = Array.from({ length: limits.leaseWaitersOfHolderMax }, () => hold(sandbox));
+  await waiting(places.length);
+  let opened = 0;
+  const told: string[] = [];
+  class Counted extends WebSocket {
+    constructor(url: string | URL, protocols?: string | string[]) {
+      super(url, protocols);
+      opened += 1;
+    }
+  }
+  const more = hold(connect({ ...server, WebSocket: Counted }).sandbox(id), (state) =>
+    told.push(state),
+  );
+  await until("it was refused, and again", () => opened > 2);
+  expect(told).toEqual([]);
+  given.abort(new Error("enough"));
+  for (const end of await Promise.all([...places, more])) expect(end).toBe("enough");
+  expect(first.signal.aborted).toBe(false);
+});
+
+test.each(["connection", "renewal"] as const)(
+  "[LV3] who waits by %s and hears nothing of the server any more gives up at once when told to",
+  async (by) => {
+    await isFree();
+    await using _first = await sandbox.hold({ holder: "first" });
+    await using proxy = await CutProxy.to(server.url);
+    const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
+    const given = new AbortController();
+    const waits = over.hold({ holder: "unheard", signal: given.signal, by });
+    const ended = waits.catch((error: Error) => error.message);
+    await waiting(1);
+    proxy.stall();
+    if (by === "connection") {
+      await until("it asks for its place", () => proxy.swallowedBytes > 0);
+    }
+    given.abort(new Error("enough"));
+    const late = new Promise((resolve) => setTimeout(resolve, 20_000, "still waits"));
+    expect(await Promise.race([ended, late])).toBe("enough");
+  },
+);
+
+test("[LV2] a lease by renewal that was waited for is kept also where its holder does nothing with it", async () => {
+  await isFree();
+  const first = await sandbox.hold({ holder: "first" });
+  const waits = sandbox.hold({ holder: "slow to begin", by: "renewal" });
+  await waiting(1);
+  await first.release();
+  await using lease = await waits;
+  await past(limits.leaseUseMs);
+  expect(await sandbox.lease()).toMatchObject({ state: "held", holder: "slow to begin" });
+  expect(lease.signal.aborted).toBe(false);
+});
+
+test("[LV4] a holder by renewal whose server says nothing any more is told before another has its lease", async () => {
+  await isFree();
+  await using proxy = await CutProxy.to(server.url);
+  const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
+  const lease = await over.hold({ holder: "unheard", by: "renewal" });
+  proxy.stall();
+  await using next = await nextInLine();
+  const ended = new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+  const told = ended.then(() => "told");
+  expect(await Promise.race([told, next.granted.then(() => "granted")])).toBe("told");
+  expect(lease.signal.reason).toMatchObject({ facts: { reason: "disconnected" } });
+  const letGo = performance.now();
+  await lease.release();
+  expect(performance.now() - letGo).toBeLessThan(5_000);
+  await (await next.granted).release();
+});
+
+test("[LV4] what cannot be held is refused with the reason, and does not hang", async () => {
+  const unknown = connect(server).sandbox("a".repeat(24));
+  await expect(unknown.hold()).rejects.toMatchObject({ code: "not_found" });
+  await expect(sandbox.hold({ waitMs: -1 })).rejects.toMatchObject({ facts: { field: "waitMs" } });
+  const { url } = await closedProxy();
+  const away = connect({ url, key: "none", retry: { retries: 0 } });
+  await expect(away.sandbox(id).hold({ waitMs: 300 })).rejects.toMatchObject({
+    code: "unavailable",
+  });
+  const other = await server.create();
+  const gone = connect(server).sandbox(other);
+  const lease = await gone.hold({ holder: "last" });
+  await gone.destroy({ force: true });
+  await until("it is told", () => lease.signal.aborted);
+  expect(lease.signal.reason).toMatchObject({ facts: { reason: "destroyed" } });
+});
+
+test("[LV5] a connection that is lost without a word comes back with the same lease", async () => {
+  await isFree();
+  await using proxy = await CutProxy.to(server.url);
+  const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
+  await using lease = await over.hold({ holder: "roaming" });
+  for (let cut = 1; cut <= 3; cut += 1) {
+    await until("it is connected", () => proxy.open > 0);
+    proxy.cutSilently();
+    expect(proxy.cuts).toBeGreaterThanOrEqual(cut);
+    await until("it is back", () => proxy.open > 0);
+    const ran = await sandbox.exec({ command: "echo same" }, { lease: lease.token });
+    expect(ran.stdout).toBe("same\n");
+  }
+  expect(lease.signal.aborted).toBe(false);
+  expect(await sandbox.lease()).toMatchObject({ holder: "roaming", fence: expect.any(Number) });
+});
+
+test("[LV5] one that the server saw end is lost, and its holder told", async () => {
+  await isFree();
+  await using proxy = await CutProxy.to(server.url);
+  const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
+  const lease = await over.hold({ holder: "cut off" });
+  await using next = await nextInLine();
+  proxy.cut();
+  await next.granted;
+  await until("it is told", () => lease.signal.aborted, 30_000);
+  expect(lease.signal.reason).toMatchObject({ code: "lease_lost" });
+  await lease.release();
+});
+
+test("[LV6] kill -9 of a holder lets the next one go on at once, with nothing of the dead one running", async () => {
+  await isFree();
+  const holder = spawn(process.execPath, [join(root, "test/system/client/lease-holder.ts")], {
+    env: { PATH: process.env.PATH, BERTH_URL: server.url, BERTH_KEY: server.key, SANDBOX: id },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [said] = await once(holder.stdout, "data");
+  expect(String(said)).toBe("running\n");
+  expect((await sandbox.processes({ state: "running" })).processes).toHaveLength(1);
+  await using next = await nextInLine();
+  const killedMs = await msUntil(next.granted, () => holder.kill("SIGKILL"));
+  const lease = await next.granted;
+  expect((await sandbox.processes({ state: "running" })).processes).toEqual([]);
+  expect((await sandbox.exec({ command: "echo mine" }, { lease: lease.token })).stdout).toBe(
+    "mine\n",
+  );
+  // The same by a holder who lets go himself: a second is the promise, and on a busy machine as much as that takes.
+  await sandbox.startProcess(leashed, { lease: lease.token });
+  const after = sandbox.hold({ holder: "after" });
+  await waiting(1);
+  const releasedMs = await msUntil(after, () => void lease.release());
+  await (await after).release();
+  console.log(
+    `granted ${killedMs} ms after kill -9, ${releasedMs} ms after a release; at most 1 s`,
+  );
+  expect(killedMs).toBeLessThan(Math.max(1000, 10 * releasedMs));
+});
+
+const leashed = { argv: ["sleep", "600"], endsWithLease: true };
+
+/** How many ms it takes from then on. */
+async function msUntil(granted: Promise<unknown>, begin: () => unknown): Promise<number> {
+  const begun = performance.now();
+  begin();
+  await granted;
+  return Math.round(performance.now() - begun);
+}
+
+/** That long, and a little longer. */
+function past(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms + 1_000));
+}
+
+/** Where nobody answers. */
+async function closedProxy(): Promise<CutProxy> {
+  await using proxy = await CutProxy.to(server.url);
+  return proxy;
+}
+
+/** Somebody who waits already. */
+async function nextInLine() {
+  const granted = sandbox.hold({ holder: "next" });
+  await waiting(1);
+  return { granted, [Symbol.asyncDispose]: async () => await (await granted).release() };
+}

@@ -1,0 +1,47 @@
+/**
+ * Proves what becomes of a replacement whose lease is lost in the midst of it, over the whole way: nothing starts.
+ * Does not own what the agent alone promises of names (../agent/process-name.test.ts).
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect, type SandboxHandle } from "../../../src/client/index.ts";
+import { type Server, startServer } from "../server.ts";
+
+let server: Server;
+let sandbox: SandboxHandle;
+beforeAll(async () => {
+  server = await startServer();
+  sandbox = connect(server).sandbox(await server.create());
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Only KILL ends it, two seconds after the TERM. */
+const stubborn = 'trap "echo asked" TERM; echo up; while :; do sleep 1000; done';
+
+test("[P37] a lease that is lost while its call replaces leaves the name to the next holder", async () => {
+  const { id } = await sandbox.startProcess({ name: "web", command: stubborn });
+  await sandbox.waitForProcess(id, { for: "log:up" });
+  const lease = await sandbox.hold({ holder: "one" });
+  const { token } = lease;
+  const command = "echo one >> started; sleep 600";
+  const call = { name: "web", command, ifRunning: "replace" } as const;
+  const replacing = Array.from({ length: 5 }, (_, n) =>
+    sandbox
+      .startProcess(call, { lease: token, ...(n < 3 ? {} : { idempotencyKey: `k${n}` }) })
+      .catch((error: { code: string }) => error.code),
+  );
+  // The first has its turn, and waits for the end of this one.
+  expect((await sandbox.waitForProcess(id, { for: "log:asked" })).met).toBe(true);
+  await sandbox.breakLease("a test");
+  const next = await sandbox.hold({ holder: "two", waitMs: 60_000 });
+  for (const code of await Promise.all(replacing)) expect(code).toBe("lease_lost");
+  const running = await sandbox.processes({ name: "web", state: "running" });
+  expect(running.processes).toEqual([]);
+  const mine = await sandbox.startProcess(
+    { name: "web", argv: ["sleep", "600"] },
+    { lease: next.token },
+  );
+  await next.release();
+  expect((await sandbox.process(mine.id)).state).toBe("running");
+  expect((await sandbox.exec({ command: "cat started" })).exitCode).not.toBe(0);
+  expect((await sandbox.processes({ name: "web" })).processes).toHaveLength(2);
+});

@@ -1,0 +1,74 @@
+/**
+ * Proves that a followed log and an attached terminal of the SDK go on over cut connections, to the byte.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../../src/client/index.ts";
+import { type Server, startServer } from "../server.ts";
+import { CutProxy } from "./cut-proxy.ts";
+
+let server: Server;
+let id: string;
+beforeAll(async () => {
+  server = await startServer();
+  id = await server.create();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const lines = Array.from({ length: 60 }, (_, n) => `line ${n + 1}`);
+const slowly = "for n in $(seq 1 60); do echo line $n; sleep 0.03; done";
+
+test("[LV19] a followed log is whole over cut connections, and ends with the exit", async () => {
+  await using proxy = await CutProxy.to(server.url);
+  const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
+  const process = await sandbox.startProcess({ command: `${slowly}; exit 4` });
+  let text = "";
+  let cuts = 0;
+  let exit: unknown;
+  for await (const event of sandbox.followLogs(process.id)) {
+    if (event.type === "output") text += new TextDecoder().decode(event.bytes);
+    if (event.type === "exit") exit = event.exitCode;
+    if (cuts < 3 && text.includes(`line ${(cuts + 1) * 10}\n`)) {
+      cuts += 1;
+      if (cuts === 2) proxy.cutSilently();
+      else proxy.cut();
+    }
+  }
+  expect({ cuts, exit, text }).toEqual({ cuts: 3, exit: 4, text: `${lines.join("\n")}\n` });
+});
+
+test("[LV20] an attached terminal goes on by offset over cut connections, and ends with the exit", async () => {
+  await using proxy = await CutProxy.to(server.url);
+  const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
+  await sandbox.createTerminal({ id: "t", argv: ["sh", "-c", `read go; ${slowly}; exit 3`] });
+  await using live = await sandbox.attachTerminal("t", { after: 0 });
+  live.write(new TextEncoder().encode("go\n"));
+  let text = "";
+  let cuts = 0;
+  let back = 0;
+  let exit: unknown;
+  for await (const event of live) {
+    if (event.type === "output") text += new TextDecoder().decode(event.bytes);
+    if (event.type === "connection" && event.state === "back") back += 1;
+    if (event.type === "exit") exit = event.exitCode;
+    if (cuts === back && cuts < 2 && text.includes(`line ${(cuts + 1) * 10}\r\n`)) {
+      cuts += 1;
+      proxy.cut();
+    }
+  }
+  const expected = `go\r\n${lines.join("\r\n")}\r\n`;
+  expect({ cuts, back, exit, text }).toEqual({ cuts: 2, back: 2, exit: 3, text: expected });
+});
+
+test("[LV20] a signal that has ended attaches to nothing, and one that ends lets go", async () => {
+  const sandbox = connect({ url: server.url, key: server.key }).sandbox(id);
+  await sandbox.createTerminal({ id: "given-up", argv: ["sh", "-c", "sleep 60"] });
+  const ended = AbortSignal.abort(new Error("given up"));
+  await expect(sandbox.attachTerminal("given-up", { signal: ended })).rejects.toThrow("given up");
+  const ends = new AbortController();
+  await using live = await sandbox.attachTerminal("given-up", { signal: ends.signal });
+  setTimeout(() => ends.abort(), 100);
+  const seen: string[] = [];
+  for await (const event of live) seen.push(event.type);
+  expect(seen).not.toContain("exit");
+  await sandbox.endTerminal("given-up");
+});

@@ -1,0 +1,187 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { root, tools } from "../../../container/launch/places.js";
+import { startSecondWorker } from "../api/second-worker.ts";
+import { startServer } from "../server.ts";
+import { Installed } from "./installed.ts";
+
+let made: Installed | undefined;
+const installed = () => {
+  if (made === undefined) throw new Error("the package is not installed");
+  return made;
+};
+
+/** What a first program would do, in JavaScript, with what a user has. */
+const program = `
+import { BerthError, connect } from "berth/client";
+const berth = connect({ url: process.env.BERTH, key: process.env.KEY });
+const { id } = await berth.create();
+const sandbox = berth.sandbox(id);
+const { state } = await sandbox.waitUntilRunning();
+const bytes = new Uint8Array(3_000_000).map((_, n) => n);
+const uploaded = [];
+await sandbox.writeFile("up/a b.bin", new Blob([bytes]), { mkdirs: true, progress: (p) => uploaded.push(p) });
+const { stdout } = await sandbox.exec({ command: "wc -c < 'up/a b.bin'" });
+let down = 0;
+for await (const piece of (await sandbox.readFile("up/a b.bin")).body) down += piece.length;
+const { id: process_ } = await sandbox.startProcess({ command: "echo out; echo err >&2; exit 3" });
+const events = [];
+for await (const event of sandbox.followLogs(process_)) events.push(event.type === "output" ? event.stream : event.exitCode);
+const refused = await sandbox.readFile("nowhere").catch((error) => error);
+await sandbox.destroy();
+console.log(JSON.stringify({
+  node: process.version, state, stdout, down, events,
+  progress: uploaded.at(-1), isTyped: refused instanceof BerthError, code: refused.code,
+}));
+`;
+
+const consumer = `
+import { BerthError, connect, type Berth, type ExecResult, type Process, type Sandbox } from "berth/client";
+const berth: Berth = connect({ url: "http://127.0.0.1:1", key: () => "k" });
+export async function use(signal: AbortSignal): Promise<string> {
+  const made: Sandbox = await berth.create({ scope: { repo: "a" }, metadata: { a: "b" } }, { signal });
+  const state: "starting" | "running" | "pausing" | "paused" | "failed" | "destroying" | "destroyed" = made.state;
+  const sandbox = berth.sandbox(made.id);
+  const result: ExecResult = await sandbox.exec({ argv: ["true"] }, { signal, waitMs: 5, answerWithinMs: 5 });
+  const started: Process = await sandbox.startProcess({ command: "true" });
+  for await (const event of sandbox.followLogs(started.id)) if (event.type === "exit") break;
+  await using lease = await sandbox.hold({ holder: "me" });
+  await sandbox.pause({ lease: lease.token });
+  // @ts-expect-error a command is text
+  await sandbox.exec({ command: 5 });
+  // @ts-expect-error there is no such option
+  await sandbox.exec({ command: "true" }, { wait: 5 });
+  // @ts-expect-error nor is there such a state
+  if (made.state === "sleeping") throw new BerthError("internal", state);
+  return result.stdout + String(result.exitCode);
+}
+`;
+
+describe("the package, installed in an empty project", () => {
+  beforeAll(async () => {
+    made = await Installed.fromSources();
+  });
+  afterAll(() => made?.remove());
+
+  it("[SD8] is all that is installed, and holds the SDK, its types and the command", () => {
+    const packages = readdirSync(join(installed().project, "node_modules"));
+    expect(packages.filter((name) => !name.startsWith("."))).toEqual(["berth"]);
+    const files = readdirSync(installed().package, { recursive: true, encoding: "utf8" });
+    const kinds = new Set(files.map((name) => name.replace(/\/types\/.*/, "/types/…")));
+    expect([...kinds].sort()).toEqual([
+      "LICENSE",
+      "README.md",
+      "dist",
+      "dist/package",
+      "dist/package/berth.js",
+      "dist/package/client.js",
+      "dist/package/licenses.txt",
+      "dist/package/types",
+      "dist/package/types/…",
+      "package.json",
+    ]);
+    const types = files.filter((name) => name.endsWith(".d.ts"));
+    expect(types.length).toBeGreaterThan(20);
+    for (const name of types) {
+      expect(readFileSync(join(installed().package, name), "utf8"), name).not.toMatch(/zod|\bz\./);
+    }
+  });
+
+  it("[SD8] runs in the machine's own Node against a real Berth", async () => {
+    await using server = await startServer();
+    installed().write("first.js", program);
+    const env = { BERTH: server.url, KEY: server.key };
+    const { code, stdout, stderr } = await installed().run("node", ["first.js"], env);
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    const told = JSON.parse(stdout);
+    expect(Number(told.node.slice(1).split(".")[0])).toBeGreaterThanOrEqual(20);
+    expect(told).toMatchObject({
+      state: "running",
+      stdout: "3000000\n",
+      down: 3_000_000,
+      progress: { bytes: 3_000_000, total: 3_000_000 },
+      isTyped: true,
+      code: "file_not_found",
+    });
+    expect(told.events.toSorted()).toEqual([3, "stderr", "stdout"]);
+  });
+
+  it("[SD8] does what the page on using it says", async () => {
+    const page = readFileSync(join(root, "docs/using.md"), "utf8");
+    const example = /^## From code\n[\s\S]*?```js\n([\s\S]*?)```/m.exec(page)?.[1] ?? "";
+    expect(example).toContain("waitUntilRunning");
+    await using server = await startServer();
+    installed().write("example.js", example);
+    const env = { BERTH_URL: server.url, BERTH_KEY: server.key };
+    const { code, stdout, stderr } = await installed().run("node", ["example.js"], env);
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^running\nhello\n 3\n/m);
+    expect(stdout).toContain('"private":true');
+    expect(stdout).toContain("step 3\n");
+    expect(stdout).toMatch(/^file_not_found /m);
+  });
+
+  it("[SD9] has types that a strict project can use without any other package", async () => {
+    installed().write("use.ts", consumer);
+    const strict = ["--strict", "--noEmit", "--target", "es2022", "--types", ""];
+    const library = ["--lib", "es2022,esnext.disposable,dom,dom.asynciterable"];
+    for (const resolution of ["nodenext", "preserve"]) {
+      const args = [...strict, ...library, "--module", resolution, "use.ts"];
+      const { code, stdout } = await installed().run(tools.node, [tools.tsc, ...args]);
+      expect(stdout).toBe("");
+      expect(code).toBe(0);
+    }
+  });
+
+  it("[SD10] runs in a Worker, also over a binding in place of a network", async () => {
+    const sdk = readFileSync(join(installed().package, "dist/package/client.js"), "utf8");
+    // Nor has it taken in the library of schemas.
+    expect(sdk).not.toContain("ZodObject");
+    expect(sdk).not.toMatch(/\bfrom "|\brequire\(|\bprocess\.|\bBuffer\b/);
+    await using worker = await startSecondWorker(`${sdk}
+export default {
+  async fetch(request, env) {
+    const berth = connect({
+      url: "http://berth.test",
+      key: "of nobody: the binding says who calls",
+      fetch: (url, init) => env.BERTH.fetch(url, init),
+    });
+    const { id } = await berth.create();
+    const sandbox = berth.sandbox(id);
+    await sandbox.waitUntilRunning();
+    const stream = new Blob(["from a Worker"]).stream();
+    const told = [];
+    await sandbox.writeFile("a", { stream, bytes: 13 }, { progress: (p) => told.push(p) });
+    const { stdout } = await sandbox.exec({ command: "cat a" });
+    const { code } = await sandbox.process("none").catch((error) => error);
+    const { state } = await sandbox.destroy();
+    return Response.json({ value: { stdout, code, state, told } });
+  },
+};`);
+    const { value } = await worker.send({});
+    expect(value).toMatchObject({ stdout: "from a Worker", code: "not_found" });
+    expect(value?.state).toMatch(/^destroy/);
+    expect(value?.told).toEqual([{ bytes: 13, total: 13 }]);
+  });
+
+  it("[SD11] brings the command", async () => {
+    const berth = join(installed().project, "node_modules/.bin/berth");
+    const help = await installed().run(berth, ["--help"]);
+    expect(help).toMatchObject({ code: 0, stderr: "" });
+    expect(help.stdout).toContain("berth <command>");
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    expect((await installed().run(berth, ["version"])).stdout).toContain(version);
+  });
+
+  it("[SD11] of which the machine's own Node has nothing to remark", async () => {
+    await using server = await startServer();
+    const berth = join(installed().project, "node_modules/.bin/berth");
+    await installed().run("git", ["init", "-q"]);
+    const env = { HOME: installed().folder, BERTH_URL: server.url, BERTH_KEY: server.key };
+    const ran = await installed().run(berth, ["exec", "--", "echo", "hello"], env);
+    expect(ran).toEqual({ code: 0, stdout: "hello\n", stderr: "" });
+  });
+});

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  type Berth,
+  type BerthError,
+  connect,
+  type SandboxHandle,
+} from "../../../src/client/index.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+
+let server: Server | undefined;
+let berth: Berth;
+
+const failure = (call: Promise<unknown>) =>
+  call.then(
+    (answer) => Promise.reject(new Error(`answered ${JSON.stringify(answer)}`)),
+    (thrown) => thrown as BerthError,
+  );
+
+async function made(): Promise<SandboxHandle> {
+  const { id } = await berth.create();
+  const sandbox = berth.sandbox(id);
+  await sandbox.waitUntilRunning();
+  return sandbox;
+}
+
+describe("the SDK and a real Berth", () => {
+  beforeAll(async () => {
+    server = await startServer();
+    berth = connect({ url: server.url, key: server.key });
+  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
+
+  it("[SD12] waits until a sandbox runs: one that starts, is paused, or was made without a container", async () => {
+    const seen: string[] = [];
+    const { id } = await berth.create({ start: false });
+    const sandbox = berth.sandbox(id);
+    expect(sandbox.id).toBe(id);
+    const progress = ({ state }: { state: string }) => seen.push(state);
+    expect(await sandbox.waitUntilRunning({ progress })).toMatchObject({ id, state: "running" });
+    expect(seen.at(0)).toBe("paused");
+    expect(seen.at(-1)).toBe("running");
+    await sandbox.pause();
+    expect((await sandbox.get()).state).toBe("paused");
+    expect(await sandbox.waitUntilRunning()).toMatchObject({ state: "running" });
+    await sandbox.destroy();
+    await until("it is gone", async () => (await sandbox.get()).state === "destroyed");
+    const error = await failure(sandbox.waitUntilRunning());
+    expect(error).toMatchObject({ code: "sandbox_destroyed", facts: { state: "destroyed" } });
+  });
+
+  it("[SD12] ends the command of a caller who gives it up", async () => {
+    const sandbox = await made();
+    const given = new AbortController();
+    const command = "echo began > began; exec sleep 987";
+    const call = failure(sandbox.exec({ command }, { signal: given.signal }));
+    const runs = async () => {
+      const { stdout } = await sandbox.exec({ command: "cat began; pgrep -f '^sleep 987'" });
+      return stdout;
+    };
+    await until("it runs", async () => /^began\n\d+\n$/.test(await runs()));
+    given.abort(new Error("enough"));
+    expect(await call).toMatchObject({ message: "enough" });
+    await until("it is ended", async () => (await runs()) === "began\n");
+    await sandbox.destroy();
+  });
+
+  it("[SD12] runs a command with a key once, whoever asks and however often", async () => {
+    const sandbox = await made();
+    const call = { command: "echo ran >> runs; wc -l < runs" };
+    const options = { idempotencyKey: "once" };
+    const answers = await Promise.all([1, 2, 3].map(() => sandbox.exec(call, options)));
+    expect(new Set(answers.map(({ execId }) => execId)).size).toBe(1);
+    expect(answers.map(({ stdout }) => stdout.trim())).toEqual(["1", "1", "1"]);
+    const error = await failure(sandbox.exec({ command: "true" }, options));
+    expect(error.code).toBe("idempotency_mismatch");
+    expect(error.requestId).toMatch(/^[0-9a-f]{24}$/);
+    await sandbox.destroy();
+  });
+
+  it("[SD12] streams a large file up and down piece by piece, and tells how far it is", async () => {
+    const sandbox = await made();
+    const total = 96 * 2 ** 20;
+    const piece = new Uint8Array(2 ** 20).fill(7);
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      for (let sent = 0; sent < total; sent += piece.length) yield piece;
+    }
+    const up: number[] = [];
+    let [down, bytes] = [0, 0];
+    const content = { stream: pieces(), bytes: total };
+    await sandbox.writeFile("big", content, { progress: (told) => up.push(told.bytes) });
+    expect(up).toHaveLength(96);
+    expect(up.at(-1)).toBe(total);
+    const progress = (told: { bytes: number; total: number }) => {
+      expect(told.total).toBe(total);
+      down = told.bytes;
+    };
+    for await (const part of (await sandbox.readFile("big", { progress })).body) {
+      bytes += part.byteLength;
+    }
+    expect([down, bytes]).toEqual([total, total]);
+    await sandbox.destroy();
+  });
+
+  it("[SD12] opens a port, which others then reach, and closes it", async () => {
+    const sandbox = await made();
+    const command = "exec python3 -m http.server 8123 --bind 127.0.0.1";
+    await sandbox.startProcess({ command });
+    const { pathUrl } = await sandbox.openPort({ port: 8123 });
+    await until("it answers", async () => (await fetch(pathUrl)).status === 200);
+    expect((await sandbox.ports()).ports).toMatchObject([{ port: 8123, wake: false }]);
+    expect(await sandbox.closePort(8123)).toBeUndefined();
+    expect((await sandbox.ports()).ports).toEqual([]);
+    await sandbox.destroy();
+  });
+});

@@ -1,0 +1,274 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Agent } from "../../agent/agent.ts";
+import { randomOf } from "../../linearizability/history.ts";
+import { alive, naming } from "../processes.ts";
+import { agentOf, Runs } from "../runs/runs.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+import { forgetPeak, peakMiB, Upload } from "./uploads.ts";
+
+/** 1024 for the whole of it; the rest of the suite wants its turn. */
+const largeMiB = Number(process.env.BERTH_TEST_FILE_MIB ?? 200);
+/** A part of a file that would be held whole; the heap of the agent's runtime swings by 45 to 68 MiB, whatever the size. */
+const growthMaxMiB = 96;
+const kills = 9;
+
+const mebibyte = 2 ** 20;
+const piece = Buffer.alloc(
+  mebibyte,
+  Uint8Array.from({ length: 251 }, (_, n) => n),
+);
+
+/** As fast as it is taken. */
+function large(): ReadableStream<Uint8Array> {
+  let left = largeMiB;
+  return new ReadableStream({
+    pull(controller) {
+      if (left-- > 0) controller.enqueue(piece);
+      else controller.close();
+    },
+  });
+}
+
+function hashOfLarge(): string {
+  const hash = createHash("sha256");
+  for (let n = 0; n < largeMiB; n++) hash.update(piece);
+  return hash.digest("hex");
+}
+
+let server: Server;
+let running: Server | undefined;
+
+const of = (id: string, tail: string) => `${server.url}/v1/sandboxes/${id}/${tail}`;
+const key = () => ({ authorization: `Bearer ${server.key}` });
+
+const put = (id: string, path: string, body: RequestInit["body"], headers = {}) =>
+  fetch(of(id, `files?path=${path}`), {
+    ...{ method: "PUT", headers: { ...key(), ...headers }, body: body ?? null },
+    ...{ duplex: "half" },
+  } as RequestInit);
+
+async function textOf(id: string, path: string): Promise<string> {
+  const answer = await fetch(of(id, `files?path=${path}`), { headers: key() });
+  const text = await answer.text();
+  expect(answer.status, text).toBe(200);
+  return text;
+}
+
+async function names(id: string): Promise<string[]> {
+  const seen = await server.exec(id, "ls -A");
+  return String(seen.body.stdout).split("\n").filter(Boolean);
+}
+
+/** Whether calls are in flight that a lease would have to wait for. */
+async function isBusy(id: string): Promise<boolean> {
+  const path = `/v1/sandboxes/${id}/lease`;
+  const headers = { ...key(), "content-type": "application/json" };
+  const asked = await fetch(`${server.url}${path}`, { method: "POST", headers, body: "{}" });
+  const { token } = (await asked.json()) as { token?: string };
+  if (token === undefined) return true;
+  const released = { ...key(), "berth-lease": token };
+  await fetch(`${server.url}${path}`, { method: "DELETE", headers: released });
+  return false;
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; value: T }> {
+  const began = performance.now();
+  const value = await work();
+  return { ms: performance.now() - began, value };
+}
+
+async function hashOf(answer: Response): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const bytes of answer.body ?? []) hash.update(bytes);
+  return hash.digest("hex");
+}
+
+async function sizeOf(answer: Response): Promise<number> {
+  let bytes = 0;
+  for await (const some of answer.body ?? []) bytes += some.length;
+  return bytes;
+}
+
+describe("files of a real Berth", () => {
+  beforeAll(async () => {
+    server = await startServer();
+    running = server;
+  });
+  afterAll(() => running?.[Symbol.asyncDispose]());
+
+  it("[FD10] of any size go up and down with flat memory of Worker and agent", {
+    timeout: 300_000,
+  }, async () => {
+    const { id, agent } = await Runs.in(server);
+    const { pid: workerd } = server.processOf("workerd serve");
+    // What the first call loads is none of what a large one holds.
+    expect((await put(id, "small", "1")).status).toBe(201);
+    expect(await textOf(id, "small")).toBe("1");
+    const parts = [workerd, agent];
+    const before = parts.map((pid) => {
+      forgetPeak(pid);
+      return peakMiB(pid);
+    });
+    const bare = await Agent.start({ tree: "subreaper" });
+    const way = (base: string, headers: Record<string, string>) => ({
+      up: () =>
+        timed(() =>
+          fetch(base, { method: "PUT", headers, body: large(), duplex: "half" } as RequestInit),
+        ),
+      down: () => timed(async () => sizeOf(await fetch(base, { headers }))),
+    });
+    const ways = {
+      direct: way(`${bare.url}/v1/files?path=large`, { authorization: `Bearer ${bare.secret}` }),
+      through: way(of(id, "files?path=large"), key()),
+    };
+    const figures: Record<string, number> = {};
+    for (const [name, { up, down }] of Object.entries(ways)) {
+      const upload = await up();
+      expect(upload.value.status, await upload.value.text()).toBe(201);
+      figures[`${name} up`] = (largeMiB / upload.ms) * 1000;
+      const download = await down();
+      expect(download.value).toBe(largeMiB * mebibyte);
+      figures[`${name} down`] = (largeMiB / download.ms) * 1000;
+    }
+    await bare.stop();
+    const read = await fetch(of(id, "files?path=large"), { headers: key() });
+    expect(await hashOf(read)).toBe(hashOfLarge());
+    for (const [name, mbs] of Object.entries(figures))
+      console.log(`${name}: ${mbs.toFixed(0)} MB/s`);
+    for (const [at, pid] of parts.entries()) {
+      const growth = peakMiB(pid) - (before[at] ?? 0);
+      console.log(`${["workerd", "agent"][at]}: peak ${growth.toFixed(1)} MiB above the beginning`);
+      expect(growth).toBeLessThan(growthMaxMiB);
+    }
+  });
+
+  it.each([
+    ["with a length", 10 * mebibyte],
+    ["in chunks", undefined],
+  ])("[FD11] that are cut off on their way up are not written: %s", async (_how, bytes) => {
+    const id = await server.create();
+    expect((await put(id, "old", "old")).status).toBe(201);
+    for (const name of ["old", "new"]) {
+      const upload = new Upload(server, `/v1/sandboxes/${id}/files?path=${name}`, bytes);
+      await upload.send(piece);
+      await until("it is being written", () => isBusy(id));
+      upload.breakOff();
+      expect(await upload.answer).toBeUndefined();
+      await until("nobody waits for it any more", async () => !(await isBusy(id)));
+    }
+    expect(await textOf(id, "old")).toBe("old");
+    expect(await names(id)).toEqual(["old"]);
+  });
+
+  it("[FD11] that are cut off at any byte, many at once, are not written", async () => {
+    const id = await server.create();
+    const random = randomOf(11);
+    const cut = Array.from({ length: 32 }, async (_, n) => {
+      const bytes = n % 2 === 0 ? 4 * mebibyte : undefined;
+      const upload = new Upload(server, `/v1/sandboxes/${id}/files?path=f${n}`, bytes);
+      await upload.send(piece.subarray(0, random(mebibyte)));
+      if (random(2) === 0) await upload.send(piece.subarray(0, random(mebibyte)));
+      upload.breakOff();
+      return upload.answer;
+    });
+    expect((await Promise.all(cut)).filter((answer) => answer !== undefined)).toEqual([]);
+    await until("nobody waits for them any more", async () => !(await isBusy(id)));
+    expect(await names(id)).toEqual([]);
+  });
+
+  it("[FD12] that are being written when the agent is killed are the old or the new ones", {
+    timeout: 120_000,
+  }, async () => {
+    const { id } = await Runs.in(server);
+    let before = "old";
+    expect((await put(id, "file", before)).status).toBe(201);
+    const outcomes = new Set<string>();
+    for (let n = 0; n < kills; n++) {
+      const next = `${n}`.repeat(3 * mebibyte);
+      const upload = new Upload(server, `/v1/sandboxes/${id}/files?path=file`, next.length);
+      await upload.send(next.slice(0, mebibyte));
+      await until("it is being written", () => isBusy(id));
+      // A third has not sent all of it, a third has and does not wait, a third has its answer.
+      if (n % 3 > 0) upload.end(next.slice(mebibyte));
+      if (n % 3 === 2) await upload.answer;
+      process.kill(agentOf(server, id), "SIGKILL");
+      const answer = await upload.answer;
+      // A loss that nobody was told of is found by the next call.
+      await server.exec(id, "true");
+      const started = await server.call("POST", `/v1/sandboxes/${id}/start`);
+      expect(started.body).toMatchObject({ state: "running" });
+      const now = await textOf(id, "file");
+      expect([before, next].includes(now), `round ${n}: neither the old nor the new file`).toBe(
+        true,
+      );
+      if (answer?.status === 200) expect(now === next).toBe(true);
+      else if (answer !== undefined) expect(answer.code).toBe("operation_interrupted");
+      outcomes.add(answer?.code ?? String(answer?.status));
+      before = now;
+      expect(await names(id)).toEqual(["file"]);
+    }
+    console.log(JSON.stringify([...outcomes]));
+    expect(outcomes).toContain("operation_interrupted");
+    expect(outcomes).toContain("200");
+  });
+
+  it("[FD13] that are refused are refused in words, also to those who send all of it first", async () => {
+    const id = await server.create();
+    expect((await put(id, "there", "1")).status).toBe(201);
+    const body = Buffer.alloc(24 * mebibyte);
+    const codeOf = async (asked: Promise<Response>) => {
+      const answer = await asked;
+      const { error } = (await answer.json()) as { error: { code: string } };
+      return [answer.status, error.code];
+    };
+    const refused = await Promise.all([
+      codeOf(put(id, "%FF", body)),
+      codeOf(put(id, "a", body, { authorization: "Bearer berth_local_nobody" })),
+      codeOf(put(id, "there", body, { "if-none-match": "*" })),
+      codeOf(put(id, "/tmp", body)),
+      codeOf(put(id, "none/there", body)),
+    ]);
+    expect(refused).toEqual([
+      [400, "bad_request"],
+      [401, "unauthenticated"],
+      [412, "file_changed"],
+      [400, "not_a_file"],
+      [404, "file_not_found"],
+    ]);
+    const lease = await server.call("POST", `/v1/sandboxes/${id}/lease`, { ttlMs: 60_000 });
+    expect(lease.status).toBe(201);
+    expect(await codeOf(put(id, "there", body))).toEqual([423, "lease_held"]);
+    expect(await textOf(id, "there")).toBe("1");
+  });
+
+  it("[FD14] go on up while others come and go", async () => {
+    const id = await server.create();
+    const upload = new Upload(server, `/v1/sandboxes/${id}/files?path=file`, 2 * mebibyte);
+    await upload.send(piece);
+    await until("it is being written", () => isBusy(id));
+    const leaving = new AbortController();
+    const left = fetch(of(id, "exec"), {
+      method: "POST",
+      headers: { ...key(), "content-type": "application/json" },
+      body: JSON.stringify({ command: "touch begun; sleep 61.25" }),
+      signal: leaving.signal,
+    }).catch(() => "left");
+    await until("it runs", async () => (await names(id)).includes("begun"));
+    expect(naming("sleep 61.25").length).toBeGreaterThan(0);
+    leaving.abort();
+    expect(await left).toBe("left");
+    await until("it was ended", () => naming("sleep 61.25").length === 0);
+    upload.end(piece);
+    expect(await upload.answer).toEqual({ status: 201, code: undefined });
+    expect((await names(id)).sort()).toEqual(["begun", "file"]);
+  });
+
+  it("[FD10] leave nothing behind at the end", async () => {
+    const tree = server.processes();
+    expect(tree.length).toBeGreaterThan(3);
+    await server.stop();
+    await until("its processes are gone", () => alive(tree).length === 0);
+  });
+});

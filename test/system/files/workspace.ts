@@ -1,0 +1,213 @@
+/**
+ * Owns what tests know of a sandbox's files: random trees written by commands, and all that can be seen of a tree.
+ * Does not own servers. Also the look into the data folder, and a hold on copies that are just being made.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import type { Server } from "../server.ts";
+import { until } from "../until.ts";
+
+const catchMs = 60_000;
+const settleMs = 120_000;
+
+export type Deed = [what: string, ...details: (string | number)[]];
+
+export async function ran(server: Server, id: string, script: string, stdin = ""): Promise<string> {
+  const call = { argv: ["python3", "-c", script], stdin, timeoutMs: 120_000 };
+  const more = { maxOutputBytes: 16 * 1024 * 1024 };
+  const path = `/v1/sandboxes/${id}/exec`;
+  const { status, body } = await server.call("POST", path, { ...call, ...more });
+  if (status !== 200 || body.exitCode !== 0) {
+    throw new Error(`${status} ${JSON.stringify(body).slice(0, 2000)}`);
+  }
+  return String(body.stdout);
+}
+
+/** Does what can be done of it; answers how much that was. */
+export async function doAll(server: Server, id: string, deeds: Deed[]): Promise<number> {
+  return Number(await ran(server, id, doing, JSON.stringify(deeds)));
+}
+
+/** Everything that a restore must bring back, a line for each entry. */
+export async function seen(server: Server, id: string): Promise<string> {
+  return await ran(server, id, looking);
+}
+
+export async function post(server: Server, id: string, what: string, body?: unknown) {
+  return await server.call("POST", `/v1/sandboxes/${id}/${what}`, body);
+}
+
+export async function checkpoint(server: Server, id: string, name = "one"): Promise<string> {
+  const made = await post(server, id, "checkpoints", { name });
+  if (made.status !== 201) throw new Error(`${made.status} ${JSON.stringify(made.body)}`);
+  return String(made.body.id);
+}
+
+export async function restore(server: Server, id: string, from: string): Promise<void> {
+  const done = await post(server, id, `checkpoints/${from}/restore`);
+  if (done.status >= 300) throw new Error(`${done.status} ${JSON.stringify(done.body)}`);
+  await settled(server, id, "running");
+}
+
+/** Calls that change a state are answered after a while in any case; where much is to be done it comes later. */
+export async function settled(server: Server, id: string, state: string): Promise<void> {
+  const holds = async () => {
+    const { body } = await server.call("GET", `/v1/sandboxes/${id}`);
+    if (body.state === "failed") throw new Error(JSON.stringify(body));
+    return body.state === state;
+  };
+  await until(`${id} is ${state}`, holds, settleMs);
+}
+
+export async function listed(server: Server, id: string): Promise<string[]> {
+  const { body } = await server.call("GET", `/v1/sandboxes/${id}/checkpoints`);
+  return (body.checkpoints as { id: string }[]).map((one) => one.id);
+}
+
+/** What stands in a folder of the engine. */
+export function kept(server: { data: string }, folder: "trees" | "snapshots" | "trash"): string[] {
+  return readdirSync(join(server.data, "engine", folder)).sort();
+}
+
+/** The next copy of a tree, stopped in the middle until it is let go. */
+export async function heldCopy(server: Server): Promise<() => void> {
+  const engine = server.processOf("container/engine/main.ts").pid;
+  const held = await caught("a copy", () => copiesOf(engine)[0]);
+  process.kill(held, "SIGSTOP");
+  return () => {
+    try {
+      process.kill(held, "SIGCONT");
+    } catch {
+      // It was ended, as what it copied for was.
+    }
+  };
+}
+
+/** Looked for without a pause: it may be there for a few milliseconds. */
+export async function caught(what: string, look: () => number | undefined): Promise<number> {
+  const limit = performance.now() + catchMs;
+  for (;;) {
+    const pid = look();
+    if (pid !== undefined) return pid;
+    if (performance.now() > limit) throw new Error(`never seen: ${what}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Programs that copy trees for this engine. */
+export function copiesOf(engine: number): number[] {
+  const children = readFileSync(`/proc/${engine}/task/${engine}/children`, "utf8");
+  return children
+    .split(" ")
+    .filter(Boolean)
+    .map(Number)
+    .filter((pid) => commandOf(pid).startsWith("cp\0"));
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    // It ended while we looked.
+    return "";
+  }
+}
+
+/** Names as bytes, in hex: spaces, line ends, dashes, what is no UTF-8, long ones. */
+const name = fc.oneof(
+  fc.constantFrom("a", "b", "c", "d").map(hex),
+  fc.constantFrom(" ", "-rf", "x\ny", "ünï", "..x", "*", "\\", "w".repeat(255)).map(hex),
+  fc.constant("ff80fe"),
+);
+/** Of two levels at most below one of the places that are kept. */
+const path = fc
+  .tuple(
+    fc.constantFrom("/workspace", "/home/berth", "/var/tmp"),
+    fc.array(name, { minLength: 1, maxLength: 3 }),
+  )
+  .map(([place, names]) => [hex(place), ...names].join("2f"));
+const mode = fc.constantFrom(0o000, 0o400, 0o644, 0o755, 0o700, 0o1777, 0o4755, 0o2770);
+const size = fc.constantFrom(0, 1, 4095, 4096, 4097, 70_000);
+
+export const deed: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 5, arbitrary: fc.tuple(fc.constant("write"), path, fc.nat(255), size) },
+  { weight: 4, arbitrary: fc.tuple(fc.constant("folder"), path) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant("mode"), path, mode) },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(fc.constant("time"), path, fc.nat(2_000_000_000), fc.nat(999_999_999)),
+  },
+  { weight: 2, arbitrary: fc.tuple(fc.constant("symlink"), path, fc.oneof(path, name)) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant("link"), path, path) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant("attribute"), path, name, size) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("sparse"), path, fc.nat(9_000_000)) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("pipe"), path) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant("move"), path, path) },
+  { weight: 3, arbitrary: fc.tuple(fc.constant("remove"), path) },
+);
+
+function hex(text: string): string {
+  return Buffer.from(text).toString("hex");
+}
+
+export const doing = `
+import json, os, shutil, sys
+def p(text): return bytes.fromhex(text)
+# A pipe that nobody reads is refused and not waited for.
+def make(at): return os.fdopen(os.open(at, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o666), "wb")
+done = 0
+for what, at, *more in json.load(sys.stdin):
+    at = p(at)
+    try:
+        if what == "write":
+            with make(at) as f: f.write(bytes([more[0]]) * more[1])
+        elif what == "folder": os.makedirs(at)
+        elif what == "mode": os.chmod(at, more[0])
+        elif what == "time": os.utime(at, ns=(1, more[0] * 10**9 + more[1]), follow_symlinks=False)
+        elif what == "symlink": os.symlink(p(more[0]), at)
+        elif what == "link": os.link(p(more[0]), at, follow_symlinks=False)
+        elif what == "attribute": os.setxattr(at, b"user." + p(more[0])[:100], b"v" * min(more[1], 1000))
+        elif what == "sparse":
+            with make(at) as f: f.truncate(more[0]); f.seek(more[0] // 2); f.write(b"mid")
+        elif what == "pipe": os.mkfifo(at)
+        elif what == "move": os.rename(at, p(more[0]))
+        elif what == "remove":
+            if os.path.isdir(at) and not os.path.islink(at): shutil.rmtree(at)
+            else: os.unlink(at)
+        done += 1
+    except (OSError, ValueError): pass
+print(done)
+`;
+
+/** Owner that it is, it opens for its look what is closed, and closes it again: neither moves a time of change. */
+const looking = `
+import hashlib, os, stat, sys
+groups, lines = {}, []
+def attributes(at):
+    out = []
+    for name in sorted(os.listxattr(at, follow_symlinks=False)):
+        out.append((os.fsencode(name).hex(), os.getxattr(at, name, follow_symlinks=False).hex()))
+    return out
+def look(at):
+    s = os.lstat(at)
+    kind, m = stat.S_IFMT(s.st_mode), stat.S_IMODE(s.st_mode)
+    closed = kind in (stat.S_IFDIR, stat.S_IFREG) and (m & 0o500) != 0o500 and s.st_uid == os.getuid()
+    if closed: os.chmod(at, m | 0o700)
+    try:
+        what = ""
+        if kind == stat.S_IFLNK: what = os.readlink(at).hex()
+        if kind == stat.S_IFREG:
+            with open(at, "rb") as f: what = hashlib.sha256(f.read()).hexdigest()
+        same = groups.setdefault((s.st_dev, s.st_ino), at.hex()) if kind == stat.S_IFREG else ""
+        size = s.st_size if kind != stat.S_IFDIR else 0
+        links = s.st_nlink if kind != stat.S_IFDIR else 0
+        extra = attributes(at) if kind in (stat.S_IFDIR, stat.S_IFREG) else ""
+        lines.append(" ".join(str(x) for x in (at.hex(), oct(s.st_mode), s.st_uid, s.st_gid, links, size, s.st_mtime_ns, what, same, extra)))
+        if kind == stat.S_IFDIR:
+            for name in sorted(os.listdir(at)): look(os.path.join(at, name))
+    finally:
+        if closed: os.chmod(at, m)
+for place in (b"/workspace", b"/home/berth", b"/var/tmp"): look(place)
+print("\\n".join(lines))
+`;

@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { alive, type Seen } from "../processes.ts";
+import { killRounds } from "../runs/rounds.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+
+const data = mkdtempSync(join(tmpdir(), "berth-directory-"));
+const callers = 50;
+const scopes = 4;
+
+/** The one that runs now: a test that fails in the middle leaves it to the end. */
+let server: Server | undefined;
+
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  rmSync(data, { recursive: true, force: true });
+});
+
+async function started(): Promise<Server> {
+  server = await startServer({ data });
+  return server;
+}
+
+const scopeOf = (n: number) => ({ repo: `github.com/kill/${n}`, branch: "main" });
+
+function kill(server: Server): void {
+  const parts = [
+    server.launcher,
+    server.processOf("workerd serve"),
+    server.processOf("container/engine/main.ts"),
+  ];
+  for (const { pid } of parts) process.kill(pid, "SIGKILL");
+}
+
+/** The first process of each room; others of the same name hold commands together. */
+function rooms(of: Server): number {
+  const agents = of.processes().filter(({ command }) => command.includes("berth-agent room"));
+  return agents.filter(({ parent }) => !agents.some(({ pid }) => pid === parent)).length;
+}
+
+async function listed(server: Server, scope: string): Promise<{ id: string; state: string }[]> {
+  const { body } = await server.call("GET", `/v1/sandboxes?scope.repo=${scope}&limit=1000`);
+  return body.sandboxes as { id: string; state: string }[];
+}
+
+describe("find or create under kill -9", () => {
+  it("[D13] fifty callers, the whole server killed in the middle, again and again: one live sandbox for each scope, no container more", {
+    timeout: 600_000,
+  }, async () => {
+    let now = await started();
+    let answered = 0;
+    let unanswered = 0;
+    for (let round = 1; round <= killRounds; round++) {
+      let inRound = 0;
+      let tree: Seen[] | undefined;
+      const told = new Map<number, Set<string>>();
+      const killAt = Math.max(1, (round * 7) % callers);
+      const caller = async (n: number) => {
+        const scope = scopeOf(n % scopes);
+        // Some replace: the old one must be gone in the end, and only that.
+        let onExisting = n === round ? "replace" : "reuse";
+        try {
+          // Again and again, so that the end comes into the middle however fast the answers are.
+          while (tree === undefined) {
+            const { status, body } = await now.call("POST", "/v1/sandboxes", {
+              scope,
+              onExisting,
+              waitMs: 10_000,
+            });
+            if (status !== 200 && status !== 201) return;
+            onExisting = "reuse";
+            answered++;
+            const ids = told.get(n % scopes) ?? new Set();
+            told.set(n % scopes, ids.add(String(body.id)));
+            if (++inRound !== killAt) continue;
+            tree = now.processes();
+            kill(now);
+          }
+        } catch {
+          unanswered++;
+        }
+      };
+      await Promise.all(Array.from({ length: callers }, (_, n) => caller(n)));
+      expect(tree).toBeDefined();
+      await now.ended();
+      now = await started();
+      expect(alive(tree ?? [])).toEqual([]);
+      for (let n = 0; n < scopes; n++) {
+        const again = await now.call("POST", "/v1/sandboxes", {
+          scope: scopeOf(n),
+          waitMs: 20_000,
+        });
+        expect([200, 201]).toContain(again.status);
+        let shown: { id: string; state: string }[] = [];
+        await until(
+          `one sandbox of scope ${n}`,
+          async () => {
+            shown = await listed(now, scopeOf(n).repo);
+            return shown.length === 1;
+          },
+          60_000,
+        );
+        expect(shown[0]?.id).toBe(again.body.id);
+        // Without a replace whoever was answered was answered with this one.
+        const ids = told.get(n) ?? new Set();
+        if (n !== round % scopes) for (const id of ids) expect(id).toBe(again.body.id);
+        // Each kill has cost it a container; the fourth in ten minutes is not started again unasked.
+        await now.call("POST", `/v1/sandboxes/${again.body.id}/start`);
+        expect((await now.exec(String(again.body.id), "true")).body).toMatchObject({
+          exitCode: 0,
+        });
+      }
+    }
+    expect(answered).toBeGreaterThan(0);
+    expect(unanswered).toBeGreaterThan(0);
+    // As many agents as live sandboxes, counted by looking at the processes: who was replaced goes at once.
+    await until("no container more", () => rooms(now) === scopes);
+    // Its last word comes after its container went.
+    let counted: Record<string, unknown> = {};
+    await until("no sandbox more is counted", async () => {
+      counted = (await now.call("GET", "/v1/counts")).body;
+      return counted.total === scopes;
+    });
+    console.log(
+      JSON.stringify({ rounds: killRounds, answered, unanswered, counts: counted.states }),
+    );
+    const tree = now.processes();
+    await now.stop();
+    server = undefined;
+    await until("every process is gone", () => alive(tree).length === 0);
+  });
+
+  it("[D14] alarms that were due while nothing ran ring after the start: what was decided is made", {
+    timeout: 120_000,
+  }, async () => {
+    const place = mkdtempSync(join(tmpdir(), "berth-alarm-"));
+    try {
+      const first = await startServer({ data: place });
+      const { body } = await first.call("POST", "/v1/sandboxes", {
+        maxLifetimeMs: 3_000,
+        waitMs: 20_000,
+      });
+      kill(first);
+      await first.ended();
+      // Its deadline passes while nothing runs.
+      await new Promise((resolve) => setTimeout(resolve, 3_500));
+      await using second = await startServer({ data: place });
+      // Nobody asks the sandbox: only its alarm can end it, and only its report can say so.
+      await until(
+        "its end is listed",
+        async () => {
+          const { body: page } = await second.call("GET", "/v1/sandboxes?state=destroyed");
+          return (page.sandboxes as { id: string }[]).some(({ id }) => id === body.id);
+        },
+        60_000,
+      );
+    } finally {
+      rmSync(place, { recursive: true, force: true });
+    }
+  });
+});

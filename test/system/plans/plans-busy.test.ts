@@ -1,0 +1,258 @@
+/** What a plan of real sandboxes refuses and lets in while it runs, its largest size, and members of every kind. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { connect } from "../../../src/client/connect.ts";
+import type { BerthError } from "../../../src/protocol/errors.ts";
+import { kept, post, ran } from "../files/workspace.ts";
+import { alive, naming, type Seen, treeOf } from "../processes.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+import { Fleet, inSteps, letAllGo, letGo, stoppedCopy } from "./plan-fleet.ts";
+
+/** Long enough in being copied to be stopped in the middle. */
+const large = `
+import os
+os.makedirs("/workspace/large")
+for n in range(6000): open(f"/workspace/large/{n}", "w").write(str(n))
+`;
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startServer();
+});
+
+afterAll(async () => {
+  const tree = server.processes();
+  try {
+    await until("every tree is gone", () => kept(server, "snapshots").length === 0);
+    expect(kept(server, "trees")).toEqual([]);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+  expect(alive(tree)).toEqual([]);
+  expect(naming(server.data)).toEqual([]);
+});
+
+afterEach(letAllGo);
+
+async function write(id: string, text: string): Promise<void> {
+  expect((await server.exec(id, `echo ${text} > file`)).body.exitCode).toBe(0);
+}
+
+async function file(id: string): Promise<string> {
+  const { body } = await server.exec(id, "cat file");
+  return typeof body.stdout === "string" ? body.stdout.trim() : JSON.stringify(body);
+}
+
+async function refusal(call: Promise<unknown>): Promise<BerthError> {
+  return call.then(
+    (done) => {
+      throw new Error(`was not refused: ${JSON.stringify(done)}`);
+    },
+    (error: BerthError) => error,
+  );
+}
+
+async function destroy(id: string): Promise<void> {
+  expect((await server.call("DELETE", `/v1/sandboxes/${id}?force=true`)).status).toBe(200);
+}
+
+/** The first process of its room. */
+function agentOf(id: string): Seen {
+  const note = JSON.parse(readFileSync(join(server.data, "engine", "live", id), "utf8"));
+  const [, agent] = treeOf((note as { outer: { pid: number } }).outer.pid);
+  if (agent === undefined) throw new Error(`${id} has no agent`);
+  return agent;
+}
+
+describe("while a commit of real sandboxes runs", () => {
+  it("[PL102] nobody joins, leaves, is replaced, commits otherwise or rolls back; who asks for the same gets the same; another plan is free", {
+    timeout: 120_000,
+  }, async () => {
+    const fleet = await Fleet.of(server, "busy", 4);
+    const other = await Fleet.of(server, "free", 2);
+    const spare = await server.create();
+    await ran(server, fleet.id(1), large);
+    for (const id of [...fleet.ids, ...other.ids]) await write(id, "one");
+    const first = fleet.plan.commit();
+    const copy = await stoppedCopy(server, fleet.id(1));
+    expect((await fleet.plan.get()).running).toMatchObject({ commit: 1, outcome: "pending" });
+
+    const key = fleet.seats[0]?.key ?? "";
+    const attempts = {
+      add: () => fleet.plan.putMember("new", { create: {} }),
+      adopt: () => fleet.plan.putMember("new", { sandboxId: spare }),
+      replace: () => fleet.plan.putMember(key, { sandboxId: spare }),
+      remove: () => fleet.plan.removeMember(key),
+      "remove and destroy": () => fleet.plan.removeMember(key, { sandbox: "destroy" }),
+      "commit otherwise": () => fleet.plan.commit({ mode: "best_effort" }),
+      rollback: () => fleet.plan.rollback(),
+      end: () => fleet.plan.remove(),
+    };
+    for (const [what, attempt] of Object.entries(attempts)) {
+      const { code, facts } = await refusal(attempt());
+      expect([what, code, facts.commit]).toEqual([what, "plan_busy", 1]);
+    }
+    // Whoever is stopped for the commit is held; looks are free.
+    const lease = await server.call("GET", `/v1/sandboxes/${fleet.id(1)}/lease`);
+    expect(lease.body).toMatchObject({ state: "held", holder: "plan:busy" });
+    expect((await server.call("GET", `/v1/sandboxes/${fleet.id(1)}`)).status).toBe(200);
+    const joined = [fleet.plan.commit(), fleet.plan.commit({ waitMs: 1 })];
+    await other.committed();
+    const { running, members } = await fleet.plan.get();
+    expect(running).toMatchObject({ commit: 1 });
+    expect(members.map(({ sandbox }) => sandbox).sort()).toEqual(fleet.ids);
+
+    letGo(copy);
+    const done = await first;
+    expect(done).toMatchObject({ commit: 1, outcome: "committed" });
+    expect(await Promise.all(joined)).toEqual([done, done]);
+    expect((await fleet.plan.commits()).commits).toHaveLength(1);
+    // What was refused can be done now.
+    expect(await fleet.plan.putMember("new", { sandboxId: spare })).toMatchObject({
+      sandbox: spare,
+    });
+    await other.plan.remove({ sandboxes: "destroy" });
+    fleet.seats.push({ key: "new", id: spare });
+    await fleet.end();
+  });
+});
+
+describe("a plan of fifty real sandboxes", () => {
+  it("[PL103] commits, rolls back, and ends with all of them: nothing is left", {
+    timeout: 240_000,
+  }, async () => {
+    const fleet = await Fleet.of(server, "fifty", 50);
+    await inSteps(fleet.ids, 8, (id) => write(id, `old-${id}`));
+    const one = await fleet.committed();
+    expect(one.members.map(({ outcome }) => outcome)).toEqual(Array(50).fill("committed"));
+    await inSteps(fleet.ids, 8, (id) => write(id, "new"));
+    expect(await fleet.plan.rollback({ waitMs: 20_000 })).toMatchObject({ commit: 2 });
+    expect(await fleet.plan.commitOf(2, { waitMs: 25_000 })).toMatchObject({
+      outcome: "rolled_back",
+    });
+    const files = await inSteps(fleet.ids, 8, file);
+    expect(files).toEqual(fleet.ids.map((id) => `old-${id}`));
+    await fleet.expectAtRest();
+    const rooms = () =>
+      server.processes().filter(({ command }) => command.includes("berth-agent room")).length;
+    expect(rooms()).toBeGreaterThanOrEqual(50);
+    await fleet.end();
+    await until("every room is gone", () => rooms() === 0);
+    for (const id of fleet.ids) {
+      const { body } = await server.call("GET", `/v1/sandboxes/${id}`);
+      expect(body.state).toBe("destroyed");
+    }
+    expect((await refusal(fleet.plan.get())).code).toBe("not_found");
+  });
+});
+
+describe("members of every kind", () => {
+  it("[PL104] a sandbox is in one plan; a commit of nothing is one where that is asked for; a fork of a commit has its files", {
+    timeout: 120_000,
+  }, async () => {
+    const fleet = await Fleet.of(server, "kinds", 3);
+    const second = connect({ url: server.url, key: server.key }).plan("second");
+    await second.put();
+    const taken = await refusal(second.putMember("mine", { sandboxId: fleet.id(0) }));
+    expect(taken).toMatchObject({ code: "in_other_plan", facts: { plan: "kinds" } });
+    expect((await second.get()).members).toEqual([]);
+    await second.remove();
+
+    expect((await refusal(fleet.plan.commit())).code).toBe("nothing_to_commit");
+    const empty = await fleet.committed({ allowEmpty: true });
+    await write(fleet.id(0), "committed");
+    const full = await fleet.committed();
+    expect(full.commit).toBeGreaterThan(empty.commit);
+    await write(fleet.id(0), "later");
+    const from = full.members.find(({ sandbox }) => sandbox === fleet.id(0))?.checkpoint;
+    const fork = await server.create({ from });
+    expect([await file(fork), await file(fleet.id(0))]).toEqual(["committed", "later"]);
+    const view = await server.call("GET", `/v1/sandboxes/${fork}`);
+    expect(view.body.plan, "a fork is nobody's member").toBeUndefined();
+    await destroy(fork);
+    await fleet.end();
+  });
+
+  it("[PL105] in best effort one that is held is told as aborted and keeps its work, and the others are committed", {
+    timeout: 120_000,
+  }, async () => {
+    const fleet = await Fleet.of(server, "effort", 4);
+    for (const id of fleet.ids) await write(id, "one");
+    await fleet.committed();
+    for (const id of fleet.ids) await write(id, "two");
+    const path = `/v1/sandboxes/${fleet.id(2)}/lease`;
+    const lease = await server.call("POST", path, { holder: "deploy", ttlMs: 300_000 });
+    const done = await fleet.committed({ mode: "best_effort", waitMs: 200 });
+    for (const { sandbox, outcome, error } of done.members) {
+      const isHeld = sandbox === fleet.id(2);
+      expect(outcome).toBe(isHeld ? "aborted" : "committed");
+      expect(error?.holder).toBe(isHeld ? "deploy" : undefined);
+    }
+    const { body } = await server.call("GET", path);
+    expect(body).toMatchObject({ state: "held", holder: "deploy", fence: lease.body.fence });
+    await server.call("DELETE", `${path}?break=true&reason=the+test+is+over`);
+    await until("it is free", async () => (await server.call("GET", path)).body.state === "free");
+    expect(await fleet.plan.rollback()).toMatchObject({ outcome: "rolled_back" });
+    const files = await inSteps(fleet.ids, 4, file);
+    expect(files).toEqual(["two", "two", "one", "two"]);
+    await fleet.expectAtRest();
+    await fleet.end();
+  });
+
+  it("[PL106] paused members are committed and rolled back like running ones", {
+    timeout: 120_000,
+  }, async () => {
+    const fleet = await Fleet.of(server, "paused", 3);
+    for (const id of fleet.ids) await write(id, "one");
+    for (const id of fleet.ids.slice(1)) {
+      expect((await post(server, id, "pause")).body.state).toBe("paused");
+    }
+    await fleet.committed();
+    const states = async () => {
+      const all = await inSteps(fleet.ids, 4, (id) => server.call("GET", `/v1/sandboxes/${id}`));
+      return all.map(({ body }) => body.state);
+    };
+    expect(await states(), "a commit wakes nobody").toEqual(["running", "paused", "paused"]);
+    for (const id of fleet.ids) await write(id, "two");
+    await post(server, fleet.id(2), "pause");
+    expect(await fleet.plan.rollback()).toMatchObject({ outcome: "rolled_back" });
+    expect(await inSteps(fleet.ids, 4, file)).toEqual(["one", "one", "one"]);
+    await fleet.end();
+  });
+
+  it("[PL107] a member whose agent is killed while it is saved makes it all or none of them, and loses no file", {
+    timeout: 120_000,
+  }, async () => {
+    const fleet = await Fleet.of(server, "struck", 4);
+    for (const id of fleet.ids) await write(id, "one");
+    const first = await fleet.committed();
+    await ran(server, fleet.id(1), large);
+    for (const id of fleet.ids) await write(id, "two");
+    const running = fleet.plan.commit();
+    const copy = await stoppedCopy(server, fleet.id(1));
+    const agent = agentOf(fleet.id(1));
+    process.kill(agent.pid, "SIGKILL");
+    await until("the agent is gone", () => alive([agent]).length === 0);
+    letGo(copy);
+    const { outcome, commit, members } = await running;
+    expect(["committed", "aborted"]).toContain(outcome);
+    for (const member of members) expect(member.outcome).toBe(outcome);
+    const last = outcome === "committed" ? commit : first.commit;
+    for (const member of (await fleet.plan.get()).members) expect(member.committed).toBe(last);
+    await until("the struck one runs again", async () => {
+      // A look into it tells the object that its container is gone.
+      await server.call("GET", `/v1/sandboxes/${fleet.id(1)}/processes`);
+      return (await post(server, fleet.id(1), "start")).body.state === "running";
+    });
+    await until("its agent is another one", () => agentOf(fleet.id(1)).pid !== agent.pid);
+    expect(await inSteps(fleet.ids, 4, file)).toEqual(Array(4).fill("two"));
+    await fleet.expectAtRest();
+    expect(await fleet.plan.rollback()).toMatchObject({ outcome: "rolled_back" });
+    const whole = outcome === "committed" ? "two" : "one";
+    expect(await inSteps(fleet.ids, 4, file)).toEqual(Array(4).fill(whole));
+    await fleet.end();
+  });
+});

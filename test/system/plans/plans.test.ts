@@ -1,0 +1,247 @@
+/** Plans of real sandboxes, to the byte: what a failed commit leaves, and what a rollback brings back. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { BerthError } from "../../../src/protocol/errors.ts";
+import type { Commit } from "../../../src/protocol/plan.ts";
+import { type Deed, deed, doAll, post, ran, seen } from "../files/workspace.ts";
+import { alive, naming } from "../processes.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+import { Fleet, letAllGo, letGo, stoppedCopy } from "./plan-fleet.ts";
+
+const members = 8;
+/** So many files take their copy long enough to be met in the middle. */
+const ballast = `
+import os
+os.mkdir("/workspace/ballast")
+for n in range(3000): open(f"/workspace/ballast/{n}", "w").close()
+`;
+const noBallast = `
+import shutil
+shutil.rmtree("/workspace/ballast", ignore_errors=True)
+`;
+
+const data = mkdtempSync(join(tmpdir(), "berth-plans-"));
+let server: Server;
+let fleet: Fleet;
+let seed = 1;
+
+beforeAll(async () => {
+  server = await startServer({ data });
+});
+
+afterEach(async () => {
+  letAllGo();
+  await fleet.end();
+});
+
+afterAll(async () => {
+  const tree = server.processes();
+  await server[Symbol.asyncDispose]();
+  rmSync(data, { recursive: true, force: true });
+  expect(alive(tree)).toEqual([]);
+  expect(naming(data)).toEqual([]);
+});
+
+/** Random work, and one file that was not there. */
+async function work(at: number): Promise<void> {
+  const [deeds = []] = fc.sample(fc.array(deed, { minLength: 20, maxLength: 40 }), {
+    numRuns: 1,
+    seed: seed++,
+  });
+  const path = Buffer.from(`/workspace/new ${seed}`).toString("hex");
+  const last: Deed = ["write", path, seed % 256, 10];
+  expect(await doAll(server, fleet.id(at), [...deeds, last])).toBeGreaterThan(0);
+}
+
+/** Folders that nobody has written to belong to the engine, which was started anew. */
+function ofWorkspace(tree: string): string[] {
+  const place = Buffer.from("/workspace").toString("hex");
+  return tree.split("\n").filter((line) => line.startsWith(place));
+}
+
+/** How the k-th of them can keep a commit from being one; `over` when it does so no more. */
+type Failing = { code: string; commit(): Promise<unknown>; over(): Promise<void> };
+const ways: Record<string, (k: number) => Promise<Failing>> = {
+  "is held by somebody who does not let go": async (k) => {
+    const path = `/v1/sandboxes/${fleet.id(k)}/lease`;
+    const held = await server.call("POST", path, { holder: "deploy", ttlMs: 300_000 });
+    expect(held.status).toBe(201);
+    return {
+      code: "lease_held",
+      commit: () => fleet.plan.commit({ waitMs: 100 }),
+      over: async () => {
+        const headers = { authorization: `Bearer ${server.key}` };
+        const token = { "berth-lease": String(held.body.token) };
+        await fetch(server.url + path, { method: "DELETE", headers: { ...headers, ...token } });
+      },
+    };
+  },
+  "runs a command that does not end": async (k) => {
+    const gate = "/tmp/gate";
+    const running = server.exec(fleet.id(k), `mkfifo ${gate} && cat ${gate}`);
+    await until("it runs", async () => {
+      return (await server.exec(fleet.id(k), `test -p ${gate}`)).body.exitCode === 0;
+    });
+    return {
+      code: "lease_held",
+      commit: () => fleet.plan.commit({ waitMs: 100 }),
+      over: async () => {
+        await server.exec(fleet.id(k), `echo done > ${gate}; rm ${gate}`);
+        expect((await running).body).toMatchObject({ exitCode: 0, stdout: "done\n" });
+      },
+    };
+  },
+  "cannot be saved by its engine": async (k) => {
+    return {
+      code: "internal",
+      commit: async () => {
+        const run = fleet.plan.commit();
+        process.kill(await stoppedCopy(server, fleet.id(k)), "SIGKILL");
+        return run;
+      },
+      over: async () => {},
+    };
+  },
+  "is destroyed by force while it is saved": async (k) => {
+    return {
+      code: "sandbox_destroyed",
+      commit: async () => {
+        const run = fleet.plan.commit();
+        const copy = await stoppedCopy(server, fleet.id(k));
+        const path = `/v1/sandboxes/${fleet.id(k)}`;
+        const end = server.call("DELETE", `${path}?force=true`);
+        await until("its end has begun", async () =>
+          String((await server.call("GET", path)).body.state).startsWith("destroy"),
+        );
+        letGo(copy);
+        expect((await end).status).toBe(200);
+        return run;
+      },
+      over: async () => {},
+    };
+  },
+};
+
+/** Why the run came to nothing, whichever way that is told. */
+async function aborted(run: Promise<unknown>): Promise<{ code: string; n: number }> {
+  try {
+    const { outcome, error, commit } = (await run) as Commit;
+    expect(outcome).toBe("aborted");
+    return { code: String(error?.code), n: commit };
+  } catch (error) {
+    const { code, facts } = error as BerthError;
+    return { code, n: Number(facts.commit) };
+  }
+}
+
+describe("a plan of eight real sandboxes", () => {
+  it.each(Object.keys(ways))(
+    "[PL100] a commit whose k-th of eight members %s leaves all trees as they were, to the byte, for each k; a rollback brings the last commit back",
+    { timeout: 300_000 },
+    async (way) => {
+      fleet = await Fleet.of(server, `eight-${seed}`, members);
+      for (let at = 0; at < members; at += 1) await work(at);
+      let last = await fleet.committed();
+      let base = await fleet.seen();
+      for (let k = 0; k < members; k += 1) {
+        await work(k);
+        await work((k + 3) % members);
+        if (way.includes("saved")) await ran(server, fleet.id(k), ballast);
+        const before = await fleet.seen();
+        expect(before[k]).not.toBe(base[k]);
+        const failing = await ways[way]?.(k);
+        if (failing === undefined) throw new Error(`there is no way ${way}`);
+        const { code, n } = await aborted(failing.commit());
+        expect(code).toBe(failing.code);
+        await failing.over();
+        const told = await fleet.plan.commitOf(n, { waitMs: 25_000 });
+        expect(told).toMatchObject({
+          outcome: "aborted",
+          kind: "commit",
+          error: { code: failing.code },
+        });
+        const isGone = code === "sandbox_destroyed";
+        for (const [at, { key, id }] of fleet.seats.entries()) {
+          const part = told.members.find((one) => one.key === key);
+          expect(part).toMatchObject({
+            sandbox: id,
+            outcome: isGone && at === k ? "failed" : "aborted",
+            ...(at === k ? { error: { code: failing.code } } : {}),
+          });
+          if (!isGone || at !== k) expect(await seen(server, id), key).toBe(before[at]);
+        }
+        if (isGone) {
+          await replaced(k);
+          last = await fleet.committed({ allowEmpty: true });
+          base = await fleet.seen();
+        } else await ran(server, fleet.id(k), noBallast);
+        const { members: now } = await fleet.plan.get();
+        expect(new Set(now.map(({ committed }) => committed))).toEqual(new Set([last.commit]));
+        await fleet.expectAtRest();
+      }
+      expect(await fleet.plan.rollback()).toMatchObject({ outcome: "rolled_back" });
+      expect(await fleet.seen()).toEqual(base);
+      await fleet.expectAtRest();
+    },
+  );
+
+  it("[PL101] a commit names what was added, modified and deleted in each member, and says the same later, also after the server was started anew", {
+    timeout: 120_000,
+  }, async () => {
+    fleet = await Fleet.of(server, "named", 3);
+    const first = `mkdir -p a/empty a/full; for n in 1 2 3; do echo $n > a/full/$n; done; ln -s full a/link`;
+    for (const id of fleet.ids) expect((await server.exec(id, first)).body.exitCode).toBe(0);
+    const one = await fleet.committed();
+    for (const { changes } of one.members) {
+      expect(changes).toEqual({
+        added: ["a/empty/", "a/full/1", "a/full/2", "a/full/3", "a/link"],
+        modified: [],
+        deleted: [],
+        counts: { added: 5, modified: 0, deleted: 0 },
+        bytes: 6,
+      });
+    }
+    const then = `echo 22 > a/full/2; rm a/full/3; rmdir a/empty; ln -sfn empty a/link; echo new > b; touch a/full/1`;
+    expect((await server.exec(fleet.id(0), then)).body.exitCode).toBe(0);
+    expect((await server.exec(fleet.id(1), "chmod 600 a/full/1")).body.exitCode).toBe(0);
+    const two = await fleet.committed();
+    const changesOf = ({ members }: Commit, at: number) =>
+      members.find(({ sandbox }) => sandbox === fleet.id(at))?.changes;
+    expect(changesOf(two, 0)).toMatchObject({
+      added: ["b"],
+      deleted: ["a/empty/", "a/full/3"],
+      counts: { added: 1, deleted: 2 },
+    });
+    expect(changesOf(two, 0)?.modified).toEqual(expect.arrayContaining(["a/full/2", "a/link"]));
+    expect(changesOf(two, 1)).toMatchObject({ modified: ["a/full/1"], added: [], deleted: [] });
+    expect(changesOf(two, 2)?.counts).toEqual({ added: 0, modified: 0, deleted: 0 });
+    const refused = await fleet.plan.commit().catch((error: BerthError) => error);
+    expect(refused).toMatchObject({ code: "nothing_to_commit", facts: { commit: 3 } });
+    const later = async () => [await fleet.plan.commitOf(1), await fleet.plan.commitOf(2)];
+    expect(await later()).toEqual([one, two]);
+    const trees = await fleet.seen();
+    const tree = server.processes();
+    await server.stop();
+    expect(alive(tree)).toEqual([]);
+    server = await startServer({ data });
+    fleet.server = server;
+    expect(await later()).toEqual([one, two]);
+    expect(await fleet.plan.commitOf(3)).toMatchObject({ outcome: "aborted" });
+    for (const id of fleet.ids) await post(server, id, "start");
+    expect((await fleet.seen()).map(ofWorkspace)).toEqual(trees.map(ofWorkspace));
+    expect(await fleet.plan.rollback()).toMatchObject({ commit: 4, outcome: "rolled_back" });
+    expect((await fleet.seen()).map(ofWorkspace)).toEqual(trees.map(ofWorkspace));
+  });
+
+  async function replaced(k: number): Promise<void> {
+    const { key } = fleet.seats[k] as { key: string };
+    const id = await server.create();
+    await fleet.plan.putMember(key, { sandboxId: id });
+    fleet.seats[k] = { key, id };
+    fleet.seats.sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+});

@@ -1,0 +1,202 @@
+/**
+ * Owns commands that are sent to one sandbox many at once, round after round: each leaves its own word once, and tells it.
+ * Does not own what happens to the sandbox meanwhile, nor which endings a test allows.
+ */
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { expect } from "vitest";
+import { limits } from "../../../src/protocol/limits.ts";
+import type { Answer, Server } from "../server.ts";
+import { until } from "../until.ts";
+import { agentOf } from "./runs.ts";
+
+/** Only a hang meets it. */
+const answerMs = 90_000;
+/** Longer than an answer that is told whole. */
+const longCharacters = 200_000;
+const longerMs = limits.execHeartbeatAfterMs + 500;
+const wide = 16;
+/** How the kernel's tables write it. */
+const established = "01";
+
+type Made = { command: string; stdout: string };
+/** Of a word, a command that leaves and tells it. */
+export type Kind = (word: string) => Made;
+
+export const short: Kind = (word) => ({
+  command: `echo ${word} >> ran; echo ${word}`,
+  stdout: `${word}\n`,
+});
+export const slow: Kind = (word) => ({
+  command: `echo ${word} >> ran; sleep ${longerMs / 1000}; echo ${word}`,
+  stdout: `${word}\n`,
+});
+export const long: Kind = (word) => ({
+  command: `echo ${word} >> ran; echo ${word}; head -c ${longCharacters} /dev/zero | tr '\\0' x`,
+  stdout: `${word}\n${"x".repeat(longCharacters)}`,
+});
+
+export const underLease = (token: unknown) => ({ "berth-lease": String(token) });
+
+export type Told = {
+  word: string;
+  /** `cut`: its caller's connection ended without an answer. Else `ran`, or the code of its error. */
+  end: string;
+};
+
+export class Bursts {
+  readonly id: string;
+  readonly told: Told[] = [];
+  #server: Server;
+  #headers: Record<string, string> = {};
+  #words = 0;
+
+  static async in(server: Server): Promise<Bursts> {
+    return new Bursts(server, await server.create({ onIdle: "none" }));
+  }
+
+  private constructor(server: Server, id: string) {
+    this.#server = server;
+    this.id = id;
+  }
+
+  /** The same sandbox, of the server that came back. */
+  backOn(server: Server): void {
+    this.#server = server;
+  }
+
+  /** All that follow are sent under it; undefined: under none. */
+  hold(token: unknown): void {
+    this.#headers = token === undefined ? {} : underLease(token);
+  }
+
+  /** Anything else about its sandbox. */
+  async call(
+    method: string,
+    tail: string,
+    body?: unknown,
+    more: Record<string, string> = {},
+    signal: AbortSignal = AbortSignal.timeout(answerMs),
+  ): Promise<Answer> {
+    const { url, key } = this.#server;
+    const authorization = `Bearer ${key}`;
+    const headers = { authorization, "content-type": "application/json", ...more };
+    const asked = {
+      method,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+      signal,
+    };
+    const response = await fetch(`${url}/v1/sandboxes/${this.id}${tail}`, asked);
+    return { status: response.status, body: (await response.json()) as Answer["body"] };
+  }
+
+  /** In a row, so that the line is open after them: the first two go by requests. */
+  async row(count = 4): Promise<void> {
+    for (let n = 0; n < count; n += 1) await this.exec(short);
+  }
+
+  /** Bursts, on a line that is open, for as long as something else is done. */
+  async while(work: () => Promise<void>): Promise<void> {
+    await this.row();
+    let over = false;
+    const stream = async (_: unknown, n: number) => {
+      const kinds = n === 0 ? [slow, short] : n === 1 ? [long, short] : [short];
+      for (let at = 0; !over; at += 1) {
+        const { end } = await this.exec(kinds[at % kinds.length] ?? short);
+        // Who is refused does not come again at once.
+        if (end !== "ran") await pause(20);
+      }
+    };
+    const working = Promise.all(Array.from({ length: wide }, stream));
+    working.catch(() => undefined);
+    try {
+      await this.more(wide);
+      await work();
+    } finally {
+      over = true;
+    }
+    await working;
+  }
+
+  /** So many run from here on. */
+  async more(count: number): Promise<void> {
+    const ran = () => this.told.filter(({ end }) => end === "ran").length;
+    const from = ran();
+    await until(`${count} more run, after ${from}`, () => ran() >= from + count, answerMs);
+  }
+
+  async exec(kind: Kind, signal: AbortSignal = AbortSignal.timeout(answerMs)): Promise<Told> {
+    this.#words += 1;
+    const word = `w${this.#words}`;
+    const told = { word, end: await this.#endOf(kind(word), signal) };
+    this.told.push(told);
+    return told;
+  }
+
+  async #endOf({ command, stdout }: Made, signal: AbortSignal): Promise<string> {
+    let answer: Answer;
+    try {
+      answer = await this.call("POST", "/exec", { command }, this.#headers, signal);
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "TimeoutError") throw error;
+      return "cut";
+    }
+    const { error, exitCode } = answer.body;
+    if (error !== undefined) return error.code;
+    // One that was ended by a signal may have told less.
+    if (exitCode !== null) expect(answer.body).toMatchObject({ exitCode: 0, stdout });
+    return "ran";
+  }
+
+  /** How many there are of each end. */
+  ends(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const { end } of this.told) counts[end] = (counts[end] ?? 0) + 1;
+    return counts;
+  }
+
+  /** All that ran, in its order. */
+  async ran(): Promise<string[]> {
+    const { status, body } = await this.call(
+      "POST",
+      "/exec",
+      { command: "cat ran" },
+      this.#headers,
+    );
+    expect(status, JSON.stringify(body)).toBe(200);
+    return String(body.stdout).trim().split("\n");
+  }
+
+  /** Nothing ran twice, and what was answered ran. That an answer is of its own call was seen when it came. */
+  async check(): Promise<void> {
+    const lines = await this.ran();
+    expect(new Set(lines).size, "nothing ran twice").toBe(lines.length);
+    const answered = this.told.filter(({ end }) => end === "ran").map(({ word }) => word);
+    expect(answered.length).toBeGreaterThan(wide);
+    const ran = new Set(lines);
+    expect(answered.filter((word) => !ran.has(word))).toEqual([]);
+  }
+
+  /** Connections by which somebody reaches its agent, the line included. */
+  connections(): number {
+    const agent = agentOf(this.#server, this.id);
+    const inodes = new Set(readdirSync(`/proc/${agent}/fd`).flatMap((fd) => socketOf(agent, fd)));
+    const rows = ["tcp", "tcp6"].flatMap((table) =>
+      readFileSync(`/proc/net/${table}`, "utf8").split("\n").slice(1),
+    );
+    return rows.filter((row) => {
+      const [, , , state, , , , , , inode = ""] = row.trim().split(/\s+/);
+      return state === established && inodes.has(inode);
+    }).length;
+  }
+}
+
+function socketOf(pid: number, fd: string): string[] {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.slice(1) ?? [];
+  } catch {
+    // It was closed while we looked.
+    return [];
+  }
+}

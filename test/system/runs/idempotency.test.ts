@@ -1,0 +1,203 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { type Random, randomOf } from "../../linearizability/history.ts";
+import { alive, naming } from "../processes.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+import { killRounds } from "./rounds.ts";
+
+const callers = 8;
+const keysEach = 6;
+
+type Told = { status: number; text: string };
+
+/** Aborted, its caller goes away in the middle. */
+async function exec(
+  server: Server,
+  id: string,
+  key: string | undefined,
+  command: string,
+  signal: AbortSignal = AbortSignal.timeout(60_000),
+): Promise<Told> {
+  const response = await fetch(`${server.url}/v1/sandboxes/${id}/exec`, {
+    method: "POST",
+    headers: {
+      ...{ authorization: `Bearer ${server.key}`, "content-type": "application/json" },
+      ...(key === undefined ? {} : { "idempotency-key": key }),
+    },
+    body: JSON.stringify({ command }),
+    signal,
+  });
+  return { status: response.status, text: (await response.text()).trim() };
+}
+
+const codeOf = ({ text }: Told): string | undefined =>
+  (JSON.parse(text) as { error?: { code: string } }).error?.code;
+
+async function stopAndLook(server: Server, data: string): Promise<void> {
+  const tree = server.processes();
+  await server.stop();
+  await until("every process is gone", () => alive(tree).length === 0);
+  expect(naming(data)).toEqual([]);
+  expect(readFileSync("/proc/mounts", "utf8")).not.toContain(data);
+}
+
+describe("calls with a key and kill -9 of the whole server", () => {
+  const data = mkdtempSync(join(tmpdir(), "berth-keyed-"));
+  let started: Server | undefined;
+  afterAll(async () => {
+    await started?.[Symbol.asyncDispose]();
+    rmSync(data, { recursive: true, force: true });
+  });
+  /** A test that fails before its end must not leave a server behind either. */
+  const start = async () => {
+    started = await startServer({ data });
+    return started;
+  };
+
+  it("[K17] again and again: repeated until it is known, no command runs twice, and one that was answered ran", {
+    timeout: 600_000,
+  }, async () => {
+    let server = await start();
+    const id = await server.create();
+    const codes = new Map<string, number>();
+    const note = (what: string) => codes.set(what, (codes.get(what) ?? 0) + 1);
+    const commandOf = (key: string, ms: number) => `echo ${key} >> log; sleep 0.${ms}`;
+
+    for (let round = 1; round <= killRounds; round++) {
+      const known = new Map<string, Told>();
+      const open = new Map<string, string>();
+      let killed = false;
+      const caller = async (name: string, random: Random) => {
+        for (let n = 0; n < keysEach && !killed; n++) {
+          const key = `${name}-${n}`;
+          const command = commandOf(key, random(9));
+          open.set(key, command);
+          try {
+            const told = await exec(server, id, key, command);
+            known.set(key, told);
+            if (random(3) === 0) expect(await exec(server, id, key, command)).toEqual(told);
+          } catch (error) {
+            if (!killed) throw error;
+          }
+        }
+      };
+      const killAt = randomOf(round)(callers * 3);
+      const working = Promise.all(
+        Array.from({ length: callers }, (_, n) =>
+          caller(`r${round}c${n}`, randomOf(round * 100 + n)),
+        ),
+      );
+      working.catch(() => undefined);
+      await until("calls are under way", () => known.size >= killAt && open.size > known.size);
+      killed = true;
+      const tree = server.processes();
+      const parts = [
+        server.launcher,
+        server.processOf("workerd serve"),
+        server.processOf("container/engine/main.ts"),
+      ];
+      for (const { pid } of parts) process.kill(pid, "SIGKILL");
+      await working;
+      await server.ended();
+      server = await start();
+      expect(alive(tree)).toEqual([]);
+
+      // The first call finds the loss; a container that was lost too often is only started by who says so.
+      await exec(server, id, undefined, "true");
+      const running = await server.call("POST", `/v1/sandboxes/${id}/start`);
+      expect(running.body).toMatchObject({ state: "running" });
+      for (const [key, command] of open) {
+        const before = known.get(key);
+        let told: Told = { status: 503, text: "" };
+        await until(`${key} is known`, async () => {
+          told = await exec(server, id, key, command);
+          return told.status !== 503;
+        });
+        note(
+          before === undefined
+            ? `unanswered: ${codeOf(told) ?? "ran"}`
+            : `answered: ${codeOf(told)}`,
+        );
+        if (before?.status === 200) {
+          expect(told.status).toBe(410);
+          expect(JSON.parse(told.text).error).toMatchObject({ code: "result_gone", exitCode: 0 });
+        } else expect([200, 410, 502]).toContain(told.status);
+        known.set(key, told);
+      }
+      const log = JSON.parse((await exec(server, id, undefined, "cat log")).text) as {
+        stdout: string;
+      };
+      const lines = log.stdout.trim().split("\n");
+      expect(new Set(lines).size, "no key ran twice").toBe(lines.length);
+      for (const [key, told] of known) {
+        if (told.status !== 502) expect(lines, `${key} ran`).toContain(key);
+      }
+    }
+    // It was not for nothing: calls were cut off, and answers were kept.
+    expect(codes.get("answered: result_gone") ?? 0).toBeGreaterThan(killRounds);
+    expect(codes.get("unanswered: operation_interrupted") ?? 0).toBeGreaterThan(killRounds);
+    console.log(JSON.stringify(Object.fromEntries(codes)));
+    await stopAndLook(server, data);
+  });
+});
+
+describe("a caller who goes away", () => {
+  const data = mkdtempSync(join(tmpdir(), "berth-gone-"));
+  let started: Server | undefined;
+  afterAll(async () => {
+    await started?.[Symbol.asyncDispose]();
+    rmSync(data, { recursive: true, force: true });
+  });
+  /** A test that fails before its end must not leave a server behind either. */
+  const start = async () => {
+    started = await startServer({ data });
+    return started;
+  };
+
+  it("[K18] leaves its command running where it has a key, which counts as running until its end; without a key it ends", async () => {
+    const server = await start();
+    const id = await server.create();
+    const command = (name: string) =>
+      `echo $$ > ${name}; until [ -e end ]; do sleep 0.05; done; echo it`;
+    const cat = async (name: string) =>
+      (
+        JSON.parse((await exec(server, id, undefined, `cat ${name}; true`)).text) as {
+          stdout: string;
+        }
+      ).stdout;
+    const lives = async (name: string) => {
+      const looked = await exec(server, id, undefined, `kill -0 $(cat ${name})`);
+      return (JSON.parse(looked.text) as { exitCode: number }).exitCode === 0;
+    };
+    const leaving = new AbortController();
+    const calls = [
+      exec(server, id, "kept", command("kept"), leaving.signal),
+      exec(server, id, undefined, command("lost"), leaving.signal),
+    ].map((call) =>
+      call.then(
+        () => "answered",
+        () => "left",
+      ),
+    );
+    await until("both run", async () => (await cat("kept")) !== "" && (await cat("lost")) !== "");
+    leaving.abort();
+    expect(await Promise.all(calls)).toEqual(["left", "left"]);
+    await until("the one without a key has ended", async () => !(await lives("lost")));
+    expect(await lives("kept")).toBe(true);
+
+    // It still counts: nobody gets the lease beside it.
+    const path = `/v1/sandboxes/${id}/lease`;
+    expect((await server.call("POST", path, { holder: "next" })).status).toBe(423);
+    const joined = exec(server, id, "kept", command("kept"));
+    await exec(server, id, "end", "touch end");
+    const answer = await joined;
+    expect(JSON.parse(answer.text)).toMatchObject({ exitCode: 0, stdout: "it\n" });
+    expect((await exec(server, id, "kept", command("kept"))).text).toBe(answer.text);
+    const granted = await server.call("POST", path, { holder: "next", waitMs: 10_000 });
+    expect(granted.status).toBe(201);
+    await stopAndLook(server, data);
+  });
+});

@@ -1,0 +1,203 @@
+/**
+ * Owns a real Berth for the length of a test: `npm start` on a free port with a data folder of its own.
+ * Does not own what is asked of it. Whoever starts one stops it, or uses `await using`.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root } from "../../container/launch/places.js";
+import { alive, type Seen, treeOf } from "./processes.ts";
+import { toldSecrets } from "./server/log-noise.ts";
+import { until } from "./until.ts";
+
+const readyWithinMs = 90_000;
+const endsWithinMs = 90_000;
+
+export type Said = { stdout: string; stderr: string };
+export type Ended = Said & { code: number | null; signal: string | null };
+export type StartOptions = {
+  /** A folder of an earlier server; it is then left where it is. */
+  data?: string;
+  args?: string[];
+  env?: Record<string, string>;
+  /** Where the checkout is. */
+  cwd?: string;
+  readyWithinMs?: number;
+  /** A program that runs npm, with its arguments: as somebody else. */
+  through?: readonly string[];
+  script?: "start" | "dev";
+};
+
+/** The launcher as npm runs it; resolves with what it said when it ended by itself. */
+export function launch({
+  args = [],
+  env = {},
+  cwd = root,
+  script = "start",
+  through = [],
+}: StartOptions): Launched {
+  const [program = "npm", ...rest] = [...through, "npm", "run", "--silent", script, "--", ...args];
+  const child = spawn(program, rest, {
+    cwd,
+    env: cleanEnvironment(env),
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  const said: Said = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => {
+    said.stdout += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    said.stderr += chunk;
+  });
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => resolve({ ...said, code, signal }));
+  });
+  return { child, said, ended };
+}
+
+export type Launched = { child: ChildProcess; said: Said; ended: Promise<Ended> };
+
+export async function startServer(options: StartOptions = {}): Promise<Server> {
+  const data = options.data ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
+  const args = ["--port", "0", "--data", data, ...(options.args ?? [])];
+  const launched = launch({ ...options, args });
+  let over = false;
+  launched.ended.then(() => {
+    over = true;
+  });
+  const ready = () => /^ready on (http:\/\/\S+)$/m.exec(launched.said.stdout)?.[1];
+  const limit = options.readyWithinMs ?? readyWithinMs;
+  await until("ready", () => over || ready() !== undefined, limit).catch(async (thrown) => {
+    await endNow(launched);
+    throw thrown;
+  });
+  const url = ready();
+  if (url === undefined) throw new Error(`npm start ended: ${launched.said.stderr}`);
+  return new Server(url, data, launched, options.data === undefined);
+}
+
+export class Server implements AsyncDisposable {
+  readonly url: string;
+  readonly data: string;
+  readonly key: string;
+  readonly launched: Launched;
+  readonly ownsData: boolean;
+
+  constructor(url: string, data: string, launched: Launched, ownsData: boolean) {
+    this.url = url;
+    this.data = data;
+    this.launched = launched;
+    this.ownsData = ownsData;
+    this.key = readFileSync(join(data, "key"), "utf8").trim();
+  }
+
+  /** A call with the key; the body is JSON. */
+  async call(method: string, path: string, body?: unknown): Promise<Answer> {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${this.key}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(60_000),
+    });
+    return { status: response.status, body: (await response.json()) as Answer["body"] };
+  }
+
+  /** A running sandbox; its id. */
+  async create(body: Record<string, unknown> = {}): Promise<string> {
+    const made = await this.call("POST", "/v1/sandboxes", { waitMs: 20_000, ...body });
+    const id = String(made.body.id);
+    let { state } = made.body;
+    // A call waits for it no longer than a while.
+    await until("it has started", async () => {
+      if (state === "starting") ({ state } = (await this.call("GET", `/v1/sandboxes/${id}`)).body);
+      return state !== "starting";
+    });
+    if (made.status !== 201 || state !== "running") {
+      throw new Error(`create answered ${made.status} ${JSON.stringify(made.body)}, is ${state}`);
+    }
+    return id;
+  }
+
+  async exec(id: string, command: string): Promise<Answer> {
+    return await this.call("POST", `/v1/sandboxes/${id}/exec`, { command });
+  }
+
+  /** npm, the launcher, and everything below: workerd, the engine, agents and their commands. */
+  processes(): Seen[] {
+    return treeOf(this.launched.child.pid ?? -1);
+  }
+
+  /** The one whose arguments hold the text, e.g. `workerd serve`. */
+  processOf(text: string): Seen {
+    const found = this.processes().find(({ command }) => command.includes(text));
+    if (found === undefined) throw new Error(`no process of this server runs ${text}`);
+    return found;
+  }
+
+  get launcher(): Seen {
+    const found = this.processes().find(({ command }) =>
+      /^\S*node \S*container\/engine\/launch\/start\.js/.test(command),
+    );
+    if (found === undefined) throw new Error("the launcher does not run");
+    return found;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.launched.child.kill(signal);
+  }
+
+  async stop(): Promise<Ended> {
+    this.signal("SIGTERM");
+    return await this.ended();
+  }
+
+  async ended(): Promise<Ended> {
+    const late = new Promise<never>((_, reject) => {
+      setTimeout(() => reject(new Error("the server does not end")), endsWithinMs).unref();
+    });
+    return await Promise.race([this.launched.ended, late]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const tree = this.processes();
+    this.signal("SIGTERM");
+    await this.ended().catch(() => endNow(this.launched));
+    let told: string[] = [];
+    await until("its processes are gone", () => alive(tree).length === 0).finally(() => {
+      told = toldSecrets(this.data, this.launched.said);
+      if (this.ownsData) rmSync(this.data, { recursive: true, force: true });
+    });
+    if (told.length > 0) throw new Error(`the server has told secrets: ${told.join(", ")}`);
+  }
+}
+
+export type Answer = {
+  status: number;
+  // Tests read bodies of every form, errors included.
+  body: Record<string, unknown> & { error?: { code: string; message: string } };
+};
+
+async function endNow({ child, ended }: Launched): Promise<void> {
+  for (const { pid } of treeOf(child.pid ?? -1).reverse()) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It ended with the one before.
+    }
+  }
+  await ended;
+}
+
+/** As a person's shell has it: nothing of the npm and the test runner that we run under. */
+export function cleanEnvironment(more: Record<string, string>): Record<string, string> {
+  const own = Object.entries(process.env).filter(
+    ([name, value]) =>
+      value !== undefined && !/^(npm_|BERTH_|VITEST|NODE_|INIT_CWD$|TEST$)/.test(name),
+  ) as [string, string][];
+  const env = Object.fromEntries(own);
+  const path = (env.PATH ?? "").split(":").filter((part) => !part.includes("node_modules"));
+  return { ...env, PATH: path.join(":"), ...more };
+}

@@ -1,0 +1,35 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { root, tools } from "../../../container/launch/places.js";
+import { readWranglerToml } from "../../../container/launch/worker-config.js";
+import { cleanEnvironment } from "../server.ts";
+
+const run = promisify(execFile);
+
+it("[O17] wrangler deploy takes the configuration and bundles every class it names", async () => {
+  const out = mkdtempSync(join(tmpdir(), "berth-deploy-"));
+  try {
+    const args = ["deploy", "--dry-run", "--containers-rollout=none", "--outdir", out];
+    const { stdout, stderr } = await run(tools.node, [tools.wrangler, ...args], {
+      cwd: root,
+      env: cleanEnvironment({ WRANGLER_SEND_METRICS: "false", WRANGLER_LOG_PATH: out }),
+    });
+    expect(stdout).toContain("--dry-run: exiting now.");
+    expect(stdout + stderr).not.toMatch(/warning/i);
+    const bundle = readFileSync(join(out, "index.js"), "utf8");
+    const exported = /export \{([^}]*)\};?\s*(\/\/#.*)?\s*$/.exec(bundle)?.[1] ?? "";
+    const names = [
+      ...readWranglerToml().objects.map(({ className }) => className),
+      "BerthApi",
+      "ContainerProxy",
+    ];
+    for (const name of names) expect(exported).toMatch(new RegExp(`\\b${name}\\b`));
+    expect(stdout).toContain("- SandboxObject (durable_object)");
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
+});

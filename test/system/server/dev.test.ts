@@ -1,0 +1,26 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { naming } from "../processes.ts";
+import { startServer } from "../server.ts";
+import { until } from "../until.ts";
+
+it("[O16] npm run dev answers a command with the key of npm start, and leaves nothing", {
+  timeout: 300_000,
+}, async () => {
+  const data = mkdtempSync(join(tmpdir(), "berth-dev-"));
+  try {
+    const server = await startServer({ data, script: "dev", readyWithinMs: 180_000 });
+    const id = await server.create();
+    expect((await server.exec(id, "echo from dev")).body).toMatchObject({ stdout: "from dev\n" });
+    const secrets = [server.key];
+    const told = server.processes().map(({ command }) => command);
+    expect(told.join("\n")).toContain("wrangler");
+    for (const secret of secrets) expect(told.join("\n")).not.toContain(secret);
+    expect(await server.stop()).toMatchObject({ code: 0 });
+    await until("nothing is left", () => naming(data).length === 0);
+  } finally {
+    rmSync(data, { recursive: true, force: true });
+  }
+});

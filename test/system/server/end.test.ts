@@ -1,0 +1,117 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { alive, naming, type Seen } from "../processes.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+
+const folders: string[] = [];
+
+/** A server that has a sandbox in which a command runs, and all of its processes. */
+async function busyServer(): Promise<{ server: Server; tree: Seen[]; id: string }> {
+  const data = mkdtempSync(join(tmpdir(), "berth-end-"));
+  folders.push(data);
+  const server = await startServer({ data });
+  const id = await server.create();
+  void server.exec(id, "setsid sleep 4242 & sleep 4243").catch(() => undefined);
+  const commands = () => server.processes().map(({ command }) => command);
+  await until("both commands run", () =>
+    ["sleep 4242", "sleep 4243"].every((sleep) => commands().includes(sleep)),
+  );
+  const tree = server.processes();
+  for (const part of ["start.js", "workerd serve", "container/engine/main.ts", "berth-agent"]) {
+    expect(commands().some((command) => command.includes(part))).toBe(true);
+  }
+  return { server, tree, id };
+}
+
+async function nothingIsLeft(server: Server, tree: Seen[]): Promise<void> {
+  await until("every process is gone", () => alive(tree).length === 0).catch(() => {});
+  expect(alive(tree)).toEqual([]);
+  expect(naming(server.data)).toEqual([]);
+  expect(readFileSync("/proc/mounts", "utf8")).not.toContain(server.data);
+  await expect(fetch(`${server.url}/health`)).rejects.toThrow();
+}
+
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+describe("the end of npm start", () => {
+  it("[O7] Ctrl-C at the terminal ends every process and exits with 0", async () => {
+    const { server, tree } = await busyServer();
+    // What a terminal does: the signal goes to the whole group, npm and the launcher alike.
+    process.kill(-(server.launched.child.pid ?? 0), "SIGINT");
+    expect(await server.ended()).toMatchObject({ code: 0 });
+    await nothingIsLeft(server, tree);
+  });
+
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "[O7] %s to npm ends every process and exits with 0",
+    async (signal) => {
+      const { server, tree } = await busyServer();
+      server.signal(signal);
+      expect(await server.ended()).toMatchObject({ code: 0 });
+      await nothingIsLeft(server, tree);
+    },
+  );
+
+  it.each(["SIGHUP", "SIGKILL"] as const)(
+    "[O7] %s to npm alone, which passes neither on, ends every process",
+    async (signal) => {
+      const { server, tree } = await busyServer();
+      server.signal(signal);
+      await server.ended();
+      await nothingIsLeft(server, tree);
+    },
+  );
+
+  it("[O7] SIGTERM to the launcher alone ends every process and exits with 0", async () => {
+    const { server, tree } = await busyServer();
+    process.kill(server.launcher.pid, "SIGTERM");
+    const { code, stderr } = await server.ended();
+    expect(code).toBe(0);
+    // What ends because it was asked to is no news.
+    expect(stderr).not.toMatch(/^berth: .* ended/m);
+    await nothingIsLeft(server, tree);
+  });
+
+  it("[O8] kill -9 of the launcher leaves no process, and the next start serves the same sandbox", async () => {
+    const { server, tree, id } = await busyServer();
+    process.kill(server.launcher.pid, "SIGKILL");
+    await server.ended();
+    await nothingIsLeft(server, tree);
+    const next = await startServer({ data: server.data });
+    expect((await next.exec(id, "echo back")).body).toMatchObject({ stdout: "back\n" });
+    const after = next.processes();
+    await next.stop();
+    await nothingIsLeft(next, after);
+  });
+
+  it("[O8] kill -9 of launcher, workerd and engine at once leaves nothing after the next start", async () => {
+    const { server, tree, id } = await busyServer();
+    const victims = [
+      server.launcher,
+      server.processOf("workerd serve"),
+      server.processOf("container/engine/main.ts"),
+    ];
+    for (const { pid } of victims) process.kill(pid, "SIGKILL");
+    await server.ended();
+    const next = await startServer({ data: server.data });
+    expect(alive(tree)).toEqual([]);
+    expect((await next.exec(id, "echo back")).body).toMatchObject({ stdout: "back\n" });
+    const after = next.processes();
+    await next.stop();
+    await nothingIsLeft(next, after);
+  });
+
+  it("[O9] when workerd is killed, the rest ends too: one line says so, exit code 1", async () => {
+    const { server, tree } = await busyServer();
+    process.kill(server.processOf("workerd serve").pid, "SIGKILL");
+    const { code, stderr } = await server.ended();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^berth: workerd ended \(SIGKILL\); see .*workerd\.log$/m);
+    await nothingIsLeft(server, tree);
+  });
+});

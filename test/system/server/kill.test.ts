@@ -1,0 +1,170 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { type Random, randomOf } from "../../linearizability/history.ts";
+import { alive, naming } from "../processes.ts";
+import { killRounds } from "../runs/rounds.ts";
+import { type Server, startServer } from "../server.ts";
+import { until } from "../until.ts";
+import { ask, KillBox, type Told, ticketOf } from "./kill-sandbox.ts";
+
+const callers = 10;
+const callsEach = 20;
+const boxes = 4;
+
+const data = mkdtempSync(join(tmpdir(), "berth-kill-"));
+
+afterAll(() => rmSync(data, { recursive: true, force: true }));
+
+/** What this round's callers have sent and been answered. */
+type Round = {
+  number: number;
+  sent: number;
+  answered: number;
+  killed: boolean;
+  ok: Map<string, number>;
+};
+
+async function caller(
+  server: Server,
+  box: KillBox,
+  name: string,
+  random: Random,
+  round: Round,
+): Promise<void> {
+  const path = `/v1/sandboxes/${box.id}`;
+  /** Undefined: the server was killed under the call. */
+  const call = async (
+    what: string,
+    method: string,
+    tail: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Told | undefined> => {
+    if (round.killed) return undefined;
+    round.sent += 1;
+    try {
+      const told = await ask(server, method, path + tail, body, headers);
+      if (told.status === 500) expect.fail(`${what} answered ${JSON.stringify(told.body)}`);
+      round.answered += 1;
+      if (told.status < 300) round.ok.set(what, (round.ok.get(what) ?? 0) + 1);
+      return told;
+    } catch (error) {
+      if (!round.killed) throw error;
+      return undefined;
+    }
+  };
+
+  const patch = async () => {
+    const count = box.counts.get(name) ?? { acknowledged: 0, sent: 0 };
+    box.counts.set(name, count);
+    count.sent += 1;
+    const value = count.sent;
+    const told = await call("patch", "PATCH", "/metadata", { [name]: String(value) });
+    if (told?.status !== 200) return;
+    count.acknowledged = value;
+    box.version = Math.max(box.version, Number(told.body.version));
+  };
+  const lease = async (wish: number) => {
+    const who = `${name}-${round.number}-${wish}`;
+    const told = await call("acquire", "POST", "/lease", { ...ticketOf(who), waitMs: 300 });
+    if (told?.status !== 201) return;
+    const held = box.granted(who, told.body);
+    const headers = { "berth-lease": held.token };
+    const ran = await call("leased exec", "POST", "/exec", { command: "true" }, headers);
+    if (ran?.status === 200) held.used = true;
+    if (round.killed) return;
+    held.letGo = true;
+    const released = await call("release", "DELETE", "/lease", undefined, headers);
+    if (released?.status === 200) box.wasReleased(held);
+  };
+
+  for (let n = 0; n < callsEach && !round.killed; n++) {
+    const turn = random(10);
+    if (turn < 4) await patch();
+    else if (turn < 7) await lease(n);
+    else if (turn < 8) await call("exec", "POST", "/exec", { command: "echo x >> log" });
+    else if (turn < 9) {
+      const what = random(2) === 0 ? "pause" : "start";
+      await call(what, "POST", `/${what}`);
+    } else if (box.breaks > 0 || random(4) > 0) await call("look", "GET", "/lease");
+    else {
+      box.breaks += 1;
+      await call("break", "DELETE", "/lease?break=true&reason=to+see+it");
+    }
+  }
+}
+
+function partsOf(server: Server): number[] {
+  const parts = [
+    server.launcher,
+    server.processOf("workerd serve"),
+    server.processOf("container/engine/main.ts"),
+  ];
+  return parts.map(({ pid }) => pid);
+}
+
+describe("kill -9 of the whole server", () => {
+  it("[Y31] in the middle of two hundred mixed calls, again and again, undoes no answer and leaves nothing running", {
+    timeout: 600_000,
+  }, async () => {
+    let server = await startServer({ data });
+    const all: KillBox[] = [];
+    for (let n = 0; n < boxes; n++) {
+      const id = await server.create();
+      expect((await server.exec(id, "echo kept > kept")).body).toMatchObject({ exitCode: 0 });
+      all.push(new KillBox(id));
+    }
+    const ok = new Map<string, number>();
+    let unanswered = 0;
+    for (let number = 1; number <= killRounds; number++) {
+      const random = randomOf(number);
+      const round: Round = { number, sent: 0, answered: 0, killed: false, ok };
+      const parts = partsOf(server);
+      const killAt = 40 + random(110);
+      const calls = Array.from({ length: callers }, (_, n) =>
+        caller(server, all[n % boxes] as KillBox, `c${n}`, randomOf(number * 100 + n), round),
+      );
+      const working = Promise.all(calls);
+      working.catch(() => undefined);
+      await Promise.race([
+        until("half of the calls are answered", () => round.answered >= killAt, 60_000),
+        working,
+      ]);
+      expect(round.sent, "calls are under way").toBeGreaterThan(round.answered);
+      round.killed = true;
+      // It takes time to read the table of processes, and nothing is to be answered in it.
+      for (const pid of parts) process.kill(pid, "SIGSTOP");
+      const tree = server.processes();
+      for (const pid of parts) process.kill(pid, "SIGKILL");
+      await working;
+      unanswered += round.sent - round.answered;
+      await server.ended();
+      server = await startServer({ data });
+      expect(alive(tree)).toEqual([]);
+      await Promise.all(all.map((box) => box.check(server)));
+    }
+    // It was not for nothing: each kind of call has succeeded, and calls were cut off.
+    for (const what of [
+      "patch",
+      "acquire",
+      "leased exec",
+      "release",
+      "exec",
+      "pause",
+      "start",
+      "break",
+    ]) {
+      expect(ok.get(what) ?? 0, what).toBeGreaterThan(0);
+    }
+    expect(unanswered).toBeGreaterThanOrEqual(killRounds);
+    console.log(JSON.stringify({ ...Object.fromEntries(ok), unanswered }));
+
+    const tree = server.processes();
+    await server.stop();
+    await until("every process is gone", () => alive(tree).length === 0);
+    expect(naming(data)).toEqual([]);
+    expect(readFileSync("/proc/mounts", "utf8")).not.toContain(data);
+  });
+});

@@ -1,0 +1,119 @@
+import { randomInt } from "node:crypto";
+import { readdirSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { alive } from "../processes.ts";
+import { type Server, startServer } from "../server.ts";
+
+const wide = 16;
+
+describe("many at once on one machine", () => {
+  it("[O18] 1,000 commands in 16 streams on one sandbox give 1,000 right answers", async () => {
+    await using server = await startServer();
+    const id = await server.create();
+    const wrong: string[] = [];
+    await inStreams(1000, async (at) => {
+      const command = `echo out ${at}; echo err ${at} >&2; exit ${at % 7}`;
+      const { status, body } = await server.exec(id, command);
+      const right =
+        status === 200 &&
+        body.exitCode === at % 7 &&
+        body.stdout === `out ${at}\n` &&
+        body.stderr === `err ${at}\n`;
+      if (!right) wrong.push(JSON.stringify({ at, status, body }));
+    });
+    expect(wrong).toEqual([]);
+    await endsWhole(server);
+  });
+
+  it("[O19] fifty sandboxes created at once are fifty, and each answers for itself", async () => {
+    await using server = await startServer();
+    const made = await Promise.all(
+      Array.from({ length: 50 }, async (_, at) => {
+        const { status, body } = await server.call("POST", "/v1/sandboxes", {});
+        expect(status).toBe(201);
+        const id = String(body.id);
+        const ran = await server.exec(id, `ls; echo ${at} > mine; cat mine`);
+        // Nothing of another sandbox lies in its workspace.
+        expect(ran.body).toMatchObject({ exitCode: 0, stdout: `${at}\n` });
+        return id;
+      }),
+    );
+    expect(new Set(made).size).toBe(50);
+    const ended = await Promise.all(made.map((id) => server.call("DELETE", `/v1/sandboxes/${id}`)));
+    expect(ended.map(({ body }) => body.state)).toEqual(made.map(() => "destroyed"));
+    const agents = server.processes().filter(({ command }) => command.includes("berth-agent"));
+    expect(agents).toEqual([]);
+    await endsWhole(server);
+  });
+
+  it("[O20] 3,000 invented ids leave no file, no descriptor and no object", async () => {
+    await using server = await startServer();
+    const real = await server.create();
+    const ask = (id: string) => server.call("GET", `/v1/sandboxes/${id}`);
+    expect((await ask(real)).status).toBe(200);
+    const before = objectsOf(server);
+    expect(before.files.length).toBeGreaterThan(0);
+    expect(before.descriptors).toBeGreaterThan(0);
+    const statuses = await inStreams(3000, async () => (await ask(inventedId())).status);
+    expect(new Set(statuses)).toEqual(new Set([404]));
+    const after = objectsOf(server);
+    expect(after.files).toEqual(before.files);
+    expect(after.descriptors).toBeLessThanOrEqual(before.descriptors);
+    // The count sees an object where one is addressed.
+    const another = await server.create();
+    expect(objectsOf(server).files.length).toBeGreaterThan(after.files.length);
+    expect((await ask(another)).status).toBe(200);
+    await endsWhole(server);
+  });
+});
+
+async function inStreams<T>(count: number, work: (at: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  const stream = async () => {
+    for (let at = next++; at < count; at = next++) results[at] = await work(at);
+  };
+  await Promise.all(Array.from({ length: wide }, stream));
+  expect(results).toHaveLength(count);
+  return results;
+}
+
+/** An object has files of its own, and while it is awake it holds them open. */
+function objectsOf(server: Server) {
+  const { pid } = server.processOf("workerd serve");
+  const folder = join(server.data, "objects");
+  return {
+    // Those beside each come and go with its being awake.
+    files: readdirSync(folder, { recursive: true })
+      .map(String)
+      .filter((name) => name.endsWith(".sqlite"))
+      .sort(),
+    descriptors: openFiles(pid).filter((path) => path.startsWith(folder)).length,
+  };
+}
+
+function openFiles(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      // It was closed while we looked.
+      return [];
+    }
+  });
+}
+
+/** Of the form of a real one. */
+function inventedId(): string {
+  let id = "a";
+  while (id.length < 24) id += randomInt(36).toString(36);
+  return id;
+}
+
+async function endsWhole(server: Server): Promise<void> {
+  const tree = server.processes();
+  expect(tree.length).toBeGreaterThan(2);
+  expect(await server.stop()).toMatchObject({ code: 0 });
+  expect(alive(tree)).toEqual([]);
+}

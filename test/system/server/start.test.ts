@@ -1,0 +1,113 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { firstCommand } from "../../../container/launch/first-command.js";
+import { root } from "../../../container/launch/places.js";
+import { alive } from "../processes.ts";
+import { startServer } from "../server.ts";
+import { until } from "../until.ts";
+
+const run = promisify(execFile);
+
+describe("npm start", () => {
+  it("[O1] prints one line on stdout that says where it answers", async () => {
+    await using server = await startServer();
+    expect((await server.call("GET", "/health")).body).toMatchObject({ engine: "embedded" });
+    const { stdout, code } = await server.stop();
+    expect(stdout).toBe(`ready on ${server.url}\n`);
+    expect(code).toBe(0);
+  });
+
+  it("[O2] makes a key at its first run and prints a line that runs a command with it", async () => {
+    await using server = await startServer();
+    await until("the line is printed", () => server.launched.said.stderr.includes("curl"));
+    const line = server.launched.said.stderr.split("\n").find((text) => text.includes("curl"));
+    const { stdout } = await run("sh", ["-c", line ?? "exit 1"], { cwd: root });
+    expect(JSON.parse(stdout)).toMatchObject({ exitCode: 0, stdout: "hello from sandbox\n" });
+    for (const name of ["key", "secret"]) {
+      expect(statSync(join(server.data, name)).mode & 0o777).toBe(0o600);
+    }
+    expect(server.launched.said.stderr).not.toContain(server.key);
+  });
+
+  it("[O2] stands with its first command in the README, word for word", () => {
+    const readme = readFileSync(join(root, "README.md"), "utf8");
+    const line = readme.split("\n").find((text) => text.includes("curl"));
+    // The README is for who stands in the checkout.
+    const said = firstCommand("http://127.0.0.1:8787", join(process.cwd(), ".berth"));
+    expect(line).toBe(said);
+  });
+
+  it("[O3] finds the sandboxes of the run before, with their files and the same key", async () => {
+    await using first = await startServer();
+    const id = await first.create();
+    const wrote = await first.exec(id, "echo kept > note && mkdir -p a/b && echo deep > a/b/c");
+    expect(wrote.body).toMatchObject({ exitCode: 0 });
+    await first.stop();
+    await using second = await startServer({ data: first.data });
+    expect(second.key).toBe(first.key);
+    expect(second.launched.said.stderr).not.toContain("curl");
+    expect((await second.call("GET", `/v1/sandboxes/${id}`)).body).toMatchObject({ id });
+    const read = await second.exec(id, "cat note a/b/c");
+    expect(read.body).toMatchObject({ exitCode: 0, stdout: "kept\ndeep\n" });
+    await second.stop();
+  });
+
+  it("[O4] keeps its secrets out of arguments, logs and its config", async () => {
+    await using server = await startServer();
+    const id = await server.create();
+    expect((await server.exec(id, "true")).body).toMatchObject({ exitCode: 0 });
+    const secrets = [server.key, readFileSync(join(server.data, "secret"), "utf8").trim()];
+    const engine = server.processOf("container/engine/main.ts");
+    const environment = readFileSync(
+      `/proc/${server.processOf("workerd serve").pid}/environ`,
+      "utf8",
+    );
+    const engineSecret = /BERTH_ENGINE_SECRET=([^\0]+)/.exec(environment)?.[1] ?? "";
+    expect(engineSecret.length).toBeGreaterThan(32);
+    const told = [
+      ...server.processes().map(({ command }) => command),
+      ...["workerd.capnp", "processes.json", "logs/workerd.log", "logs/engine.log"].map((name) =>
+        readFileSync(join(server.data, name), "utf8"),
+      ),
+    ].join("\n");
+    expect(told).toContain(engine.command);
+    for (const secret of [...secrets, engineSecret]) expect(told).not.toContain(secret);
+    await server.stop();
+  });
+
+  it("[O5] serves again in the same place when the engine is killed", async () => {
+    await using server = await startServer();
+    const id = await server.create();
+    expect((await server.exec(id, "echo before > note")).body).toMatchObject({ exitCode: 0 });
+    const engine = server.processOf("container/engine/main.ts");
+    const below = server.processes();
+    process.kill(engine.pid, "SIGKILL");
+    await until("the engine is another", () => {
+      const now = server
+        .processes()
+        .find(({ command }) => command.includes("container/engine/main.ts"));
+      return now !== undefined && now.pid !== engine.pid;
+    });
+    await until("the sandbox answers", async () => {
+      const answer = await server.exec(id, "cat note");
+      return answer.status === 200 && answer.body.stdout === "before\n";
+    });
+    const agents = below.filter(({ command }) => command.includes("berth-agent"));
+    expect(agents.length).toBeGreaterThan(0);
+    expect(alive(agents)).toEqual([]);
+    await server.stop();
+  });
+
+  it("[O6] leaves the data folder to one server at a time", async () => {
+    await using server = await startServer();
+    await expect(startServer({ data: server.data })).rejects.toThrow(
+      `in use by process ${server.launcher.pid}`,
+    );
+    expect((await server.call("GET", "/health")).status).toBe(200);
+    expect(existsSync(join(server.data, "key"))).toBe(true);
+    await server.stop();
+  });
+});

@@ -1,0 +1,244 @@
+/**
+ * Proves that a sandbox that lies cannot write outside of the checkout, nor into its repository, nor over what git
+ * ignores here: what comes from there is judged here.
+ */
+
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { deflateSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { type Baseline, pull } from "../../../src/cli/sync/index.ts";
+import { openRepository } from "../../../src/cli/sync/repository.ts";
+import { describe as describeState } from "../../../src/cli/sync/state.ts";
+import { Checkout } from "../../system/cli/sync/checkout.ts";
+
+type Entry = { mode: string; name: string; id: string };
+
+/** Makes packs that git itself would not make. */
+class Liar {
+  readonly #objects = new Map<string, { kind: number; content: Buffer }>();
+
+  blob(text: string): string {
+    return this.#add("blob", 3, Buffer.from(text));
+  }
+
+  /** As given: neither sorted nor looked at. */
+  tree(entries: Entry[]): string {
+    const parts = entries.map(({ mode, name, id }) =>
+      Buffer.concat([Buffer.from(`${mode} ${name}\0`, "latin1"), Buffer.from(id, "hex")]),
+    );
+    return this.#add("tree", 2, Buffer.concat(parts));
+  }
+
+  pack(): Buffer {
+    const head = Buffer.alloc(12);
+    head.write("PACK");
+    head.writeUInt32BE(2, 4);
+    head.writeUInt32BE(this.#objects.size, 8);
+    const parts = [head];
+    for (const { kind, content } of this.#objects.values()) {
+      let size = content.byteLength;
+      const bytes = [(kind << 4) | (size & 15)];
+      for (size = Math.floor(size / 16); size > 0; size = Math.floor(size / 128)) {
+        bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) | 0x80;
+        bytes.push(size & 127);
+      }
+      parts.push(Buffer.from(bytes), deflateSync(content));
+    }
+    const body = Buffer.concat(parts);
+    return Buffer.concat([body, createHash("sha1").update(body).digest()]);
+  }
+
+  #add(word: string, kind: number, content: Buffer): string {
+    const whole = Buffer.concat([Buffer.from(`${word} ${content.byteLength}\0`), content]);
+    const id = createHash("sha1").update(whole).digest("hex");
+    this.#objects.set(id, { kind, content });
+    return id;
+  }
+}
+
+/** Answers every exec with these bytes. */
+function sandboxSaying(answer: Buffer) {
+  const stdout = answer.toString("base64");
+  const result = { exitCode: 0, stdout, stderr: "", truncated: false, timedOut: false };
+  return { exec: async () => result } as never;
+}
+
+async function baselineOf(of: Checkout): Promise<Baseline> {
+  const { files } = await describeState(await openRepository(of.root));
+  return { folder: "/workspace", below: "", files, nested: [] };
+}
+
+async function told(of: Checkout, lie: (liar: Liar) => string) {
+  const baseline = await baselineOf(of);
+  const liar = new Liar();
+  const tree = lie(liar);
+  const pack = liar.pack();
+  const answer = Buffer.concat([Buffer.from(`0 again =\n${tree} ${pack.byteLength}\n`), pack]);
+  return await pull(sandboxSaying(answer), of.root, baseline);
+}
+
+/** Everything below the owner's folder, with what it holds; our own store and the index left out. */
+function all(of: Checkout): string {
+  const each = `for f; do stat -c "%A %n" -- "$f"; [ -f "$f" ] && sha256sum -- "$f"; done`;
+  const ours = "-path ./code/.git/berth -prune -o -path ./code/.git/index -o";
+  const script = `find . ${ours} -print0 | sort -z | xargs -0 sh -c '${each}' sh`;
+  return spawnSync("sh", ["-c", script, "sh"], { cwd: of.folder }).stdout.toString();
+}
+
+/** A file below folders of these names. */
+const chain = (liar: Liar, names: string[], text = "evil\n"): string => {
+  const [name = "", ...rest] = names;
+  if (rest.length === 0) return liar.tree([{ mode: "100755", name, id: liar.blob(text) }]);
+  return liar.tree([{ mode: "40000", name, id: chain(liar, rest, text) }]);
+};
+
+const paths: string[][] = [
+  ["..", "evil"],
+  ["b", "..", "..", "evil"],
+  ["."],
+  [".", "evil"],
+  ["../evil"],
+  ["/tmp/evil-of-a-test"],
+  ["b/../../evil"],
+  [".git", "hooks", "pre-commit"],
+  [".GIT", "config"],
+  [".Git", "config"],
+  [".git ", "config"],
+  [".git.", "config"],
+  [".git...", "config"],
+  [".git::$INDEX_ALLOCATION", "config"],
+  ["git~1", "config"],
+  [Buffer.from(".g\u200cit").toString("latin1"), "config"],
+  [Buffer.from("\ufeff.git").toString("latin1"), "config"],
+  ["b", ".git", "config"],
+  ["sub", "module", ".git"],
+  ["x".repeat(256)],
+];
+
+describe("a sandbox that lies", () => {
+  it("[SY24] no name leads out of the checkout or into its repository", async () => {
+    using of = Checkout.begun();
+    of.write("../evil", "mine\n");
+    const before = all(of);
+    expect(before).toMatch(/code\/a\.txt/);
+    for (const path of paths) {
+      const pulled = await told(of, (liar) => chain(liar, path)).catch((error: unknown) => error);
+      const refused = (pulled as { refused?: { path: string }[] }).refused;
+      // Git itself may break off at it: then nothing at all came.
+      if (refused === undefined) expect(pulled).toMatchObject({ code: "pull_failed" });
+      else expect(refused.length).toBeGreaterThan(0);
+      // What the lie left out it claims to have removed: that alone it may.
+      of.git("checkout", "-q", "--", ".");
+      expect({ path, all: all(of) }).toEqual({ path, all: before });
+    }
+  });
+
+  it("[SY24] nothing is written through a link, neither an old one nor one that came along", async () => {
+    using of = Checkout.begun();
+    of.write("../secret/keys", "mine\n");
+    of.link("old", "../secret");
+    const pulled = await told(of, (liar) => {
+      const evil = liar.tree([{ mode: "100644", name: "keys", id: liar.blob("evil\n") }]);
+      const target = liar.blob("../secret");
+      return liar.tree([
+        { mode: "120000", name: "new", id: target },
+        { mode: "40000", name: "new", id: evil },
+        { mode: "120000", name: "old", id: target },
+        { mode: "40000", name: "old", id: evil },
+      ]);
+    });
+    expect(pulled.changed).not.toContain("new/keys");
+    expect(pulled.changed).not.toContain("old/keys");
+    expect(of.read("../secret/keys")).toBe("mine\n");
+    expect(readdirSync(of.at("../secret"))).toEqual(["keys"]);
+  });
+
+  it("[SY24] nothing comes over what is ignored here, nor into a repository below", async () => {
+    using of = Checkout.begun({ ".gitignore": ".env\nnode_modules/\n", "a.txt": "a\n" });
+    of.write(".env", "mine\n");
+    of.write("node_modules/x", "mine\n");
+    of.gitAt(of.root, "init", "-q", "inner");
+    const before = all(of);
+    const ignore = of.read(".gitignore");
+    const pulled = await told(of, (liar) => {
+      const evil = liar.blob("evil\n");
+      const below = liar.tree([{ mode: "100644", name: "x", id: evil }]);
+      return liar.tree([
+        { mode: "100644", name: ".env", id: evil },
+        { mode: "100644", name: ".gitignore", id: liar.blob(ignore) },
+        { mode: "100644", name: "a.txt", id: liar.blob("a\n") },
+        { mode: "40000", name: "inner", id: below },
+        { mode: "40000", name: "node_modules", id: below },
+      ]);
+    });
+    expect(pulled).toMatchObject({ changed: [], conflicts: [] });
+    expect(pulled.refused.map(({ path }) => path)).toEqual(["inner/x"]);
+    expect(all(of)).toBe(before);
+  });
+
+  it("[SY24] what is neither a file nor a link is refused", async () => {
+    using of = Checkout.begun({});
+    const pulled = await told(of, (liar) =>
+      liar.tree([
+        { mode: "160000", name: "module", id: "1".repeat(40) },
+        { mode: "100644", name: "z", id: liar.blob("fine\n") },
+      ]),
+    );
+    expect(pulled.refused).toEqual([{ path: "module", why: expect.stringMatching(/neither/) }]);
+    expect(pulled.changed).toEqual(["z"]);
+  });
+
+  const answers: [title: string, answer: (real: Buffer, tree: string) => Buffer][] = [
+    ["[SY25] an empty answer", () => Buffer.alloc(0)],
+    ["[SY25] an answer in other words", () => Buffer.from("hello\nworld\n")],
+    ["[SY25] a tree that is no id", () => Buffer.from("0 again =\n--upload-pack=x 5\nhello")],
+    [
+      "[SY25] a tree that did not come along",
+      () => Buffer.from(`0 again =\n${"1".repeat(40)} 0\n`),
+    ],
+    [
+      "[SY25] commits without an end",
+      (real) => Buffer.concat([Buffer.from(`0 again ${"9".repeat(12)}`), real.subarray(9)]),
+    ],
+    ["[SY25] a pack that breaks off", (real) => real.subarray(0, real.byteLength - 30)],
+    [
+      "[SY25] a pack that is larger than any limit",
+      (_, tree) => Buffer.from(`0 again =\n${tree} 99999999999999\n`),
+    ],
+    [
+      "[SY25] a pack with a byte turned",
+      (real) => {
+        const bad = Buffer.from(real);
+        bad[bad.byteLength - 40] = (bad.at(-40) ?? 0) ^ 0xff;
+        return bad;
+      },
+    ],
+  ];
+  for (const [title, answer] of answers) {
+    it(`${title} fails, and changes nothing`, async () => {
+      using of = Checkout.begun();
+      const baseline = await baselineOf(of);
+      const liar = new Liar();
+      const tree = chain(liar, ["fine"]);
+      const pack = liar.pack();
+      const head = Buffer.from(`0 again =\n${tree} ${pack.byteLength}\n`);
+      const lie = answer(Buffer.concat([head, pack]), tree);
+      const before = all(of);
+      const pulled = pull(sandboxSaying(lie), of.root, baseline);
+      await expect(pulled).rejects.toMatchObject({ code: expect.stringMatching(/^pull_/) });
+      expect(all(of)).toBe(before);
+    });
+  }
+
+  it("[SY25] a tree whose contents did not come along fails, and changes nothing", async () => {
+    using of = Checkout.begun();
+    const before = all(of);
+    const pulled = told(of, (liar) =>
+      liar.tree([{ mode: "100644", name: "x", id: "2".repeat(40) }]),
+    );
+    await expect(pulled).rejects.toMatchObject({ code: "pull_failed" });
+    expect(all(of)).toBe(before);
+  });
+});

@@ -1,0 +1,109 @@
+/**
+ * Owns a lease at which tests act by name: a clock that they move, the calls in flight, answers in short words.
+ * Does not own a single rule: every move is the real one.
+ */
+import type { Deadline } from "../../../../src/core/deadline.ts";
+import { refuseAtGate } from "../../../../src/core/lease/check.ts";
+import { leaseDeadline } from "../../../../src/core/lease/deadline.ts";
+import type { LeaseEvent, LeaseReply } from "../../../../src/core/lease/event.ts";
+import { type Busy, type Grant, type Lease, newLease } from "../../../../src/core/lease/lease.ts";
+import { stepLease } from "../../../../src/core/lease/step.ts";
+import type { BerthError } from "../../../../src/protocol/errors.ts";
+
+export type Wish = { holder?: string; ttlMs?: number; queueMs?: number };
+
+export const second = 1_000;
+export const minute = 60 * second;
+
+export class Desk {
+  lease: Lease = newLease;
+  now = Date.UTC(2030, 0, 1);
+  busy: Busy = { others: 0, own: 0 };
+  /** The last refusal, for those who read its words. */
+  refused: BerthError | undefined;
+  #tokens = 0;
+
+  after(ms: number): this {
+    this.now += ms;
+    return this;
+  }
+
+  step(event: LeaseEvent): string {
+    const { lease, reply } = stepLease(this.lease, event, this.now, this.busy);
+    this.lease = lease;
+    this.refused = "refuse" in reply ? reply.refuse : undefined;
+    return inWords(reply);
+  }
+
+  /** Each call brings a new token, as the object does. */
+  acquire(ticket: string, wish: Wish = {}): string {
+    this.#tokens += 1;
+    const { holder = ticket, ttlMs = 30 * second, queueMs = 10 * minute } = wish;
+    const token = `token ${this.#tokens}`;
+    return this.step({ type: "acquire", ticket, token, holder, ttlMs, queueMs });
+  }
+
+  /** Granted to `ticket` now; answers the token. */
+  held(ticket: string, wish: Wish = {}): string {
+    const said = this.acquire(ticket, wish);
+    if (said !== "granted") throw new Error(`${ticket} was to be granted at once, but: ${said}`);
+    return this.grant.token;
+  }
+
+  release(token: string, force = false): string {
+    return this.step({ type: "release", token, force });
+  }
+
+  renew(token: string, ttlMs?: number): string {
+    return this.step({ type: "renew", token, ttlMs });
+  }
+
+  used(token: string): string {
+    return this.step({ type: "used", token });
+  }
+
+  tick(): string {
+    return this.step({ type: "tick" });
+  }
+
+  /** What the gate says to a gated call. */
+  gate(token?: string): string {
+    const refused = refuseAtGate(this.lease, token);
+    this.refused = refused;
+    return refused === undefined ? "passes" : inWords({ refuse: refused });
+  }
+
+  get state(): string {
+    return this.lease.state.name;
+  }
+
+  get grant(): Grant {
+    const { state } = this.lease;
+    if (state.name !== "held") throw new Error(`nobody holds the lease: it is ${state.name}`);
+    return state.grant;
+  }
+
+  /** How long it is still held, from here. */
+  get leftMs(): number {
+    const { state } = this.lease;
+    if (state.name !== "held") throw new Error(`nobody holds the lease: it is ${state.name}`);
+    return state.expiresAt - this.now;
+  }
+
+  get queue(): string[] {
+    return this.lease.waiters.map(({ ticket }) => ticket);
+  }
+
+  get deadline(): Deadline | undefined {
+    return leaseDeadline(this.lease, this.busy);
+  }
+}
+
+export function inWords(reply: LeaseReply): string {
+  if ("granted" in reply) return "granted";
+  if ("queued" in reply) return `queued ${reply.queued.position}`;
+  if ("released" in reply) return reply.released;
+  if ("done" in reply) return "done";
+  const { code, facts } = reply.refuse;
+  return code === "lease_lost" ? `${code} ${facts.reason}` : code;
+}

@@ -1,0 +1,297 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { LeaseEvent } from "../../../../src/core/lease/event.ts";
+import type { LossReason } from "../../../../src/core/lease/lease.ts";
+import { Desk, minute, second } from "./harness.ts";
+import { Oracle } from "./oracle.ts";
+
+const name = fc.constantFrom("ann", "bob", "cid", "dan");
+/** Mostly whoever has the lease acts with it; now and then one who had it, or never did. */
+const holder = fc.constantFrom("holder", "holder", "holder", "holder", "ann", "bob", "cid", "dan");
+const moves = {
+  acquire: fc.record({
+    do: fc.constant("acquire" as const),
+    name,
+    ttlMs: fc.constantFrom(second, 30 * second, 5 * minute),
+    queueMs: fc.constantFrom(0, 15 * second, 60 * minute),
+  }),
+  leave: fc.record({ do: fc.constant("leave" as const), name }),
+  begin: fc.record({ do: fc.constant("begin" as const), name: holder }),
+  renew: fc.record({
+    do: fc.constant("renew" as const),
+    name: holder,
+    ttlMs: fc.option(fc.constant(2 * second)),
+  }),
+  release: fc.record({
+    do: fc.constant("release" as const),
+    name: holder,
+    force: fc.boolean(),
+  }),
+  take: fc.record({
+    do: fc.constant("take" as const),
+    reason: fc.constantFrom<LossReason>("broken", "forced", "disconnected"),
+  }),
+  drained: fc.record({
+    do: fc.constant("drained" as const),
+    below: fc.constantFrom(0, 0, 0, 1, 2),
+  }),
+  plain: fc.record({
+    do: fc.constantFrom(
+      "instance" as const,
+      "tick" as const,
+      "begin-unleased" as const,
+      "end-own" as const,
+      "end-others" as const,
+    ),
+  }),
+};
+const move = fc.oneof(
+  { weight: 8, arbitrary: moves.acquire },
+  { weight: 4, arbitrary: moves.plain },
+  { weight: 3, arbitrary: moves.begin },
+  { weight: 2, arbitrary: moves.drained },
+  { weight: 2, arbitrary: moves.release },
+  { weight: 1, arbitrary: moves.renew },
+  { weight: 1, arbitrary: moves.leave },
+  { weight: 1, arbitrary: moves.take },
+);
+const wait = fc.oneof(
+  { weight: 40, arbitrary: fc.constantFrom(0, 0, 1, second) },
+  { weight: 8, arbitrary: fc.constantFrom("to the deadline", "just before it") },
+  { weight: 1, arbitrary: fc.constantFrom(10 * second, 30 * second, 10 * minute) },
+);
+type Move = typeof move extends fc.Arbitrary<infer M> ? M : never;
+
+/** The real lease and the oracle side by side, and the calls in flight that both are told of. */
+class Pair {
+  readonly desk = new Desk();
+  readonly oracle = new Oracle();
+  readonly #tokens = new Map<string, string>();
+  readonly #tickets = new Map<string, number>();
+  #drawn = 0;
+
+  pass(time: number | string): void {
+    const at = this.desk.deadline?.at ?? this.desk.now;
+    const ms =
+      typeof time === "number" ? time : at - this.desk.now - (time.includes("just") ? 1 : 0);
+    this.desk.after(Math.max(0, ms));
+  }
+
+  /** Both answers, in words. */
+  apply(one: Move): [string, string] {
+    const { desk, oracle } = this;
+    const { busy, now } = desk;
+    if (one.do === "end-own" || one.do === "end-others") return this.#end(one.do);
+    const gated = one.do === "begin" || one.do === "begin-unleased";
+    if (one.do === "instance") {
+      desk.step({ type: "instance" });
+      oracle.fence += 1;
+    }
+    oracle.look(now, busy);
+    let said: string;
+    let expected: string;
+    if (gated) {
+      const token = one.do === "begin" ? this.#tokenOf(one.name) : undefined;
+      const use: LeaseEvent = token === undefined ? { type: "tick" } : { type: "used", token };
+      desk.step(use);
+      if (token !== undefined) oracle.renew(token, now);
+      oracle.turn(now, busy);
+      [said, expected] = [desk.gate(token), oracle.gate(token)];
+      const own = token !== undefined ? 1 : 0;
+      if (said === "passes") desk.busy = { own: busy.own + own, others: busy.others + 1 - own };
+    } else {
+      const event = this.#event(one);
+      const held = desk.lease.state.name === "held" ? desk.grant.token : undefined;
+      said = desk.step(event);
+      expected = this.#expected(event);
+      oracle.turn(now, busy);
+      this.#note(one, said, held);
+    }
+    return [said, expected];
+  }
+
+  /** A call ends: while it still counts, its lease is used; then it no longer stands in the way. */
+  #end(which: "end-own" | "end-others"): [string, string] {
+    const { desk, oracle } = this;
+    const { own, others } = desk.busy;
+    if (which === "end-own" && own > 0) {
+      const { token } = desk.grant;
+      oracle.look(desk.now, desk.busy);
+      const both: [string, string] = [desk.used(token), oracle.renew(token, desk.now)];
+      desk.busy = { own: own - 1, others };
+      return both;
+    }
+    if (which === "end-others" && others > 0) desk.busy = { own, others: others - 1 };
+    oracle.look(desk.now, desk.busy);
+    const said = desk.tick();
+    oracle.turn(desk.now, desk.busy);
+    return [said, "done"];
+  }
+
+  #event(one: Move): LeaseEvent {
+    if (one.do === "acquire") {
+      this.#drawn += 1;
+      const { ttlMs, queueMs } = one;
+      const token = `token ${this.#drawn}`;
+      const ticket = this.#ticketOf(one.name);
+      return { type: "acquire", ticket, token, holder: one.name, ttlMs, queueMs };
+    }
+    if (one.do === "leave") return { type: "leave", ticket: this.#ticketOf(one.name) };
+    if (one.do === "renew") {
+      return { type: "renew", token: this.#tokenOf(one.name), ttlMs: one.ttlMs ?? undefined };
+    }
+    if (one.do === "release") {
+      return { type: "release", token: this.#tokenOf(one.name), force: one.force };
+    }
+    if (one.do === "take") return { type: "take", reason: one.reason };
+    if (one.do === "drained") {
+      return { type: "drained", fence: this.desk.lease.fence - one.below };
+    }
+    return { type: "tick" };
+  }
+
+  #expected(event: LeaseEvent): string {
+    const { oracle } = this;
+    const { now, busy } = this.desk;
+    if (event.type === "acquire") return oracle.acquire(event, now, busy);
+    if (event.type === "leave") return oracle.leave(event.ticket);
+    if (event.type === "renew") return oracle.renew(event.token, now, event.ttlMs);
+    if (event.type === "release") return oracle.release(event.token, event.force, now, busy);
+    if (event.type === "take") return oracle.take(event.reason, now);
+    if (event.type === "drained") return oracle.drained(event.fence);
+    return "done";
+  }
+
+  /** What the loser has in flight is from then on a call of others. */
+  #note(one: Move, said: string, held: string | undefined): void {
+    const { desk } = this;
+    const { state } = desk.lease;
+    const holds = state.name === "held" ? state.grant : undefined;
+    if (one.do === "acquire" && said === "granted") this.#tokens.set(one.name, desk.grant.token);
+    if (one.do === "acquire" && said.startsWith("lease_lost")) {
+      this.#tickets.set(one.name, (this.#tickets.get(one.name) ?? 0) + 1);
+    }
+    if (held !== undefined && holds?.token !== held) {
+      desk.busy = { own: 0, others: desk.busy.others + desk.busy.own };
+    }
+  }
+
+  #tokenOf(who: string): string {
+    const { state } = this.desk.lease;
+    if (who === "holder" && state.name === "held") return state.grant.token;
+    return this.#tokens.get(who) ?? `never given to ${who}`;
+  }
+
+  /** Whoever is told that its lease has ended comes with a new ticket the next time. */
+  #ticketOf(who: string): string {
+    return `${who} ${this.#tickets.get(who) ?? 0}`;
+  }
+}
+
+const words = [
+  "granted",
+  "queued 1",
+  "queued 2",
+  "lease_held",
+  "lease_pending",
+  "passes",
+  "draining",
+  "released",
+  "lease_busy",
+  "lease_lost expired",
+  "lease_lost unused",
+  "lease_lost released",
+  "lease_lost broken",
+];
+
+describe("any order of calls, with any passing of time", () => {
+  it("[Q23] the lease answers and stands as a second reading of the promises says", () => {
+    const seen = new Map<string, number>();
+    let grants = 0;
+    fc.assert(
+      fc.property(fc.array(fc.tuple(wait, move), { minLength: 30, maxLength: 80 }), (moves) => {
+        const pair = new Pair();
+        const { desk, oracle } = pair;
+        for (const [time, one] of moves) {
+          pair.pass(time);
+          const before = desk.lease;
+          const [said, expected] = pair.apply(one);
+          expect(said).toBe(expected);
+          expect(standing(desk)).toEqual(expectedStanding(oracle));
+          expect(desk.lease.fence).toBeGreaterThanOrEqual(before.fence);
+          const { deadline } = desk;
+          if (deadline !== undefined) expect(deadline.at).toBeGreaterThan(desk.now);
+          seen.set(said, (seen.get(said) ?? 0) + 1);
+          if (desk.lease.fence > before.fence && desk.state === "held") grants += 1;
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(grants).toBeGreaterThan(1_000);
+    for (const word of words) {
+      expect(seen.get(word) ?? 0, word).toBeGreaterThan(10);
+    }
+  });
+
+  it("[Q20] stepping only at deadlines, every lease and every queue comes to its end", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(wait, move), { minLength: 10, maxLength: 40 }), (moves) => {
+        const pair = new Pair();
+        const { desk } = pair;
+        for (const [time, one] of moves) {
+          pair.pass(time);
+          pair.apply(one);
+        }
+        desk.busy = { own: 0, others: 0 };
+        desk.tick();
+        // Each of four waiters costs an offer; then there is a lease that expires, and its drain.
+        for (let looks = 0; desk.deadline !== undefined; looks += 1) {
+          expect(looks).toBeLessThan(20);
+          desk.now = desk.deadline.at;
+          desk.tick();
+          const { state } = desk.lease;
+          if (state.name === "draining" && state.replace)
+            desk.step({ type: "drained", fence: state.fence });
+        }
+        expect(desk.lease).toMatchObject({ state: { name: "free" }, waiters: [] });
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function standing({ lease }: Desk) {
+  const { state } = lease;
+  const held = state.name === "held" ? state : undefined;
+  return {
+    state: state.name,
+    fence: lease.fence,
+    queue: lease.waiters.map(({ ticket }) => ticket),
+    holder: held?.grant.token,
+    until: "until" in state ? state.until : held?.expiresAt,
+    useBy: held?.useBy,
+    replace: state.name === "draining" ? state.replace : undefined,
+    past: lease.ended.map(({ ticket, reason }) => `${ticket} ${reason}`),
+  };
+}
+
+function expectedStanding({
+  holder,
+  drain,
+  line,
+  fence,
+  past,
+}: Oracle): ReturnType<typeof standing> {
+  const turn = line[0]?.turnUntil;
+  const free = turn === undefined ? "free" : "offered";
+  return {
+    state: holder !== undefined ? "held" : drain !== undefined ? "draining" : free,
+    fence,
+    queue: line.map(({ ticket }) => ticket),
+    holder: holder?.token,
+    until: holder?.until ?? drain?.until ?? turn,
+    useBy: holder?.useUntil,
+    replace: drain?.overdue,
+    past: past.map(({ ticket, reason }) => `${ticket} ${reason}`),
+  };
+}

@@ -1,0 +1,253 @@
+/**
+ * Owns a Directory in memory: its rows, its clock, and sandboxes that answer, are away, or never answer.
+ * The Directory is the real one; it can be stopped and come back to its rows.
+ */
+import { DatabaseSync } from "node:sqlite";
+import { DirectoryActor, type FindCall } from "../../../src/objects/directory/actor.ts";
+import type { SandboxPort } from "../../../src/objects/directory/sandbox-tasks.ts";
+import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
+import type { Place, SqlValue } from "../../../src/objects/shared/host.ts";
+import { type Answer, type Refused, refused } from "../../../src/objects/shared/result.ts";
+import type { Report } from "../../../src/protocol/directory.ts";
+import { BerthError } from "../../../src/protocol/errors.ts";
+import type { Sandbox } from "../../../src/protocol/sandbox.ts";
+import { together } from "../../fakes/together.ts";
+
+type Timer = { at: number; ring: () => void };
+type Call = { scope?: string | undefined; key?: string | undefined } & Partial<
+  Pick<FindCall, "onExisting" | "gate">
+>;
+
+export class Desk implements Place {
+  readonly rows = new DatabaseSync(":memory:");
+  readonly boxes = new Map<string, Box>();
+  /** What was asked of sandboxes, in order. */
+  readonly asked: string[] = [];
+  /** How those that are made from here on behave. */
+  next: Box["mode"] = "answers";
+  alarmAt: number | undefined;
+  now = 1_800_000_000_000;
+  directory: DirectoryActor;
+  readonly logged: Record<string, unknown>[] = [];
+  readonly #timers = new Set<Timer>();
+  #drawn = 0;
+
+  constructor() {
+    this.directory = this.restart();
+  }
+
+  /** A fresh instance over the same rows. */
+  restart(): DirectoryActor {
+    this.#timers.clear();
+    this.directory = new DirectoryActor(this, (id) => this.#port(id));
+    return this.directory;
+  }
+
+  find(call: Call = {}): Promise<Awaited<ReturnType<DirectoryActor["find"]>>> {
+    return this.directory.find(this.call(call));
+  }
+
+  call({ onExisting = "reuse", key, scope, gate }: Call): FindCall {
+    const spec = {
+      id: this.newId(),
+      tenant: "local",
+      createdAt: this.now,
+      env: {},
+      network: { internet: true },
+      idleTimeoutMs: 600_000,
+      onIdle: "pause" as const,
+      wake: "auto" as const,
+      ...(scope === undefined ? {} : { scope: { repo: scope, branch: "main", config: "" } }),
+    };
+    return {
+      make: { spec, metadata: {}, start: false } as NewSandbox,
+      onExisting,
+      key,
+      ...(gate === undefined ? {} : { gate }),
+      hash: JSON.stringify({ scope, onExisting }),
+    };
+  }
+
+  newId(): string {
+    return `a${String(this.#drawn++).padStart(23, "0")}`;
+  }
+
+  box(id: string): Box {
+    const box = this.boxes.get(id);
+    if (box === undefined) throw new Error(`${id} was never made`);
+    return box;
+  }
+
+  row(id: string): Record<string, SqlValue> | undefined {
+    return this.sql("SELECT * FROM sandbox WHERE id = ?", id)[0];
+  }
+
+  current(scope: string): SqlValue | undefined {
+    const key = JSON.stringify([scope, "main", ""]);
+    return this.sql("SELECT id FROM scope WHERE key = ?", key)[0]?.id;
+  }
+
+  /** Time passes: timers ring, and the alarm when it is due. */
+  async pass(ms: number): Promise<void> {
+    this.now += ms;
+    for (const timer of [...this.#timers]) {
+      if (timer.at > this.now) continue;
+      this.#timers.delete(timer);
+      timer.ring();
+    }
+    await quiet();
+  }
+
+  /** False: nothing is due. */
+  async ring(): Promise<boolean> {
+    if (this.alarmAt === undefined || this.alarmAt > this.now) return false;
+    this.alarmAt = undefined;
+    const rung = this.directory.alarm();
+    await quiet();
+    await this.pass(1_000);
+    await rung;
+    return true;
+  }
+
+  sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[] {
+    return this.rows.prepare(query).all(...bindings) as Row[];
+  }
+
+  together<T>(work: () => T): T {
+    return together(this.rows, work);
+  }
+
+  setAlarm(at: number): void {
+    this.alarmAt = at;
+  }
+
+  durable(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  background(): void {}
+
+  async wipe(): Promise<void> {
+    throw new Error("a Directory is never wiped");
+  }
+
+  clock(): number {
+    return this.now;
+  }
+
+  timer(ms: number, ring: () => void): () => void {
+    const timer = { at: this.now + ms, ring };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  draw(length: number): string {
+    return "e".repeat(length);
+  }
+
+  log(line: Record<string, unknown>): void {
+    this.logged.push(line);
+  }
+
+  #port(id: string): SandboxPort {
+    return {
+      make: async (call): Promise<Answer<Report>> => {
+        this.asked.push(`make ${id}`);
+        const box = this.boxes.get(id) ?? new Box(this, call, this.next);
+        if (box.mode === "refuses") return unsupported();
+        this.boxes.set(id, box);
+        await box.reached();
+        return { ok: box.report() };
+      },
+      report: async () => {
+        this.asked.push(`report ${id}`);
+        const box = this.boxes.get(id);
+        await box?.reached();
+        return box?.report();
+      },
+      giveWay: async (_to, gate) => {
+        this.asked.push(`give way ${id}`);
+        const box = this.boxes.get(id);
+        await box?.reached();
+        if (box === undefined) return undefined;
+        if (this.next === "refuses") return unsupported();
+        if (box.isHeld && gate.force === undefined && gate.token !== box.token) {
+          return refused(new BerthError("lease_held", "somebody has it"));
+        }
+        if (box.state !== "destroyed" && box.state !== "destroying") box.become("destroying");
+        if (box.loses) throw new Error("the answer was lost");
+        return { ok: box.report() };
+      },
+    };
+  }
+}
+
+function unsupported(): { refused: Refused } {
+  return refused(new BerthError("unsupported", "not here"));
+}
+
+/** A sandbox as the Directory sees it. */
+export class Box {
+  readonly id: string;
+  mode: "answers" | "away" | "silent" | "refuses";
+  state: Sandbox["state"] = "paused";
+  metadata: Record<string, string> = {};
+  /** By somebody whose lease has this token. */
+  isHeld = false;
+  /** It gives way, and nobody hears of it. */
+  loses = false;
+  readonly token = "the token";
+  revision = 1;
+  events: Report["events"] = [];
+  readonly #desk: Desk;
+  readonly #call: NewSandbox;
+
+  constructor(desk: Desk, call: NewSandbox, mode: Box["mode"]) {
+    this.#desk = desk;
+    this.#call = call;
+    this.id = call.spec.id;
+    this.mode = mode;
+  }
+
+  become(state: Sandbox["state"]): void {
+    this.state = state;
+    this.revision++;
+  }
+
+  report(): Report {
+    const { spec } = this.#call;
+    const at = new Date(this.#desk.now).toISOString();
+    return {
+      tenant: spec.tenant,
+      revision: this.revision,
+      asOf: this.#desk.now,
+      view: {
+        id: this.id,
+        state: this.state,
+        stateSince: at,
+        createdAt: new Date(spec.createdAt).toISOString(),
+        metadata: this.metadata,
+        ...(spec.scope === undefined ? {} : { scope: spec.scope }),
+      } as Report["view"],
+      events: this.events,
+    };
+  }
+
+  tell(): void {
+    this.#desk.directory.told(this.report());
+  }
+
+  async reached(): Promise<void> {
+    if (this.mode === "away") throw new Error("away");
+    if (this.mode === "silent") await new Promise<never>(() => {});
+  }
+}
+
+/** All that can go on without time has gone on. */
+export async function quiet(): Promise<void> {
+  for (let n = 0; n < 20; n++) await new Promise<void>((resolve) => setImmediate(resolve));
+}

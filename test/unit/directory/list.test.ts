@@ -1,0 +1,311 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { counts, events, page } from "../../../src/objects/directory/list.ts";
+import { selections } from "../../../src/objects/directory/select.ts";
+import { type SandboxesQuery, sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import { stateNames } from "../../../src/protocol/sandbox.ts";
+import { Desk } from "./harness.ts";
+
+const repos = ["r1", "100%", "a'b"];
+const branches = ["main", "%"];
+const keys = ["a", "x/y"];
+const values = ["1", "%", "k=v=", "ü '; --"];
+const makers = ["one", "two"];
+
+const sandboxes = fc.array(
+  fc.record({
+    state: fc.constantFrom(...stateNames),
+    repo: fc.option(fc.constantFrom(...repos), { nil: undefined }),
+    branch: fc.constantFrom(...branches),
+    madeBy: fc.constantFrom(...makers),
+    metadata: fc.dictionary(fc.constantFrom(...keys), fc.constantFrom(...values)),
+    /** Many are made in the same moment. */
+    createdAt: fc.integer({ min: 1_000, max: 1_005 }),
+    /** It is listed first with other values, which are gone then. */
+    changed: fc.boolean(),
+  }),
+  { minLength: 10, maxLength: 40 },
+);
+
+const queries = fc.record(
+  {
+    state: fc.array(fc.constantFrom(...stateNames), { minLength: 1, maxLength: 7 }),
+    "scope.repo": fc.constantFrom(...repos),
+    "scope.branch": fc.constantFrom(...branches),
+    metadata: fc.array(
+      fc.tuple(fc.constantFrom(...keys), fc.constantFrom(...values)).map((pair) => pair.join("=")),
+      { maxLength: 2 },
+    ),
+    mine: fc.constantFrom("0" as const, "1" as const),
+    limit: fc.integer({ min: 1, max: 7 }),
+  },
+  { requiredKeys: ["limit"] },
+);
+
+type Wanted = (typeof sandboxes extends fc.Arbitrary<infer T> ? T : never)[number];
+type Query = typeof queries extends fc.Arbitrary<infer T> ? T : never;
+
+function told(desk: Desk, wanted: Wanted, id: string): void {
+  const { state, repo, branch, madeBy, metadata, createdAt, changed } = wanted;
+  const report = (revision: number, shown: typeof metadata, now: typeof state) =>
+    ({
+      tenant: "local",
+      revision,
+      asOf: desk.now,
+      view: {
+        id,
+        state: now,
+        stateSince: new Date(desk.now).toISOString(),
+        createdAt: new Date(createdAt).toISOString(),
+        metadata: shown,
+        madeBy,
+        ...(repo === undefined ? {} : { scope: { repo, branch, config: "" } }),
+      },
+      events: [],
+    }) as unknown as Parameters<typeof desk.directory.told>[0];
+  if (changed) desk.directory.told(report(1, { a: "1", gone: "1" }, "running"));
+  desk.directory.told(report(2, metadata, state));
+}
+
+/** Reads all of them and compares. */
+function fits(all: (Wanted & { id: string })[], query: Query): string[] {
+  return all
+    .filter((one) => query.state?.includes(one.state) ?? one.state !== "destroyed")
+    .filter((one) => query["scope.repo"] === undefined || one.repo === query["scope.repo"])
+    .filter(
+      (one) =>
+        query["scope.branch"] === undefined ||
+        (one.repo !== undefined && one.branch === query["scope.branch"]),
+    )
+    .filter((one) => query.mine !== "1" || one.madeBy === "one")
+    .filter((one) =>
+      (query.metadata ?? []).every((pair) =>
+        Object.entries(one.metadata).some(([k, v]) => `${k}=${v}` === pair),
+      ),
+    )
+    .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1))
+    .map(({ id }) => id);
+}
+
+function read(desk: Desk, { state, ...query }: Query): string[] {
+  const seen: string[] = [];
+  let cursor: string | null | undefined;
+  do {
+    const asked = sandboxesQuerySchema.parse({
+      ...query,
+      ...(state === undefined ? {} : { state: state.join(",") }),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    const { sandboxes: shown, nextCursor } = page(desk, asked, "one");
+    expect(shown.length).toBeLessThanOrEqual(query.limit);
+    seen.push(...shown.map(({ id }) => id));
+    cursor = nextCursor;
+  } while (cursor !== null);
+  return seen;
+}
+
+describe("lists", () => {
+  it("[D21] page by page every filter shows exactly what reading all of them would, in the same order", () => {
+    let shown = 0;
+    fc.assert(
+      fc.property(
+        sandboxes,
+        fc.array(queries, { minLength: 10, maxLength: 10 }),
+        (wanted, asked) => {
+          const desk = new Desk();
+          const all = wanted.map((one) => ({ ...one, id: desk.newId() }));
+          for (const one of all) told(desk, one, one.id);
+          for (const query of asked) {
+            const seen = read(desk, query);
+            expect(seen).toEqual(fits(all, query));
+            shown += seen.length;
+          }
+          for (const state of stateNames) {
+            const n = all.filter((one) => one.state === state).length;
+            expect(counts(desk).states[state] ?? 0).toBe(n);
+          }
+          expect(counts(desk).total).toBe(fits(all, { limit: 1 }).length);
+          desk.rows.close();
+        },
+      ),
+      { numRuns: 200 },
+    );
+    // Enough was found that a list could have missed it.
+    expect(shown).toBeGreaterThan(800);
+  });
+
+  it("[D27] one on its way out is listed until it is gone, and counted as it is listed", async () => {
+    const desk = new Desk();
+    const scope = "github.com/a/b";
+    const { sandbox } = await desk.find({ scope });
+    const box = desk.box(sandbox.id);
+    const asked = (query: object) =>
+      page(desk, sandboxesQuerySchema.parse(query), undefined).sandboxes.map(({ id }) => id);
+    box.metadata = { a: "1" };
+    for (const [state, shown] of [
+      ["running", [box.id]],
+      ["destroying", [box.id]],
+      ["destroyed", []],
+    ] as const) {
+      box.become(state);
+      box.tell();
+      for (const query of [{}, { "scope.repo": scope }, { metadata: ["a=1"] }]) {
+        expect(asked(query), state).toEqual(shown);
+        expect(asked({ ...query, state }), state).toEqual([box.id]);
+      }
+      expect(counts(desk)).toMatchObject({ total: shown.length, states: { [state]: 1 } });
+    }
+  });
+
+  it("[D15] what its own object has forgotten is not listed or counted, though nothing is made any more", async () => {
+    const desk = new Desk();
+    const gone: string[] = [];
+    for (let n = 0; n < 6; n++) gone.push((await desk.find()).sandbox.id);
+    const { sandbox } = await desk.find();
+    const asked = () => page(desk, sandboxesQuerySchema.parse({ state: "destroyed" }), undefined);
+    for (const id of gone) {
+      desk.box(id).become("destroyed");
+      desk.box(id).tell();
+    }
+    await desk.pass(limits.tombstoneMs - 1);
+    expect(asked().sandboxes).toHaveLength(6);
+    expect(counts(desk).states.destroyed).toBe(6);
+    await desk.pass(1);
+    expect(asked().sandboxes).toEqual([]);
+    expect(counts(desk)).toEqual({ states: { paused: 1 }, total: 1 });
+    // Nor kept: each report takes a few along.
+    for (let n = 0; n < 3; n++) {
+      desk.box(sandbox.id).become("running");
+      desk.box(sandbox.id).tell();
+    }
+    expect(desk.sql("SELECT id FROM sandbox")).toEqual([{ id: sandbox.id }]);
+  });
+
+  it("[D28] a page is no larger than one answer may be, however much each sandbox says of itself", async () => {
+    const desk = new Desk();
+    const large = "\u00fc".repeat(limits.sandboxesPageBytesMax / 16);
+    const made: string[] = [];
+    for (let n = 0; n < 20; n++) {
+      const { sandbox } = await desk.find();
+      const box = desk.box(sandbox.id);
+      // All of them in two states, so that a page is merged of two walks.
+      box.metadata = { large };
+      box.become(n % 2 === 0 ? "running" : "paused");
+      box.tell();
+      made.unshift(sandbox.id);
+    }
+    const queries: Partial<SandboxesQuery>[] = [
+      {},
+      { state: ["running", "paused"] },
+      { metadata: [`large=${large}`] },
+    ];
+    for (const query of queries) {
+      const seen: string[] = [];
+      let cursor: string | null | undefined;
+      let pages = 0;
+      do {
+        const asked = { ...sandboxesQuerySchema.parse({ limit: 1000 }), ...query };
+        const told = page(desk, cursor == null ? asked : { ...asked, cursor }, undefined);
+        const bytes = new TextEncoder().encode(JSON.stringify(told)).length;
+        expect(bytes).toBeLessThan(limits.sandboxesPageBytesMax * 1.01);
+        expect(bytes).toBeGreaterThan(limits.sandboxesPageBytesMax / 2);
+        seen.push(...told.sandboxes.map(({ id }) => id));
+        cursor = told.nextCursor;
+        pages++;
+      } while (cursor !== null);
+      expect(seen).toEqual(made);
+      expect(pages).toBe(3);
+    }
+  });
+
+  it("[D22] no list sorts or walks all rows; nor does finding, counting, or looking what is due", async () => {
+    const desk = new Desk();
+    const plans = (query: string, ...bindings: (string | number | null)[]) =>
+      desk.rows
+        .prepare(`EXPLAIN QUERY PLAN ${query}`)
+        .all(...bindings)
+        .map(({ detail }) => String(detail));
+    for (const query of [
+      {},
+      { limit: 1, cursor: `5.${desk.newId()}` },
+      { state: "running" },
+      { state: "running,paused,destroyed" },
+      { "scope.repo": "r" },
+      { "scope.repo": "r", state: "running,paused", mine: "1" },
+      { mine: "1" },
+      { metadata: ["a=1"] },
+      { metadata: ["a=1", "b=2"], state: "running", cursor: `5.${desk.newId()}` },
+    ]) {
+      const asked = sandboxesQuerySchema.parse(query);
+      for (const { from, where, bindings } of selections(desk, asked, "one")) {
+        const plan = plans(`SELECT s.view FROM ${from} WHERE ${where}`, ...bindings, 101);
+        expect(plan.length).toBeGreaterThan(0);
+        for (const step of plan) expect(step).toMatch(/^SEARCH/);
+      }
+    }
+    // What else is asked at each call: none of it reads a row that it does not need.
+    const ran: string[] = [];
+    const sql = desk.sql.bind(desk);
+    desk.sql = (query, ...bindings) => {
+      ran.push(...plans(query, ...bindings).map((step) => `${step} of ${query}`));
+      return sql(query, ...bindings);
+    };
+    await desk.find({ scope: "r", key: "k" });
+    await desk.find({ scope: "r", onExisting: "replace" });
+    desk.directory.heal();
+    await desk.pass(1);
+    await desk.ring();
+    expect(ran.filter((step) => step.startsWith("SEARCH")).length).toBeGreaterThan(20);
+    const bare = /^(SCAN|SEARCH (sandbox|s|meta|scope|keyed)( |$)(?!USING|EXISTS))/;
+    expect(ran.filter((step) => bare.test(step))).toEqual([]);
+  });
+});
+
+describe("events of all sandboxes", () => {
+  it("[D23] each is told once, in its sandbox's order, whatever comes twice, late, or over a stop", async () => {
+    const desk = new Desk();
+    const { sandbox } = await desk.find();
+    const box = desk.box(sandbox.id);
+    const event = (seq: number) => ({
+      seq,
+      at: new Date(desk.now).toISOString(),
+      event: { type: "metadata", set: { n: String(seq) }, removed: [], version: seq } as never,
+    });
+    box.events = [event(1), event(2)];
+    box.revision = 2;
+    const late = box.report();
+    box.tell();
+    box.tell();
+    desk.restart();
+    box.events = [event(2), event(3), event(4)];
+    box.revision = 3;
+    box.tell();
+    desk.directory.told(late);
+    // More than fit into one report come in the next, though nothing else has changed.
+    box.events = [event(5)];
+    box.tell();
+    const page = events(desk, { after: 0, limit: 100, follow: "0" });
+    expect(page.events.map(({ event: told }) => ("set" in told ? told.set : {}))).toEqual(
+      [1, 2, 3, 4, 5].map((n) => ({ n: String(n) })),
+    );
+    expect(page.gap).toBe(false);
+  });
+
+  it("[D23] who asks for more than was ever told here is told of the gap, and begins anew", async () => {
+    const desk = new Desk();
+    const { sandbox } = await desk.find();
+    const box = desk.box(sandbox.id);
+    box.events = [
+      { seq: 1, at: new Date(desk.now).toISOString(), event: { type: "state", state: "paused" } },
+    ];
+    box.revision = 2;
+    box.tell();
+    const page = events(desk, { after: 5_000, limit: limits.eventsPageMax, follow: "1" });
+    expect(page).toMatchObject({ gap: true, events: [{ seq: 1, sandbox: sandbox.id }] });
+    expect(events(desk, { after: 1, limit: 10, follow: "0" })).toMatchObject({
+      gap: false,
+      events: [],
+    });
+  });
+});

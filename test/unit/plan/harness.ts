@@ -1,0 +1,189 @@
+/**
+ * Owns a plan in memory: its rows, its clock, its alarm, and boxes that stand for sandboxes. The plan is the real one;
+ * it can be stopped between any two of its steps and come back to its rows.
+ */
+import { DatabaseSync } from "node:sqlite";
+import type { Named } from "../../../src/core/plan/lifetime.ts";
+import { PlanActor } from "../../../src/objects/plan/actor.ts";
+import { page } from "../../../src/objects/plan/history.ts";
+import { putMember } from "../../../src/objects/plan/members.ts";
+import { look, type RunCall, run } from "../../../src/objects/plan/runs.ts";
+import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
+import type { Place, SqlValue } from "../../../src/objects/shared/host.ts";
+import type { Commit, CommitsPage, Member } from "../../../src/protocol/plan.ts";
+import { together } from "../../fakes/together.ts";
+import { Boxes } from "./fake-sandboxes.ts";
+
+type Timer = { at: number; ring: () => void };
+
+export class Desk {
+  readonly rows = new DatabaseSync(":memory:");
+  readonly boxes: Boxes;
+  readonly named: Named;
+  now = 1_800_000_000_000;
+  alarmAt: number | undefined;
+  /** How often rows were written. */
+  writes = 0;
+  plan: PlanActor;
+  readonly logged: Record<string, unknown>[] = [];
+  /** The instance is stopped by this write, which does not happen. */
+  stopsAt: (query: string, bindings: SqlValue[]) => boolean = () => false;
+  readonly #timers = new Set<Timer>();
+  /** Of instances: what an old one still does reaches nobody. */
+  #life = 0;
+
+  constructor(name = "plan") {
+    this.named = { tenant: "local", name, createdAt: this.now };
+    this.boxes = new Boxes(() => this.now);
+    this.plan = this.restart();
+  }
+
+  /** A fresh instance over the same rows. */
+  restart(): PlanActor {
+    this.#timers.clear();
+    const life = ++this.#life;
+    const lives = () => life === this.#life;
+    const ports = this.boxes.ports(lives);
+    this.plan = new PlanActor(this.#place(lives), ports);
+    return this.plan;
+  }
+
+  /** With so many members, `m0` to `m…`, each with something that was not committed. */
+  static async of(count: number): Promise<Desk> {
+    const desk = new Desk();
+    for (let n = 0; n < count; n++) await desk.adopt(`m${n}`, desk.boxes.make(`box${n}`).id);
+    return desk;
+  }
+
+  open(): PlanActor {
+    this.plan.open(this.named);
+    return this.plan;
+  }
+
+  async adopt(key: string, sandbox: string): Promise<Member> {
+    const put = putMember(this.open(), { key, sandbox });
+    return (await this.drive(put)).member;
+  }
+
+  put(key: string, sandbox: string, make = true): Promise<Member> {
+    const call = { spec: { id: sandbox }, metadata: {}, start: true } as unknown as NewSandbox;
+    const wanted = { key, sandbox, ...(make ? { make: call } : {}) };
+    return putMember(this.open(), wanted).then(({ member }) => member);
+  }
+
+  run(call: Partial<RunCall> = {}): Promise<Commit> {
+    const { kind = "commit", mode = "atomic", allowEmpty = false, waitMs = 10_000, key } = call;
+    const hash = call.hash ?? JSON.stringify({ kind, mode, allowEmpty });
+    return run(this.open(), { kind, mode, allowEmpty, waitMs, key, hash });
+  }
+
+  look(n: number, waitMs: number): Promise<Commit> {
+    return look(this.open(), n, waitMs);
+  }
+
+  page(before: number | undefined, limit: number): CommitsPage {
+    return page(this.open().place, before, limit);
+  }
+
+  /** Time passes to whatever comes next, again and again, until the work has an answer. */
+  async drive<T>(work: Promise<T>): Promise<T> {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    work.then(over, over);
+    for (let rounds = 0; rounds < 2_000; rounds++) {
+      await quiet();
+      if (isOver) return work;
+      if (!(await this.next())) break;
+    }
+    throw new Error("nothing happens any more, and the work has no answer");
+  }
+
+  /** Until nobody has anything left to do. */
+  async rest(): Promise<void> {
+    for (let rounds = 0; rounds < 2_000; rounds++) {
+      await quiet();
+      if (!(await this.next())) return;
+    }
+    throw new Error("it never comes to rest");
+  }
+
+  /** The next timer or alarm; false: there is none. */
+  async next(): Promise<boolean> {
+    const [first] = [...this.#timers].sort((a, b) => a.at - b.at);
+    if (this.alarmAt !== undefined && this.alarmAt <= (first?.at ?? Number.POSITIVE_INFINITY)) {
+      await this.ring();
+      return true;
+    }
+    if (first === undefined) return false;
+    this.now = Math.max(this.now, first.at);
+    this.#timers.delete(first);
+    first.ring();
+    return true;
+  }
+
+  /** Not awaited: an alarm waits for what is under way. */
+  async ring(): Promise<void> {
+    this.now = Math.max(this.now, this.alarmAt ?? 0);
+    this.alarmAt = undefined;
+    void this.plan.alarm();
+    await quiet();
+  }
+
+  /** So much time of this desk. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#timers.add({ at: this.now + ms, ring: resolve }));
+  }
+
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  #place(lives: () => boolean): Place {
+    return {
+      sql: <Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]) => {
+        if (!lives()) throw new Error("this instance was stopped");
+        if (this.stopsAt(query, bindings)) {
+          this.#life++;
+          throw new Error("the instance is stopped by this write");
+        }
+        if (!/^\s*SELECT/.test(query)) this.writes++;
+        return this.rows.prepare(query).all(...bindings) as Row[];
+      },
+      together: (work) => together(this.rows, work),
+      setAlarm: (at) => {
+        if (lives()) this.alarmAt = at;
+      },
+      durable: () => Promise.resolve(),
+      background: () => {},
+      wipe: () => Promise.reject(new Error("a plan is never wiped")),
+      clock: () => this.now,
+      timer: (ms, ring) => {
+        if (!lives()) return () => {};
+        const timer = { at: this.now + ms, ring };
+        this.#timers.add(timer);
+        return () => this.#timers.delete(timer);
+      },
+      draw: (length) => "e".repeat(length),
+      log: (line) => void this.logged.push(line),
+    };
+  }
+}
+
+/** All that can go on without time has gone on. */
+export async function quiet(): Promise<void> {
+  for (let n = 0; n < 12; n++) await new Promise<void>((resolve) => setImmediate(resolve));
+}
+
+/** What a call is refused with. */
+export async function refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
+  try {
+    await work;
+  } catch (error) {
+    const { code, facts, message } = error as { code?: string; facts?: object; message: string };
+    if (code === undefined) throw error;
+    return { code, message, ...facts };
+  }
+  throw new Error("it was not refused");
+}

@@ -1,0 +1,29 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { describe, expect, it } from "vitest";
+import { type Route, routes } from "../../../src/protocol/verbs.ts";
+import { openApi } from "../../../src/worker/openapi.ts";
+
+type Json = Record<string, Record<string, Record<string, unknown>>>;
+
+describe("the OpenAPI document", () => {
+  it("[W8] is valid and describes every route, its form and its errors", async () => {
+    const document = openApi();
+    const { valid, errors } = await new Validator().validate(structuredClone(document));
+    expect(errors).toBeUndefined();
+    expect(valid).toBe(true);
+    const paths = document.paths as Json;
+    for (const route of Object.values(routes) as Route[]) {
+      const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+      const operation = paths[path]?.[route.method.toLowerCase()];
+      expect(operation, path).toBeDefined();
+      expect(operation?.requestBody !== undefined, path).toBe(route.body !== undefined);
+    }
+    const events = paths["/v1/events"]?.get as { parameters: object[] } | undefined;
+    expect(events?.parameters).toContainEqual({
+      ...{ name: "limit", in: "query" },
+      schema: { type: "integer", minimum: 1, maximum: 1000, default: 100 },
+    });
+    expect(JSON.stringify(document)).toContain('"#/components/schemas/ExecCall"');
+    expect(JSON.stringify(document)).not.toContain("$defs");
+  });
+});

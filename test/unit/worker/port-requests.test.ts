@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { mintSandboxId } from "../../../src/worker/auth/ids.ts";
+import { visitOf } from "../../../src/worker/ports/port-traffic.ts";
+
+const id = mintSandboxId("the secret of the tests of visits");
+const label = `8000-${id}-${"a".repeat(26)}`;
+const call = `/v1/sandboxes/${id}/exec`;
+
+/** As it stands in the request; of a Request of ours it would be in normal form already. */
+const leadsTo = (url: string) => visitOf({ url } as Request)?.target;
+
+describe("whether a request is for a server in a sandbox", () => {
+  it.each([
+    ["a call", `http://berth.test${call}`, undefined],
+    ["a call with a query that names one", `http://berth.test${call}?to=/p/${label}/`, undefined],
+    ["a host of its own", `http://${label}.berth.test${call}`, call],
+    ["a path", `http://berth.test/p/${label}/v1/x`, "/v1/x"],
+    ["a path behind a call's", `http://berth.test/v1/../p/${label}/x`, "/x"],
+    ["a host that holds a path", `http://berth.test\\p\\${label}\\${call}`, `/${call}`],
+  ])("[J1] %s leads to the same place each time it is asked", (_what, url, target) => {
+    for (const _again of [1, 2, 3]) {
+      expect(leadsTo(`http://berth.test${call}`)).toBeUndefined();
+      expect(leadsTo(url)).toBe(target);
+    }
+  });
+});

@@ -1,0 +1,94 @@
+/** Bad input that needs the clock or the inside of an object; the catalogue of the rest: test/security/catalogue. */
+import { describe, expect, it } from "vitest";
+import { limits } from "../../../src/protocol/limits.ts";
+import { call, createSandbox, json, keys } from "../calls.ts";
+import { machine } from "../machine.ts";
+
+const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
+const lease = async (id: string, body: Record<string, unknown> = {}) =>
+  String((await json(call("POST", of(id, "/lease"), { body }))).token);
+const release = (id: string, token: string) =>
+  json(call("DELETE", of(id, "/lease"), { headers: { "berth-lease": token } }));
+
+/** Everything of a sandbox that anybody can see, and what its container was asked to do. */
+async function allOf(id: string) {
+  const told = await Promise.all(
+    ["", "/lease", "/metadata", "/events?limit=1000"].map((tail) =>
+      json(call("GET", of(id, tail))),
+    ),
+  );
+  const { ran, starts, calls } = await machine(id).facts();
+  return { told, ran, starts, calls };
+}
+
+describe("bad input", () => {
+  it("[Y29] of a destroyed sandbox stays bad, and good input is 410", async () => {
+    const gone = await createSandbox({ metadata: { a: "1" } });
+    const token = await lease(gone);
+    await json(call("DELETE", of(gone, "?force=true")));
+    const before = await allOf(gone);
+    const headers = { "berth-lease": token };
+    const status = async (method: string, tail: string, body?: unknown) => {
+      const answer = await call(method, of(gone, tail), { body, headers });
+      await answer.text();
+      return answer.status;
+    };
+    expect(await status("PATCH", "/metadata", { "a b": "1" })).toBe(400);
+    expect(await status("PATCH", "/metadata", { a: "2" })).toBe(410);
+    expect(await status("POST", "/exec", { command: "true" })).toBe(410);
+    expect(await status("POST", "/lease", {})).toBe(410);
+    expect(await status("PUT", "/lease", {})).toBe(410);
+    expect(await status("DELETE", "/lease")).toBe(410);
+    expect(await allOf(gone)).toEqual(before);
+  });
+
+  it("[Q4] [Y29] is the 1,001st who waits, and the 17th of one holder", async () => {
+    const full = await createSandbox();
+    const token = await lease(full, { holder: "the holder", ttlMs: limits.leaseTtlMaxMs });
+    const waits = (holder: string) =>
+      call("POST", of(full, "/lease"), { body: { holder, queueMs: 60_000 } });
+    for (let n = 0; n < limits.leaseWaitersMax; n++) {
+      const holder = `holder ${Math.floor(n / limits.leaseWaitersOfHolderMax)}`;
+      const queued = await waits(holder);
+      if (queued.status !== 202) expect.fail(`the ${n}th was answered ${queued.status}`);
+      await queued.text();
+      if (n === limits.leaseWaitersOfHolderMax - 1) {
+        const more = await waits(holder);
+        expect(more.status).toBe(429);
+        expect(await json(more)).toMatchObject({
+          error: { code: "queue_full", waitersOfHolderMax: limits.leaseWaitersOfHolderMax },
+        });
+      }
+    }
+    const last = await waits("somebody new");
+    expect(last.status).toBe(429);
+    expect(await json(last)).toMatchObject({
+      error: { code: "queue_full", waitersMax: limits.leaseWaitersMax },
+    });
+    const state = await json(call("GET", of(full, "/lease")));
+    expect(state.waiterCount).toBe(limits.leaseWaitersMax);
+    expect(state.waiters).toHaveLength(limits.leaseWaitersShownMax);
+    await release(full, token);
+  });
+
+  it("[Y29] cannot say who it is by a header of our own", async () => {
+    const id = await createSandbox({ metadata: { a: "1", b: "2", c: "3" } });
+    await lease(id, { holder: "the holder", ttlMs: limits.leaseTtlMaxMs });
+    const before = await allOf(id);
+    for (const key of [keys.other, null]) {
+      const answer = await call("GET", of(id, "/lease/connect"), {
+        key,
+        headers: {
+          upgrade: "websocket",
+          "berth-socket-call": JSON.stringify({
+            acquire: { holder: "me", ttlMs: 1000, waitMs: 0 },
+            caller: { tenant: "local", rights: ["lease"] },
+          }),
+        },
+      });
+      expect(answer.status).toBe(key === null ? 401 : 404);
+      await answer.text();
+    }
+    expect(await allOf(id)).toEqual(before);
+  });
+});

@@ -1,0 +1,296 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { agentPaths } from "../../../src/protocol/internal/agent.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import { soon } from "../../contract/sandbox/world.ts";
+import { call, createSandbox, json } from "../calls.ts";
+import { machine } from "../machine.ts";
+
+const stubOf = (id: string) => env.SANDBOX.getByName(id);
+const of = (id: string, tail: string) => `/v1/sandboxes/${id}${tail}`;
+type More = { headers?: Record<string, string>; [field: string]: unknown };
+const exec = (id: string, key: string, command: string, { headers = {}, ...more }: More = {}) =>
+  call("POST", of(id, "/exec"), {
+    body: { command, ...more },
+    headers: { "idempotency-key": key, ...headers },
+  });
+const facts = (id: string) => machine(id).facts();
+const ran = async (id: string) => (await facts(id)).ran;
+const rows = (id: string) =>
+  runInDurableObject(stubOf(id), (_object, { storage }) =>
+    storage.sql.exec("SELECT key, id, outcome FROM keyed").toArray(),
+  );
+const codeOf = async (response: Response) => [response.status, (await json(response)).error?.code];
+
+afterEach(() => vi.useRealTimers());
+
+describe("a call with a key", () => {
+  it("[K8] is answered with the same bytes again, over evictions, and runs once", async () => {
+    const id = await createSandbox();
+    const first = await (await exec(id, "a", "echo hi")).text();
+    expect(JSON.parse(first)).toMatchObject({ exitCode: 0, stdout: "hi\n" });
+    for (let n = 0; n < 3; n++) {
+      await evictDurableObject(stubOf(id));
+      expect(await (await exec(id, "a", "echo hi")).text()).toBe(first);
+      expect(await (await exec(id, "a", "echo hi")).text()).toBe(first);
+    }
+    expect(await ran(id)).toEqual(["echo hi"]);
+    const other = await json(exec(id, "b", "echo hi"));
+    expect(other.execId).not.toBe(JSON.parse(first).execId);
+    expect(await ran(id)).toEqual(["echo hi", "echo hi"]);
+  });
+
+  it("[K8] is one run for twenty callers at once, each of whom gets its answer", async () => {
+    const id = await createSandbox();
+    const calls = Array.from({ length: 20 }, () => exec(id, "many", "sleep 1"));
+    const answers = await Promise.all(calls.map(async (answer) => (await answer).text()));
+    expect(JSON.parse(answers[0] ?? "")).toMatchObject({ exitCode: 0 });
+    expect(new Set(answers).size).toBe(1);
+    expect(await ran(id)).toEqual(["sleep 1"]);
+    expect(await rows(id)).toHaveLength(1);
+  });
+
+  it("[K8] is joined across an eviction while it runs", async () => {
+    const id = await createSandbox();
+    const first = exec(id, "long", "sleep 3");
+    await soon(async () => expect((await facts(id)).running).toBe(1));
+    await evictDurableObject(stubOf(id));
+    expect(await json(exec(id, "long", "sleep 3"))).toMatchObject({ exitCode: 0 });
+    expect(await ran(id)).toEqual(["sleep 3"]);
+    // The caller of the instance that was evicted may have lost its answer; nobody else has.
+    await first.then(
+      (answer) => answer.text(),
+      () => undefined,
+    );
+  });
+
+  it("[K8] is joined by those who come while the first still waits at the gate", async () => {
+    const id = await createSandbox();
+    const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "me" } }));
+    const first = exec(id, "queued", "echo one", { headers: { "berth-wait-ms": "20000" } });
+    await soon(async () => {
+      const { waiters } = await json(call("GET", of(id, "/lease")));
+      expect(waiters).toHaveLength(1);
+    });
+    const second = exec(id, "queued", "echo one");
+    await call("DELETE", of(id, "/lease"), { headers: { "berth-lease": token } });
+    const answers = await Promise.all([first, second].map(async (answer) => (await answer).text()));
+    expect(JSON.parse(answers[0] ?? "")).toMatchObject({ stdout: "one\n" });
+    expect(answers[1]).toBe(answers[0]);
+    expect(await ran(id)).toEqual(["echo one"]);
+  });
+
+  it("[K9] needs no lease where it is repeated, and passes the gate where it never began", async () => {
+    const id = await createSandbox();
+    const first = await (await exec(id, "before", "echo free")).text();
+    const lease = await json(call("POST", of(id, "/lease"), { body: { holder: "me" } }));
+    expect(await (await exec(id, "before", "echo free")).text()).toBe(first);
+    expect(await codeOf(await exec(id, "during", "echo free"))).toEqual([423, "lease_held"]);
+    // What was refused has not used its key.
+    const headers = { "berth-lease": lease.token };
+    expect(await json(exec(id, "during", "echo mine", { headers }))).toMatchObject({
+      stdout: "mine\n",
+    });
+    expect(await ran(id)).toEqual(["echo free", "echo mine"]);
+  });
+
+  it("[K10] with another call under its key is refused and runs nothing; the order of fields is no difference", async () => {
+    const id = await createSandbox();
+    const first = await (await exec(id, "k", "echo hi", { env: { A: "1", B: "2" } })).text();
+    expect(await (await exec(id, "k", "echo hi", { env: { B: "2", A: "1" } })).text()).toBe(first);
+    for (const more of [{ env: { A: "1" } }, { env: { A: "1", B: "2" }, cwd: "sub" }, {}]) {
+      const refused = await exec(id, "k", "echo hi", more);
+      expect(await codeOf(refused)).toEqual([409, "idempotency_mismatch"]);
+    }
+    const process = await call("POST", of(id, "/processes"), {
+      body: { command: "echo hi" },
+      headers: { "idempotency-key": "k" },
+    });
+    expect(await codeOf(process)).toEqual([409, "idempotency_mismatch"]);
+    expect(await ran(id)).toHaveLength(1);
+  });
+
+  it.each(["", " ", "two words", "ü", "x".repeat(256)])(
+    "[K11] is refused where the key has no form of one, naming the header: %j",
+    async (key) => {
+      const id = await createSandbox();
+      const refused = await exec(id, key, "true");
+      expect(refused.status).toBe(400);
+      expect((await json(refused)).error).toMatchObject({ field: "Idempotency-Key" });
+      expect(await ran(id)).toEqual([]);
+    },
+  );
+
+  it("[K12] tells the exit code where its container is gone with the answer", async () => {
+    const id = await createSandbox();
+    expect(await json(exec(id, "k", "false"))).toMatchObject({ exitCode: 1 });
+    await machine(id).die();
+    const repeated = await exec(id, "k", "false");
+    expect(repeated.status).toBe(410);
+    expect((await json(repeated)).error).toMatchObject({
+      ...{ code: "result_gone", exitCode: 1, signal: null, timedOut: false },
+    });
+    // Also where another life runs, and by another instance.
+    expect(await json(exec(id, "new", "true"))).toMatchObject({ exitCode: 0 });
+    await evictDurableObject(stubOf(id));
+    expect(await codeOf(await exec(id, "k", "false"))).toEqual([410, "result_gone"]);
+    expect(await ran(id)).toEqual(["true"]);
+    expect((await facts(id)).starts).toHaveLength(2);
+  });
+
+  it("[K12] is interrupted where its container is lost under it, is told so again, and starts none", async () => {
+    const id = await createSandbox();
+    const running = exec(id, "k", "sleep 60");
+    await soon(async () => expect((await facts(id)).running).toBe(1));
+    await machine(id).die();
+    expect(await codeOf(await running)).toEqual([502, "operation_interrupted"]);
+    for (let n = 0; n < 2; n++) {
+      const repeated = await exec(id, "k", "sleep 60");
+      expect(repeated.status).toBe(502);
+      expect((await json(repeated)).error).toMatchObject({
+        ...{ code: "operation_interrupted", admitted: true },
+      });
+      await evictDurableObject(stubOf(id));
+    }
+    expect((await facts(id)).starts).toHaveLength(1);
+  });
+
+  it("[K13] is sent again with the same id where the agent has never seen it", async () => {
+    const id = await createSandbox();
+    await json(exec(id, "k", "echo hi"));
+    // As if the object had died between its row and the call.
+    await runInDurableObject(stubOf(id), (_object, { storage }) => {
+      storage.sql.exec("UPDATE keyed SET id = 'xneversent', outcome = NULL");
+    });
+    expect(await json(exec(id, "k", "echo hi"))).toMatchObject({ execId: "xneversent" });
+    expect(await ran(id)).toEqual(["echo hi", "echo hi"]);
+    expect(await json(exec(id, "k", "echo hi"))).toMatchObject({ execId: "xneversent" });
+    expect(await ran(id)).toHaveLength(2);
+  });
+
+  it("[K13] that is old and unknown to the agent is never sent again", async () => {
+    const id = await createSandbox();
+    await json(exec(id, "k", "echo hi", { timeoutMs: limits.execTimeoutMaxMs }));
+    await runInDurableObject(stubOf(id), (_object, { storage }) => {
+      storage.sql.exec(
+        `UPDATE keyed SET id = 'xneversent', outcome = NULL, at = at - ${limits.keyMs},
+           until = until + ${limits.keyMs}`,
+      );
+    });
+    const repeated = await exec(id, "k", "echo hi", { timeoutMs: limits.execTimeoutMaxMs });
+    expect(repeated.status).toBe(502);
+    expect((await json(repeated)).error).toMatchObject({ admitted: "unknown" });
+    expect(await ran(id)).toHaveLength(1);
+  });
+
+  it("[K14] is remembered for ten minutes after its end, and then is a new call", async () => {
+    const id = await createSandbox({ onIdle: "none" });
+    const began = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"], now: began });
+    const first = await (await exec(id, "k", "echo hi")).text();
+    vi.setSystemTime(began + limits.keyMs - 1);
+    expect(await (await exec(id, "k", "echo hi")).text()).toBe(first);
+    vi.setSystemTime(began + limits.keyMs);
+    expect(await (await exec(id, "k", "echo hi")).text()).not.toBe(first);
+    expect(await ran(id)).toEqual(["echo hi", "echo hi"]);
+  });
+
+  it("[K14] finds room for a bounded number of keys, is refused beyond it, and clears what is old", async () => {
+    const id = await createSandbox({ onIdle: "none" });
+    const began = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"], now: began });
+    await json(exec(id, "first", "true"));
+    await runInDurableObject(stubOf(id), (_object, { storage }) => {
+      storage.sql.exec(
+        `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+         INSERT INTO keyed SELECT 'full' || i, 'h', 'x' || i, 'life', ?, ?, NULL FROM n`,
+        ...[limits.keysMax, began, began + limits.keyMs],
+      );
+    });
+    await evictDurableObject(stubOf(id));
+    const refused = await exec(id, "more", "echo more");
+    expect(refused.status).toBe(429);
+    expect((await json(refused)).error).toMatchObject({ code: "too_many", limit: limits.keysMax });
+    expect(await json(exec(id, "first", "true"))).toMatchObject({ exitCode: 0 });
+    expect(await ran(id)).toEqual(["true"]);
+    vi.setSystemTime(began + limits.keyMs);
+    expect(await json(exec(id, "more", "echo more"))).toMatchObject({ stdout: "more\n" });
+    expect(await rows(id)).toHaveLength(1);
+  });
+
+  it("[K15] starts a process once, also where its start is asked for by many", async () => {
+    const id = await createSandbox();
+    const start = () =>
+      call("POST", of(id, "/processes"), {
+        body: { command: "sleep 60" },
+        headers: { "idempotency-key": "p" },
+      });
+    const started = await Promise.all(Array.from({ length: 10 }, () => json(start())));
+    expect(new Set(started.map((process) => process.id)).size).toBe(1);
+    await evictDurableObject(stubOf(id));
+    expect((await json(start())).id).toBe(started[0]?.id);
+    const { processes } = await json(call("GET", of(id, "/processes")));
+    expect(processes).toHaveLength(1);
+    await json(call("DELETE", of(id, `/processes/${started[0]?.id}`)));
+  });
+
+  it("[K15] runs once in a session too, and starts one process from it", async () => {
+    const id = await createSandbox();
+    const key = (name: string) => ({ headers: { "idempotency-key": name } });
+    await json(call("POST", of(id, "/sessions"), { body: { id: "s" } }));
+    const run = () =>
+      call("POST", of(id, "/sessions/s/exec"), { body: { command: "echo in" }, ...key("e") });
+    const first = await (await run()).text();
+    expect(JSON.parse(first)).toMatchObject({ stdout: "in\n" });
+    await evictDurableObject(stubOf(id));
+    expect(await (await run()).text()).toBe(first);
+    const start = () =>
+      call("POST", of(id, "/sessions/s/processes"), { body: { command: "sleep 60" }, ...key("p") });
+    const process = await json(start());
+    expect((await json(start())).id).toBe(process.id);
+    expect(
+      await codeOf(
+        await call("POST", of(id, "/exec"), { body: { command: "echo in" }, ...key("e") }),
+      ),
+    ).toEqual([409, "idempotency_mismatch"]);
+    await json(call("DELETE", of(id, `/processes/${process.id}`)));
+    await json(call("DELETE", of(id, "/sessions/s")));
+  });
+
+  it("[K5] which was to wait for its turn, and was overtaken by a newer fence, is a new call", async () => {
+    const id = await createSandbox();
+    const first = await (await exec(id, "k", "echo hi")).text();
+    const again = `GET ${agentPaths.execs}/${JSON.parse(first).execId}`;
+    await machine(id).overtakes(again);
+    const repeated = await exec(id, "k", "echo hi");
+    expect((await facts(id)).asked).toContain(again);
+    expect(repeated.status).toBe(200);
+    expect(await repeated.text()).toBe(first);
+    const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "other" } }));
+    await machine(id).overtakes(again);
+    expect(await codeOf(await exec(id, "k", "echo hi"))).toEqual([423, "lease_held"]);
+    await call("DELETE", of(id, "/lease"), { headers: { "berth-lease": token } });
+    expect(await ran(id)).toEqual(["echo hi"]);
+  });
+
+  it("[K16] answers 410 once the sandbox is destroyed, whatever it was told before", async () => {
+    const id = await createSandbox();
+    await json(exec(id, "k", "true"));
+    await json(call("DELETE", of(id, "")));
+    expect(await codeOf(await exec(id, "k", "true"))).toEqual([410, "sandbox_destroyed"]);
+  });
+});
+
+describe("a call with a key over RPC", () => {
+  it("[K8] is the same call for REST and RPC", async () => {
+    const id = await createSandbox();
+    const first = await json(exec(id, "k", "echo hi"));
+    const again = await env.BERTH.sandbox(id).exec({ command: "echo hi" }, { idempotencyKey: "k" });
+    expect(again).toEqual(first);
+    expect(await ran(id)).toEqual(["echo hi"]);
+    await expect(
+      (async () => env.BERTH.sandbox(id).exec({ command: "true" }, { idempotencyKey: "k" }))(),
+    ).rejects.toMatchObject({ code: "idempotency_mismatch" });
+  });
+});

@@ -1,0 +1,90 @@
+import { evictDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import { type Route, routes } from "../../../src/protocol/verbs.ts";
+import { call, createSandbox, json } from "../calls.ts";
+import { pathIn, sample } from "../samples.ts";
+import { stubOf } from "../world.ts";
+
+const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
+
+const ofOne = Object.entries(routes as Record<string, Route>).filter(([, { path }]) =>
+  path.includes(":id"),
+);
+
+describe("the gate", () => {
+  it("[Y20] knows each route, and some of both kinds", () => {
+    expect(ofOne.filter(([, { gated }]) => gated).length).toBeGreaterThanOrEqual(3);
+    expect(ofOne.filter(([, { gated }]) => !gated).length).toBeGreaterThanOrEqual(12);
+  });
+
+  it.each(ofOne)("[Y20] stops exactly what a lease guards: %s", async (name, route) => {
+    const id = await createSandbox();
+    const held = await json(call("POST", of(id, "/lease"), { body: { holder: "the holder" } }));
+    const ask = (headers: Record<string, string> = {}) => {
+      const { headers: own, ...rest } = sample(name);
+      return call(route.method, pathIn(id, route), {
+        ...rest,
+        headers: { ...own, ...headers },
+      });
+    };
+    const answer = await ask();
+    if (route.gated !== true) {
+      answer.webSocket?.accept();
+      answer.webSocket?.close();
+      // A second lease is not gated, but there is only one.
+      expect(answer.status === 423).toBe(name === "acquireLease");
+      return await answer.body?.cancel();
+    }
+    expect(answer.status).toBe(423);
+    expect(answer.headers.get("retry-after")).toBe("1");
+    expect(await json(answer)).toMatchObject({
+      error: {
+        code: "lease_held",
+        holder: "the holder",
+        acquiredAt: held.acquiredAt,
+        expiresAt: held.expiresAt,
+        waiting: 0,
+        retryable: true,
+      },
+    });
+    const wrong = await ask({ "berth-lease": "somebody-elses-token-of-a-lease" });
+    expect(await json(wrong)).toMatchObject({ error: { code: "lease_lost", reason: "unknown" } });
+    const right = await ask({ "berth-lease": String(held.token) });
+    // Behind the gate a thing that nobody has made is not found.
+    const ok = 201 in route.answers ? 201 : 200;
+    expect(right.status).toBe(/:id\/.*:/.test(route.path) ? 404 : ok);
+    await right.text();
+  });
+
+  it("[Y20] answers 201 with a lease, 202 with a place in the queue, 200 afterwards", async () => {
+    const id = await createSandbox();
+    const first = await call("POST", of(id, "/lease"), { body: { holder: "one" } });
+    expect(first.status).toBe(201);
+    const { token } = await json(first);
+    const second = await call("POST", of(id, "/lease"), { body: { queueMs: 60_000 } });
+    expect(second.status).toBe(202);
+    expect(await json(second)).toEqual({
+      ticket: expect.stringMatching(/^[a-z0-9]{32}$/),
+      position: 0,
+      pollWithinMs: 30_000,
+    });
+    const headers = { "berth-lease": String(token) };
+    expect((await call("PUT", of(id, "/lease"), { body: {}, headers })).status).toBe(200);
+    expect((await call("DELETE", of(id, "/lease"), { headers })).status).toBe(200);
+  });
+
+  it("[Y17] keeps the fence growing over evictions, as the agent sees it", async () => {
+    const id = await createSandbox();
+    let last = 0;
+    for (let n = 0; n < 5; n++) {
+      const { token, fence } = await json(call("POST", of(id, "/lease"), { body: {} }));
+      expect(fence).toBeGreaterThan(last);
+      last = fence;
+      const headers = { "berth-lease": String(token) };
+      const ran = await json(call("POST", of(id, "/exec"), { body: { command: "true" }, headers }));
+      expect(ran.exitCode).toBe(0);
+      await json(call("DELETE", of(id, "/lease"), { headers }));
+      await evictDurableObject(stubOf(id));
+    }
+  });
+});

@@ -1,0 +1,293 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import { agentProtocolRevokes } from "../../../src/protocol/internal/agent-wire.ts";
+import { type Right, rights } from "../../../src/protocol/rights.ts";
+import { soon } from "../../contract/sandbox/world.ts";
+import { call, createSandbox, json } from "../calls.ts";
+import { machine } from "../machine.ts";
+import { stubOf } from "../world.ts";
+
+const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
+const told = "POST /v1/revoked";
+const connecting = "GET /v1/terminals/one/connect";
+
+const tokenOf = async (id: string, list: readonly Right[] = rights) =>
+  String((await json(call("POST", of(id, "/tokens"), { body: { rights: list } }))).token);
+const ticketOf = async (id: string, key?: string) =>
+  String((await json(call("POST", of(id, "/tickets"), key === undefined ? {} : { key }))).ticket);
+const revoke = async (id: string) => {
+  expect((await call("DELETE", of(id, "/tokens"))).status).toBe(204);
+};
+
+async function withTerminal(): Promise<string> {
+  const id = await createSandbox();
+  await json(call("POST", of(id, "/terminals"), { body: { id: "one" } }));
+  return id;
+}
+
+class Socket {
+  readonly frames: Record<string, unknown>[] = [];
+  readonly socket: WebSocket;
+  closed: { code: number; reason: string } | undefined;
+
+  constructor({ status, webSocket }: Response) {
+    expect(status).toBe(101);
+    this.socket = webSocket as WebSocket;
+    this.socket.accept();
+    this.socket.binaryType = "arraybuffer";
+    this.socket.addEventListener("message", ({ data }) => {
+      if (typeof data === "string") this.frames.push(JSON.parse(data));
+    });
+    this.socket.addEventListener("close", ({ code, reason }) => {
+      this.closed = { code, reason };
+    });
+  }
+
+  async ends(): Promise<void> {
+    await soon(async () => expect(this.closed).toEqual({ code: 4401, reason: "revoked" }));
+  }
+
+  types(): string[] {
+    return this.frames.map(({ type }) => String(type));
+  }
+}
+
+/** By a key or a token; by a ticket with `null`. */
+const connect = (id: string, tail: string, key?: string | null) =>
+  call("GET", of(id, tail), {
+    headers: { upgrade: "websocket" },
+    ...(key === undefined ? {} : { key }),
+  });
+const terminal = "/terminals/one/connect";
+const lease = (holder: string) => `/lease/connect?holder=${holder}`;
+const viewers = async (id: string) => (await json(call("GET", of(id, "/terminals/one")))).viewers;
+
+/** Nobody is left to be told: it says so once its agent's answer has come, which is after its sockets are closed. */
+const isTold = (id: string) =>
+  soon(async () => {
+    const revoking = await runInDurableObject(stubOf(id), (_object, state) => {
+      return state.storage.sql.exec("SELECT revoking FROM sandbox").one().revoking;
+    });
+    expect(revoking).toBeNull();
+  });
+
+/** Reads to the end: how it came. */
+async function endOf(reader: ReadableStreamDefaultReader): Promise<"closed" | "broken"> {
+  try {
+    while (!(await reader.read()).done);
+    return "closed";
+  } catch {
+    return "broken";
+  }
+}
+
+describe("when tokens are revoked", () => {
+  it("[SC22] terminals that a token opened are closed, or a ticket that one made; those of a key go on", async () => {
+    const id = await withTerminal();
+    const token = await tokenOf(id);
+    const [byToken, byTicket, byKey, byItsTicket] = [
+      new Socket(await connect(id, terminal, token)),
+      new Socket(await connect(id, `${terminal}?ct=${await ticketOf(id, token)}`, null)),
+      new Socket(await connect(id, terminal)),
+      new Socket(await connect(id, `${terminal}?ct=${await ticketOf(id)}`, null)),
+    ];
+    expect(await viewers(id)).toBe(4);
+    await revoke(id);
+    await Promise.all([byToken.ends(), byTicket.ends()]);
+    expect(await viewers(id)).toBe(2);
+    expect([byKey.closed, byItsTicket.closed]).toEqual([undefined, undefined]);
+    expect((await connect(id, terminal, token)).status).toBe(401);
+    const later = new Socket(await connect(id, terminal, await tokenOf(id)));
+    expect(await viewers(id)).toBe(3);
+    for (const one of [byKey, byItsTicket, later]) one.socket.close(1000);
+    await soon(async () => expect(await viewers(id)).toBe(0));
+  });
+
+  it("[SC22] the lease of a token's connection is taken, its place in the queue is left; a key's go on", async () => {
+    const id = await createSandbox();
+    const token = await tokenOf(id);
+    const holder = new Socket(await connect(id, lease("stolen"), token));
+    await soon(async () => expect(holder.types()).toContain("granted"));
+    const waiting = new Socket(await connect(id, lease("waiting"), token));
+    const byKey = new Socket(await connect(id, lease("mine")));
+    await soon(async () =>
+      expect([...waiting.types(), ...byKey.types()]).toEqual(["queued", "queued"]),
+    );
+    await revoke(id);
+    await Promise.all([holder.ends(), waiting.ends()]);
+    expect(holder.frames.at(-1)).toMatchObject({ type: "lost", reason: "revoked" });
+    expect(waiting.frames.at(-1)).toMatchObject({ type: "error", code: "unauthenticated" });
+    await soon(async () => expect(byKey.types()).toEqual(["queued", "granted"]));
+    expect(await json(call("GET", of(id, "/lease")))).toMatchObject({
+      ...{ state: "held", holder: "mine", waiterCount: 0 },
+    });
+    await revoke(id);
+    expect(byKey.closed).toBeUndefined();
+    const { events } = await json(call("GET", of(id, "/events?limit=1000")));
+    expect(events.map(({ event }: { event: unknown }) => event)).toContainEqual(
+      expect.objectContaining({ type: "lease", what: "lost", holder: "stolen", reason: "revoked" }),
+    );
+    byKey.socket.close(1000);
+  });
+
+  it("[SC22] who waits for the lease by a call with a token is granted nothing, and keeps nobody waiting", async () => {
+    const id = await createSandbox();
+    const token = await tokenOf(id);
+    const ask = (body: object, key?: string) =>
+      call("POST", of(id, "/lease"), { body, ...(key === undefined ? {} : { key }) });
+    const held = await json(ask({ holder: "first" }));
+    const stolen = ask({ holder: "stolen", waitMs: 20_000 }, token);
+    const waiterCount = async () => (await json(call("GET", of(id, "/lease")))).waiterCount;
+    await soon(async () => expect(await waiterCount()).toBe(1));
+    const mine = ask({ holder: "mine", waitMs: 20_000 });
+    await soon(async () => expect(await waiterCount()).toBe(2));
+    await revoke(id);
+    const headers = { "berth-lease": held.token };
+    expect((await call("DELETE", of(id, "/lease"), { headers })).status).toBe(200);
+    expect((await stolen).status).toBe(401);
+    expect(await json(mine)).toMatchObject({ holder: "mine" });
+  });
+
+  it("[SC22] sockets of leases that slept through it end when the object wakes", async () => {
+    const id = await createSandbox();
+    const holder = new Socket(await connect(id, lease("stolen"), await tokenOf(id)));
+    await soon(async () => expect(holder.types()).toContain("granted"));
+    await evictDurableObject(stubOf(id), { webSockets: "hibernate" });
+    await revoke(id);
+    await holder.ends();
+    await soon(async () =>
+      expect(await json(call("GET", of(id, "/lease")))).toMatchObject({ state: "free" }),
+    );
+  });
+
+  it("[SC22] streams of a token's break off, those of a key go on", async () => {
+    const id = await createSandbox();
+    const token = await tokenOf(id);
+    const body = { command: "echo begun; sleep 1000" };
+    const { id: process } = await json(call("POST", of(id, "/processes"), { body }));
+    const logs = `/processes/${process}/logs?follow=1`;
+    const events = ["/events?follow=1", logs, "/files/watch?path=/workspace"];
+    const asked = [
+      ...events.map((path) => [path, "text/event-stream"] as const),
+      [`${logs}&stream=stdout`, "application/octet-stream"] as const,
+    ];
+    const streams = (key?: string) =>
+      Promise.all(
+        asked.map(([path, accept]) =>
+          call("GET", of(id, path), { headers: { accept }, ...(key === undefined ? {} : { key }) }),
+        ),
+      );
+    const [stolen, mine] = [await streams(token), await streams()];
+    expect([...stolen, ...mine].map(({ status }) => status)).toEqual(Array(8).fill(200));
+    const readers = (all: Response[]) =>
+      all.map(({ body }) => (body as ReadableStream<Uint8Array>).getReader());
+    const ends = readers(stolen).map(endOf);
+    const others = readers(mine);
+    let ended = 0;
+    const otherEnds = others.map((one) => endOf(one).finally(() => ended++));
+    await revoke(id);
+    expect(await Promise.all(ends)).toEqual(Array(4).fill("broken"));
+    expect(ended).toBe(0);
+    await Promise.all(others.map((one) => one.cancel()));
+    await Promise.all(otherEnds);
+  });
+
+  it("[SC22] a call that still waits at the gate does not begin", async () => {
+    const id = await createSandbox();
+    const token = await tokenOf(id);
+    const held = await json(call("POST", of(id, "/lease"), { body: { holder: "one" } }));
+    const headers = { "berth-wait-ms": "20000" };
+    const waiting = call("POST", of(id, "/exec"), {
+      ...{ key: token, headers, body: { command: "echo stolen" } },
+    });
+    await soon(async () => expect((await json(call("GET", of(id, "/lease")))).waiterCount).toBe(1));
+    await revoke(id);
+    await json(
+      call("DELETE", of(id, "/lease"), { headers: { "berth-lease": String(held.token) } }),
+    );
+    const answer = await waiting;
+    expect([answer.status, (await json(answer)).error.code]).toEqual([401, "unauthenticated"]);
+    expect((await machine(id).facts()).ran).not.toContain("echo stolen");
+    expect((await json(call("GET", of(id, "/lease")))).state).toBe("free");
+  });
+
+  it("[SC23] one that was checked before, and arrives after, is not let in", async () => {
+    const id = await withTerminal();
+    const token = await tokenOf(id);
+    const inside = machine(id);
+    await inside.holdCalls(connecting);
+    const late = connect(id, terminal, token);
+    await soon(async () => expect((await inside.facts()).asked).toContain(connecting));
+    await revoke(id);
+    await soon(async () => expect((await inside.facts()).generation).toBe(1));
+    await inside.letAnswersGo();
+    const refused = await late;
+    expect([refused.status, refused.webSocket]).toEqual([401, null]);
+    expect((await json(refused)).error.code).toBe("unauthenticated");
+    expect(await viewers(id)).toBe(0);
+  });
+
+  it("[SC23] one that was let in, and whose answer comes after, is closed", async () => {
+    const id = await withTerminal();
+    const inside = machine(id);
+    await inside.holdAnswers(connecting);
+    const late = connect(id, terminal, await tokenOf(id));
+    await soon(async () => expect(await viewers(id)).toBe(1));
+    await revoke(id);
+    await soon(async () => expect(await viewers(id)).toBe(0));
+    await inside.letAnswersGo();
+    await new Socket(await late).ends();
+  });
+
+  it("[SC23] an agent that cannot be told is told again until it has heard it, and then no more", async () => {
+    const id = await withTerminal();
+    const stolen = new Socket(await connect(id, terminal, await tokenOf(id)));
+    const inside = machine(id);
+    await inside.deafTo(told);
+    await revoke(id);
+    const tries = async () => (await inside.facts()).asked.filter((one) => one === told).length;
+    await soon(async () => expect(await tries()).toBeGreaterThan(1));
+    expect(stolen.closed).toBeUndefined();
+    await inside.deafTo(null);
+    await stolen.ends();
+    expect((await inside.facts()).generation).toBe(1);
+    await isTold(id);
+    const before = await tries();
+    await evictDurableObject(stubOf(id));
+    await json(call("GET", of(id)));
+    await runDurableObjectAlarm(stubOf(id));
+    expect(await tries()).toBe(before);
+  });
+
+  it("[SC23] an agent of before, which could not close it again, is given no socket of a token", async () => {
+    const id = await withTerminal();
+    await machine(id).speaks(agentProtocolRevokes - 1);
+    const token = await tokenOf(id);
+    const refused = await connect(id, terminal, token);
+    expect([refused.status, refused.webSocket]).toEqual([501, null]);
+    expect((await json(refused)).error.code).toBe("unsupported");
+    await soon(async () => expect(await viewers(id)).toBe(0));
+    const byKey = new Socket(await connect(id, terminal));
+    expect(await viewers(id)).toBe(1);
+    byKey.socket.close(1000);
+  });
+
+  it("[SC23] a life that ended has nothing to be told, and the next one neither", async () => {
+    const id = await withTerminal();
+    const inside = machine(id);
+    await inside.deafTo(told);
+    await revoke(id);
+    await inside.die();
+    await inside.deafTo(null);
+    // A command of the very moment in which it dies may have run: that is told, and nothing is started for it.
+    await soon(async () => expect((await json(call("GET", of(id)))).state).toBe("failed"));
+    const { stdout } = await json(call("POST", of(id, "/exec"), { body: { command: "echo on" } }));
+    expect(stdout).toBe("on\n");
+    await soon(async () => expect((await inside.facts()).starts).toHaveLength(2));
+    await isTold(id);
+    const before = (await inside.facts()).asked.filter((one) => one === told).length;
+    await runDurableObjectAlarm(stubOf(id));
+    expect((await inside.facts()).asked.filter((one) => one === told)).toHaveLength(before);
+    expect((await connect(id, terminal, await tokenOf(id))).status).toBe(404);
+  });
+});

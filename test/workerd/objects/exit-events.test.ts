@@ -1,0 +1,166 @@
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { soon } from "../../contract/sandbox/world.ts";
+import { call, createSandbox, json } from "../calls.ts";
+import { machine } from "../machine.ts";
+import { alarmOf, stubOf } from "../world.ts";
+
+const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
+const ask = (method: string, id: string, tail = "", body?: unknown) =>
+  json(call(method, of(id, tail), { body }));
+const stateOf = async (id: string) => (await ask("GET", id)).state;
+const idleTimeoutMs = 60_000;
+
+type Told = { type: string; what: string; id: string };
+
+/** Of processes, sessions and terminals, in order. */
+async function told(id: string): Promise<Told[]> {
+  const { events } = await ask("GET", id, "/events?limit=1000");
+  const all = events.map(({ event }: { event: Told }) => event);
+  return all.filter(({ type }: Told) => ["process", "session", "terminal"].includes(type));
+}
+
+/** From here on the clock stands so far ahead; the alarm rings, as it would by then. */
+async function later(id: string, ms: number): Promise<void> {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
+  expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
+}
+
+async function connect(id: string, terminal: string): Promise<WebSocket> {
+  const headers = { upgrade: "websocket" };
+  const response = await call("GET", of(id, `/terminals/${terminal}/connect`), { headers });
+  expect(response.status).toBe(101);
+  const socket = response.webSocket as WebSocket;
+  socket.accept();
+  return socket;
+}
+
+afterEach(() => vi.useRealTimers());
+
+describe("what runs", () => {
+  it("[U8] is told when it begins and when it has ended, each once, also over evictions", async () => {
+    const id = await createSandbox();
+    const process = await ask("POST", id, "/processes", { command: "sleep 60" });
+    const session = await ask("POST", id, "/sessions", {});
+    expect((await ask("POST", id, "/sessions", { id: session.id })).id).toBe(session.id);
+    const inside = await ask("POST", id, `/sessions/${session.id}/processes`, { command: "true" });
+    const terminal = await ask("POST", id, "/terminals", { id: "mine" });
+    const { incarnation } = process;
+    expect(await told(id)).toEqual([
+      { type: "process", what: "started", id: process.id, incarnation },
+      { type: "session", what: "started", id: session.id, incarnation },
+      { type: "process", what: "started", id: inside.id, sessionId: session.id, incarnation },
+      { type: "terminal", what: "started", id: terminal.id, incarnation },
+    ]);
+
+    await ask("GET", id, `/processes/${inside.id}/wait`);
+    await evictDurableObject(stubOf(id));
+    await ask("DELETE", id, `/processes/${process.id}`);
+    await ask("DELETE", id, `/sessions/${session.id}`);
+    await evictDurableObject(stubOf(id));
+    await ask("DELETE", id, "/terminals/mine");
+    const ended = async () => (await told(id)).filter(({ what }) => what === "ended");
+    await soon(async () => expect(await ended()).toHaveLength(4));
+    for (let round = 0; round < 3; round++) {
+      await evictDurableObject(stubOf(id));
+      await ask("GET", id, `/processes/${inside.id}/wait`);
+      await runDurableObjectAlarm(stubOf(id));
+    }
+    // A pause looks a last time, and would find what had not been told.
+    await ask("POST", id, "/pause");
+    expect(await ended()).toMatchObject([
+      { id: inside.id, type: "process", reason: "exited", exitCode: 0, n: 1, incarnation },
+      { id: process.id, type: "process", reason: "ended", signal: "SIGTERM", n: 2 },
+      { id: session.id, type: "session", reason: "ended", n: 3 },
+      { id: "mine", type: "terminal", reason: "ended", n: 4 },
+    ]);
+  });
+
+  it("[U8] is told of a new life too, from its first ending on", async () => {
+    const id = await createSandbox();
+    const run = async () => {
+      const { id: process, incarnation } = await ask("POST", id, "/processes", { command: "true" });
+      await ask("GET", id, `/processes/${process}/wait`);
+      const one = { what: "ended", id: process, n: 1, incarnation };
+      await soon(async () => expect((await told(id)).at(-1)).toMatchObject(one));
+    };
+    await run();
+    await ask("POST", id, "/pause");
+    await run();
+    expect((await told(id)).filter(({ what }) => what === "ended")).toHaveLength(2);
+  });
+
+  it("[U8] is told as begun before it is told as ended, however soon that comes", async () => {
+    const id = await createSandbox();
+    const { id: other } = await ask("POST", id, "/processes", { command: "sleep 60" });
+    await machine(id).holdAnswers("POST /v1/processes");
+    const starting = ask("POST", id, "/processes", { command: "true" });
+    const ran = async () => (await machine(id).facts()).asked;
+    await soon(async () => {
+      const starts = (await ran()).filter((line) => line === "POST /v1/processes");
+      expect(starts).toHaveLength(2);
+    });
+    // The end of another one has the object look for all that has ended.
+    await ask("DELETE", id, `/processes/${other}`);
+    await soon(async () => expect(await ran()).toContain("GET /v1/work"));
+    await ask("POST", id, "/touch");
+    const early = (await told(id)).map(({ what }) => what);
+    expect(early).not.toContain("ended");
+    await machine(id).letAnswersGo();
+    const { id: short } = await starting;
+    await soon(async () => expect(await told(id)).toHaveLength(4));
+    expect((await told(id)).map((event) => [event.what, event.id])).toEqual([
+      ["started", other],
+      ["started", short],
+      ["ended", short],
+      ["ended", other],
+    ]);
+  });
+
+  it("[U9] keeps a sandbox from being idle while a process runs, and counts from its end", async () => {
+    const id = await createSandbox({ idleTimeoutMs });
+    const { id: process } = await ask("POST", id, "/processes", { command: "sleep 600" });
+    for (let round = 0; round < 3; round++) {
+      await evictDurableObject(stubOf(id));
+      await later(id, idleTimeoutMs + 1);
+      expect(await stateOf(id)).toBe("running");
+    }
+    // Ended by itself, a while ago as the agent tells.
+    await machine(id).signal(15);
+    await later(id, 2 * idleTimeoutMs);
+    await soon(async () => expect(await stateOf(id)).toBe("paused"));
+    const [last] = (await told(id)).slice(-1);
+    expect(last).toMatchObject({ what: "ended", id: process });
+  });
+
+  it("[U9] keeps it so while a socket is attached to a terminal, and a terminal alone does not", async () => {
+    const id = await createSandbox({ idleTimeoutMs });
+    await ask("POST", id, "/terminals", { id: "mine" });
+    const socket = await connect(id, "mine");
+    await later(id, idleTimeoutMs + 1);
+    expect(await stateOf(id)).toBe("running");
+    expect((await ask("GET", id, "/terminals/mine")).viewers).toBe(1);
+    socket.close(1000, "done");
+    vi.useRealTimers();
+    await soon(async () => expect((await ask("GET", id, "/terminals/mine")).viewers).toBe(0));
+    await later(id, 3 * idleTimeoutMs);
+    await soon(async () => expect(await stateOf(id)).toBe("paused"));
+  });
+
+  it("[U9] is asked of at the idle deadline only: a command asks nothing", async () => {
+    const id = await createSandbox({ idleTimeoutMs });
+    const asked = async () =>
+      (await machine(id).facts()).asked.filter((line) => line === "GET /v1/work").length;
+    await ask("POST", id, "/exec", { command: "true" });
+    expect(await asked()).toBe(0);
+    const due = (await alarmOf(id)) ?? expect.fail("no alarm");
+    vi.useFakeTimers({ toFake: ["Date"], now: due });
+    await ask("POST", id, "/exec", { command: "true" });
+    await runDurableObjectAlarm(stubOf(id));
+    expect(await stateOf(id)).toBe("running");
+    vi.useFakeTimers({ toFake: ["Date"], now: due + idleTimeoutMs + 1 });
+    await runDurableObjectAlarm(stubOf(id));
+    await soon(async () => expect(await stateOf(id)).toBe("paused"));
+    expect(await asked()).toBe(1);
+  });
+});

@@ -1,0 +1,216 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { limits } from "../../../src/protocol/limits.ts";
+import { soon } from "../../contract/sandbox/world.ts";
+import { call, createSandbox, json } from "../calls.ts";
+import { machine } from "../machine.ts";
+
+const stubOf = (id: string) => env.SANDBOX.getByName(id);
+const exec = (id: string, command: string) =>
+  call("POST", `/v1/sandboxes/${id}/exec`, { body: { command } });
+const stateOf = async (id: string) => (await json(call("GET", `/v1/sandboxes/${id}`))).state;
+const facts = (id: string) => machine(id).facts();
+const alarmOf = (id: string) =>
+  runInDurableObject(stubOf(id), (_object, state) => state.storage.getAlarm());
+
+afterEach(() => vi.useRealTimers());
+
+describe("a sandbox object", () => {
+  it("[S1] keeps a created sandbox through a crash before its container was asked for", async () => {
+    const created = await call("POST", "/v1/sandboxes", { body: {} });
+    expect(created.status).toBe(201);
+    const { id } = await json(created);
+    expect(created.headers.get("location")).toBe(`/v1/sandboxes/${id}`);
+    await soon(async () => expect(await stateOf(id)).toBe("running"));
+
+    const held = await createSandbox();
+    await machine(held).fault({ verb: "start", hold: true });
+    await runInDurableObject(stubOf(held), (_object, state) => {
+      // As if the program had died after the commit: the row stays, memory is gone.
+      state.storage.sql.exec(
+        "UPDATE sandbox SET state = json_object('name','starting','since',?,'until',?,'lookAt',?,'start',json_object('startId','aaaaaaaaaaaaaaaa','secret','s'))",
+        Date.now(),
+        Date.now() + limits.startTimeoutMs,
+        Date.now(),
+      );
+      state.storage.setAlarm(Date.now());
+    });
+    await machine(held).release();
+    await evictDurableObject(stubOf(held));
+    await runDurableObjectAlarm(stubOf(held));
+    await soon(async () => expect(await stateOf(held)).toBe("running"));
+    expect((await facts(held)).starts).toContain("start aaaaaaaaaaaaaaaa");
+  });
+
+  it("[S9] lets a call on a starting sandbox wait, and all callers get the one container", async () => {
+    const id = await createSandbox();
+    await machine(id).die();
+    await machine(id).fault({ verb: "start", hold: true });
+    await evictDurableObject(stubOf(id));
+    const waiting = Array.from({ length: 20 }, (_, n) => exec(id, `echo ${n}`));
+    await soon(async () => expect((await facts(id)).starts).toHaveLength(2));
+    expect(await stateOf(id)).toBe("starting");
+    await machine(id).release();
+    const answers = await Promise.all(waiting.map(json));
+    expect(answers.map((answer) => answer.stdout)).toEqual(
+      Array.from({ length: 20 }, (_, n) => `${n}\n`),
+    );
+    expect((await facts(id)).starts).toHaveLength(2);
+  });
+
+  it("[S6] starts a container again that died while nobody looked, with its files", async () => {
+    const id = await createSandbox();
+    expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
+    await machine(id).die();
+    await evictDurableObject(stubOf(id));
+    expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
+    expect(await json(call("GET", `/v1/sandboxes/${id}`))).toMatchObject({ files: "kept" });
+  });
+
+  it("[S6] finds out before a call, and not by it, that a container died unheard beside an object that is awake", async () => {
+    const id = await createSandbox();
+    const dieUnheard = async () => {
+      expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
+      await machine(id).die();
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + limits.agentQuietMs });
+    };
+    await dieUnheard();
+    expect(await json(exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
+    await dieUnheard();
+    const { starts } = await facts(id);
+    expect(await json(call("POST", `/v1/sandboxes/${id}/start`))).toMatchObject({
+      state: "running",
+      files: "kept",
+    });
+    expect((await facts(id)).starts).toHaveLength(starts.length + 1);
+  });
+
+  it("[S10] ends a command whose container dies under it, and says what is not known", async () => {
+    const id = await createSandbox();
+    const running = exec(id, "sleep 60");
+    await soon(async () => expect((await facts(id)).running).toBe(1));
+    await machine(id).die();
+    const answer = await running;
+    expect(answer.status).toBe(502);
+    expect(await json(answer)).toMatchObject({
+      error: { code: "operation_interrupted", admitted: "unknown" },
+    });
+    expect(await json(call("GET", `/v1/sandboxes/${id}`))).toMatchObject({
+      state: "failed",
+      reason: "container_lost",
+      restartable: true,
+    });
+    expect(await json(exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
+  });
+
+  it("[S3] takes no answer of another life for its own", async () => {
+    const id = await createSandbox();
+    await json(exec(id, "true"));
+    await machine(id).restartBehindOurBack();
+    expect((await exec(id, "true")).status).toBe(502);
+    expect((await facts(id)).ran).toEqual(["true"]);
+    expect(await stateOf(id)).toBe("failed");
+  });
+
+  it("[S4] destroys a sandbox whose start is under way, and leaves no container", async () => {
+    const id = await createSandbox();
+    await machine(id).die();
+    await machine(id).fault({ verb: "start", hold: true });
+    await evictDurableObject(stubOf(id));
+    const waiting = exec(id, "true");
+    await soon(async () => expect((await facts(id)).starts).toHaveLength(2));
+    const destroyed = call("DELETE", `/v1/sandboxes/${id}`);
+    expect((await waiting).status).toBe(410);
+    await machine(id).release();
+    expect(await json(destroyed)).toMatchObject({ state: "destroyed", reason: "requested" });
+    expect(await facts(id)).toMatchObject({ alive: false, files: "none" });
+  });
+
+  it("[S5] keeps a tombstone that answers everything else with 410, for seven days", async () => {
+    const id = await createSandbox();
+    for (let n = 0; n < 3; n++) {
+      expect(await json(call("DELETE", `/v1/sandboxes/${id}`))).toMatchObject({
+        state: "destroyed",
+      });
+    }
+    expect((await call("GET", `/v1/sandboxes/${id}`)).status).toBe(200);
+    expect(await json(exec(id, "true"))).toMatchObject({ error: { code: "sandbox_destroyed" } });
+    await runDurableObjectAlarm(stubOf(id));
+    const due = await alarmOf(id);
+    const since = Date.parse((await json(call("GET", `/v1/sandboxes/${id}`))).stateSince);
+    expect(due).toBe(since + limits.tombstoneMs);
+
+    vi.useFakeTimers({ toFake: ["Date"], now: since + limits.tombstoneMs });
+    expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
+    expect((await call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+    const left = await runInDurableObject(stubOf(id), async (_object, state) => [
+      (await state.storage.list()).size,
+      await state.storage.getAlarm(),
+    ]);
+    expect(left).toEqual([0, null]);
+  });
+
+  it("[S8] destroys by its alarm when the engine was away", async () => {
+    const id = await createSandbox();
+    await machine(id).fault({ verb: "destroy", fail: "unavailable", times: 1 });
+    const asked = call("DELETE", `/v1/sandboxes/${id}`);
+    await soon(async () => expect((await facts(id)).calls).toContain("destroy remove"));
+    expect(await stateOf(id)).toBe("destroying");
+    expect(await facts(id)).toMatchObject({ alive: true });
+    await runDurableObjectAlarm(stubOf(id));
+    expect(await json(asked)).toMatchObject({ state: "destroyed" });
+    expect(await facts(id)).toMatchObject({ alive: false });
+  });
+
+  it("[S7] fails a sandbox whose start is refused, with the reason, and does not try again", async () => {
+    const id = await createSandbox();
+    await machine(id).die();
+    await machine(id).fault({ verb: "start", fail: "unsupported", times: 1 });
+    await evictDurableObject(stubOf(id));
+    const refused = await exec(id, "true");
+    expect(refused.status).toBe(409);
+    expect(await json(refused)).toMatchObject({
+      error: { code: "start_failed", reason: "start_refused" },
+    });
+    expect((await exec(id, "true")).status).toBe(409);
+    expect((await facts(id)).starts).toHaveLength(2);
+  });
+
+  it("[S11] cannot be told from itself after an eviction between any two calls", async () => {
+    const id = await createSandbox({ env: { COLOUR: "blue" }, cwd: "/tmp" });
+    for (let n = 0; n < 5; n++) {
+      expect(await json(exec(id, "printenv COLOUR"))).toMatchObject({ stdout: "blue\n" });
+      await evictDurableObject(stubOf(id));
+      expect(await json(exec(id, "pwd"))).toMatchObject({ stdout: "/tmp\n" });
+      await evictDurableObject(stubOf(id));
+    }
+    expect((await facts(id)).starts).toHaveLength(1);
+    await json(call("DELETE", `/v1/sandboxes/${id}`));
+    await evictDurableObject(stubOf(id));
+    expect(await stateOf(id)).toBe("destroyed");
+  });
+
+  it("[S12] has no alarm but its next deadline, and a GET starts nothing", async () => {
+    const id = await createSandbox();
+    const { stateSince, idleTimeoutMs } = await json(call("GET", `/v1/sandboxes/${id}`));
+    const idleAt = Date.parse(stateSince) + idleTimeoutMs;
+    // As soon as lists know that it runs: nothing rings before.
+    await soon(async () => expect(await alarmOf(id)).toBe(idleAt));
+    await json(exec(id, "true"));
+    expect(await alarmOf(id)).toBe(idleAt);
+    expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
+    // The command after it counts as work.
+    expect(await alarmOf(id)).toBeGreaterThanOrEqual(idleAt);
+    const never = await createSandbox({ onIdle: "none" });
+    await soon(async () => {
+      // While lists are being told one stands for that.
+      await runDurableObjectAlarm(stubOf(never));
+      expect(await alarmOf(never)).toBeNull();
+    });
+    await machine(id).die();
+    await evictDurableObject(stubOf(id));
+    expect(await stateOf(id)).toBe("failed");
+    expect((await facts(id)).starts).toHaveLength(1);
+  });
+});
