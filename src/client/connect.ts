@@ -1,90 +1,112 @@
 /**
- * Owns the way into the SDK: where Berth is, with which key, by which fetch; and the verbs over all sandboxes.
- * Does not own those of one sandbox (sandbox.ts). The key stays in here: no object that is given out shows it.
+ * Connects the SDK to a Berth: its address, key and `fetch`, and the methods that concern all sandboxes. The key stays
+ * in this module: no returned object shows it.
  */
 import type { BerthApi } from "../protocol/api.ts";
 import type { PlanApi } from "../protocol/plan-api.ts";
 import { type Cancellable, cancellable } from "./http/cancellable.ts";
-import { type Clock, type Door, type Fetch, makeLink } from "./http/http-client.ts";
-import { drawn } from "./http/random-id.ts";
-import type { CallOptions, Link, Query } from "./http/request.ts";
-import { type RetryPolicy, usualRetries } from "./http/retry.ts";
+import { type ClientConfig, type Clock, createHttpClient, type Fetch } from "./http/http-client.ts";
+import { randomId } from "./http/random-id.ts";
+import type { CallOptions, HttpClient, Query } from "./http/request.ts";
+import { defaultRetries, type RetryPolicy } from "./http/retry.ts";
+import { sleep } from "./http/timing.ts";
 import { planOf, plansPath } from "./plans.ts";
 import { type SandboxHandle, type Sockets, sandboxHandle } from "./sandbox.ts";
 import { type FollowEventsOptions, followEvents, type TenantEvent } from "./streams/events.ts";
-import { pause, type SocketMaker } from "./terminal/sockets.ts";
+import type { WebSocketConstructor } from "./terminal/sockets.ts";
 import { streamOf } from "./verbs.ts";
 
+/** Where Berth is and how to reach it. */
 export type ConnectOptions = {
-  /** Of Berth's door, such as `http://127.0.0.1:8787`. */
+  /** The address of Berth, such as `http://127.0.0.1:8787`. */
   url: string;
-  /** An API key, or a token of one sandbox; a function where it changes. */
+  /** An API key, or the token of one sandbox. A function is called before each request, for keys that change. */
   key: string | (() => string | Promise<string>);
-  /** The platform's own unless given. */
+  /** Sends the requests. Default: the platform's `fetch`. */
   fetch?: Fetch;
-  /** The platform's own unless given. Node 20 has none: give it that of the package `ws`. */
-  WebSocket?: SocketMaker;
+  /**
+   * Opens connections that stay, such as leases and terminals. Default: the platform's `WebSocket`. Node 20 has none:
+   * pass the one of the package `ws`.
+   */
+  WebSocket?: WebSocketConstructor;
+  /** When a failed request is sent again. Default: up to 4 times within 30,000 ms. */
   retry?: Partial<RetryPolicy>;
-  /** For tests: the real one unless given. */
+  /** Time and randomness, for tests. Default: the real ones. */
   clock?: Partial<Clock>;
 };
 
 type BerthVerbs = Omit<BerthApi, "sandbox" | "plan">;
 
+/** All sandboxes and plans of one key. `connect` returns it. */
 export interface Berth extends Cancellable<BerthVerbs> {
-  /** A handle; asks nothing. */
+  /** A handle of one sandbox. Sends no request, so the sandbox need not exist. */
   sandbox(id: string): SandboxHandle;
-  /** A handle; asks nothing. */
+  /** A handle of one plan. Sends no request, so the plan need not exist. */
   plan(name: string): Cancellable<PlanApi>;
-  /** What happens to all sandboxes, each event once and in order; cut connections are made up for. */
+  /** The events of all sandboxes, each once and in order. Reconnects after a lost connection; never ends by itself. */
   followEvents(options?: FollowEventsOptions): AsyncIterable<TenantEvent>;
-  /** The same Berth; all its calls have these options. */
+  /** The same Berth, with these options for all its calls: `berth.with({ signal })`. */
   with(options: CallOptions): Berth;
 }
 
+/**
+ * Makes a client of the Berth at `url`. Sends no request itself.
+ *
+ * @example
+ * ```ts
+ * const berth = connect({ url: "http://127.0.0.1:8787", key: process.env.BERTH_KEY ?? "" });
+ * const { id } = await berth.create();
+ * const sandbox = berth.sandbox(id);
+ * await sandbox.waitUntilRunning();
+ * const { exitCode, stdout } = await sandbox.exec({ command: "echo hello" });
+ * await sandbox.destroy();
+ * ```
+ */
 export function connect(options: ConnectOptions): Berth {
-  const door = doorOf(options);
-  const sockets = { url: door.url, WebSocket: options.WebSocket };
-  return berthOver(makeLink(door), sockets, door.clock);
+  const config = toConfig(options);
+  const sockets = { url: config.url, WebSocket: options.WebSocket };
+  return makeBerth(createHttpClient(config), sockets, config.clock);
 }
 
-function berthOver(link: Link, sockets: Sockets, clock: Clock): Berth {
-  const verbs = cancellable(link, berthVerbs);
+function makeBerth(client: HttpClient, sockets: Sockets, clock: Clock): Berth {
+  const verbs = cancellable(client, berthVerbs);
   return {
     ...verbs,
     followEvents: (options) => followEvents<TenantEvent>(verbs, options),
-    sandbox: (id) => sandboxHandle(link, sockets, id, clock),
-    plan: (name) => cancellable(link, (over) => planOf(over, name)),
-    with: (options) => berthOver(link.with(options), sockets, clock),
+    sandbox: (id) => sandboxHandle(client, sockets, id, clock),
+    plan: (name) => cancellable(client, (over) => planOf(over, name)),
+    with: (options) => makeBerth(client.with(options), sockets, clock),
   };
 }
 
-function berthVerbs(link: Link): BerthVerbs {
+function berthVerbs(client: HttpClient): BerthVerbs {
   return {
     create: (body = {}, { idempotencyKey, lease, force } = {}) =>
-      link.ask({
+      client.request({
         method: "POST",
         path: "/v1/sandboxes",
         body,
-        // Without a key of the caller's own: an answer that is lost must not leave a second sandbox.
-        headers: { "idempotency-key": idempotencyKey ?? drawn(16), "berth-lease": lease },
+        // A random key by default: after a lost response the repeated call must not create a second sandbox.
+        headers: { "idempotency-key": idempotencyKey ?? randomId(16), "berth-lease": lease },
         query: { force },
         isRepeatable: true,
       }),
-    list: (query = {}) => link.ask({ method: "GET", path: "/v1/sandboxes", query: query as Query }),
-    counts: () => link.ask({ method: "GET", path: "/v1/counts" }),
-    events: (query = {}) => link.ask({ method: "GET", path: "/v1/events", query }),
-    streamEvents: (query) => streamOf(link, "/v1/events", query),
-    plans: (query = {}) => link.ask({ method: "GET", path: plansPath(), query: query as Query }),
+    list: (query = {}) =>
+      client.request({ method: "GET", path: "/v1/sandboxes", query: query as Query }),
+    counts: () => client.request({ method: "GET", path: "/v1/counts" }),
+    events: (query = {}) => client.request({ method: "GET", path: "/v1/events", query }),
+    streamEvents: (query) => streamOf(client, "/v1/events", query),
+    plans: (query = {}) =>
+      client.request({ method: "GET", path: plansPath(), query: query as Query }),
   };
 }
 
-function doorOf({ url, key, fetch, retry, clock }: ConnectOptions): Door {
+function toConfig({ url, key, fetch, retry, clock }: ConnectOptions): ClientConfig {
   return {
-    url: checkedUrl(url),
+    url: checkUrl(url),
     key: typeof key === "string" ? () => key : key,
     fetch: fetch ?? ((to, init) => globalThis.fetch(to, init)),
-    retry: { ...usualRetries, ...retry },
+    retry: { ...defaultRetries, ...retry },
     clock: { ...realClock, ...clock },
   };
 }
@@ -92,11 +114,11 @@ function doorOf({ url, key, fetch, retry, clock }: ConnectOptions): Door {
 const realClock: Clock = {
   now: () => performance.now(),
   chance: Math.random,
-  sleep: pause,
+  sleep: sleep,
 };
 
-function checkedUrl(url: string): string {
+function checkUrl(url: string): string {
   const isHttp = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
-  if (!isHttp) throw new TypeError("connect: `url` must be an http or https address of Berth");
+  if (!isHttp) throw new TypeError("connect: `url` must be an http or https URL");
   return url.replace(/\/+$/, "");
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Cloned, CloneInput } from "../protocol/git.ts";
-import { type HeldLease, type HoldOptions, holdLease, type LeasePlace } from "./lease/lease.ts";
+import { type HeldLease, type HoldOptions, holdLease } from "./lease/lease.ts";
 import { type FollowEventsOptions, followEvents, type SandboxEvent } from "./streams/events.ts";
 import {
   type CloneOptions,
@@ -14,7 +14,7 @@ import {
   type WatchOptions,
 } from "./streams/files.ts";
 import { type FollowOptions, followLogs, type LogEvent } from "./streams/logs.ts";
-import { platformSocket } from "./terminal/sockets.ts";
+import { platformSocket, type SandboxTarget } from "./terminal/sockets.ts";
 import { type AttachOptions, LiveTerminal } from "./terminal/terminal.ts";
 
 export interface LiveVerbs {
@@ -32,7 +32,7 @@ export interface LiveVerbs {
   attachTerminal(terminal: string, options?: AttachOptions): Promise<LiveTerminal>;
 }
 
-export function liveVerbs(given: LeasePlace): LiveVerbs {
+export function liveVerbs(given: SandboxTarget): LiveVerbs {
   const place = { ...given, WebSocket: given.WebSocket ?? platformSocket() };
   return {
     hold: (options) => holdLease(place, options),

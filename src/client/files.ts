@@ -7,7 +7,7 @@ import type { ArchiveType } from "../protocol/archive.ts";
 import type { FileApi, FileContent, ReadOptions, WriteOptions } from "../protocol/file-api.ts";
 import { limits } from "../protocol/limits.ts";
 import { Download, type DownloadOptions } from "./http/download.ts";
-import { type Call, gate, type Link, type Query } from "./http/request.ts";
+import { gatedRequest, type HttpClient, type HttpRequest, type Query } from "./http/request.ts";
 import type { TellProgress, UploadContent } from "./http/upload.ts";
 
 type Told = { progress?: TellProgress };
@@ -35,18 +35,21 @@ export interface ClientFileApi extends FileApi {
 const bytesType = "application/octet-stream";
 const tar = "application/x-tar";
 
-export function filesOf(link: Link, one: string): ClientFileApi {
+export function filesOf(link: HttpClient, one: string): ClientFileApi {
   const files = `${one}/files`;
-  const gated = (options: GateOptions, query: Query = {}): Pick<Call, "headers" | "query"> => {
-    const { headers, query: waking } = gate(options);
+  const gated = (
+    options: GateOptions,
+    query: Query = {},
+  ): Pick<HttpRequest, "headers" | "query"> => {
+    const { headers, query: waking } = gatedRequest(options);
     return { headers: headers ?? {}, query: { ...query, ...waking } };
   };
-  const stream = async (call: Call, progress?: TellProgress) =>
-    new Download(await link.open(call), { signal: link.signal, progress });
+  const stream = async (call: HttpRequest, progress?: TellProgress) =>
+    new Download(await link.openStream(call), { signal: link.signal, progress });
   return {
     async readFile(path, { range, progress, ...at } = {}) {
       const headers = { range: range === undefined ? undefined : rangeText(range) };
-      const response = await link.open({
+      const response = await link.openStream({
         method: "GET",
         path: files,
         query: { path, ...at },
@@ -59,23 +62,23 @@ export function filesOf(link: Link, one: string): ClientFileApi {
       const call = gated(gateOf({ lease, waitMs, wake }), { path, ...query });
       const headers = { ...call.headers, "if-match": ifMatch, "if-none-match": ifNoneMatch };
       const upload = { content, type: bytesType, progress };
-      return link.ask({ method: "PUT", path: files, ...call, headers, upload, ...uploading });
+      return link.request({ method: "PUT", path: files, ...call, headers, upload, ...uploading });
     },
     removeFile: (path, { lease, waitMs, wake, ...query } = {}) =>
-      link.ask({
+      link.request({
         method: "DELETE",
         path: files,
         ...gated(gateOf({ lease, waitMs, wake }), { path, ...query }),
         ...walking,
       }),
     stat: (path, at = {}) =>
-      link.ask({ method: "GET", path: `${files}/stat`, query: { path, ...at } }),
+      link.request({ method: "GET", path: `${files}/stat`, query: { path, ...at } }),
     listFiles: (query = {}) =>
-      link.ask({ method: "GET", path: `${files}/list`, query: query as Query, ...walking }),
+      link.request({ method: "GET", path: `${files}/list`, query: query as Query, ...walking }),
     mkdir: (body, options = {}) =>
-      link.ask({ method: "POST", path: `${files}/mkdir`, body, ...gated(options) }),
+      link.request({ method: "POST", path: `${files}/mkdir`, body, ...gated(options) }),
     move: (body, options = {}) =>
-      link.ask({ method: "POST", path: `${files}/move`, body, ...gated(options) }),
+      link.request({ method: "POST", path: `${files}/move`, body, ...gated(options) }),
     watchFiles: (query = {}) => stream({ method: "GET", path: `${files}/watch`, query }),
     downloadArchive: (path, { type = tar, progress, ...at } = {}) =>
       stream(
@@ -91,7 +94,7 @@ export function filesOf(link: Link, one: string): ClientFileApi {
       const { type = tar, lease, waitMs, wake, progress, ...query } = options;
       const call = gated(gateOf({ lease, waitMs, wake }), { path, ...query });
       const upload = { content, type, progress };
-      return link.ask({ method: "PUT", path: `${one}/archive`, ...call, upload, ...uploading });
+      return link.request({ method: "PUT", path: `${one}/archive`, ...call, upload, ...uploading });
     },
     cloneRepository: (body, options = {}) =>
       stream({ method: "POST", path: `${one}/git/clone`, body, ...gated(options) }),
@@ -99,9 +102,9 @@ export function filesOf(link: Link, one: string): ClientFileApi {
 }
 
 /** The answer begins when all of it is there. */
-const uploading = { beginsWithinMs: limits.uploadMs };
+const uploading = { responseTimeoutMs: limits.uploadMs };
 /** Looking through or removing the largest tree. */
-const walking = { beginsWithinMs: limits.fileCallMs + 60_000 };
+const walking = { responseTimeoutMs: limits.fileCallMs + 60_000 };
 
 type Given = { [Name in keyof GateOptions]: GateOptions[Name] | undefined };
 

@@ -1,5 +1,5 @@
 /**
- * Owns what the SDK offers to those who import it; nothing else.
+ * The public entry point of the SDK: what `import … from "berth"` offers.
  */
 
 export type * from "../protocol/api.ts";

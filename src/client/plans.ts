@@ -3,15 +3,15 @@
  * Does not own how a call is sent (link.ts).
  */
 import type { PlanApi } from "../protocol/plan-api.ts";
-import { type Link, segment } from "./http/request.ts";
+import { type HttpClient, pathSegment } from "./http/request.ts";
 
 export function plansPath(name?: string): string {
-  return name === undefined ? "/v1/plans" : `/v1/plans/${segment(name)}`;
+  return name === undefined ? "/v1/plans" : `/v1/plans/${pathSegment(name)}`;
 }
 
-export function planOf(link: Link, name: string): PlanApi {
+export function planOf(link: HttpClient, name: string): PlanApi {
   const one = plansPath(name);
-  const member = (key: string) => `${one}/sandboxes/${segment(key)}`;
+  const member = (key: string) => `${one}/sandboxes/${pathSegment(key)}`;
   const run = (what: "commit" | "rollback", body: object, idempotencyKey: string | undefined) => ({
     method: "POST" as const,
     path: `${one}/${what}`,
@@ -21,16 +21,18 @@ export function planOf(link: Link, name: string): PlanApi {
   });
   return {
     // There, or made: the same one again.
-    put: () => link.ask({ method: "PUT", path: one, body: {}, isRepeatable: true }),
-    get: () => link.ask({ method: "GET", path: one }),
-    remove: (query = {}) => link.ask({ method: "DELETE", path: one, query }),
+    put: () => link.request({ method: "PUT", path: one, body: {}, isRepeatable: true }),
+    get: () => link.request({ method: "GET", path: one }),
+    remove: (query = {}) => link.request({ method: "DELETE", path: one, query }),
     putMember: (key, body) =>
-      link.ask({ method: "PUT", path: member(key), body, isRepeatable: true }),
-    removeMember: (key, query = {}) => link.ask({ method: "DELETE", path: member(key), query }),
-    commit: (body = {}, { idempotencyKey } = {}) => link.ask(run("commit", body, idempotencyKey)),
+      link.request({ method: "PUT", path: member(key), body, isRepeatable: true }),
+    removeMember: (key, query = {}) => link.request({ method: "DELETE", path: member(key), query }),
+    commit: (body = {}, { idempotencyKey } = {}) =>
+      link.request(run("commit", body, idempotencyKey)),
     rollback: (body = {}, { idempotencyKey } = {}) =>
-      link.ask(run("rollback", body, idempotencyKey)),
-    commits: (query = {}) => link.ask({ method: "GET", path: `${one}/commits`, query }),
-    commitOf: (n, query = {}) => link.ask({ method: "GET", path: `${one}/commits/${n}`, query }),
+      link.request(run("rollback", body, idempotencyKey)),
+    commits: (query = {}) => link.request({ method: "GET", path: `${one}/commits`, query }),
+    commitOf: (n, query = {}) =>
+      link.request({ method: "GET", path: `${one}/commits/${n}`, query }),
   };
 }

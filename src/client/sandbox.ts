@@ -7,8 +7,8 @@ import type { Sandbox } from "../protocol/sandbox.ts";
 import { type LiveVerbs, liveVerbs } from "./connected-verbs.ts";
 import { type Cancellable, cancellable } from "./http/cancellable.ts";
 import type { Clock } from "./http/http-client.ts";
-import type { CallOptions, Link } from "./http/request.ts";
-import type { SocketMaker } from "./terminal/sockets.ts";
+import type { CallOptions, HttpClient } from "./http/request.ts";
+import type { WebSocketConstructor } from "./terminal/sockets.ts";
 import { type SandboxVerbs, verbsOf } from "./verbs.ts";
 
 export interface SandboxHandle extends Cancellable<SandboxVerbs>, LiveVerbs {
@@ -28,13 +28,13 @@ export type WaitOptions = {
 };
 
 /** Where and by what WebSockets are opened. */
-export type Sockets = { url: string; WebSocket: SocketMaker | undefined };
+export type Sockets = { url: string; WebSocket: WebSocketConstructor | undefined };
 
 const waitMs = 120_000;
 const lookEveryMs = 250;
 
 export function sandboxHandle(
-  link: Link,
+  link: HttpClient,
   sockets: Sockets,
   id: string,
   clock: Clock,

@@ -1,45 +1,45 @@
 /**
- * Owns how long one attempt of a call may hang: until its answer begins, then between its bytes, and altogether.
+ * Limits one attempt of a request: until the response begins, then between its bytes, and in total.
  */
 
-export class Silence {
-  readonly #late = new AbortController();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #whole: ReturnType<typeof setTimeout> | undefined;
-  #forMs = 0;
-  /** Which limit it was, once `isOver`. */
-  limitMs = 0;
+export class AttemptTimeout {
+  readonly #expired = new AbortController();
+  #idleTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #totalTimer: ReturnType<typeof setTimeout> | undefined;
+  #idleMs = 0;
+  /** The limit that was exceeded, once `isExpired`. */
+  exceededMs = 0;
 
-  constructor(forMs: number, wholeMs: number) {
-    this.heard(forMs);
-    if (Number.isFinite(wholeMs)) {
-      this.#whole = setTimeout(() => this.#end(Math.ceil(wholeMs)), Math.max(0, wholeMs));
+  constructor(idleMs: number, totalMs: number) {
+    this.restart(idleMs);
+    if (Number.isFinite(totalMs)) {
+      this.#totalTimer = setTimeout(() => this.#expire(Math.ceil(totalMs)), Math.max(0, totalMs));
     }
   }
 
   get signal(): AbortSignal {
-    return this.#late.signal;
+    return this.#expired.signal;
   }
 
-  get isOver(): boolean {
-    return this.#late.signal.aborted;
+  get isExpired(): boolean {
+    return this.#expired.signal.aborted;
   }
 
-  /** Something was heard: from here it may be silent for so long again. */
-  heard(forMs = this.#forMs): void {
-    this.#forMs = forMs;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#end(forMs), forMs);
+  /** Call it for each sign of life: the idle time begins again, with the same limit unless one is given. */
+  restart(idleMs = this.#idleMs): void {
+    this.#idleMs = idleMs;
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => this.#expire(idleMs), idleMs);
   }
 
-  #end(limitMs: number): void {
-    this.limitMs = limitMs;
-    this.#late.abort();
+  #expire(limitMs: number): void {
+    this.exceededMs = limitMs;
+    this.#expired.abort();
   }
 
-  /** Not by `using`, which asks for a symbol that browsers of today lack. */
-  end(): void {
-    clearTimeout(this.#timer);
-    clearTimeout(this.#whole);
+  /** A method and not `Symbol.dispose`, which today's browsers lack. */
+  clear(): void {
+    clearTimeout(this.#idleTimer);
+    clearTimeout(this.#totalTimer);
   }
 }

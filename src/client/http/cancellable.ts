@@ -1,45 +1,46 @@
 /**
- * Owns that every verb may be given up: whatever its arguments, the options at their end take a signal and a limit.
- * Does not own the verbs.
+ * Adds `signal` and `answerWithinMs` to the options of every API method.
  */
-import type { CallOptions, Link } from "./request.ts";
+import type { CallOptions, HttpClient } from "./request.ts";
 
-type Verb = (...args: never[]) => unknown;
+type Method = (...args: never[]) => unknown;
 
-/** Its arguments as they are, or all of them with these options at their end. */
-type WithOptions<Args extends unknown[]> = Args extends [...infer Before, infer Last]
+/** The arguments as they are, or all of them with these options in the last one. */
+type WithOptions<Args extends unknown[]> = Args extends [...infer Leading, infer Last]
   ? Last extends string | number | Uint8Array
     ? [...Args, CallOptions]
-    : [...Before, Last & CallOptions]
+    : [...Leading, Last & CallOptions]
   : [CallOptions];
 
-export type Cancellable<Verbs> = {
-  [Name in keyof Verbs]: Verbs[Name] extends (...args: infer Args) => infer Answer
-    ? Verbs[Name] & ((...args: WithOptions<Required<Args>>) => Answer)
-    : Verbs[Name];
+/** The same methods; each also takes `CallOptions` in its last argument. */
+export type Cancellable<Methods> = {
+  [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Result
+    ? Methods[Name] & ((...args: WithOptions<Required<Args>>) => Result)
+    : Methods[Name];
 };
 
-export function cancellable<Verbs extends object>(
-  link: Link,
-  verbsOver: (link: Link) => Verbs,
-): Cancellable<Verbs> {
-  const plain = verbsOver(link) as Record<string, Verb>;
+/** `makeMethods` is called again, with a client of its own, for each call that has such options. */
+export function cancellable<Methods extends object>(
+  client: HttpClient,
+  makeMethods: (client: HttpClient) => Methods,
+): Cancellable<Methods> {
+  const plain = makeMethods(client) as Record<string, Method>;
   const names = Object.keys(plain);
   return Object.fromEntries(
     names.map((name) => [
       name,
       (...args: never[]) => {
-        const options = optionsOf(args.at(-1));
+        const options = readCallOptions(args.at(-1));
         if (options === undefined) return plain[name]?.(...args);
-        const verbs = verbsOver(link.with(options)) as Record<string, Verb>;
-        return verbs[name]?.(...args.slice(0, -1), withoutOptions(args.at(-1)) as never);
+        const methods = makeMethods(client.with(options)) as Record<string, Method>;
+        return methods[name]?.(...args.slice(0, -1), omitCallOptions(args.at(-1)) as never);
       },
     ]),
-  ) as Cancellable<Verbs>;
+  ) as Cancellable<Methods>;
 }
 
-/** Known by their types: a body may have a field of the same name, though none holds these. */
-function optionsOf(last: unknown): CallOptions | undefined {
+/** Recognised by name and type: no request body has a field of these names with these types. */
+function readCallOptions(last: unknown): CallOptions | undefined {
   if (typeof last !== "object" || last === null) return undefined;
   const { signal, answerWithinMs } = last as Record<string, unknown>;
   const options: CallOptions = {};
@@ -48,7 +49,7 @@ function optionsOf(last: unknown): CallOptions | undefined {
   return Object.keys(options).length === 0 ? undefined : options;
 }
 
-function withoutOptions(last: unknown): object {
+function omitCallOptions(last: unknown): object {
   const { signal: _signal, answerWithinMs: _answerWithinMs, ...rest } = last as CallOptions;
   return rest;
 }

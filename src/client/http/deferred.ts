@@ -1,5 +1,5 @@
 /**
- * Owns a promise that is settled from outside; Node 20 has no `Promise.withResolvers`.
+ * A promise that is settled from outside. Node 20 has no `Promise.withResolvers`.
  */
 export type Deferred<Value> = {
   promise: Promise<Value>;

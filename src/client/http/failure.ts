@@ -1,6 +1,6 @@
 /**
- * Owns what a failed call is told as: the error of the answer, or of a connection that failed, in the one table's codes.
- * Never says that something ran, or that it did not, unless that is known.
+ * Turns an error response or a failed connection into a `BerthError`. Never says that a call ran, or that it did not,
+ * unless that is known.
  */
 import {
   BerthError,
@@ -10,13 +10,13 @@ import {
   errors,
 } from "../../protocol/error-codes.ts";
 
-/** Of what is known of the call that failed. */
-export type Sent = { requestId: string; url: string; reads: boolean };
+/** The request that failed. `reads`: it changes nothing, so it can be repeated safely. */
+export type SentRequest = { requestId: string; url: string; reads: boolean };
 
-export function failureOf(body: ErrorBody, status: number): BerthError {
+export function toBerthError(body: ErrorBody, status: number): BerthError {
   const { code, message, hint, retryable: _retryable, ...facts } = body.error;
   const known = Object.hasOwn(errors, code);
-  return new BerthError(known ? code : closest(status), message, {
+  return new BerthError(known ? code : codeForStatus(status), message, {
     facts: known ? (facts as ErrorFacts) : { ...(facts as ErrorFacts), told: String(code) },
     ...(hint === undefined ? {} : { hint }),
     requestId: body.requestId,
@@ -28,10 +28,13 @@ export function isErrorBody(body: unknown): body is ErrorBody {
   return typeof error === "object" && error !== null && typeof error.message === "string";
 }
 
-/** Somebody on the way answered, in words that are not Berth's. */
-export function foreignAnswer({ requestId, url, reads }: Sent, status: number): BerthError {
+/** The response is not Berth's: a proxy or another server sent it. */
+export function foreignResponse(
+  { requestId, url, reads }: SentRequest,
+  status: number,
+): BerthError {
   if (status >= 500) {
-    const message = `Something before Berth answered ${status}.`;
+    const message = `A proxy in front of Berth responded with status ${status}.`;
     return reads
       ? new BerthError("unavailable", message, { requestId })
       : new BerthError("operation_interrupted", message, {
@@ -39,42 +42,52 @@ export function foreignAnswer({ requestId, url, reads }: Sent, status: number): 
           facts: { admitted: "unknown" },
         });
   }
-  return new BerthError(closest(status), `${url} answered ${status}, but not as Berth does.`, {
-    requestId,
-    hint: "Look at the `url` given to connect(): it must lead to Berth's own door.",
-  });
+  return new BerthError(
+    codeForStatus(status),
+    `${url} responded with status ${status}, but not as Berth does.`,
+    {
+      requestId,
+      hint: "Check the `url` given to connect(): it must be the address of Berth.",
+    },
+  );
 }
 
-/** These say that the connection never came about: nothing was sent. */
+/** These codes mean that no connection was made, so nothing was sent. */
 const neverSent = new Set([
   ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"],
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-export function connectionFailure(thrown: unknown, { requestId, url, reads }: Sent): BerthError {
-  const { code, syscall } = causeOf(thrown);
-  const why = code === undefined ? "" : ` (${code})`;
-  // A connection that stood ends with the same codes: then it was in a read or a write.
+export function connectionFailure(
+  thrown: unknown,
+  { requestId, url, reads }: SentRequest,
+): BerthError {
+  const { code, syscall } = findCause(thrown);
+  const reason = code === undefined ? "" : ` (${code})`;
+  // A connection that was open fails with the byStatus codes, but in a read or a write.
   const wasOpen = syscall === "read" || syscall === "write";
   if (reads || (code !== undefined && neverSent.has(code) && !wasOpen)) {
-    return new BerthError("unavailable", `${url} could not be reached${why}.`, {
+    return new BerthError("unavailable", `${url} could not be reached${reason}.`, {
       requestId,
-      hint: "Look whether Berth runs there, and whether the `url` given to connect() is right.",
+      hint: "Check that Berth runs there and that the `url` given to connect() is right.",
     });
   }
   return new BerthError(
     "operation_interrupted",
-    `The connection to ${url} broke off before the answer${why}.`,
+    `The connection to ${url} was lost before the response${reason}.`,
     {
       requestId,
       facts: { admitted: "unknown" },
-      hint: "It may have run. Calls with an `idempotencyKey` are repeated without running twice.",
+      hint: "The call may have taken effect. Calls with an `idempotencyKey` are repeated without running twice.",
     },
   );
 }
 
-export function noAnswer({ requestId, url, reads }: Sent, withinMs: number): BerthError {
-  const message = `${url} gave no answer for ${withinMs} ms.`;
+export function responseTimeout(
+  { requestId, url, reads }: SentRequest,
+  withinMs: number,
+): BerthError {
+  const message = `${url} did not respond within ${withinMs} ms.`;
   return reads
     ? new BerthError("unavailable", message, { requestId })
     : new BerthError("operation_interrupted", message, {
@@ -85,19 +98,23 @@ export function noAnswer({ requestId, url, reads }: Sent, withinMs: number): Ber
 
 type Cause = { code?: string; syscall?: unknown };
 
-function causeOf(thrown: unknown): Cause {
-  for (let at = thrown, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
-    const { code, syscall } = at as { code?: unknown; syscall?: unknown };
+function findCause(thrown: unknown): Cause {
+  for (
+    let error = thrown, depth = 0;
+    error instanceof Error && depth < 4;
+    error = error.cause, depth++
+  ) {
+    const { code, syscall } = error as { code?: unknown; syscall?: unknown };
     if (typeof code === "string") return { code, syscall };
   }
   return {};
 }
 
-/** For codes that this version does not know: the same status says as much as can be said. */
-function closest(status: number): ErrorCode {
+/** For codes that this version does not know: the code that says as much as the status does. */
+function codeForStatus(status: number): ErrorCode {
   if (status === 501) return "unsupported";
   if (status >= 500) return "internal";
-  const same: Record<number, ErrorCode> = {
+  const byStatus: Record<number, ErrorCode> = {
     401: "unauthenticated",
     403: "forbidden",
     404: "not_found",
@@ -106,5 +123,5 @@ function closest(status: number): ErrorCode {
     413: "too_large",
     429: "too_many",
   };
-  return same[status] ?? "bad_request";
+  return byStatus[status] ?? "bad_request";
 }

@@ -1,27 +1,29 @@
 /**
- * Owns sending a call: address, key, time limits, giving up, sending again.
- * Does not own which calls there are, when one may be sent again (retry.ts), nor reading the answer (whole.ts).
+ * Sends requests: address, key, time limits, cancellation and retries. See retry.ts for what may be sent again.
  */
 import { BerthError } from "../../protocol/error-codes.ts";
-import { Silence } from "./attempt-timeout.ts";
-import { connectionFailure, noAnswer, type Sent } from "./failure.ts";
-import { drawn } from "./random-id.ts";
-import { type Call, type CallOptions, type Link, queryText } from "./request.ts";
-import { isRefusedForNow, type RetryPolicy, retryAfterMs, retryDelay } from "./retry.ts";
-import { isReplayable, type Outgoing, outgoing } from "./upload.ts";
-import { type Ears, refusal, Told, unlessAborted, wholeAnswer } from "./whole-body.ts";
+import { AttemptTimeout } from "./attempt-timeout.ts";
+import { connectionFailure, responseTimeout, type SentRequest } from "./failure.ts";
+import { randomId } from "./random-id.ts";
+import { type CallOptions, encodeQuery, type HttpClient, type HttpRequest } from "./request.ts";
+import { type AttemptLimits, ErrorResponse, readContent, readError } from "./response-body.ts";
+import { isRefusal, parseRetryAfterMs, type RetryPolicy, retryDelay } from "./retry.ts";
+import { rejectOnAbort } from "./timing.ts";
+import { isReplayable, toUploadBody, type UploadBody } from "./upload.ts";
 
+/** As the platform's `fetch`: what `connect` takes to send requests with. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Time and chance, for those who test with them. */
+/** Time and randomness, replaceable for tests. */
 export type Clock = {
   now(): number;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   chance(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 };
 
-export type Door = {
+/** `ConnectOptions` with all defaults filled in. */
+export type ClientConfig = {
   url: string;
   key: () => string | Promise<string>;
   fetch: Fetch;
@@ -29,44 +31,44 @@ export type Door = {
   clock: Clock;
 };
 
-/** Waking a container, waiting for a lease and the headers of a slow answer have room in it. */
-const beginsWithinMs = 180_000;
-/** An answer under way brings a byte a second. */
-const silenceMs = 60_000;
+/** Long enough to wake a container, to wait for a lease, and for the headers of a slow response. */
+const defaultResponseTimeoutMs = 180_000;
+/** A response that has begun sends at least a byte a second. */
+const idleTimeoutMs = 60_000;
 
-type Read<Content> = (response: Response, ears: Ears) => Promise<Content>;
+type ReadResponse<Content> = (response: Response, limits: AttemptLimits) => Promise<Content>;
 type Outcome<Content> = { content: Content } | { error: unknown; retryAfterMs: number };
 
-export function makeLink(door: Door, options: CallOptions = {}): Link {
+export function createHttpClient(config: ClientConfig, options: CallOptions = {}): HttpClient {
   return {
     signal: options.signal,
-    ask: <Content>(call: Call) => send<Content>(door, call, options, wholeAnswer),
-    open: (call) => send(door, call, options, async (response) => response),
-    with: (more) => makeLink(door, both(options, more)),
+    request: <Content>(call: HttpRequest) => send<Content>(config, call, options, readContent),
+    openStream: (call) => send(config, call, options, async (response) => response),
+    with: (more) => createHttpClient(config, mergeOptions(options, more)),
   };
 }
 
-function both(one: CallOptions, other: CallOptions): CallOptions {
-  const signals = [one.signal, other.signal].filter((signal) => signal !== undefined);
+function mergeOptions(first: CallOptions, second: CallOptions): CallOptions {
+  const signals = [first.signal, second.signal].filter((signal) => signal !== undefined);
   const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
-  return { signal, answerWithinMs: other.answerWithinMs ?? one.answerWithinMs };
+  return { signal, answerWithinMs: second.answerWithinMs ?? first.answerWithinMs };
 }
 
 async function send<Content>(
-  door: Door,
-  call: Call,
+  config: ClientConfig,
+  call: HttpRequest,
   options: CallOptions,
-  read: Read<Content>,
+  read: ReadResponse<Content>,
 ): Promise<Content> {
-  const { clock } = door;
+  const { clock } = config;
   const began = clock.now();
   const { signal, answerWithinMs = Number.POSITIVE_INFINITY } = options;
-  /** That it may have run, once an answer was lost: later ones that nothing was done are of their own attempt. */
+  /** The first attempt whose response was lost: it may have run, whatever later attempts say. */
   let unknown: unknown;
   for (let sent = 1; ; sent++) {
     signal?.throwIfAborted();
     const leftMs = answerWithinMs - (clock.now() - began);
-    const outcome = await once(door, call, { signal, leftMs }, read);
+    const outcome = await sendOnce(config, call, { signal, leftMs }, read);
     if ("content" in outcome) return outcome.content;
     signal?.throwIfAborted();
     const error = outcome.error as BerthError;
@@ -79,99 +81,107 @@ async function send<Content>(
       retryAfterMs: outcome.retryAfterMs,
     };
     const delay = isReplayable(call.upload)
-      ? retryDelay(door.retry, failed, clock.chance())
+      ? retryDelay(config.retry, failed, clock.chance())
       : undefined;
     if (delay === undefined || failed.tookMs + delay >= answerWithinMs) {
-      throw isRefusedForNow(error) ? (unknown ?? error) : error;
+      throw isRefusal(error) ? (unknown ?? error) : error;
     }
     await clock.sleep(delay, signal);
   }
 }
 
-type Bounds = { signal: AbortSignal | undefined; leftMs: number };
+type AttemptBounds = { signal: AbortSignal | undefined; leftMs: number };
 
-async function once<Content>(
-  door: Door,
-  call: Call,
-  bounds: Bounds,
-  read: Read<Content>,
+async function sendOnce<Content>(
+  config: ClientConfig,
+  call: HttpRequest,
+  bounds: AttemptBounds,
+  read: ReadResponse<Content>,
 ): Promise<Outcome<Content>> {
-  // Drawn here, so that a call whose answer never came can be found in the log too.
-  const requestId = drawn(12);
-  const about: Sent = { requestId, url: door.url, reads: call.method === "GET" };
-  const silence = new Silence(call.beginsWithinMs ?? beginsWithinMs, bounds.leftMs);
-  const ears = { silence, signal: either(silence.signal, bounds.signal) };
-  let body: Outgoing | undefined;
+  // Generated here, so that a call without a response can be found in the log too.
+  const requestId = randomId(12);
+  const sent: SentRequest = { requestId, url: config.url, reads: call.method === "GET" };
+  const timeout = new AttemptTimeout(
+    call.responseTimeoutMs ?? defaultResponseTimeoutMs,
+    bounds.leftMs,
+  );
+  const limits = { timeout, signal: anySignal(timeout.signal, bounds.signal) };
+  let body: UploadBody | undefined;
   let isSent = false;
   try {
-    const headers = await unlessAborted(headersOf(door, call, requestId), ears.signal);
+    const headers = await rejectOnAbort(toHeaders(config, call, requestId), limits.signal);
     if (call.upload !== undefined) {
-      body = await unlessAborted(outgoing(call.upload), ears.signal);
+      body = await rejectOnAbort(toUploadBody(call.upload), limits.signal);
     }
-    const init = initOf(call, headers, body, ears.signal);
-    silence.heard();
+    const init = toRequestInit(call, headers, body, limits.signal);
+    timeout.restart();
     isSent = true;
-    const asked = door.fetch(`${door.url}${call.path}${queryText(call.query)}`, init);
-    const response = await unlessAborted(asked, ears.signal);
-    silence.heard(silenceMs);
+    const fetched = config.fetch(`${config.url}${call.path}${encodeQuery(call.query)}`, init);
+    const response = await rejectOnAbort(fetched, limits.signal);
+    timeout.restart(idleTimeoutMs);
     if (response.ok) {
-      const content = await read(response, ears);
+      const content = await read(response, limits);
       body?.arrived();
       return { content };
     }
-    const waitMs = retryAfterMs(response.headers.get("retry-after"), Date.now());
-    return { error: await refusal(response, ears, about), retryAfterMs: waitMs };
+    const waitMs = parseRetryAfterMs(response.headers.get("retry-after"), Date.now());
+    return { error: await readError(response, limits, sent), retryAfterMs: waitMs };
   } catch (thrown) {
-    // What the key's own function or the bytes' own source throws is its word, and not ours.
-    if (!isSent) throw silence.isOver ? notReady(silence.limitMs, requestId) : thrown;
-    return { error: failed(thrown, silence, body?.broken(), about), retryAfterMs: 0 };
+    // An error from the `key` function or from the source of the bytes goes to the caller as it is.
+    if (!isSent) throw timeout.isExpired ? notSent(timeout.exceededMs, requestId) : thrown;
+    return { error: toFailure(thrown, timeout, body?.broken(), sent), retryAfterMs: 0 };
   } finally {
-    silence.end();
+    timeout.clear();
     body?.end();
   }
 }
 
-function initOf(
-  call: Call,
+function toRequestInit(
+  call: HttpRequest,
   headers: Record<string, string>,
-  body: Outgoing | undefined,
+  body: UploadBody | undefined,
   signal: AbortSignal,
 ): RequestInit {
   const init: RequestInit & { duplex?: "half" } = { method: call.method, headers, signal };
   if (body?.length !== undefined) headers["content-length"] = String(body.length);
   if (body !== undefined) init.body = body.body;
   else if (call.body !== undefined) init.body = JSON.stringify(call.body);
-  // Node wants to be told that a stream is sent before the answer comes.
+  // Node requires it for a body that is still being sent when the response comes.
   if (body?.isStream) init.duplex = "half";
   return init;
 }
 
-function notReady(withinMs: number, requestId: string): BerthError {
-  const message = `The call was not sent: its key or its bytes were not there after ${withinMs} ms.`;
+function notSent(withinMs: number, requestId: string): BerthError {
+  const message = `The call was not sent: its key or its content was not available after ${withinMs} ms.`;
   return new BerthError("unavailable", message, {
     requestId,
-    hint: "Look at the `key` function given to connect(), and at what the call is to send.",
+    hint: "Check the `key` function given to connect() and the content of the call.",
   });
 }
 
-function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
-  return other === undefined ? one : AbortSignal.any([one, other]);
+function anySignal(first: AbortSignal, second: AbortSignal | undefined): AbortSignal {
+  return second === undefined ? first : AbortSignal.any([first, second]);
 }
 
-function failed(thrown: unknown, silence: Silence, broken: unknown, about: Sent): unknown {
-  if (thrown instanceof Told) return thrown.failure(about);
+function toFailure(
+  thrown: unknown,
+  timeout: AttemptTimeout,
+  broken: unknown,
+  request: SentRequest,
+): unknown {
+  if (thrown instanceof ErrorResponse) return thrown.toError(request);
   if (broken !== undefined) return broken;
-  if (silence.isOver) return noAnswer(about, silence.limitMs);
-  return connectionFailure(thrown, about);
+  if (timeout.isExpired) return responseTimeout(request, timeout.exceededMs);
+  return connectionFailure(thrown, request);
 }
 
-async function headersOf(
-  door: Door,
-  call: Call,
+async function toHeaders(
+  config: ClientConfig,
+  call: HttpRequest,
   requestId: string,
 ): Promise<Record<string, string>> {
   const headers: Record<string, string> = {
-    authorization: `Bearer ${await door.key()}`,
+    authorization: `Bearer ${await config.key()}`,
     "berth-request-id": requestId,
   };
   if (call.upload !== undefined) headers["content-type"] = call.upload.type;

@@ -1,66 +1,75 @@
 /**
- * Owns the form of one call on its way out: what is asked, what goes along, and whether asking twice does harm.
- * Does not own sending it: link.ts does.
+ * Describes one request: method, path, query, headers, body, and whether repeating it does harm. See http-client.ts for
+ * sending it.
  */
 import type { GateOptions } from "../../protocol/api.ts";
-import type { KeyedOptions } from "../../protocol/work-api.ts";
+import type { IdempotentOptions } from "../../protocol/work-api.ts";
 import type { Upload } from "./upload.ts";
 
-/** What a caller may say of any call. */
+/** Options of every call. */
 export type CallOptions = {
-  /** Gives the call up, also what it is still streaming. */
+  /** Cancels the call, also while its response is streaming. */
   signal?: AbortSignal | undefined;
-  /** How long the answer may take: all of it, or of a stream until it begins. */
+  /** How long the response may take, in ms, retries included; of a stream, until it begins. Default: no limit. */
   answerWithinMs?: number | undefined;
 };
 
 export type Query = Record<string, string | number | boolean | string[] | undefined>;
 
-export type Call = {
+export type HttpRequest = {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   path: string;
   query?: Query;
   headers?: Record<string, string | undefined>;
   body?: unknown;
   upload?: Upload;
-  /** Asked twice it does what it does once, so it may be sent again when nobody knows what became of it. */
+  /** Sending it twice has the effect of sending it once, so it may be repeated when its outcome is unknown. */
   isRepeatable?: boolean;
-  /** How long the answer may take to begin, unless the caller says. */
-  beginsWithinMs?: number;
+  /** How long the response may take to begin, unless the caller sets a limit. */
+  responseTimeoutMs?: number;
 };
 
-/** How calls are made. With options of its own it is another link. */
-export interface Link {
-  /** The content of an answer that comes whole. */
-  ask<Content>(call: Call): Promise<Content>;
-  /** An answer whose content streams. */
-  open(call: Call): Promise<Response>;
-  with(options: CallOptions): Link;
+/** Sends requests. */
+export interface HttpClient {
+  /** The content of a JSON response. */
+  request<Content>(call: HttpRequest): Promise<Content>;
+  /** A response whose content is streamed. */
+  openStream(call: HttpRequest): Promise<Response>;
+  /** A client whose calls all have these options. */
+  with(options: CallOptions): HttpClient;
   readonly signal: AbortSignal | undefined;
 }
 
-/** What is not given is left out. */
-export function queryText(query: Query = {}): string {
-  const asked = new URLSearchParams();
+/** Leaves out what is undefined; an array becomes a repeated parameter. */
+export function encodeQuery(query: Query = {}): string {
+  const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    for (const one of Array.isArray(value) ? value : [value]) {
-      if (one !== undefined) asked.append(name, String(one));
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== undefined) params.append(name, String(item));
     }
   }
-  const text = asked.toString();
+  const text = params.toString();
   return text === "" ? "" : `?${text}`;
 }
 
-/** A part of a path that a caller names. */
-export function segment(name: string): string {
-  // An empty or dotted one would be another path.
+/** Encodes a name given by the caller as one segment of a path. */
+export function pathSegment(name: string): string {
+  // An empty or dotted name would lead to another path.
   return name === "" || name === "." || name === ".." ? "%00" : encodeURIComponent(name);
 }
 
-export type Gated = Pick<Call, "headers" | "query" | "isRepeatable">;
+export type GatedRequest = Pick<HttpRequest, "headers" | "query" | "isRepeatable">;
 
-/** The headers of a gated call; one with a key runs at most once, so it may be repeated. */
-export function gate({ lease, waitMs, wake, idempotencyKey }: GateOptions & KeyedOptions): Gated {
+/**
+ * The headers and query of a call that may need the lease. With an idempotency key it runs at most once, so it may be
+ * repeated.
+ */
+export function gatedRequest({
+  lease,
+  waitMs,
+  wake,
+  idempotencyKey,
+}: GateOptions & IdempotentOptions): GatedRequest {
   return {
     headers: {
       "berth-lease": lease,

@@ -1,60 +1,67 @@
 /**
- * Owns when a failed call is sent again, and after how long: only what surely did not run, or may run twice.
- * Does not own sending. Who else holds the lease is for the caller to decide: such refusals are never repeated.
+ * Decides whether and when a failed request is sent again: only if it surely did not run, or may run twice. A lease
+ * held by somebody else is for the caller to handle: such refusals are never repeated.
  */
-import type { BerthError, ErrorCode } from "../../protocol/error-codes.ts";
+import { asBerthError, type BerthError, type ErrorCode } from "../../protocol/error-codes.ts";
+import { backOffMs } from "./timing.ts";
 
+/** When a failed request is sent again. */
 export type RetryPolicy = {
-  /** How often a call is sent again; 0: never. */
+  /** How often a request is sent again. 0: never. Default: 4. */
   retries: number;
-  /** No call is sent again after this long, counted from its beginning. */
+  /** No request is sent again after this time, in ms from its first attempt. Default: 30,000. */
   retryForMs: number;
 };
 
-export const usualRetries: RetryPolicy = { retries: 4, retryForMs: 30_000 };
+export const defaultRetries: RetryPolicy = { retries: 4, retryForMs: 30_000 };
 
-const firstDelayMs = 200;
-const delayMsMax = 5_000;
+/** Codes marked `retryable` that mean nothing was done. */
+const refusals: ReadonlySet<ErrorCode> = new Set(["unavailable", "too_many", "body_timeout"]);
 
-/** Marked `retryable` in the table, and nothing was done. */
-const refusedForNow: ReadonlySet<ErrorCode> = new Set(["unavailable", "too_many", "body_timeout"]);
-
-export type Failed = {
+export type FailedAttempt = {
   error: BerthError;
   isRepeatable: boolean;
-  /** How often it was sent so far. */
+  /** The attempts so far. */
   sent: number;
   tookMs: number;
-  /** What the answer asked for. */
+  /** The response's `Retry-After`. */
   retryAfterMs: number;
 };
 
-/** After how many ms to send it again; undefined: not at all. `chance` is from 0 to 1. */
+/** The delay in ms before the next attempt; undefined: do not repeat. `chance` is a random number from 0 to 1. */
 export function retryDelay(
   policy: RetryPolicy,
-  failed: Failed,
+  failed: FailedAttempt,
   chance: number,
 ): number | undefined {
-  if (failed.sent > policy.retries || !mayRepeat(failed)) return undefined;
-  const full = Math.min(firstDelayMs * 2 ** (failed.sent - 1), delayMsMax);
-  // At least half of it, so that a crowd neither comes back together nor at once.
+  if (failed.sent > policy.retries || !isSafeToRepeat(failed)) return undefined;
+  const full = backOffMs(failed.sent);
+  // Between half and all of it, so that many clients neither come back together nor at once.
   const delay = Math.max(failed.retryAfterMs, full * (0.5 + chance / 2));
   return failed.tookMs + delay > policy.retryForMs ? undefined : delay;
 }
 
-export function isRefusedForNow({ code }: BerthError): boolean {
-  return refusedForNow.has(code);
+export function isRefusal({ code }: BerthError): boolean {
+  return refusals.has(code);
 }
 
-function mayRepeat({ error, isRepeatable }: Failed): boolean {
-  if (isRefusedForNow(error)) return true;
+function isSafeToRepeat({ error, isRepeatable }: FailedAttempt): boolean {
+  if (isRefusal(error)) return true;
   return isRepeatable && error.code === "operation_interrupted" && error.facts.admitted !== true;
 }
 
 /** `Retry-After` in seconds or as a date. */
-export function retryAfterMs(header: string | null, now: number): number {
+export function parseRetryAfterMs(header: string | null, now: number): number {
   if (header === null) return 0;
   const seconds = Number(header);
   const ms = Number.isNaN(seconds) ? Date.parse(header) - now : seconds * 1000;
   return Number.isFinite(ms) ? Math.max(0, ms) : 0;
 }
+
+/** Whether trying again may help: the error says nothing about the sandbox, only that it could not be reached. */
+export function isTransient(error: unknown): boolean {
+  const known = asBerthError(error);
+  return known !== undefined && transientCodes.has(known.code);
+}
+
+const transientCodes = new Set(["unavailable", "too_many", "queue_full", "operation_interrupted"]);

@@ -1,14 +1,15 @@
 /**
- * Owns the bodies that carry bytes: what a caller gives as what fetch takes here, counted, with progress told.
- * Does not own which call they belong to.
+ * Turns the content of an upload into a request body, with its length checked and progress reported.
  */
 import { BerthError } from "../../protocol/error-codes.ts";
 import type { Content } from "../../protocol/file-api.ts";
 
-/** Also a Blob or File: browsers read those from disk. */
+/** Bytes, a stream of known length, or a Blob or File, which browsers read from disk. */
 export type UploadContent = Content | Blob;
 
+/** `bytes` of `total` were transferred; a `total` of 0 means that it is unknown. */
 export type Progress = { bytes: number; total: number };
+/** Called as an upload or a download proceeds. */
 export type TellProgress = (progress: Progress) => void;
 
 export type Upload = {
@@ -17,67 +18,69 @@ export type Upload = {
   progress?: TellProgress | undefined;
 };
 
-export type Outgoing = {
+export type UploadBody = {
   body: BodyInit;
-  /** Where fetch must be told of the length. */
+  /** Set where `fetch` needs a `content-length` header for a stream. */
   length?: number;
   isStream: boolean;
-  /** Why the body broke off, if it did: fetch says only that something failed. */
+  /** Why reading the body failed, if it did: `fetch` only says that something failed. */
   broken(): unknown;
-  /** All of it was taken; what is sent whole cannot tell before. */
+  /** Call it once the response is there: a body that is not streamed reports its progress only then. */
   arrived(): void;
-  /** The call is over: its source is let go, whether it was read to its end or not. */
+  /** Call it when the call is over: closes the source, whether it was read to its end or not. */
   end(): void;
 };
 
-/** How much is handed over at once of bytes that are all here, so that progress is seen. */
-const pieceBytes = 64 * 1024;
+/** The chunk size of content that is all in memory, so that progress can be reported. */
+const chunkBytes = 64 * 1024;
 
 type Sized = new (bytes: number) => TransformStream<Uint8Array, Uint8Array>;
 
-/** Bytes that are all there can be sent again; a stream is gone once it was begun. */
+/** Content in memory can be sent again; a stream cannot. */
 export function isReplayable(upload: Upload | undefined): boolean {
   return upload === undefined || upload.content instanceof Uint8Array || isBlob(upload.content);
 }
 
-export async function outgoing({ content, progress }: Upload): Promise<Outgoing> {
+export async function toUploadBody({ content, progress }: Upload): Promise<UploadBody> {
   if (content instanceof Uint8Array || isBlob(content)) {
     const total = content instanceof Uint8Array ? content.byteLength : content.size;
-    if (progress === undefined || !canStream()) return whole(content, total, progress);
-    return streamed(piecesOf(content), total, progress);
+    if (progress === undefined || !canStream()) return unstreamedBody(content, total, progress);
+    return streamedBody(splitContent(content), total, progress);
   }
   const { stream, bytes } = content;
-  if (canStream()) return streamed(stream, bytes, progress);
-  return whole(await collected(stream, bytes), bytes, progress);
+  if (canStream()) return streamedBody(stream, bytes, progress);
+  return unstreamedBody(await collectBlob(stream, bytes), bytes, progress);
 }
 
 function isBlob(content: UploadContent): content is Blob {
   return typeof Blob !== "undefined" && content instanceof Blob;
 }
 
-/** Browsers stream a request over HTTP/2 only, if at all: there a Blob is sent, which they keep on disk. */
+/**
+ * Browsers stream a request over HTTP/2 only, if at all. There the content is sent as a Blob, which they keep on disk.
+ */
 function canStream(): boolean {
   return !("window" in globalThis || "importScripts" in globalThis);
 }
 
-function whole(
+function unstreamedBody(
   content: Uint8Array | Blob,
   total: number,
   progress: TellProgress | undefined,
-): Outgoing {
+): UploadBody {
   progress?.({ bytes: 0, total });
-  const nothing = () => undefined;
+  const doNothing = () => undefined;
   const arrived = () => progress?.({ bytes: total, total });
-  return { body: content as BodyInit, isStream: false, broken: nothing, end: nothing, arrived };
+  return { body: content as BodyInit, isStream: false, broken: doNothing, end: doNothing, arrived };
 }
 
-function streamed(
+function streamedBody(
   source: AsyncIterable<Uint8Array>,
   total: number,
   progress: TellProgress | undefined,
-): Outgoing {
-  const { stream, ...ends } = counted(source, total, progress);
-  // In a Worker a stream without a length would seem to end where it breaks off.
+): UploadBody {
+  const { stream, ...ends } = countBytes(source, total, progress);
+  // In a Worker a stream without a length would seem to end normally where it fails.
   const { FixedLengthStream } = globalThis as { FixedLengthStream?: Sized };
   if (FixedLengthStream === undefined) {
     return { body: stream, length: total, isStream: true, ...ends };
@@ -87,44 +90,44 @@ function streamed(
   return { body: readable, isStream: true, ...ends };
 }
 
-type Counted = Pick<Outgoing, "broken" | "arrived" | "end"> & {
+type CountedStream = Pick<UploadBody, "broken" | "arrived" | "end"> & {
   stream: ReadableStream<Uint8Array>;
 };
 
-/** As many bytes as were told, or a failure: one that ends early must not look whole. */
-function counted(
+/** Fails unless exactly `total` bytes received: an upload that ends early must not look complete. */
+function countBytes(
   source: AsyncIterable<Uint8Array>,
   total: number,
   progress: TellProgress | undefined,
-): Counted {
-  const pieces = source[Symbol.asyncIterator]();
+): CountedStream {
+  const chunks = source[Symbol.asyncIterator]();
   let bytes = 0;
   let failure: unknown;
   let isOver = false;
   let control: ReadableStreamDefaultController<Uint8Array> | undefined;
   const next = async () => {
-    const piece = await pieces.next();
-    const come = bytes + (piece.done ? 0 : piece.value.byteLength);
-    if (piece.done ? come < total : come > total) throw unlikeTold(come, total);
-    return piece;
+    const chunk = await chunks.next();
+    const received = bytes + (chunk.done ? 0 : chunk.value.byteLength);
+    if (chunk.done ? received < total : received > total) throw lengthMismatch(received, total);
+    return chunk;
   };
   const end = () => {
     if (isOver) return;
     isOver = true;
-    // Node reads on after its fetch was given up, for ever.
+    // Node continues to read after its fetch was aborted.
     control?.error(new Error("the call is over"));
-    Promise.resolve(pieces.return?.()).catch(() => undefined);
+    Promise.resolve(chunks.return?.()).catch(() => undefined);
   };
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     try {
-      const piece = await next();
+      const chunk = await next();
       if (isOver) return;
-      if (piece.done) {
+      if (chunk.done) {
         isOver = true;
         return controller.close();
       }
-      bytes += piece.value.byteLength;
-      controller.enqueue(piece.value);
+      bytes += chunk.value.byteLength;
+      controller.enqueue(chunk.value);
       progress?.({ bytes, total });
     } catch (error) {
       failure = error;
@@ -135,36 +138,36 @@ function counted(
     control = controller;
   };
   const stream = new ReadableStream<Uint8Array>({ start, pull, cancel: end }, { highWaterMark: 0 });
-  // Told with its last byte.
+  // Progress was reported with the last byte.
   const arrived = () => undefined;
   return { stream, arrived, end, broken: () => failure };
 }
 
-function unlikeTold(come: number, total: number): BerthError {
-  const how = come > total ? "more" : `only ${come}`;
-  return new BerthError("bad_request", `bytes: ${total} were told, and ${how} came`, {
+function lengthMismatch(actual: number, total: number): BerthError {
+  const how = actual > total ? "brought more" : `ended after ${actual}`;
+  return new BerthError("bad_request", `Upload declared ${total} bytes but ${how}.`, {
     facts: { field: "bytes" },
-    hint: "Say exactly how long the stream is.",
+    hint: "Set `bytes` to the exact length of the stream.",
   });
 }
 
-async function* piecesOf(content: Uint8Array | Blob): AsyncGenerator<Uint8Array> {
+async function* splitContent(content: Uint8Array | Blob): AsyncGenerator<Uint8Array> {
   const length = content instanceof Uint8Array ? content.byteLength : content.size;
-  for (let at = 0; at < length; at += pieceBytes) {
-    const end = Math.min(at + pieceBytes, length);
-    if (content instanceof Uint8Array) yield content.subarray(at, end);
-    else yield new Uint8Array(await content.slice(at, end).arrayBuffer());
+  for (let offset = 0; offset < length; offset += chunkBytes) {
+    const end = Math.min(offset + chunkBytes, length);
+    if (content instanceof Uint8Array) yield content.subarray(offset, end);
+    else yield new Uint8Array(await content.slice(offset, end).arrayBuffer());
   }
 }
 
-async function collected(source: AsyncIterable<Uint8Array>, total: number): Promise<Blob> {
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
+async function collectBlob(source: AsyncIterable<Uint8Array>, total: number): Promise<Blob> {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
-  for await (const piece of source) {
-    bytes += piece.byteLength;
-    if (bytes > total) throw unlikeTold(bytes, total);
-    pieces.push(piece.slice() as Uint8Array<ArrayBuffer>);
+  for await (const chunk of source) {
+    bytes += chunk.byteLength;
+    if (bytes > total) throw lengthMismatch(bytes, total);
+    chunks.push(chunk.slice() as Uint8Array<ArrayBuffer>);
   }
-  if (bytes < total) throw unlikeTold(bytes, total);
-  return new Blob(pieces);
+  if (bytes < total) throw lengthMismatch(bytes, total);
+  return new Blob(chunks);
 }

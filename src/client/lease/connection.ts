@@ -1,13 +1,15 @@
 /**
- * Owns a lease that a WebSocket keeps: waiting its turn, pings, and coming back with the token after a cut.
- * Does not own what its holder sees of it (lease.ts). Closing the socket lets go at once, on the server's side.
+ * Keeps a lease by a WebSocket: waits in the queue, sends pings, and reconnects with the token after a lost connection.
+ * Closing the socket releases the lease at once on the server. See lease.ts for what the holder sees.
  */
 import { BerthError, type ErrorCode, errors } from "../../protocol/error-codes.ts";
 import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-names.ts";
 import { limits } from "../../protocol/limits.ts";
 import { deferred } from "../http/deferred.ts";
-import { isPassing, OpenSocket, pause } from "../terminal/sockets.ts";
-import { type Kept, type LeasePlace, lostLease, type Wanted, waitedInVain } from "./lease.ts";
+import { isTransient } from "../http/retry.ts";
+import { backOffMs, sleep } from "../http/timing.ts";
+import { OpenSocket, type SandboxTarget } from "../terminal/sockets.ts";
+import { type LeaseKeeper, type LeaseRequest, leaseLost, leaseWaitTimeout } from "./lease.ts";
 
 type Frame =
   | { type: "queued"; position: number }
@@ -17,206 +19,213 @@ type Frame =
 
 type Granted = Extract<Frame, { type: "granted" }>;
 
-const pingEveryMs = 10_000;
-const triesAgainAfterMs = 250;
-const triesAgainMaxMs = 5_000;
-/** How often a waiter asks how far it has got: the server tells a waiting socket its turn, nothing else. */
-const looksEveryMs = 5_000;
-/** The server's first word: also who has no time to wait hears whether it is free. */
-const firstWordMs = 10_000;
-/** Who holds it: only said beside a failure. */
-const tellsWithinMs = 2_000;
+const pingIntervalMs = 10_000;
+/** How often a waiter asks for its position: the server only pushes the grant. */
+const positionPollMs = 5_000;
+/** The server answers each new connection; wait at least this long for it, even when the caller does not wait. */
+const firstFrameMs = 10_000;
+/** For reading the holder's name, which only completes an error message. */
+const holderTimeoutMs = 2_000;
 
-export async function holdByConnection(place: LeasePlace, wanted: Wanted): Promise<Kept> {
+export async function holdByConnection(
+  target: SandboxTarget,
+  request: LeaseRequest,
+): Promise<LeaseKeeper> {
   let connection: "lost" | "back" = "back";
-  const tell = (state: typeof connection) => {
-    if (state !== connection) wanted.onConnection(state);
+  const reportConnection = (state: typeof connection) => {
+    if (state !== connection) request.onConnection(state);
     connection = state;
   };
   for (let failures = 0; ; ) {
-    wanted.signal?.throwIfAborted();
-    const left = wanted.until - performance.now();
+    request.signal?.throwIfAborted();
+    const left = request.until - performance.now();
     let isRefused = false;
     try {
-      const link = await Link.open(place, wanted.holder, undefined, wanted.signal);
-      tell("back");
+      const socket = await LeaseSocket.open(target, request.holder, undefined, request.signal);
+      reportConnection("back");
       failures = 0;
-      // An error from here on is the server's word: its connection stands.
+      // An error from here on comes from the server: the connection works.
       isRefused = true;
-      const granted = await turn(place, link, wanted);
-      if (granted !== "cut") return keep(place, link, granted);
+      const granted = await waitForGrant(target, socket, request);
+      if (granted !== "cut") return keepLease(target, socket, granted);
       isRefused = false;
     } catch (error) {
-      if (!isPassing(error) || left <= 0) throw error;
+      if (!isTransient(error) || left <= 0) throw error;
     }
-    if (left <= 0) throw waitedInVain();
-    if (!isRefused) tell("lost");
+    if (left <= 0) throw leaseWaitTimeout();
+    if (!isRefused) reportConnection("lost");
     failures += 1;
-    await pause(backOff(failures), wanted.signal);
+    await sleep(backOffMs(failures), request.signal);
   }
 }
 
-/** The server may have gone away with the place in the queue: `cut`. */
-async function turn(place: LeasePlace, link: Link, wanted: Wanted): Promise<Granted | "cut"> {
-  const over = new AbortController();
-  let told: number | undefined;
-  const tell = (position: number) => {
-    if (position !== told) wanted.onQueued(position);
-    told = position;
+/** `cut`: the connection was lost, and the place in the queue with it. */
+async function waitForGrant(
+  target: SandboxTarget,
+  socket: LeaseSocket,
+  request: LeaseRequest,
+): Promise<Granted | "cut"> {
+  const ended = new AbortController();
+  let lastPosition: number | undefined;
+  const reportPosition = (position: number) => {
+    if (position !== lastPosition) request.onQueued(position);
+    lastPosition = position;
   };
-  const lateAfter = async (minMs: number) => {
-    await pause(Math.max(minMs, wanted.until - performance.now()), over.signal);
-    return "late" as const;
+  const timeoutAfter = async (minMs: number) => {
+    await sleep(Math.max(minMs, request.until - performance.now()), ended.signal);
+    return "timeout" as const;
   };
-  // In the race, not awaited beside it: where the server is silent it would keep us from hearing anything else.
-  const look = async () => {
-    await pause(looksEveryMs, over.signal);
-    const position = over.signal.aborted ? undefined : await placeOf(place, wanted.holder);
-    return { type: "looked" as const, position };
+  // Part of the race below: awaiting it would delay the frames of the socket while the server is slow.
+  const pollPosition = async () => {
+    await sleep(positionPollMs, ended.signal);
+    const position = ended.signal.aborted ? undefined : await queuePosition(target, request.holder);
+    return { type: "polled" as const, position };
   };
-  let late = lateAfter(firstWordMs);
-  let looked = look();
+  let timeout = timeoutAfter(firstFrameMs);
+  let polled = pollPosition();
   const aborted = deferred<"aborted">();
   const abort = () => aborted.resolve("aborted");
-  wanted.signal?.addEventListener("abort", abort);
+  request.signal?.addEventListener("abort", abort);
   try {
     for (;;) {
-      const next = await Promise.race([link.next(), late, aborted.promise, looked]);
-      if (next === "aborted") throw wanted.signal?.reason;
-      if (next === "late") throw await inVain(place, over.signal);
-      if (next !== "cut" && next.type === "looked") {
+      const next = await Promise.race([socket.next(), timeout, aborted.promise, polled]);
+      if (next === "aborted") throw request.signal?.reason;
+      if (next === "timeout") throw await grantTimeout(target, ended.signal);
+      if (next !== "cut" && next.type === "polled") {
         const { position } = next;
-        if (position !== undefined && told !== undefined && position < told) tell(position);
-        looked = look();
+        const isCloser = lastPosition !== undefined && (position ?? lastPosition) < lastPosition;
+        if (isCloser && position !== undefined) reportPosition(position);
+        polled = pollPosition();
         continue;
       }
-      link.took();
+      socket.shift();
       if (next === "cut") return "cut";
       if (next.type === "granted") return next;
       if (next.type !== "queued") throw failureOf(next);
-      tell(next.position);
-      late = lateAfter(0);
+      reportPosition(next.position);
+      timeout = timeoutAfter(0);
     }
   } catch (error) {
-    link.close();
+    socket.close();
     throw error;
   } finally {
-    over.abort();
-    wanted.signal?.removeEventListener("abort", abort);
+    ended.abort();
+    request.signal?.removeEventListener("abort", abort);
   }
 }
 
-function keep(place: LeasePlace, first: Link, granted: Granted): Kept {
+function keepLease(target: SandboxTarget, first: LeaseSocket, granted: Granted): LeaseKeeper {
   const stopped = new AbortController();
-  let link = first;
+  let socket = first;
   const run = async (): Promise<BerthError> => {
     for (;;) {
-      const end = await untilEnd(link);
+      const end = await waitForEnd(socket);
       if (end !== "cut") return end;
-      const back = await comeBack(place, granted, stopped.signal);
-      if (!(back instanceof Link)) return back;
-      link = back;
-      if (stopped.signal.aborted) link.close();
+      const back = await reconnectInTime(target, granted, stopped.signal);
+      if (!(back instanceof LeaseSocket)) return back;
+      socket = back;
+      if (stopped.signal.aborted) socket.close();
     }
   };
-  const lost = run().catch((error: unknown) => lostLease(String(error)));
+  const lost = run().catch((error: unknown) => leaseLost(String(error)));
   const { token, fence, holder } = granted;
   const stop = () => {
-    const closed = link.close();
+    const closed = socket.close();
     stopped.abort();
     return closed;
   };
   return { token, fence, holder, lost, stop };
 }
 
-/** Why it was lost, or `cut`: the connection broke under it. */
-async function untilEnd(link: Link): Promise<BerthError | "cut"> {
+/** Why the lease ended, or `cut`: the connection was lost. */
+async function waitForEnd(socket: LeaseSocket): Promise<BerthError | "cut"> {
   for (;;) {
-    const frame = await link.next();
-    link.took();
+    const frame = await socket.next();
+    socket.shift();
     if (frame === "cut") return "cut";
     if (frame.type === "lost" || frame.type === "error") return failureOf(frame);
   }
 }
 
-async function comeBack(
-  place: LeasePlace,
+async function reconnectInTime(
+  target: SandboxTarget,
   { token, holder }: Granted,
   stopped: AbortSignal,
-): Promise<Link | BerthError> {
-  // From then on it may be another's: whatever is under way by that ends too.
-  const over = new AbortController();
-  const end = () => over.abort();
-  const late = setTimeout(end, limits.leaseReconnectMs);
+): Promise<LeaseSocket | BerthError> {
+  // After this time somebody else may hold the lease, so all that is still running ends.
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  const timer = setTimeout(end, limits.leaseReconnectMs);
   stopped.addEventListener("abort", end);
   if (stopped.aborted) end();
   try {
-    return await again(place, { token, holder }, over.signal);
+    return await reconnect(target, { token, holder }, ended.signal);
   } finally {
-    clearTimeout(late);
+    clearTimeout(timer);
     stopped.removeEventListener("abort", end);
     end();
   }
 }
 
-async function again(
-  place: LeasePlace,
+async function reconnect(
+  target: SandboxTarget,
   { token, holder }: Pick<Granted, "token" | "holder">,
-  over: AbortSignal,
-): Promise<Link | BerthError> {
-  for (let failures = 0; !over.aborted; failures += 1) {
-    await pause(failures === 0 ? 0 : backOff(failures), over);
+  ended: AbortSignal,
+): Promise<LeaseSocket | BerthError> {
+  for (let failures = 0; !ended.aborted; failures += 1) {
+    await sleep(failures === 0 ? 0 : backOffMs(failures), ended);
     try {
-      const link = await Link.open(place, holder, token, over);
-      const frame = await Promise.race([link.next(), pause(limits.leaseReconnectMs, over)]);
+      const socket = await LeaseSocket.open(target, holder, token, ended);
+      const frame = await Promise.race([socket.next(), sleep(limits.leaseReconnectMs, ended)]);
       if (typeof frame === "object" && frame.type === "granted" && frame.token === token) {
-        link.took();
-        return link;
+        socket.shift();
+        return socket;
       }
-      link.close();
-      // It stands in the queue anew, or got another lease: the one that it had is gone.
-      if (typeof frame === "object") return frame.type === "lost" ? failureOf(frame) : cutOff();
+      socket.close();
+      // Queued again, or granted another lease: the one it had has ended.
+      if (typeof frame === "object")
+        return frame.type === "lost" ? failureOf(frame) : disconnected();
     } catch (error) {
-      if (!isPassing(error) && error instanceof BerthError) return error;
+      if (!isTransient(error) && error instanceof BerthError) return error;
     }
   }
-  return cutOff();
+  return disconnected();
 }
 
-/** One connection, its frames in order, and pings while it lasts. */
-class Link {
+/** One connection: its frames in order, and pings while it lasts. */
+class LeaseSocket {
   readonly #socket: OpenSocket;
   #frames: (Frame | "cut")[] = [];
   #wake = deferred();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #unanswered = 0;
+  #pingsUnanswered = 0;
 
   private constructor(socket: OpenSocket) {
     this.#socket = socket;
     socket.listen({
-      heard: (data) => this.#hear(String(data)),
-      ended: () => this.#push("cut"),
+      onMessage: (data) => this.#receive(String(data)),
+      onEnd: () => this.#push("cut"),
     });
     this.#ping();
   }
 
   static async open(
-    place: LeasePlace,
+    target: SandboxTarget,
     holder: string,
     token: string | undefined,
     signal: AbortSignal | undefined,
-  ): Promise<Link> {
-    const socket = await OpenSocket.open(place, {
+  ): Promise<LeaseSocket> {
+    const socket = await OpenSocket.open(target, {
       path: "/lease/connect",
       query: { holder },
       protocols: [leaseProtocol, ...(token === undefined ? [] : [`${leaseTokenProtocol}${token}`])],
-      whyNot: (options) => place.sandbox.lease(options),
+      probe: (options) => target.sandbox.lease(options),
       signal,
     });
-    return new Link(socket);
+    return new LeaseSocket(socket);
   }
 
-  /** The oldest that was not taken; asked again, the same one. */
+  /** The oldest frame that `shift` has not removed; repeated calls give the same one. */
   async next(): Promise<Frame | "cut"> {
     for (;;) {
       const [frame] = this.#frames;
@@ -225,11 +234,11 @@ class Link {
     }
   }
 
-  took(): void {
+  shift(): void {
     this.#frames.shift();
   }
 
-  /** True: the server has answered, and so let go. */
+  /** True: the server has confirmed the close, so the lease is released. */
   close(): Promise<boolean> {
     clearTimeout(this.#timer);
     const closed = this.#socket.close();
@@ -237,8 +246,8 @@ class Link {
     return closed;
   }
 
-  #hear(text: string): void {
-    this.#unanswered = 0;
+  #receive(text: string): void {
+    this.#pingsUnanswered = 0;
     if (text !== "pong") this.#push(JSON.parse(text) as Frame);
   }
 
@@ -251,40 +260,36 @@ class Link {
 
   #ping(): void {
     this.#timer = setTimeout(() => {
-      // Two of them without an answer: nobody hears us any more, though nothing says so.
-      if (this.#unanswered >= 2) return this.#socket.drop();
-      this.#unanswered += 1;
+      // Two pings without a pong: the connection is dead, though nothing says so.
+      if (this.#pingsUnanswered >= 2) return this.#socket.drop();
+      this.#pingsUnanswered += 1;
       this.#socket.send("ping");
       this.#ping();
-    }, pingEveryMs);
+    }, pingIntervalMs);
   }
 }
 
-/** Of the one who waits under this name: how many are before it. */
-async function placeOf(place: LeasePlace, holder: string): Promise<number | undefined> {
-  const within = { answerWithinMs: looksEveryMs };
-  const view = await place.sandbox.lease(within).catch(() => undefined);
+/** How many waiters are before this holder; undefined where it is not in the queue or the server does not answer. */
+async function queuePosition(target: SandboxTarget, holder: string): Promise<number | undefined> {
+  const options = { answerWithinMs: positionPollMs };
+  const view = await target.sandbox.lease(options).catch(() => undefined);
   const position = view?.waiters.findIndex((waiter) => waiter.holder === holder) ?? -1;
   return position < 0 ? undefined : position;
 }
 
-async function inVain({ sandbox }: LeasePlace, over: AbortSignal): Promise<BerthError> {
-  const within = { signal: over, answerWithinMs: tellsWithinMs };
-  const holder = (await sandbox.lease(within).catch(() => undefined))?.holder;
-  return waitedInVain(holder === undefined ? {} : { holder });
+async function grantTimeout({ sandbox }: SandboxTarget, ended: AbortSignal): Promise<BerthError> {
+  const options = { signal: ended, answerWithinMs: holderTimeoutMs };
+  const holder = (await sandbox.lease(options).catch(() => undefined))?.holder;
+  return leaseWaitTimeout(holder === undefined ? {} : { holder });
 }
 
 function failureOf(frame: Extract<Frame, { type: "lost" | "error" }>): BerthError {
-  if (frame.type === "lost") return lostLease(frame.reason);
+  if (frame.type === "lost") return leaseLost(frame.reason);
   const { type: _type, code, message, hint, ...facts } = frame;
   const known = Object.hasOwn(errors, code) ? (code as ErrorCode) : "internal";
   return new BerthError(known, message, { ...(hint === undefined ? {} : { hint }), facts });
 }
 
-function cutOff(): BerthError {
-  return lostLease("disconnected");
-}
-
-function backOff(failures: number): number {
-  return Math.min(triesAgainMaxMs, triesAgainAfterMs * 2 ** (failures - 1));
+function disconnected(): BerthError {
+  return leaseLost("disconnected");
 }

@@ -1,52 +1,45 @@
 /**
- * Owns a lease as its holder has it: a token, a fence, a signal for its loss, and the letting go of it.
- * Does not own the two ways of keeping it: by a connection (lease-connection.ts), by renewals (lease-renewal.ts).
+ * A held lease as its holder sees it: token, fence, a signal for its loss, and release. See connection.ts and
+ * renewal.ts for the two ways of keeping it.
  */
 import { BerthError } from "../../protocol/error-codes.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Cancellable } from "../http/cancellable.ts";
-import type { SocketMaker } from "../terminal/sockets.ts";
-import type { SandboxVerbs } from "../verbs.ts";
+import type { SandboxTarget } from "../terminal/sockets.ts";
 import { holdByConnection } from "./connection.ts";
 import { holdByRenewal } from "./renewal.ts";
 
+/** Options of `sandbox.hold`. */
 export type HoldOptions = {
-  /** Who: shown to those who wait. */
+  /** The holder's name, shown to waiters. Default: `anonymous`. */
   holder?: string;
-  /** How long to queue for it; at most an hour, which is the default. */
+  /** How long to wait in the queue, in ms. Default and maximum: one hour. */
   waitMs?: number;
-  /** Gives up waiting. Of a lease that is held already it ends nothing. */
+  /** Cancels waiting. Does not end a lease that is already held. */
   signal?: AbortSignal;
-  /** Told when it must wait, and again when the place in the queue is another; 0 is next. */
+  /** Called with the position in the queue (0 is next) when it must wait, and again when the position changes. */
   onQueued?: (position: number) => void;
-  /** Told when the connection by which it waits is lost, and when it is back. */
+  /** Called when the connection is lost while waiting, and when it is back. */
   onConnection?: (state: "lost" | "back") => void;
   /**
-   * `connection`: kept by a WebSocket, so that the end of this program lets go at once. `renewal`: kept by repeated
-   * calls, lost half a minute after this program's end. By default by a connection where there are WebSockets.
+   * How to keep the lease. `connection`: by a WebSocket, so that the end of this program releases it at once.
+   * `renewal`: by repeated calls; it expires half a minute after the end of this program. Default: `connection` where
+   * the platform has WebSockets.
    */
   by?: "connection" | "renewal";
 };
 
-export type LeasePlace = {
-  url: string;
-  id: string;
-  sandbox: Cancellable<SandboxVerbs>;
-  WebSocket: SocketMaker | undefined;
-};
-
-/** What a way of keeping it has got, and what ends it. */
-export type Kept = {
+/** A granted lease and what keeps it. */
+export type LeaseKeeper = {
   token: string;
   fence: number;
   holder: string;
-  /** Resolves, with the reason, when it was lost without our doing. */
+  /** Resolves with the reason when the lease is lost, not when it is released. */
   lost: Promise<BerthError>;
-  /** No more is done to keep it. True: the server has let go of it by that. */
+  /** Stops keeping it. True: that has released the lease on the server. */
   stop: () => Promise<boolean>;
 };
 
-export type Wanted = {
+export type LeaseRequest = {
   holder: string;
   until: number;
   signal: AbortSignal | undefined;
@@ -54,37 +47,51 @@ export type Wanted = {
   onConnection: (state: "lost" | "back") => void;
 };
 
-const letsGoWithinMs = 10_000;
+const releaseTimeoutMs = 10_000;
 
+/**
+ * The exclusive right to change a sandbox, until it is released or lost. Made by `sandbox.hold`.
+ *
+ * @example
+ * ```ts
+ * await using lease = await sandbox.hold({ holder: "deploy" });
+ * await sandbox.exec({ command: "make" }, { lease: lease.token, signal: lease.signal });
+ * ```
+ */
 export class HeldLease implements AsyncDisposable {
-  /** For the `lease` option of gated calls. */
+  /** Pass it as the `lease` option of calls that change the sandbox. */
   readonly token: string;
+  /** Grows with each lease of the sandbox: a system outside can refuse work of an older one. */
   readonly fence: number;
+  /** The name given as `holder`. */
   readonly holder: string;
-  readonly #sandbox: LeasePlace["sandbox"];
-  readonly #kept: Kept;
+  readonly #sandbox: SandboxTarget["sandbox"];
+  readonly #keeper: LeaseKeeper;
   readonly #lost = new AbortController();
   #released: Promise<void> | undefined;
 
-  constructor(sandbox: LeasePlace["sandbox"], kept: Kept) {
-    this.token = kept.token;
-    this.fence = kept.fence;
-    this.holder = kept.holder;
+  constructor(sandbox: SandboxTarget["sandbox"], keeper: LeaseKeeper) {
+    this.token = keeper.token;
+    this.fence = keeper.fence;
+    this.holder = keeper.holder;
     this.#sandbox = sandbox;
-    this.#kept = kept;
-    kept.lost.then((reason) => {
+    this.#keeper = keeper;
+    keeper.lost.then((reason) => {
       if (this.#released === undefined) this.#lost.abort(reason);
     });
   }
 
-  /** Aborted, with a BerthError as its reason, when the lease is lost; not by `release`. */
+  /** Aborts when the lease is lost, with a `BerthError` as its reason; not when it is released. */
   get signal(): AbortSignal {
     return this.#lost.signal;
   }
 
-  /** Ends what of it still runs. Never throws: what cannot be told by a call is told by the connection's end. */
+  /**
+   * Releases the lease and ends its work that is still running. Never rejects: if the call fails, the lease ends with
+   * its connection or expires.
+   */
   release(): Promise<void> {
-    this.#released ??= this.#letGo();
+    this.#released ??= this.#releaseOnce();
     return this.#released;
   }
 
@@ -92,42 +99,45 @@ export class HeldLease implements AsyncDisposable {
     return this.release();
   }
 
-  async #letGo(): Promise<void> {
-    if ((await this.#kept.stop()) || this.signal.aborted) return;
-    const how = { force: true, answerWithinMs: letsGoWithinMs };
-    await this.#sandbox.releaseLease(this.token, how).catch(() => undefined);
+  async #releaseOnce(): Promise<void> {
+    if ((await this.#keeper.stop()) || this.signal.aborted) return;
+    const options = { force: true, answerWithinMs: releaseTimeoutMs };
+    await this.#sandbox.releaseLease(this.token, options).catch(() => undefined);
   }
 }
 
-/** Waits its turn, then holds it until it is released or lost. */
-export async function holdLease(place: LeasePlace, options: HoldOptions = {}): Promise<HeldLease> {
+/** Waits in the queue, then holds the lease until it is released or lost. */
+export async function holdLease(
+  target: SandboxTarget,
+  options: HoldOptions = {},
+): Promise<HeldLease> {
   const { holder = "anonymous", waitMs = limits.leaseQueueMaxMs, signal } = options;
   if (!(waitMs >= 0 && waitMs <= limits.leaseQueueMaxMs)) {
-    throw new BerthError("bad_request", `waitMs must be 0 to ${limits.leaseQueueMaxMs}.`, {
+    throw new BerthError("bad_request", `\`waitMs\` must be 0 to ${limits.leaseQueueMaxMs}.`, {
       facts: { field: "waitMs" },
     });
   }
   signal?.throwIfAborted();
-  const wanted: Wanted = {
+  const request: LeaseRequest = {
     ...{ holder, signal, onQueued: options.onQueued ?? (() => {}) },
     onConnection: options.onConnection ?? (() => {}),
     until: performance.now() + waitMs,
   };
-  const by = options.by ?? (place.WebSocket === undefined ? "renewal" : "connection");
-  const keep = by === "connection" ? holdByConnection : holdByRenewal;
-  return new HeldLease(place.sandbox, await keep(place, wanted));
+  const method = options.by ?? (target.WebSocket === undefined ? "renewal" : "connection");
+  const hold = method === "connection" ? holdByConnection : holdByRenewal;
+  return new HeldLease(target.sandbox, await hold(target, request));
 }
 
-export function lostLease(reason: string): BerthError {
+export function leaseLost(reason: string): BerthError {
   return new BerthError("lease_lost", `The lease has ended: ${reason}.`, {
-    hint: "Acquire a new one.",
+    hint: "Acquire a new lease.",
     facts: { reason },
   });
 }
 
-export function waitedInVain(facts: Record<string, string | number> = {}): BerthError {
-  return new BerthError("lease_wait_timeout", "The lease was not granted in time.", {
-    hint: "Wait longer (waitMs), or ask the holder.",
+export function leaseWaitTimeout(facts: Record<string, string | number> = {}): BerthError {
+  return new BerthError("lease_wait_timeout", "The lease was not granted within `waitMs`.", {
+    hint: "Increase `waitMs`, or ask the holder to release it.",
     facts,
   });
 }

@@ -1,29 +1,33 @@
 /**
- * Owns a lease that repeated calls keep, for where no WebSocket is to be had: a ticket of its own, polls, renewals.
- * Does not own what its holder sees of it (lease.ts). The end of the program is noticed when the lease expires.
+ * Keeps a lease by repeated calls, where there is no WebSocket: a ticket, polls, renewals. If the program ends, the
+ * lease expires. See lease.ts for what the holder sees.
  */
 import { asBerthError, type BerthError } from "../../protocol/error-codes.ts";
 import type { LeaseGranted } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
-import { drawn } from "../http/random-id.ts";
-import { unlessAborted } from "../http/whole-body.ts";
-import { isPassing, pause } from "../terminal/sockets.ts";
-import { type Kept, type LeasePlace, lostLease, type Wanted, waitedInVain } from "./lease.ts";
+import { randomId } from "../http/random-id.ts";
+import { isTransient } from "../http/retry.ts";
+import { rejectOnAbort, sleep } from "../http/timing.ts";
+import type { SandboxTarget } from "../terminal/sockets.ts";
+import { type LeaseKeeper, type LeaseRequest, leaseLost, leaseWaitTimeout } from "./lease.ts";
 
 const ttlMs = limits.leaseTtlMs;
-const renewsEveryMs = ttlMs / 3;
-const triesAgainMs = 1000;
-/** Of one call that waits for its turn. */
-const hangsMaxMs = 5_000;
-/** Beyond what it hangs there: a server that is silent for longer is asked again. */
-const answersWithinMs = 10_000;
-/** Short, so that one which nobody answers leaves time for others before the lease ends. */
-const renewsWithinMs = 5_000;
+const renewalIntervalMs = ttlMs / 3;
+const retryDelayMs = 1000;
+/** How long one poll waits on the server for the grant. */
+const pollWaitMaxMs = 5_000;
+/** How much longer than that wait the response may take. */
+const responseTimeoutMs = 10_000;
+/** Short, so that after a lost response there is time to renew again before the lease ends. */
+const renewalTimeoutMs = 5_000;
 
-export async function holdByRenewal(place: LeasePlace, wanted: Wanted): Promise<Kept> {
-  const { granted, asked } = await turn(place, wanted);
+export async function holdByRenewal(
+  target: SandboxTarget,
+  request: LeaseRequest,
+): Promise<LeaseKeeper> {
+  const { granted, requestedAt } = await pollForGrant(target, request);
   const stopped = new AbortController();
-  const lost = renewing(place, granted, asked + ttlMs, stopped.signal);
+  const lost = renewUntilLost(target, granted, requestedAt + ttlMs, stopped.signal);
   const { token, fence, holder } = granted;
   const stop = async () => {
     stopped.abort();
@@ -32,80 +36,86 @@ export async function holdByRenewal(place: LeasePlace, wanted: Wanted): Promise<
   return { token, fence, holder, lost, stop };
 }
 
-type Turn = { granted: LeaseGranted; asked: number };
+type TimedGrant = { granted: LeaseGranted; requestedAt: number };
 
-/** With one ticket: a call whose answer was lost finds the same place, or the same lease. */
-async function turn({ sandbox }: LeasePlace, wanted: Wanted): Promise<Turn> {
-  const { holder, signal } = wanted;
-  const ticket = drawn(16);
-  let told: number | undefined;
-  // The first one comes back at once: it tells the place.
-  for (let hangsMs = 0; ; hangsMs = hangsMaxMs) {
+/**
+ * All polls use one ticket: after a lost response, the next poll finds the same place in the queue or the same lease.
+ */
+async function pollForGrant(
+  { sandbox }: SandboxTarget,
+  request: LeaseRequest,
+): Promise<TimedGrant> {
+  const { holder, signal } = request;
+  const ticket = randomId(16);
+  let lastPosition: number | undefined;
+  // The first poll does not wait: it reports the position.
+  for (let pollWaitMs = 0; ; pollWaitMs = pollWaitMaxMs) {
     signal?.throwIfAborted();
-    const asked = performance.now();
-    const left = Math.max(0, Math.ceil(wanted.until - asked));
-    const waitMs = Math.min(left, hangsMs);
+    const requestedAt = performance.now();
+    const left = Math.max(0, Math.ceil(request.until - requestedAt));
+    const waitMs = Math.min(left, pollWaitMs);
     const call = { holder, ttlMs, ticket, waitMs, queueMs: left };
-    const asking = sandbox.acquireLease({ ...call, answerWithinMs: waitMs + answersWithinMs });
+    const pending = sandbox.acquireLease({ ...call, answerWithinMs: waitMs + responseTimeoutMs });
     try {
-      const answer = await (signal === undefined ? asking : unlessAborted(asking, signal));
-      if ("token" in answer) return { granted: answer, asked };
-      if (answer.position !== told) wanted.onQueued(answer.position);
-      told = answer.position;
-      if (left === 0) throw waitedInVain();
+      const response = await (signal === undefined ? pending : rejectOnAbort(pending, signal));
+      if ("token" in response) return { granted: response, requestedAt };
+      if (response.position !== lastPosition) request.onQueued(response.position);
+      lastPosition = response.position;
+      if (left === 0) throw leaseWaitTimeout();
     } catch (error) {
       if (signal?.aborted) {
-        void giveBack(sandbox, asking);
+        void releaseUnclaimed(sandbox, pending);
         throw signal.reason;
       }
-      // Its place went with its time: a moment later the server knows nothing of the wait.
-      const waited = told !== undefined && left === 0;
-      if (waited && asBerthError(error)?.code === "lease_held") throw waitedInVain();
-      if (!isPassing(error) || left === 0) throw error;
-      await pause(triesAgainMs, signal);
+      // The ticket expires with `queueMs`; afterwards the server does not know the waiter.
+      const hasWaited = lastPosition !== undefined && left === 0;
+      if (hasWaited && asBerthError(error)?.code === "lease_held") throw leaseWaitTimeout();
+      if (!isTransient(error) || left === 0) throw error;
+      await sleep(retryDelayMs, signal);
     }
   }
 }
 
-/** What a call that nobody waits for any more was given all the same. Never rejects. */
-async function giveBack(
-  sandbox: LeasePlace["sandbox"],
-  asking: ReturnType<LeasePlace["sandbox"]["acquireLease"]>,
+/** Releases a lease that was granted after the caller had aborted. Never rejects. */
+async function releaseUnclaimed(
+  sandbox: SandboxTarget["sandbox"],
+  pending: ReturnType<SandboxTarget["sandbox"]["acquireLease"]>,
 ): Promise<void> {
   try {
-    const answer = await asking;
-    if (!("token" in answer)) return;
-    await sandbox.releaseLease(answer.token, { force: true, answerWithinMs: answersWithinMs });
+    const response = await pending;
+    if (!("token" in response)) return;
+    await sandbox.releaseLease(response.token, { force: true, answerWithinMs: responseTimeoutMs });
   } catch {
-    // Who asks no more is forgotten.
+    // The server forgets a ticket that is no longer polled.
   }
 }
 
-async function renewing(
-  { sandbox }: LeasePlace,
+async function renewUntilLost(
+  { sandbox }: SandboxTarget,
   { token }: LeaseGranted,
-  surely: number,
+  initialExpiry: number,
   stopped: AbortSignal,
 ): Promise<BerthError> {
-  let sureUntil = surely;
-  // The first one at once: who has waited and does nothing with its lease for ten seconds has lost it.
+  let heldUntil = initialExpiry;
+  // The first renewal is sent at once: the server ends the lease of a waiter that does nothing within ten seconds of
+  // the grant.
   for (;;) {
     while (!stopped.aborted) {
-      const asked = performance.now();
-      const answerWithinMs = Math.min(renewsWithinMs, sureUntil - asked);
+      const requestedAt = performance.now();
+      const answerWithinMs = Math.min(renewalTimeoutMs, heldUntil - requestedAt);
       try {
         await sandbox.renewLease(token, { ttlMs, signal: stopped, answerWithinMs });
-        sureUntil = asked + ttlMs;
+        heldUntil = requestedAt + ttlMs;
         break;
       } catch (error) {
         const known = asBerthError(error);
-        if (known !== undefined && !isPassing(known)) return known;
-        // Whether the server still counts us as its holder cannot be known from then on.
-        if (performance.now() + triesAgainMs >= sureUntil) return lostLease("disconnected");
-        await pause(triesAgainMs, stopped);
+        if (known !== undefined && !isTransient(known)) return known;
+        // From then on nobody can know whether the server still regards us as the holder.
+        if (performance.now() + retryDelayMs >= heldUntil) return leaseLost("disconnected");
+        await sleep(retryDelayMs, stopped);
       }
     }
-    await pause(renewsEveryMs, stopped);
-    if (stopped.aborted) return lostLease("released");
+    await sleep(renewalIntervalMs, stopped);
+    if (stopped.aborted) return leaseLost("released");
   }
 }

@@ -1,19 +1,22 @@
 /**
- * Owns following what happens, to one sandbox or to all of a tenant: each event once and in order over cut connections.
- * Does not own how a stream is read and opened again (live-stream.ts).
+ * Follows the events of one sandbox or of a tenant: each once and in order, over lost connections. See stream.ts for
+ * reading and reconnecting.
  */
 import type { TenantEvents } from "../../protocol/directory.ts";
 import { BerthError } from "../../protocol/error-codes.ts";
 import type { SandboxEventView } from "../../protocol/event.ts";
-import { follow, type Message, type StreamOptions } from "./stream.ts";
+import { follow, type ServerEvent, type StreamOptions } from "./stream.ts";
 
-/** Events between this number and the next one that is told are no longer kept. */
+/** Events after this `seq` and before the next one reported are no longer stored. */
 export type EventGap = { type: "gap"; after: number };
+/** What `sandbox.followEvents` yields. */
 export type SandboxEvent = ({ type: "event" } & SandboxEventView) | EventGap;
+/** What `berth.followEvents` yields. */
 export type TenantEvent = ({ type: "event" } & TenantEvents["events"][number]) | EventGap;
 
+/** Options of `followEvents`. */
 export type FollowEventsOptions = StreamOptions & {
-  /** The `seq` of the last event that is known; 0 is the oldest that is kept. */
+  /** The `seq` of the last event already seen. Default: 0, which is the oldest stored event. */
   after?: number;
 };
 
@@ -21,29 +24,33 @@ type Source = {
   streamEvents(query: { after: number; signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>>;
 };
 
-/** Those of one sandbox end when it is destroyed and all is told; those of a tenant never do. */
+/** The events of a sandbox end when it is destroyed and all have been read; those of a tenant never end. */
 export function followEvents<Event extends SandboxEvent | TenantEvent>(
   source: Source,
   { after = 0, ...options }: FollowEventsOptions = {},
 ): AsyncGenerator<Event, void, undefined> {
   let cursor = after;
-  const followed = {
+  const stream = {
     open: (signal: AbortSignal) => source.streamEvents({ after: cursor, signal }),
-    read({ event, id, data }: Message): Event | undefined {
+    read({ event, id, data }: ServerEvent): Event | undefined {
       if (event === "gap") return { type: "gap", after: cursor } as Event;
       if (id === undefined) return undefined;
       cursor = Number(id);
       return { type: "event", ...data } as unknown as Event;
     },
-    isOver: ({ event }: Message) => event === "over",
-    outOfReach: () => outOfReach(cursor),
+    isOver: ({ event }: ServerEvent) => event === "over",
+    lostError: () => eventsLost(cursor),
   };
-  return follow(followed, options);
+  return follow(stream, options);
 }
 
-function outOfReach(seq: number): BerthError {
-  return new BerthError("unavailable", "The events cannot be reached any more.", {
-    hint: "Follow them again after this number.",
-    facts: { seq },
-  });
+function eventsLost(seq: number): BerthError {
+  return new BerthError(
+    "unavailable",
+    "The connection to the events was lost and could not be made again.",
+    {
+      hint: "Follow them again with `after` set to `seq`.",
+      facts: { seq },
+    },
+  );
 }

@@ -1,44 +1,54 @@
 /**
- * Owns following what changes below a folder, and the progress of a clone.
- * Does not own how a stream is read and opened again (live-stream.ts). A watch has no cursor: what a cut may have hidden
- * is told as missed.
+ * Follows the changes below a folder, and reads the progress of a clone. A watch has no cursor: after a reconnect it
+ * reports that changes may have been missed. See stream.ts for reading and reconnecting.
  */
 import type { GateOptions, SandboxApi } from "../../protocol/api.ts";
 import { BerthError } from "../../protocol/error-codes.ts";
 import type { FileChange } from "../../protocol/file.ts";
 import type { Cloned, CloneInput, CloneProgress } from "../../protocol/git.ts";
-import { isPassing } from "../terminal/sockets.ts";
-import { errorOf, follow, type Message, messagesOf, type StreamOptions } from "./stream.ts";
+import { isTransient } from "../http/retry.ts";
+import {
+  follow,
+  readServerEvents,
+  type ServerEvent,
+  type StreamOptions,
+  toStreamError,
+} from "./stream.ts";
 
+/** What `sandbox.followFiles` yields. */
 export type FileEvent =
-  /** From here on nothing is missed. */
+  /** The watch has begun: all later changes are reported. */
   | { type: "ready" }
   | { type: "changes"; changes: FileChange[] }
-  /** Some changes are not told: list anew. */
+  /** Some changes were not reported: list the folder again. */
   | { type: "missed" }
-  /** The last one: the folder itself has gone. */
+  /** The last event: the folder itself was removed. */
   | { type: "gone" };
 
 type Watch = Parameters<SandboxApi["watchFiles"]>[0];
 
+/** Options of `sandbox.followFiles`. */
 export type WatchOptions = StreamOptions & NonNullable<Watch>;
+/** Options of `sandbox.clone`. */
 export type CloneOptions = GateOptions & {
+  /** Cancels the clone. */
   signal?: AbortSignal;
-  progress?: (told: CloneProgress) => void;
+  /** Called as the clone proceeds. */
+  progress?: (progress: CloneProgress) => void;
 };
 
-type Watched = {
+type WatchSource = {
   watchFiles(query: Watch & { signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>>;
 };
 
 export function followFiles(
-  sandbox: Watched,
+  sandbox: WatchSource,
   { signal, reconnectMs, onConnection, ...query }: WatchOptions = {},
 ): AsyncGenerator<FileEvent, void, undefined> {
   let wasReady = false;
-  const followed = {
+  const stream = {
     open: (over: AbortSignal) => sandbox.watchFiles({ ...query, signal: over }),
-    read({ event, data }: Message): FileEvent | undefined {
+    read({ event, data }: ServerEvent): FileEvent | undefined {
       if (event === "change") return { type: "changes", ...(data as { changes: FileChange[] }) };
       if (event === "overflow") return { type: "missed" };
       if (event === "gone") return { type: "gone" };
@@ -47,47 +57,55 @@ export function followFiles(
       wasReady = true;
       return { type: isFirst ? "ready" : "missed" };
     },
-    isOver: ({ event }: Message) => event === "gone",
-    outOfReach: () => new BerthError("unavailable", "The watched folder cannot be reached."),
+    isOver: ({ event }: ServerEvent) => event === "gone",
+    lostError: () =>
+      new BerthError(
+        "unavailable",
+        "The connection to the watched folder was lost and could not be made again.",
+      ),
   };
-  const given = { signal, reconnectMs, onConnection };
-  return follow(followed, defined(given));
+  return follow(stream, omitUndefined({ signal, reconnectMs, onConnection }));
 }
 
-/** `StreamOptions` as they were given. */
-function defined(given: { [Name in keyof StreamOptions]: StreamOptions[Name] | undefined }) {
+function omitUndefined(
+  options: { [Name in keyof StreamOptions]: StreamOptions[Name] | undefined },
+) {
   return Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined),
+    Object.entries(options).filter(([, value]) => value !== undefined),
   ) as StreamOptions;
 }
 
-type Clones = Pick<SandboxApi, "cloneRepository">;
+type CloneSource = Pick<SandboxApi, "cloneRepository">;
 
-/** It is not begun again when its connection breaks: a clone ends with its caller. */
+/** A lost connection ends the clone on the server too, so it is not repeated. */
 export async function clone(
-  sandbox: Clones,
-  call: CloneInput,
+  sandbox: CloneSource,
+  input: CloneInput,
   { progress, ...options }: CloneOptions = {},
 ): Promise<Cloned> {
-  const bytes = await sandbox.cloneRepository(call, options);
+  const bytes = await sandbox.cloneRepository(input, options);
   let failure: BerthError | undefined;
   try {
-    for await (const message of messagesOf(bytes)) {
+    for await (const message of readServerEvents(bytes)) {
       if (message === "alive") continue;
       if (message.event === "done") return message.data as Cloned;
       if (message.event === "progress") progress?.(message.data as CloneProgress);
       if (message.event !== "error") continue;
-      failure = errorOf(message);
+      failure = toStreamError(message);
       break;
     }
   } catch (thrown) {
     options.signal?.throwIfAborted();
-    // What a broken stream says of itself is not what has become of the clone.
-    if (!isPassing(thrown)) throw thrown;
+    // A lost connection says nothing about the clone: the error below does.
+    if (!isTransient(thrown)) throw thrown;
   }
   if (failure !== undefined) throw failure;
-  throw new BerthError("operation_interrupted", "The clone broke off before its end.", {
-    hint: "It ends with its caller and leaves nothing: clone again.",
-    facts: { admitted: true },
-  });
+  throw new BerthError(
+    "operation_interrupted",
+    "The connection was lost before the clone had finished.",
+    {
+      hint: "The clone was cancelled and left nothing behind: clone again.",
+      facts: { admitted: true },
+    },
+  );
 }

@@ -1,23 +1,27 @@
 /**
- * Owns following the output of a process: in order, without loss or repeat over cut connections, until its exit.
- * Does not own how a stream is read and opened again (live-stream.ts), nor what becomes of the bytes.
+ * Follows the output of a process until its exit: in order, without loss or repetition over lost connections. See
+ * stream.ts for reading and reconnecting.
  */
 import type { SandboxApi } from "../../protocol/api.ts";
 import { BerthError } from "../../protocol/error-codes.ts";
-import { follow, type Message, type StreamOptions } from "./stream.ts";
+import { follow, type ServerEvent, type StreamOptions } from "./stream.ts";
 
+/** What `sandbox.followLogs` yields. */
 export type LogEvent =
+  /** `cursor` is the position after these bytes: pass it as `after` to continue from here. */
   | { type: "output"; stream: "stdout" | "stderr"; bytes: Uint8Array; cursor: number }
-  /** Output between the two cursors is no longer kept. */
+  /** The output between these two cursors is no longer stored. */
   | { type: "truncated"; from: number; to: number }
-  /** The last one. */
+  /** The last event. */
   | { type: "exit"; exitCode: number | null; signal: string | null; timedOut: boolean };
 
+/** Options of `sandbox.followLogs`. */
 export type FollowOptions = StreamOptions & {
-  /** A cursor of an earlier event; 0 is the beginning. */
+  /** The cursor of an earlier event. Default: 0, the beginning of the output. */
   after?: number;
+  /** Only this stream. Default: both. */
   stream?: "stdout" | "stderr";
-  /** false: only what is there already; `exit` is told where it has exited. */
+  /** false: ends after the output that is there, with `exit` if the process has exited. Default: true. */
   follow?: boolean;
 };
 
@@ -31,32 +35,36 @@ type Source = {
 export function followLogs(
   sandbox: Source,
   process: string,
-  { after = 0, stream, follow: goesOn = true, ...options }: FollowOptions = {},
+  { after = 0, stream, follow: isFollowing = true, ...options }: FollowOptions = {},
 ): AsyncGenerator<LogEvent, void, undefined> {
   let cursor = after;
-  const followed = {
+  const logStream = {
     open(signal: AbortSignal) {
-      const query = { after: cursor, follow: goesOn, ...(stream === undefined ? {} : { stream }) };
+      const query = {
+        after: cursor,
+        follow: isFollowing,
+        ...(stream === undefined ? {} : { stream }),
+      };
       return sandbox.processLogs(process, { ...query, signal });
     },
-    read(message: Message) {
-      const event = eventOf(message);
+    read(message: ServerEvent) {
+      const event = toLogEvent(message);
       if (event?.type === "output") cursor = event.cursor;
       if (event?.type === "truncated") cursor = event.to;
       return event;
     },
-    isOver: ({ event }: Message) => event === "exit",
-    mayClose: !goesOn,
-    outOfReach: () => outOfReach(process, cursor),
+    isOver: ({ event }: ServerEvent) => event === "exit",
+    mayClose: !isFollowing,
+    lostError: () => outputLost(process, cursor),
   };
-  return follow(followed, options);
+  return follow(logStream, options);
 }
 
-function eventOf({ event, id, data }: Message): LogEvent | undefined {
+function toLogEvent({ event, id, data }: ServerEvent): LogEvent | undefined {
   switch (event) {
     case "output": {
       const { stream, data: base64 } = data as { stream: "stdout" | "stderr"; data: string };
-      return { type: "output", stream, bytes: bytesOf(base64), cursor: Number(id) };
+      return { type: "output", stream, bytes: decodeBase64(base64), cursor: Number(id) };
     }
     case "truncated":
       return { type: "truncated", from: Number(data.from), to: Number(data.to) };
@@ -69,17 +77,17 @@ function eventOf({ event, id, data }: Message): LogEvent | undefined {
   }
 }
 
-function bytesOf(base64: string): Uint8Array {
+function decodeBase64(base64: string): Uint8Array {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
   return bytes;
 }
 
-function outOfReach(process: string, cursor: number): BerthError {
-  const message = `The output of process ${process} cannot be reached any more.`;
+function outputLost(process: string, cursor: number): BerthError {
+  const message = `The connection to the output of process ${process} was lost and could not be made again.`;
   return new BerthError("operation_interrupted", message, {
-    hint: "It may still run: follow its log again from this cursor on.",
+    hint: "It may still be running: follow its log again with `after` set to `cursor`.",
     facts: { admitted: true, process, cursor },
   });
 }

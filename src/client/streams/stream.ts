@@ -1,40 +1,42 @@
 /**
- * Owns following server-sent events over cut connections: each time from where its reader has got to, until the last one
- * or until nobody can be reached any more. Does not own what they mean. A reader who is slow slows the connection.
+ * Follows server-sent events over lost connections: continues where the reader has got to, until the last event or
+ * until reconnecting takes too long. A slow reader slows the connection.
  */
 import { BerthError, type ErrorCode, errors } from "../../protocol/error-codes.ts";
-import { isPassing, pause } from "../terminal/sockets.ts";
+import { isTransient } from "../http/retry.ts";
+import { backOffMs, sleep, withTimeout } from "../http/timing.ts";
 
+/** Options of everything that is stream. */
 export type StreamOptions = {
+  /** Ends the iteration: it throws the signal's reason. */
   signal?: AbortSignal;
-  /** How long to try to come back after a cut; then it is `operation_interrupted`. */
+  /** How long to try to reconnect after a lost connection, in ms; then it throws. Default: 60,000. */
   reconnectMs?: number;
-  /** Told when a connection broke, and when it is there again. */
+  /** Called when the connection is lost, and when it is back. */
   onConnection?: (state: "lost" | "back") => void;
 };
 
-export type Message = { event: string; id: string | undefined; data: Record<string, unknown> };
+export type ServerEvent = { event: string; id: string | undefined; data: Record<string, unknown> };
 
-export type Followed<Event> = {
-  /** From where `read` has got to. */
+export type FollowedStream<Event> = {
+  /** Opens the stream after the last event that `read` was given. */
   open(signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
-  /** What it means; undefined: nothing to whoever follows. */
-  read(message: Message): Event | undefined;
-  /** Whether it was the last one: looked at once it is told. */
-  isOver(message: Message): boolean;
-  /** One that is closed in good order has told all that there was. */
+  /** What the reader gets for this event; undefined: nothing. */
+  read(message: ServerEvent): Event | undefined;
+  /** Whether it was the last event; called after `read`. */
+  isOver(message: ServerEvent): boolean;
+  /** true: a connection that ends normally ends the stream. */
   mayClose?: boolean;
-  outOfReach(): BerthError;
+  /** What to throw when reconnecting has taken too long. */
+  lostError(): BerthError;
 };
 
 const reconnectDefaultMs = 60_000;
-const triesAgainAfterMs = 200;
-const triesAgainMaxMs = 5_000;
-/** The server says something at least every 10 s. */
-const silenceMaxMs = 30_000;
+/** The server sends an event or a keepalive at least every 10 s. */
+const idleTimeoutMs = 30_000;
 
 export async function* follow<Event>(
-  followed: Followed<Event>,
+  stream: FollowedStream<Event>,
   options: StreamOptions,
 ): AsyncGenerator<Event, void, undefined> {
   const { signal, reconnectMs = reconnectDefaultMs, onConnection } = options;
@@ -42,65 +44,65 @@ export async function* follow<Event>(
   let lostAt: number | undefined;
   for (;;) {
     signal?.throwIfAborted();
-    let told: BerthError | undefined;
+    let sentError: BerthError | undefined;
     const connection = new AbortController();
     const cut = () => connection.abort(signal?.reason);
     signal?.addEventListener("abort", cut);
     try {
-      for await (const message of messagesOf(await followed.open(connection.signal))) {
+      for await (const message of readServerEvents(await stream.open(connection.signal))) {
         if (lostAt !== undefined) onConnection?.("back");
         lostAt = undefined;
         failures = 0;
         if (message === "alive") continue;
         if (message.event === "error") {
-          told = errorOf(message);
+          sentError = toStreamError(message);
           break;
         }
-        const event = followed.read(message);
+        const event = stream.read(message);
         if (event !== undefined) yield event;
-        if (followed.isOver(message)) return;
+        if (stream.isOver(message)) return;
       }
-      if (followed.mayClose === true && told === undefined) return;
+      if (stream.mayClose === true && sentError === undefined) return;
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof BerthError && !isPassing(error)) throw error;
+      if (error instanceof BerthError && !isTransient(error)) throw error;
     } finally {
       signal?.removeEventListener("abort", cut);
-      // However it ended: nothing of it stays open.
+      // Closes the connection however the loop ended.
       connection.abort();
     }
     signal?.throwIfAborted();
-    if (told !== undefined) throw told;
+    if (sentError !== undefined) throw sentError;
     const now = performance.now();
     if (lostAt === undefined) onConnection?.("lost");
     lostAt ??= now;
-    if (now - lostAt > reconnectMs) throw followed.outOfReach();
-    await pause(Math.min(triesAgainMaxMs, triesAgainAfterMs * 2 ** failures), signal);
+    if (now - lostAt > reconnectMs) throw stream.lostError();
     failures += 1;
+    await sleep(backOffMs(failures), signal);
   }
 }
 
-/** Ends where the connection does, whether all was told or not. */
-export async function* messagesOf(
+/** Ends when the connection does, whether complete or cut. `alive` marks each arrival of bytes. */
+export async function* readServerEvents(
   bytes: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Message | "alive", void, undefined> {
+): AsyncGenerator<ServerEvent | "alive", void, undefined> {
   const decoder = new TextDecoder();
   let rest = "";
-  for await (const piece of watched(bytes)) {
-    rest += decoder.decode(piece, { stream: true });
-    // Only a whole message counts: a part of one is told again.
+  for await (const chunk of failWhenSilent(bytes)) {
+    rest += decoder.decode(chunk, { stream: true });
+    // Only a complete event counts: the server sends a partial one again.
     const messages = rest.split("\n\n");
     rest = messages.pop() ?? "";
     yield "alive";
     for (const text of messages) {
-      const message = messageOf(text);
+      const message = parseServerEvent(text);
       if (message !== undefined) yield message;
     }
   }
 }
 
-/** What the server tells as the end of a stream that had begun. */
-export function errorOf({ data }: Message): BerthError {
+/** The error with which the server ends a stream that had begun. */
+export function toStreamError({ data }: ServerEvent): BerthError {
   const body = (data.error ?? data) as { code: string; message: string; hint?: string };
   const { code, message, hint, ...rest } = body;
   const { retryable: _retryable, ...facts } = rest as Record<string, string>;
@@ -108,7 +110,7 @@ export function errorOf({ data }: Message): BerthError {
   return new BerthError(known, message, { ...(hint === undefined ? {} : { hint }), facts });
 }
 
-function messageOf(text: string): Message | undefined {
+function parseServerEvent(text: string): ServerEvent | undefined {
   const fields = new Map<string, string>();
   for (const line of text.split("\n")) {
     const colon = line.indexOf(":");
@@ -119,26 +121,23 @@ function messageOf(text: string): Message | undefined {
   return { event: fields.get("event") ?? "", id: fields.get("id"), data: JSON.parse(data) };
 }
 
-/** Gives up a connection that says nothing for too long. */
-async function* watched(
+/** Throws when a connection is idle for too long. */
+async function* failWhenSilent(
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const pieces = bytes[Symbol.asyncIterator]();
+  const chunks = bytes[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const over = new AbortController();
-      const next = pieces.next();
-      next.catch(() => {});
-      const silence = pause(silenceMaxMs, over.signal);
-      const first = await Promise.race([next, silence]).finally(() => over.abort());
-      if (first === undefined) {
-        throw new BerthError("unavailable", `Nothing was heard for ${silenceMaxMs} ms.`);
-      }
-      if (first.done) return;
-      yield first.value;
+      const { done, value } = await withTimeout(chunks.next(), idleTimeoutMs, idleTimeout);
+      if (done) return;
+      yield value;
     }
   } finally {
-    // Also where its reader went away first, who would wait for what never comes.
-    void pieces.return?.().catch(() => undefined);
+    // Not awaited: the reader may have left first, and the source may never settle.
+    void chunks.return?.().catch(() => undefined);
   }
+}
+
+function idleTimeout(): BerthError {
+  return new BerthError("unavailable", `The server sent nothing for ${idleTimeoutMs} ms.`);
 }

@@ -1,237 +1,206 @@
 /**
- * Owns how a WebSocket to a sandbox is opened: by the platform's own or a given one, with a fresh ticket each time.
- * Does not own what it carries, nor when it is opened again. Browsers can set no headers: all goes by subprotocols.
+ * Opens a WebSocket to a sandbox with a fresh ticket each time. Browsers cannot set headers on a WebSocket, so
+ * everything goes by subprotocols.
  */
-import { asBerthError, BerthError } from "../../protocol/error-codes.ts";
+import { BerthError } from "../../protocol/error-codes.ts";
 import { ticketProtocol } from "../../protocol/internal/socket-names.ts";
 import type { ConnectTicket } from "../../protocol/rights.ts";
+import type { Cancellable } from "../http/cancellable.ts";
 import { deferred } from "../http/deferred.ts";
 import type { CallOptions } from "../http/request.ts";
+import { sleep, withTimeout } from "../http/timing.ts";
+import type { SandboxVerbs } from "../verbs.ts";
 
-/** What is used of a WebSocket; browsers, Workers, Node and the package ws have it alike. */
-export type LiveSocket = {
+/** The part of `WebSocket` that is used here; browsers, Workers, Node and the package `ws` all have it. */
+export type WebSocketLike = {
   binaryType: string;
   addEventListener(type: "open" | "error", listener: () => void): void;
   addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
   addEventListener(type: "close", listener: (event: SocketEnd) => void): void;
   send(data: string | Uint8Array): void;
   close(code?: number, reason?: string): void;
-  /** The package ws has it: without it a closed socket may keep a program alive for half a minute. */
+  /** Only in the package `ws`: without it a closed socket may keep a program alive for half a minute. */
   terminate?(): void;
 };
 
 export type SocketEnd = { code: number; reason: string };
 
-export type SocketMaker = new (url: string, protocols: string[]) => unknown;
+export type WebSocketConstructor = new (url: string, protocols: string[]) => unknown;
 
-/** Where sockets of one sandbox lead, and how: `url` is the one of its Berth. */
-export type SocketPlace = {
+/** Where the sockets of one sandbox lead. `url` is the address of Berth. */
+export type SocketTarget = {
   url: string;
   id: string;
   sandbox: { createTicket(options: CallOptions): Promise<ConnectTicket> };
-  /** Undefined: this platform has none. */
-  WebSocket: SocketMaker | undefined;
+  /** Undefined: the platform has none. */
+  WebSocket: WebSocketConstructor | undefined;
 };
 
-export type SocketCall = {
-  /** Below the sandbox, e.g. `/lease/connect`. */
+/** How a feature that stays connected reaches its sandbox: by calls and by WebSockets. */
+export type SandboxTarget = SocketTarget & { sandbox: Cancellable<SandboxVerbs> };
+
+export type SocketRequest = {
+  /** The path below the sandbox, e.g. `/lease/connect`. */
   path: string;
   query?: Record<string, string>;
   protocols: string[];
-  /** Tells why a connection was refused, where that can be known: a WebSocket itself does not say. */
-  whyNot: (options: CallOptions) => Promise<unknown>;
+  /** A call that fails for the same reason as the refused connection, because a WebSocket does not give one. */
+  probe: (options: CallOptions) => Promise<unknown>;
   signal?: AbortSignal | undefined;
 };
 
-/** What is heard from one that is open. After `ended` nothing more comes. */
-export type SocketEars = {
-  heard: (data: string | Uint8Array) => void;
-  ended: (end: SocketEnd) => void;
+/** Receives messages in order. Nothing comes after `onEnd`. */
+export type SocketListener = {
+  onMessage: (data: string | Uint8Array) => void;
+  onEnd: (end: SocketEnd) => void;
 };
 
-/** For the ticket, and again for the connection itself. */
-const opensWithinMs = 15_000;
-const closesWithinMs = 2_000;
-const abnormal = 1006;
-const leaving = 1000;
+/** For the ticket, and again for the connection. */
+const openTimeoutMs = 15_000;
+const closeTimeoutMs = 2_000;
+const abnormalClosure = 1006;
+const normalClosure = 1000;
 
-export function platformSocket(): SocketMaker | undefined {
-  return (globalThis as { WebSocket?: SocketMaker }).WebSocket;
+export function platformSocket(): WebSocketConstructor | undefined {
+  return (globalThis as { WebSocket?: WebSocketConstructor }).WebSocket;
 }
 
-/** Where a caller may look for the reason when neither a socket nor an answer was to be had. */
-export function noSockets(): BerthError {
-  return new BerthError("unsupported", "This platform has no WebSocket.", {
-    hint: "Give one to connect(): `connect({ …, WebSocket })`, for example that of the package ws.",
+/** Thrown by methods that need a WebSocket. */
+export function webSocketMissing(): BerthError {
+  return new BerthError("unsupported", "This platform has no `WebSocket`.", {
+    hint: "Pass one to connect(), for example that of the package `ws`: `connect({ …, WebSocket })`.",
   });
 }
 
-/** An open socket whose ears are attached from the first message on. */
+/** An open socket that buffers messages until somebody listens. */
 export class OpenSocket {
-  readonly #socket: LiveSocket;
-  #ears: SocketEars | undefined;
-  /** Came before anybody listened. */
+  readonly #socket: WebSocketLike;
+  #listener: SocketListener | undefined;
+  /** Messages that came before `listen`. */
   #early: (string | Uint8Array)[] = [];
   #end: SocketEnd | undefined;
-  readonly #answered = deferred<boolean>();
+  readonly #closed = deferred<boolean>();
 
-  private constructor(socket: LiveSocket) {
+  private constructor(socket: WebSocketLike) {
     this.#socket = socket;
-    socket.addEventListener("message", ({ data }) => this.#hear(data));
+    socket.addEventListener("message", ({ data }) => this.#receive(data));
     socket.addEventListener("close", ({ code, reason }) => {
-      this.#answered.resolve(code !== abnormal);
-      this.#over({ code, reason });
+      this.#closed.resolve(code !== abnormalClosure);
+      this.#finish({ code, reason });
     });
-    socket.addEventListener("error", () => this.#over({ code: abnormal, reason: "" }));
+    socket.addEventListener("error", () => this.#finish({ code: abnormalClosure, reason: "" }));
   }
 
-  /** Throws a typed error: the reason of the refusal, or `unavailable`. */
-  static async open(place: SocketPlace, call: SocketCall): Promise<OpenSocket> {
-    const { WebSocket } = place;
-    if (WebSocket === undefined) throw noSockets();
+  /** Throws a `BerthError`: the reason of the refusal, or `unavailable`. */
+  static async open(target: SocketTarget, call: SocketRequest): Promise<OpenSocket> {
+    const { WebSocket } = target;
+    if (WebSocket === undefined) throw webSocketMissing();
     call.signal?.throwIfAborted();
-    // What nobody waits for any more is given up too: it would keep a program alive.
-    const within: CallOptions = { signal: call.signal, answerWithinMs: opensWithinMs };
-    const { ticket } = await bounded(place.sandbox.createTicket(within), call.signal);
+    // The signal cancels the call for the ticket too: it would keep the program alive.
+    const options: CallOptions = { signal: call.signal, answerWithinMs: openTimeoutMs };
+    const { ticket } = await withTimeout(
+      target.sandbox.createTicket(options),
+      openTimeoutMs,
+      openFailed,
+      call.signal,
+    );
     const query = new URLSearchParams(call.query).toString();
-    const path = `/v1/sandboxes/${place.id}${call.path}${query === "" ? "" : `?${query}`}`;
-    const url = `${place.url.replace(/^http/, "ws").replace(/\/$/, "")}${path}`;
+    const path = `/v1/sandboxes/${target.id}${call.path}${query === "" ? "" : `?${query}`}`;
+    const url = `${target.url.replace(/^http/, "ws").replace(/\/$/, "")}${path}`;
     const protocols = [...call.protocols, `${ticketProtocol}${ticket}`];
-    const socket = new WebSocket(url, protocols) as LiveSocket;
+    const socket = new WebSocket(url, protocols) as WebSocketLike;
     socket.binaryType = "arraybuffer";
     const opening = new OpenSocket(socket);
     try {
-      await bounded(opening.#isOpen(), call.signal);
+      await withTimeout(opening.#untilOpen(), openTimeoutMs, openFailed, call.signal);
       return opening;
     } catch (error) {
       opening.drop();
       call.signal?.throwIfAborted();
-      await bounded(call.whyNot(within), call.signal);
+      await withTimeout(call.probe(options), openTimeoutMs, openFailed, call.signal);
       throw error;
     }
   }
 
-  listen(ears: SocketEars): void {
-    this.#ears = ears;
-    for (const data of this.#early.splice(0)) this.#ears?.heard(data);
-    if (this.#end !== undefined) this.#tellEnd(this.#end);
+  listen(listener: SocketListener): void {
+    this.#listener = listener;
+    for (const data of this.#early.splice(0)) this.#listener?.onMessage(data);
+    if (this.#end !== undefined) this.#reportEnd(this.#end);
   }
 
-  get isOver(): boolean {
+  get hasEnded(): boolean {
     return this.#end !== undefined;
   }
 
-  /** Into one that is over: nothing. */
+  /** Does nothing once the socket has ended. */
   send(data: string | Uint8Array): void {
     if (this.#end !== undefined) return;
     try {
       this.#socket.send(data);
     } catch {
-      this.#over({ code: abnormal, reason: "" });
+      this.#finish({ code: abnormalClosure, reason: "" });
     }
   }
 
-  /** Says good-bye; what comes afterwards is not heard. True: the other end has said it too. */
+  /** Closes the socket and stops listening. Resolves to true when the other end has confirmed it. */
   async close(): Promise<boolean> {
-    this.#ears = undefined;
+    this.#listener = undefined;
     if (this.#end !== undefined) return false;
-    this.#leave();
-    const over = new AbortController();
-    const late = pause(closesWithinMs, over.signal).then(() => false);
-    const isAnswered = await Promise.race([this.#answered.promise, late]);
-    over.abort();
+    this.#startClose();
+    const closed = new AbortController();
+    const timeout = sleep(closeTimeoutMs, closed.signal).then(() => false);
+    const isClosed = await Promise.race([this.#closed.promise, timeout]);
+    closed.abort();
     this.#socket.terminate?.();
-    return isAnswered;
+    return isClosed;
   }
 
-  /** Of one whose other end seems dead: it is told as ended at once, and waited for no more. */
+  /** Ends a socket whose other end seems dead, without waiting for it. */
   drop(): void {
-    this.#leave();
+    this.#startClose();
     this.#socket.terminate?.();
   }
 
-  #leave(): void {
+  #startClose(): void {
     try {
-      this.#socket.close(leaving);
+      this.#socket.close(normalClosure);
     } catch {
-      // It never opened.
+      // The socket has never opened.
     }
-    this.#over({ code: abnormal, reason: "" });
+    this.#finish({ code: abnormalClosure, reason: "" });
   }
 
-  #isOpen(): Promise<void> {
+  #untilOpen(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#socket.addEventListener("open", resolve);
-      const ended = () => reject(refused());
+      const ended = () => reject(openFailed());
       this.#socket.addEventListener("close", ended);
       this.#socket.addEventListener("error", ended);
     });
   }
 
-  #hear(data: unknown): void {
+  #receive(data: unknown): void {
     if (this.#end !== undefined) return;
     const read = typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer);
-    if (this.#ears === undefined) this.#early.push(read);
-    else this.#ears.heard(read);
+    if (this.#listener === undefined) this.#early.push(read);
+    else this.#listener.onMessage(read);
   }
 
-  #over(end: SocketEnd): void {
+  #finish(end: SocketEnd): void {
     if (this.#end !== undefined) return;
     this.#end = end;
-    this.#tellEnd(end);
+    this.#reportEnd(end);
   }
 
-  #tellEnd(end: SocketEnd): void {
-    const ears = this.#ears;
-    this.#ears = undefined;
-    ears?.ended(end);
+  #reportEnd(end: SocketEnd): void {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.onEnd(end);
   }
 }
 
-/** Whether it is worth trying again: nothing was said about the sandbox, only that it could not be reached. */
-export function isPassing(error: unknown): boolean {
-  const known = asBerthError(error);
-  return known !== undefined && passing.has(known.code);
-}
-
-const passing = new Set(["unavailable", "too_many", "queue_full", "operation_interrupted"]);
-
-/** Resolves after the time, or at once when the signal is aborted. */
-export function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const done = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener("abort", done);
-  });
-}
-
-function refused(): BerthError {
+function openFailed(): BerthError {
   return new BerthError("unavailable", "The connection to the sandbox could not be opened.", {
-    hint: "Try again; if it goes on, look whether the server can be reached.",
+    hint: "Try again; if it fails repeatedly, check that the server can be reached.",
   });
-}
-
-async function bounded<Value>(wait: Promise<Value>, signal?: AbortSignal): Promise<Value> {
-  wait.catch(() => {});
-  signal?.throwIfAborted();
-  const over = new AbortController();
-  const late = pause(opensWithinMs, over.signal).then(() => {
-    throw refused();
-  });
-  late.catch(() => {});
-  const given = deferred<never>();
-  given.promise.catch(() => {});
-  const abort = () => given.reject(signal?.reason);
-  signal?.addEventListener("abort", abort);
-  try {
-    return await Promise.race([wait, late, given.promise]);
-  } finally {
-    signal?.removeEventListener("abort", abort);
-    over.abort();
-  }
 }

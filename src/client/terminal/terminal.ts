@@ -1,93 +1,105 @@
 /**
- * Owns one terminal as a viewer has it: its events in order, input, size, and coming back by offset after a cut.
- * Does not own the terminal itself (calls make and end it), nor a screen to show it on.
+ * A terminal as a viewer has it: its events in order, input, size, and reconnecting by offset.
  */
 import { BerthError } from "../../protocol/error-codes.ts";
 import { type FromTerminal, terminalProtocol } from "../../protocol/internal/terminal-frames.ts";
-import type { Cancellable } from "../http/cancellable.ts";
 import { deferred } from "../http/deferred.ts";
-import type { SandboxVerbs } from "../verbs.ts";
-import { isPassing, OpenSocket, pause, type SocketMaker } from "./sockets.ts";
+import { isTransient } from "../http/retry.ts";
+import { backOffMs, sleep } from "../http/timing.ts";
+import { OpenSocket, type SandboxTarget } from "./sockets.ts";
 
+/** What a `LiveTerminal` yields. */
 export type TerminalEvent =
-  /** `offset` is that of the byte after them. */
+  /** `offset` is the position after these bytes. */
   | { type: "output"; bytes: Uint8Array; offset: number }
-  /** In place of what was left out: clear the screen, then show this picture of it. */
+  /** Replaces output that was skipped: clear the screen, then write these bytes. */
   | { type: "screen"; bytes: Uint8Array; offset: number }
+  /** Connected. */
   | { type: "ready"; cols: number; rows: number }
-  /** Somebody changed the size. */
+  /** A viewer changed the size. */
   | { type: "resize"; cols: number; rows: number }
+  /** Output between the last event and the next one is no longer stored. */
   | { type: "truncated" }
-  /** Of input: it was dropped, and why. */
+  /** Input was dropped, for this reason. */
   | { type: "refused"; code: string; message: string }
+  /** The connection was lost, or is back. */
   | { type: "connection"; state: "lost" | "back" }
-  /** The last one. */
+  /** The last event. */
   | { type: "exit"; exitCode: number | null; signal: string | null };
 
+/** Options of `sandbox.attachTerminal`. */
 export type AttachOptions = {
-  /** An offset to go on from; left out: the present screen first. */
+  /** The offset to continue from. Default: the current screen first. */
   after?: number;
-  /** `viewer` only watches. */
+  /** `viewer` only watches. Default: `writer`. */
   mode?: "writer" | "viewer";
+  /** Closes the connection. */
   signal?: AbortSignal;
-  /** How long to try to come back after a cut; then it is `operation_interrupted`. */
+  /**
+   * How long to try to reconnect after a lost connection, in ms; then it fails with `operation_interrupted`. Default:
+   * 60,000.
+   */
   reconnectMs?: number;
-};
-
-export type TerminalPlace = {
-  url: string;
-  id: string;
-  sandbox: Cancellable<SandboxVerbs>;
-  WebSocket: SocketMaker | undefined;
 };
 
 type Size = { cols: number; rows: number };
 
 const reconnectDefaultMs = 60_000;
-const triesAgainAfterMs = 200;
-const triesAgainMaxMs = 5_000;
-/** As the server's window is 256 KiB, it is never waited for. */
+/** Well below the server's window of 256 KiB, so that the server never waits for an acknowledgement. */
 const ackEveryBytes = 64 * 1024;
-const inputPieceBytes = 32 * 1024;
-/** Typed while there is no connection. */
-const inputWaitsBytesMax = 64 * 1024;
+const inputChunkBytes = 32 * 1024;
+/** Limits the input that is buffered while there is no connection. */
+const inputBufferBytesMax = 64 * 1024;
 
+/**
+ * A connection to a terminal: iterate over it for its output. Made by `sandbox.attachTerminal`.
+ *
+ * @example
+ * ```ts
+ * const { id } = await sandbox.createTerminal();
+ * await using terminal = await sandbox.attachTerminal(id);
+ * terminal.write(new TextEncoder().encode("ls\n"));
+ * for await (const event of terminal) {
+ *   if (event.type === "output") process.stdout.write(event.bytes);
+ * }
+ * ```
+ */
 export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposable {
-  readonly #place: TerminalPlace;
+  readonly #target: SandboxTarget;
   readonly #terminal: string;
   readonly #options: AttachOptions;
   readonly #closed = new AbortController();
-  /** What the reader has not taken: the server sends no more than its window beyond what was acknowledged. */
+  /** Events that the reader has not taken. The server sends no more than its window beyond the last acknowledgement. */
   #events: (TerminalEvent | { type: "failed"; error: unknown } | { type: "over" })[] = [];
   #wake = deferred();
   #socket: OpenSocket | undefined;
-  /** Of the next byte to come. */
+  /** The offset of the next byte. */
   #offset: number | undefined;
   #acked = 0;
-  #pictureIsNext = false;
-  #isOver = false;
+  #isScreenNext = false;
+  #hasExited = false;
   #size: Size | undefined;
   #input: Uint8Array[] = [];
   #inputBytes = 0;
 
-  private constructor(place: TerminalPlace, terminal: string, options: AttachOptions) {
-    this.#place = place;
+  private constructor(target: SandboxTarget, terminal: string, options: AttachOptions) {
+    this.#target = target;
     this.#terminal = terminal;
     this.#options = options;
     this.#offset = options.after;
-    // Not after its end: one signal may serve many of them.
+    // Removed with the connection: one signal may serve many terminals.
     const { signal } = this.#closed;
     options.signal?.addEventListener("abort", () => this.close(), { signal });
   }
 
-  /** Throws where the terminal is not there: connecting makes none. */
+  /** Throws if there is no such terminal: connecting does not create one. */
   static async attach(
-    place: TerminalPlace,
+    target: SandboxTarget,
     terminal: string,
     options: AttachOptions = {},
   ): Promise<LiveTerminal> {
     options.signal?.throwIfAborted();
-    const live = new LiveTerminal(place, terminal, options);
+    const live = new LiveTerminal(target, terminal, options);
     try {
       live.#listen(await live.#open());
       return live;
@@ -98,7 +110,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     }
   }
 
-  /** Ends after `exit`, or when it is closed; throws where it cannot come back. */
+  /** Ends after `exit` or `close`; throws if the connection is lost for longer than `reconnectMs`. */
   async *[Symbol.asyncIterator](): AsyncGenerator<TerminalEvent, void, undefined> {
     try {
       for (;;) {
@@ -110,7 +122,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
         if (event.type === "over") return;
         if (event.type === "failed") throw event.error;
         yield event;
-        // Acknowledged when it was dealt with: a slow reader slows the program, and nothing piles up here.
+        // Acknowledged once the reader has dealt with it: a slow reader slows the program instead of filling memory.
         if (event.type === "output" || event.type === "screen") this.#ack(event.offset);
         if (event.type === "exit") return;
       }
@@ -119,28 +131,32 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     }
   }
 
-  /** In the order of the calls. While the connection is lost a little of it waits; the rest is told as `refused`. */
+  /**
+   * Sends input, in the order of the calls. While the connection is lost, up to 64 KiB are buffered; more is dropped
+   * and reported as `refused`.
+   */
   write(bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length; at += inputPieceBytes) {
-      const piece = bytes.slice(at, at + inputPieceBytes);
-      if (this.#socket !== undefined) this.#socket.send(piece);
-      else if (this.#inputBytes + piece.length <= inputWaitsBytesMax) {
-        this.#input.push(piece);
-        this.#inputBytes += piece.length;
+    for (let offset = 0; offset < bytes.length; offset += inputChunkBytes) {
+      const chunk = bytes.slice(offset, offset + inputChunkBytes);
+      if (this.#socket !== undefined) this.#socket.send(chunk);
+      else if (this.#inputBytes + chunk.length <= inputBufferBytesMax) {
+        this.#input.push(chunk);
+        this.#inputBytes += chunk.length;
       } else {
-        const message = "The connection is lost: this input was dropped.";
+        const message = "The connection is lost, so this input was dropped.";
         this.#push({ type: "refused", code: "too_large", message });
         return;
       }
     }
   }
 
+  /** Sets the size in columns and rows, for all viewers. */
   resize(size: Size): void {
     this.#size = size;
-    this.#say({ type: "resize", ...size });
+    this.#sendFrame({ type: "resize", ...size });
   }
 
-  /** The terminal goes on without us. */
+  /** Disconnects. The terminal and its program continue to run. */
   close(): void {
     if (this.#closed.signal.aborted) return;
     this.#closed.abort();
@@ -159,10 +175,10 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
       ...(this.#offset === undefined ? {} : { after: String(this.#offset) }),
       ...(mode === undefined ? {} : { mode }),
     };
-    return OpenSocket.open(this.#place, {
+    return OpenSocket.open(this.#target, {
       ...{ path: `/terminals/${encodeURIComponent(this.#terminal)}/connect`, query },
       protocols: [terminalProtocol],
-      whyNot: (within) => this.#place.sandbox.terminal(this.#terminal, within),
+      probe: (options) => this.#target.sandbox.terminal(this.#terminal, options),
       signal: this.#closed.signal,
     });
   }
@@ -173,29 +189,29 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
       return;
     }
     this.#socket = socket;
-    this.#pictureIsNext = false;
+    this.#isScreenNext = false;
     socket.listen({
-      heard: (data) => {
-        if (typeof data === "string") this.#obey(JSON.parse(data) as FromTerminal);
-        else this.#show(data);
+      onMessage: (data) => {
+        if (typeof data === "string") this.#handleFrame(JSON.parse(data) as FromTerminal);
+        else this.#handleBytes(data);
       },
-      ended: () => this.#cut(),
+      onEnd: () => this.#handleDisconnect(),
     });
   }
 
-  #obey(frame: FromTerminal): void {
+  #handleFrame(frame: FromTerminal): void {
     switch (frame.type) {
       case "ready":
         this.#offset = frame.offset;
         this.#acked = frame.offset;
-        // From the first one on the server sends no more than its window beyond.
-        this.#say({ type: "ack", offset: frame.offset });
+        // After the first acknowledgement the server sends no more than its window.
+        this.#sendFrame({ type: "ack", offset: frame.offset });
         this.#push({ type: "ready", cols: frame.cols, rows: frame.rows });
-        this.#begin();
+        this.#resend();
         break;
       case "screen":
         this.#offset = frame.offset;
-        this.#pictureIsNext = true;
+        this.#isScreenNext = true;
         break;
       case "truncated":
         this.#push({ type: "truncated" });
@@ -204,7 +220,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
         this.#push({ type: "refused", code: frame.code, message: frame.message });
         break;
       case "exit":
-        this.#isOver = true;
+        this.#hasExited = true;
         this.#push({ type: "exit", exitCode: frame.exitCode, signal: frame.signal });
         break;
       default:
@@ -212,36 +228,36 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     }
   }
 
-  #begin(): void {
-    if (this.#size !== undefined) this.#say({ type: "resize", ...this.#size });
-    for (const piece of this.#input.splice(0)) this.#socket?.send(piece);
+  #resend(): void {
+    if (this.#size !== undefined) this.#sendFrame({ type: "resize", ...this.#size });
+    for (const chunk of this.#input.splice(0)) this.#socket?.send(chunk);
     this.#inputBytes = 0;
   }
 
-  #show(bytes: Uint8Array): void {
-    const isPicture = this.#pictureIsNext;
-    this.#pictureIsNext = false;
-    const offset = (this.#offset ?? 0) + (isPicture ? 0 : bytes.length);
+  #handleBytes(bytes: Uint8Array): void {
+    const isScreen = this.#isScreenNext;
+    this.#isScreenNext = false;
+    const offset = (this.#offset ?? 0) + (isScreen ? 0 : bytes.length);
     this.#offset = offset;
-    this.#push({ type: isPicture ? "screen" : "output", bytes, offset });
+    this.#push({ type: isScreen ? "screen" : "output", bytes, offset });
   }
 
   #ack(offset: number): void {
     if (offset - this.#acked < ackEveryBytes && this.#events.length > 0) return;
     if (offset <= this.#acked) return;
     this.#acked = offset;
-    this.#say({ type: "ack", offset });
+    this.#sendFrame({ type: "ack", offset });
   }
 
-  #say(frame: Record<string, unknown>): void {
+  #sendFrame(frame: Record<string, unknown>): void {
     this.#socket?.send(JSON.stringify(frame));
   }
 
-  #cut(): void {
+  #handleDisconnect(): void {
     this.#socket = undefined;
-    if (this.#isOver || this.#closed.signal.aborted) return;
+    if (this.#hasExited || this.#closed.signal.aborted) return;
     this.#push({ type: "connection", state: "lost" });
-    this.#comeBack().then(
+    this.#reconnect().then(
       (socket) => {
         this.#push({ type: "connection", state: "back" });
         this.#listen(socket);
@@ -252,19 +268,19 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     );
   }
 
-  async #comeBack(): Promise<OpenSocket> {
+  async #reconnect(): Promise<OpenSocket> {
     const { reconnectMs = reconnectDefaultMs } = this.#options;
     const { signal } = this.#closed;
     const until = performance.now() + reconnectMs;
-    for (let failures = 0; ; failures += 1) {
+    for (let failures = 1; ; failures += 1) {
       try {
         return await this.#open();
       } catch (error) {
         signal.throwIfAborted();
-        if (!isPassing(error)) throw error;
-        if (performance.now() > until) throw outOfReach(this.#terminal);
+        if (!isTransient(error)) throw error;
+        if (performance.now() > until) throw terminalLost(this.#terminal);
       }
-      await pause(Math.min(triesAgainMaxMs, triesAgainAfterMs * 2 ** failures), signal);
+      await sleep(backOffMs(failures), signal);
       signal.throwIfAborted();
     }
   }
@@ -276,12 +292,12 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
   }
 }
 
-function outOfReach(terminal: string): BerthError {
+function terminalLost(terminal: string): BerthError {
   return new BerthError(
     "operation_interrupted",
-    `Terminal ${terminal} cannot be reached any more.`,
+    `The connection to terminal ${terminal} was lost and could not be made again.`,
     {
-      hint: "It may still run: attach to it again.",
+      hint: "It may still be running: attach to it again.",
       facts: { admitted: true, terminal },
     },
   );

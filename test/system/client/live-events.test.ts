@@ -3,13 +3,13 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type SandboxEvent, type TenantEvent } from "../../../src/client/index.ts";
-import { Scripted, stream } from "../../unit/client/scripted.ts";
-import { type Server, startServer } from "../server.ts";
+import { respondEvents, ScriptedServer } from "../../unit/client/scripted-server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { CutProxy } from "./cut-proxy.ts";
 
-let server: Server;
+let server: SharedServer;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -85,9 +85,9 @@ test("[LV25] events of a tenant are followed over cut connections, and end with 
 test("[LV25] a gap is told, the cursor goes on from there, and what cannot be followed is thrown", async () => {
   const told = (seq: number) =>
     `id: ${seq}\nevent: tokens\ndata: ${JSON.stringify({ seq, at: "then", event: {} })}\n\n`;
-  await using scripted = await Scripted.answering(
-    stream(`event: gap\ndata: {}\n\n${told(7)}${told(8).slice(0, -9)}`),
-    stream(`${told(8)}event: over\ndata: {}\n\n`),
+  await using scripted = await ScriptedServer.start(
+    respondEvents(`event: gap\ndata: {}\n\n${told(7)}${told(8).slice(0, -9)}`),
+    respondEvents(`${told(8)}event: over\ndata: {}\n\n`),
   );
   const sandbox = connect({ url: scripted.url, key: "k" }).sandbox("a");
   const seen: SandboxEvent[] = [];
@@ -97,7 +97,7 @@ test("[LV25] a gap is told, the cursor goes on from there, and what cannot be fo
     7,
     8,
   ]);
-  expect(scripted.asked.map(({ path }) => path)).toEqual([
+  expect(scripted.requests.map(({ path }) => path)).toEqual([
     "/v1/sandboxes/a/events?after=3&follow=1",
     "/v1/sandboxes/a/events?after=7&follow=1",
   ]);
@@ -165,7 +165,10 @@ test("[LV27] a clone tells its progress and its end; git's own failure is thrown
   await expect(none).rejects.toMatchObject({ name: "BerthError" });
   await sandbox.destroy();
   const part = 'event: progress\ndata: {"phase":"Receiving objects","percent":10}\n\n';
-  await using scripted = await Scripted.answering(stream(part), stream(part, "broken"));
+  await using scripted = await ScriptedServer.start(
+    respondEvents(part),
+    respondEvents(part, "broken"),
+  );
   const cut = connect({ url: scripted.url, key: "k", retry: { retries: 0 } }).sandbox("a");
   for (let n = 1; n <= 2; n++) {
     const told: unknown[] = [];
@@ -173,6 +176,6 @@ test("[LV27] a clone tells its progress and its end; git's own failure is thrown
     const broken = cut.clone({ url: "https://git.example/one" }, { progress });
     await expect(broken).rejects.toMatchObject({ code: "operation_interrupted" });
     expect(told).toEqual([{ phase: "Receiving objects", percent: 10 }]);
-    expect(scripted.asked).toHaveLength(n);
+    expect(scripted.requests).toHaveLength(n);
   }
 });

@@ -1,94 +1,109 @@
 import { describe, expect, it } from "vitest";
 import { type Berth, connect } from "../../../src/client/index.ts";
 import type { BerthError } from "../../../src/protocol/error-codes.ts";
-import { noted } from "./clocks.ts";
-import { type Answer, breakOff, refuse, Scripted, tell } from "./scripted.ts";
+import { recordingClock } from "./recording-clock.ts";
+import {
+  disconnect,
+  type Responder,
+  respond,
+  respondError,
+  ScriptedServer,
+} from "./scripted-server.ts";
 
-type Scene = { berth: Berth; scripted: Scripted; slept: number[] };
+type Setup = { berth: Berth; server: ScriptedServer; slept: number[] };
 
-async function scene(answers: Answer[], play: (scene: Scene) => Promise<void>): Promise<void> {
-  await using scripted = await Scripted.answering(...answers);
-  const { clock, slept } = noted();
-  await play({ berth: connect({ url: scripted.url, key: "k", clock }), scripted, slept });
+async function withServer(
+  answers: Responder[],
+  test: (setup: Setup) => Promise<void>,
+): Promise<void> {
+  await using server = await ScriptedServer.start(...answers);
+  const { clock, slept } = recordingClock();
+  await test({ berth: connect({ url: server.url, key: "k", clock }), server, slept });
 }
 
-const failure = (call: Promise<unknown>) =>
+const rejection = (call: Promise<unknown>) =>
   call.then(
-    (answer) => Promise.reject(new Error(`answered ${JSON.stringify(answer)}`)),
+    (result) => Promise.reject(new Error(`resolved with ${JSON.stringify(result)}`)),
     (thrown) => thrown as BerthError,
   );
 
-const ran = { execId: "e", exitCode: 0 };
+const execResult = { execId: "e", exitCode: 0 };
 
-/** The signs of life of a long answer, and its end. */
-const early: Answer = (response) => {
+/** Ends after the keepalive bytes of a slow response. */
+const truncated: Responder = (response) => {
   response.writeHead(200, { "berth-request-id": "r" });
   response.end("  ");
 };
 
-describe("what is sent again", () => {
-  it("[SD3] is any call that was refused before anything was done, after the time that was asked for", () =>
-    scene(
+describe("a retry", () => {
+  it("[SD3] follows any refusal before the call took effect, after the requested delay", () =>
+    withServer(
       [
-        refuse("unavailable"),
-        refuse("too_many", { retryAfter: "3" }),
-        refuse("unavailable"),
-        tell(ran),
+        respondError("unavailable"),
+        respondError("too_many", { retryAfter: "3" }),
+        respondError("unavailable"),
+        respond(execResult),
       ],
-      async ({ berth, scripted, slept }) => {
-        expect(await berth.sandbox("a").exec({ command: "true" })).toEqual(ran);
-        expect(scripted.asked.map(({ body }) => String(body))).toEqual(
+      async ({ berth, server, slept }) => {
+        expect(await berth.sandbox("a").exec({ command: "true" })).toEqual(execResult);
+        expect(server.requests.map(({ body }) => String(body))).toEqual(
           Array(4).fill('{"command":"true"}'),
         );
         expect(slept).toEqual([200, 3000, 800]);
       },
     ));
 
-  it("[SD3] is bounded in number and in time", async () => {
-    await scene(Array(9).fill(refuse("unavailable")), async ({ berth, scripted, slept }) => {
-      const { code } = await failure(berth.counts());
-      expect(code).toBe("unavailable");
-      expect(scripted.asked).toHaveLength(5);
-      expect(slept).toEqual([200, 400, 800, 1600]);
-    });
-    const later = refuse("unavailable", { retryAfter: "31" });
-    await scene([later, tell(ran)], async ({ berth, scripted, slept }) => {
-      await failure(berth.counts());
-      expect(scripted.asked).toHaveLength(1);
+  it("[SD3] is limited in number and in time", async () => {
+    await withServer(
+      Array(9).fill(respondError("unavailable")),
+      async ({ berth, server, slept }) => {
+        const { code } = await rejection(berth.counts());
+        expect(code).toBe("unavailable");
+        expect(server.requests).toHaveLength(5);
+        expect(slept).toEqual([200, 400, 800, 1600]);
+      },
+    );
+    const tooLate = respondError("unavailable", { retryAfter: "31" });
+    await withServer([tooLate, respond(execResult)], async ({ berth, server, slept }) => {
+      await rejection(berth.counts());
+      expect(server.requests).toHaveLength(1);
       expect(slept).toEqual([]);
     });
   });
 
-  it("[SD3] is not what somebody else decides: who holds the lease, a full queue", async () => {
+  it("[SD3] does not follow a refusal that others decide: a held lease, a full queue", async () => {
     for (const code of ["lease_held", "queue_full", "not_found", "internal"]) {
-      await scene([refuse(code, { holder: "ci" }), tell(ran)], async ({ berth, scripted }) => {
-        const error = await failure(berth.sandbox("a").exec({ command: "true" }));
-        expect(error).toMatchObject({ code, facts: { holder: "ci" } });
-        expect(scripted.asked).toHaveLength(1);
-      });
+      await withServer(
+        [respondError(code, { holder: "ci" }), respond(execResult)],
+        async ({ berth, server }) => {
+          const error = await rejection(berth.sandbox("a").exec({ command: "true" }));
+          expect(error).toMatchObject({ code, facts: { holder: "ci" } });
+          expect(server.requests).toHaveLength(1);
+        },
+      );
     }
   });
 });
 
-describe("a call whose answer is lost", () => {
-  it("[SD4] is never sent again where it may have run, and nobody pretends to know", () =>
-    scene([breakOff, tell(ran)], async ({ berth, scripted }) => {
-      const error = await failure(berth.sandbox("a").exec({ command: "make" }));
+describe("a call whose response is lost", () => {
+  it("[SD4] is not sent again when it may have run, and its outcome is `unknown`", () =>
+    withServer([disconnect, respond(execResult)], async ({ berth, server }) => {
+      const error = await rejection(berth.sandbox("a").exec({ command: "make" }));
       expect(error.code).toBe("operation_interrupted");
       expect(error.facts).toEqual({ admitted: "unknown" });
-      expect(error.requestId).toBe(scripted.asked[0]?.headers["berth-request-id"]);
-      expect(scripted.asked).toHaveLength(1);
+      expect(error.requestId).toBe(server.requests[0]?.headers["berth-request-id"]);
+      expect(server.requests).toHaveLength(1);
     }));
 
-  it("[SD4] is sent again with its key, which lets it run only once", () =>
-    scene([breakOff, tell(ran)], async ({ berth, scripted }) => {
+  it("[SD4] is sent again with its idempotency key, which lets it run only once", () =>
+    withServer([disconnect, respond(execResult)], async ({ berth, server }) => {
       const options = { idempotencyKey: "build-42" };
-      expect(await berth.sandbox("a").exec({ command: "make" }, options)).toEqual(ran);
-      const keys = scripted.asked.map(({ headers }) => headers["idempotency-key"]);
+      expect(await berth.sandbox("a").exec({ command: "make" }, options)).toEqual(execResult);
+      const keys = server.requests.map(({ headers }) => headers["idempotency-key"]);
       expect(keys).toEqual(["build-42", "build-42"]);
     }));
 
-  it("[SD4] is sent again where it only looks, or does what it did", async () => {
+  it("[SD4] is sent again when it only reads, or when repeating it has no effect", async () => {
     const harmless: ((berth: Berth) => Promise<unknown>)[] = [
       (berth) => berth.list(),
       (berth) => berth.sandbox("a").get(),
@@ -101,9 +116,9 @@ describe("a call whose answer is lost", () => {
       (berth) => berth.sandbox("a").createTerminal({ id: "main" }),
     ];
     for (const call of harmless) {
-      await scene([breakOff, tell(ran)], async ({ berth, scripted }) => {
-        expect(await call(berth)).toEqual(ran);
-        expect(scripted.asked).toHaveLength(2);
+      await withServer([disconnect, respond(execResult)], async ({ berth, server }) => {
+        expect(await call(berth)).toEqual(execResult);
+        expect(server.requests).toHaveLength(2);
       });
     }
     const harmful: ((berth: Berth) => Promise<unknown>)[] = [
@@ -111,7 +126,7 @@ describe("a call whose answer is lost", () => {
       (berth) => berth.sandbox("a").acquireLease(),
       (berth) => berth.sandbox("a").writeStdin("p", new Uint8Array(3)),
       (berth) => berth.sandbox("a").createTerminal(),
-      // It may have ended, and freed its id.
+      // The program may have ended and freed the id.
       (berth) => berth.sandbox("a").createTerminal({ id: "main", argv: ["make"] }),
       (berth) => berth.sandbox("a").makeCheckpoint(),
       (berth) => berth.sandbox("a").endProcess("p"),
@@ -119,14 +134,14 @@ describe("a call whose answer is lost", () => {
       (berth) => berth.sandbox("a").patchMetadata({ a: "b" }),
     ];
     for (const call of harmful) {
-      await scene([breakOff, tell(ran)], async ({ berth, scripted }) => {
-        expect(await failure(call(berth))).toMatchObject({ facts: { admitted: "unknown" } });
-        expect(scripted.asked).toHaveLength(1);
+      await withServer([disconnect, respond(execResult)], async ({ berth, server }) => {
+        expect(await rejection(call(berth))).toMatchObject({ facts: { admitted: "unknown" } });
+        expect(server.requests).toHaveLength(1);
       });
     }
   });
 
-  it("[SD4] is not sent again where its connection stood, and then its host went out of reach", async () => {
+  it("[SD4] is not sent again when its connection was open before the host became unreachable", async () => {
     for (const syscall of ["read", "write", "connect"]) {
       let sent = 0;
       const fetch = async () => {
@@ -135,9 +150,9 @@ describe("a call whose answer is lost", () => {
           cause: Object.assign(new Error("out of reach"), { code: "EHOSTUNREACH", syscall }),
         });
       };
-      const { clock } = noted();
+      const { clock } = recordingClock();
       const berth = connect({ url: "http://127.0.0.1:1", key: "k", clock, fetch });
-      const { code } = await failure(berth.sandbox("a").exec({ command: "make" }));
+      const { code } = await rejection(berth.sandbox("a").exec({ command: "make" }));
       const never = syscall === "connect";
       expect([syscall, sent, code]).toEqual([
         syscall,
@@ -147,68 +162,74 @@ describe("a call whose answer is lost", () => {
     }
   });
 
-  it("[SD4] is unknown too where it ends early without a sign of it, as over a binding", () =>
-    scene([early, early, tell(ran)], async ({ berth, scripted }) => {
-      const error = await failure(berth.sandbox("a").exec({ command: "make" }));
+  it("[SD4] has an unknown outcome when the response ends early without an error, as over a binding", () =>
+    withServer([truncated, truncated, respond(execResult)], async ({ berth, server }) => {
+      const error = await rejection(berth.sandbox("a").exec({ command: "make" }));
       expect(error).toMatchObject({
         code: "operation_interrupted",
         facts: { admitted: "unknown" },
       });
-      expect(scripted.asked).toHaveLength(1);
-      const again = { idempotencyKey: "k" };
-      expect(await berth.sandbox("a").exec({ command: "make" }, again)).toEqual(ran);
+      expect(server.requests).toHaveLength(1);
+      const options = { idempotencyKey: "k" };
+      expect(await berth.sandbox("a").exec({ command: "make" }, options)).toEqual(execResult);
     }));
 
-  it("[SD4] of a create leaves no second sandbox: it is sent again with a key that was drawn for it", () =>
-    scene([breakOff, tell({ id: "a" }), tell({ id: "b" })], async ({ berth, scripted }) => {
-      await berth.create();
-      await berth.create();
-      const [first, second, third] = scripted.asked.map(
-        ({ headers }) => headers["idempotency-key"],
-      );
-      expect(first).toMatch(/^[0-9a-f]{32}$/);
-      expect(second).toBe(first);
-      expect(third).not.toBe(first);
-    }));
+  it("[SD4] leaves no second sandbox after a create: its generated key is sent again", () =>
+    withServer(
+      [disconnect, respond({ id: "a" }), respond({ id: "b" })],
+      async ({ berth, server }) => {
+        await berth.create();
+        await berth.create();
+        const [first, second, third] = server.requests.map(
+          ({ headers }) => headers["idempotency-key"],
+        );
+        expect(first).toMatch(/^[0-9a-f]{32}$/);
+        expect(second).toBe(first);
+        expect(third).not.toBe(first);
+      },
+    ));
 
-  it("[SD4] that never left says that nothing was done", async () => {
-    const { url } = await Scripted.answering().then(async (scripted) => {
-      const { url } = scripted;
-      await scripted[Symbol.asyncDispose]();
+  it("[SD4] reports `unavailable` when it was never sent", async () => {
+    const { url } = await ScriptedServer.start().then(async (server) => {
+      const { url } = server;
+      await server[Symbol.asyncDispose]();
       return { url };
     });
-    const { clock, slept } = noted();
+    const { clock, slept } = recordingClock();
     const berth = connect({ url, key: "k", clock });
-    const error = await failure(berth.sandbox("a").exec({ command: "make" }));
+    const error = await rejection(berth.sandbox("a").exec({ command: "make" }));
     expect(error.code).toBe("unavailable");
     expect(error.message).toContain(url);
     expect(error.message).toContain("ECONNREFUSED");
     expect(slept).toHaveLength(4);
   });
 
-  it("[SD4] is not told as one that did nothing because the later ones did nothing", () =>
-    scene([breakOff, ...Array(4).fill(refuse("unavailable"))], async ({ berth, scripted }) => {
-      const call = berth.sandbox("a").exec({ command: "make" }, { idempotencyKey: "k" });
-      const error = await failure(call);
-      expect(error.code).toBe("operation_interrupted");
-      expect(error.facts).toEqual({ admitted: "unknown" });
-      expect(scripted.asked).toHaveLength(5);
-    }));
+  it("[SD4] stays `operation_interrupted` when later attempts are refused", () =>
+    withServer(
+      [disconnect, ...Array(4).fill(respondError("unavailable"))],
+      async ({ berth, server }) => {
+        const call = berth.sandbox("a").exec({ command: "make" }, { idempotencyKey: "k" });
+        const error = await rejection(call);
+        expect(error.code).toBe("operation_interrupted");
+        expect(error.facts).toEqual({ admitted: "unknown" });
+        expect(server.requests).toHaveLength(5);
+      },
+    ));
 
-  it("[SD4] is sent again after what the server does not know either, but not after what it knows", async () => {
+  it("[SD4] is sent again when the server reports an unknown outcome, not when it reports that the call ran", async () => {
     const key = { idempotencyKey: "k" };
     for (const [admitted, sent] of [
       ["unknown", 2],
       [false, 2],
       [true, 1],
     ] as const) {
-      const interrupted = refuse("operation_interrupted", { admitted });
-      await scene([interrupted, tell(ran)], async ({ berth, scripted }) => {
+      const interrupted = respondError("operation_interrupted", { admitted });
+      await withServer([interrupted, respond(execResult)], async ({ berth, server }) => {
         await berth
           .sandbox("a")
           .exec({ command: "make" }, key)
           .catch(() => undefined);
-        expect(scripted.asked).toHaveLength(sent);
+        expect(server.requests).toHaveLength(sent);
       });
     }
   });

@@ -1,9 +1,9 @@
 /**
- * Owns the time of the SDK's tests: a sleep is noted, and over at once.
+ * A clock for tests of the SDK: `sleep` is recorded and returns at once.
  */
 import type { Clock } from "../../../src/client/index.ts";
 
-export function noted(): { clock: Clock; slept: number[] } {
+export function recordingClock(): { clock: Clock; slept: number[] } {
   const slept: number[] = [];
   let now = 0;
   const clock: Clock = {
