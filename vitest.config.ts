@@ -1,63 +1,88 @@
 /**
- * Owns how the tests run: `node` has the real parts and programs, `objects` runs inside workerd.
- * The one place that names the pool package of the second.
+ * Configures the three test projects: `unit` (Node, no server), `workerd` (inside workerd) and `system` (real servers).
+ * `npm test` runs the first two, `npm run test:system` the third; see test/run.js.
  */
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 import { contractSizes } from "./test/contract/sizes.ts";
+import { LongestFirst } from "./test/longest-first.ts";
 
 const sha256 = (key: string) => createHash("sha256").update(key).digest("hex");
 
-/** Each fault plays its tests again: those of leases and keys are for every run, all of them are asked for. */
-const longLists =
-  process.env.MUTANTS === "all"
-    ? []
-    : ["members", "plans", "calls"].map((list) => `test/mutation/${list}.test.ts`);
+/** Runs in the system tier: it starts servers, kills processes, floods connections, or waits for real minutes. */
+const systemTests = [
+  "test/system/**/*.test.ts",
+  "test/security/**/*.test.ts",
+  "test/engine/**/*.test.ts",
+  "test/chaos/chaos.test.ts",
+  "test/contract/container.test.ts",
+  // These start servers, or wait for the agent's own time limits of 10 to 30 seconds, or load it for as long.
+  "test/agent/**/*-load.test.ts",
+  "test/agent/archive/archive-ends.test.ts",
+  "test/agent/channel/channel-deferred.test.ts",
+  "test/agent/exec/fence.test.ts",
+  "test/agent/processes/ports.test.ts",
+  "test/agent/processes/process-log.test.ts",
+  "test/agent/processes/process-stdin.test.ts",
+];
 
-/** What miniflare calls the Worker itself; it is not a dependency of ours to import it from. */
+/** The name that miniflare gives to the Worker itself; importing it would need a dependency on miniflare. */
 const kCurrentWorker = Symbol.for(
   "miniflare.kCurrentWorker",
 ) as typeof import("miniflare").kCurrentWorker;
 
-/** The entry that other Workers bind, as each of them would see it. */
+/** The entry point that another Worker binds, with the props of that binding. */
 const bound = (props: Record<string, unknown>) => ({
   name: kCurrentWorker,
   entrypoint: "BerthApi",
   props,
 });
 
+/** The whole Worker also runs in Node, on an in-memory platform. */
+const resolve = {
+  alias: {
+    "cloudflare:workers": new URL("./test/fakes/workers.ts", import.meta.url).pathname,
+  },
+};
+
+// Only a hang takes this long, even where others share the cores.
+const timeouts = { testTimeout: 120_000, hookTimeout: 180_000 };
+
 export default defineConfig({
   test: {
-    // More than cores: most tests wait for processes more than they compute.
+    // More workers than cores, because most tests wait for processes more than they compute.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
-    // What the parts log is shown for a test that fails.
+    sequence: { sequencer: LongestFirst },
+    // Logs of the parts are shown for a failed test only.
     silent: "passed-only",
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
     projects: [
       {
-        // The whole Worker runs in Node too, over a platform in memory.
-        resolve: {
-          alias: {
-            "cloudflare:workers": new URL("./test/fakes/workers.ts", import.meta.url).pathname,
-          },
-        },
+        resolve,
         test: {
-          name: "node",
+          name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/workerd/**", "test/docker/**", ...longLists],
+          exclude: ["test/workerd/**", "test/docker/**", ...systemTests],
           globalSetup: ["test/global-setup.ts"],
-          // Only a hang takes that long, also where two cores are shared with others.
-          testTimeout: 120_000,
-          hookTimeout: 180_000,
+          ...timeouts,
+        },
+      },
+      {
+        resolve,
+        test: {
+          name: "system",
+          include: systemTests,
+          globalSetup: ["test/global-setup.ts", "test/system/server-pool.ts"],
+          ...timeouts,
         },
       },
       {
         plugins: [
           cloudflareTest({
             main: "./test/workerd/worker.ts",
-            // Given here and not by wrangler.toml: the pool's own wrangler is older than what that uses.
+            // Not read from wrangler.toml, because the pool brings an older wrangler than that file needs.
             miniflare: {
               compatibilityDate: "2026-08-15",
               durableObjects: {
@@ -86,11 +111,9 @@ export default defineConfig({
           }),
         ],
         test: {
-          name: "objects",
+          name: "workerd",
           include: ["test/workerd/**/*.test.ts"],
-          // Only a hang takes that long, also where two cores are shared with others.
-          testTimeout: 120_000,
-          hookTimeout: 180_000,
+          ...timeouts,
         },
       },
     ],

@@ -1,25 +1,24 @@
 /**
- * Owns `npm run check`: types of every project, lint and format, and the tidy tests, two at a time.
- * Does not own their rules.
+ * Runs `npm run check`: types of every project, lint and format, and the tidy tests, two at a time.
  */
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { install } from "../container/launch/install.js";
-import { root, tools } from "../container/launch/places.js";
-import { run } from "../container/launch/say.js";
+import { root, tools } from "../container/launch/paths.js";
+import { runProgram } from "../container/launch/program.js";
 
 /** @typedef {{ name: string, args: string[] }} Check */
 
-const atOnce = 2;
-const oneCheckMs = 5 * 60_000;
+const concurrency = 2;
+const checkTimeoutMs = 5 * 60_000;
 
-await run(async () => {
+await runProgram(async () => {
   await install();
   const began = Date.now();
   /** @type {Check[]} */
   const checks = [
-    { name: "tidy tests", args: [tools.vitest, "run", "--project", "node", "test/tidy/"] },
+    { name: "tidy tests", args: [tools.vitest, "run", "--project", "unit", "test/tidy/"] },
     { name: "lint and format", args: [tools.biome, "check", "--error-on-warnings", "."] },
     ...projectsBelow(root).map((project) => ({
       name: `types of ${project}`,
@@ -33,7 +32,7 @@ await run(async () => {
       if (!(await passes(next))) failed += 1;
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: concurrency }, worker));
   const verdict = failed === 0 ? "all is well" : `${failed} of ${checks.length} failed`;
   process.stdout.write(`check: ${verdict} (${seconds(began)})\n`);
   return failed === 0 ? 0 : 1;
@@ -55,7 +54,7 @@ function projectsBelow(folder) {
 }
 
 /**
- * Silent when it passes; what it says when it does not.
+ * Prints the output of a check only when it fails.
  * @param {Check} check
  * @returns {Promise<boolean>}
  */
@@ -65,18 +64,18 @@ function passes({ name, args }) {
   const child = spawn("setpriv", ["--pdeathsig", "TERM", "--", program, ...rest], {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: oneCheckMs,
-    // They ask for a newer Node than the machine may have, by name.
+    timeout: checkTimeoutMs,
+    // The tools call `node` by name and need a newer one than the machine may have.
     env: { ...process.env, PATH: `${dirname(tools.node)}:${process.env.PATH}` },
   });
-  let said = "";
-  child.stdout.on("data", (chunk) => (said += chunk));
-  child.stderr.on("data", (chunk) => (said += chunk));
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stderr.on("data", (chunk) => (output += chunk));
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => {
       process.stdout.write(`${code === 0 ? "ok    " : "FAILED"} ${name} (${seconds(began)})\n`);
-      if (code !== 0) process.stdout.write(said);
+      if (code !== 0) process.stdout.write(output);
       resolve(code === 0);
     });
   });

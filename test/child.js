@@ -1,29 +1,33 @@
 /**
- * Owns the program that does the work of an npm script of the tests: it runs by the Node that the install brought, ends
- * with this process however that ends, and is waited for. Does not own what is installed and built before it.
+ * Runs the program of an npm script of the tests with the installed Node, and ends it when this process ends.
  */
 import { spawn } from "node:child_process";
-import { root, tools } from "../container/launch/places.js";
+import { root, tools } from "../container/launch/paths.js";
+
+const endSignals = /** @type {const} */ (["SIGTERM", "SIGHUP"]);
 
 /**
- * Answers with its exit code.
- * @param {string[]} args Of Node.
- * @param {string[]} inside What runs Node, where it is not to run as this process does.
- * @returns {Promise<number>}
+ * @param {string[]} args The arguments of Node.
+ * @param {string[]} wrapper A program that runs Node in another way than this process runs, with its arguments.
+ * @returns {Promise<number>} The exit code.
  */
-export function child(args, inside = []) {
-  const command = [...inside, tools.node, ...args];
+export function child(args, wrapper = []) {
+  const command = [...wrapper, tools.node, ...args];
   const started = spawn("setpriv", ["--pdeathsig", "TERM", "--", ...command], {
     cwd: root,
     stdio: "inherit",
   });
-  // The terminal sends Ctrl-C to the child as well, which ends its work in order; wait for it.
-  process.on("SIGINT", () => {});
-  for (const signal of /** @type {const} */ (["SIGTERM", "SIGHUP"])) {
-    process.on(signal, () => started.kill("SIGTERM"));
-  }
+  // The terminal sends Ctrl-C to the child as well, which then ends in order; this process waits for it.
+  const ignore = () => {};
+  const end = () => void started.kill("SIGTERM");
+  process.on("SIGINT", ignore);
+  for (const signal of endSignals) process.on(signal, end);
   return new Promise((resolve, reject) => {
     started.once("error", reject);
-    started.once("exit", (code) => resolve(code ?? 1));
+    started.once("exit", (code) => {
+      process.off("SIGINT", ignore);
+      for (const signal of endSignals) process.off(signal, end);
+      resolve(code ?? 1);
+    });
   });
 }

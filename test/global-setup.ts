@@ -1,5 +1,5 @@
 /**
- * Owns that what the tests run is built from the sources as they are, whoever started the tests.
+ * Builds what the tests run from the current sources, also where vitest was started directly.
  */
 import { build } from "../container/launch/build.js";
 

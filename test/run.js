@@ -1,68 +1,128 @@
 /**
- * Owns `npm test`: installs and builds what is missing, runs every test, and ends with one line of counts.
- * Does not own the tests. Arguments pass through to vitest.
+ * Runs the tests of a tier: installs and builds what is missing, and ends with one line of counts.
+ * `npm test` is the tier `unit`, `npm run test:system` is `system`, `npm run test:all` is both; other arguments go to vitest.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { build } from "../container/launch/build.js";
 import { install } from "../container/launch/install.js";
-import { tools } from "../container/launch/places.js";
-import { run } from "../container/launch/say.js";
+import { root, tools } from "../container/launch/paths.js";
+import { runProgram } from "../container/launch/program.js";
 import { child } from "./child.js";
+import { closingLine, countsOf, failuresOf, flakyMax, flakyOf, patternOf } from "./tier-report.js";
 
-/** @typedef {{ numPassedTests: number, numFailedTests: number, numPendingTests: number, testResults: { status: string, assertionResults: unknown[] }[] }} Report */
+/** @typedef {import("./tier-report.js").Counts} Counts */
+/** @typedef {import("./tier-report.js").Failure} Failure */
+/** @typedef {import("./tier-report.js").Report} Report */
+/** @typedef {{ counts: Counts, flaky: Failure[], code: number }} TierResult */
 
-await run(async () => {
+/** @type {Record<string, string[]>} */
+const projectsOf = { unit: ["unit", "workerd"], system: ["system"] };
+
+const [tier = "all", ...vitestArgs] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), "berth-test-"));
+let reports = 0;
+
+await runProgram(async () => {
   await install();
   await build();
-  const folder = mkdtempSync(join(tmpdir(), "berth-test-"));
-  const report = join(folder, "report.json");
   try {
-    const code = await vitest(report);
-    process.stdout.write(`\n${verdict(report, code)}\n`);
-    return code;
+    const results = [];
+    for (const run of runsOf()) results.push(await run());
+    return conclude(results);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 });
 
 /**
- * @param {string} report
- * @returns {Promise<number>}
+ * With arguments of its own a run takes its tests from every tier: paths and `--project` choose them.
+ * @returns {(() => Promise<TierResult>)[]}
  */
-function vitest(report) {
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-  return child([tools.vitest, "run", ...reporters, ...process.argv.slice(2)]);
+function runsOf() {
+  if (vitestArgs.length > 0) return [() => runOnce(vitestArgs)];
+  const tiers = tier === "all" ? Object.keys(projectsOf) : [tier];
+  return tiers.map((name) => () => runTier(name));
 }
 
 /**
- * @param {string} path
- * @param {number} code
+ * In CI failed tests of the system tier get a second run. Tests of the unit tier are deterministic and get none.
+ * @param {string} name
+ * @returns {Promise<TierResult>}
  */
-function verdict(path, code) {
-  const { passed, failed, skipped } = counts(path);
-  // Something outside of any test went wrong: that is a failure too.
-  const failures = code !== 0 && failed === 0 ? 1 : failed;
-  return `${passed} passed, ${failures} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+async function runTier(name) {
+  const projects = (projectsOf[name] ?? []).map((project) => `--project=${project}`);
+  if (name !== "system" || process.env.CI !== "true") return await runOnce(projects);
+  const { report, code } = await vitest(projects);
+  const failures = failuresOf(report);
+  // More failures than may be flaky fail the run anyway, as does an error outside of all tests.
+  if (failures.length === 0 || failures.length > flakyMax) return resultOf(report, code);
+  const flaky = [];
+  for (const [file, ofFile] of Map.groupBy(failures, (failure) => failure.file)) {
+    const pattern = patternOf(ofFile);
+    const only = pattern === undefined ? [] : [`--testNamePattern=${pattern}`];
+    const second = await vitest([...projects, relative(root, file), ...only]);
+    flaky.push(...flakyOf(ofFile, second.report));
+  }
+  const first = countsOf(report);
+  // A whole file that failed counted as one failure, and its tests as skipped; they stay so.
+  const passed = first.passed + flaky.filter(({ test }) => test !== undefined).length;
+  const counts = { ...first, passed, failed: first.failed - flaky.length };
+  return { counts, flaky, code: counts.failed === 0 ? 0 : code };
 }
 
-/** @param {string} path */
-function counts(path) {
-  /** @type {Report} */
-  let report;
+/**
+ * @param {string[]} args
+ * @returns {Promise<TierResult>}
+ */
+async function runOnce(args) {
+  const { report, code } = await vitest(args);
+  return resultOf(report, code);
+}
+
+/**
+ * @param {Report} report
+ * @param {number} code
+ * @returns {TierResult}
+ */
+function resultOf(report, code) {
+  const counts = countsOf(report);
+  // An error outside of any test, such as a server that does not end, is a failure too.
+  if (code !== 0 && counts.failed === 0) counts.failed = 1;
+  return { counts, flaky: [], code };
+}
+
+/**
+ * @param {string[]} args
+ * @returns {Promise<{ report: Report, code: number }>}
+ */
+async function vitest(args) {
+  const path = join(folder, `report-${reports++}.json`);
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${path}`];
+  const code = await child([tools.vitest, "run", ...reporters, ...args]);
   try {
-    report = JSON.parse(readFileSync(path, "utf8"));
+    return { report: JSON.parse(readFileSync(path, "utf8")), code };
   } catch {
     // vitest ended before it could report.
-    return { passed: 0, failed: 0, skipped: 0 };
+    return { report: { testResults: [] }, code: code === 0 ? 1 : code };
   }
-  const broken = report.testResults.filter(
-    (file) => file.status === "failed" && file.assertionResults.length === 0,
-  );
-  return {
-    passed: report.numPassedTests,
-    failed: report.numFailedTests + broken.length,
-    skipped: report.numPendingTests,
-  };
+}
+
+/**
+ * Prints the flaky tests and the closing line of all tiers; returns the exit code.
+ * @param {TierResult[]} results
+ */
+function conclude(results) {
+  const flaky = results.flatMap((result) => result.flaky);
+  const names = flaky.map(({ file, test }) => `FLAKY ${test ?? relative(root, file)}\n`);
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  for (const { counts } of results) {
+    total.passed += counts.passed;
+    total.failed += counts.failed;
+    total.skipped += counts.skipped;
+  }
+  process.stdout.write(`\n${names.join("")}${closingLine(total)}\n`);
+  if (flaky.length > flakyMax) return 1;
+  return results.find(({ code }) => code !== 0)?.code ?? 0;
 }

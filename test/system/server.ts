@@ -1,12 +1,12 @@
 /**
- * Owns a real Berth for the length of a test: `npm start` on a free port with a data folder of its own.
- * Does not own what is asked of it. Whoever starts one stops it, or uses `await using`.
+ * Starts a real Berth for one test: `npm start` on a free port with a data folder of its own.
+ * The caller stops it, or uses `await using`. See shared-server.ts for tests that need no server of their own.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { root } from "../../container/launch/places.js";
+import { root } from "../../container/launch/paths.js";
 import { alive, type Seen, treeOf } from "./processes.ts";
 import { toldSecrets } from "./server/log-noise.ts";
 import { until } from "./until.ts";
@@ -79,19 +79,28 @@ export async function startServer(options: StartOptions = {}): Promise<Server> {
   return new Server(url, data, launched, options.data === undefined);
 }
 
-export class Server implements AsyncDisposable {
-  readonly url: string;
-  readonly data: string;
-  readonly key: string;
-  readonly launched: Launched;
-  readonly ownsData: boolean;
+export type ServerAddress = {
+  url: string;
+  /** Of the tenant that the calls are made for. */
+  key: string;
+  /** The data folder. */
+  data: string;
+  /** Of npm, above everything that the server runs. */
+  pid: number;
+};
 
-  constructor(url: string, data: string, launched: Launched, ownsData: boolean) {
+/** Calls to a server that runs, and a view of its processes. */
+export class RunningServer {
+  readonly url: string;
+  readonly key: string;
+  readonly data: string;
+  readonly pid: number;
+
+  constructor({ url, key, data, pid }: ServerAddress) {
     this.url = url;
+    this.key = key;
     this.data = data;
-    this.launched = launched;
-    this.ownsData = ownsData;
-    this.key = readFileSync(join(data, "key"), "utf8").trim();
+    this.pid = pid;
   }
 
   /** A call with the key; the body is JSON. */
@@ -127,10 +136,10 @@ export class Server implements AsyncDisposable {
 
   /** npm, the launcher, and everything below: workerd, the engine, agents and their commands. */
   processes(): Seen[] {
-    return treeOf(this.launched.child.pid ?? -1);
+    return treeOf(this.pid);
   }
 
-  /** The one whose arguments hold the text, e.g. `workerd serve`. */
+  /** The process whose arguments contain the text, e.g. `workerd serve`. */
   processOf(text: string): Seen {
     const found = this.processes().find(({ command }) => command.includes(text));
     if (found === undefined) throw new Error(`no process of this server runs ${text}`);
@@ -139,10 +148,23 @@ export class Server implements AsyncDisposable {
 
   get launcher(): Seen {
     const found = this.processes().find(({ command }) =>
-      /^\S*node \S*container\/engine\/launch\/start\.js/.test(command),
+      /^\S*node \S*container\/launch\/start\.js/.test(command),
     );
     if (found === undefined) throw new Error("the launcher does not run");
     return found;
+  }
+}
+
+/** A server that belongs to the test that started it. */
+export class Server extends RunningServer implements AsyncDisposable {
+  readonly launched: Launched;
+  readonly ownsData: boolean;
+
+  constructor(url: string, data: string, launched: Launched, ownsData: boolean) {
+    const key = readFileSync(join(data, "key"), "utf8").trim();
+    super({ url, data, key, pid: launched.child.pid ?? -1 });
+    this.launched = launched;
+    this.ownsData = ownsData;
   }
 
   signal(signal: NodeJS.Signals): void {

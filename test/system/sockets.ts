@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import type { Server } from "./server.ts";
+import type { RunningServer } from "./server.ts";
 
 export type Target = { host: string; port: number };
 
@@ -39,7 +39,7 @@ export function linkLocals(): { name: string; address: string }[] {
 
 /** Of the targets those that take a connection from inside, by a program of the sandbox. */
 export async function reachedFrom(
-  server: Server,
+  server: RunningServer,
   id: string,
   targets: Target[],
 ): Promise<string[]> {

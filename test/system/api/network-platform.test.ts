@@ -3,7 +3,7 @@ import { ContainerProxy } from "@cloudflare/containers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { agentHeaders } from "../../../src/protocol/internal/agent.ts";
 import type { Network } from "../../../src/protocol/sandbox.ts";
-import { openContainer } from "../../../src/runtime/choose.ts";
+import { chooseRuntime } from "../../../src/runtime/choose.ts";
 
 type Options = { enableInternet?: boolean; env?: Record<string, string> };
 type Egress = { fetch(request: Request): Promise<Response> };
@@ -49,7 +49,7 @@ const open = (attached: Attached, network: Network) => {
   const proxy = ({ props }: { props: object }) =>
     new ContainerProxy({ props } as never, {} as never);
   const place = { container: attached, exports: { ContainerProxy: proxy }, id: "object" };
-  return openContainer(place as never, undefined, `a${"0".repeat(23)}`, network);
+  return chooseRuntime(place as never, undefined, `a${"0".repeat(23)}`, network);
 };
 
 const start = (attached: Attached, network: Network) =>

@@ -5,12 +5,12 @@
 import { type IncomingMessage, request } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import { post, ran } from "../files/workspace.ts";
-import type { Server } from "../server.ts";
+import type { RunningServer } from "../server.ts";
 
 export const port = 8123;
 
 /** The server answers when this returns. */
-export async function serve(server: Server, id: string): Promise<void> {
+export async function serve(server: RunningServer, id: string): Promise<void> {
   await ran(
     server,
     id,
@@ -26,7 +26,7 @@ export async function serve(server: Server, id: string): Promise<void> {
 
 export type Opened = { url: string; pathUrl: string; token: string };
 
-export async function open(server: Server, id: string, more = {}): Promise<Opened> {
+export async function open(server: RunningServer, id: string, more = {}): Promise<Opened> {
   const { status, body } = await post(server, id, "ports", { port, ...more });
   if (status !== 201) throw new Error(`${status} ${JSON.stringify(body)}`);
   return body as Opened;

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { places, tools } from "../../../container/launch/places.js";
+import { paths, tools } from "../../../container/launch/paths.js";
 import { workerdConfig } from "../../../container/launch/worker-config.js";
 import { newData, removeData, startEngine } from "../../engine/test-engine.ts";
 
@@ -62,7 +62,7 @@ export async function startSecondWorker(source = callerSource): Promise<SecondWo
   const engine = await startEngine(as, { data });
   const folder = mkdtempSync(join(tmpdir(), "berth-second-worker-"));
   mkdirSync(join(folder, "objects"));
-  copyFileSync(places.worker, join(folder, "worker.js"));
+  copyFileSync(paths.worker, join(folder, "worker.js"));
   writeFileSync(join(folder, "caller.js"), source);
   const config = join(folder, "workerd.capnp");
   writeFileSync(config, withCaller(workerdConfig({ host: "127.0.0.1", port: 0 })));

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 import { bundledSdk } from "../client/installed.ts";
 import { startPlace } from "../client/same-origin.ts";
 import { startServer } from "../server.ts";

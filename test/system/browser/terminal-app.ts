@@ -9,8 +9,8 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { root } from "../../../container/launch/places.js";
-import type { Server } from "../server.ts";
+import { root } from "../../../container/launch/paths.js";
+import type { RunningServer } from "../server.ts";
 
 const files: Record<string, { path: string; type: string }> = {
   "/": { path: fileURLToPath(new URL("pages/terminal.html", import.meta.url)), type: "text/html" },
@@ -20,19 +20,19 @@ const files: Record<string, { path: string; type: string }> = {
 };
 
 export class TerminalApp implements AsyncDisposable {
-  readonly #berth: Server;
+  readonly #berth: RunningServer;
   readonly #terminal: string;
   readonly #sockets = new Set<Duplex>();
   readonly #server = createServer((incoming, response) => this.#answer(incoming, response));
 
   /** `terminal`: the path of one at Berth. */
-  static async start(berth: Server, terminal: string): Promise<TerminalApp> {
+  static async start(berth: RunningServer, terminal: string): Promise<TerminalApp> {
     const app = new TerminalApp(berth, terminal);
     await new Promise<void>((resolve) => app.#server.listen(0, "127.0.0.1", resolve));
     return app;
   }
 
-  private constructor(berth: Server, terminal: string) {
+  private constructor(berth: RunningServer, terminal: string) {
     this.#berth = berth;
     this.#terminal = terminal;
     this.#server.on("upgrade", (incoming, socket) => this.#passOn(incoming, socket));

@@ -7,7 +7,7 @@ import { get } from "node:http";
 import type { Socket } from "node:net";
 import type { FromTerminal, ToTerminal } from "../../../src/protocol/internal/terminal-frames.ts";
 import { terminalProtocol } from "../../../src/protocol/internal/terminal-frames.ts";
-import type { Server } from "../server.ts";
+import type { RunningServer } from "../server.ts";
 import { until } from "../until.ts";
 
 const opcode = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
@@ -37,7 +37,7 @@ export class Viewer {
   #acked = 0;
 
   static async open(
-    { url, key }: Server,
+    { url, key }: RunningServer,
     path: string,
     { after, framed = true, mute = false, take = () => {} }: Options = {},
   ): Promise<Viewer> {

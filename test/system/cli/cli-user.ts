@@ -6,8 +6,8 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { root } from "../../../container/launch/places.js";
-import { cleanEnvironment, type Server } from "../server.ts";
+import { root } from "../../../container/launch/paths.js";
+import { cleanEnvironment, type RunningServer } from "../server.ts";
 
 const endsWithinMs = 140_000;
 const main = join(root, "src/cli/main.ts");
@@ -25,7 +25,7 @@ export class Person implements Disposable {
   readonly #running = new Set<ChildProcess>();
 
   /** With a server: logged in there by the environment. */
-  constructor(server?: Pick<Server, "url" | "key">) {
+  constructor(server?: Pick<RunningServer, "url" | "key">) {
     this.home = mkdtempSync(join(tmpdir(), "berth-person-"));
     this.#env = cleanEnvironment({
       HOME: this.home,

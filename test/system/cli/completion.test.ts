@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 import { commands } from "../../../src/cli/commands.ts";
 import { Person } from "./cli-user.ts";
 

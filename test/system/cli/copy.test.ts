@@ -13,16 +13,16 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readPlace } from "../../../src/cli/copy/place.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { Person } from "./cli-user.ts";
 
 describe("copying", () => {
-  let server: Server;
+  let server: SharedServer;
   let person: Person;
   let id: string;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     person = new Person(server);
     id = await server.create();
   });

@@ -10,14 +10,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { Person } from "./cli-user.ts";
 
-let server: Server;
+let server: SharedServer;
 let person: Person;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
   person = new Person(server);
 });
 afterAll(async () => {

@@ -6,17 +6,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { Person, type Ran } from "./cli-user.ts";
 
 const remote = "https://example.com/team/app.git";
 const atOnce = 20;
 
-let server: Server;
+let server: SharedServer;
 let person: Person;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
   person = new Person(server);
 });
 afterAll(async () => {

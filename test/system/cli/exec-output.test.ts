@@ -8,18 +8,18 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { Person } from "./cli-user.ts";
 
-let server: Server;
+let server: SharedServer;
 let person: Person;
 let repo: string;
 let sandbox: SandboxHandle;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
   person = new Person(server);
   repo = person.repo("app");
   const made = await person.json<{ sandbox: string }>(["exec", "--json", "--", "true"], {

@@ -8,19 +8,19 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { Person, type Started } from "./cli-user.ts";
 
-let server: Server;
+let server: SharedServer;
 let person: Person;
 let repo: string;
 let sandbox: SandboxHandle;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
   person = new Person(server);
   repo = person.repo("app");
   const made = await exec(["--json", "--", "true"]);

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { Person } from "./cli-user.ts";
 
 const idPattern = "[a-z][a-z0-9]{23}";
 type Listed = { sandboxes: { id: string; state: string; here: boolean }[] };
 
 describe("the life of a checkout's sandbox", () => {
-  let server: Server;
+  let server: SharedServer;
   let person: Person;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     person = new Person(server);
   });
   afterAll(async () => {

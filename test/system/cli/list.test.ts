@@ -2,18 +2,18 @@ import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { Person } from "./cli-user.ts";
 import { type Fault, FaultProxy } from "./fault-proxy.ts";
 
 type Listed = { sandboxes: { id: string; state: string; here: boolean; current: boolean }[] };
 
 describe("the list", () => {
-  let server: Server;
+  let server: SharedServer;
   let proxy: FaultProxy;
   let person: Person;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     proxy = await FaultProxy.to(server.url);
     person = new Person({ url: proxy.url, key: server.key });
   });

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { Person } from "./cli-user.ts";
 
 describe("plans at a shell", () => {
-  let server: Server;
+  let server: SharedServer;
   let person: Person;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     person = new Person(server);
   });
   afterAll(async () => {
@@ -77,7 +77,9 @@ describe("plans at a shell", () => {
     expect(noCommit.stderr).toContain("`berth plan show` what is in one");
     const kept = await berth("delete", "held", "--stop");
     expect(kept).toMatchObject({ code: 1, stdout: "" });
-    expect(kept.stderr).toMatch(/^error: The member b is held by somebody; nothing was done/);
+    expect(kept.stderr).toMatch(
+      /^error: The lease of the member b is held by somebody\. Nothing was changed/,
+    );
     expect(kept.stderr).toContain("--force");
     expect((await berth("remove", "held", "b", "--stop")).code).toBe(1);
     expect(await berth("remove", "held", "b", "--stop", "--force")).toMatchObject({ code: 0 });

@@ -4,11 +4,11 @@
  */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 import { isTaken } from "../../../src/cli/run/demand-port.ts";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import type { Process } from "../../../src/protocol/process.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { Person } from "./cli-user.ts";
 
@@ -23,12 +23,12 @@ type Told = {
 };
 
 describe("what runs in the background by name", () => {
-  let server: Server;
+  let server: SharedServer;
   let person: Person;
   let repo: string;
   let sandbox: SandboxHandle;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     person = new Person(server);
     repo = person.repo("app");
     const made = await json<{ sandbox: { id: string } }>(["start", "--wait"]);

@@ -2,14 +2,14 @@ import { cpSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { Person } from "./cli-user.ts";
 
 describe("which sandbox a checkout means", () => {
-  let server: Server;
+  let server: SharedServer;
   let person: Person;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     person = new Person(server);
   });
   afterEach(async () => {

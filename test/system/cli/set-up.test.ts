@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { Person } from "./cli-user.ts";
 
 describe("a sandbox by its configuration", () => {
-  let server: Server;
+  let server: SharedServer;
   let person: Person;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     person = new Person(server);
   });
   afterEach(async () => {

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Process } from "../../../src/protocol/process.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { Person } from "./cli-user.ts";
 
 describe("what runs in a sandbox", () => {
-  let server: Server;
+  let server: SharedServer;
   let person: Person;
   let id: string;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     person = new Person(server);
     id = await server.create();
   });

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 import type * as Sdk from "../../../src/client/index.ts";
 import { Browser, browserProgram } from "../browser/browser.ts";
-import { startServer } from "../server.ts";
+import { useSharedServer } from "../shared-server.ts";
 import { bundledSdk } from "./installed.ts";
 import { startPlace } from "./same-origin.ts";
 
@@ -40,7 +40,7 @@ describe.skipIf(browserProgram === undefined)("the SDK in a real browser", () =>
   it("[SD10] makes a sandbox, sends and fetches files, and runs a command", async () => {
     const folder = mkdtempSync(join(tmpdir(), "berth-bundle-"));
     try {
-      await using server = await startServer();
+      await using server = await useSharedServer();
       await using place = await startPlace(bundledSdk(root, folder), server.url);
       await using browser = await Browser.start();
       await browser.page.goto(place.url);

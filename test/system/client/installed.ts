@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { root, tools } from "../../../container/launch/places.js";
+import { root, tools } from "../../../container/launch/paths.js";
 import { copyOfSources } from "../server/checkout.ts";
 import { cleanEnvironment } from "../server.ts";
 

@@ -6,18 +6,18 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { CutProxy } from "./cut-proxy.ts";
 
-let server: Server;
+let server: SharedServer;
 let id: string;
 let sandbox: SandboxHandle;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
   id = await server.create();
   sandbox = connect(server).sandbox(id);
 });

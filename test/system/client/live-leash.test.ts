@@ -3,13 +3,13 @@
  * Over plain calls, so that nothing of the SDK stands between.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 
-let server: Server;
+let server: SharedServer;
 let id: string;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
   id = await server.create();
 });
 afterAll(() => server[Symbol.asyncDispose]());

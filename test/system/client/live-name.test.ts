@@ -4,12 +4,12 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 
-let server: Server;
+let server: SharedServer;
 let sandbox: SandboxHandle;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
   sandbox = connect(server).sandbox(await server.create());
 });
 afterAll(() => server[Symbol.asyncDispose]());

@@ -3,13 +3,13 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../../src/client/index.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { CutProxy } from "./cut-proxy.ts";
 
-let server: Server;
+let server: SharedServer;
 let id: string;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
   id = await server.create();
 });
 afterAll(() => server[Symbol.asyncDispose]());

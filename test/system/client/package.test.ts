@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { root, tools } from "../../../container/launch/places.js";
+import { root, tools } from "../../../container/launch/paths.js";
 import { startSecondWorker } from "../api/second-worker.ts";
-import { startServer } from "../server.ts";
+import { useSharedServer } from "../shared-server.ts";
 import { Installed } from "./installed.ts";
 
 let made: Installed | undefined;
@@ -89,7 +89,7 @@ describe("the package, installed in an empty project", () => {
   });
 
   it("[SD8] runs in the machine's own Node against a real Berth", async () => {
-    await using server = await startServer();
+    await using server = await useSharedServer();
     installed().write("first.js", program);
     const env = { BERTH: server.url, KEY: server.key };
     const { code, stdout, stderr } = await installed().run("node", ["first.js"], env);
@@ -108,11 +108,11 @@ describe("the package, installed in an empty project", () => {
     expect(told.events.toSorted()).toEqual([3, "stderr", "stdout"]);
   });
 
-  it("[SD8] does what the page on using it says", async () => {
-    const page = readFileSync(join(root, "docs/using.md"), "utf8");
-    const example = /^## From code\n[\s\S]*?```js\n([\s\S]*?)```/m.exec(page)?.[1] ?? "";
+  it("[SD8] runs the first program of the guide", async () => {
+    const page = readFileSync(join(root, "docs/guide/sdk.md"), "utf8");
+    const example = /^## A first program\n[\s\S]*?```js\n([\s\S]*?)```/m.exec(page)?.[1] ?? "";
     expect(example).toContain("waitUntilRunning");
-    await using server = await startServer();
+    await using server = await useSharedServer();
     installed().write("example.js", example);
     const env = { BERTH_URL: server.url, BERTH_KEY: server.key };
     const { code, stdout, stderr } = await installed().run("node", ["example.js"], env);
@@ -177,7 +177,7 @@ export default {
   });
 
   it("[SD11] of which the machine's own Node has nothing to remark", async () => {
-    await using server = await startServer();
+    await using server = await useSharedServer();
     const berth = join(installed().project, "node_modules/.bin/berth");
     await installed().run("git", ["init", "-q"]);
     const env = { HOME: installed().folder, BERTH_URL: server.url, BERTH_KEY: server.key };

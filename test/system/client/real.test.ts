@@ -5,10 +5,10 @@ import {
   connect,
   type SandboxHandle,
 } from "../../../src/client/index.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 
-let server: Server | undefined;
+let server: SharedServer | undefined;
 let berth: Berth;
 
 const failure = (call: Promise<unknown>) =>
@@ -26,7 +26,7 @@ async function made(): Promise<SandboxHandle> {
 
 describe("the SDK and a real Berth", () => {
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     berth = connect({ url: server.url, key: server.key });
   });
   afterAll(() => server?.[Symbol.asyncDispose]());

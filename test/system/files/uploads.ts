@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { type ClientRequest, request } from "node:http";
-import type { Server } from "../server.ts";
+import type { RunningServer } from "../server.ts";
 
 export type Answered = { status: number; code: string | undefined };
 
@@ -14,7 +14,7 @@ export class Upload {
   readonly answer: Promise<Answered | undefined>;
 
   /** Without `bytes` it is sent in chunks of its own. */
-  constructor({ url, key }: Server, path: string, bytes?: number) {
+  constructor({ url, key }: RunningServer, path: string, bytes?: number) {
     const length = bytes === undefined ? {} : { "content-length": bytes };
     const headers = { authorization: `Bearer ${key}`, ...length };
     this.#request = request(`${url}${path}`, { method: "PUT", headers });

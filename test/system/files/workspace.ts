@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import type { Server } from "../server.ts";
+import type { RunningServer } from "../server.ts";
 import { until } from "../until.ts";
 
 const catchMs = 60_000;
@@ -13,7 +13,12 @@ const settleMs = 120_000;
 
 export type Deed = [what: string, ...details: (string | number)[]];
 
-export async function ran(server: Server, id: string, script: string, stdin = ""): Promise<string> {
+export async function ran(
+  server: RunningServer,
+  id: string,
+  script: string,
+  stdin = "",
+): Promise<string> {
   const call = { argv: ["python3", "-c", script], stdin, timeoutMs: 120_000 };
   const more = { maxOutputBytes: 16 * 1024 * 1024 };
   const path = `/v1/sandboxes/${id}/exec`;
@@ -25,33 +30,33 @@ export async function ran(server: Server, id: string, script: string, stdin = ""
 }
 
 /** Does what can be done of it; answers how much that was. */
-export async function doAll(server: Server, id: string, deeds: Deed[]): Promise<number> {
+export async function doAll(server: RunningServer, id: string, deeds: Deed[]): Promise<number> {
   return Number(await ran(server, id, doing, JSON.stringify(deeds)));
 }
 
 /** Everything that a restore must bring back, a line for each entry. */
-export async function seen(server: Server, id: string): Promise<string> {
+export async function seen(server: RunningServer, id: string): Promise<string> {
   return await ran(server, id, looking);
 }
 
-export async function post(server: Server, id: string, what: string, body?: unknown) {
+export async function post(server: RunningServer, id: string, what: string, body?: unknown) {
   return await server.call("POST", `/v1/sandboxes/${id}/${what}`, body);
 }
 
-export async function checkpoint(server: Server, id: string, name = "one"): Promise<string> {
+export async function checkpoint(server: RunningServer, id: string, name = "one"): Promise<string> {
   const made = await post(server, id, "checkpoints", { name });
   if (made.status !== 201) throw new Error(`${made.status} ${JSON.stringify(made.body)}`);
   return String(made.body.id);
 }
 
-export async function restore(server: Server, id: string, from: string): Promise<void> {
+export async function restore(server: RunningServer, id: string, from: string): Promise<void> {
   const done = await post(server, id, `checkpoints/${from}/restore`);
   if (done.status >= 300) throw new Error(`${done.status} ${JSON.stringify(done.body)}`);
   await settled(server, id, "running");
 }
 
 /** Calls that change a state are answered after a while in any case; where much is to be done it comes later. */
-export async function settled(server: Server, id: string, state: string): Promise<void> {
+export async function settled(server: RunningServer, id: string, state: string): Promise<void> {
   const holds = async () => {
     const { body } = await server.call("GET", `/v1/sandboxes/${id}`);
     if (body.state === "failed") throw new Error(JSON.stringify(body));
@@ -60,7 +65,7 @@ export async function settled(server: Server, id: string, state: string): Promis
   await until(`${id} is ${state}`, holds, settleMs);
 }
 
-export async function listed(server: Server, id: string): Promise<string[]> {
+export async function listed(server: RunningServer, id: string): Promise<string[]> {
   const { body } = await server.call("GET", `/v1/sandboxes/${id}/checkpoints`);
   return (body.checkpoints as { id: string }[]).map((one) => one.id);
 }
@@ -71,7 +76,7 @@ export function kept(server: { data: string }, folder: "trees" | "snapshots" | "
 }
 
 /** The next copy of a tree, stopped in the middle until it is let go. */
-export async function heldCopy(server: Server): Promise<() => void> {
+export async function heldCopy(server: RunningServer): Promise<() => void> {
   const engine = server.processOf("container/engine/main.ts").pid;
   const held = await caught("a copy", () => copiesOf(engine)[0]);
   process.kill(held, "SIGSTOP");

@@ -5,8 +5,8 @@
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { connect } from "../../../src/client/connect.ts";
+import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
-import type { PlanApi } from "../../../src/protocol/plan-api.ts";
 import { caught, copiesOf, kept, seen } from "../files/workspace.ts";
 import type { Server } from "../server.ts";
 import { until } from "../until.ts";

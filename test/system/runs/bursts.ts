@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { Answer, Server } from "../server.ts";
+import type { Answer, RunningServer } from "../server.ts";
 import { until } from "../until.ts";
 import { agentOf } from "./runs.ts";
 
@@ -47,21 +47,21 @@ export type Told = {
 export class Bursts {
   readonly id: string;
   readonly told: Told[] = [];
-  #server: Server;
+  #server: RunningServer;
   #headers: Record<string, string> = {};
   #words = 0;
 
-  static async in(server: Server): Promise<Bursts> {
+  static async in(server: RunningServer): Promise<Bursts> {
     return new Bursts(server, await server.create({ onIdle: "none" }));
   }
 
-  private constructor(server: Server, id: string) {
+  private constructor(server: RunningServer, id: string) {
     this.#server = server;
     this.id = id;
   }
 
   /** The same sandbox, of the server that came back. */
-  backOn(server: Server): void {
+  backOn(server: RunningServer): void {
     this.#server = server;
   }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { randomOf } from "../../linearizability/history.ts";
 import { Viewer } from "../browser/viewer.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { digestOf, isFull, Runs, readUntilCut } from "./runs.ts";
 
@@ -14,11 +14,11 @@ const cutsMin = 20;
 const uncutBytesMax = bytes / 25;
 
 describe("readers that are cut off at random", () => {
-  let server: Server;
+  let server: SharedServer;
   let runs: Runs;
   let expected: string;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     runs = await Runs.in(server);
     expected = await digestOf(printed);
   });

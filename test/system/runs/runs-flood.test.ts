@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Viewer } from "../browser/viewer.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { privateMiB, Runs } from "./runs.ts";
 
@@ -13,10 +13,10 @@ const echoMs = 20_000;
 const grownMiBMax = 64;
 
 describe("a flood with viewers that stand still", () => {
-  let server: Server;
+  let server: SharedServer;
   let runs: Runs;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     runs = await Runs.in(server);
   });
   afterAll(() => server[Symbol.asyncDispose]());

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../../linearizability/history.ts";
 import { Viewer } from "../browser/viewer.ts";
-import { type Server, startServer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { type Held, isFull, Runs } from "./runs.ts";
 
 const wide = 16;
@@ -18,9 +18,9 @@ const processBytes = 20 * 1024 * 1024;
 type Amount = typeof all;
 
 describe("what is left of all that ran", () => {
-  let server: Server;
+  let server: SharedServer;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
@@ -44,7 +44,7 @@ describe("what is left of all that ran", () => {
 });
 
 /** Shuffled, some at once; answers the most that was held at any look. */
-async function mixed(server: Server, runs: Runs, amount: Amount, random: Random) {
+async function mixed(server: SharedServer, runs: Runs, amount: Amount, random: Random) {
   const open: Terminal[] = [];
   let made = 0;
   const kinds = {
@@ -98,7 +98,12 @@ async function mixed(server: Server, runs: Runs, amount: Amount, random: Random)
 type Terminal = { id: string; viewer: Viewer | undefined };
 
 /** With a viewer from its first byte on: nobody has to draw anything. */
-async function opened(server: Server, runs: Runs, id: string, seen: boolean): Promise<Terminal> {
+async function opened(
+  server: SharedServer,
+  runs: Runs,
+  id: string,
+  seen: boolean,
+): Promise<Terminal> {
   const { status } = await runs.call("POST", "terminals", { id, argv: ["sh"] });
   expect(status).toBe(201);
   if (!seen) return { id, viewer: undefined };

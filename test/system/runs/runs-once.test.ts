@@ -1,7 +1,8 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { randomOf } from "../../linearizability/history.ts";
-import { type Answer, type Server, startServer } from "../server.ts";
+import type { Answer } from "../server.ts";
+import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { Runs } from "./runs.ts";
 
@@ -9,10 +10,10 @@ const many = 200;
 const looksMin = 10;
 
 describe("the same one asked for by many at once", () => {
-  let server: Server;
+  let server: SharedServer;
   let runs: Runs;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     runs = await Runs.in(server);
   });
   afterAll(() => server[Symbol.asyncDispose]());

@@ -9,13 +9,13 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { Process, ProcessInput } from "../../../src/protocol/process.ts";
 import { nameOf, privateBytes, treeOf } from "../../bench/processes.ts";
-import type { Answer, Server } from "../server.ts";
+import type { Answer, RunningServer } from "../server.ts";
 import { until } from "../until.ts";
 
 export type Held = { descriptors: number; ptys: number; processes: number; memoryMiB: number };
 
 /** Of the life that runs now. */
-export function agentOf({ data }: Server, id: string): number {
+export function agentOf({ data }: RunningServer, id: string): number {
   const note = JSON.parse(readFileSync(join(data, "engine/live", id), "utf8")) as {
     outer: { pid: number };
   };
@@ -34,13 +34,13 @@ const stillMs = 6_000;
 export class Runs {
   readonly id: string;
   readonly agent: number;
-  readonly #server: Server;
+  readonly #server: RunningServer;
 
-  static async in(server: Server): Promise<Runs> {
+  static async in(server: RunningServer): Promise<Runs> {
     return new Runs(server, await server.create());
   }
 
-  private constructor(server: Server, id: string) {
+  private constructor(server: RunningServer, id: string) {
     this.#server = server;
     this.id = id;
     this.agent = agentOf(server, id);

@@ -15,7 +15,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isInstalled } from "../../../container/launch/install.js";
 import { LogFile } from "../../../container/launch/log-file.js";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 import { copyOfSources } from "./checkout.ts";
 
 const run = promisify(execFile);

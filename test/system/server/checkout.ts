@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 
 export function copyOfSources(): string {
   const folder = mkdtempSync(join(tmpdir(), "berth-copy-"));

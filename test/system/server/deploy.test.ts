@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { root, tools } from "../../../container/launch/places.js";
+import { root, tools } from "../../../container/launch/paths.js";
 import { readWranglerToml } from "../../../container/launch/worker-config.js";
 import { cleanEnvironment } from "../server.ts";
 

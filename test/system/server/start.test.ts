@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { firstCommand } from "../../../container/launch/first-command.js";
-import { root } from "../../../container/launch/places.js";
+import { root } from "../../../container/launch/paths.js";
 import { alive } from "../processes.ts";
 import { startServer } from "../server.ts";
 import { until } from "../until.ts";

@@ -6,19 +6,19 @@
 import { expect } from "vitest";
 import { type Pulled, pull, type Synced, syncUp } from "../../../../src/cli/sync/index.ts";
 import { connect, type SandboxHandle } from "../../../../src/client/index.ts";
-import { type Server, startServer } from "../../server.ts";
+import { type SharedServer, useSharedServer } from "../../shared-server.ts";
 import type { Checkout } from "./checkout.ts";
 import { looking, type Seen, seenOf } from "./seen.ts";
 
 export class World implements AsyncDisposable {
-  readonly server: Server;
+  readonly server: SharedServer;
 
-  constructor(server: Server) {
+  constructor(server: SharedServer) {
     this.server = server;
   }
 
   static async start(): Promise<World> {
-    return new World(await startServer());
+    return new World(await useSharedServer());
   }
 
   async pair(checkout: Checkout): Promise<Pair> {

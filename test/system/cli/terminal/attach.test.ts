@@ -5,17 +5,17 @@ import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect, type SandboxHandle } from "../../../../src/client/index.ts";
 import { CutProxy } from "../../client/cut-proxy.ts";
-import { type Server, startServer } from "../../server.ts";
+import { type SharedServer, useSharedServer } from "../../shared-server.ts";
 import { until } from "../../until.ts";
 import { Person } from "../cli-user.ts";
 import { hasTmux, Screen } from "./terminal-screen.ts";
 
-let server: Server;
+let server: SharedServer;
 let person: Person;
 let repo: string;
 let sandbox: SandboxHandle;
 beforeAll(async () => {
-  server = await startServer();
+  server = await useSharedServer();
   person = new Person(server);
   repo = person.repo("app");
   const made = await person.berth(["exec", "--json", "--", "true"], { cwd: repo });

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { Terminal } from "@xterm/headless";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { root } from "../../../../container/launch/places.js";
-import { type Server, startServer } from "../../server.ts";
+import { root } from "../../../../container/launch/paths.js";
+import { type SharedServer, useSharedServer } from "../../shared-server.ts";
 import { until } from "../../until.ts";
 import { Person } from "../cli-user.ts";
 
@@ -63,10 +63,10 @@ const showCursor = "\u001b[?25h";
 const hideCursor = "\u001b[?25l";
 
 describe("on a terminal", () => {
-  let server: Server;
+  let server: SharedServer;
   let person: Person;
   beforeAll(async () => {
-    server = await startServer();
+    server = await useSharedServer();
     person = new Person(server);
   });
   afterAll(async () => {

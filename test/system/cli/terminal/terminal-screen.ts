@@ -6,7 +6,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { root } from "../../../../container/launch/places.js";
+import { root } from "../../../../container/launch/paths.js";
 import { until } from "../../until.ts";
 import type { Person } from "../cli-user.ts";
 
