@@ -3,7 +3,7 @@
  */
 import type { Source } from "./sources.ts";
 
-const isDoc = ({ path }: Source) => path === "README.md" || /^docs\/.*\.md$/.test(path);
+const isDoc = ({ path }: Source) => path === "README.md" || /^(docs\/.*|[A-Z]+)\.md$/.test(path);
 const tops = /^(src|container|test|docs|\.ci)\//;
 
 /** A path in backticks or of a link. What ends with `/` is a folder. */
