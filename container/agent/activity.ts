@@ -1,27 +1,26 @@
 /**
- * Owns since when nothing keeps the sandbox busy: commands and processes that run, sockets that are attached,
- * large files and archives on their way out.
- * Does not own the idle time limit: the object has it.
+ * Measures for how long nothing has kept the sandbox busy: no running command or process, no attached socket, no large
+ * file or archive in transfer. The object decides from it when the sandbox is idle.
  */
 
 export class Activity {
   #busy = 0;
-  #since = performance.now();
+  #idleSince = performance.now();
 
-  /** The answered function is called once, at the end. */
+  /** Returns the function that ends this activity; further calls of it do nothing. */
   begin(): () => void {
     this.#busy++;
-    let ended = false;
+    let isEnded = false;
     return () => {
-      if (ended) return;
-      ended = true;
+      if (isEnded) return;
+      isEnded = true;
       this.#busy--;
-      this.#since = performance.now();
+      this.#idleSince = performance.now();
     };
   }
 
-  /** 0 while something does. */
+  /** 0 while the sandbox is busy. */
   get idleMs(): number {
-    return this.#busy > 0 ? 0 : Math.max(1, Math.round(performance.now() - this.#since));
+    return this.#busy > 0 ? 0 : Math.max(1, Math.round(performance.now() - this.#idleSince));
   }
 }

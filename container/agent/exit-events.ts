@@ -1,22 +1,22 @@
 /**
- * Owns the list of what ended in this life: processes, sessions, terminals, in order, the newest ones.
- * Does not own events: the object asks for this list and tells of each once.
+ * Lists the processes, sessions and terminals that ended in this incarnation, newest last, up to a maximum. The object
+ * fetches them by cursor and turns each into an event.
  */
 import type { AgentEnding } from "../../src/protocol/internal/agent.ts";
 
-const keptMax = 1000;
+const countMax = 1000;
 
-export class Endings {
-  readonly #kept: AgentEnding[] = [];
+export class ExitEvents {
+  readonly #events: AgentEnding[] = [];
   #newest = 0;
 
-  add(ending: Omit<AgentEnding, "n" | "at">): void {
+  add(event: Omit<AgentEnding, "n" | "at">): void {
     this.#newest++;
-    this.#kept.push({ n: this.#newest, at: new Date().toISOString(), ...ending });
-    if (this.#kept.length > keptMax) this.#kept.shift();
+    this.#events.push({ n: this.#newest, at: new Date().toISOString(), ...event });
+    if (this.#events.length > countMax) this.#events.shift();
   }
 
   after(n: number): AgentEnding[] {
-    return this.#kept.filter((ending) => ending.n > n);
+    return this.#events.filter((event) => event.n > n);
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Owns the modes of the one program: an agent on the platform, an agent in a room, a tender of one command, a drawer of
- * screens.
- * Does not own what any of them does after its start. Each loads its own part only: a tender starts often.
+ * Starts the program in one of its modes: an agent on the platform, an agent in a jail, the subreaper of one command, or
+ * a render worker of terminal screens. Each mode loads only its own code, because a subreaper starts often.
  */
 import { hideFromOthers } from "./kernel/libc.ts";
 
@@ -13,18 +12,18 @@ switch (process.argv[2]) {
   case "serve":
     await (await import("./modes/serve.ts")).serve();
     break;
-  case "room":
-    (await import("./modes/room.ts")).serveRoom();
+  case "jail":
+    (await import("./modes/jail.ts")).serveJail();
     break;
-  case "tend":
-    await (await import("./supervision/subreaper.ts")).tend();
+  case "subreaper":
+    await (await import("./supervision/subreaper.ts")).runSubreaper();
     process.exit(0);
     break;
-  case "draw":
-    await (await import("./terminals/screen/render-worker.ts")).draw();
+  case "render":
+    await (await import("./terminals/screen/render-worker.ts")).runRenderWorker();
     process.exit(0);
     break;
   default:
-    console.error("usage: berth-agent serve|room, with the boot document on descriptor 3");
+    console.error("usage: berth-agent serve|jail, with the boot document on descriptor 3");
     process.exit(2);
 }

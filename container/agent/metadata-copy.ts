@@ -1,6 +1,6 @@
 /**
- * Owns the copy of the sandbox's metadata that programs inside can read: one file, replaced whole, never older.
- * Does not own the truth: the object does, and tells it again to each life of the agent.
+ * Writes the copy of the sandbox's metadata that programs inside can read: one file, replaced atomically, never by an
+ * older version. The object sends the metadata again to each incarnation.
  */
 import {
   chmodSync,
@@ -25,55 +25,58 @@ export class MetadataCopy {
   readonly folder: string;
   #version = 0;
 
-  /** Version 0 is what a sandbox begins with; it also takes the place of what an earlier life left here. */
+  /** Version 0 is what a sandbox begins with; it also replaces what an earlier incarnation left here. */
   constructor(folder: string) {
     this.folder = folder;
     try {
       this.#write({ version: 0, metadata: {} });
     } catch (error) {
-      // Commands run all the same. The next telling tries again, and says so if it fails.
+      // Commands run without the copy. The next update tries again, and fails visibly.
       console.error(`no copy of the metadata in ${folder}:`, error);
     }
   }
 
-  /** The version that the copy has then. */
-  follow(told: AgentMetadata): number {
-    if (told.version > this.#version) {
+  /** Returns the version that the copy has afterwards. */
+  update(metadata: AgentMetadata): number {
+    if (metadata.version > this.#version) {
       try {
-        this.#write(told);
+        this.#write(metadata);
       } catch (error) {
         const { code = "unknown" } = error as NodeJS.ErrnoException;
-        throw new BerthError("unavailable", `${this.folder} cannot be written (${code})`, {
-          hint: "the copy is behind until the metadata is told again",
+        throw new BerthError("unavailable", `${this.folder} cannot be written (${code}).`, {
+          hint: "The copy stays behind until the metadata changes again or the container restarts.",
         });
       }
-      this.#version = told.version;
+      this.#version = metadata.version;
     }
     return this.#version;
   }
 
-  /** Readers see the old file or the new one. One user for all could have put anything in the way: it goes. */
+  /**
+   * Readers see the old file or the new one. Where commands run as the agent's own user, they may have put anything in
+   * the way; it is removed.
+   */
   #write({ version, metadata }: AgentMetadata): void {
-    takeFolder(this.folder);
+    secureFolder(this.folder);
     const file = join(this.folder, fileName);
-    const fresh = join(this.folder, `.${fileName}.new`);
-    remove(fresh);
+    const temporary = join(this.folder, `.${fileName}.new`);
+    remove(temporary);
     try {
       const text = `${JSON.stringify({ version, metadata })}\n`;
-      // Only where nothing is: never through a link that was put there meanwhile.
-      writeFileSync(fresh, text, { flag: "wx", mode: fileMode });
-      chmodSync(fresh, fileMode);
+      // `wx` never writes through a link that was put there meanwhile.
+      writeFileSync(temporary, text, { flag: "wx", mode: fileMode });
+      chmodSync(temporary, fileMode);
       if (statusOf(file)?.isDirectory()) remove(file);
-      renameSync(fresh, file);
+      renameSync(temporary, file);
     } catch (error) {
-      remove(fresh);
+      remove(temporary);
       throw error;
     }
   }
 }
 
-/** A real folder, of the agent's own, in which nobody else can put or replace a file. */
-function takeFolder(folder: string): void {
+/** Makes it a real folder of the agent's own, in which no other user can add or replace a file. */
+function secureFolder(folder: string): void {
   const status = statusOf(folder);
   if (status?.isDirectory() !== true || status.uid !== process.getuid?.()) {
     remove(folder);
@@ -81,7 +84,7 @@ function takeFolder(folder: string): void {
   } else if ((status.mode & permissions) === folderMode) {
     return;
   }
-  // Whatever the mask for new files is, or whoever shares the user made of it.
+  // The umask may have narrowed the mode, or a process of the same user may have changed it.
   chmodSync(folder, folderMode);
 }
 
@@ -89,7 +92,7 @@ function statusOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-/** A link itself, not what it leads to. */
+/** Removes a link itself, not its target. */
 function remove(path: string): void {
   rmSync(path, { recursive: true, force: true });
 }

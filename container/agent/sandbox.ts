@@ -1,64 +1,61 @@
-/**
- * Owns what one agent is about: the sandbox, as the sum of its parts, and the end of all of it.
- * Does not own the parts, nor when they end (modes/).
- */
+/** Creates everything that one agent manages for its sandbox, and ends all of it. See modes/ for when that happens. */
 import { stat } from "node:fs/promises";
 import { limits } from "../../src/protocol/limits.ts";
 import { Activity } from "./activity.ts";
 import { Commands } from "./exec/commands.ts";
-import type { Place } from "./exec/sandbox-env.ts";
-import { Endings } from "./exit-events.ts";
+import type { SandboxEnv } from "./exec/sandbox-env.ts";
+import { ExitEvents } from "./exit-events.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
-import { Later } from "./server/deferred.ts";
+import { DeferredResponses } from "./server/deferred.ts";
 import { GatedWork } from "./server/gated-work.ts";
-import type { Part } from "./server/module.ts";
-import { partsOf } from "./server/modules.ts";
-import { Kept } from "./server/stored-answers.ts";
-import { Guests } from "./server/token-sockets.ts";
-import { endLimitMs, type Forest } from "./supervision/process-tree.ts";
+import type { AgentModule } from "./server/module.ts";
+import { createModules } from "./server/modules.ts";
+import { StoredAnswers } from "./server/stored-answers.ts";
+import { TokenSockets } from "./server/token-sockets.ts";
+import { endLimitMs, type ProcessSupervisor } from "./supervision/process-tree.ts";
 
-/** The grace, and twice the kernel's time: a tender has one, and the agent after it. */
+/** The grace, and twice the kernel's time: first a subreaper waits that long, then the agent. */
 const endAllLimitMs = limits.execKillGraceMs + 2 * endLimitMs;
 
-/** What parts are made of. */
-export type Ground = {
-  place: Place;
-  forest: Forest;
+/** What the modules share. */
+export type SandboxDeps = {
+  sandboxEnv: SandboxEnv;
+  supervisor: ProcessSupervisor;
   gated: GatedWork;
   activity: Activity;
-  guests: Guests;
-  endings: Endings;
-  kept: Kept;
-  metadata: MetadataCopy;
+  tokenSockets: TokenSockets;
+  exitEvents: ExitEvents;
+  storedAnswers: StoredAnswers;
+  metadataCopy: MetadataCopy;
 };
 
-export class Sandbox implements Ground {
+export class Sandbox implements SandboxDeps {
   readonly activity = new Activity();
-  readonly guests = new Guests();
-  readonly endings = new Endings();
-  readonly kept = new Kept();
-  readonly later = new Later();
+  readonly tokenSockets = new TokenSockets();
+  readonly exitEvents = new ExitEvents();
+  readonly storedAnswers = new StoredAnswers();
+  readonly deferredResponses = new DeferredResponses();
   readonly gated = new GatedWork(this.activity);
-  readonly place: Place;
-  readonly forest: Forest;
-  readonly metadata: MetadataCopy;
+  readonly sandboxEnv: SandboxEnv;
+  readonly supervisor: ProcessSupervisor;
+  readonly metadataCopy: MetadataCopy;
   readonly commands: Commands;
-  /** By the path that each answers below. */
-  readonly parts: ReadonlyMap<string, Part>;
+  /** By the path below which each serves its routes. */
+  readonly modules: ReadonlyMap<string, AgentModule>;
 
-  constructor(place: Place, forest: Forest, metadata: MetadataCopy) {
-    this.place = place;
-    this.forest = forest;
-    this.metadata = metadata;
-    this.commands = new Commands(place, forest, this.gated);
-    this.parts = partsOf(this);
-    // The runtime's threads for files begin with the first task: later, commands may have left it no process.
+  constructor(sandboxEnv: SandboxEnv, supervisor: ProcessSupervisor, metadataCopy: MetadataCopy) {
+    this.sandboxEnv = sandboxEnv;
+    this.supervisor = supervisor;
+    this.metadataCopy = metadataCopy;
+    this.commands = new Commands(this);
+    this.modules = createModules(this);
+    // Starts the runtime's file threads now: later, commands may have used up all processes.
     stat("/").catch(() => {});
   }
 
   async endAll(): Promise<void> {
-    const ends = [...this.parts.values()].map((part) => part.endAll());
+    const ends = [...this.modules.values()].map((module) => module.endAll());
     await Promise.all([this.gated.endAll(endAllLimitMs), ...ends]);
-    await this.forest.close();
+    await this.supervisor.close();
   }
 }

@@ -1,26 +1,21 @@
-/**
- * Owns the commands that run now: how many there may be, and the start of each.
- * Does not own one command's course (command.ts), nor the end of what a lost lease began (gated-work.ts).
- */
+/** Starts commands and limits how many run at once. See command.ts for the course of one command. */
 
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentExecCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { Begun, GatedWork } from "../server/gated-work.ts";
-import { type Forest, Unended } from "../supervision/process-tree.ts";
-import { type Finished, runCommand } from "./command.ts";
-import type { Place } from "./sandbox-env.ts";
+import type { SandboxDeps } from "../sandbox.ts";
+import type { GatedCall, GatedWork } from "../server/gated-work.ts";
+import { UnendedError } from "../supervision/process-tree.ts";
+import { type CommandDeps, type Finished, runCommand } from "./command.ts";
 
 export class Commands {
   readonly gated: GatedWork;
-  readonly #place: Place;
-  readonly #forest: Forest;
+  readonly #deps: Omit<CommandDeps, "signal">;
   #running = 0;
 
-  constructor(place: Place, forest: Forest, gated: GatedWork) {
-    this.#place = place;
-    this.#forest = forest;
+  constructor({ gated, sandboxEnv, supervisor }: CommandsDeps) {
     this.gated = gated;
+    this.#deps = { sandboxEnv, supervisor };
   }
 
   get running(): number {
@@ -28,25 +23,33 @@ export class Commands {
   }
 
   /**
-   * `gone` is the caller's to abort: it ends the command and all it started. Must stay synchronous down to the
-   * start of the process: between the look at the fence and that, nobody can raise it.
+   * Aborting `gatedCall.controller` ends the command and all that it started. Must stay synchronous down to the start of
+   * the process: nothing can raise the fence between the check and the start.
    */
-  run(call: AgentExecCall, begun: Begun): Promise<Finished> {
-    this.gated.fence.pass(begun.fence);
+  run(call: AgentExecCall, gatedCall: GatedCall): Promise<Finished> {
+    this.gated.fence.pass(gatedCall.fence);
     if (this.#running >= limits.execConcurrentMax) {
-      throw new BerthError("too_many", `${limits.execConcurrentMax} commands run already`, {
-        hint: "wait for one of them to end",
-        facts: { limit: limits.execConcurrentMax },
-      });
+      throw new BerthError(
+        "too_many",
+        `${limits.execConcurrentMax} commands are running already.`,
+        {
+          hint: "Wait for one of them to end.",
+          facts: { limit: limits.execConcurrentMax },
+        },
+      );
     }
-    const around = { place: this.#place, forest: this.#forest, gone: begun.gone.signal };
-    const work = runCommand(call, around);
-    const over = work.catch((error) => (error instanceof Unended ? error.gone : undefined));
+    const { signal } = gatedCall.controller;
+    const result = runCommand(call, { ...this.#deps, signal });
+    const ended = result.catch((error) =>
+      error instanceof UnendedError ? error.ended : undefined,
+    );
     this.#running++;
-    this.gated.track(over, begun);
-    over.finally(() => {
+    this.gated.track(ended, gatedCall);
+    ended.finally(() => {
       this.#running--;
     });
-    return work;
+    return result;
   }
 }
+
+type CommandsDeps = Pick<SandboxDeps, "gated" | "sandboxEnv" | "supervisor">;

@@ -1,58 +1,68 @@
 /**
- * Owns the answer to a call that runs a command: plain JSON where it comes soon, a heartbeat before it where it does
- * not; and the way in which a caller who is gone ends its command, or with a key does not.
- * Does not own the command (commands.ts). The answer passes through the Worker untouched.
+ * Runs a command for its caller and responds with the result. Without an idempotency key, the command ends when the
+ * caller disconnects; with one it continues, and its result is stored. The object passes the response on unchanged.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../../src/protocol/exec.ts";
+import type { AgentExecCall } from "../../../src/protocol/internal/agent.ts";
 import { readJson } from "../server/body.ts";
-import { answerWith, callerOf } from "../server/heartbeat.ts";
-import type { Kept } from "../server/stored-answers.ts";
+import { readRequestId } from "../server/failure.ts";
+import { respondWithHeartbeat, watchCaller } from "../server/heartbeat.ts";
+import type { StoredAnswers } from "../server/stored-answers.ts";
 import type { Finished } from "./command.ts";
 import type { Commands } from "./commands.ts";
-import { readExecCall } from "./read-call.ts";
 
-export async function answerExec(
+type ExecDeps = {
+  commands: Commands;
+  fence: number;
+  storedAnswers: StoredAnswers;
+  incarnation: string;
+};
+
+export async function handleExec(
   request: Request,
-  { commands, ...around }: { commands: Commands; fence: number; kept: Kept; incarnation: string },
+  { commands, fence, ...deps }: ExecDeps,
 ): Promise<Response> {
-  const call = readExecCall(await readJson(request));
-  const { fence } = around;
-  return answerCommand(request, call, around, (gone) => commands.run(call, { fence, gone }));
+  const call = await readJson<AgentExecCall>(request);
+  return respondToCommand(request, call, deps, (controller) =>
+    commands.run(call, { fence, controller }),
+  );
 }
 
-type Called = { execId: string; requestId: string; keep?: boolean | undefined };
+type CommandIds = Pick<AgentExecCall, "execId" | "requestId" | "keep">;
 
-/** Of session commands too. `run` throws where nothing began; whoever aborts `gone` ends what it began. */
-export async function answerCommand(
+/** Serves commands of sessions too. `run` throws if nothing started; aborting its controller ends what it started. */
+export async function respondToCommand(
   request: Request,
-  { execId, requestId, keep }: Called,
-  { kept, incarnation }: { kept: Kept; incarnation: string },
-  run: (gone: AbortController) => Promise<Finished>,
+  { execId, requestId, keep }: CommandIds,
+  { storedAnswers, incarnation }: Pick<ExecDeps, "storedAnswers" | "incarnation">,
+  run: (controller: AbortController) => Promise<Finished>,
 ): Promise<Response> {
-  const gone = new AbortController();
-  // The order of these is promised: the object reads from the beginning of a long answer how it ended.
-  const begin = () =>
-    run(gone).then(({ exitCode, signal, timedOut, ...more }): ExecResult => {
+  const controller = new AbortController();
+  // The order of these fields is promised: the object reads how a command ended from the start of a long response.
+  const start = () =>
+    run(controller).then(({ exitCode, signal, timedOut, ...more }): ExecResult => {
       return { execId, exitCode, signal, timedOut, ...more, incarnation };
     });
-  const caller = callerOf(request);
-  if (keep === true) return answerWith(kept.run(execId, begin), requestId, caller);
-  caller.signal.addEventListener("abort", () => gone.abort());
-  if (caller.signal.aborted) gone.abort();
-  const work = begin().then((result) => Buffer.from(JSON.stringify(result)));
-  return answerWith(work, requestId, caller);
+  const caller = watchCaller(request);
+  if (keep === true) {
+    return respondWithHeartbeat(storedAnswers.run(execId, start), requestId, caller);
+  }
+  caller.signal.addEventListener("abort", () => controller.abort());
+  if (caller.signal.aborted) controller.abort();
+  const result = start().then((finished) => Buffer.from(JSON.stringify(finished)));
+  return respondWithHeartbeat(result, requestId, caller);
 }
 
-/** For whoever asks for a command by its id; it begins nothing. */
-export async function answerKept(
+/** Returns the result of an earlier command, or waits for it; starts nothing. */
+export async function handleStoredAnswer(
   request: Request,
   execId: string,
-  { kept, requestId }: { kept: Kept; requestId: string },
+  storedAnswers: StoredAnswers,
 ): Promise<Response> {
-  const work = kept.answer(execId);
-  if (work === undefined) {
-    throw new BerthError("not_found", "no command with this id has begun in this life");
+  const result = storedAnswers.find(execId);
+  if (result === undefined) {
+    throw new BerthError("not_found", "No command with this id has started in this incarnation.");
   }
-  return answerWith(work, requestId, callerOf(request));
+  return respondWithHeartbeat(result, readRequestId(request), watchCaller(request));
 }

@@ -1,11 +1,11 @@
 /**
- * Owns what is kept of a command's output: the first bytes of both streams together, up to its own bound and to one
- * over all commands that run. Does not own reading: it is told the bytes as they come, and drops what is beyond.
+ * Retains the beginning of a command's output: the first bytes of both streams together, up to the command's own bound
+ * and a budget that all running commands share. The rest is dropped.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 
-/** What all commands together may keep, beyond the first part that each has for itself. */
-export class OutputRoom {
+/** What all commands together may retain, beyond the first bytes that each has for itself. */
+export class OutputBudget {
   #left: number;
 
   constructor(bytesMax: number) {
@@ -16,69 +16,69 @@ export class OutputRoom {
     return this.#left;
   }
 
-  /** As much of it as there is. */
+  /** Returns how many of the bytes were left. */
   take(bytes: number): number {
-    const taken = Math.min(bytes, this.#left);
-    this.#left -= taken;
-    return taken;
+    const granted = Math.min(bytes, this.#left);
+    this.#left -= granted;
+    return granted;
   }
 
-  giveBack(bytes: number): void {
+  release(bytes: number): void {
     this.#left += bytes;
   }
 }
 
-/** Of this agent. */
-const commonRoom = new OutputRoom(limits.execOutputAllBytesMax);
+/** One for the whole agent. */
+const sharedBudget = new OutputBudget(limits.execOutputAllBytesMax);
 
 export class Output {
   truncated = false;
-  readonly #common: OutputRoom;
-  readonly #streams = { stdout: new Kept(), stderr: new Kept() };
-  #room: number;
+  readonly #shared: OutputBudget;
+  readonly #streams = { stdout: new RetainedBytes(), stderr: new RetainedBytes() };
+  #bytesLeft: number;
   #own: number = limits.execOutputOwnBytes;
-  #fromCommon = 0;
+  #fromShared = 0;
 
-  constructor(bytesMax: number, common: OutputRoom = commonRoom) {
-    this.#room = bytesMax;
-    this.#common = common;
+  constructor(bytesMax: number, shared: OutputBudget = sharedBudget) {
+    this.#bytesLeft = bytesMax;
+    this.#shared = shared;
   }
 
-  get stdout(): Kept {
+  get stdout(): RetainedBytes {
     return this.#streams.stdout;
   }
 
-  get stderr(): Kept {
+  get stderr(): RetainedBytes {
     return this.#streams.stderr;
   }
 
   take(stream: "stdout" | "stderr", bytes: Uint8Array): void {
-    const wanted = Math.min(bytes.length, this.#room);
+    const wanted = Math.min(bytes.length, this.#bytesLeft);
     const own = Math.min(wanted, this.#own);
-    const common = this.#common.take(wanted - own);
+    const shared = this.#shared.take(wanted - own);
     this.#own -= own;
-    this.#fromCommon += common;
-    const length = own + common;
+    this.#fromShared += shared;
+    const length = own + shared;
     this.#streams[stream].push(bytes.subarray(0, length));
-    this.#room -= length;
+    this.#bytesLeft -= length;
     if (length === bytes.length) return;
     this.truncated = true;
-    // What is kept has no hole, also where others give room back meanwhile.
-    this.#room = 0;
+    // What is retained has no gap, even if others release budget meanwhile.
+    this.#bytesLeft = 0;
   }
 
-  /** Once it is told: others may have the room. A second time does nothing. */
+  /** Call when the result has been written: others may use the budget. A second call does nothing. */
   release(): void {
-    this.#common.giveBack(this.#fromCommon);
-    this.#fromCommon = 0;
-    this.#room = 0;
-    this.#streams.stdout = new Kept();
-    this.#streams.stderr = new Kept();
+    this.#shared.release(this.#fromShared);
+    this.#fromShared = 0;
+    this.#bytesLeft = 0;
+    this.#streams.stdout = new RetainedBytes();
+    this.#streams.stderr = new RetainedBytes();
   }
 }
 
-/** Copies into one growing buffer: many small chunks, each with a large buffer behind it, would have no bound. */
-class Kept {
+/** Copies into one growing buffer, because each small chunk may keep a large buffer alive. */
+class RetainedBytes {
   #bytes = Buffer.alloc(0);
   #length = 0;
 
@@ -93,7 +93,7 @@ class Kept {
     this.#length = length;
   }
 
-  /** As text, bytes that are no UTF-8 become U+FFFD. */
+  /** In utf8, bytes that are not UTF-8 become U+FFFD. */
   text(encoding: "utf8" | "base64"): string {
     return this.#bytes.toString(encoding, 0, this.#length);
   }

@@ -1,31 +1,33 @@
 /**
- * Owns which file a command's name means, and what a shell would say where there is none that runs.
- * Does not own the start itself: the kernel has the last word on what can be executed.
+ * Finds the file that a program's name means, and the exit code and message of a shell if no such file can run. The
+ * kernel decides in the end what can be executed.
  */
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Env } from "../../../src/protocol/fields/env.ts";
-import { type User, withRightsOf } from "../kernel/libc.ts";
+import { type User, withUserRights } from "../kernel/libc.ts";
 
-export type Refusal = { exitCode: 126 | 127; line: string };
+export type StartFailure = { exitCode: 126 | 127; line: string };
 
 const anyExecute = 0o111;
 
-/** As execvp would look: names with a slash below `cwd`, others along PATH. */
+/** Searches like execvp: names with a slash below `cwd`, others along PATH. */
 export function findProgram(
   name: string,
   { cwd, env, user }: { cwd: string; env: Env; user: User | undefined },
-): string | Refusal {
+): string | StartFailure {
   const candidates = name.includes("/")
     ? [resolve(cwd, name)]
     : (env.PATH ?? "").split(":").map((folder) => join(resolve(cwd, folder), name));
-  const seen = withRightsOf(user, () => candidates.map((file) => ({ file, code: look(file) })));
-  const found = seen.find(({ code }) => code === undefined);
+  const checked = withUserRights(user, () =>
+    candidates.map((file) => ({ file, code: checkExecutable(file) })),
+  );
+  const found = checked.find(({ code }) => code === undefined);
   if (found !== undefined) return found.file;
-  return refusal(name, seen.some(({ code }) => code === "EACCES") ? "EACCES" : "ENOENT");
+  return startFailure(name, checked.some(({ code }) => code === "EACCES") ? "EACCES" : "ENOENT");
 }
 
-export function refusal(name: string, code: string | undefined): Refusal {
+export function startFailure(name: string, code: string | undefined): StartFailure {
   switch (code) {
     case "ENOENT":
     case "ENOTDIR":
@@ -41,7 +43,8 @@ export function refusal(name: string, code: string | undefined): Refusal {
   }
 }
 
-function look(file: string): string | undefined {
+/** Returns the error code; undefined: the file can be executed. */
+function checkExecutable(file: string): string | undefined {
   try {
     const stat = statSync(file);
     return stat.isFile() && (stat.mode & anyExecute) !== 0 ? undefined : "EACCES";

@@ -1,23 +1,23 @@
 /**
- * Owns whose turn it is, in a session or under the name of a process: one at a time, in the order in which they came,
- * a bounded number waiting. Does not own what is done in a turn.
+ * Gives turns one at a time, in the order of arrival, to a bounded number of waiters. A session has one queue, and so
+ * has each process name.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 
-/** How many may wait, and what the next one is told. */
-export type Line = { max: number; tooMany: string; hint: string };
+/** How many may wait; one more gets the error "<max> <tooMany>." */
+export type QueueOptions = { max: number; tooMany: string; hint: string };
 
-export class Turns {
-  readonly #line: Line;
-  readonly #waiting: (() => void)[] = [];
+export class TurnQueue {
+  readonly #options: QueueOptions;
+  readonly #waiters: (() => void)[] = [];
   #isTaken = false;
 
-  constructor(line: Line) {
-    this.#line = line;
+  constructor(options: QueueOptions) {
+    this.#options = options;
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiters.length;
   }
 
   get isTaken(): boolean {
@@ -25,50 +25,50 @@ export class Turns {
   }
 
   /**
-   * The answered function ends the turn. Throws where too many wait already; rejects, and has left the line, when
-   * `gone` is aborted before the turn came.
+   * Resolves with the function that ends the turn. Throws if too many wait already. If `signal` aborts before the turn,
+   * it leaves the queue and rejects.
    */
-  take(gone: AbortSignal): Promise<() => void> {
-    if (gone.aborted) return Promise.reject(whyGone(gone));
+  take(signal: AbortSignal): Promise<() => void> {
+    if (signal.aborted) return Promise.reject(abortReason(signal));
     if (!this.#isTaken) {
       this.#isTaken = true;
-      return Promise.resolve(this.#turn());
+      return Promise.resolve(this.#createTurn());
     }
-    if (this.#waiting.length >= this.#line.max) throw tooMany(this.#line);
+    if (this.#waiters.length >= this.#options.max) throw tooMany(this.#options);
     return new Promise((resolve, reject) => {
       const leave = () => {
-        this.#waiting.splice(this.#waiting.indexOf(begin), 1);
-        reject(whyGone(gone));
+        this.#waiters.splice(this.#waiters.indexOf(begin), 1);
+        reject(abortReason(signal));
       };
       const begin = () => {
-        gone.removeEventListener("abort", leave);
-        resolve(this.#turn());
+        signal.removeEventListener("abort", leave);
+        resolve(this.#createTurn());
       };
-      this.#waiting.push(begin);
-      gone.addEventListener("abort", leave, { once: true });
+      this.#waiters.push(begin);
+      signal.addEventListener("abort", leave, { once: true });
     });
   }
 
-  /** Passes from one to the next without ever being free in between: nobody overtakes. */
-  #turn(): () => void {
+  /** A turn passes to the next waiter directly, so that a newcomer cannot overtake. */
+  #createTurn(): () => void {
     let isOver = false;
     return () => {
       if (isOver) return;
       isOver = true;
-      const next = this.#waiting.shift();
+      const next = this.#waiters.shift();
       if (next === undefined) this.#isTaken = false;
       else next();
     };
   }
 }
 
-function tooMany({ max, tooMany: what, hint }: Line): BerthError {
-  return new BerthError("too_many", `${max} ${what}`, { hint, facts: { limit: max } });
+function tooMany({ max, tooMany: what, hint }: QueueOptions): BerthError {
+  return new BerthError("too_many", `${max} ${what}.`, { hint, facts: { limit: max } });
 }
 
-export function whyGone({ reason }: AbortSignal): BerthError {
+export function abortReason({ reason }: AbortSignal): BerthError {
   if (reason instanceof BerthError) return reason;
-  return new BerthError("operation_interrupted", "the caller left before the turn came", {
+  return new BerthError("operation_interrupted", "The caller disconnected before its turn.", {
     facts: { admitted: false },
   });
 }

@@ -1,26 +1,24 @@
-/**
- * Owns what an address says: where git goes, without any secret, with which credentials, and what the folder is
- * called. Does not own how git is told them (credentials.ts).
- */
+/** Splits the address of a repository into a URL without secrets, the credentials, and the name of the new folder. */
 import type { CloneCall } from "../../../src/protocol/git.ts";
 import { refuse } from "../server/fields.ts";
 
 export type Credentials = {
   username: string;
   password: string;
-  /** To whom alone they go: scheme, host and port. */
+  /** They are sent to this origin only: scheme, host and port. */
   origin: string;
 };
 
 export type Address = { url: string; credentials: Credentials | undefined };
 
-export function addressOf({ url, credentials }: CloneCall): Address {
+export function parseAddress({ url, credentials }: CloneCall): Address {
   if (url.startsWith("-")) refuse("url", "must not begin with -");
   const scheme = /^([a-z]+):\/\//.exec(url)?.[1];
   if (scheme !== "http" && scheme !== "https") {
-    if (credentials !== undefined) refuse("credentials", "are for https and http addresses alone");
+    if (credentials !== undefined)
+      refuse("credentials", "can be used with https and http addresses only");
     if (/^[a-z]+:\/\/[^/@]*:[^/@]*@/.test(url)) {
-      refuse("url", "must not hold a password: only https and http have a use for one");
+      refuse("url", "must not contain a password: only https and http can use one");
     }
     return { url, credentials: undefined };
   }
@@ -34,12 +32,12 @@ function webAddressOf(text: string, credentials: CloneCall["credentials"]): Addr
   url.password = "";
   const hasOwn = username !== "" || password !== "";
   if (hasOwn && credentials !== undefined) {
-    refuse("credentials", "stand in the url too: give them once");
+    refuse("credentials", "are also part of the url: give them once");
   }
   const given = hasOwn ? { username: decoded(username), password: decoded(password) } : credentials;
   if (given === undefined) return { url: url.href, credentials: undefined };
   for (const [name, secret] of Object.entries(given)) {
-    // git is told them line by line.
+    // git reads them line by line.
     if (/[\n\r\0]/.test(secret)) refuse(`credentials.${name}`, "must be one line");
   }
   return { url: url.href, credentials: { ...given, origin: url.origin } };
@@ -49,7 +47,7 @@ function parsed(text: string): URL {
   try {
     return new URL(text);
   } catch {
-    return refuse("url", "is no address");
+    return refuse("url", "is not an address");
   }
 }
 
@@ -61,13 +59,13 @@ function decoded(text: string): string {
   }
 }
 
-/** As git itself calls it, unless the call names one. */
+/** The name that git itself would choose, unless the call has one. */
 export function folderNameOf({ url, dir }: CloneCall): string {
   if (dir !== undefined) return dir;
   const path = url.replace(/[?#].*$/, "").replace(/\/+$/, "");
   const name = (path.split(/[/:]/).at(-1) ?? "").replace(/\.git$/, "");
   if (name === "" || name === "." || name === ".." || path.endsWith("//")) {
-    refuse("dir", "must be given: the url ends with no name");
+    refuse("dir", "is required: the url does not end with a name");
   }
   return name;
 }

@@ -1,16 +1,16 @@
 /**
- * Owns how git is told credentials: by a file in memory that this one tree of processes inherits, never in an
- * argument, the environment or a file of the sandbox; and how they are taken out of what git says.
+ * Passes credentials to git in a memory file that only its process tree inherits, never in an argument, the environment
+ * or a file of the sandbox; and redacts them from git's messages.
  */
 import { writeSync } from "node:fs";
-import { openMemory } from "../kernel/libc.ts";
+import { createMemoryFile } from "../kernel/libc.ts";
 import type { Credentials } from "./address.ts";
 
-/** Read by its name among the descriptors: git may ask more than once, each time from the beginning. */
+/** Opened by its path in /proc: git may ask more than once, and each time reads from the beginning. */
 const helper = '!f() { test "$1" = get && cat /proc/self/fd/3; }; f';
 
-/** Bound to one origin: a server that leads elsewhere learns nothing. Other helpers would store it. */
-export function settingsFor(credentials: Credentials | undefined): [key: string, value: string][] {
+/** Bound to one origin, so that a redirect to another one gets nothing. Other helpers are switched off: they would store it. */
+export function gitSettings(credentials: Credentials | undefined): [key: string, value: string][] {
   if (credentials === undefined) return [];
   return [
     ["credential.helper", ""],
@@ -18,17 +18,17 @@ export function settingsFor(credentials: Credentials | undefined): [key: string,
   ];
 }
 
-/** For the caller to close. */
-export function memoryFor(credentials: Credentials | undefined): number | "ignore" {
+/** The caller closes the descriptor. */
+export function openCredentialsFile(credentials: Credentials | undefined): number | "ignore" {
   if (credentials === undefined) return "ignore";
-  const fd = openMemory();
+  const fd = createMemoryFile();
   const { username, password } = credentials;
   writeSync(fd, `username=${username}\npassword=${password}\n`, 0);
   return fd;
 }
 
-/** Whatever git, its settings or a server repeat of it. */
-export function without(credentials: Credentials | undefined, text: string): string {
+/** Covers what git, its settings or a server may repeat of them. */
+export function redact(credentials: Credentials | undefined, text: string): string {
   if (credentials === undefined) return text;
   const { username, password } = credentials;
   const pair = `${username}:${password}`;
@@ -41,6 +41,6 @@ export function without(credentials: Credentials | undefined, text: string): str
   ]);
   return forms
     .filter((form) => form !== "")
-    .sort((one, other) => other.length - one.length)
+    .sort((left, right) => right.length - left.length)
     .reduce((clean, form) => clean.replaceAll(form, "***"), text);
 }

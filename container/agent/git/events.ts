@@ -1,6 +1,6 @@
 /**
- * Owns the stream of one clone: the newest progress a few times a second, a comment in silence, one end.
- * Does not own what is told. Holds one progress at most, however slow its reader is.
+ * Writes the event stream of one clone: the newest progress a few times a second, comments while nothing happens, one
+ * final event. However slow the reader is, at most one progress event waits.
  */
 import type { Cloned, CloneProgress } from "../../../src/protocol/git.ts";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -11,7 +11,7 @@ const progressEveryMs = 100;
 export class CloneEvents {
   #progress: CloneProgress | undefined;
   #end: string | undefined;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #sentAt = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => {};
 
   progress(progress: CloneProgress): void {
@@ -29,8 +29,8 @@ export class CloneEvents {
     this.#wake();
   }
 
-  /** `gone`: its reader went away. */
-  stream(gone: () => void): ReadableStream<Uint8Array> {
+  /** `onCancel`: the reader disconnected. */
+  stream(onCancel: () => void): ReadableStream<Uint8Array> {
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
@@ -39,31 +39,31 @@ export class CloneEvents {
           controller.enqueue(Buffer.from(this.#end));
           controller.close();
         },
-        cancel: gone,
+        cancel: onCancel,
       },
       { highWaterMark: 0 },
     );
   }
 
   async #next(): Promise<string> {
-    // As often as a command: only by a write is it noticed that its caller has gone.
+    // As often as for a command: only a write detects that the reader has disconnected.
     const silentUntil = performance.now() + limits.execHeartbeatEveryMs;
     for (;;) {
       const now = performance.now();
-      const isTime = this.#end !== undefined || now >= this.#toldAt + progressEveryMs;
+      const isDue = this.#end !== undefined || now >= this.#sentAt + progressEveryMs;
       const progress = this.#progress;
-      if (progress !== undefined && isTime) {
+      if (progress !== undefined && isDue) {
         this.#progress = undefined;
-        this.#toldAt = now;
+        this.#sentAt = now;
         return event("progress", progress);
       }
       if (this.#end !== undefined || now >= silentUntil) return ":\n\n";
-      const next = progress === undefined ? silentUntil : this.#toldAt + progressEveryMs;
-      await this.#news(next - now);
+      const next = progress === undefined ? silentUntil : this.#sentAt + progressEveryMs;
+      await this.#waitForNews(next - now);
     }
   }
 
-  #news(ms: number): Promise<void> {
+  #waitForNews(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#wake = () => {

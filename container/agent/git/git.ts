@@ -1,91 +1,89 @@
-/**
- * Owns one run of git as a command of the sandbox: its environment, its words as they come, its end with its tree.
- * Does not own what it is run for.
- */
+/** Runs git once, as a command of the sandbox: its environment, its messages as they arrive, and the end of its tree. */
 import { closeSync, openSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { exitOrCut } from "../exec/exit-or-cut.ts";
 import { findProgram } from "../exec/program.ts";
-import { environmentOf, type Place } from "../exec/sandbox-env.ts";
-import { giveDescriptor, openPipe } from "../kernel/libc.ts";
+import { buildEnvironment, type SandboxEnv } from "../exec/sandbox-env.ts";
+import { waitForExit } from "../exec/wait-for-exit.ts";
+import { chownDescriptor, openPipe } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
-import { within } from "../server/timeout.ts";
-import type { Exit, Forest, Tree } from "../supervision/process-tree.ts";
+import type { SandboxDeps } from "../sandbox.ts";
+import { resolvesWithin } from "../server/timeout.ts";
+import type { Exit, ProcessTree } from "../supervision/process-tree.ts";
 import type { Credentials } from "./address.ts";
-import { memoryFor, settingsFor } from "./credentials.ts";
+import { gitSettings, openCredentialsFile } from "./credentials.ts";
 
-export type Run = {
+export type GitRun = {
   args: string[];
   cwd: string;
   credentials: Credentials | undefined;
   timeoutMs: number;
-  said: (bytes: Uint8Array) => void;
+  onStderr: (bytes: Uint8Array) => void;
 };
 
-export type Ran = Exit & { timedOut: boolean };
+export type GitResult = Exit & { timedOut: boolean };
 
 const protocols = "https:http:ssh:git:file";
-/** The credentials come as input, and move out of the way of whoever reads input. */
+/** The credentials arrive as standard input and move to descriptor 3, where no program reads input. */
 const script = 'exec 3<&0 </dev/null; exec git "$@"';
 
-/** Must stay synchronous down to the start of the process: between a look at the fence and that, nobody can raise it. */
+/** Must stay synchronous down to the start of the process: nothing can raise the fence between its check and the start. */
 export async function runGit(
-  { place, forest }: { place: Place; forest: Forest },
-  run: Run,
-  gone: AbortSignal,
-): Promise<Ran> {
-  const env = environmentFor(place, run.credentials);
-  demandGit(run.cwd, env, place);
+  { sandboxEnv, supervisor }: Pick<SandboxDeps, "sandboxEnv" | "supervisor">,
+  run: GitRun,
+  signal: AbortSignal,
+): Promise<GitResult> {
+  const env = gitEnvironment(sandboxEnv, run.credentials);
+  requireGit(run.cwd, env, sandboxEnv);
   const [read, write] = openPipe();
-  const stdin = memoryFor(run.credentials);
-  const nowhere = openSync("/dev/null", "w");
-  const { user } = place;
-  let tree: Tree;
+  const stdin = openCredentialsFile(run.credentials);
+  const devNull = openSync("/dev/null", "w");
+  const { user } = sandboxEnv;
+  let tree: ProcessTree;
   try {
-    if (user !== undefined) giveDescriptor(write, user);
+    if (user !== undefined) chownDescriptor(write, user);
     const argv = ["sh", "-c", script, "git", ...run.args];
     const launch = { program: "/bin/sh", argv, cwd: run.cwd, env, user };
-    tree = await forest.start({ ...launch, stdin, stdout: nowhere, stderr: write });
+    tree = await supervisor.start({ ...launch, stdin, stdout: devNull, stderr: write });
   } catch (error) {
     closeSync(read);
     throw error;
   } finally {
-    for (const fd of [write, nowhere]) closeSync(fd);
+    for (const fd of [write, devNull]) closeSync(fd);
     if (stdin !== "ignore") closeSync(stdin);
   }
-  const said = new PipeReader(read, run.said);
-  const cut = await exitOrCut(tree, run.timeoutMs, gone);
-  if (cut !== undefined) {
+  const stderr = new PipeReader(read, run.onStderr);
+  const reason = await waitForExit(tree, run.timeoutMs, signal);
+  if (reason !== undefined) {
     tree.terminate();
-    await tree.empty(limits.execKillGraceMs);
-  } else await within(said.ended, limits.execDrainMs);
+    await tree.waitUntilEmpty(limits.execKillGraceMs);
+  } else await resolvesWithin(stderr.ended, limits.execDrainMs);
   await tree.end();
-  if (!(await within(said.ended, limits.execDrainMs))) said.stop();
-  await said.ended;
-  if (cut === "gone") throw gone.reason;
-  return { ...(await tree.exited), timedOut: cut === "timeout" };
+  if (!(await resolvesWithin(stderr.ended, limits.execDrainMs))) stderr.stop();
+  await stderr.ended;
+  if (reason === "aborted") throw signal.reason;
+  return { ...(await tree.exited), timedOut: reason === "timeout" };
 }
 
-/** What git is told by the environment goes before all settings of the sandbox, and is written nowhere. */
-function environmentFor(place: Place, credentials: Credentials | undefined) {
-  const settings = settingsFor(credentials);
-  const told = Object.fromEntries(
-    settings.flatMap(([key, value], at) => [
-      [`GIT_CONFIG_KEY_${at}`, key],
-      [`GIT_CONFIG_VALUE_${at}`, value],
+/** Settings in the environment win over all settings of the sandbox, and are not written to a file. */
+function gitEnvironment(sandboxEnv: SandboxEnv, credentials: Credentials | undefined) {
+  const settings = gitSettings(credentials);
+  const variables = Object.fromEntries(
+    settings.flatMap(([key, value], index) => [
+      [`GIT_CONFIG_KEY_${index}`, key],
+      [`GIT_CONFIG_VALUE_${index}`, value],
     ]),
   );
-  return environmentOf(place, {
-    ...{ GIT_SSH_COMMAND: "ssh -oBatchMode=yes", ...place.env },
+  return buildEnvironment(sandboxEnv, {
+    ...{ GIT_SSH_COMMAND: "ssh -oBatchMode=yes", ...sandboxEnv.env },
     ...{ GIT_TERMINAL_PROMPT: "0", GIT_ALLOW_PROTOCOL: protocols, LC_ALL: "C" },
-    ...(settings.length === 0 ? {} : { ...told, GIT_CONFIG_COUNT: String(settings.length) }),
+    ...(settings.length === 0 ? {} : { ...variables, GIT_CONFIG_COUNT: String(settings.length) }),
   });
 }
 
-function demandGit(cwd: string, env: Record<string, string>, { user }: Place): void {
+function requireGit(cwd: string, env: Record<string, string>, { user }: SandboxEnv): void {
   if (typeof findProgram("git", { cwd, env, user }) === "string") return;
-  throw new BerthError("unsupported", "this container has no git", {
-    hint: "install it by a command, or use an image that has it",
+  throw new BerthError("unsupported", "This container has no git.", {
+    hint: "Install it with a command, or use an image that has it.",
   });
 }

@@ -1,57 +1,57 @@
 /**
- * Owns the call that clones: gated work of its own, told as a stream that ends it when its reader goes away.
- * Loaded when the first one comes. Does not own the clone (clone.ts).
+ * Handles the call that clones a repository: gated work with a stream of progress, ended when the reader disconnects.
+ * Loaded with the first call.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { inTurn, type Turn } from "../files/gated-write.ts";
+import type { CloneCall } from "../../../src/protocol/git.ts";
+import { type GatedWrite, runGatedWrite } from "../files/gated-write.ts";
 import { baseOf, type Sessions } from "../files/sessions.ts";
-import type { Ground } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox.ts";
 import { readJson } from "../server/body.ts";
-import type { PartCall } from "../server/module.ts";
+import type { ModuleRequest } from "../server/module.ts";
 import { clone } from "./clone.ts";
 import { CloneEvents } from "./events.ts";
-import { readCloneCall } from "./read.ts";
 
 export class GitRoutes {
-  readonly #ground: Ground;
+  readonly #deps: SandboxDeps;
   readonly #sessions: () => Sessions | undefined;
 
-  constructor(ground: Ground, sessions: () => Sessions | undefined) {
-    this.#ground = ground;
+  constructor(deps: SandboxDeps, sessions: () => Sessions | undefined) {
+    this.#deps = deps;
     this.#sessions = sessions;
   }
 
-  answer(call: PartCall): Promise<Response> {
+  handle(call: ModuleRequest): Promise<Response> {
     if (call.rest.join("/") !== "clone") {
-      throw new BerthError("not_found", `the agent has no route ${call.url.pathname}`);
+      throw new BerthError("not_found", `The agent has no route ${call.url.pathname}.`);
     }
     if (call.request.method !== "POST") {
-      throw new BerthError("method_not_allowed", "use POST", { facts: { allow: ["POST"] } });
+      throw new BerthError("method_not_allowed", "Use POST.", { facts: { allow: ["POST"] } });
     }
     return this.#clone(call);
   }
 
-  /** Answers when git runs, or when it is known that it will not. */
-  #clone({ request, requestId }: PartCall): Promise<Response> {
+  /** Responds when git runs, or when it is certain that it will not. */
+  #clone({ request, requestId }: ModuleRequest): Promise<Response> {
     return new Promise((resolve, reject) => {
-      const left = new AbortController();
+      const reader = new AbortController();
       let events: CloneEvents | undefined;
-      const begun = () => {
+      const onStarted = () => {
         events = new CloneEvents();
         const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
         resolve(
           new Response(
-            events.stream(() => left.abort(readerGone())),
+            events.stream(() => reader.abort(readerGone())),
             { headers },
           ),
         );
         return events;
       };
-      inTurn(this.#ground.gated, request, async (turn) => {
-        const asked = readCloneCall(await readJson(request));
-        const base = baseOf(asked.session, this.#ground.place, this.#sessions());
-        const around = { ground: this.#ground, base, turn: endedBy(left.signal, turn), begun };
-        return clone(asked, around);
+      runGatedWrite(this.#deps.gated, request, async (turn) => {
+        const cloneCall = await readJson<CloneCall>(request);
+        const base = baseOf(cloneCall.session, this.#deps.sandboxEnv, this.#sessions());
+        const write = alsoEndedBy(reader.signal, turn);
+        return clone(cloneCall, { deps: this.#deps, base, write, onStarted });
       }).then(
         (cloned) => events?.done(cloned),
         (error) => (events === undefined ? reject(error) : events.failed(error, requestId)),
@@ -60,18 +60,18 @@ export class GitRoutes {
   }
 }
 
-function endedBy(left: AbortSignal, turn: Turn): Turn {
+function alsoEndedBy(reader: AbortSignal, turn: GatedWrite): GatedWrite {
   return {
-    signal: AbortSignal.any([turn.signal, left]),
-    pass() {
-      left.throwIfAborted();
-      turn.pass();
+    signal: AbortSignal.any([turn.signal, reader]),
+    throwIfEnded() {
+      reader.throwIfAborted();
+      turn.throwIfEnded();
     },
   };
 }
 
 function readerGone(): BerthError {
-  return new BerthError("operation_interrupted", "the caller went away; nothing was cloned", {
+  return new BerthError("operation_interrupted", "The caller disconnected. Nothing was cloned.", {
     facts: { admitted: true, reason: "caller_gone" },
   });
 }

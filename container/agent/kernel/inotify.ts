@@ -1,7 +1,4 @@
-/**
- * Owns the kernel's news of folders: one descriptor, its watches, and its events as they come.
- * Does not own which folders are watched (watched-tree.ts) nor what is told of it (watch.ts).
- */
+/** Watches folders with inotify: one descriptor, its watches, and their events as they arrive. */
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import { closeSync } from "node:fs";
 import { KernelError } from "./openat.ts";
@@ -14,7 +11,7 @@ const libc = dlopen("libc.so.6", {
   inotify_rm_watch: { args: [i32, i32], returns: i32 },
 }).symbols;
 
-export const news = {
+export const inotifyEvents = {
   modified: 0x2,
   closedAfterWriting: 0x8,
   movedFrom: 0x40,
@@ -27,29 +24,29 @@ export const news = {
   isFolder: 0x40000000,
 } as const;
 
-const { overflow: _overflow, isFolder: _isFolder, ...wanted } = news;
+const { overflow: _overflow, isFolder: _isFolder, ...wanted } = inotifyEvents;
 const [folderOnly, notUnlinked] = [0x1000000, 0x4000000];
-const mask = Object.values(wanted).reduce((sum, one) => sum | one, folderOnly | notUnlinked);
+const mask = Object.values(wanted).reduce((sum, flag) => sum | flag, folderOnly | notUnlinked);
 
-export type News = { watch: number; what: number; name: string };
+export type InotifyEvent = { watch: number; mask: number; name: string };
 
 export class Inotify {
   readonly #fd: number;
   readonly #reader: ReturnType<typeof openReader>;
-  /** Resolves when it was closed. */
+  /** Resolves when the descriptor is closed. */
   readonly ended: Promise<void>;
 
-  constructor(take: (news: News[]) => void) {
+  constructor(take: (news: InotifyEvent[]) => void) {
     const [nonBlocking, closeOnExec] = [0o4000, 0o2000000];
     this.#fd = libc.inotify_init1(nonBlocking | closeOnExec);
     if (this.#fd < 0) throw new KernelError("inotify_init1", "EMFILE");
     this.#reader = openReader(this.#fd);
     this.ended = this.#read(take)
-      .catch((error) => console.error("news of files ended:", error))
+      .catch((error) => console.error("inotify ended:", error))
       .finally(() => closeSync(this.#fd));
   }
 
-  /** Of an open folder; undefined: the kernel gives no more, or the folder has gone or may not be read. */
+  /** Watches an open folder; undefined: there are no watches left, or the folder was removed or cannot be read. */
   add(folder: number): number | undefined {
     const path = Buffer.from(`/proc/self/fd/${folder}\0`);
     const watch = libc.inotify_add_watch(this.#fd, ptr(path), mask >>> 0);
@@ -65,7 +62,7 @@ export class Inotify {
     return this.ended;
   }
 
-  async #read(take: (news: News[]) => void): Promise<void> {
+  async #read(take: (news: InotifyEvent[]) => void): Promise<void> {
     for (;;) {
       const { done, value } = await this.#reader.read();
       if (done) return;
@@ -75,13 +72,13 @@ export class Inotify {
 }
 
 /** struct inotify_event: watch, mask, cookie, length of the name; the name is filled up with NUL. */
-function parse(bytes: Buffer): News[] {
-  const all: News[] = [];
-  for (let at = 0; at + 16 <= bytes.length; ) {
-    const length = bytes.readUInt32LE(at + 12);
-    const name = bytes.toString("latin1", at + 16, at + 16 + length).replace(/\0+$/, "");
-    all.push({ watch: bytes.readInt32LE(at), what: bytes.readUInt32LE(at + 4), name });
-    at += 16 + length;
+function parse(bytes: Buffer): InotifyEvent[] {
+  const all: InotifyEvent[] = [];
+  for (let offset = 0; offset + 16 <= bytes.length; ) {
+    const length = bytes.readUInt32LE(offset + 12);
+    const name = bytes.toString("latin1", offset + 16, offset + 16 + length).replace(/\0+$/, "");
+    all.push({ watch: bytes.readInt32LE(offset), mask: bytes.readUInt32LE(offset + 4), name });
+    offset += 16 + length;
   }
   return all;
 }

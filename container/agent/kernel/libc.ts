@@ -1,7 +1,4 @@
-/**
- * Owns the system calls that the runtime does not offer, by foreign function from libc.
- * Does not own what they are for: each caller says why it needs one. Knows nothing of sandboxes.
- */
+/** Calls libc functions that the runtime does not offer, except those on files (openat.ts). */
 import { dlopen, FFIType, ptr } from "bun:ffi";
 
 const { i32, u32, u64, ptr: pointer } = FFIType;
@@ -22,98 +19,97 @@ const libc = dlopen("libc.so.6", {
 
 const option = { setDumpable: 4, setChildSubreaper: 36, setNoNewPrivileges: 38 } as const;
 
-/** Nobody of the same user may then read this process's environment or memory, or trace it. */
+/** Processes of the same user can then neither read this process's environment or memory, nor trace it. */
 export function hideFromOthers(): void {
-  demand("PR_SET_DUMPABLE", libc.prctl(option.setDumpable, 0n, 0n, 0n, 0n));
+  assertOk("PR_SET_DUMPABLE", libc.prctl(option.setDumpable, 0n, 0n, 0n, 0n));
 }
 
 /** Orphans below this process become its children. */
-export function adoptOrphans(): void {
-  demand("PR_SET_CHILD_SUBREAPER", libc.prctl(option.setChildSubreaper, 1n, 0n, 0n, 0n));
+export function becomeSubreaper(): void {
+  assertOk("PR_SET_CHILD_SUBREAPER", libc.prctl(option.setChildSubreaper, 1n, 0n, 0n, 0n));
 }
 
-/** Of the calling thread and all that it starts: no set-user-id program raises it again. */
-export function refuseNewPrivileges(): void {
-  demand("PR_SET_NO_NEW_PRIVS", libc.prctl(option.setNoNewPrivileges, 1n, 0n, 0n, 0n));
+/** No set-user-id program can raise the privileges of this thread or its children again. */
+export function setNoNewPrivileges(): void {
+  assertOk("PR_SET_NO_NEW_PRIVS", libc.prctl(option.setNoNewPrivileges, 1n, 0n, 0n, 0n));
 }
 
-export function leaveAllGroups(): void {
-  demand("setgroups", libc.setgroups(0n, null));
+export function dropSupplementaryGroups(): void {
+  assertOk("setgroups", libc.setgroups(0n, null));
 }
 
 const closeOnExec = 0o2000000;
 const ends = new Int32Array(2);
 
-/** A pipe, read end first; no child inherits it unless it is handed over by name. */
+/** Returns the read end and the write end. No child inherits them unless they are passed to it. */
 export function openPipe(): [number, number] {
-  demand("pipe2", libc.pipe2(ptr(ends), closeOnExec));
+  assertOk("pipe2", libc.pipe2(ptr(ends), closeOnExec));
   const [read, write] = ends;
   if (read === undefined || write === undefined) throw new Error("pipe2 gave no descriptors");
   return [read, write];
 }
 
-/** Without it `/dev/stdout` could not be opened by a command of another user. */
-export function giveDescriptor(fd: number, user: User): void {
-  demand("fchown", libc.fchown(fd, user.uid, user.gid));
+/** Without this, a command of another user could not open `/dev/stdout`. */
+export function chownDescriptor(fd: number, user: User): void {
+  assertOk("fchown", libc.fchown(fd, user.uid, user.gid));
 }
 
-const memoryName = Buffer.from("berth\0");
+const memoryFileName = Buffer.from("berth\0");
 
-/** A file in memory, gone with its last descriptor. */
-export function openMemory(): number {
-  const memoryCloseOnExec = 1;
-  const fd = libc.memfd_create(ptr(memoryName), memoryCloseOnExec);
-  demand("memfd_create", fd);
+/** The file disappears with its last descriptor. */
+export function createMemoryFile(): number {
+  const closeOnExecFlag = 1;
+  const fd = libc.memfd_create(ptr(memoryFileName), closeOnExecFlag);
+  assertOk("memfd_create", fd);
   return fd;
 }
 
-/** A pipe with a name. */
 export function makeFifo(path: string, mode: number): void {
-  demand("mkfifo", libc.mkfifo(ptr(Buffer.from(`${path}\0`)), mode));
+  assertOk("mkfifo", libc.mkfifo(ptr(Buffer.from(`${path}\0`)), mode));
 }
 
 export function replaceDescriptor(by: number, fd: number): void {
-  demand("dup2", libc.dup2(by, fd));
+  assertOk("dup2", libc.dup2(by, fd));
 }
 
-/** Collects a dead child; false: it lives, or is no child. Must not be called for children of the runtime. */
-export function collectChild(pid: number): boolean {
-  const doNotWait = 1;
-  return libc.waitpid(pid, null, doNotWait) === pid;
+/** Reaps a dead child. False: it is alive, or not a child. Must not be called for children of the runtime. */
+export function reapChild(pid: number): boolean {
+  const noHang = 1;
+  return libc.waitpid(pid, null, noHang) === pid;
 }
 
-/** A device's own call; the argument is a number, or a buffer that the kernel reads or fills. Answers what it answers. */
-export function controlDevice(fd: number, request: number, argument: number | Uint8Array): number {
+/** The argument is a number, or a buffer that the kernel reads or fills. Returns the result of the call. */
+export function ioctl(fd: number, request: number, argument: number | Uint8Array): number {
   const value = typeof argument === "number" ? argument : ptr(argument);
   const result = libc.ioctl(fd, BigInt(request), BigInt(value));
-  demand(`ioctl 0x${request.toString(16)}`, result);
+  assertOk(`ioctl 0x${request.toString(16)}`, result);
   return result;
 }
 
-/** How many bytes lie in a pipe, unread. */
-export function bytesIn(fd: number): number {
+/** The number of unread bytes in a pipe. */
+export function unreadBytes(fd: number): number {
   const unread = new Int32Array(1);
-  const ask = 0x541b;
-  controlDevice(fd, ask, new Uint8Array(unread.buffer));
+  const fionread = 0x541b;
+  ioctl(fd, fionread, new Uint8Array(unread.buffer));
   return unread[0] ?? 0;
 }
 
 export type User = { uid: number; gid: number };
 
-/** Looks at files with the rights of `user`; only synchronous calls of this thread are covered. */
-export function withRightsOf<T>(user: User | undefined, look: () => T): T {
-  if (user === undefined) return look();
-  // The group first and back last: it needs the privilege that the user id gives up.
+/** Runs `access` with the rights of `user` on files; only synchronous calls of this thread are covered. */
+export function withUserRights<T>(user: User | undefined, access: () => T): T {
+  if (user === undefined) return access();
+  // The group is changed first and restored last: that needs the privilege that the user id gives up.
   const gid = libc.setfsgid(user.gid);
   const uid = libc.setfsuid(user.uid);
   try {
-    return look();
+    return access();
   } finally {
     libc.setfsuid(uid);
     libc.setfsgid(gid);
   }
 }
 
-function demand(call: string, result: number): void {
+function assertOk(call: string, result: number): void {
   if (result < 0) throw new Error(`${call} failed`);
 }

@@ -1,7 +1,6 @@
 /**
- * Owns the system calls on files that the runtime does not offer, by foreign function: all relative to open folders,
- * names as raw bytes (one character a byte, so that any name survives and text order is byte order).
- * Does not own rights (libc.ts) nor what a failure means to a caller (refusal.ts).
+ * Calls file functions of libc that the runtime does not offer, all relative to open folders. Names are raw bytes, one
+ * character per byte, so that any name survives and text order is byte order.
  */
 import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { closeSync } from "node:fs";
@@ -36,43 +35,43 @@ export const open = {
   folder: isArm ? 0o40000 : 0o200000,
   noFollow: isArm ? 0o100000 : 0o400000,
   closeOnExec: 0o2000000,
-  /** Names a place without opening what is there: devices and pipes notice nothing. */
-  placeOnly: 0o10000000,
-  /** A file without a name, gone with its last descriptor; the name that is given is its folder's. */
-  nameless: 0o20000000 | (isArm ? 0o40000 : 0o200000),
+  /** O_PATH: refers to an entry without opening it, so that devices and pipes notice nothing. */
+  pathOnly: 0o10000000,
+  /** O_TMPFILE: a file without a name in the given folder; it disappears with its last descriptor. */
+  unnamed: 0o20000000 | (isArm ? 0o40000 : 0o200000),
 } as const;
 
-/** Below no folder: names are absolute. */
-export const nowhere = -100;
+/** AT_FDCWD, used with absolute names. */
+export const currentFolder = -100;
 
-/** The names of links in /proc that jump into a process stay closed. */
+/** RESOLVE_NO_MAGICLINKS: fails on links of /proc that jump into a process. */
 const noMagicLinks = 2n;
-/** No link and no `..` leads out of the folder that the way began in. */
+/** RESOLVE_BENEATH: fails if a link or `..` leads out of the folder. */
 const beneath = 8n;
 const openat2 = 437n;
-const how = new BigUint64Array(3);
+const openHow = new BigUint64Array(3);
 
-/** Never follows a link of /proc that jumps. */
+/** Follows links, except those of /proc that jump. */
 export function openAt(folder: number, name: string, flags: number, mode = 0): number {
-  return openBy(noMagicLinks, folder, name, flags, mode);
+  return openWith(noMagicLinks, folder, name, flags, mode);
 }
 
-/** Fails with EXDEV where the way would lead out of `folder`, by whatever link. */
+/** Fails with EXDEV if the name leads out of `folder`. */
 export function openBeneath(folder: number, name: string, flags: number): number {
-  return openBy(noMagicLinks | beneath, folder, name, flags, 0);
+  return openWith(noMagicLinks | beneath, folder, name, flags, 0);
 }
 
-function openBy(
+function openWith(
   resolve: bigint,
   folder: number,
   name: string,
   flags: number,
   mode: number,
 ): number {
-  how[0] = BigInt(flags | open.closeOnExec);
-  how[1] = BigInt(mode);
-  how[2] = resolve;
-  return demand("open", libc.syscall(openat2, folder, first(name), ptr(how), 24n));
+  openHow[0] = BigInt(flags | open.closeOnExec);
+  openHow[1] = BigInt(mode);
+  openHow[2] = resolve;
+  return checkResult("open", libc.syscall(openat2, folder, first(name), ptr(openHow), 24n));
 }
 
 export function close(fd: number): void {
@@ -97,11 +96,11 @@ const [basicStats, mountId] = [0x7ff, 0x1000];
 const statusBytes = Buffer.alloc(256);
 const formats: Record<number, Status["kind"]> = { 8: "file", 4: "folder", 10: "link" };
 
-/** A link itself. An empty name: the open folder or file. */
+/** Does not follow a link. With an empty name: the open folder or file itself. */
 export function statusAt(folder: number, name = ""): Status {
   const flags = noFollow | (name === "" ? emptyPath : 0);
   const wanted = basicStats | mountId;
-  demand("stat", libc.statx(folder, first(name), flags, wanted, ptr(statusBytes)));
+  checkResult("stat", libc.statx(folder, first(name), flags, wanted, ptr(statusBytes)));
   const mode = statusBytes.readUInt16LE(28);
   const [major, minor] = [statusBytes.readUInt32LE(136), statusBytes.readUInt32LE(140)];
   const device = (BigInt(major) << 32n) | BigInt(minor);
@@ -121,90 +120,98 @@ export function statusAt(folder: number, name = ""): Status {
   };
 }
 
-export function isSame(one: Status, other: Status): boolean {
-  return one.inode === other.inode && one.device === other.device;
+export function isSameFile(left: Status, right: Status): boolean {
+  return left.inode === right.inode && left.device === right.device;
 }
 
-export type Named = { name: string; isFolder: boolean | undefined };
+export type DirEntry = { name: string; isFolder: boolean | undefined };
 
 const entriesBytes = Buffer.alloc(64 * 1024);
 const [folderType, unknownType] = [4, 0];
 
-/** The next names of an open folder, without `.` and `..`; empty at its end. */
-export function namesOf(folder: number): Named[] {
+/** The next entries of an open folder, without `.` and `..`; empty at its end. */
+export function readEntries(folder: number): DirEntry[] {
   for (;;) {
     const size = BigInt(entriesBytes.length);
-    const bytes = demand("readdir", libc.getdents64(folder, ptr(entriesBytes), size));
-    const names: Named[] = [];
-    for (let at = 0; at < bytes; at += entriesBytes.readUInt16LE(at + 16)) {
-      const type = entriesBytes.readUInt8(at + 18);
-      const name = entriesBytes.toString("latin1", at + 19, entriesBytes.indexOf(0, at + 19));
+    const bytes = checkResult("readdir", libc.getdents64(folder, ptr(entriesBytes), size));
+    const entries: DirEntry[] = [];
+    for (let offset = 0; offset < bytes; offset += entriesBytes.readUInt16LE(offset + 16)) {
+      const type = entriesBytes.readUInt8(offset + 18);
+      const name = entriesBytes.toString(
+        "latin1",
+        offset + 19,
+        entriesBytes.indexOf(0, offset + 19),
+      );
       if (name === "." || name === "..") continue;
-      names.push({ name, isFolder: type === unknownType ? undefined : type === folderType });
+      entries.push({ name, isFolder: type === unknownType ? undefined : type === folderType });
     }
-    if (names.length > 0 || bytes === 0) return names;
+    if (entries.length > 0 || bytes === 0) return entries;
   }
 }
 
 const removeFolder = 0x200;
 
 export function unlinkAt(folder: number, name: string, what: "file" | "folder"): void {
-  demand("unlink", libc.unlinkat(folder, first(name), what === "folder" ? removeFolder : 0));
+  checkResult("unlink", libc.unlinkat(folder, first(name), what === "folder" ? removeFolder : 0));
 }
 
 export function mkdirAt(folder: number, name: string, mode: number): void {
-  demand("mkdir", libc.mkdirat(folder, first(name), mode));
+  checkResult("mkdir", libc.mkdirat(folder, first(name), mode));
 }
 
 const noReplace = 1;
 
-export type Spot = { folder: number; name: string };
+export type EntryLocation = { folder: number; name: string };
 
-export function renameAt(from: Spot, to: Spot, { overwrite }: { overwrite: boolean }): void {
+export function renameAt(
+  from: EntryLocation,
+  to: EntryLocation,
+  { overwrite }: { overwrite: boolean },
+): void {
   const [old, fresh] = [first(from.name), second(to.name)];
   const flags = overwrite ? 0 : noReplace;
-  demand("rename", libc.renameat2(from.folder, old, to.folder, fresh, flags));
+  checkResult("rename", libc.renameat2(from.folder, old, to.folder, fresh, flags));
 }
 
 const followLinks = 0x400;
 
-/** One more name for an open file, also for one that has none; fails where something has that name. */
-export function linkAt(fd: number, { folder, name }: Spot): void {
+/** Gives an open file another name, or its first one; fails if the name exists. */
+export function linkAt(fd: number, { folder, name }: EntryLocation): void {
   const own = first(`/proc/self/fd/${fd}`);
-  demand("link", libc.linkat(nowhere, own, folder, second(name), followLinks));
+  checkResult("link", libc.linkat(currentFolder, own, folder, second(name), followLinks));
 }
 
-export function symlinkAt(says: string, { folder, name }: Spot): void {
-  demand("symlink", libc.symlinkat(first(says), folder, second(name)));
+export function symlinkAt(target: string, { folder, name }: EntryLocation): void {
+  checkResult("symlink", libc.symlinkat(first(target), folder, second(name)));
 }
 
 const times = new BigInt64Array(4);
 const leaveTime = 0x3ffffffen;
 
-/** When it was last modified; of a link, the link's own. */
-export function setModifiedAt({ folder, name }: Spot, ns: bigint, follow = false): void {
+/** Sets the time of the last modification, of a link itself unless `follow`. */
+export function setModifiedAt({ folder, name }: EntryLocation, ns: bigint, follow = false): void {
   const nano = ((ns % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
   times.set([0n, leaveTime, (ns - nano) / 1_000_000_000n, nano]);
-  demand("utimens", libc.utimensat(folder, first(name), ptr(times), follow ? 0 : noFollow));
+  checkResult("utimens", libc.utimensat(folder, first(name), ptr(times), follow ? 0 : noFollow));
 }
 
 const targetBytes = Buffer.alloc(4096);
 
-export function targetAt(folder: number, name = ""): string {
+export function readlinkAt(folder: number, name = ""): string {
   const size = BigInt(targetBytes.length);
   const bytes = libc.readlinkat(folder, first(name), ptr(targetBytes), size);
-  return targetBytes.toString("latin1", 0, demand("readlink", bytes));
+  return targetBytes.toString("latin1", 0, checkResult("readlink", bytes));
 }
 
 const fileSystemBytes = Buffer.alloc(256);
 
-/** The number by which the kernel names the kind of file system. */
-export function fileSystemOf(fd: number): number {
-  demand("fstatfs", libc.fstatfs(fd, ptr(fileSystemBytes)));
+/** The kernel's number for the type of the file system. */
+export function fileSystemType(fd: number): number {
+  checkResult("fstatfs", libc.fstatfs(fd, ptr(fileSystemBytes)));
   return fileSystemBytes.readUInt32LE(0);
 }
 
-/** As the runtime's own calls fail, so that both are read alike. */
+/** Has the same `code` as errors of the runtime's own file functions. */
 export class KernelError extends Error {
   readonly code: string;
 
@@ -214,15 +221,15 @@ export class KernelError extends Error {
   }
 }
 
-function demand(call: string, result: number): number {
+function checkResult(call: string, result: number): number {
   if (result >= 0) return result;
-  const at = libc.__errno_location();
-  const errno = at === null ? 0 : read.i32(at, 0);
+  const address = libc.__errno_location();
+  const errno = address === null ? 0 : read.i32(address, 0);
   const found = Object.entries(constants.errno).find(([, number]) => number === errno);
   throw new KernelError(call, found?.[0] ?? `errno ${errno}`);
 }
 
-// The calls are synchronous, and no path that the kernel takes is longer: two buffers serve all of them.
+// The calls are synchronous and the kernel takes no longer path, so two buffers serve all calls.
 const nameBytesMax = 4095;
 const [firstBytes, secondBytes] = [Buffer.alloc(4096), Buffer.alloc(4096)];
 const [firstPointer, secondPointer] = [ptr(firstBytes), ptr(secondBytes)];

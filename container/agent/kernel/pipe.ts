@@ -1,15 +1,14 @@
 /**
- * Owns reading of a pipe from its descriptor, at the pace of events, and the closing of that descriptor.
- * Where `take` answers a promise, nothing more is read until that resolves: then the writer waits.
- * Does not own what is done with the bytes. (The runtime's own pipes for children are sockets: a command
- * could not open /dev/stdout, and they are slower.)
+ * Reads a pipe from its descriptor, and closes the descriptor. If `take` returns a promise, it reads nothing more until
+ * that resolves, so that the writer waits. (The runtime's own pipes for children are sockets: a command could not open
+ * /dev/stdout, and they are slower.)
  */
 import { closeSync } from "node:fs";
 
 type Take = (bytes: Uint8Array) => void | Promise<void>;
 
 export class PipeReader {
-  /** Resolves when the pipe has ended or reading was stopped; the descriptor is closed then. */
+  /** Resolves when the pipe has ended or reading was stopped, and the descriptor is closed. */
   readonly ended: Promise<void>;
   readonly #reader: ReturnType<typeof openReader>;
 
@@ -18,7 +17,7 @@ export class PipeReader {
     this.ended = this.#read(take).finally(() => closeSync(fd));
   }
 
-  /** Whatever is still in the pipe is left unread. */
+  /** What is still in the pipe stays unread. */
   stop(): void {
     this.#reader.cancel().catch(() => {});
   }
@@ -27,8 +26,8 @@ export class PipeReader {
     for (;;) {
       const { done, value } = await this.#reader.read();
       if (done) return;
-      const held = take(value);
-      if (held !== undefined) await held;
+      const pause = take(value);
+      if (pause !== undefined) await pause;
     }
   }
 }

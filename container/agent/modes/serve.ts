@@ -1,45 +1,42 @@
-/**
- * Owns an agent's start and end in a container that the platform made.
- * Does not own the container's root or network: the image and the platform do.
- */
-import { mkdirSync } from "node:fs";
+/** Runs an agent in a container that the platform made, whose root and network are ready. */
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { agentPort } from "../../../src/protocol/internal/agent-wire.ts";
-import { giveUpPrivileges } from "../../engine/jail/privileges.ts";
+import { dropPrivileges } from "../../engine/jail/privileges.ts";
 import { logsFolder } from "../exec/sandbox-env.ts";
 import {
-  adoptOrphans,
+  becomeSubreaper,
+  dropSupplementaryGroups,
   hideFromOthers,
-  leaveAllGroups,
-  refuseNewPrivileges,
+  setNoNewPrivileges,
 } from "../kernel/libc.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
 import { Sandbox } from "../sandbox.ts";
 import { readServeBoot } from "../server/boot.ts";
-import { drawIncarnation } from "../server/incarnation.ts";
+import { generateIncarnation } from "../server/incarnation.ts";
 import { listen } from "../server/server.ts";
-import { CgroupForest } from "../supervision/cgroup.ts";
-import { findCgroup } from "../supervision/find-cgroup.ts";
-import type { Forest } from "../supervision/process-tree.ts";
+import { CgroupSupervisor } from "../supervision/cgroup.ts";
+import type { ProcessSupervisor } from "../supervision/process-tree.ts";
 import { Reaper } from "../supervision/reaper.ts";
-import { TendedForest } from "../supervision/subreaper-client.ts";
-import { sayReady } from "./ready.ts";
+import { SubreaperSupervisor } from "../supervision/subreaper-client.ts";
+import { reportReady } from "./ready.ts";
 
 const commandUser = { uid: 10001, gid: 10001 };
 
 export async function serve(): Promise<void> {
   const { boot, differences } = readServeBoot();
-  adoptOrphans();
+  becomeSubreaper();
   const isRoot = process.getuid?.() === 0;
   if (isRoot) {
-    leaveAllGroups();
-    giveUpPrivileges("own");
+    dropSupplementaryGroups();
+    dropPrivileges("own");
   } else {
-    refuseNewPrivileges();
+    setNoNewPrivileges();
     hideFromOthers();
   }
-  const incarnation = drawIncarnation(boot.startId);
-  const forest = plant(incarnation, differences.tree);
-  const place = {
+  const incarnation = generateIncarnation(boot.startId);
+  const supervisor = createSupervisor(incarnation, differences.tree);
+  const sandboxEnv = {
     user: isRoot ? (differences.user ?? commandUser) : undefined,
     home: differences.home ?? "/home/berth",
     workspace: differences.workspace ?? "/workspace",
@@ -47,7 +44,7 @@ export async function serve(): Promise<void> {
     env: boot.env,
   };
   const metadata = new MetadataCopy(differences.metadata ?? metadataFolder);
-  const sandbox = new Sandbox(place, forest, metadata);
+  const sandbox = new Sandbox(sandboxEnv, supervisor, metadata);
   const server = listen(
     {
       hostname: "0.0.0.0",
@@ -64,22 +61,36 @@ export async function serve(): Promise<void> {
       process.exit(0);
     });
   }
-  sayReady(server, incarnation, forest);
+  reportReady(server, incarnation, supervisor);
 }
 
-/** A group for each command where this container may make some, else a tender for each. */
-function plant(incarnation: string, wanted: Forest["kind"] | undefined): Forest {
-  const own = wanted === "subreaper" ? undefined : findCgroup();
-  if (own !== undefined) {
-    const folder = `${own}/berth-${incarnation}`;
+/** Uses a cgroup for each command where this container may create some, otherwise a subreaper for each. */
+function createSupervisor(
+  incarnation: string,
+  required: ProcessSupervisor["kind"] | undefined,
+): ProcessSupervisor {
+  const ownCgroup = required === "subreaper" ? undefined : findCgroup();
+  if (ownCgroup !== undefined) {
+    const folder = `${ownCgroup}/berth-${incarnation}`;
     try {
       mkdirSync(folder);
-      return new CgroupForest(folder, new Reaper("collect"), own);
+      return new CgroupSupervisor(folder, new Reaper("reap"), ownCgroup);
     } catch (error) {
-      if (wanted === "cgroup") throw error;
+      if (required === "cgroup") throw error;
     }
-  } else if (wanted === "cgroup") {
+  } else if (required === "cgroup") {
     throw new Error("cgroup v2 is not mounted here");
   }
-  return new TendedForest(new Reaper("end"));
+  return new SubreaperSupervisor(new Reaper("kill"));
+}
+
+/** The container's own cgroup v2 folder; undefined: cgroup v2 is not mounted. Writing shows whether it is writable. */
+function findCgroup(): string | undefined {
+  const own = /^0::(.*)$/m.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1];
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  const mount = mounts.find((line) => line.includes(" - cgroup2 "))?.split(" ");
+  const [root, mountPoint] = [mount?.[3], mount?.[4]];
+  if (own === undefined || root === undefined || mountPoint === undefined) return undefined;
+  const below = own.startsWith(root) ? own.slice(root === "/" ? 0 : root.length) : own;
+  return join(mountPoint, below);
 }

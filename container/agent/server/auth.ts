@@ -1,12 +1,9 @@
-/**
- * Owns who may speak to the agent: the secret, and the incarnation that is meant.
- * Does not own routes, nor which of the calls that a lease gates come too late (fence.ts).
- */
+/** Checks that a request comes from this sandbox's object and is meant for this incarnation of the agent. */
 
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 
-export class Gate {
+export class RequestAuth {
   readonly #expected: Buffer;
   readonly #incarnation: string;
 
@@ -15,22 +12,21 @@ export class Gate {
     this.#incarnation = incarnation;
   }
 
-  /** Every request. */
-  admit(headers: Headers): void {
+  check(headers: Headers): void {
     const given = Buffer.from(headers.get("authorization") ?? "");
-    if (!isSame(given, this.#expected)) {
-      throw new BerthError("unauthenticated", "the agent takes calls only from Berth itself");
+    if (!isEqual(given, this.#expected)) {
+      throw new BerthError("unauthenticated", "The agent takes calls only from Berth itself.");
     }
-    const meant = headers.get(agentHeaders.incarnation);
-    if (meant !== null && meant !== this.#incarnation) {
-      throw new BerthError("stale_handle", "the call is meant for another life of this container");
+    const expected = headers.get(agentHeaders.incarnation);
+    if (expected !== null && expected !== this.#incarnation) {
+      throw new BerthError("stale_handle", "The call is meant for another incarnation.");
     }
   }
 }
 
-/** In a time that depends on lengths alone. (node:crypto has it too, and costs each agent 2 MB.) */
-function isSame(given: Uint8Array, expected: Uint8Array): boolean {
+/** Takes a time that depends on the lengths alone. (node:crypto has this too, but costs each agent 2 MB.) */
+function isEqual(given: Uint8Array, expected: Uint8Array): boolean {
   let different = given.length ^ expected.length;
-  for (const [at, byte] of expected.entries()) different |= byte ^ (given[at] ?? 0);
+  for (const [index, byte] of expected.entries()) different |= byte ^ (given[index] ?? 0);
   return different === 0;
 }

@@ -1,32 +1,30 @@
-/**
- * Owns reading a body, as JSON or as bytes: bounded in bytes and in time.
- * Does not own its meaning.
- */
+/** Reads the body of a request, as JSON or as bytes, bounded in bytes and in time. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 
-export async function readJson(
+/** The object has checked the call against its schema: the agent takes it as a `Call` without a second check. */
+export async function readJson<Call>(
   request: Request,
   bytesMax: number = limits.bodyBytesMax,
-): Promise<unknown> {
+): Promise<Call> {
   const text = await readText(request, bytesMax);
   try {
-    return JSON.parse(text);
+    return JSON.parse(text) as Call;
   } catch {
-    throw new BerthError("bad_json", "the body is not JSON");
+    throw new BerthError("bad_json", "The body is not JSON.");
   }
 }
 
-const known = new WeakMap<Request, string>();
+const attachedBodies = new WeakMap<Request, string>();
 
-/** A request whose body came with it, whole. */
-export function withBody(request: Request, body: string): Request {
-  known.set(request, body);
+/** Gives a request a body that has already arrived. */
+export function attachBody(request: Request, body: string): Request {
+  attachedBodies.set(request, body);
   return request;
 }
 
 async function readText(request: Request, bytesMax: number): Promise<string> {
-  const text = known.get(request);
+  const text = attachedBodies.get(request);
   if (text !== undefined) {
     if (Buffer.byteLength(text) > bytesMax) throw tooLarge(bytesMax);
     return text;
@@ -39,10 +37,10 @@ export async function readBytes(request: Request, bytesMax: number): Promise<Buf
   if (announced > bytesMax) throw tooLarge(bytesMax);
   if (request.body === null) return Buffer.alloc(0);
   const reader = request.body.getReader();
-  const limit = setTimeout(() => {
+  const timer = setTimeout(() => {
     reader.cancel(new BerthError("body_timeout", "")).catch(() => {});
   }, limits.bodyReadMs);
-  const started = performance.now();
+  const startedAt = performance.now();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
@@ -54,16 +52,16 @@ export async function readBytes(request: Request, bytesMax: number): Promise<Buf
       chunks.push(value);
     }
   } finally {
-    clearTimeout(limit);
+    clearTimeout(timer);
   }
-  if (performance.now() - started >= limits.bodyReadMs) {
-    throw new BerthError("body_timeout", `the body did not arrive in ${limits.bodyReadMs} ms`);
+  if (performance.now() - startedAt >= limits.bodyReadMs) {
+    throw new BerthError("body_timeout", `The body did not arrive within ${limits.bodyReadMs} ms.`);
   }
   return Buffer.concat(chunks);
 }
 
 function tooLarge(limit: number): BerthError {
-  return new BerthError("too_large", `the body is larger than ${limit} bytes`, {
+  return new BerthError("too_large", `The body is larger than ${limit} bytes.`, {
     facts: { limit },
   });
 }

@@ -1,21 +1,20 @@
 /**
- * Owns reading what the agent is told before it serves, once, from descriptor 3.
- * Does not own its form: src/protocol/internal/agent.ts and the engine's room/plan.ts do. Whoever starts an agent is trusted.
+ * Reads the boot document from descriptor 3, once, before the agent serves. Its program starts the agent and is trusted.
+ * See src/protocol/internal/agent.ts and container/engine/jail/jail-spec.ts for its form.
  */
 import { closeSync, readFileSync } from "node:fs";
 import type { AgentBoot } from "../../../src/protocol/internal/agent.ts";
-import type { RoomDocument } from "../../engine/jail/jail-spec.ts";
-import { envOf } from "../exec/command-call.ts";
+import type { JailDocument } from "../../engine/jail/jail-spec.ts";
 import type { User } from "../kernel/libc.ts";
 
-/** How a container differs from the image that the Dockerfile makes; all of it may be left out. */
-export type Differences = {
+/** How a container differs from the image that the Dockerfile makes; every field is optional. */
+export type ImageDifferences = {
   port?: number;
   workspace?: string;
   home?: string;
-  /** Where the copy of the metadata is kept. */
+  /** The folder of the metadata copy. */
   metadata?: string;
-  /** Where the logs of processes are kept; they have no names there. */
+  /** The folder in which the logs of processes are kept; they have no names there. */
   logs?: string;
   user?: User;
   tree?: "cgroup" | "subreaper";
@@ -23,14 +22,15 @@ export type Differences = {
 
 const bootFd = 3;
 
-export function readServeBoot(): { boot: AgentBoot; differences: Differences } {
-  const { differences = {}, ...boot } = readDocument() as AgentBoot & { differences?: Differences };
-  return { boot: checked(boot), differences };
+export function readServeBoot(): { boot: AgentBoot; differences: ImageDifferences } {
+  const document = readDocument() as AgentBoot & { differences?: ImageDifferences };
+  const { differences = {}, ...boot } = document;
+  return { boot: checkBoot(boot), differences };
 }
 
-export function readRoomBoot(): RoomDocument {
-  const document = readDocument() as RoomDocument;
-  return { ...document, boot: checked(document.boot) };
+export function readJailBoot(): JailDocument {
+  const document = readDocument() as JailDocument;
+  return { ...document, boot: checkBoot(document.boot) };
 }
 
 function readDocument(): unknown {
@@ -39,15 +39,16 @@ function readDocument(): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Without the parser's own words: they quote the text, and it holds the secret.
+    // The parser's own message would quote the text, which holds the secret.
     throw new Error("the boot document on descriptor 3 is not JSON");
   }
 }
 
-function checked({ startId, secret, env }: AgentBoot): AgentBoot {
+/** Refuses what would make the agent unsafe: an empty secret, or a start id that is no file name. */
+function checkBoot({ startId, secret, env }: AgentBoot): AgentBoot {
   if (!/^[a-z0-9]{16}$/.test(startId)) throw new Error("startId of the boot document is malformed");
   if (typeof secret !== "string" || secret.length < 32) {
     throw new Error("secret of the boot document is too short");
   }
-  return { startId, secret, env: envOf(env) };
+  return { startId, secret, env };
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the line of one object: commands come by it as messages, and short answers go back by it. What takes or is longer
- * waits to be taken by a request (later.ts). Does not own what is called: each call is answered as the same request is.
+ * Serves the channel of one object: commands arrive as messages, and short responses return as messages.
+ * Long or slow responses wait in deferred.ts until a request fetches them.
  */
 import {
   type LineCall,
@@ -10,34 +10,35 @@ import {
 } from "../../../src/protocol/internal/agent-channel.ts";
 import { agentHeaders, agentPaths } from "../../../src/protocol/internal/agent-wire.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { withBody } from "./body.ts";
-import type { Later } from "./deferred.ts";
-import { isUnderWay } from "./under-way.ts";
+import { attachBody } from "./body.ts";
+import type { DeferredResponses } from "./deferred.ts";
+import { isStreaming } from "./streaming.ts";
 
 const protocolError = 1002;
 
-/** Their answers are JSON and end with the command. Those of other routes may be streams, or sockets. */
+/** Only commands: their responses are JSON and end with the command. Other routes respond with streams or sockets. */
 const commandPath = new RegExp(`^(${agentPaths.exec}|${agentPaths.sessions}/[\\w-]+/exec)$`);
 
 type Socket = { send(message: string): unknown; close(code: number, reason: string): void };
+type HandleRequest = (request: Request) => Promise<Response | undefined>;
 
-export class Line {
-  readonly #answered: (request: Request) => Promise<Response | undefined>;
-  readonly #later: Later;
-  /** Whoever has called is gone with the line. */
+export class Channel {
+  readonly #handle: HandleRequest;
+  readonly #deferred: DeferredResponses;
+  /** One for each call that has no response yet; all of them are aborted when the channel closes. */
   readonly #callers = new Set<AbortController>();
 
-  constructor(answered: (request: Request) => Promise<Response | undefined>, waiting: Later) {
-    this.#answered = answered;
-    this.#later = waiting;
+  constructor(handle: HandleRequest, deferred: DeferredResponses) {
+    this.#handle = handle;
+    this.#deferred = deferred;
   }
 
   open(): void {}
 
   message(socket: Socket, message: string | Buffer): void {
     const call = readCall(message);
-    if (call !== undefined && commandPath.test(call.path)) void this.#answer(socket, call);
-    else socket.close(protocolError, "no call of a line");
+    if (call !== undefined && commandPath.test(call.path)) void this.#respond(socket, call);
+    else socket.close(protocolError, "The message is not a command.");
   }
 
   close(): void {
@@ -45,27 +46,31 @@ export class Line {
     this.#callers.clear();
   }
 
-  async #answer(socket: Socket, call: LineCall): Promise<void> {
+  async #respond(socket: Socket, call: LineCall): Promise<void> {
     const caller = new AbortController();
     this.#callers.add(caller);
     try {
-      const response = await this.#answered(requestOf(call, caller.signal));
+      const response = await this.#handle(toRequest(call, caller.signal));
       const { id } = call;
-      // A command's never becomes a socket.
+      // Commands never upgrade to a WebSocket.
       if (response === undefined) return;
       const { status } = response;
-      const short = isUnderWay(response) ? undefined : await response.bytes();
-      // Nobody is left who could be told, or would ask for it.
+      const bytes = isStreaming(response) ? undefined : await response.bytes();
+      // The channel is closed: nobody can receive the response or fetch it later.
       if (caller.signal.aborted) {
-        if (short === undefined) response.body?.cancel().catch(() => {});
+        if (bytes === undefined) response.body?.cancel().catch(() => {});
         return;
       }
-      if (short !== undefined && short.length <= limits.answerWholeBytesMax) {
-        const json = Buffer.from(short.buffer, short.byteOffset, short.byteLength).toString("utf8");
+      if (bytes !== undefined && bytes.length <= limits.answerWholeBytesMax) {
+        const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
         socket.send(writeAnswer({ id, status, json }));
         return;
       }
-      this.#later.keep(id, short === undefined ? response : new Response(short, response), caller);
+      this.#deferred.add(
+        id,
+        bytes === undefined ? response : new Response(bytes, response),
+        caller,
+      );
       socket.send(writeAnswer({ id, status: later, json: "" }));
     } finally {
       this.#callers.delete(caller);
@@ -73,7 +78,7 @@ export class Line {
   }
 }
 
-function requestOf({ path, fence, requestId, body }: LineCall, signal: AbortSignal): Request {
+function toRequest({ path, fence, requestId, body }: LineCall, signal: AbortSignal): Request {
   const headers = { [agentHeaders.fence]: String(fence), [agentHeaders.requestId]: requestId };
-  return withBody(new Request(`http://agent${path}`, { method: "POST", headers, signal }), body);
+  return attachBody(new Request(`http://agent${path}`, { method: "POST", headers, signal }), body);
 }

@@ -1,60 +1,60 @@
 /**
- * Owns answers of calls by a line that wait for the request that takes them: its caller is theirs from then on, and one
- * that nobody takes in time is let go, and its command with it. Does not own the commands.
+ * Keeps responses of channel calls until a request fetches them. A response that nobody fetches in time is dropped,
+ * and its command ends as if its caller had disconnected.
  */
 
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { agentPaths } from "../../../src/protocol/internal/agent-wire.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 
-type Waiting = {
+type Deferred = {
   response: Response;
   caller: AbortController;
   timer: ReturnType<typeof setInterval>;
 };
 
 const tickMs = 1_000;
-/** As long as an object waits for an agent. Counted, for a container that stands still to be saved is not asked. */
+/** As long as an object waits for an agent. Ticks are counted because a container that is frozen for a snapshot does not tick. */
 const ticks = limits.agentHeadersMs / tickMs;
 
-export class Later {
-  readonly #waiting = new Map<string, Waiting>();
+export class DeferredResponses {
+  readonly #deferred = new Map<string, Deferred>();
 
-  /** `caller` is aborted when nobody wants it any more. */
-  keep(id: string, response: Response, caller: AbortController): void {
-    this.#letGo(id);
-    let left = ticks;
+  /** Aborts `caller` when the response is dropped, or when the request that fetched it is cancelled. */
+  add(id: string, response: Response, caller: AbortController): void {
+    this.#drop(id);
+    let ticksLeft = ticks;
     const timer = setInterval(() => {
-      left -= 1;
-      if (left <= 0) this.#letGo(id);
+      ticksLeft -= 1;
+      if (ticksLeft <= 0) this.#drop(id);
     }, tickMs);
-    this.#waiting.set(id, { response, caller, timer });
+    this.#deferred.set(id, { response, caller, timer });
   }
 
-  /** Once. */
+  /** A response can be fetched once. */
   take(request: Request, pathname: string): Response {
     const id = pathname.slice(agentPaths.later.length + 1);
-    const waiting = this.#out(id);
-    if (waiting === undefined) {
-      throw new BerthError("not_found", "no answer waits under this id");
+    const deferred = this.#remove(id);
+    if (deferred === undefined) {
+      throw new BerthError("not_found", "No response waits under this id.");
     }
-    const { response, caller } = waiting;
-    const leave = () => caller.abort();
-    request.signal.addEventListener("abort", leave, { once: true });
-    if (request.signal.aborted) leave();
+    const { response, caller } = deferred;
+    const onAbort = () => caller.abort();
+    request.signal.addEventListener("abort", onAbort, { once: true });
+    if (request.signal.aborted) onAbort();
     return response;
   }
 
-  #letGo(id: string): void {
-    const waiting = this.#out(id);
-    waiting?.caller.abort();
-    waiting?.response.body?.cancel().catch(() => {});
+  #drop(id: string): void {
+    const deferred = this.#remove(id);
+    deferred?.caller.abort();
+    deferred?.response.body?.cancel().catch(() => {});
   }
 
-  #out(id: string): Waiting | undefined {
-    const waiting = this.#waiting.get(id);
-    clearInterval(waiting?.timer);
-    this.#waiting.delete(id);
-    return waiting;
+  #remove(id: string): Deferred | undefined {
+    const deferred = this.#deferred.get(id);
+    clearInterval(deferred?.timer);
+    this.#deferred.delete(id);
+    return deferred;
   }
 }

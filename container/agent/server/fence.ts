@@ -1,10 +1,8 @@
-/**
- * Owns the highest fence that this life of the agent has seen, and the refusal of what stands below it.
- * Does not own the work itself (commands.ts) nor its end (drain.ts). The fence only grows.
- */
+/** Keeps the highest fence that this incarnation has seen, and refuses calls below it. The fence only grows. */
 
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
+import { readNumberHeader } from "./fields.ts";
 
 export class Fence {
   #highest = 0;
@@ -17,10 +15,10 @@ export class Fence {
     this.#highest = Math.max(this.#highest, fence);
   }
 
-  /** What comes after it in the same synchronous piece cannot be overtaken by a raise. */
+  /** No raise can come between this check and the code that follows it synchronously. */
   pass(fence: number): void {
     if (fence < this.#highest) {
-      throw new BerthError("stale_fence", `fence ${fence} is below ${this.#highest}`, {
+      throw new BerthError("stale_fence", `Fence ${fence} is below ${this.#highest}.`, {
         facts: { fence: this.#highest },
       });
     }
@@ -28,14 +26,7 @@ export class Fence {
   }
 }
 
-/** Of a call that a lease gates; one without the header stands below all fences. */
-export function fenceOf(headers: Headers): number {
-  const text = headers.get(agentHeaders.fence) ?? "0";
-  const fence = Number(text);
-  if (!/^[0-9]+$/.test(text) || !Number.isSafeInteger(fence)) {
-    throw new BerthError("bad_request", `header ${agentHeaders.fence} must be a whole number`, {
-      facts: { field: agentHeaders.fence },
-    });
-  }
-  return fence;
+/** The fence of a gated call; a call without the header has the lowest. */
+export function readFence(headers: Headers): number {
+  return readNumberHeader(headers, agentHeaders.fence) ?? 0;
 }

@@ -1,20 +1,20 @@
 /**
- * Owns which work that a lease gates runs now, below which fence each piece began, and the end of them.
- * Does not own what the work is (commands, sessions), nor who asks for an end (drain.ts).
+ * Tracks the work that runs under the lease, with the fence under which each piece started, and ends it.
+ * See drain.ts for the call that ends the work of a lost lease.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Activity } from "../activity.ts";
 import { Fence } from "./fence.ts";
-import { within } from "./timeout.ts";
+import { resolvesWithin } from "./timeout.ts";
 
-/** `gone` is aborted to end it: because its caller went away, or for the reason that is then the answer. */
-export type Begun = { fence: number; gone: AbortController };
+/** Aborting `controller` ends the work. A BerthError as the reason becomes the response; otherwise the caller has left. */
+export type GatedCall = { fence: number; controller: AbortController };
 
 export class GatedWork {
   readonly fence = new Fence();
   readonly #activity: Activity;
   /** By a promise that resolves when nothing of the work is left. */
-  readonly #running = new Map<Promise<unknown>, Begun>();
+  readonly #running = new Map<Promise<unknown>, GatedCall>();
 
   constructor(activity: Activity) {
     this.#activity = activity;
@@ -24,43 +24,42 @@ export class GatedWork {
     return this.#running.size;
   }
 
-  /**
-   * Must follow `fence.pass` in the same synchronous piece: between the look at the fence and this, nobody can
-   * raise it. `over` never rejects.
-   */
-  track(over: Promise<unknown>, begun: Begun): void {
-    this.#running.set(over, begun);
-    const end = this.#activity.begin();
-    over.finally(() => {
-      this.#running.delete(over);
-      end();
+  /** Must follow `fence.pass` synchronously, so that no raise comes in between. `ended` must never reject. */
+  track(ended: Promise<unknown>, call: GatedCall): void {
+    this.#running.set(ended, call);
+    const endActivity = this.#activity.begin();
+    ended.finally(() => {
+      this.#running.delete(ended);
+      endActivity();
     });
   }
 
-  /** Ends what began below the fence; its callers are told why. */
-  interruptBelow(fence: number, why: BerthError): void {
-    for (const over of this.#below(fence)) this.#running.get(over)?.gone.abort(why);
+  /** Ends the work that started below the fence; its callers get `reason`. */
+  interruptBelow(fence: number, reason: BerthError): void {
+    for (const ended of this.#listBelow(fence)) this.#running.get(ended)?.controller.abort(reason);
   }
 
-  /** How many are left that began below a fence that was raised, once there are none or the time is over. */
+  /** Waits until nothing that started below the fence is left, or for `waitMs`; resolves with how much is left. */
   async leftBelow(fence: number, waitMs: number): Promise<number> {
-    await within(Promise.allSettled(this.#below(fence)), waitMs);
-    return this.#below(fence).length;
+    await resolvesWithin(Promise.allSettled(this.#listBelow(fence)), waitMs);
+    return this.#listBelow(fence).length;
   }
 
-  /** All of it; resolves when nothing is left or the time is over. */
+  /** Resolves when nothing is left, or after `limitMs`. */
   async endAll(limitMs: number): Promise<void> {
     this.interruptBelow(Number.POSITIVE_INFINITY, containerStopped());
-    await within(Promise.allSettled(this.#running.keys()), limitMs);
+    await resolvesWithin(Promise.allSettled(this.#running.keys()), limitMs);
   }
 
-  #below(fence: number): Promise<unknown>[] {
-    return [...this.#running].filter(([, began]) => began.fence < fence).map(([over]) => over);
+  #listBelow(fence: number): Promise<unknown>[] {
+    return [...this.#running].filter(([, call]) => call.fence < fence).map(([ended]) => ended);
   }
 }
 
 function containerStopped(): BerthError {
-  return new BerthError("operation_interrupted", "the container was stopped under the command", {
-    facts: { admitted: true, reason: "container_stopped" },
-  });
+  return new BerthError(
+    "operation_interrupted",
+    "The container was stopped while the command was running.",
+    { facts: { admitted: true, reason: "container_stopped" } },
+  );
 }

@@ -1,44 +1,37 @@
 /**
- * Owns an answer that may take long: plain JSON where it comes soon, a heartbeat before it where it does not; and
- * who notices that its caller is gone. Does not own the work, nor what becomes of it without the caller.
+ * Responds to calls that may take long: plain JSON if the result comes soon, otherwise JSON after a heartbeat of spaces.
+ * Writing the heartbeat also detects that the caller has disconnected.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 import { failureBody } from "./failure.ts";
-import { markUnderWay } from "./under-way.ts";
+import { markStreaming } from "./streaming.ts";
+import { resolvesWithin } from "./timeout.ts";
 
-/** Aborted when it is seen to be gone, by the server or by a heartbeat that nobody takes. */
-export function callerOf({ signal }: Request): AbortController {
+/** Aborts when the caller has disconnected, as seen by the server or by a heartbeat that nobody reads. */
+export function watchCaller({ signal }: Request): AbortController {
   const caller = new AbortController();
   signal.addEventListener("abort", () => caller.abort(), { once: true });
   if (signal.aborted) caller.abort();
   return caller;
 }
 
-export async function answerWith(
-  work: Promise<Uint8Array>,
+export async function respondWithHeartbeat(
+  result: Promise<Uint8Array>,
   requestId: string,
   caller: AbortController,
 ): Promise<Response> {
   const headers = { "content-type": "application/json" };
-  if (await isSoon(work)) return new Response(await work, { headers });
-  return markUnderWay(new Response(withHeartbeat(work, requestId, caller), { headers }));
+  // A rejection that comes soon gets a status of its own.
+  const settled = Promise.allSettled([result]);
+  if (await resolvesWithin(settled, limits.execHeartbeatAfterMs)) {
+    return new Response(await result, { headers });
+  }
+  return markStreaming(new Response(writeHeartbeat(result, requestId, caller), { headers }));
 }
 
-/** Rejections count: they get a status of their own. */
-function isSoon(work: Promise<unknown>): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), limits.execHeartbeatAfterMs);
-    const done = () => {
-      clearTimeout(timer);
-      resolve(true);
-    };
-    work.then(done, done);
-  });
-}
-
-/** Spaces are legal before JSON. Written to, a connection shows whether its other end is still there. */
-function withHeartbeat(
-  work: Promise<Uint8Array>,
+/** Whitespace before JSON is legal. */
+function writeHeartbeat(
+  result: Promise<Uint8Array>,
   requestId: string,
   caller: AbortController,
 ): ReadableStream<Uint8Array> {
@@ -49,7 +42,7 @@ function withHeartbeat(
       const write = () => controller.enqueue(space);
       write();
       beat = setInterval(write, limits.execHeartbeatEveryMs);
-      work
+      result
         .catch((error: unknown) => Buffer.from(JSON.stringify(failureBody(error, requestId))))
         .then((body) => {
           clearInterval(beat);

@@ -1,15 +1,15 @@
 /**
- * Owns the name of this life of the agent: `<start id>.<drawn now>`.
- * Does not own the start id: the object minted it, and a container that restarts by itself brings the same again.
+ * Generates the name of this incarnation: `<start id>.<random>`. A container that restarts by itself has the same start
+ * id again, which the object generated.
  */
 const letters = "abcdefghijklmnopqrstuvwxyz012345";
-const drawnChars = 16;
+const randomChars = 16;
 
-export function drawIncarnation(startId: string): string {
+export function generateIncarnation(startId: string): string {
   // 32 letters divide a byte's 256 values evenly.
-  const drawn = Array.from(
-    crypto.getRandomValues(new Uint8Array(drawnChars)),
+  const random = Array.from(
+    crypto.getRandomValues(new Uint8Array(randomChars)),
     (byte) => letters[byte % letters.length],
   );
-  return `${startId}.${drawn.join("")}`;
+  return `${startId}.${random.join("")}`;
 }

@@ -1,46 +1,46 @@
 /**
- * Owns whether the other end of one WebSocket is still there: it is asked by pings, and one of which nothing comes for
- * too long is let go. Does not own its messages (socket.ts). What is sent to it says nothing: a connection takes in much.
+ * Pings one WebSocket and closes it when nothing has come from the other end for too long. What was sent to it proves
+ * nothing, because a connection buffers much.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 
-type Beating = { ping(): unknown; terminate(): void };
+type PingableSocket = { ping(): unknown; terminate(): void };
 
-export class Pulse {
-  readonly #socket: Beating;
-  #heardAt = performance.now();
+export class Keepalive {
+  readonly #socket: PingableSocket;
+  #lastSeenAt = performance.now();
   #dueAt = 0;
   #timer: Timer | undefined;
 
-  constructor(socket: Beating) {
+  constructor(socket: PingableSocket) {
     this.#socket = socket;
-    this.#wait(limits.socketPingMs);
+    this.#schedule(limits.socketPingMs);
   }
 
-  /** A message or a frame of control came, or what waited in the socket was taken. */
-  heard(): void {
-    this.#heardAt = performance.now();
+  /** Call when a message or a control frame came, or when the socket's buffer was drained. */
+  touch(): void {
+    this.#lastSeenAt = performance.now();
   }
 
   stop(): void {
     clearTimeout(this.#timer);
   }
 
-  #look(): void {
+  #check(): void {
     const now = performance.now();
-    // A container stands still while its files are saved: what was sent to it meanwhile is not read yet.
-    this.#heardAt += Math.max(0, now - this.#dueAt);
-    const leftMs = this.#heardAt + limits.socketSilenceMs - now;
+    // While a snapshot freezes the container, nothing that was sent to it is read: that time does not count.
+    this.#lastSeenAt += Math.max(0, now - this.#dueAt);
+    const leftMs = this.#lastSeenAt + limits.socketSilenceMs - now;
     if (leftMs <= 0) this.#socket.terminate();
     else {
-      this.#wait(Math.min(limits.socketPingMs, leftMs));
-      // Last: one too many for a socket whose other end takes nothing closes it, and that ends the wait.
+      this.#schedule(Math.min(limits.socketPingMs, leftMs));
+      // The ping comes last, because it closes a socket whose buffer is full, and that clears the timer.
       this.#socket.ping();
     }
   }
 
-  #wait(ms: number): void {
+  #schedule(ms: number): void {
     this.#dueAt = performance.now() + ms;
-    this.#timer = setTimeout(() => this.#look(), ms);
+    this.#timer = setTimeout(() => this.#check(), ms);
   }
 }

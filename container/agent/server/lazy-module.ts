@@ -1,13 +1,12 @@
 /**
- * Owns a part of the agent that is loaded with its first call and keeps nothing when a call is over: an idle sandbox
- * pays nothing for it. Does not own its routes. What it writes ends with the gated work, what it sends with its
- * connection.
+ * Loads a module of the agent with its first call, so that an idle sandbox does not pay for it. Such a module has no
+ * state of its own: what it writes is gated work, what it sends ends with its connection.
  */
-import type { Part, PartCall } from "./module.ts";
+import type { AgentModule, ModuleRequest } from "./module.ts";
 
-type Routes = { answer(call: PartCall): Promise<Response> | Response };
+type Routes = { handle(call: ModuleRequest): Promise<Response> | Response };
 
-export class LazyPart implements Part {
+export class LazyModule implements AgentModule {
   readonly count = 0;
   readonly #load: () => Promise<Routes>;
   #routes: Promise<Routes> | undefined;
@@ -16,9 +15,9 @@ export class LazyPart implements Part {
     this.#load = load;
   }
 
-  async answer(call: PartCall): Promise<Response> {
+  async handle(call: ModuleRequest): Promise<Response> {
     this.#routes ??= this.#load();
-    return (await this.#routes).answer(call);
+    return (await this.#routes).handle(call);
   }
 
   async endAll(): Promise<void> {}

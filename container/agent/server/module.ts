@@ -1,28 +1,25 @@
-/**
- * Owns the form of a part of the agent: a noun with routes of its own below one path.
- * Does not own any of them; parts.ts lists them.
- */
-import type { AgentServer } from "./server.ts";
+/** The interface of a module of the agent: one resource with its routes below one path. See modules.ts for the list. */
+import type { AgentServer } from "./socket.ts";
 
-export type PartCall = {
+export type ModuleRequest = {
   request: Request;
   url: URL;
-  /** What follows the part's own path, decoded by nobody: ids are plain. */
+  /** The path segments after the module's own path, not decoded: ids need no escapes. */
   rest: string[];
   server: AgentServer;
   requestId: string;
   incarnation: string;
-  /** What an answer that becomes a WebSocket must carry itself. */
-  answerHeaders: Record<string, string>;
+  /** A response that upgrades to a WebSocket must set these itself. */
+  responseHeaders: Record<string, string>;
 };
 
-export interface Part {
+export interface AgentModule {
   /** Undefined: the connection became a WebSocket. */
-  answer(call: PartCall): Promise<Response | undefined> | Response;
-  /** What it has now. */
+  handle(call: ModuleRequest): Promise<Response | undefined> | Response;
+  /** How many processes, sessions or terminals it has now. */
   readonly count: number;
-  /** Sockets that are attached to it. */
+  /** How many sockets are attached to it. */
   readonly attached?: number;
-  /** TERM, then KILL; resolves when nothing of it is left or cannot be ended. */
+  /** Sends TERM, then KILL; resolves when nothing of it is left or cannot be ended. */
   endAll(): Promise<void>;
 }

@@ -1,47 +1,46 @@
-/**
- * Owns the list of the agent's parts: which noun answers below which path.
- */
+/** Creates the modules of the agent, by the path below which each serves its routes. */
 import { agentPaths } from "../../../src/protocol/internal/agent-wire.ts";
 import { sessionsIn } from "../files/sessions.ts";
 import { Transfers } from "../files/transfers.ts";
-import { ProcessesPart } from "../processes/answer.ts";
-import type { Ground } from "../sandbox.ts";
-import { SessionsPart } from "../sessions/routes.ts";
-import { drawersIn } from "../terminals/screen/launch-render-worker.ts";
+import { ProcessRoutes } from "../processes/routes.ts";
+import type { SandboxDeps } from "../sandbox.ts";
+import { SessionRoutes } from "../sessions/routes.ts";
+import { TerminalRoutes } from "../terminals/routes.ts";
+import { renderWorkerStarter } from "../terminals/screen/launch-render-worker.ts";
 import { Screens } from "../terminals/screen/screens.ts";
-import { Terminals } from "../terminals/terminals.ts";
-import { LazyPart } from "./lazy-module.ts";
-import type { Part } from "./module.ts";
+import { LazyModule } from "./lazy-module.ts";
+import type { AgentModule } from "./module.ts";
 
-export function partsOf(ground: Ground): Map<string, Part> {
-  const processes = new ProcessesPart(ground);
-  const transfers = new Transfers(ground.activity);
-  const sessions = () => sessionsIn(parts.get(agentPaths.sessions));
-  const parts: Map<string, Part> = new Map<string, Part>([
+export function createModules(deps: SandboxDeps): Map<string, AgentModule> {
+  const processes = new ProcessRoutes(deps);
+  const transfers = new Transfers(deps.activity);
+  const sessions = () => sessionsIn(modules.get(agentPaths.sessions));
+  const screens = new Screens(renderWorkerStarter(deps.supervisor));
+  const modules: Map<string, AgentModule> = new Map<string, AgentModule>([
     [agentPaths.processes, processes],
-    [agentPaths.sessions, new SessionsPart(ground, processes.processes)],
-    [agentPaths.terminals, new Terminals(ground, new Screens(drawersIn(ground.forest)))],
+    [agentPaths.sessions, new SessionRoutes(deps, processes.processes)],
+    [agentPaths.terminals, new TerminalRoutes(deps, screens)],
     [
       agentPaths.files,
-      new LazyPart(async () => {
+      new LazyModule(async () => {
         const { FileRoutes } = await import("../files/routes.ts");
-        return new FileRoutes(ground, transfers, sessions);
+        return new FileRoutes(deps, transfers, sessions);
       }),
     ],
     [
       agentPaths.archive,
-      new LazyPart(async () => {
+      new LazyModule(async () => {
         const { ArchiveRoutes } = await import("../archive/routes.ts");
-        return new ArchiveRoutes(ground, transfers, sessions);
+        return new ArchiveRoutes(deps, transfers, sessions);
       }),
     ],
     [
       agentPaths.git,
-      new LazyPart(async () => {
+      new LazyModule(async () => {
         const { GitRoutes } = await import("../git/routes.ts");
-        return new GitRoutes(ground, sessions);
+        return new GitRoutes(deps, sessions);
       }),
     ],
   ]);
-  return parts;
+  return modules;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the answers of commands whose callers have a key: an id never runs twice in this life, and whoever asks again
- * joins the run or gets the same bytes. Does not own running a command, nor keys (the object has them).
+ * Stores the results of commands that were called with an idempotency key: an id never runs twice in this incarnation,
+ * and a repeated call joins the run or gets the same bytes. The object maps keys to ids.
  */
 import { BerthError, type ErrorCode } from "../../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../../src/protocol/exec.ts";
@@ -9,19 +9,19 @@ import { limits } from "../../../src/protocol/limits.ts";
 type Outcome = Pick<ExecResult, "exitCode" | "signal" | "timedOut">;
 
 type Run =
-  | { state: "running"; answer: Promise<Uint8Array> }
-  /** Its bytes stand among the answers, unless they were pushed out. */
-  | { state: "ended"; at: number; outcome: Outcome }
-  | { state: "failed"; at: number; error: unknown };
+  | { state: "running"; result: Promise<Uint8Array> }
+  /** Its bytes are in `#results`, unless they were evicted. */
+  | { state: "ended"; endedAt: number; outcome: Outcome }
+  | { state: "failed"; endedAt: number; error: unknown };
 
-/** Nothing was run: the same call may come again and find the folder there, or its turn. */
-const unrun: ErrorCode[] = ["bad_cwd", "stale_fence", "too_many", "unavailable"];
+/** Nothing ran: the same call may be repeated, and succeed then. */
+const notRunCodes: ErrorCode[] = ["bad_cwd", "stale_fence", "too_many", "unavailable"];
 
-export class Kept {
-  /** By id; those that have ended in the order of their ends. */
+export class StoredAnswers {
+  /** By id; ended runs are in the order of their ends. */
   readonly #runs = new Map<string, Run>();
   /** Oldest first. */
-  readonly #answers = new Map<string, Uint8Array>();
+  readonly #results = new Map<string, Uint8Array>();
   readonly #bytesMax: number;
   readonly #countMax: number;
   #bytes = 0;
@@ -32,53 +32,59 @@ export class Kept {
   }
 
   /**
-   * Joins a run that this life knows; else begins one. `start` that throws has begun nothing. Synchronous until it
-   * has begun: between the look and that, nobody else can begin it.
+   * Joins a run that this incarnation knows, or starts one. A `start` that throws has started nothing. Synchronous until
+   * the start, so that no other call can start the same id in between.
    */
   run(id: string, start: () => Promise<ExecResult>): Promise<Uint8Array> {
-    const known = this.answer(id);
+    const known = this.find(id);
     if (known !== undefined) return known;
-    this.#makeRoom();
-    const answer = start().then(
-      (result) => this.#ended(id, result),
+    this.#evictForNext();
+    const result = start().then(
+      (finished) => this.#onEnded(id, finished),
       (error: unknown) => {
-        this.#failed(id, error);
+        this.#onFailed(id, error);
         throw error;
       },
     );
-    this.#runs.set(id, { state: "running", answer });
-    return answer;
+    this.#runs.set(id, { state: "running", result });
+    return result;
   }
 
-  /** Undefined: this life has never begun it. */
-  answer(id: string): Promise<Uint8Array> | undefined {
+  /** Undefined: this incarnation has never started it. */
+  find(id: string): Promise<Uint8Array> | undefined {
     const run = this.#runs.get(id);
     if (run === undefined) return undefined;
-    if (run.state === "running") return run.answer;
+    if (run.state === "running") return run.result;
     if (run.state === "failed") return Promise.reject(run.error);
-    const bytes = this.#answers.get(id);
-    return bytes === undefined ? Promise.reject(resultGone(run.outcome)) : Promise.resolve(bytes);
+    const bytes = this.#results.get(id);
+    return bytes === undefined
+      ? Promise.reject(resultEvicted(run.outcome))
+      : Promise.resolve(bytes);
   }
 
-  #ended(id: string, result: ExecResult): Uint8Array {
+  #onEnded(id: string, result: ExecResult): Uint8Array {
     const { exitCode, signal, timedOut } = result;
     const outcome = { exitCode, signal, timedOut };
-    this.#moveToEnd(id, { state: "ended", at: performance.now(), outcome });
+    this.#moveToEnd(id, { state: "ended", endedAt: performance.now(), outcome });
     const bytes = Buffer.from(JSON.stringify(result));
-    this.#answers.set(id, bytes);
+    this.#results.set(id, bytes);
     this.#bytes += bytes.length;
-    for (const [oldest, { length }] of this.#answers) {
+    for (const [oldest, { length }] of this.#results) {
       if (this.#bytes <= this.#bytesMax) break;
-      this.#answers.delete(oldest);
+      this.#results.delete(oldest);
       this.#bytes -= length;
     }
     return bytes;
   }
 
-  #failed(id: string, error: unknown): void {
-    if (error instanceof BerthError && unrun.includes(error.code)) this.#runs.delete(id);
+  #onFailed(id: string, error: unknown): void {
+    if (error instanceof BerthError && notRunCodes.includes(error.code)) this.#runs.delete(id);
     else
-      this.#moveToEnd(id, { state: "failed", at: performance.now(), error: withoutOutput(error) });
+      this.#moveToEnd(id, {
+        state: "failed",
+        endedAt: performance.now(),
+        error: withoutOutput(error),
+      });
   }
 
   #moveToEnd(id: string, run: Run): void {
@@ -86,30 +92,30 @@ export class Kept {
     this.#runs.set(id, run);
   }
 
-  /** Nobody's clock is trusted for more than it must: an id is forgotten only where another one needs its place. */
-  #makeRoom(): void {
+  /** An id is forgotten only when another one needs its slot, so that no clock decides more than it must. */
+  #evictForNext(): void {
     if (this.#runs.size < this.#countMax) return;
     for (const [id, run] of this.#runs) {
       if (run.state === "running") continue;
-      if (performance.now() - run.at < limits.keyMs) break;
+      if (performance.now() - run.endedAt < limits.keyMs) break;
       this.#runs.delete(id);
-      const bytes = this.#answers.get(id);
-      this.#answers.delete(id);
+      const bytes = this.#results.get(id);
+      this.#results.delete(id);
       this.#bytes -= bytes?.length ?? 0;
       return;
     }
     throw new BerthError(
       "too_many",
-      `${this.#countMax} commands with a key are remembered already`,
+      `${this.#countMax} commands with a key are remembered already.`,
       {
-        hint: "each is remembered for ten minutes after its end; wait, or call without a key",
+        hint: "Each is remembered for ten minutes after its end. Wait, or call without a key.",
         facts: { limit: this.#countMax },
       },
     );
   }
 }
 
-/** Of a command that ended its session: how it ended is kept; what it wrote would have no bound. */
+/** A command that ended its session: how it ended is stored, but not its output, which would have no bound. */
 function withoutOutput(error: unknown): unknown {
   if (!(error instanceof BerthError) || error.facts.stdout === undefined) return error;
   const { stdout: _stdout, stderr: _stderr, truncated: _truncated, ...facts } = error.facts;
@@ -117,8 +123,8 @@ function withoutOutput(error: unknown): unknown {
   return new BerthError(code, message, { ...(hint === undefined ? {} : { hint }), facts });
 }
 
-function resultGone({ exitCode, signal, timedOut }: Outcome): BerthError {
-  return new BerthError("result_gone", "the command ran; what it wrote is no longer kept", {
+function resultEvicted({ exitCode, signal, timedOut }: Outcome): BerthError {
+  return new BerthError("result_gone", "The command ran. Its output is no longer stored.", {
     facts: { exitCode, signal, timedOut },
   });
 }

@@ -1,13 +1,10 @@
-/**
- * Owns waiting for something with a limit, and saying which of the two came first.
- * Does not own what is waited for: it goes on where the limit comes first.
- */
+/** Waits for a promise with a time limit. The work behind the promise continues after the limit. */
 
-/** False: the time passed first. */
-export function within(work: Promise<unknown>, ms: number): Promise<boolean> {
+/** Resolves with false when the time passes first. */
+export function resolvesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(false), ms);
-    work.then(() => {
+    promise.then(() => {
       clearTimeout(timer);
       resolve(true);
     }, reject);

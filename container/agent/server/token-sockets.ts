@@ -1,6 +1,6 @@
 /**
- * Owns the sockets that tokens opened, by the generation of their token: revoked, they are closed, and one that comes
- * later than the word of it is not let in. Does not own whose token is good: the object knows.
+ * Tracks the sockets that scoped tokens opened, by the generation of their token. Revoking a generation closes them, and
+ * refuses a socket that arrives later.
  */
 
 import { BerthError } from "../../../src/protocol/error-codes.ts";
@@ -8,54 +8,51 @@ import type { AgentRevoked } from "../../../src/protocol/internal/agent.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 import { revokedClose } from "../../../src/protocol/internal/socket-names.ts";
 import { readJson } from "./body.ts";
-import { callOf, numberOf, wholeOf } from "./fields.ts";
+import { readNumberHeader } from "./fields.ts";
 
-type Closes = { close(code: number, reason: string): void };
+type ClosableSocket = { close(code: number, reason: string): void };
 
-const range = { min: 0, max: Number.MAX_SAFE_INTEGER };
+export class TokenSockets {
+  /** Tokens of a lower generation are revoked. */
+  #validGeneration = 0;
+  readonly #generations = new Map<ClosableSocket, number>();
 
-export class Guests {
-  /** Tokens below it are revoked. */
-  #good = 0;
-  readonly #inside = new Map<Closes, number>();
-
-  /** Before the upgrade. `undefined`: by a key, whose sockets are never counted here. */
+  /** Call before the upgrade. An `undefined` generation: a key opened the socket, and keys are not revoked here. */
   admit(generation: number | undefined): void {
-    if (generation === undefined || generation >= this.#good) return;
+    if (generation === undefined || generation >= this.#validGeneration) return;
     throw new BerthError("unauthenticated", "The token was revoked.");
   }
 
-  /** False: while it was upgraded its token was revoked. */
-  enter(socket: Closes, generation: number | undefined): boolean {
+  /** False: the token was revoked while the socket was upgraded. */
+  add(socket: ClosableSocket, generation: number | undefined): boolean {
     if (generation === undefined) return true;
-    if (generation < this.#good) return false;
-    this.#inside.set(socket, generation);
+    if (generation < this.#validGeneration) return false;
+    this.#generations.set(socket, generation);
     return true;
   }
 
-  leave(socket: Closes): void {
-    this.#inside.delete(socket);
+  remove(socket: ClosableSocket): void {
+    this.#generations.delete(socket);
   }
 
-  revoke(good: number): AgentRevoked {
-    this.#good = Math.max(this.#good, good);
-    for (const [socket, generation] of [...this.#inside]) {
-      if (generation < this.#good) closeRevoked(socket);
+  revoke(validGeneration: number): AgentRevoked {
+    this.#validGeneration = Math.max(this.#validGeneration, validGeneration);
+    for (const [socket, generation] of [...this.#generations]) {
+      if (generation < this.#validGeneration) closeRevoked(socket);
     }
-    return { generation: this.#good };
+    return { generation: this.#validGeneration };
   }
 }
 
-export function closeRevoked(socket: Closes): void {
+export function closeRevoked(socket: ClosableSocket): void {
   socket.close(revokedClose.code, revokedClose.reason);
 }
 
-export async function answerRevoked(request: Request, guests: Guests): Promise<Response> {
-  const { generation } = callOf(await readJson(request), ["generation"]);
-  return Response.json(guests.revoke(numberOf(generation, "generation", range)));
+export async function handleRevoked(request: Request, sockets: TokenSockets): Promise<Response> {
+  const { generation } = await readJson<AgentRevoked>(request);
+  return Response.json(sockets.revoke(generation));
 }
 
-export function generationOf(headers: Headers): number | undefined {
-  const told = headers.get(agentHeaders.generation);
-  return told === null ? undefined : wholeOf(told, agentHeaders.generation, range);
+export function readGeneration(headers: Headers): number | undefined {
+  return readNumberHeader(headers, agentHeaders.generation);
 }

@@ -1,79 +1,74 @@
-/**
- * Owns one command in a session, from its turn to its answer. One that is cut off takes the session along.
- * Does not own the answer's way to the caller (exec.ts of the agent).
- */
+/** Runs one command in a session, from its turn to its result. A command that is interrupted ends the session too. */
 
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentSessionExecCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Finished } from "../exec/command.ts";
 import { Output } from "../exec/output.ts";
-import { whyGone } from "../exec/queue.ts";
-import type { Begun, GatedWork } from "../server/gated-work.ts";
-import { within } from "../server/timeout.ts";
-import type { End } from "./ends.ts";
-import type { Folder } from "./folder.ts";
+import { abortReason } from "../exec/queue.ts";
+import type { GatedCall, GatedWork } from "../server/gated-work.ts";
+import { resolvesWithin } from "../server/timeout.ts";
+import type { CommandEnd } from "./end-reader.ts";
+import type { SessionFolder } from "./folder.ts";
 import { Pipes } from "./pipes.ts";
 import type { Session } from "./session.ts";
-import { cutOff, type Reason } from "./termination.ts";
+import { commandInterrupted, type Reason } from "./termination.ts";
 
 /**
- * Throws at once where the fence is too low or too many wait. Gated work from there on: a fence that rises beside who
- * waits counts him, and he keeps his turn; a drain takes him out of the line, unrun.
+ * Throws at once if the fence is too low or too many wait. From then on it is gated work: a fence that rises without a
+ * drain leaves it in the queue; a drain removes it from the queue before it runs.
  */
 export function runInTurn<T>(
   session: Session,
-  begun: Begun,
+  gatedCall: GatedCall,
   gated: GatedWork,
-  work: () => Promise<T>,
+  run: () => Promise<T>,
 ): Promise<T> {
-  gated.fence.pass(begun.fence);
-  const { signal } = begun.gone;
-  const done = session.turns.take(signal).then(
+  gated.fence.pass(gatedCall.fence);
+  const { signal } = gatedCall.controller;
+  const result = session.queue.take(signal).then(
     async (finish) => {
       try {
-        await session.demandAlive();
-        if (signal.aborted) throw whyUnrun(begun, gated);
-        return await work();
+        await session.requireAlive();
+        if (signal.aborted) throw notRunError(gatedCall, gated);
+        return await run();
       } finally {
         finish();
       }
     },
     async () => {
-      await session.demandAlive();
-      throw whyUnrun(begun, gated);
+      await session.requireAlive();
+      throw notRunError(gatedCall, gated);
     },
   );
   gated.track(
-    done.then(
+    result.then(
       () => {},
       () => {},
     ),
-    begun,
+    gatedCall,
   );
-  return done;
+  return result;
 }
 
-/** Its lease was lost, its caller has left, or all of it ends. */
-function whyUnrun({ fence, gone }: Begun, gated: GatedWork): BerthError {
+/** Its lease was lost, its caller has disconnected, or the container stops. */
+function notRunError({ fence, controller }: GatedCall, gated: GatedWork): BerthError {
   gated.fence.pass(fence);
-  return whyGone(gone.signal);
+  return abortReason(controller.signal);
 }
 
 export async function runCommand(
   call: AgentSessionExecCall,
-  { session, folder, gone }: { session: Session; folder: Folder; gone: AbortSignal },
+  { session, folder, signal }: { session: Session; folder: SessionFolder; signal: AbortSignal },
 ): Promise<Finished> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const output = new Output(call.maxOutputBytes);
-  const stdin = inputOf(call);
+  const stdin = toInput(call);
   const pipes = openPipes(folder, stdin, (stream, bytes) => output.take(stream, bytes));
   const timeoutMs = call.timeoutMs ?? session.commandTimeoutMs;
-  const end = await endOrCut(session, session.shell.run(call.command, pipes.names), {
-    timeoutMs,
-    gone,
-  });
-  const written = () => {
+  const running = session.shell.run(call.command, pipes.names);
+  const end = await waitForEnd(session, running, { timeoutMs, signal });
+  const takeOutput = () => {
     const { stdout, stderr, truncated } = output;
     output.release();
     return { stdout: stdout.text(call.encoding), stderr: stderr.text(call.encoding), truncated };
@@ -81,61 +76,59 @@ export async function runCommand(
   pipes.close();
   if (typeof end === "string") {
     const termination = await session.end(end);
-    if (!(await within(pipes.ended, limits.execDrainMs))) pipes.stop();
-    throw cutOff(session.id, termination, written());
+    if (!(await resolvesWithin(pipes.ended, limits.execDrainMs))) pipes.stop();
+    throw commandInterrupted(session.id, termination, takeOutput());
   }
-  session.stand(end);
+  session.setCwd(end);
   if (!(await pipes.drain(limits.execDrainMs))) session.hold(pipes);
   return {
     ...{ exitCode: end.exitCode, signal: null, timedOut: false },
-    ...written(),
+    ...takeOutput(),
     leftovers: 0,
-    durationMs: Math.round((performance.now() - began) * 100) / 100,
+    durationMs: Math.round((performance.now() - startedAt) * 100) / 100,
   };
 }
 
-/** Why the session must end; else how the command did. */
-export function endOrCut(
+/** Resolves with how the command ended, or with the reason why the session must end. */
+export function waitForEnd(
   session: Session,
-  running: Promise<End | "deaf">,
-  { timeoutMs, gone }: { timeoutMs: number; gone: AbortSignal },
-): Promise<End | Reason> {
+  running: Promise<CommandEnd | "unresponsive">,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Promise<CommandEnd | Reason> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => done("timed_out"), timeoutMs);
-    const onGone = () => done(reasonOf(gone));
-    gone.addEventListener("abort", onGone);
-    if (gone.aborted) onGone();
-    running.then((end) => done(end === "deaf" ? "ended" : end));
-    session.over.then(({ reason }) => done(reason));
-    function done(end: End | Reason): void {
+    const timer = setTimeout(() => finish("timed_out"), timeoutMs);
+    const onAbort = () => finish(endReason(signal));
+    signal.addEventListener("abort", onAbort);
+    if (signal.aborted) onAbort();
+    running.then((end) => finish(end === "unresponsive" ? "ended" : end));
+    session.over.then(({ reason }) => finish(reason));
+    function finish(end: CommandEnd | Reason): void {
       clearTimeout(timer);
-      gone.removeEventListener("abort", onGone);
+      signal.removeEventListener("abort", onAbort);
       resolve(end);
     }
   });
 }
 
-export function reasonOf({ reason }: AbortSignal): Reason {
+export function endReason({ reason }: AbortSignal): Reason {
   return reason instanceof BerthError && reason.facts.reason === "lease_lost"
     ? "lease_lost"
     : "ended";
 }
 
-export function openPipes(...made: ConstructorParameters<typeof Pipes>): Pipes {
+export function openPipes(...options: ConstructorParameters<typeof Pipes>): Pipes {
   try {
-    return new Pipes(...made);
+    return new Pipes(...options);
   } catch (error) {
     console.error("the pipes of a command:", error);
     throw new BerthError(
       "unavailable",
-      "the pipes of the command could not be made; it was not run",
-      {
-        hint: "the container may be out of memory, or of descriptors",
-      },
+      "The pipes of the command could not be created. It was not run.",
+      { hint: "The container may be out of memory or descriptors." },
     );
   }
 }
 
-function inputOf({ stdin, encoding }: AgentSessionExecCall): Uint8Array | undefined {
+function toInput({ stdin, encoding }: AgentSessionExecCall): Uint8Array | undefined {
   return stdin === undefined || stdin === "" ? undefined : Buffer.from(stdin, encoding);
 }

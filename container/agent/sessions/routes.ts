@@ -1,33 +1,32 @@
-/**
- * Owns the routes of sessions: which call means what, and its answer.
- * Does not own sessions (sessions.ts), nor what a command's answer looks like on its way (exec.ts of the agent).
- */
+/** Handles the routes of sessions. */
 
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
-import type { Sessions as Listed, SessionEnded } from "../../../src/protocol/session.ts";
-import { answerCommand } from "../exec/exec.ts";
+import type {
+  AgentProcessCall,
+  AgentSessionCall,
+  AgentSessionExecCall,
+} from "../../../src/protocol/internal/agent.ts";
+import type { SessionEnded, Sessions as SessionsPage } from "../../../src/protocol/session.ts";
+import { respondToCommand } from "../exec/exec.ts";
 import type { Processes, Started } from "../processes/processes.ts";
-import { readProcessCall } from "../processes/read.ts";
-import type { Ground } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox.ts";
 import { readJson } from "../server/body.ts";
-import { fenceOf } from "../server/fence.ts";
-import type { Begun } from "../server/gated-work.ts";
-import type { Part, PartCall } from "../server/module.ts";
+import { readFence } from "../server/fence.ts";
+import type { GatedCall } from "../server/gated-work.ts";
+import type { AgentModule, ModuleRequest } from "../server/module.ts";
 import { runCommand, runInTurn } from "./command.ts";
 import { startProcess } from "./process.ts";
-import { readSessionCall, readSessionExecCall } from "./read.ts";
 import { Sessions } from "./sessions.ts";
 
-export class SessionsPart implements Part {
+export class SessionRoutes implements AgentModule {
   readonly #sessions: Sessions;
-  readonly #ground: Ground;
+  readonly #deps: SandboxDeps;
   readonly #processes: Processes;
 
-  constructor(ground: Ground, processes: Processes) {
-    this.#ground = ground;
+  constructor(deps: SandboxDeps, processes: Processes) {
+    this.#deps = deps;
     this.#processes = processes;
-    this.#sessions = new Sessions(ground);
+    this.#sessions = new Sessions(deps);
   }
 
   get count(): number {
@@ -38,120 +37,125 @@ export class SessionsPart implements Part {
     return this.#sessions.endAll();
   }
 
-  /** For relative paths of other calls. Undefined: there is no such session. */
+  /** Relative paths of other calls begin there. Undefined: there is no such session. */
   cwdOf(id: string): string | undefined {
-    return this.#sessions.all().find((session) => session.id === id)?.cwd;
+    return this.#sessions.list().find((session) => session.id === id)?.cwd;
   }
 
-  async answer(call: PartCall): Promise<Response> {
+  async handle(call: ModuleRequest): Promise<Response> {
     const { method } = call.request;
     const [id, verb, ...more] = call.rest;
     if (id === undefined) {
       if (method === "GET") return this.#list(call);
       if (method === "POST") return this.#open(call);
-      throw useOnly("GET", "POST");
+      throw methodNotAllowed("GET", "POST");
     }
     if (more.length > 0) throw noRoute();
     switch (verb) {
       case undefined:
-        if (method === "GET") return this.#tell(id, call);
+        if (method === "GET") return this.#get(id, call);
         if (method === "DELETE") return this.#end(id, call);
-        throw useOnly("GET", "DELETE");
+        throw methodNotAllowed("GET", "DELETE");
       case "exec":
         if (method === "POST") return this.#exec(id, call);
-        throw useOnly("POST");
+        throw methodNotAllowed("POST");
       case "processes":
         if (method === "POST") return this.#start(id, call);
-        throw useOnly("POST");
+        throw methodNotAllowed("POST");
       default:
         throw noRoute();
     }
   }
 
-  #list({ incarnation }: PartCall): Response {
-    const sessions = this.#sessions.all().map((session) => session.view(incarnation));
-    const listed: Listed = { sessions, nextCursor: null };
+  #list({ incarnation }: ModuleRequest): Response {
+    const sessions = this.#sessions.list().map((session) => session.view(incarnation));
+    const listed: SessionsPage = { sessions, nextCursor: null };
     return Response.json(listed);
   }
 
-  async #tell(id: string, { incarnation }: PartCall): Promise<Response> {
+  async #get(id: string, { incarnation }: ModuleRequest): Promise<Response> {
     return Response.json((await this.#sessions.get(id)).view(incarnation));
   }
 
-  async #open({ request, incarnation }: PartCall): Promise<Response> {
-    const begun = begunBy(request);
-    const call = readSessionCall(await readJson(request));
-    const { session, isNew } = await this.#sessions.open(call, begun);
+  async #open({ request, incarnation }: ModuleRequest): Promise<Response> {
+    const gatedCall = readGatedCall(request);
+    const call = await readJson<AgentSessionCall>(request);
+    const { session, isNew } = await this.#sessions.open(call, gatedCall);
     return Response.json(session.view(incarnation), { status: isNew ? 201 : 200 });
   }
 
-  /** Gated work until nothing of it is left, so that a drain waits for it. */
-  async #end(id: string, { request }: PartCall): Promise<Response> {
-    const begun = begunBy(request);
-    const { gated } = this.#ground;
-    gated.fence.pass(begun.fence);
+  /** Tracked as gated work until nothing of the session is left, so that a drain waits for it. */
+  async #end(id: string, { request }: ModuleRequest): Promise<Response> {
+    const gatedCall = readGatedCall(request);
+    const { gated } = this.#deps;
+    gated.fence.pass(gatedCall.fence);
     const ending = this.#sessions.end(id);
     gated.track(
       ending.catch(() => {}),
-      begun,
+      gatedCall,
     );
     await ending;
     const ended: SessionEnded = { id, ended: true };
     return Response.json(ended);
   }
 
-  async #exec(id: string, { request, incarnation }: PartCall): Promise<Response> {
-    const { fence } = begunBy(request);
-    const { kept, gated } = this.#ground;
+  async #exec(id: string, { request, incarnation }: ModuleRequest): Promise<Response> {
+    const { fence } = readGatedCall(request);
+    const { storedAnswers, gated } = this.#deps;
     const { folder } = this.#sessions;
-    const call = readSessionExecCall(await readJson(request));
-    // A repeated call with a key gets its answer also when the session is no more: only a first one asks for it.
-    return answerCommand(request, call, { kept, incarnation }, async (gone) => {
+    const call = await readJson<AgentSessionExecCall>(request);
+    // Only the first call looks up the session: a repeated one with a key gets its result even if the session has ended.
+    return respondToCommand(request, call, { storedAnswers, incarnation }, async (controller) => {
       gated.fence.pass(fence);
       const session = await this.#sessions.get(id);
-      return runInTurn(session, { fence, gone }, gated, () =>
-        runCommand(call, { session, folder, gone: gone.signal }),
+      return runInTurn(session, { fence, controller }, gated, () =>
+        runCommand(call, { session, folder, signal: controller.signal }),
       );
     });
   }
 
-  /** One that this life knows is joined, whatever became of the session. */
-  async #start(id: string, { request, incarnation }: PartCall): Promise<Response> {
-    const begun = begunBy(request);
-    const call = readProcessCall(await readJson(request));
+  /** A process that this incarnation knows is joined, even if the session has ended. */
+  async #start(id: string, { request, incarnation }: ModuleRequest): Promise<Response> {
+    const gatedCall = readGatedCall(request);
+    const call = await readJson<AgentProcessCall>(request);
     const processes = this.#processes;
-    const isKnown = processes.all().some((process) => process.id === call.id);
+    const isKnown = processes.list().some((process) => process.id === call.id);
     const { process, isNew } = isKnown
-      ? await processes.start(call, { fence: begun.fence, sessionId: id, caller: request.signal })
-      : await this.#startNew(id, call, begun, request.signal);
+      ? await processes.start(call, {
+          fence: gatedCall.fence,
+          sessionId: id,
+          caller: request.signal,
+        })
+      : await this.#startNew(id, call, gatedCall, request.signal);
     return Response.json(process.record(incarnation), { status: isNew ? 201 : 200 });
   }
 
-  /** A caller who leaves before the turn came gives it up; later it makes no difference. */
+  /** A caller that disconnects before its turn gives the turn up; later it makes no difference. */
   async #startNew(
     id: string,
     call: AgentProcessCall,
-    begun: Begun,
+    gatedCall: GatedCall,
     caller: AbortSignal,
   ): Promise<Started> {
-    this.#ground.gated.fence.pass(begun.fence);
+    this.#deps.gated.fence.pass(gatedCall.fence);
     const session = await this.#sessions.get(id);
-    const leave = () => begun.gone.abort();
+    const leave = () => gatedCall.controller.abort();
     caller.addEventListener("abort", leave, { once: true });
-    const around = { session, sessions: this.#sessions, processes: this.#processes, caller };
-    const hasTurn = () => caller.removeEventListener("abort", leave);
-    return startProcess(call, begun, { ...around, hasTurn }).finally(hasTurn);
+    const onTurn = () => caller.removeEventListener("abort", leave);
+    const sessions = this.#sessions;
+    const options = { session, sessions, processes: this.#processes, caller, onTurn };
+    return startProcess(call, gatedCall, options).finally(onTurn);
   }
 }
 
-function begunBy(request: Request): Begun {
-  return { fence: fenceOf(request.headers), gone: new AbortController() };
+function readGatedCall(request: Request): GatedCall {
+  return { fence: readFence(request.headers), controller: new AbortController() };
 }
 
-function useOnly(...allow: string[]): BerthError {
-  return new BerthError("method_not_allowed", `use ${allow.join(" or ")}`, { facts: { allow } });
+function methodNotAllowed(...allow: string[]): BerthError {
+  return new BerthError("method_not_allowed", `Use ${allow.join(" or ")}.`, { facts: { allow } });
 }
 
 function noRoute(): BerthError {
-  return new BerthError("not_found", "the agent has no such route of sessions");
+  return new BerthError("not_found", "The agent has no such route of sessions.");
 }

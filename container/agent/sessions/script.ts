@@ -1,23 +1,23 @@
 /**
- * Owns the words that are written to a session's shell: a command, and how its end is told.
- * Does not own the channels that carry them (shell.ts).
+ * Writes the lines that a session's shell reads: a command, and the line that reports its end.
  *
- * What a session defines may bear any name. A backslash keeps aliases out, `builtin` functions; a session that makes
- * a function called `builtin` itself is found out by the last line, which has no word at all: it fails to open a
- * file, and so the shell says the name of that file. (As any descriptor but its own input: for that it would fork.)
+ * A session may define aliases and functions of any name. A backslash bypasses aliases, `builtin` bypasses functions. A
+ * function that is itself called `builtin` is detected by the last line, which uses no word at all: it fails to open a
+ * file, so that the shell prints the name of that file. (It opens it as a descriptor other than 0, for which the shell
+ * would fork.)
  */
 
-/** Where a command's streams are; each is opened by its name. */
+/** The paths that the shell opens as a command's streams. */
 export type Streams = { stdin: string; stdout: string; stderr: string };
 
-/** PATH_MAX; a variable can be longer. */
+/** PATH_MAX; the variable PWD can be longer. */
 const cwdCharsMax = 4096;
 
-export const firstWords = "\\builtin shopt -s expand_aliases\n";
+export const setupLines = "\\builtin shopt -s expand_aliases\n";
 
 /**
- * The word stands in lines that the shell reads only when the command is over. `status` is what `$?` is for the
- * command: what the one before it left.
+ * The shell reads the word only when the command is over, so that the command cannot know it. `status` is what `$?` is
+ * for the command: what the previous one left.
  */
 export function commandLines(
   command: string,
@@ -25,27 +25,27 @@ export function commandLines(
   { streams, status }: { streams: Streams; status: number },
 ): string {
   const { stdin, stdout, stderr } = streams;
-  const redirected = `<${quoted(stdin)} >${quoted(stdout)} 2>${quoted(stderr)}`;
-  return `${statusLine(status)}\\builtin eval ${quoted(command)} ${redirected}\n${endLines(word)}`;
+  const redirected = `<${shellQuote(stdin)} >${shellQuote(stdout)} 2>${shellQuote(stderr)}`;
+  return `${statusLine(status)}\\builtin eval ${shellQuote(command)} ${redirected}\n${endLines(word)}`;
 }
 
-/** Between NULs, which no trace of this line can show; by all the builtins that the next command needs too. */
+/** The report stands between NULs, which no trace of this line can show. It uses every builtin that the next command needs. */
 export function endLines(word: string): string {
-  const told = `"$?" "\${PWD+\${PWD:0:${cwdCharsMax}}}"`;
-  const tell = `\\builtin printf '\\0${word}\\0%s\\0%s\\0' ${told} >&2`;
-  return `\\builtin eval ${quoted(tell)}\n9<${deafPath(word)} || 9</dev/null\n`;
+  const fields = `"$?" "\${PWD+\${PWD:0:${cwdCharsMax}}}"`;
+  const report = `\\builtin printf '\\0${word}\\0%s\\0%s\\0' ${fields} >&2`;
+  return `\\builtin eval ${shellQuote(report)}\n9<${unresponsivePath(word)} || 9</dev/null\n`;
 }
 
-/** A file that is not there. Said without the end having been told: the shell no longer does what it is told. */
-export function deafPath(word: string): string {
+/** A file that does not exist. If the shell prints its name without a report, it no longer runs our lines. */
+export function unresponsivePath(word: string): string {
   return `/${word}.`;
 }
 
-export function quoted(text: string): string {
+export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** In forms that neither `set -e` nor a trap of ERR counts as a failure. */
+/** Sets `$?` in forms that neither `set -e` nor an ERR trap counts as a failure. */
 function statusLine(status: number): string {
   if (status === 0) return "";
   return status === 1 ? "! 9</dev/null\n" : `(\\builtin exit ${status}) && 9</dev/null\n`;

@@ -1,22 +1,19 @@
-/**
- * Owns one session: its shell, whose turn it is, and its end, which comes once and takes along all it started.
- * Does not own which sessions there are (sessions.ts), nor what a turn is used for (command.ts, snapshot.ts).
- */
+/** One session: its shell, its queue of turns, and its end, which comes once and ends everything that it started. */
 import type { AgentSessionCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Session as SessionView } from "../../../src/protocol/session.ts";
-import { type Line, Turns } from "../exec/queue.ts";
-import { within } from "../server/timeout.ts";
-import { Unended } from "../supervision/process-tree.ts";
-import type { End } from "./ends.ts";
+import { type QueueOptions, TurnQueue } from "../exec/queue.ts";
+import { resolvesWithin } from "../server/timeout.ts";
+import { UnendedError } from "../supervision/process-tree.ts";
+import type { CommandEnd } from "./end-reader.ts";
 import type { Pipes } from "./pipes.ts";
 import type { Shell } from "./shell.ts";
-import { type Reason, type Termination, terminated } from "./termination.ts";
+import { type Reason, sessionTerminated, type Termination } from "./termination.ts";
 
 /** Descriptors that the children of earlier commands may keep open: two for each. */
 const heldPipesMax = 64;
 
-const line: Line = {
+const queueOptions: QueueOptions = {
   max: limits.sessionWaitersMax,
   tooMany: "commands wait for their turn in this session already",
   hint: "wait for one of them to end, or use another session",
@@ -27,8 +24,8 @@ export class Session {
   readonly shell: Shell;
   readonly commandTimeoutMs: number;
   readonly createdAt = new Date().toISOString();
-  readonly turns = new Turns(line);
-  /** Resolves with how it ended; nothing of it is left then. */
+  readonly queue = new TurnQueue(queueOptions);
+  /** Resolves with how the session ended, when nothing of it is left. */
   readonly over: Promise<Termination>;
   readonly #over = Promise.withResolvers<Termination>();
   readonly #held = new Set<Pipes>();
@@ -55,27 +52,27 @@ export class Session {
   view(incarnation: string): SessionView {
     return {
       id: this.id,
-      state: this.turns.isTaken ? "busy" : "ready",
+      state: this.queue.isTaken ? "busy" : "ready",
       pid: this.shell.tree.pid,
       cwd: this.#cwd,
       createdAt: this.createdAt,
       commandTimeoutMs: this.commandTimeoutMs,
-      waiting: this.turns.waiting,
+      waiting: this.queue.waiting,
       incarnation,
     };
   }
 
-  /** Rejects with how it ended, where it is ending. */
-  async demandAlive(): Promise<void> {
-    if (this.#isEnding) throw terminated(this.id, await this.over);
+  /** If the session is ending, waits for its end and throws how it ended. */
+  async requireAlive(): Promise<void> {
+    if (this.#isEnding) throw sessionTerminated(this.id, await this.over);
   }
 
-  /** A variable can say anything; a folder has an absolute path. */
-  stand({ cwd }: End): void {
+  /** Ignores relative paths: they come from a PWD that a command has set to something else. */
+  setCwd({ cwd }: CommandEnd): void {
     if (cwd.startsWith("/")) this.#cwd = cwd;
   }
 
-  /** Of a command that is over, whose children may still write. */
+  /** Keeps the pipes of a finished command open for children of it that may still write. */
   hold(pipes: Pipes): void {
     pipes.drop();
     this.#held.add(pipes);
@@ -87,7 +84,7 @@ export class Session {
     }
   }
 
-  /** The first reason counts. A shell that has not exited by itself gets TERM, and what is left later KILL. */
+  /** The first reason counts. A shell that has not exited by itself gets TERM; what is left later gets KILL. */
   end(reason: Reason): Promise<Termination> {
     if (!this.#isEnding) {
       this.#isEnding = true;
@@ -100,18 +97,18 @@ export class Session {
     const { tree } = this.shell;
     if (reason !== "exited") {
       tree.terminate();
-      await tree.empty(limits.execKillGraceMs);
+      await tree.waitUntilEmpty(limits.execKillGraceMs);
     }
     try {
       await tree.end();
     } catch (error) {
-      // There are no others; one that has not ended in time counts for as long as it is there.
-      if (error instanceof Unended) await error.gone;
+      // A tree that the kernel does not end in time counts until it has ended.
+      if (error instanceof UnendedError) await error.ended;
       else console.error(`the end of session ${this.id}:`, error);
     }
     this.shell.close();
     const held = [...this.#held].map((pipes) => pipes.ended);
-    if (!(await within(Promise.all(held), limits.execDrainMs))) {
+    if (!(await resolvesWithin(Promise.all(held), limits.execDrainMs))) {
       for (const pipes of this.#held) pipes.stop();
     }
     return { ...(await tree.exited), timedOut: reason === "timed_out", reason };

@@ -1,79 +1,82 @@
-/**
- * Owns which sessions there are: one for each id, made once, ended once, and how the ended ones went.
- * Does not own what happens in one (session.ts), nor HTTP (part.ts).
- */
+/** Keeps the sessions by id, creates and ends each once, and remembers how the last ones ended. */
 import { join } from "node:path";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentSessionCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { environmentOf, folderOf } from "../exec/sandbox-env.ts";
-import type { Ground } from "../sandbox.ts";
-import type { Begun } from "../server/gated-work.ts";
-import { within } from "../server/timeout.ts";
-import { reasonOf } from "./command.ts";
-import { Folder } from "./folder.ts";
+import { buildEnvironment, resolveCwd } from "../exec/sandbox-env.ts";
+import type { SandboxDeps } from "../sandbox.ts";
+import type { GatedCall } from "../server/gated-work.ts";
+import { resolvesWithin } from "../server/timeout.ts";
+import { endReason } from "./command.ts";
+import { SessionFolder } from "./folder.ts";
 import { Session } from "./session.ts";
 import { Shell } from "./shell.ts";
-import { type Termination, terminated } from "./termination.ts";
+import { sessionTerminated, type Termination } from "./termination.ts";
 
-/** Its start is shared by all who ask for it meanwhile. */
+/** Concurrent calls for one id share its start. */
 type Entry = { starting: Promise<Session>; session?: Session };
 
 export class Sessions {
-  readonly ground: Ground;
-  readonly folder: Folder;
-  /** In the order of their making; until nothing of a session is left. */
+  readonly deps: SandboxDeps;
+  readonly folder: SessionFolder;
+  /** Oldest first; an entry stays until nothing of its session is left. */
   readonly #entries = new Map<string, Entry>();
   /** Oldest first. */
   readonly #ended = new Map<string, Termination>();
 
-  constructor(ground: Ground) {
-    this.ground = ground;
-    this.folder = new Folder(join(ground.metadata.folder, "sessions"), ground.place.user);
+  constructor(deps: SandboxDeps) {
+    this.deps = deps;
+    this.folder = new SessionFolder(
+      join(deps.metadataCopy.folder, "sessions"),
+      deps.sandboxEnv.user,
+    );
   }
 
   get count(): number {
     return this.#entries.size;
   }
 
-  /** Those that can be used, newest first. */
-  all(): Session[] {
+  /** The sessions that can be used, newest first. */
+  list(): Session[] {
     return [...this.#entries.values()]
       .flatMap(({ session }) => (session === undefined || session.isEnding ? [] : [session]))
       .reverse();
   }
 
-  /** Waits for one that is being made. */
+  /** Waits for a session that is starting. */
   async get(id: string): Promise<Session> {
     const entry = this.#entries.get(id);
     if (entry !== undefined) {
       const session = await entry.starting;
-      await session.demandAlive();
+      await session.requireAlive();
       return session;
     }
     const termination = this.#ended.get(id);
-    if (termination !== undefined) throw terminated(id, termination);
-    throw new BerthError("not_found", "no session with this id is known here", {
-      hint: "POST …/sessions makes one, GET …/sessions lists them",
+    if (termination !== undefined) throw sessionTerminated(id, termination);
+    throw new BerthError("not_found", "There is no session with this id.", {
+      hint: "POST …/sessions creates one, GET …/sessions lists them.",
     });
   }
 
   /**
-   * Gets or makes. Synchronous from the look at the fence until its start is among the gated work: between them
-   * nobody can raise the fence, nor ask for the same id. An ending one is waited for, and the fence looked at again.
+   * Gets or creates. Synchronous from the check of the fence until the start is tracked as gated work, so that nothing
+   * can raise the fence or use the same id in between. It waits for a session that is ending, then checks again.
    */
-  async open(call: AgentSessionCall, begun: Begun): Promise<{ session: Session; isNew: boolean }> {
+  async open(
+    call: AgentSessionCall,
+    gatedCall: GatedCall,
+  ): Promise<{ session: Session; isNew: boolean }> {
     for (;;) {
-      this.ground.gated.fence.pass(begun.fence);
+      this.deps.gated.fence.pass(gatedCall.fence);
       const entry = this.#entries.get(call.id);
-      if (entry === undefined) return { session: await this.#make(call, begun), isNew: true };
+      if (entry === undefined) return { session: await this.#create(call, gatedCall), isNew: true };
       const session = await entry.starting;
       if (!session.isEnding) return { session, isNew: false };
       await session.over;
     }
   }
 
-  /** Resolves when nothing of it is left. One that has ended may be ended again. */
+  /** Resolves when nothing of it is left. Ending an ended session again succeeds. */
   async end(id: string): Promise<void> {
     const entry = this.#entries.get(id);
     if (entry !== undefined) await (await entry.starting).end("ended");
@@ -82,14 +85,14 @@ export class Sessions {
 
   async endAll(): Promise<void> {
     const starting = [...this.#entries.values()].map((entry) => entry.starting);
-    await Promise.allSettled(starting.map(async (one) => (await one).end("ended")));
+    await Promise.allSettled(starting.map(async (session) => (await session).end("ended")));
   }
 
-  #make(call: AgentSessionCall, begun: Begun): Promise<Session> {
-    const { gated, place } = this.ground;
+  #create(call: AgentSessionCall, gatedCall: GatedCall): Promise<Session> {
+    const { gated, sandboxEnv } = this.deps;
     if (this.#entries.size >= limits.sessionsMax) throw tooMany();
-    const cwd = folderOf(place, call.cwd);
-    const starting = this.#start(call, cwd, begun.gone.signal);
+    const cwd = resolveCwd(sandboxEnv, call.cwd);
+    const starting = this.#start(call, cwd, gatedCall.controller.signal);
     const entry: Entry = { starting };
     this.#entries.set(call.id, entry);
     const started = starting.then(
@@ -101,28 +104,28 @@ export class Sessions {
         this.#entries.delete(call.id);
       },
     );
-    gated.track(started, begun);
+    gated.track(started, gatedCall);
     return starting;
   }
 
-  async #start(call: AgentSessionCall, cwd: string, gone: AbortSignal): Promise<Session> {
-    const { place, forest } = this.ground;
-    const env = environmentOf(place, call.env);
-    const shell = await Shell.start({ forest, user: place.user, cwd, env });
+  async #start(call: AgentSessionCall, cwd: string, signal: AbortSignal): Promise<Session> {
+    const { sandboxEnv, supervisor } = this.deps;
+    const env = buildEnvironment(sandboxEnv, call.env);
+    const shell = await Shell.start({ supervisor, user: sandboxEnv.user, cwd, env });
     const session = new Session(call, shell, cwd);
     const isReady = await Promise.race([
-      within(shell.ready, limits.sessionReadyMs),
+      resolvesWithin(shell.ready, limits.sessionReadyMs),
       session.over.then(() => false),
-      aborted(gone),
+      falseOnAbort(signal),
     ]);
     if (isReady) {
       this.#ended.delete(call.id);
       return session;
     }
-    await session.end(reasonOf(gone));
-    if (gone.reason instanceof BerthError) throw gone.reason;
-    throw new BerthError("unavailable", `the shell of session ${call.id} did not become ready`, {
-      hint: "BASH_ENV and other variables that a shell reads may keep it from starting",
+    await session.end(endReason(signal));
+    if (signal.reason instanceof BerthError) throw signal.reason;
+    throw new BerthError("unavailable", `The shell of session ${call.id} did not become ready.`, {
+      hint: "BASH_ENV and other variables that a shell reads may keep it from starting.",
     });
   }
 
@@ -135,21 +138,21 @@ export class Sessions {
     if (this.#ended.size > limits.sessionsEndedMax && oldest !== undefined) {
       this.#ended.delete(oldest);
     }
-    this.ground.endings.add({ kind: "session", id, exitCode, signal, reason });
+    this.deps.exitEvents.add({ kind: "session", id, exitCode, signal, reason });
   }
 }
 
-/** False, when it is. */
-function aborted(gone: AbortSignal): Promise<false> {
+/** Resolves with false on abort. */
+function falseOnAbort(signal: AbortSignal): Promise<false> {
   return new Promise((resolve) => {
-    if (gone.aborted) resolve(false);
-    gone.addEventListener("abort", () => resolve(false), { once: true });
+    if (signal.aborted) resolve(false);
+    signal.addEventListener("abort", () => resolve(false), { once: true });
   });
 }
 
 function tooMany(): BerthError {
-  return new BerthError("too_many", `there are ${limits.sessionsMax} sessions already`, {
-    hint: "end one of them first",
+  return new BerthError("too_many", `There are ${limits.sessionsMax} sessions already.`, {
+    hint: "End one of them first.",
     facts: { limit: limits.sessionsMax },
   });
 }

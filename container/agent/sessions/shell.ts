@@ -1,83 +1,88 @@
 /**
- * Owns one shell and the two channels to it: its lines go in by its standard input, the ends of its commands come out
- * by its standard error, which no command has. Does not own whose turn it is, nor when a shell is ended (session.ts).
+ * Runs the shell of one session. Commands go in by its standard input; their ends come out by its standard error, which
+ * no command inherits.
  */
 import { closeSync, existsSync, openSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Env } from "../../../src/protocol/fields/env.ts";
-import { giveDescriptor, openPipe, type User } from "../kernel/libc.ts";
+import { chownDescriptor, openPipe, type User } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
-import type { Forest, Tree } from "../supervision/process-tree.ts";
-import { type End, Ends } from "./ends.ts";
-import { Feed } from "./feed.ts";
-import { drawWord } from "./random-word.ts";
-import { commandLines, endLines, firstWords, type Streams } from "./script.ts";
+import type { ProcessSupervisor, ProcessTree } from "../supervision/process-tree.ts";
+import { type CommandEnd, EndReader } from "./end-reader.ts";
+import { PipeWriter } from "./pipe-writer.ts";
+import { randomWord } from "./random-word.ts";
+import { commandLines, endLines, type Streams, setupLines } from "./script.ts";
 
 export const bash = "/bin/bash";
-export const quietly = ["--noprofile", "--norc"];
+export const noRcFlags = ["--noprofile", "--norc"];
 
-type Where = { forest: Forest; user: User | undefined; cwd: string; env: Env };
+type ShellOptions = {
+  supervisor: ProcessSupervisor;
+  user: User | undefined;
+  cwd: string;
+  env: Env;
+};
 
 export class Shell {
-  readonly tree: Tree;
-  /** Resolves when it is ready for its first command; what it says as `cwd` is where it stands. */
-  readonly ready: Promise<End | "deaf">;
-  readonly #feed: Feed;
-  readonly #ends = new Ends();
+  readonly tree: ProcessTree;
+  /** Resolves when the shell is ready for its first command; `cwd` is its folder then. */
+  readonly ready: Promise<CommandEnd | "unresponsive">;
+  readonly #writer: PipeWriter;
+  readonly #ends = new EndReader();
   readonly #reader: PipeReader;
-  /** `$?`, as the last command left it. */
+  /** `$?` as the last command left it. */
   #status = 0;
 
-  static async start({ forest, ...launch }: Where): Promise<Shell> {
+  static async start({ supervisor, ...launch }: ShellOptions): Promise<Shell> {
     if (!existsSync(bash)) {
-      throw new BerthError("unsupported", `sessions need ${bash}, which this image does not have`);
+      throw new BerthError("unsupported", `Sessions need ${bash}, which this image does not have.`);
     }
     const [lines, linesWrite] = openPipe();
     const [endsRead, ends] = openPipe();
-    const nowhere = openSync("/dev/null", "w");
+    const devNull = openSync("/dev/null", "w");
     const { user } = launch;
     try {
-      if (user !== undefined) giveDescriptor(ends, user);
-      const streams = { stdin: lines, stdout: nowhere, stderr: ends };
-      const argv = ["bash", ...quietly];
-      const tree = await forest.start({ program: bash, argv, ...launch, ...streams });
-      return new Shell(tree, Feed.ofDescriptor(linesWrite), endsRead);
+      if (user !== undefined) chownDescriptor(ends, user);
+      const streams = { stdin: lines, stdout: devNull, stderr: ends };
+      const argv = ["bash", ...noRcFlags];
+      const tree = await supervisor.start({ program: bash, argv, ...launch, ...streams });
+      return new Shell(tree, PipeWriter.ofDescriptor(linesWrite), endsRead);
     } catch (error) {
       closeSync(endsRead);
       throw error;
     } finally {
-      for (const fd of [lines, linesWrite, ends, nowhere]) closeSync(fd);
+      for (const fd of [lines, linesWrite, ends, devNull]) closeSync(fd);
     }
   }
 
-  private constructor(tree: Tree, feed: Feed, endsRead: number) {
+  private constructor(tree: ProcessTree, writer: PipeWriter, endsRead: number) {
     this.tree = tree;
-    this.#feed = feed;
+    this.#writer = writer;
     this.#reader = new PipeReader(endsRead, (bytes) => this.#ends.take(bytes));
-    const word = drawWord();
-    this.ready = this.#ends.of(word);
-    this.#feed.write(Buffer.from(firstWords + endLines(word)));
+    const word = randomWord();
+    this.ready = this.#ends.waitFor(word);
+    this.#writer.write(Buffer.from(setupLines + endLines(word)));
   }
 
-  /** One at a time. Never resolves where the shell is gone before the command is over: watch its tree. */
-  async run(command: string, streams: Streams): Promise<End | "deaf"> {
-    const told = await this.look(command, streams);
-    if (told !== "deaf") this.#status = told.exitCode;
-    return told;
-  }
-
-  /** The same, but the next command does not get to know how this one ended. */
-  look(command: string, streams: Streams): Promise<End | "deaf"> {
-    const word = drawWord();
-    const end = this.#ends.of(word);
-    const lines = commandLines(command, word, { streams, status: this.#status });
-    this.#feed.write(Buffer.from(lines));
+  /** One command at a time. Never resolves if the shell exits before the command is over: watch its tree. */
+  async run(command: string, streams: Streams): Promise<CommandEnd | "unresponsive"> {
+    const end = await this.runUnseen(command, streams);
+    if (end !== "unresponsive") this.#status = end.exitCode;
     return end;
   }
 
-  /** Once its tree has ended. */
+  /** Like `run`, but does not change `$?` for the next command. */
+  runUnseen(command: string, streams: Streams): Promise<CommandEnd | "unresponsive"> {
+    const word = randomWord();
+    const end = this.#ends.waitFor(word);
+    const lines = commandLines(command, word, { streams, status: this.#status });
+    this.#writer.write(Buffer.from(lines));
+    return end;
+  }
+
+  /** Call when its tree has ended. */
   close(): void {
-    this.#feed.close();
+    this.#writer.close();
     this.#reader.stop();
   }
 }

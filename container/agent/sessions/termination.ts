@@ -1,7 +1,4 @@
-/**
- * Owns what is said of a session that has ended: why, and how its shell went.
- * Does not own for how long that is remembered (sessions.ts).
- */
+/** Describes why a session ended and how its shell exited, and the errors that report it. */
 
 import { BerthError, type ErrorFacts } from "../../../src/protocol/error-codes.ts";
 import type { AgentEnding } from "../../../src/protocol/internal/agent.ts";
@@ -11,35 +8,39 @@ export type Reason = AgentEnding["reason"];
 
 export type Termination = Exit & { timedOut: boolean; reason: Reason };
 
-const words: Record<Reason, string> = {
+const reasons: Record<Reason, string> = {
   exited: "its shell exited",
   timed_out: "a command took longer than its time limit",
   ended: "it was ended",
   lease_lost: "the lease of its command was lost",
 };
 
-/** `written`: of the command that ran when it ended, what it wrote until then. */
-export function terminated(
+/** `output`: what the command that was running had written when the session ended. */
+export function sessionTerminated(
   id: string,
   { exitCode, signal, timedOut, reason }: Termination,
-  written: ErrorFacts = {},
+  output: ErrorFacts = {},
 ): BerthError {
-  return new BerthError("session_terminated", `session ${id} has ended: ${words[reason]}`, {
-    hint: "POST /sessions with this id makes a new one, which begins fresh",
-    facts: { exitCode, signal, timedOut, reason, ...written },
+  return new BerthError("session_terminated", `Session ${id} has ended: ${reasons[reason]}.`, {
+    hint: "POST /sessions with this id creates a new one, without the old state.",
+    facts: { exitCode, signal, timedOut, reason, ...output },
   });
 }
 
-/** To the command that ran when it ended: a lost lease ends every command with the same word. */
-export function cutOff(id: string, termination: Termination, written: ErrorFacts): BerthError {
-  const ended = terminated(id, termination, written);
-  if (termination.reason !== "lease_lost") return ended;
+/** The error of the command that was running: a lost lease ends every command with the same code. */
+export function commandInterrupted(
+  id: string,
+  termination: Termination,
+  output: ErrorFacts,
+): BerthError {
+  const terminated = sessionTerminated(id, termination, output);
+  if (termination.reason !== "lease_lost") return terminated;
   return new BerthError(
     "operation_interrupted",
-    `the lease of this command was lost; it was ended, and session ${id} with it`,
+    `The lease of this command was lost; it was ended, and session ${id} with it.`,
     {
-      hint: "files written before stay; look at them, and create the session anew",
-      facts: { admitted: true, ...ended.facts },
+      hint: "Files that it wrote before remain. Check them, and create the session again.",
+      facts: { admitted: true, ...terminated.facts },
     },
   );
 }

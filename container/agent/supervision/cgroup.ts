@@ -1,9 +1,8 @@
 /**
- * Owns trees held together by cgroup v2: one group for each command, in which all its descendants stay.
- * Does not own the folder of groups: the engine, or find-cgroup.ts on the platform, says where it is.
+ * Supervises process trees with cgroup v2: each command has one group, which none of its descendants can leave.
  *
- * The agent itself always stands in the group of the command to come, and moves on to an empty one as soon as
- * that is born: one move for each command (mover.ts). Until it has moved, nothing else is born.
+ * The agent itself is always in the group of the next command, and moves on to an empty group as soon as it has spawned
+ * that command: one move per command (cgroup-mover.ts). Until it has moved, it spawns nothing else.
  */
 import {
   accessSync,
@@ -14,77 +13,76 @@ import {
   rmdirSync,
   writeFileSync,
 } from "node:fs";
-import { notBorn, notMade } from "../kernel/pipes.ts";
-import { Mover } from "./mover.ts";
-import { isAlive, numbers, send } from "./proc-table.ts";
+import { resourcesUnavailable, spawnFailure } from "../kernel/pipes.ts";
+import { CgroupMover } from "./cgroup-mover.ts";
+import { isAlive, parsePids, sendSignal } from "./proc-table.ts";
 import {
   type Exit,
   endLimitMs,
-  type Forest,
   type Launch,
-  type Tree,
-  Unended,
-  unendedLookMs,
+  type ProcessSupervisor,
+  type ProcessTree,
+  UnendedError,
+  unendedPollMs,
 } from "./process-tree.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
 
 const pollMs = 5;
-/** At the end; what is busy for longer is left, it is empty. */
+/** How long to try to remove groups at the end; what is busy for longer stays, but is empty. */
 const removeLimitMs = 5_000;
-/** Empty groups kept for the next commands: making and removing one costs as much as a move. */
+/** Empty groups are reused: creating and removing one costs as much as a move. */
 const idleGroupsMax = 16;
 
-export class CgroupForest implements Forest {
+export class CgroupSupervisor implements ProcessSupervisor {
   readonly kind = "cgroup";
   readonly #folder: string;
   readonly #reaper: Reaper;
   readonly #home: string | undefined;
   readonly #idle: string[] = [];
-  readonly #mover = new Mover();
-  #standing: string;
-  #made = 0;
+  readonly #mover = new CgroupMover();
+  #current: string;
+  #created = 0;
 
   /**
-   * Throws where groups cannot be made below `folder`, cannot be killed whole, or may not be entered.
-   * `home`: the group to go back to at the end, where nobody else removes the folder.
+   * Throws if groups cannot be created below `folder`, cannot be killed as a whole, or cannot be entered. `home`: the
+   * group to return to at the end, if nobody else removes the folder.
    */
   constructor(folder: string, reaper: Reaper, home?: string) {
     this.#folder = folder;
     this.#reaper = reaper;
     this.#home = home;
-    this.#standing = this.#emptyGroup();
+    this.#current = this.#takeEmptyGroup();
     try {
       // Linux 5.14 and later.
-      accessSync(`${this.#standing}/cgroup.kill`);
-      moveInto(this.#standing);
+      accessSync(`${this.#current}/cgroup.kill`);
+      moveInto(this.#current);
     } catch (error) {
-      rmdirSync(this.#standing);
+      rmdirSync(this.#current);
       throw error;
     }
   }
 
-  async start(launch: Launch): Promise<Tree> {
-    // Who waits here counts as begun: what ends it finds it as soon as it is born.
+  async start(launch: Launch): Promise<ProcessTree> {
     while (this.#mover.moving !== undefined) await this.#mover.moving;
-    // Before the birth: what can fail here then fails with nothing begun.
-    const { next, way } = this.#nextGroup();
+    // Before the spawn, so that a failure here leaves nothing running.
+    const { next, procsFd } = this.#nextGroup();
     let spawned: Spawned;
     try {
       spawned = spawn(launch, this.#reaper);
     } catch (error) {
-      closeSync(way);
-      this.#giveBack(next);
-      throw notBorn(error);
+      closeSync(procsFd);
+      this.#release(next);
+      throw spawnFailure(error);
     }
-    const group = this.#standing;
-    this.#standing = next;
-    this.#mover.moveOn(way);
-    return new CgroupTree(group, spawned, this.#mover.moving, () => this.#giveBack(group));
+    const group = this.#current;
+    this.#current = next;
+    this.#mover.moveTo(procsFd);
+    return new CgroupTree(group, spawned, this.#mover.moving, () => this.#release(group));
   }
 
-  collect(limitMs: number): Promise<void> {
-    return this.#reaper.collectDead(limitMs);
+  reapOrphans(limitMs: number): Promise<void> {
+    return this.#reaper.reapDead(limitMs);
   }
 
   async close(): Promise<void> {
@@ -92,62 +90,62 @@ export class CgroupForest implements Forest {
     await this.#mover.moving;
     moveInto(this.#home);
     const deadline = performance.now() + removeLimitMs;
-    for (const group of [...this.#idle, this.#standing, this.#folder]) {
-      while (!isRemoved(group) && performance.now() < deadline) await Bun.sleep(pollMs);
+    for (const group of [...this.#idle, this.#current, this.#folder]) {
+      while (!tryRemove(group) && performance.now() < deadline) await Bun.sleep(pollMs);
     }
   }
 
-  /** Open, to be moved into. What fails says nothing of the program that is to be started. */
-  #nextGroup(): { next: string; way: number } {
+  /** Opens an empty group to move into. An error here is not about the program that is to be started. */
+  #nextGroup(): { next: string; procsFd: number } {
     let next: string | undefined;
     try {
-      next = this.#emptyGroup();
-      return { next, way: openSync(`${next}/cgroup.procs`, "w") };
+      next = this.#takeEmptyGroup();
+      return { next, procsFd: openSync(`${next}/cgroup.procs`, "w") };
     } catch (error) {
-      if (next !== undefined) this.#giveBack(next);
-      throw notMade(error);
+      if (next !== undefined) this.#release(next);
+      throw resourcesUnavailable(error);
     }
   }
 
-  #emptyGroup(): string {
+  #takeEmptyGroup(): string {
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
     for (;;) {
-      const group = `${this.#folder}/c${this.#made++}`;
-      if (isMade(group)) return group;
+      const group = `${this.#folder}/c${this.#created++}`;
+      if (tryCreate(group)) return group;
     }
   }
 
-  #giveBack(group: string): void {
-    if (this.#idle.length >= idleGroupsMax && isRemoved(group)) return;
+  #release(group: string): void {
+    if (this.#idle.length >= idleGroupsMax && tryRemove(group)) return;
     this.#idle.push(group);
   }
 }
 
-class CgroupTree implements Tree {
+class CgroupTree implements ProcessTree {
   readonly pid: number;
   readonly exited: Promise<Exit>;
   readonly #group: string;
-  /** Until then the agent stands in the group too. */
-  readonly #agentGone: Promise<void> | undefined;
-  readonly #giveBack: () => void;
-  /** Its group may be that of another command by now. */
-  #isGivenBack = false;
+  /** Resolves when the agent has moved out of the group. */
+  readonly #agentMoved: Promise<void> | undefined;
+  readonly #release: () => void;
+  /** From then on the group may belong to another command. */
+  #isReleased = false;
 
   constructor(
     group: string,
     spawned: Spawned,
-    agentGone: Promise<void> | undefined,
-    giveBack: () => void,
+    agentMoved: Promise<void> | undefined,
+    release: () => void,
   ) {
     this.#group = group;
-    this.#agentGone = agentGone;
+    this.#agentMoved = agentMoved;
     this.pid = spawned.pid;
-    this.#giveBack = () => {
-      if (this.#isGivenBack) return;
-      this.#isGivenBack = true;
-      // The agent may stand in it still: nothing is born before it has moved on.
-      giveBack();
+    this.#release = () => {
+      if (this.#isReleased) return;
+      this.#isReleased = true;
+      // The agent may still be in the group, but spawns nothing before it has moved on.
+      release();
     };
     this.exited = spawned.exited;
   }
@@ -156,70 +154,70 @@ class CgroupTree implements Tree {
     try {
       this.signal("SIGTERM");
     } catch (error) {
-      // They are killed after the grace.
-      if (!isWithoutDescriptor(error)) throw error;
+      // Without descriptors nothing can be signalled; the processes are killed after the grace.
+      if (!isOutOfDescriptors(error)) throw error;
     }
   }
 
   signal(name: NodeJS.Signals): void {
-    for (const pid of this.#members()) send(pid, name);
+    for (const pid of this.#listProcesses()) sendSignal(pid, name);
   }
 
-  async empty(limitMs: number): Promise<void> {
-    await this.#isEmptied(limitMs, pollMs);
+  async waitUntilEmpty(limitMs: number): Promise<void> {
+    await this.#becomesEmpty(limitMs, pollMs);
   }
 
   async end(): Promise<number> {
-    if (this.#isGivenBack) return 0;
-    const left = await onceThereIsRoom(() => this.#members());
-    const leftovers = left.filter((pid) => pid !== this.pid && isAlive(pid)).length;
-    if (left.length > 0) {
-      await this.#agentGone;
-      await onceThereIsRoom(() => writeFileSync(`${this.#group}/cgroup.kill`, "1"));
-      if (!(await this.#isEmptied(endLimitMs, 1))) {
-        const gone = this.#isEmptied(Number.POSITIVE_INFINITY, unendedLookMs);
-        throw new Unended(gone.then(this.#giveBack));
+    if (this.#isReleased) return 0;
+    const processes = await retryWithoutDescriptors(() => this.#listProcesses());
+    const leftovers = processes.filter((pid) => pid !== this.pid && isAlive(pid)).length;
+    if (processes.length > 0) {
+      await this.#agentMoved;
+      await retryWithoutDescriptors(() => writeFileSync(`${this.#group}/cgroup.kill`, "1"));
+      if (!(await this.#becomesEmpty(endLimitMs, 1))) {
+        const ended = this.#becomesEmpty(Number.POSITIVE_INFINITY, unendedPollMs);
+        throw new UnendedError(ended.then(this.#release));
       }
     }
-    this.#giveBack();
+    this.#release();
     return leftovers;
   }
 
-  /** False: the limit passed and some were still there. */
-  async #isEmptied(limitMs: number, everyMs: number): Promise<boolean> {
+  /** False: some processes were left after the limit. */
+  async #becomesEmpty(limitMs: number, everyMs: number): Promise<boolean> {
     const deadline = performance.now() + limitMs;
-    while ((await onceThereIsRoom(() => this.#members())).length > 0) {
+    while ((await retryWithoutDescriptors(() => this.#listProcesses())).length > 0) {
       if (performance.now() > deadline) return false;
       await Bun.sleep(everyMs);
     }
     return true;
   }
 
-  #members(): number[] {
-    return this.#isGivenBack ? [] : processesIn(this.#group);
+  #listProcesses(): number[] {
+    return this.#isReleased ? [] : listProcesses(this.#group);
   }
 }
 
-/** Without a free descriptor nothing can be seen or ended. Until there is one, what is there counts. */
-async function onceThereIsRoom<T>(work: () => T): Promise<T> {
+/** Without a free descriptor nothing can be read or killed: retries until there is one. */
+async function retryWithoutDescriptors<T>(attempt: () => T): Promise<T> {
   for (;;) {
     try {
-      return work();
+      return attempt();
     } catch (error) {
-      if (!isWithoutDescriptor(error)) throw error;
-      await Bun.sleep(unendedLookMs);
+      if (!isOutOfDescriptors(error)) throw error;
+      await Bun.sleep(unendedPollMs);
     }
   }
 }
 
-function isWithoutDescriptor(error: unknown): boolean {
+function isOutOfDescriptors(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === "EMFILE" || code === "ENFILE";
 }
 
-/** The living, the agent left out: a group forgets its dead even before they are collected. */
-function processesIn(group: string): number[] {
-  const pids = numbers(readFileSync(`${group}/cgroup.procs`, "latin1"));
+/** The living processes except the agent: a group does not list zombies. */
+function listProcesses(group: string): number[] {
+  const pids = parsePids(readFileSync(`${group}/cgroup.procs`, "latin1"));
   return pids.filter((pid) => pid !== process.pid);
 }
 
@@ -227,8 +225,8 @@ function moveInto(group: string): void {
   writeFileSync(`${group}/cgroup.procs`, "0");
 }
 
-/** False: there is one already, and somebody may stand in it: of that name, another agent's. */
-function isMade(group: string): boolean {
+/** False: the group exists already, and may hold processes of another agent. */
+function tryCreate(group: string): boolean {
   try {
     mkdirSync(group);
     return true;
@@ -238,8 +236,8 @@ function isMade(group: string): boolean {
   }
 }
 
-/** False: busy, as it may be for a moment after its last process was gone. */
-function isRemoved(group: string): boolean {
+/** False: busy, as a group may be for a moment after its last process has ended. */
+function tryRemove(group: string): boolean {
   try {
     rmdirSync(group);
     return true;

@@ -1,39 +1,38 @@
 /**
- * Owns that whoever starts a command outlives it where memory ends: the kernel then ends the largest process, which
- * among small ones is the agent, and with it goes the container. Does not own how much memory there is.
+ * Makes the kernel kill commands before the agent when memory runs out. Otherwise it kills the largest process, which
+ * among small ones is the agent, and the container ends with it.
  *
- * What a command starts inherits its rank. So it is born with most of the highest one, which its parent takes for that
- * moment, and gets all of it as soon as there is somebody to give it to: what runs already goes before the parent in
- * between too, and so does what the command starts before it has all of it. A command may lower its rank again, to its
- * parent's and not below.
+ * A child inherits its parent's score. So the parent raises its own score for the moment of the spawn, most of the way
+ * and not entirely, so that running commands are still killed before the parent; then it raises the child's score to the
+ * highest. A command may lower its score again, but not below its parent's.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
 const highest = 1000;
-/** The rest is more than an agent's part of all but the smallest memories. */
-const atBirth = 0.75;
+/** The rest is more than an agent's share of all but the smallest memories. */
+const shareAtSpawn = 0.75;
 
-const againMs = 5;
+const retryMs = 5;
 
-/** Of this process, as it was made. */
-let own: number | undefined;
+/** The score that this process started with. */
+let ownScore: number | undefined;
 
-/** `birth` is synchronous. */
-export function outlived<T extends { pid: number }>(birth: () => T): T {
-  own ??= rankOf();
-  rank("self", Math.round(own + (highest - own) * atBirth));
+/** `start` must be synchronous. */
+export function spawnWithHigherOomScore<T extends { pid: number }>(start: () => T): T {
+  ownScore ??= readOwnScore();
+  setScore("self", Math.round(ownScore + (highest - ownScore) * shareAtSpawn));
   let child: T;
   try {
-    child = birth();
+    child = start();
   } finally {
-    rank("self", own);
+    setScore("self", ownScore);
   }
-  // The kernel wakes who has started it a moment before it may be written to by one who is not root.
-  if (!rank(child.pid, highest)) setTimeout(rank, againMs, child.pid, highest);
+  // A parent that is not root may write to the child only a moment after the spawn returns.
+  if (!setScore(child.pid, highest)) setTimeout(setScore, retryMs, child.pid, highest);
   return child;
 }
 
-function rankOf(): number {
+function readOwnScore(): number {
   try {
     return Number(readFileSync("/proc/self/oom_score_adj", "latin1"));
   } catch {
@@ -41,13 +40,13 @@ function rankOf(): number {
   }
 }
 
-function rank(pid: number | "self", value: number): boolean {
+function setScore(pid: number | "self", value: number): boolean {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, String(value));
     return true;
   } catch {
-    // It is gone, or may not be written to: it stays what it was born as. So does what a command starts in its first
-    // moment where a tender may not write to itself, as in a room of an engine that is not root.
+    // The process has ended or must not be written to: it keeps the score that it was spawned with. In a jail of an
+    // engine that is not root, a subreaper cannot write to itself.
     return false;
   }
 }

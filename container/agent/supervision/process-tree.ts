@@ -1,19 +1,19 @@
 /**
- * Owns the form of a command's process tree: what can be asked of it, however it is held together.
- * Does not own the two ways of holding it: cgroup.ts and keeper.ts (with tender.ts) do.
+ * The interface of a command's process tree and of the supervisor that starts it. See cgroup.ts and subreaper-client.ts
+ * for the two implementations.
  */
 import type { User } from "../kernel/libc.ts";
 
-/** The file of this very program, which runs in the other modes too. */
+/** This program's own file, which also runs in the other modes (main.ts). */
 export const ownProgram = "/proc/self/exe";
 
 export type Launch = {
-  /** The file to run; `argv[0]` is only what the program is told it was called. */
+  /** The file to run; `argv[0]` is only the name that the program sees. */
   program: string;
   argv: string[];
   cwd: string;
   env: Record<string, string>;
-  /** Descriptors of the caller's, who closes them after the start. */
+  /** Descriptors that the caller closes after the start. */
   stdin: number | "ignore";
   stdout: number;
   stderr: number;
@@ -22,47 +22,51 @@ export type Launch = {
 
 export type Exit = { exitCode: number | null; signal: string | null };
 
-export interface Tree {
-  /** Of the first process. */
+export interface ProcessTree {
+  /** The pid of the first process. */
   readonly pid: number;
-  /** Of the first process. Resolves whatever becomes of the rest of the tree. */
+  /** Resolves when the first process exits, even if the rest of the tree continues. */
   readonly exited: Promise<Exit>;
-  /** TERM to every process there is now. */
+  /** Sends TERM to every process that exists now. */
   terminate(): void;
-  /** To every process there is now. */
+  /** Sends the signal to every process that exists now. */
   signal(name: NodeJS.Signals): void;
   /** Resolves when no process is left, or after the limit. */
-  empty(limitMs: number): Promise<void>;
-  /** Kills all that is left. How many there were beside the first process; none is left then. Else Unended. */
+  waitUntilEmpty(limitMs: number): Promise<void>;
+  /**
+   * Kills everything that is left, and resolves with how many processes there were besides the first one. Rejects with
+   * UnendedError if the kernel does not end them in time.
+   */
   end(): Promise<number>;
 }
 
-export interface Forest {
+export interface ProcessSupervisor {
   readonly kind: "cgroup" | "subreaper";
   /**
-   * Rejects with the error of the kernel (`code`: ENOENT, EACCES, …) where the program cannot run, and with
-   * `unavailable` where there is no room for a process. It may take a moment
-   * until it is born: it counts as begun from the call on, and what ends it in between finds it when it is born.
+   * Rejects with the kernel's error (`code`: ENOENT, EACCES, …) if the program cannot run, and with `unavailable` if
+   * resources for a process are missing. The start may take a moment, but counts from the call on: an abort in between
+   * ends the process as soon as it exists.
    */
-  start(launch: Launch): Promise<Tree>;
-  /** The dead that trees left behind are collected, as far as that goes within the limit. */
-  collect(limitMs: number): Promise<void>;
-  /** Once every tree has ended: gives back what was taken from the machine. */
+  start(launch: Launch): Promise<ProcessTree>;
+  /** Reaps the dead orphans that trees left behind, as far as possible within the limit. */
+  reapOrphans(limitMs: number): Promise<void>;
+  /** Call when every tree has ended: returns resources to the machine. */
   close(): Promise<void>;
 }
 
-/** How long the kernel may take to be rid of processes that were killed. */
+/** How long the kernel may take to end killed processes. */
 export const endLimitMs = 10_000;
 
-/** Killed, but the kernel did not let go of them in time. They count for as long as they are there. */
-export class Unended extends Error {
-  readonly gone: Promise<unknown>;
+/** The processes were killed, but the kernel did not end them in time. They count until they have ended. */
+export class UnendedError extends Error {
+  /** Resolves when they have ended after all. */
+  readonly ended: Promise<unknown>;
 
-  constructor(gone: Promise<unknown>) {
+  constructor(ended: Promise<unknown>) {
     super("killed processes did not end");
-    this.gone = gone;
+    this.ended = ended;
   }
 }
 
-/** How often it is looked whether they are gone at last. */
-export const unendedLookMs = 100;
+/** How often to check whether they have ended. */
+export const unendedPollMs = 100;

@@ -1,21 +1,21 @@
 /**
- * Owns the dead that nobody waits for: orphans whose new parent this process became.
- * Does not own children that the runtime started and collects itself; they are told to it by `own`.
+ * Reaps orphans: processes whose new parent this process became. Children that the runtime started and reaps itself are
+ * registered with `own`.
  */
-import { collectChild } from "../kernel/libc.ts";
-import { childrenOf, isAlive, killBelow } from "./proc-table.ts";
+import { reapChild } from "../kernel/libc.ts";
+import { isAlive, killDescendants, listChildren } from "./proc-table.ts";
 
-/** Deaths within this time are collected together: reading the list for each would cost every command. */
-const collectAfterMs = 20;
+/** Deaths within this time are reaped together: reading the list for each would slow down every command. */
+const sweepDelayMs = 20;
 
 export class Reaper {
   readonly #owned = new Set<number>();
-  readonly #strays: "collect" | "end";
+  readonly #orphans: "reap" | "kill";
   #timer: Timer | undefined;
 
-  /** `end`: a child that we did not start has lost its keeper, and is killed with all below it. */
-  constructor(strays: "collect" | "end") {
-    this.#strays = strays;
+  /** `kill`: an orphan has lost its subreaper, and is killed with all its descendants. `reap`: it may continue. */
+  constructor(orphans: "reap" | "kill") {
+    this.#orphans = orphans;
     process.on("SIGCHLD", () => this.#sweepSoon());
   }
 
@@ -23,22 +23,22 @@ export class Reaper {
     this.#owned.add(pid);
   }
 
-  /** Once the runtime has collected it. */
+  /** Call when the runtime has reaped it. */
   disown(pid: number): void {
     this.#owned.delete(pid);
     this.#sweepSoon();
   }
 
-  /** Children that we did not start, dead or alive, after the dead were collected. */
+  /** Reaps dead orphans. Returns how many orphans are left, dead or alive. */
   sweep(): number {
-    if (this.#strays === "end" && this.#unknown().length > 0) {
-      killBelow(process.pid, (child) => this.#owned.has(child));
+    if (this.#orphans === "kill" && this.#listOrphans().length > 0) {
+      killDescendants(process.pid, (child) => this.#owned.has(child));
     }
-    return this.#unknown().filter((pid) => !collectChild(pid)).length;
+    return this.#listOrphans().filter((pid) => !reapChild(pid)).length;
   }
 
   /** False: the limit passed and some were still there. */
-  async sweepUntilNone(limitMs: number, everyMs = collectAfterMs): Promise<boolean> {
+  async sweepUntilNone(limitMs: number, everyMs = sweepDelayMs): Promise<boolean> {
     const deadline = performance.now() + limitMs;
     while (this.sweep() > 0) {
       if (performance.now() > deadline) return false;
@@ -47,33 +47,33 @@ export class Reaper {
     return true;
   }
 
-  /** Until no child that we did not start is dead, or about to be, and with it what it leaves to us in turn. */
-  async collectDead(limitMs: number): Promise<void> {
+  /** Reaps until no orphan is dead or exiting, including the orphans that those leave in turn. */
+  async reapDead(limitMs: number): Promise<void> {
     const deadline = performance.now() + limitMs;
     for (;;) {
       this.sweep();
-      if (this.#unknown().every(isAlive) || performance.now() > deadline) return;
+      if (this.#listOrphans().every(isAlive) || performance.now() > deadline) return;
       await Bun.sleep(1);
     }
   }
 
-  #unknown(): number[] {
-    return childrenOf(process.pid).filter((pid) => !this.#owned.has(pid));
+  #listOrphans(): number[] {
+    return listChildren(process.pid).filter((pid) => !this.#owned.has(pid));
   }
 
   #sweepSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      // What was killed just now is collected in the next round, and so is what could not be looked at.
-      if (this.#isLeft()) this.#sweepSoon();
-    }, collectAfterMs);
+      // The next round reaps what was just killed, and retries what could not be read.
+      if (this.#mustSweepAgain()) this.#sweepSoon();
+    }, sweepDelayMs);
   }
 
-  #isLeft(): boolean {
+  #mustSweepAgain(): boolean {
     try {
-      return this.sweep() > 0 && this.#strays === "end";
+      return this.sweep() > 0 && this.#orphans === "kill";
     } catch (error) {
-      console.error("the dead cannot be looked for:", error);
+      console.error("the process table cannot be read:", error);
       return true;
     }
   }

@@ -1,29 +1,28 @@
 /**
- * Owns trees held together by a tender for each command, where there are no cgroups.
- * Does not own what a tender does (tender.ts). A tender that dies before its tree leaves strays, which the
- * agent, as next subreaper above, kills (reaper.ts).
+ * Supervises process trees where there are no cgroups: one subreaper process for each command (subreaper.ts). If a
+ * subreaper dies before its tree, the agent, as the next subreaper above it, kills the orphans (reaper.ts).
  */
 import { closeSync, writeSync } from "node:fs";
-import { oneThread } from "../../engine/jail/runtime.ts";
-import { openMemory, openPipe } from "../kernel/libc.ts";
+import { singleThreadedBun } from "../../engine/jail/bun-options.ts";
+import { createMemoryFile, openPipe } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
-import { notBorn } from "../kernel/pipes.ts";
-import { send } from "./proc-table.ts";
+import { spawnFailure } from "../kernel/pipes.ts";
+import { sendSignal } from "./proc-table.ts";
 import {
   type Exit,
   endLimitMs,
-  type Forest,
   type Launch,
   ownProgram,
-  type Tree,
-  Unended,
-  unendedLookMs,
+  type ProcessSupervisor,
+  type ProcessTree,
+  UnendedError,
+  unendedPollMs,
 } from "./process-tree.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
-import type { Fact, Order, TenderLaunch } from "./subreaper-protocol.ts";
+import type { Order, SubreaperEvent, SubreaperLaunch } from "./subreaper-protocol.ts";
 
-export class TendedForest implements Forest {
+export class SubreaperSupervisor implements ProcessSupervisor {
   readonly kind = "subreaper";
   readonly #reaper: Reaper;
 
@@ -31,32 +30,32 @@ export class TendedForest implements Forest {
     this.#reaper = reaper;
   }
 
-  async start(launch: Launch): Promise<Tree> {
+  async start(launch: Launch): Promise<ProcessTree> {
     try {
-      const tree = new TendedTree(launch, this.#reaper);
+      const tree = new SubreaperTree(launch, this.#reaper);
       await tree.started;
       return tree;
     } catch (error) {
-      throw notBorn(error);
+      throw spawnFailure(error);
     }
   }
 
-  collect(limitMs: number): Promise<void> {
-    return this.#reaper.collectDead(limitMs);
+  reapOrphans(limitMs: number): Promise<void> {
+    return this.#reaper.reapDead(limitMs);
   }
 
   async close(): Promise<void> {}
 }
 
-class TendedTree implements Tree {
+class SubreaperTree implements ProcessTree {
   pid = 0;
   readonly started: Promise<void>;
   readonly exited: Promise<Exit>;
   readonly #reaper: Reaper;
-  readonly #tender: Spawned;
+  readonly #subreaper: Spawned;
   readonly #start = Promise.withResolvers<void>();
   readonly #exit = Promise.withResolvers<Exit>();
-  /** With how many were left; undefined: the tender died first. */
+  /** Resolves with the number of leftovers; undefined: the subreaper died first. */
   readonly #end = Promise.withResolvers<number | undefined>();
   #orders: number | undefined;
   #text = "";
@@ -66,22 +65,22 @@ class TendedTree implements Tree {
     this.started = this.#start.promise;
     this.exited = this.#exit.promise;
     const [ordersRead, ordersWrite] = openPipe();
-    const [factsRead, factsWrite] = openPipe();
-    const memory = writeLaunch(launch);
-    const given = [ordersRead, factsWrite, memory];
+    const [eventsRead, eventsWrite] = openPipe();
+    const launchFd = writeLaunch(launch);
+    const passedFds = [ordersRead, eventsWrite, launchFd];
     try {
-      this.#tender = spawn(tenderOf(launch), reaper, given);
+      this.#subreaper = spawn(subreaperLaunch(launch), reaper, passedFds);
     } catch (error) {
       closeSync(ordersWrite);
-      closeSync(factsRead);
+      closeSync(eventsRead);
       throw error;
     } finally {
-      for (const fd of given) closeSync(fd);
+      for (const fd of passedFds) closeSync(fd);
     }
     this.#orders = ordersWrite;
-    const facts = new PipeReader(factsRead, (bytes) => this.#hear(bytes));
-    // Both: what it said last is read before its death counts.
-    Promise.all([this.#tender.exited, facts.ended]).then(([exit]) => this.#over(exit));
+    const events = new PipeReader(eventsRead, (bytes) => this.#read(bytes));
+    // Both, so that its last event is read before its exit counts.
+    Promise.all([this.#subreaper.exited, events.ended]).then(([exit]) => this.#onExit(exit));
   }
 
   terminate(): void {
@@ -89,86 +88,89 @@ class TendedTree implements Tree {
   }
 
   signal(name: NodeJS.Signals): void {
-    this.#tell({ order: "signal", name });
+    this.#send({ order: "signal", name });
   }
 
-  async empty(limitMs: number): Promise<void> {
+  async waitUntilEmpty(limitMs: number): Promise<void> {
     await Promise.race([this.#end.promise, Bun.sleep(limitMs)]);
   }
 
   async end(): Promise<number> {
-    this.#tell({ order: "end" });
-    const limit = setTimeout(() => send(this.#tender.pid, "SIGKILL"), endLimitMs);
+    this.#send({ order: "end" });
+    const limit = setTimeout(() => sendSignal(this.#subreaper.pid, "SIGKILL"), endLimitMs);
     const leftovers = await this.#end.promise;
     clearTimeout(limit);
-    await this.#tender.exited;
+    await this.#subreaper.exited;
     if (leftovers !== undefined) return leftovers;
-    const strays = this.#reaper.sweep();
+    const orphans = this.#reaper.sweep();
     if (!(await this.#reaper.sweepUntilNone(endLimitMs))) {
-      throw new Unended(this.#reaper.sweepUntilNone(Number.POSITIVE_INFINITY, unendedLookMs));
+      throw new UnendedError(this.#reaper.sweepUntilNone(Number.POSITIVE_INFINITY, unendedPollMs));
     }
-    return strays;
+    return orphans;
   }
 
-  #tell(order: Order): void {
+  #send(order: Order): void {
     if (this.#orders === undefined) return;
     try {
       writeSync(this.#orders, `${JSON.stringify(order)}\n`);
     } catch {
-      // It is dying: #over follows.
+      // The subreaper is dying: #onExit follows.
     }
   }
 
-  #hear(bytes: Uint8Array): void {
+  #read(bytes: Uint8Array): void {
     const lines = (this.#text + Buffer.from(bytes).toString("utf8")).split("\n");
     this.#text = lines.pop() ?? "";
-    for (const line of lines) this.#learn(JSON.parse(line) as Fact);
+    for (const line of lines) this.#handle(JSON.parse(line) as SubreaperEvent);
   }
 
-  #learn(fact: Fact): void {
-    switch (fact.fact) {
+  #handle(event: SubreaperEvent): void {
+    switch (event.event) {
       case "started":
-        this.pid = fact.pid;
+        this.pid = event.pid;
         this.#start.resolve();
         break;
       case "refused":
-        this.#start.reject(Object.assign(new Error("the command did not start"), fact));
+        this.#start.reject(Object.assign(new Error("the command did not start"), event));
         break;
       case "exited":
-        this.#exit.resolve({ exitCode: fact.exitCode, signal: fact.signal });
+        this.#exit.resolve({ exitCode: event.exitCode, signal: event.signal });
         break;
       case "ended":
-        this.#end.resolve(fact.leftovers);
+        this.#end.resolve(event.leftovers);
         break;
     }
   }
 
-  /** What was not said by now is not going to be. */
-  #over({ signal }: Exit): void {
+  /** No event comes after this. */
+  #onExit({ signal }: Exit): void {
     if (this.#orders !== undefined) closeSync(this.#orders);
     this.#orders = undefined;
-    // A command may kill its tender before that could say a word: then it has begun, and dies with it.
+    // A command may kill its subreaper before that has sent an event: then the command has started, and dies with it.
     if (signal !== null) this.#start.resolve();
-    else this.#start.reject(new Error("the tender of a command ended before it began"));
+    else
+      this.#start.reject(
+        new Error("the subreaper of a command ended before it started the command"),
+      );
     this.#exit.resolve({ exitCode: null, signal: "SIGKILL" });
     this.#end.resolve(undefined);
   }
 }
 
-function tenderOf(launch: Launch): Launch {
+function subreaperLaunch(launch: Launch): Launch {
   return {
     ...launch,
     program: ownProgram,
-    argv: ["berth-agent", "tend"],
+    argv: ["berth-agent", "subreaper"],
     cwd: "/",
-    env: oneThread,
+    env: singleThreadedBun,
     user: undefined,
   };
 }
 
 function writeLaunch({ program, argv, cwd, env, user, stdin }: Launch): number {
   const emptyInput = stdin === "ignore";
-  const launch: TenderLaunch = {
+  const launch: SubreaperLaunch = {
     program,
     argv,
     cwd,
@@ -177,11 +179,11 @@ function writeLaunch({ program, argv, cwd, env, user, stdin }: Launch): number {
     gid: user?.gid,
     emptyInput,
   };
-  const fd = openMemory();
+  const fd = createMemoryFile();
   const bytes = Buffer.from(JSON.stringify(launch));
   let written = 0;
   while (written < bytes.length) {
-    // At a position: the tender then reads from the beginning.
+    // Written at a position, so that the file offset stays 0 and the subreaper reads from the beginning.
     written += writeSync(fd, bytes, written, bytes.length - written, written);
   }
   return fd;

@@ -1,25 +1,22 @@
-/**
- * Owns what the agent and a tender say to each other: descriptors, orders one way, facts the other.
- * Does not own either of the two (keeper.ts, tender.ts).
- */
+/** The protocol between the agent and a subreaper: descriptors, orders to the subreaper, events from it. */
 import type { Launch } from "./process-tree.ts";
 
-/** Of the tender; 0, 1 and 2 are the command's. */
-export const tenderFd = { orders: 3, facts: 4, launch: 5 } as const;
+/** Descriptors of the subreaper; 0, 1 and 2 belong to the command. */
+export const subreaperFd = { orders: 3, events: 4, launch: 5 } as const;
 
 /** One JSON value a line, short enough for a pipe to take it whole. */
 export type Order = { order: "signal"; name: NodeJS.Signals } | { order: "end" };
 
-/** In a file in memory, never as environment or arguments: those would be the tender's own. */
-export type TenderLaunch = Pick<Launch, "program" | "argv" | "cwd" | "env"> & {
+/** Passed in a memory file, because environment and arguments would be the subreaper's own. */
+export type SubreaperLaunch = Pick<Launch, "program" | "argv" | "cwd" | "env"> & {
   uid: number | undefined;
   gid: number | undefined;
   emptyInput: boolean;
 };
 
 /** One JSON value a line. `ended` is the last. */
-export type Fact =
-  | { fact: "started"; pid: number }
-  | { fact: "refused"; code: string }
-  | { fact: "exited"; exitCode: number | null; signal: string | null }
-  | { fact: "ended"; leftovers: number };
+export type SubreaperEvent =
+  | { event: "started"; pid: number }
+  | { event: "refused"; code: string }
+  | { event: "exited"; exitCode: number | null; signal: string | null }
+  | { event: "ended"; leftovers: number };

@@ -1,48 +1,60 @@
 /**
- * Owns reading what a viewer says in text frames, by hand.
- * Does not own their form (src/protocol/internal/terminal-frames.ts) nor what follows from them.
+ * Reads the text frames that a viewer sends. See src/protocol/internal/terminal-frames.ts for their form.
  */
 
 import type { ToTerminal } from "../../../src/protocol/internal/terminal-frames.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { TerminalSize } from "../../../src/protocol/terminal.ts";
-import { callOf, numberOf, objectOf, refuse } from "../server/fields.ts";
+import { refuse } from "../server/fields.ts";
 
 /** Throws bad_request, naming the field. */
 export function readFrame(text: string): ToTerminal {
-  const frame = objectOf(parsed(text), "frame");
+  const frame = parseObject(text);
   switch (frame.type) {
     case "resize":
       refuseOthers(frame, ["type", "cols", "rows"]);
-      return { type: "resize", ...sizeOf(frame) };
+      return { type: "resize", ...readSize(frame) };
     case "ack":
       refuseOthers(frame, ["type", "offset"]);
-      return { type: "ack", offset: offsetOf(frame.offset) };
+      return {
+        type: "ack",
+        offset: readNumber(frame.offset, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER }),
+      };
     default:
       return refuse("type", "must be resize or ack; send input as binary frames");
   }
 }
 
-/** Also of calls. */
-export function sizeOf({ cols, rows }: Record<string, unknown>): TerminalSize {
+function readSize({ cols, rows }: Record<string, unknown>): TerminalSize {
   return {
-    cols: numberOf(cols, "cols", { min: 1, max: limits.terminalColsMax }),
-    rows: numberOf(rows, "rows", { min: 1, max: limits.terminalRowsMax }),
+    cols: readNumber(cols, "cols", { min: 1, max: limits.terminalColsMax }),
+    rows: readNumber(rows, "rows", { min: 1, max: limits.terminalRowsMax }),
   };
 }
 
-function offsetOf(value: unknown): number {
-  return numberOf(value, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER });
-}
-
 function refuseOthers(frame: Record<string, unknown>, known: string[]): void {
-  callOf(frame, known);
+  for (const field of Object.keys(frame)) if (!known.includes(field)) refuse(field, "is not known");
 }
 
-function parsed(text: string): unknown {
+function readNumber(
+  value: unknown,
+  field: string,
+  { min, max }: { min: number; max: number },
+): number {
+  const number = Number.isInteger(value) ? Number(value) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  return refuse(field, `must be a whole number from ${min} to ${max}`);
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
-    return refuse("frame", "must be JSON; send input as binary frames");
+    refuse("frame", "must be JSON; send input as binary frames");
   }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  return refuse("frame", "must be an object");
 }

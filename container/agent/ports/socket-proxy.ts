@@ -1,16 +1,15 @@
 /**
- * Owns a WebSocket between a caller and a server in the sandbox: frames, kinds and close codes pass both ways.
- * Does not own plain requests (answer.ts). What a slow side has not taken is bounded; beyond it both are closed.
+ * Proxies a WebSocket between a caller and a server in the sandbox: messages and close codes pass both ways. What a slow
+ * side has not read is bounded; beyond the bound both sides are closed.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import type { AgentServer } from "../server/server.ts";
-import type { AgentSocket } from "../server/socket.ts";
-import { unreachable } from "./answer.ts";
+import type { AgentServer, AgentSocket } from "../server/socket.ts";
 import { requestHeadersFor } from "./headers.ts";
+import { portUnreachable } from "./unreachable.ts";
 
 type PortSocket = {
   inner: WebSocket;
-  /** What the server said before the caller's side was open. */
+  /** Messages of the server from before the caller's side was open. */
   early: (string | ArrayBuffer)[];
   outer: Bun.ServerWebSocket<AgentSocket> | undefined;
 };
@@ -23,25 +22,25 @@ const tooSlow = 1013;
 const lost = 1006;
 const noStatus = 1005;
 
-export async function connectSocket(
+export async function proxySocket(
   request: Request,
   server: AgentServer,
-  to: { port: number; target: string; answerHeaders: Record<string, string> },
+  to: { port: number; target: string; responseHeaders: Record<string, string> },
 ): Promise<Response | undefined> {
   const inner = openInner(request, to);
   const socket: PortSocket = { inner, early: [], outer: undefined };
-  // From the first moment: a server may speak before the caller's side is open.
+  // Before the caller's side is open, because a server may send at once.
   forwardFrom(inner, socket);
-  await opened(inner, to.port);
+  await waitForOpen(inner, to.port);
   const protocol = inner.protocol === "" ? {} : { "sec-websocket-protocol": inner.protocol };
-  const headers = { ...to.answerHeaders, ...protocol };
-  if (server.upgrade(request, { data: earsOf(socket), headers })) return undefined;
+  const headers = { ...to.responseHeaders, ...protocol };
+  if (server.upgrade(request, { data: callerSocket(socket), headers })) return undefined;
   inner.close();
-  throw new BerthError("bad_request", "the request is no WebSocket upgrade");
+  throw new BerthError("bad_request", "The request is not a WebSocket upgrade.");
 }
 
-/** The caller's side. */
-function earsOf(data: PortSocket): AgentSocket {
+/** The handler of the caller's side. */
+function callerSocket(data: PortSocket): AgentSocket {
   return {
     open(outer) {
       data.outer = outer;
@@ -51,7 +50,7 @@ function earsOf(data: PortSocket): AgentSocket {
     },
     message(outer, message) {
       if (data.inner.bufferedAmount <= bufferedBytesMax) data.inner.send(message);
-      else outer.close(tooSlow, "the server does not read");
+      else outer.close(tooSlow, "The server does not read.");
     },
     close(_outer, code, reason) {
       closeSide(data.inner, code, reason);
@@ -66,21 +65,21 @@ function openInner(
   const headers = requestHeadersFor(request.headers);
   const protocols = (headers.get("sec-websocket-protocol") ?? "")
     .split(",")
-    .map((one) => one.trim());
+    .map((protocol) => protocol.trim());
   for (const name of [...headers.keys()]) {
-    // The handshake with the server is a new one, with keys of its own.
+    // The handshake with the server is a new one, with its own keys.
     if (name.startsWith("sec-websocket-")) headers.delete(name);
   }
   const inner = new WebSocket(`ws://127.0.0.1:${port}${target}`, {
     headers: Object.fromEntries(headers),
-    protocols: protocols.filter((one) => one !== ""),
+    protocols: protocols.filter((protocol) => protocol !== ""),
     perMessageDeflate: false,
   });
   inner.binaryType = "arraybuffer";
   return inner;
 }
 
-function opened(inner: WebSocket, port: number): Promise<void> {
+function waitForOpen(inner: WebSocket, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const limit = setTimeout(fail, connectMs);
     inner.addEventListener("open", () => {
@@ -92,7 +91,7 @@ function opened(inner: WebSocket, port: number): Promise<void> {
     function fail(): void {
       clearTimeout(limit);
       inner.close();
-      reject(unreachable(port));
+      reject(portUnreachable(port));
     }
   });
 }
@@ -110,9 +109,9 @@ function forwardFrom(inner: WebSocket, socket: PortSocket): void {
 
 type Side = { close(code?: number, reason?: string): void };
 
-/** 1005 and 1006 tell what was not said: they may not be sent themselves. */
+/** 1005 and 1006 report the absence of a close code; they must not be sent. */
 function closeSide(side: Side, code: number, reason: string): void {
   if (code === noStatus) side.close();
-  else if (code === lost) side.close(1011, "the other side was lost");
+  else if (code === lost) side.close(1011, "The other side was lost.");
   else side.close(code, reason);
 }

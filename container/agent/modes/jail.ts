@@ -1,0 +1,50 @@
+/**
+ * Runs an agent in a jail of the engine, as the first process of its namespaces. It listens while it is still in the
+ * machine's network, and enters its own network afterwards.
+ */
+import { enterJail } from "../../engine/jail/enter.ts";
+import { logsFolder } from "../exec/sandbox-env.ts";
+import { PipeReader } from "../kernel/pipe.ts";
+import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
+import { Sandbox } from "../sandbox.ts";
+import { readJailBoot } from "../server/boot.ts";
+import { generateIncarnation } from "../server/incarnation.ts";
+import { listen } from "../server/server.ts";
+import { CgroupSupervisor } from "../supervision/cgroup.ts";
+import { Reaper } from "../supervision/reaper.ts";
+import { SubreaperSupervisor } from "../supervision/subreaper-client.ts";
+import { reportReady } from "./ready.ts";
+
+const engineFd = 0;
+
+export function serveJail(): void {
+  const { boot, jail: spec } = readJailBoot();
+  const jail = enterJail(spec);
+  const incarnation = generateIncarnation(boot.startId);
+  let sandbox: Sandbox | undefined;
+  const server = listen(
+    {
+      hostname: "127.0.0.1",
+      port: 0,
+      secret: boot.secret,
+      incarnation,
+      sharesLoopback: spec.network === "host",
+    },
+    () => {
+      if (sandbox === undefined) throw new Error("a request came before the sandbox was ready");
+      return sandbox;
+    },
+  );
+  jail.isolateNetwork();
+  jail.dropPrivileges();
+  const supervisor =
+    jail.cgroup === undefined
+      ? new SubreaperSupervisor(new Reaper("kill"))
+      : new CgroupSupervisor(jail.cgroup, new Reaper("reap"));
+  const sandboxEnv = { ...jail, env: boot.env, logs: logsFolder };
+  sandbox = new Sandbox(sandboxEnv, supervisor, new MetadataCopy(metadataFolder));
+  // The end of the engine's pipe ends this process, and with it every process of the namespace.
+  const engine = new PipeReader(engineFd, () => {});
+  engine.ended.finally(() => process.exit(0));
+  reportReady(server, incarnation, supervisor);
+}

@@ -1,0 +1,136 @@
+/** Routes a request of the object to the function or module of the agent that handles its path. */
+
+import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { AgentHealth } from "../../../src/protocol/internal/agent.ts";
+import { agentPaths, agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
+import { handleExec, handleStoredAnswer } from "../exec/exec.ts";
+import { handleMetadata } from "../metadata.ts";
+import { proxyToPort } from "../ports/proxy.ts";
+import type { Sandbox } from "../sandbox.ts";
+import { handleWork } from "../work.ts";
+import { Channel } from "./channel.ts";
+import { handleFence } from "./drain.ts";
+import { catchFailures, readRequestId } from "./failure.ts";
+import { readFence } from "./fence.ts";
+import type { AgentServer } from "./socket.ts";
+import { handleRevoked } from "./token-sockets.ts";
+
+/** Undefined: the connection became a WebSocket. */
+type Routed = Promise<Response | undefined> | Response | undefined;
+
+type Route = {
+  method: string;
+  handle: (request: Request, url: URL, server: AgentServer) => Routed;
+};
+
+type RouterOptions = {
+  sandbox: () => Sandbox;
+  incarnation: string;
+  sharesLoopback: boolean;
+  responseHeaders: Record<string, string>;
+};
+
+export class Router {
+  readonly #options: RouterOptions;
+  /** By their whole path. */
+  readonly #routes: Record<string, Route> = {
+    [agentPaths.exec]: { method: "POST", handle: (request) => this.#exec(request) },
+    [agentPaths.line]: {
+      method: "GET",
+      handle: (request, _, server) => this.#openChannel(request, server),
+    },
+    [agentPaths.fence]: {
+      method: "POST",
+      handle: (request) => handleFence(request, this.#sandbox),
+    },
+    [agentPaths.revoked]: {
+      method: "POST",
+      handle: (request) => handleRevoked(request, this.#sandbox.tokenSockets),
+    },
+    [agentPaths.metadata]: {
+      method: "PUT",
+      handle: (request) => handleMetadata(request, this.#sandbox.metadataCopy),
+    },
+    [agentPaths.health]: { method: "GET", handle: () => Response.json(this.#health()) },
+    [agentPaths.work]: { method: "GET", handle: (_, url) => handleWork(url, this.#sandbox) },
+  };
+  /** By the path in front of an id. */
+  readonly #itemRoutes: Record<string, Route> = {
+    [agentPaths.execs]: {
+      method: "GET",
+      handle: (request, { pathname }) => {
+        const execId = pathname.slice(agentPaths.execs.length + 1);
+        return handleStoredAnswer(request, execId, this.#sandbox.storedAnswers);
+      },
+    },
+    [agentPaths.later]: {
+      method: "GET",
+      handle: (request, { pathname }) => this.#sandbox.deferredResponses.take(request, pathname),
+    },
+  };
+
+  constructor(options: RouterOptions) {
+    this.#options = options;
+  }
+
+  get #sandbox(): Sandbox {
+    return this.#options.sandbox();
+  }
+
+  async route(request: Request, server: AgentServer): Promise<Response | undefined> {
+    const url = new URL(request.url);
+    const { pathname } = url;
+    const [, version, name = "", ...rest] = pathname.split("/");
+    const path = `/${version}/${name}`;
+    const route = rest.length === 0 ? this.#routes[pathname] : this.#itemRoutes[path];
+    if (route !== undefined) {
+      requireMethod(request, route.method);
+      return route.handle(request, url, server);
+    }
+    const { sharesLoopback, incarnation, responseHeaders } = this.#options;
+    if (path === agentPaths.ports && rest.length > 0) {
+      const ownPort = sharesLoopback ? server.port : undefined;
+      return proxyToPort(request, server, ownPort, responseHeaders);
+    }
+    const module = this.#sandbox.modules.get(path);
+    if (module === undefined) {
+      throw new BerthError("not_found", `The agent has no route ${pathname}.`);
+    }
+    const requestId = readRequestId(request);
+    return module.handle({ request, url, rest, server, requestId, incarnation, responseHeaders });
+  }
+
+  #exec(request: Request): Promise<Response> {
+    const { commands, storedAnswers } = this.#sandbox;
+    const fence = readFence(request.headers);
+    // Checked before the body is read, and again when the command starts (commands.ts).
+    commands.gated.fence.pass(fence);
+    const { incarnation } = this.#options;
+    return handleExec(request, { commands, storedAnswers, fence, incarnation });
+  }
+
+  #openChannel(request: Request, server: AgentServer): undefined {
+    // The request that opens the channel was checked; its messages need no check of their own.
+    const handle = (call: Request) => catchFailures(call, () => this.route(call, server));
+    const data = new Channel(handle, this.#sandbox.deferredResponses);
+    const headers = this.#options.responseHeaders;
+    if (server.upgrade(request, { data, headers })) return;
+    throw new BerthError("upgrade_required", "The channel is a WebSocket.");
+  }
+
+  #health(): AgentHealth {
+    const { gated, supervisor } = this.#sandbox;
+    return {
+      incarnation: this.#options.incarnation,
+      protocol: agentProtocol,
+      tree: supervisor.kind,
+      running: gated.size,
+      fence: gated.fence.highest,
+    };
+  }
+}
+
+function requireMethod(request: Request, method: string): void {
+  if (request.method === method) return;
+  throw new BerthError("method_not_allowed", `Use ${method}.`, { facts: { allow: [method] } });
+}
