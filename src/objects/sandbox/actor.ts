@@ -1,107 +1,104 @@
 /**
- * Owns the one commit of a sandbox: decide, persist, arm the alarm, and only then act.
- * Does not own decisions (core), nor what callers ask for (the files beside this one).
+ * The one commit of a sandbox: decides, writes the rows, arms the alarm, and only then acts. The decisions are in
+ * src/core.
  */
 
 import { type Deadline, earliest } from "../../core/deadline.ts";
 import { leaseDeadline } from "../../core/lease/deadline.ts";
 import type { LeaseEvent, LeaseReply } from "../../core/lease/event.ts";
-import { leaseEvents } from "../../core/lease/events-of.ts";
-import type { Busy, Lease } from "../../core/lease/lease.ts";
+import { leaseEventsBetween } from "../../core/lease/events-of.ts";
+import type { CallsInFlight, Lease } from "../../core/lease/lease.ts";
 import { stepLease } from "../../core/lease/step.ts";
-import { seatAfter } from "../../core/plan/participant/participant.ts";
-import { nextDeadline } from "../../core/sandbox/pending.ts";
+import { recordRestoreResult } from "../../core/plan/participant/participant.ts";
+import { sandboxDeadline } from "../../core/sandbox/pending.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
-import { isOver, type SandboxEvent, step } from "../../core/sandbox/step.ts";
+import { isEnding, type SandboxEvent, stepSandbox } from "../../core/sandbox/step.ts";
 import { unknownSandbox } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event.ts";
-import { limits } from "../../protocol/limits.ts";
-import type { AgentReach } from "../../runtime/agent-client.ts";
-import type { Container } from "../../runtime/runtime.ts";
+import type { ContainerRuntime } from "../../runtime/runtime.ts";
 import { Alarm } from "../shared/alarm.ts";
-import { Watchers } from "../shared/waiters.ts";
-import { AgentLine } from "./agent/agent-channel.ts";
+import { Waiters } from "../shared/waiters.ts";
+import { AgentChannel } from "./agent/agent-channel.ts";
+import { AgentClient } from "./agent/agent-client.ts";
 import { AgentLink } from "./agent/agent-link.ts";
 import { MetadataCopy } from "./agent/metadata-copy.ts";
-import { WorkLink } from "./agent/work-link.ts";
+import { WorkMonitor } from "./agent/work-monitor.ts";
 import { Revocation } from "./dispatch/revocation.ts";
 import { append } from "./event-log.ts";
 import type { Host } from "./host.ts";
-import { KeyedRows } from "./idempotency/key-rows.ts";
+import { KeyRows } from "./idempotency/key-rows.ts";
 import { InFlight } from "./lease/in-flight.ts";
-import { Listing } from "./lifecycle/directory-outbox.ts";
+import { DirectoryOutbox } from "./lifecycle/directory-outbox.ts";
 import { Idleness } from "./lifecycle/idleness.ts";
-import { Pursuit } from "./lifecycle/reconciler.ts";
-import { Stillness } from "./lifecycle/snapshot-freeze.ts";
-import { Member } from "./plan/participant.ts";
+import { Reconciler } from "./lifecycle/reconciler.ts";
+import { SnapshotFreeze } from "./lifecycle/snapshot-freeze.ts";
+import { PlanParticipant } from "./plan/participant.ts";
 import { create, type Facts, load, save } from "./store.ts";
 
-/** Beyond every work during which the agent cannot answer. */
-const patienceMs = limits.snapshotTimeoutMs + limits.waitMaxMs;
-
-/** What sockets have to say: which of their leases still live, and what they are told. */
+/** The lease sockets, as far as the actor needs them: they prolong leases and are notified of changes. */
 export type LeaseListener = {
-  /** Before time is looked at: whoever still pings has not gone. */
+  /** Called before expiry is checked: a socket that still pings keeps its lease. */
   revive(lease: Lease, now: number): Lease;
-  changed(before: Lease, after: Lease): void;
-  /** Those that tokens opened are to end. */
-  revoked(): void;
+  leaseChanged(before: Lease, after: Lease): void;
+  /** Called after tokens were revoked: the sockets that they opened must close. */
+  tokensRevoked(): void;
 };
 
 export class SandboxActor {
   readonly host: Host;
   listener: LeaseListener | undefined;
-  readonly watchers: Watchers;
+  readonly waiters: Waiters;
   readonly inFlight = new InFlight();
-  readonly stillness: Stillness;
+  readonly freeze: SnapshotFreeze;
+  readonly agentClient: AgentClient;
   readonly link: AgentLink;
-  readonly line: AgentLine;
+  readonly channel: AgentChannel;
   readonly metadataCopy: MetadataCopy;
-  readonly keyedRows: KeyedRows;
-  /** By key, the call that is on its way to the agent; never rejects. */
-  readonly keyedUnderWay = new Map<string, Promise<void>>();
-  readonly work: WorkLink;
-  readonly listing: Listing;
-  readonly member: Member;
+  readonly keyRows: KeyRows;
+  /** By idempotency key, the call that is on its way to the agent. The promises never reject. */
+  readonly keysInFlight = new Map<string, Promise<void>>();
+  readonly workMonitor: WorkMonitor;
+  readonly outbox: DirectoryOutbox;
+  readonly participant: PlanParticipant;
   readonly idleness: Idleness;
   readonly revocation: Revocation;
-  readonly pursuit: Pursuit;
+  readonly reconciler: Reconciler;
   #facts: Facts | undefined;
   #clock = 0;
-  #container: Container | undefined;
-  #reach: AgentReach | undefined;
+  #container: ContainerRuntime | undefined;
   readonly #alarm: Alarm;
-  /** The life of which lists have been told. */
-  #restsIn: string | undefined;
-  #logged: string | undefined;
+  /** The incarnation that the Directory already lists as running. */
+  #listedIncarnation: string | undefined;
+  #loggedState: string | undefined;
 
   constructor(host: Host) {
     this.host = host;
-    this.watchers = new Watchers(host);
+    this.waiters = new Waiters(host);
     this.#alarm = new Alarm(host);
-    this.stillness = new Stillness(host);
+    this.freeze = new SnapshotFreeze(host);
+    this.agentClient = new AgentClient(this);
     this.link = new AgentLink(this);
-    this.line = new AgentLine(this);
+    this.channel = new AgentChannel(this);
     this.metadataCopy = new MetadataCopy(this);
-    this.keyedRows = new KeyedRows(host, () => this.now());
-    this.work = new WorkLink(this);
-    this.listing = new Listing(this);
-    this.member = new Member(this);
+    this.keyRows = new KeyRows(host, () => this.now());
+    this.workMonitor = new WorkMonitor(this);
+    this.outbox = new DirectoryOutbox(this);
+    this.participant = new PlanParticipant(this);
     this.idleness = new Idleness(this);
     this.revocation = new Revocation(this);
-    this.pursuit = new Pursuit(this);
+    this.reconciler = new Reconciler(this);
     const loaded = load(host);
     this.#facts = loaded?.facts;
     this.#clock = loaded?.clock ?? 0;
   }
 
-  /** Never runs backwards, also not over a restart: a step of the clock revives no lease. */
+  /** Never runs backwards, not even over a restart: a clock that is set back must not revive a lease. */
   now(): number {
     this.#clock = Math.max(this.#clock, this.host.clock());
     return this.#clock;
   }
 
-  get known(): Facts | undefined {
+  get existing(): Facts | undefined {
     return this.#facts;
   }
 
@@ -110,149 +107,139 @@ export class SandboxActor {
     return this.#facts;
   }
 
-  get container(): Container {
+  get container(): ContainerRuntime {
     const { id, network } = this.facts.sandbox.spec;
-    this.#container ??= this.host.openContainer(id, network);
+    this.#container ??= this.host.openRuntime(id, network);
     return this.#container;
   }
 
-  get reach(): AgentReach {
-    this.#reach ??= {
-      container: this.container,
-      timer: this.stillness.silence,
-      awake: () => this.stillness.over(),
-    };
-    return this.#reach;
-  }
-
-  /** Of what the object itself has to say: it waits until files are saved, for silence before that means nothing. */
-  get patientReach(): AgentReach {
-    return { ...this.reach, awake: () => this.stillness.over(patienceMs) };
-  }
-
-  busy(): Busy {
+  countInFlight(): CallsInFlight {
     return this.inFlight.busy(this.facts.lease);
   }
 
   create(facts: Facts): void {
     const now = this.now();
-    this.host.together(() => {
+    this.host.transaction(() => {
       create(this.host, facts, now);
       append(this.host, [stateEvent(facts.sandbox)], now);
-      this.listing.changed(undefined, facts);
+      this.outbox.recordChange(undefined, facts);
     });
     this.#facts = facts;
     this.#committed("create");
   }
 
-  sandbox(event: SandboxEvent, by?: string): void {
+  stepSandbox(event: SandboxEvent, by?: string): void {
     if (this.#facts === undefined) return;
-    const sandbox = step(this.#facts.sandbox, event, this.now());
+    const sandbox = stepSandbox(this.#facts.sandbox, event, this.now());
     if (sandbox !== this.#facts.sandbox) this.commit({ sandbox }, [], event.type, by);
   }
 
-  lease(event: LeaseEvent, by?: string): LeaseReply {
+  stepLease(event: LeaseEvent, by?: string): LeaseReply {
     const { lease: before } = this.facts;
     const now = this.now();
     const revived = this.listener?.revive(before, now) ?? before;
-    const { lease, reply } = stepLease(revived, event, now, this.busy());
-    if (lease !== before) this.commit({ lease }, leaseEvents(before, lease, by), event.type);
+    const { lease, reply } = stepLease(revived, event, now, this.countInFlight());
+    if (lease !== before) this.commit({ lease }, leaseEventsBetween(before, lease, by), event.type);
     return reply;
   }
 
-  /** The one way in which anything of a sandbox changes: all of it, or nothing. */
+  /** The only way in which anything of a sandbox changes: all of it is written, or nothing. */
   commit(
     change: Partial<Facts>,
     events: readonly EventData[],
-    why: string,
+    reason: string,
     by?: string,
-    /** Rows that are no part of the facts. */
+    /** Writes further rows in the same transaction. */
     write?: () => void,
   ): void {
     const before = this.facts;
     const now = this.now();
     const after = { ...before, ...change };
-    after.seat = seatAfter(after.seat, before.sandbox.state, after.sandbox.state);
-    const told = [...events];
+    after.participant = recordRestoreResult(
+      after.participant,
+      before.sandbox.state,
+      after.sandbox.state,
+    );
+    const appended = [...events];
     if (after.sandbox.state.name !== before.sandbox.state.name)
-      told.push(stateEvent(after.sandbox));
-    if (isOver(after.sandbox.state) && !isOver(before.sandbox.state)) {
+      appended.push(stateEvent(after.sandbox));
+    if (isEnding(after.sandbox.state) && !isEnding(before.sandbox.state)) {
       after.lease = stepLease(after.lease, { type: "destroyed" }, now, { others: 0, own: 0 }).lease;
-      told.push(...leaseEvents(before.lease, after.lease, by));
+      appended.push(...leaseEventsBetween(before.lease, after.lease, by));
     }
-    this.host.together(() => {
+    this.host.transaction(() => {
       save(this.host, before, after, now);
-      append(this.host, told, now);
+      append(this.host, appended, now);
       write?.();
-      this.listing.changed(before, after);
+      this.outbox.recordChange(before, after);
     });
-    // Not before: what could not be written has not happened.
+    // Only now: if the transaction failed, nothing has changed.
     this.#facts = after;
-    // What an earlier instance left running ends with its container, and frees the turn of who waited for that.
-    const freed = !hasContainer(after.sandbox) && this.inFlight.inherited > 0;
-    if (freed) this.inFlight.inherit(0);
-    this.#committed(why);
-    if (after.lease !== before.lease) this.#tellTurns(before, after);
-    if (freed) this.flightChanged();
+    // The calls of an earlier instance end with their container, so waiters may get their turn.
+    const isFreed = !hasContainer(after.sandbox) && this.inFlight.inherited > 0;
+    if (isFreed) this.inFlight.inherit(0);
+    this.#committed(reason);
+    if (after.lease !== before.lease) this.#wakeWaiters(before, after);
+    if (isFreed) this.inFlightChanged();
   }
 
-  /** Resolves when `done` holds, or when the time is over. */
-  async until(done: (record: SandboxRecord) => boolean, waitMs: number): Promise<void> {
+  /** Resolves when `done` holds, or after `waitMs`. */
+  async waitUntil(done: (record: SandboxRecord) => boolean, waitMs: number): Promise<void> {
     const end = this.host.clock() + waitMs;
     while (this.#facts !== undefined && !done(this.#facts.sandbox)) {
-      if (!(await this.watchers.change(end - this.host.clock()))) return;
+      if (!(await this.waiters.waitForChange(end - this.host.clock()))) return;
     }
   }
 
   async alarm(): Promise<void> {
     this.#alarm.rang();
-    await this.pursuit.alarm();
+    await this.reconciler.onAlarm();
   }
 
   async forget(): Promise<void> {
     this.#facts = undefined;
-    await this.host.wipe();
+    await this.host.deleteAll();
   }
 
-  /** In-flight calls bear on deadlines, and on whose turn it is, without being rows. */
-  flightChanged(): void {
+  /** Calls in flight influence deadlines and the lease queue although they are not rows. */
+  inFlightChanged(): void {
     if (this.#facts === undefined) return;
     const { lease } = this.#facts;
-    if (lease.waiters.length > 0) this.lease({ type: "tick" });
-    if (lease.state.name !== "free" || lease.waiters.length > 0) this.#arm();
+    if (lease.waiters.length > 0) this.stepLease({ type: "tick" });
+    if (lease.state.name !== "free" || lease.waiters.length > 0) this.#armAlarm();
   }
 
   #committed(why: string): void {
     const { sandbox } = this.facts;
-    const next = this.#arm();
-    // A line for each state, not for each lease: what is frequent stands in the events.
-    if (sandbox.state.name !== this.#logged) {
-      this.#logged = sandbox.state.name;
+    const next = this.#armAlarm();
+    // Logs each state once. Lease changes are too frequent for the log; they are in the events.
+    if (sandbox.state.name !== this.#loggedState) {
+      this.#loggedState = sandbox.state.name;
       this.host.log({ sandbox: sandbox.spec.id, state: sandbox.state.name, why, next });
     }
-    this.watchers.wakeAll();
-    this.pursuit.pursue();
-    this.listing.tell();
+    this.waiters.wakeAll();
+    this.reconciler.reconcile();
+    this.outbox.flush();
   }
 
-  /** A deadline changed that is not part of a commit. */
-  rearm(): void {
-    if (this.#facts !== undefined) this.#arm();
+  /** Call when a deadline changed outside a commit. */
+  rearmAlarm(): void {
+    if (this.#facts !== undefined) this.#armAlarm();
   }
 
   /**
-   * Lists know all of it. The alarm that stood for telling them that it runs has nothing else to ring for; once for each
-   * life it is moved, for with each change of metadata that would be a write more.
+   * The Directory has the newest report. The alarm that was set to repeat the report is moved back, once per
+   * incarnation: doing so after each metadata change would cost a write each.
    */
-  listed(): void {
+  onListed(): void {
     const { state } = this.facts.sandbox;
-    if (state.name !== "running" || state.life.incarnation === this.#restsIn) return;
-    this.#restsIn = state.life.incarnation;
+    if (state.name !== "running" || state.life.incarnation === this.#listedIncarnation) return;
+    this.#listedIncarnation = state.life.incarnation;
     const next = this.#nextDeadline();
     if (next !== undefined) this.#alarm.moveTo(next.at);
   }
 
-  #arm(): string | undefined {
+  #armAlarm(): string | undefined {
     const next = this.#nextDeadline();
     if (next !== undefined) this.#alarm.setBy(next.at);
     return next?.why;
@@ -261,21 +248,23 @@ export class SandboxActor {
   #nextDeadline(): Deadline | undefined {
     const { sandbox, lease } = this.facts;
     return earliest([
-      nextDeadline(sandbox),
-      leaseDeadline(lease, this.busy()),
-      this.listing.deadline(),
+      sandboxDeadline(sandbox),
+      leaseDeadline(lease, this.countInFlight()),
+      this.outbox.deadline(),
       this.revocation.deadline(),
     ]);
   }
 
-  /** Only the head of the queue has anything to learn from a change; at the end all have. */
-  #tellTurns(before: Facts, after: Facts): void {
-    if (isOver(after.sandbox.state)) this.watchers.wakeEveryTurn();
+  /**
+   * Wakes the head of the queue, which alone can be granted the lease; at the end of the sandbox wakes all waiters.
+   */
+  #wakeWaiters(before: Facts, after: Facts): void {
+    if (isEnding(after.sandbox.state)) this.waiters.wakeAllTurns();
     const [head] = after.lease.waiters;
     if (after.lease.state.name === "offered" && head !== undefined) {
-      this.watchers.wakeTurn(head.ticket);
+      this.waiters.wakeTurn(head.ticket);
     }
-    this.listener?.changed(before.lease, after.lease);
+    this.listener?.leaseChanged(before.lease, after.lease);
   }
 }
 

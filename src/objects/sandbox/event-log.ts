@@ -1,11 +1,12 @@
 /**
- * Owns the events of one sandbox: appended in the commit that they tell of, bounded, read in order, gaps told.
+ * The event rows of one sandbox: appended in the commit they describe, bounded in number, read in order, with gaps
+ * reported.
  */
 import type { EventData, EventsPage, SandboxEventView } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Host } from "./host.ts";
 
-/** Pruning by the hundred spares a delete for each event. */
+/** Pruning once per hundred events saves a DELETE per event. */
 const pruneEvery = 100;
 
 export function append(host: Host, events: readonly EventData[], now: number): void {
@@ -21,14 +22,16 @@ export function append(host: Host, events: readonly EventData[], now: number): v
   }
 }
 
-/** When the newest was appended: some are in a commit of their own. */
+/** When the newest event was appended: some commits write nothing else. */
 export function newestAt(host: Host): number {
   const [newest] = host.sql<{ at: number }>("SELECT at FROM event ORDER BY seq DESC LIMIT 1");
   return newest?.at ?? 0;
 }
 
-/** What a tenant's events are made of: state and metadata, after the one that was told last, oldest first. */
-export function listedEvents(host: Host, after: number, limit: number): SandboxEventView[] {
+/**
+ * The state and metadata events after `after`, oldest first: the Directory keeps these for the tenant's event list.
+ */
+export function readTenantEvents(host: Host, after: number, limit: number): SandboxEventView[] {
   const rows = host.sql<{ seq: number; at: number; data: string }>(
     `SELECT seq, at, data FROM event
       WHERE seq > ? AND data ->> 'type' IN ('state', 'metadata') ORDER BY seq LIMIT ?`,

@@ -1,5 +1,5 @@
 /**
- * Owns reading the events of a sandbox: a page, or a stream that goes on.
+ * Reads the events of a sandbox: one page, or a stream that continues.
  */
 import type { EventsPage, EventsQuery } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -14,20 +14,21 @@ export function page(actor: SandboxActor, query: EventsQuery): EventsPage {
 export function streams(actor: SandboxActor): EventStreams {
   return new EventStreams({
     read(after) {
-      // Its rows are gone with it.
-      if (actor.known === undefined) return { gap: false, events: [] };
+      // The rows were deleted with the sandbox.
+      if (actor.existing === undefined) return { gap: false, events: [] };
       const { events, gap } = read(actor.host, after, limits.eventsPageMax);
       return {
         gap,
-        events: events.map((told) => ({ seq: told.seq, type: told.event.type, told })),
+        events: events.map((event) => ({ seq: event.seq, type: event.event.type, data: event })),
       };
     },
-    async changed(waitMs) {
-      const changed = await actor.watchers.change(waitMs);
-      // Who follows keeps the object awake, so a container that dies is told of though nobody calls.
-      if (!changed) actor.link.lookBeside();
+    async waitForChange(waitMs) {
+      const changed = await actor.waiters.waitForChange(waitMs);
+      // A follower keeps the object awake, so the probe notices a dead container although nobody calls.
+      if (!changed) actor.link.probeInBackground();
       return changed;
     },
-    isOver: () => actor.known === undefined || actor.known.sandbox.state.name === "destroyed",
+    hasEnded: () =>
+      actor.existing === undefined || actor.existing.sandbox.state.name === "destroyed",
   });
 }

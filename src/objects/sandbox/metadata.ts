@@ -1,12 +1,12 @@
 /**
- * Owns the calls on the metadata: one request, one commit; the copy inside the sandbox follows.
+ * The calls on the metadata: one request makes one commit, and the copy inside the sandbox follows.
  */
-import { type Changed, patchMetadata, replaceMetadata } from "../../core/metadata/patch.ts";
+import { type MetadataChange, patchMetadata, replaceMetadata } from "../../core/metadata/patch.ts";
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { SandboxActor } from "./actor.ts";
 import { refuseWhenOver } from "./lifecycle/lifecycle.ts";
 
-export function look(actor: SandboxActor): MetadataAnswer {
+export function get(actor: SandboxActor): MetadataAnswer {
   const { map, version } = actor.facts.metadata;
   return { metadata: { ...map }, version };
 }
@@ -25,7 +25,7 @@ export function replace(actor: SandboxActor, to: MetadataPatch, ifMatch: number)
   return apply(actor, replaceMetadata(actor.facts.metadata, to, ifMatch));
 }
 
-function apply(actor: SandboxActor, changed: Changed): MetadataAnswer {
+function apply(actor: SandboxActor, changed: MetadataChange): MetadataAnswer {
   if ("refuse" in changed) throw changed.refuse;
   const { next, set, removed } = changed;
   if (next !== actor.facts.metadata) {
@@ -33,5 +33,5 @@ function apply(actor: SandboxActor, changed: Changed): MetadataAnswer {
     actor.commit({ metadata: next }, [event], "metadata");
     actor.metadataCopy.update();
   }
-  return look(actor);
+  return get(actor);
 }

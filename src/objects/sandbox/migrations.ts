@@ -1,8 +1,8 @@
 /**
- * Owns the tables of a sandbox. A step is never changed once it was released: a database of every old version opens.
+ * The tables of a sandbox. A released step never changes, so that a database of any old version opens.
  */
 
-import type { Place } from "../shared/host.ts";
+import type { ObjectHost } from "../shared/host.ts";
 import { migrate as migrateBy, storedVersion } from "../shared/migrate.ts";
 
 const steps: readonly string[][] = [
@@ -45,7 +45,7 @@ const steps: readonly string[][] = [
      ) WITHOUT ROWID`,
   ],
   [
-    // Those of before were made by who may lease.
+    // Earlier tickets were made by callers with the right to lease.
     `ALTER TABLE connect_ticket ADD COLUMN rights TEXT NOT NULL DEFAULT '["lease"]'`,
     `CREATE TABLE told_ending (
        one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -75,7 +75,7 @@ const steps: readonly string[][] = [
        event_seq INTEGER NOT NULL,
        epoch TEXT
      )`,
-    // Those of before were never told of.
+    // Earlier sandboxes were never reported.
     "INSERT INTO listing SELECT 1, 1, 0, 0, NULL FROM sandbox",
   ],
   [
@@ -92,7 +92,7 @@ const steps: readonly string[][] = [
   ["ALTER TABLE sandbox ADD COLUMN out_of_memory TEXT NOT NULL DEFAULT '[]'"],
   [
     "ALTER TABLE sandbox ADD COLUMN revoking TEXT",
-    // Who made those of before is not known.
+    // The makers of earlier tickets are not known.
     "ALTER TABLE connect_ticket ADD COLUMN of_token INTEGER NOT NULL DEFAULT 1",
   ],
 ];
@@ -101,6 +101,6 @@ export const newestVersion = steps.length;
 
 export { storedVersion };
 
-export function migrate(place: Place): void {
+export function migrate(place: ObjectHost): void {
   migrateBy(place, steps);
 }

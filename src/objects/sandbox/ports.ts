@@ -1,6 +1,5 @@
 /**
- * Owns which ports of a sandbox may be reached from outside, and by which token: its hash is a row, itself is nowhere.
- * Does not own the address that carries a token (worker/port-traffic.ts), nor the way of bytes to a server.
+ * Which ports of a sandbox can be reached from outside, and with which token. Only the hash of a token is stored.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { BerthError } from "../../protocol/errors.ts";
@@ -9,9 +8,9 @@ import type { PortCall, PortList } from "../../protocol/port.ts";
 import type { SandboxActor } from "./actor.ts";
 import { refuseWhenOver } from "./lifecycle/lifecycle.ts";
 
-type Row = { port: number; hash: string; wake: number; made_at: number };
+type PortRow = { port: number; hash: string; wake: number; made_at: number };
 
-/** A port that is open already gets a new token; the old one is dead. */
+/** Opening an open port again replaces its token. */
 export function open(
   actor: SandboxActor,
   { port, wake }: PortCall,
@@ -20,12 +19,12 @@ export function open(
   const { host } = actor;
   const others = rows(actor).filter((row) => row.port !== port);
   if (others.length >= limits.portsMax) {
-    throw new BerthError("too_many", `${others.length} ports are open already.`, {
-      hint: "Close one that is no longer needed.",
+    throw new BerthError("too_many", `${others.length} ports are already open.`, {
+      hint: "Close one that you no longer need.",
       facts: { portsMax: limits.portsMax },
     });
   }
-  const token = host.draw(limits.portTokenChars);
+  const token = host.randomId(limits.portTokenChars);
   const now = actor.now();
   host.sql(
     "INSERT OR REPLACE INTO port VALUES (?, ?, ?, ?)",
@@ -47,7 +46,7 @@ export function list(actor: SandboxActor): PortList {
   return { ports, nextCursor: null };
 }
 
-/** Closing what is closed is success. */
+/** Closing a closed port succeeds. */
 export function close(actor: SandboxActor, port: number): void {
   refuseWhenOver(actor);
   if (!rows(actor).some((row) => row.port === port)) return;
@@ -55,9 +54,17 @@ export function close(actor: SandboxActor, port: number): void {
   actor.commit({}, [{ type: "port", what: "closed", port }], "port closed");
 }
 
-/** Whether a visitor may start the container. Whoever has no token that is good learns nothing of the sandbox. */
-export function admitVisitor(actor: SandboxActor, port: number, token: string): { wake: boolean } {
-  const row = actor.known === undefined ? undefined : rows(actor).find((one) => one.port === port);
+/**
+ * Whether a request to the port may start the container. Without a valid token a caller learns nothing about the
+ * sandbox.
+ */
+export function admitPortRequest(
+  actor: SandboxActor,
+  port: number,
+  token: string,
+): { wake: boolean } {
+  const row =
+    actor.existing === undefined ? undefined : rows(actor).find((row) => row.port === port);
   const given = Buffer.from(hashOf(token), "hex");
   const expected = Buffer.from(row?.hash ?? hashOf(""), "hex");
   if (!timingSafeEqual(given, expected) || row === undefined) throw noSuchPort();
@@ -66,13 +73,13 @@ export function admitVisitor(actor: SandboxActor, port: number, token: string): 
 }
 
 export function noSuchPort(): BerthError {
-  return new BerthError("not_found", "There is no such port, or it was closed.", {
-    hint: "POST /v1/sandboxes/:id/ports opens one and tells its address.",
+  return new BerthError("not_found", "There is no such port, or it is closed.", {
+    hint: "`POST /v1/sandboxes/:id/ports` opens one and returns its address.",
   });
 }
 
-function rows(actor: SandboxActor): Row[] {
-  return actor.host.sql<Row>("SELECT * FROM port ORDER BY port");
+function rows(actor: SandboxActor): PortRow[] {
+  return actor.host.sql<PortRow>("SELECT * FROM port ORDER BY port");
 }
 
 function hashOf(token: string): string {

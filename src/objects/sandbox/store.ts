@@ -1,26 +1,25 @@
 /**
- * Owns the rows of one sandbox: the only SQL beside the tables themselves (migrations.ts).
- * Does not own what the rows mean. Writes what differs, by identity: untouched parts cost nothing.
+ * Loads and saves the rows of one sandbox. A save compares by identity, so unchanged parts cost no write.
  */
-import type { Ended, Lease, Waiter } from "../../core/lease/lease.ts";
-import type { Versioned } from "../../core/metadata/patch.ts";
-import type { Seat } from "../../core/plan/participant/participant.ts";
+import type { EndedLease, Lease, Waiter } from "../../core/lease/lease.ts";
+import type { VersionedMetadata } from "../../core/metadata/patch.ts";
+import type { Participant } from "../../core/plan/participant/participant.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
 import { newestAt } from "./event-log.ts";
 import type { Host } from "./host.ts";
 import { migrate, storedVersion } from "./migrations.ts";
-import { loadSeat, saveSeat } from "./plan/participant-rows.ts";
+import { loadParticipant, saveParticipant } from "./plan/participant-rows.ts";
 
 export type Facts = {
   sandbox: SandboxRecord;
   lease: Lease;
-  metadata: Versioned;
-  /** Tokens of an earlier generation are dead. */
+  metadata: VersionedMetadata;
+  /** Tokens of an earlier generation are invalid. */
   tokenGeneration: number;
-  /** The incarnation whose agent has yet to hear that tokens were revoked. */
+  /** The incarnation whose agent does not know yet that tokens were revoked. */
   revoking: string | null;
-  /** Of a member of a plan. */
-  seat: Seat | null;
+  /** The plan participant's state; null if the sandbox is in no plan. */
+  participant: Participant | null;
 };
 
 type SandboxRow = {
@@ -35,7 +34,7 @@ type SandboxRow = {
 type LeaseRow = { state: string; fence: number; next_seq: number; at: number };
 type MetadataRow = { map: string; version: number; at: number };
 
-/** Undefined for an id that was never created. `clock` is the newest time that was ever committed. */
+/** Undefined for an id that was never created. `clock` is the newest time of any commit. */
 export function load(host: Host): { facts: Facts; clock: number } | undefined {
   if (storedVersion(host) === 0) return undefined;
   migrate(host);
@@ -56,12 +55,12 @@ export function load(host: Host): { facts: Facts; clock: number } | undefined {
       fence: lease.fence,
       nextSeq: lease.next_seq,
       waiters: waiters.map(({ body }) => JSON.parse(body) as Waiter),
-      ended: host.sql<Ended>("SELECT token, ticket, reason, at FROM ended ORDER BY at, rowid"),
+      ended: host.sql<EndedLease>("SELECT token, ticket, reason, at FROM ended ORDER BY at, rowid"),
     },
     metadata: { map: JSON.parse(metadata.map), version: metadata.version },
     tokenGeneration: sandbox.token_generation,
     revoking: sandbox.revoking,
-    seat: loadSeat(host),
+    participant: loadParticipant(host),
   };
   return { facts, clock: Math.max(sandbox.at, lease.at, metadata.at, newestAt(host)) };
 }
@@ -111,7 +110,7 @@ export function save(host: Host, before: Facts, after: Facts, now: number): void
     );
   }
   if (after.lease !== before.lease) saveLease(host, before.lease, after.lease, now);
-  if (after.seat !== before.seat) saveSeat(host, after.seat);
+  if (after.participant !== before.participant) saveParticipant(host, after.participant);
   if (after.metadata !== before.metadata) {
     host.sql(
       "UPDATE metadata SET map = ?, version = ?, at = ?",
@@ -138,13 +137,13 @@ function saveLease(host: Host, before: Lease, after: Lease, now: number): void {
 }
 
 function saveWaiters(host: Host, before: readonly Waiter[], after: readonly Waiter[]): void {
-  const kept = new Set(after.map(({ seq }) => seq));
+  const keptRows = new Set(after.map(({ seq }) => seq));
   for (const { seq } of before) {
-    if (!kept.has(seq)) host.sql("DELETE FROM waiter WHERE seq = ?", seq);
+    if (!keptRows.has(seq)) host.sql("DELETE FROM waiter WHERE seq = ?", seq);
   }
-  const known = new Set(before);
+  const knownRows = new Set(before);
   for (const waiter of after) {
-    if (known.has(waiter)) continue;
+    if (knownRows.has(waiter)) continue;
     host.sql(
       "INSERT OR REPLACE INTO waiter (seq, body) VALUES (?, ?)",
       waiter.seq,
@@ -153,14 +152,14 @@ function saveWaiters(host: Host, before: readonly Waiter[], after: readonly Wait
   }
 }
 
-function saveEnded(host: Host, before: readonly Ended[], after: readonly Ended[]): void {
-  const kept = new Set(after);
+function saveEnded(host: Host, before: readonly EndedLease[], after: readonly EndedLease[]): void {
+  const keptRows = new Set(after);
   for (const ended of before) {
-    if (!kept.has(ended)) host.sql("DELETE FROM ended WHERE token = ?", ended.token);
+    if (!keptRows.has(ended)) host.sql("DELETE FROM ended WHERE token = ?", ended.token);
   }
-  const known = new Set(before);
+  const knownRows = new Set(before);
   for (const ended of after) {
-    if (known.has(ended)) continue;
+    if (knownRows.has(ended)) continue;
     host.sql(
       "INSERT OR REPLACE INTO ended (token, ticket, reason, at) VALUES (?, ?, ?, ?)",
       ended.token,

@@ -1,12 +1,10 @@
 /**
- * Owns the line to the agent of one life: a WebSocket for commands that follow each other closely. A request for each
- * costs workerd as much again as all else that it does for one. Does not own what an answer means (agent-ask.ts).
- *
- * It is opened beside the second of two calls within a moment, and closed after a second or two without one: an object
- * with an open socket stays in memory, which is billed.
+ * The channel to the agent of one incarnation: a WebSocket for commands in quick succession, because an HTTP request
+ * each costs workerd as much again as the rest of a command. It opens in the background after two commands in quick
+ * succession and closes when idle: an open socket keeps the object in memory, which is billed.
  */
 
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
 import {
   type LineAnswer,
@@ -15,117 +13,125 @@ import {
   writeCall,
 } from "../../../protocol/internal/agent-channel.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { AgentSilent, callAgent } from "../../../runtime/agent-client.ts";
+import { AgentUnreachable } from "../../../runtime/agent-client.ts";
+import type { StartTimer } from "../../../runtime/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
+import type { AgentRequest } from "./agent-client.ts";
 import { isCurrent } from "./handles.ts";
 
-const followsMs = 250;
-const quietMs = 1_000;
-/** An agent that lives answers the end of its line at once. */
+const burstGapMs = 250;
+const idleMs = 1_000;
+/** A live agent answers the closing handshake at once. */
 const closeMs = 1_000;
-/** What is longer has a request of its own: neither side holds many long messages. */
-const callCharsMax = limits.answerWholeBytesMax;
-/** An answer's head and body; in characters, of which there are never more than bytes. */
-const answerCharsMax = limits.answerWholeBytesMax + 1024;
+/** Longer commands go as HTTP requests, so that neither side buffers many long messages. */
+const requestCharsMax = limits.answerWholeBytesMax;
+/** Head and body of a response, in characters, of which there are never more than bytes. */
+const responseCharsMax = limits.answerWholeBytesMax + 1024;
 
-export class AgentLine {
+export class AgentChannel {
   readonly #actor: SandboxActor;
-  #open: { incarnation: string; line: OpenLine } | undefined;
+  #open: { incarnation: string; channel: OpenChannel } | undefined;
   #isOpening = false;
-  #askedAt = Number.NEGATIVE_INFINITY;
-  /** The life whose agent has no such route, or broke the line that it had: what waits for one is lost with it. */
-  #without: string | undefined;
+  #lastRequestAt = Number.NEGATIVE_INFINITY;
+  /** The incarnation whose agent has no channel route, or broke the channel: its commands go as HTTP requests. */
+  #unsupportedIn: string | undefined;
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
   }
 
-  /** Undefined: there is none, and the call goes as a request. Rejects with AgentSilent, as that does. */
-  ask(life: Life, call: LineCall): Promise<LineAnswer> | undefined {
-    if (call.body.length > callCharsMax) return undefined;
-    if (this.#open?.incarnation === life.incarnation) return this.#open.line.ask(call);
+  /** Undefined if no channel is open: the command then goes as an HTTP request. Rejects with AgentSilent. */
+  request(agent: Incarnation, call: LineCall): Promise<LineAnswer> | undefined {
+    if (call.body.length > requestCharsMax) return undefined;
+    if (this.#open?.incarnation === agent.incarnation) return this.#open.channel.send(call);
     const now = this.#actor.host.clock();
-    if (Math.abs(now - this.#askedAt) < followsMs) this.#openBeside(life);
-    this.#askedAt = now;
+    if (Math.abs(now - this.#lastRequestAt) < burstGapMs) this.#openInBackground(agent);
+    this.#lastRequestAt = now;
     return undefined;
   }
 
-  #openBeside(life: Life): void {
-    if (this.#isOpening || this.#without === life.incarnation) return;
+  #openInBackground(agent: Incarnation): void {
+    if (this.#isOpening || this.#unsupportedIn === agent.incarnation) return;
     this.#isOpening = true;
-    const opening = this.#opened(life).finally(() => {
+    const opening = this.#connect(agent).finally(() => {
       this.#isOpening = false;
     });
-    this.#actor.host.background(opening);
+    this.#actor.host.waitUntil(opening);
   }
 
-  /** Where it fails, calls go as requests: what became of the agent is found out by those. */
-  async #opened(life: Life): Promise<void> {
-    const headers = { upgrade: "websocket" };
-    const cutOff = new AbortController();
-    const named = { method: "GET", path: agentPaths.line, requestId: "line" } as const;
-    const call = { ...named, headers, cutOff };
-    const { reach, host } = this.#actor;
-    const response = await callAgent(reach, life, call, limits.aliveMs).catch(() => undefined);
+  /** A failure is ignored: commands go as HTTP requests, and those find out what happened to the agent. */
+  async #connect(agent: Incarnation): Promise<void> {
+    const { agentClient, freeze, host } = this.#actor;
+    const abortController = new AbortController();
+    const request: AgentRequest = {
+      method: "GET",
+      path: agentPaths.line,
+      headers: { upgrade: "websocket" },
+      requestId: "line",
+      abortController,
+      headersMs: limits.aliveMs,
+    };
+    const response = await agentClient.send(agent, request).catch(() => undefined);
     const socket = socketOf(response);
     if (socket === undefined) {
-      if (response !== undefined) this.#without = life.incarnation;
+      if (response !== undefined) this.#unsupportedIn = agent.incarnation;
       await response?.body?.cancel().catch(() => undefined);
       return;
     }
     socket.accept();
-    const line = new OpenLine({ socket, cutOff }, reach.timer, host, (isBroken) => {
-      if (isBroken) this.#without = life.incarnation;
-      if (this.#open?.line === line) this.#open = undefined;
+    const connection = { socket, abortController };
+    const channel = new OpenChannel(connection, freeze.startTimer, host, (isBroken) => {
+      if (isBroken) this.#unsupportedIn = agent.incarnation;
+      if (this.#open?.channel === channel) this.#open = undefined;
     });
-    if (!isCurrent(this.#actor, life)) return line.end();
-    this.#open?.line.end();
-    this.#open = { incarnation: life.incarnation, line };
+    if (!isCurrent(this.#actor, agent)) return channel.end();
+    this.#open?.channel.end();
+    this.#open = { incarnation: agent.incarnation, channel };
   }
 }
 
-/** As the runtime of objects has it. */
-type Socket = Pick<WebSocket, "send" | "close" | "addEventListener"> & { accept(): void };
+/** The client side of a WebSocket in workerd. */
+type AgentSocket = Pick<WebSocket, "send" | "close" | "addEventListener"> & { accept(): void };
 
-/** Undefined: the agent did not open one. */
-function socketOf(response: Response | undefined): Socket | undefined {
-  return (response as { webSocket?: Socket | null } | undefined)?.webSocket ?? undefined;
+/** Undefined if the agent did not upgrade. */
+function socketOf(response: Response | undefined): AgentSocket | undefined {
+  return (response as { webSocket?: AgentSocket | null } | undefined)?.webSocket ?? undefined;
 }
 
-type Waiting = Pick<PromiseWithResolvers<LineAnswer>, "resolve" | "reject"> & {
+type PendingCall = Pick<PromiseWithResolvers<LineAnswer>, "resolve" | "reject"> & {
   cancel: () => void;
 };
 
-class OpenLine {
-  readonly #socket: Socket;
-  readonly #cutOff: AbortController;
-  readonly #silence: SandboxActor["reach"]["timer"];
-  readonly #host: Pick<SandboxActor["host"], "timer">;
-  readonly #ended: (isBroken: boolean) => void;
-  readonly #calls = new Map<string, Waiting>();
-  /** Since it was last looked at: a clock may step. */
-  #isUsed = false;
+class OpenChannel {
+  readonly #socket: AgentSocket;
+  readonly #abortController: AbortController;
+  readonly #startTimer: StartTimer;
+  readonly #host: Pick<SandboxActor["host"], "setTimer">;
+  readonly #onEnd: (isBroken: boolean) => void;
+  readonly #calls = new Map<string, PendingCall>();
+  /** Whether a command was sent since the last idle check. A flag, because the clock may step. */
+  #wasUsed = false;
   #isOver = false;
 
   constructor(
-    { socket, cutOff }: { socket: Socket; cutOff: AbortController },
-    silence: SandboxActor["reach"]["timer"],
-    host: Pick<SandboxActor["host"], "timer">,
-    ended: (isBroken: boolean) => void,
+    { socket, abortController }: { socket: AgentSocket; abortController: AbortController },
+    startTimer: StartTimer,
+    host: Pick<SandboxActor["host"], "setTimer">,
+    onEnd: (isBroken: boolean) => void,
   ) {
     this.#socket = socket;
-    this.#cutOff = cutOff;
-    this.#silence = silence;
+    this.#abortController = abortController;
+    this.#startTimer = startTimer;
     this.#host = host;
-    this.#ended = ended;
-    socket.addEventListener("message", ({ data }) => this.#heard(data));
+    this.#onEnd = onEnd;
+    socket.addEventListener("message", ({ data }) => this.#onMessage(data));
     socket.addEventListener("close", () => this.#break());
     socket.addEventListener("error", () => this.#break());
-    this.#endWhenQuiet();
+    this.#endWhenIdle();
   }
 
-  /** Undefined: nothing was sent. */
-  ask(call: LineCall): Promise<LineAnswer> | undefined {
+  /** Undefined if nothing was sent. */
+  send(call: LineCall): Promise<LineAnswer> | undefined {
     try {
       this.#socket.send(writeCall(call));
     } catch {
@@ -133,22 +139,22 @@ class OpenLine {
       return undefined;
     }
     const { promise, resolve, reject } = Promise.withResolvers<LineAnswer>();
-    // An agent that lives says within its heartbeat at least that it takes longer. All others here wait for the same one.
-    const cancel = this.#silence(limits.agentHeadersMs, () => this.#break());
+    // A live agent sends at least a heartbeat within this time. All pending commands wait for the same agent.
+    const cancel = this.#startTimer(limits.agentHeadersMs, () => this.#break());
     this.#calls.set(call.id, { resolve, reject, cancel });
-    this.#isUsed = true;
+    this.#wasUsed = true;
     return promise;
   }
 
-  /** What was called and not answered: nobody knows what became of it. */
+  /** Closes the channel. The outcome of unanswered commands is unknown. */
   end(isBroken = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#ended(isBroken);
+    this.#onEnd(isBroken);
     this.#close();
     for (const { reject, cancel } of this.#calls.values()) {
       cancel();
-      reject(new AgentSilent("the line to the agent has ended"));
+      reject(new AgentUnreachable("the channel to the agent has closed"));
     }
     this.#calls.clear();
   }
@@ -157,40 +163,43 @@ class OpenLine {
     this.end(true);
   }
 
-  /** One whose end is not answered stays open, and keeps the object in memory: it is cut off. */
+  /**
+   * Closes the socket, and aborts the connection if the agent does not answer: an open one keeps the object in
+   * memory.
+   */
   #close(): void {
-    const cancel = this.#host.timer(closeMs, () => this.#cutOff.abort());
+    const cancel = this.#host.setTimer(closeMs, () => this.#abortController.abort());
     this.#socket.addEventListener("close", cancel);
     try {
       this.#socket.close();
     } catch {
-      // It is closed already.
+      // It is already closed.
     }
   }
 
-  #heard(data: unknown): void {
+  #onMessage(data: unknown): void {
     if (this.#isOver) return;
-    const isShort = typeof data === "string" && data.length <= answerCharsMax;
-    const answer = isShort ? readAnswer(data) : undefined;
-    const call = answer === undefined ? undefined : this.#calls.get(answer.id);
-    // An agent may send anything: one that says what nobody asked for is not listened to.
-    if (answer === undefined || call === undefined) {
+    const isShort = typeof data === "string" && data.length <= responseCharsMax;
+    const response = isShort ? readAnswer(data) : undefined;
+    const call = response === undefined ? undefined : this.#calls.get(response.id);
+    // An agent may send anything: a response to no pending command breaks the channel.
+    if (response === undefined || call === undefined) {
       this.#break();
       return;
     }
-    this.#calls.delete(answer.id);
+    this.#calls.delete(response.id);
     call.cancel();
-    call.resolve(answer);
+    call.resolve(response);
   }
 
-  #endWhenQuiet(): void {
-    const look = () => {
+  #endWhenIdle(): void {
+    const check = () => {
       if (this.#isOver) return;
-      const isQuiet = this.#calls.size === 0 && !this.#isUsed;
-      this.#isUsed = false;
-      if (isQuiet) this.end();
-      else this.#endWhenQuiet();
+      const isIdle = this.#calls.size === 0 && !this.#wasUsed;
+      this.#wasUsed = false;
+      if (isIdle) this.end();
+      else this.#endWhenIdle();
     };
-    this.#host.timer(quietMs, look);
+    this.#host.setTimer(idleMs, check);
   }
 }

@@ -1,10 +1,9 @@
 /**
- * Owns what this instance of the object and the agent know of each other: the fence that locks out an earlier
- * instance, what that one left running, the drain of a lost lease.
- * Does not own calls of users (gated.ts), nor the copy of the metadata (metadata-copy.ts).
+ * What this instance of the object and the agent know of each other: the handshake with a fence that locks out an
+ * earlier instance, the calls that one left running, health probes, and the drain of a lost lease.
  */
 
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import {
   type AgentFenced,
   agentFencedSchema,
@@ -12,56 +11,59 @@ import {
 } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { FailReason } from "../../../protocol/sandbox.ts";
-import { AgentSilent, callAgent, isSpoken } from "../../../runtime/agent-client.ts";
-import { inTime, pause } from "../../shared/timeout.ts";
+import { AgentUnreachable, speaksSupportedProtocol } from "../../../runtime/agent-client.ts";
+import { sleep, withTimeout } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
-import { whyLost } from "../lifecycle/loss-reason.ts";
-import { wholeJson } from "./guarded-body.ts";
+import { findLossReason } from "../lifecycle/loss-reason.ts";
+import { readJsonBody } from "./body-watchdog.ts";
 import { isCurrent } from "./handles.ts";
 
 const pauseMs = 250;
 
 export class AgentLink {
   readonly #actor: SandboxActor;
-  /** The life that has answered this very instance of the object. */
-  #greeted: string | undefined;
+  /** The incarnation that has completed the handshake with this instance. */
+  #greetedIncarnation: string | undefined;
   #greeting: Promise<void> | undefined;
-  #looking: Promise<void> | undefined;
-  /** When that life last answered here, of what this file asks it. */
-  #heardAt = 0;
-  /** The fence of the newest count of what runs below it without anybody here waiting for it. */
-  #counted = 0;
+  #probing: Promise<void> | undefined;
+  /** When that incarnation last answered a request of this file. */
+  #lastSeen = 0;
+  /** The fence of the newest count of calls that run below it and for which no caller here waits. */
+  #countedFence = 0;
   #counting: Promise<unknown> = Promise.resolve();
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
   }
 
-  /** Asked of a life before it is told of. One that is silent is found out by who comes next. */
-  async speaks(life: Life): Promise<boolean> {
+  /** Checks a new agent before its start is committed. Silence counts as yes: the next call finds out. */
+  async speaksProtocol(agent: Incarnation): Promise<boolean> {
     try {
-      const call = { method: "GET", path: agentPaths.health, requestId: "start" } as const;
-      const response = await callAgent(this.#actor.patientReach, life, call, limits.aliveMs);
+      const request = { method: "GET", path: agentPaths.health, requestId: "start" } as const;
+      const response = await this.#actor.agentClient.sendInternal(agent, {
+        ...request,
+        headersMs: limits.aliveMs,
+      });
       await response.body?.cancel();
-      return isSpoken(response);
+      return speaksSupportedProtocol(response);
     } catch (error) {
-      if (error instanceof AgentSilent) return true;
+      if (error instanceof AgentUnreachable) return true;
       throw error;
     }
   }
 
-  /** It was started by this instance, so no earlier one can have sent it anything. */
-  started(life: Life): void {
-    this.#greeted = life.incarnation;
-    this.#heardAt = this.#actor.host.clock();
+  /** This instance started the agent, so no earlier one can have sent it anything. */
+  onStarted(agent: Incarnation): void {
+    this.#greetedIncarnation = agent.incarnation;
+    this.#lastSeen = this.#actor.host.clock();
     this.#actor.inFlight.inherit(0);
     this.#actor.metadataCopy.update();
   }
 
-  /** The first word of this instance to a running agent. Callers at the same time share it. */
-  async known(): Promise<void> {
-    const state = this.#actor.known?.sandbox.state;
-    if (state?.name !== "running" || state.life.incarnation === this.#greeted) return;
+  /** Makes the handshake of this instance with a running agent. Concurrent callers share it. */
+  async ensureGreeted(): Promise<void> {
+    const state = this.#actor.existing?.sandbox.state;
+    if (state?.name !== "running" || state.life.incarnation === this.#greetedIncarnation) return;
     this.#greeting ??= this.#greet(state.life).finally(() => {
       this.#greeting = undefined;
     });
@@ -69,181 +71,187 @@ export class AgentLink {
   }
 
   /**
-   * Before a call that goes to the agent: one that was not heard of for a while is looked at too. It may have died unheard,
-   * and a call that finds that out by itself cannot know what it did. What the object decides alone does not wait for that.
+   * Call before a request to the agent. Also probes an agent that was not heard from for a while: it may have died
+   * unnoticed, and a call that finds that out by itself cannot know what it did. Decisions that need no agent skip
+   * the probe.
    */
-  async alive(): Promise<void> {
-    await this.known();
-    await this.#looked();
+  async ensureAlive(): Promise<void> {
+    await this.ensureGreeted();
+    await this.#probeIfQuiet();
   }
 
   /**
-   * For who only asks how it is: no first word, which is written down, and no longer than that beside an agent that hangs.
-   * The look goes on without him.
+   * For status reads: skips the handshake (it writes a row) and waits at most `waitMs`; the probe continues in the
+   * background.
    */
-  async seen(waitMs: number): Promise<void> {
+  async probeBriefly(waitMs: number): Promise<void> {
     const { host } = this.#actor;
-    const looked = this.#looked().catch(() => undefined);
-    host.background(looked);
-    await inTime(host, looked, waitMs).catch(() => undefined);
+    const probing = this.#probeIfQuiet().catch(() => undefined);
+    host.waitUntil(probing);
+    await withTimeout(host, probing, waitMs).catch(() => undefined);
   }
 
-  /** The same look, for which nobody waits. What stands in its way is over by one of the next. */
-  lookBeside(): void {
-    this.#actor.host.background(this.alive().catch(() => undefined));
+  /** Probes in the background. An error is dropped: the next probe meets it again. */
+  probeInBackground(): void {
+    this.#actor.host.waitUntil(this.ensureAlive().catch(() => undefined));
   }
 
-  /** After a call that failed: does that life still answer? What it has left of the call counts until it is gone. */
-  async confirm(life: Life): Promise<void> {
-    if (!isCurrent(this.#actor, life)) return;
-    this.#actor.lease({ type: "instance" });
-    await this.#actor.host.durable();
-    await this.#count(life);
+  /**
+   * After a failed call: checks whether that agent still answers, and counts what is left of the call until it has
+   * ended.
+   */
+  async recheck(agent: Incarnation): Promise<void> {
+    if (!isCurrent(this.#actor, agent)) return;
+    this.#actor.stepLease({ type: "instance" });
+    await this.#actor.host.flush();
+    await this.#count(agent);
   }
 
-  /** A caller went away: its command is being ended, and counts until the agent confirms that. */
-  abandoned(life: Life): void {
-    if (!isCurrent(this.#actor, life)) return;
+  /** A caller disconnected: its command is being ended, and counts as in flight until the agent confirms that. */
+  onAbandoned(agent: Incarnation): void {
+    if (!isCurrent(this.#actor, agent)) return;
     this.#actor.inFlight.inherit(this.#actor.inFlight.inherited + 1);
-    this.#actor.host.background(this.confirm(life));
+    this.#actor.host.waitUntil(this.recheck(agent));
   }
 
-  /** Until nothing below the fence is left, or the container is gone. Never rejects. */
+  /** Resolves when nothing below the fence is left, or the container is gone. Never rejects. */
   async drain(fence: number): Promise<void> {
     const { host } = this.#actor;
     for (;;) {
-      const lease = this.#actor.known?.lease;
+      const lease = this.#actor.existing?.lease;
       if (lease?.state.name !== "draining" || lease.state.fence !== fence) return;
-      await host.durable();
+      await host.flush();
       if (await this.#drained(lease.fence, lease.state.replace)) {
         this.#actor.inFlight.inherit(0);
-        if (this.#actor.known !== undefined) this.#actor.lease({ type: "drained", fence });
+        if (this.#actor.existing !== undefined) this.#actor.stepLease({ type: "drained", fence });
         return;
       }
-      await pause(host, pauseMs);
+      await sleep(host, pauseMs);
     }
   }
 
-  /** Callers at the same time share it. One that was heard of just now is not asked. */
-  async #looked(): Promise<void> {
-    const state = this.#actor.known?.sandbox.state;
+  /** Concurrent callers share one probe. An agent that was heard from just now is not probed. */
+  async #probeIfQuiet(): Promise<void> {
+    const state = this.#actor.existing?.sandbox.state;
     if (state?.name !== "running" || !this.#isQuiet()) return;
-    this.#looking ??= this.#look(state.life).finally(() => {
-      this.#looking = undefined;
+    this.#probing ??= this.#probe(state.life).finally(() => {
+      this.#probing = undefined;
     });
-    await this.#looking;
+    await this.#probing;
   }
 
-  /** While files are being saved silence means nothing. */
+  /** During a snapshot silence means nothing. */
   #isQuiet(): boolean {
-    const { host, stillness } = this.#actor;
-    return !stillness.isHeld && host.clock() - this.#heardAt >= limits.agentQuietMs;
+    const { host, freeze } = this.#actor;
+    return !freeze.isActive && host.clock() - this.#lastSeen >= limits.agentQuietMs;
   }
 
-  async #look(life: Life): Promise<void> {
+  async #probe(agent: Incarnation): Promise<void> {
     try {
       const call = { method: "GET", path: agentPaths.health, requestId: "alive" } as const;
-      const response = await callAgent(this.#actor.patientReach, life, call);
+      const response = await this.#actor.agentClient.sendInternal(agent, call);
       await response.body?.cancel();
-      this.#heardAt = this.#actor.host.clock();
+      this.#lastSeen = this.#actor.host.clock();
     } catch (error) {
-      if (!(error instanceof AgentSilent)) throw error;
-      await this.confirm(life);
+      if (!(error instanceof AgentUnreachable)) throw error;
+      await this.recheck(agent);
     }
   }
 
-  async #greet(life: Life): Promise<void> {
-    this.#actor.lease({ type: "instance" });
-    await this.#actor.host.durable();
-    if (!(await this.#count(life))) return;
-    this.#greeted = life.incarnation;
+  async #greet(agent: Incarnation): Promise<void> {
+    this.#actor.stepLease({ type: "instance" });
+    await this.#actor.host.flush();
+    if (!(await this.#count(agent))) return;
+    this.#greetedIncarnation = agent.incarnation;
     this.#actor.metadataCopy.update();
   }
 
-  /** Counts run one after the other: the newest, which has the highest fence, is right about all before it. */
-  #count(life: Life): Promise<boolean> {
-    const count = this.#counting.then(() => this.#countNow(life));
+  /** Counts run one after the other: the newest has the highest fence and is right about all before it. */
+  #count(agent: Incarnation): Promise<boolean> {
+    const count = this.#counting.then(() => this.#countOnce(agent));
     this.#counting = count.catch(() => undefined);
     return count;
   }
 
-  /** From here on nothing below the present fence begins; what has begun counts until it is gone. */
-  async #countNow(life: Life): Promise<boolean> {
-    if (!isCurrent(this.#actor, life)) return false;
+  /** Raises the agent's fence: nothing below it begins any more, and what has begun counts until it has ended. */
+  async #countOnce(agent: Incarnation): Promise<boolean> {
+    if (!isCurrent(this.#actor, agent)) return false;
     const { fence } = this.#actor.facts.lease;
-    this.#counted = fence;
-    const fenced = await this.#fence(life, { fence, drain: false, waitMs: 0 }, limits.aliveMs);
-    if (!isCurrent(this.#actor, life)) return false;
+    this.#countedFence = fence;
+    const fenced = await this.#requestFence(
+      agent,
+      { fence, drain: false, waitMs: 0 },
+      limits.aliveMs,
+    );
+    if (!isCurrent(this.#actor, agent)) return false;
     if (fenced === undefined || !fenced.isSpoken) {
-      // Until it is told of as lost, who comes next looks again, and waits for that.
-      this.#heardAt = 0;
-      await this.#lost(life, fenced === undefined ? undefined : "agent_unsupported");
+      // Until the loss is committed, the next caller probes again and waits for that.
+      this.#lastSeen = 0;
+      await this.#commitLoss(agent, fenced === undefined ? undefined : "agent_unsupported");
       return false;
     }
-    this.#heardAt = this.#actor.host.clock();
+    this.#lastSeen = this.#actor.host.clock();
     this.#actor.inFlight.inherit(fenced.left);
-    this.#actor.flightChanged();
-    if (fenced.left > 0) this.#actor.host.background(this.#outlive(life, fence));
+    this.#actor.inFlightChanged();
+    if (fenced.left > 0) this.#actor.host.waitUntil(this.#awaitInherited(agent, fence));
     return true;
   }
 
-  /** It ends by itself; who counts anew takes over. */
-  async #outlive(life: Life, fence: number): Promise<void> {
+  /** Waits until the inherited calls have ended. A newer count takes over. */
+  async #awaitInherited(agent: Incarnation, fence: number): Promise<void> {
     while (this.#actor.inFlight.inherited > 0) {
-      const asked = { fence, drain: false, waitMs: limits.agentHeadersMs / 3 };
-      const fenced = await this.#fence(life, asked, limits.agentHeadersMs);
-      if (!isCurrent(this.#actor, life) || this.#counted !== fence) return;
-      if (fenced === undefined) return this.#lost(life);
+      const fenceCall = { fence, drain: false, waitMs: limits.agentHeadersMs / 3 };
+      const fenced = await this.#requestFence(agent, fenceCall, limits.agentHeadersMs);
+      if (!isCurrent(this.#actor, agent) || this.#countedFence !== fence) return;
+      if (fenced === undefined) return this.#commitLoss(agent);
       this.#actor.inFlight.inherit(fenced.left);
-      this.#actor.flightChanged();
+      this.#actor.inFlightChanged();
     }
   }
 
   async #drained(fence: number, replace: boolean): Promise<boolean> {
-    const state = this.#actor.known?.sandbox.state;
+    const state = this.#actor.existing?.sandbox.state;
     if (state?.name !== "running") return state?.name !== "pausing" && state?.name !== "starting";
-    const { life } = state;
+    const { life: agent } = state;
     if (replace) {
       try {
         await this.#actor.container.destroy("keep");
       } catch {
         return false;
       }
-      await this.#lost(life);
+      await this.#commitLoss(agent);
       return true;
     }
-    const asked = { fence, drain: true, waitMs: limits.agentHeadersMs / 3 };
-    const fenced = await this.#fence(life, asked, limits.agentHeadersMs);
+    const fenceCall = { fence, drain: true, waitMs: limits.agentHeadersMs / 3 };
+    const fenced = await this.#requestFence(agent, fenceCall, limits.agentHeadersMs);
     return fenced?.left === 0;
   }
 
-  async #lost(life: Life, known?: FailReason): Promise<void> {
-    const reason = known ?? (await whyLost(this.#actor, life));
-    if (!isCurrent(this.#actor, life)) return;
-    this.#actor.sandbox({ type: "lost", incarnation: life.incarnation, reason });
+  async #commitLoss(agent: Incarnation, knownReason?: FailReason): Promise<void> {
+    const reason = knownReason ?? (await findLossReason(this.#actor, agent));
+    if (!isCurrent(this.#actor, agent)) return;
+    this.#actor.stepSandbox({ type: "lost", incarnation: agent.incarnation, reason });
     this.#actor.inFlight.inherit(0);
-    this.#actor.flightChanged();
+    this.#actor.inFlightChanged();
   }
 
-  async #fence(
-    life: Life,
+  async #requestFence(
+    agent: Incarnation,
     call: { fence: number; drain: boolean; waitMs: number },
     headersMs: number,
   ): Promise<(AgentFenced & { isSpoken: boolean }) | undefined> {
     try {
-      const response = await callAgent(
-        this.#actor.patientReach,
-        life,
-        { method: "POST", path: agentPaths.fence, body: JSON.stringify(call), requestId: "fence" },
-        headersMs,
-      );
+      const response = await this.#actor.agentClient.sendInternal(agent, {
+        ...{ method: "POST", path: agentPaths.fence, requestId: "fence" },
+        ...{ body: JSON.stringify(call), headersMs },
+      });
       const fenced = agentFencedSchema.safeParse(
-        await wholeJson(response, this.#actor.reach.timer),
+        await readJsonBody(response, this.#actor.freeze.startTimer),
       );
       if (!response.ok || !fenced.success) return undefined;
-      return { ...fenced.data, isSpoken: isSpoken(response) };
+      return { ...fenced.data, isSpoken: speaksSupportedProtocol(response) };
     } catch (error) {
-      if (error instanceof AgentSilent) return undefined;
+      if (error instanceof AgentUnreachable) return undefined;
       throw error;
     }
   }

@@ -1,10 +1,10 @@
 /**
- * Owns writing a checked query for the agent: in normal form, without what was not given.
+ * Writes a checked query for the agent, without the parameters that were not given.
  */
-import type { Query } from "../dispatch/work-call.ts";
+import type { Query } from "../dispatch/verb-call.ts";
 
-export function queryText(query: Query = {}): string {
-  const asked = Object.entries(query).filter(([, value]) => value !== undefined);
-  const text = new URLSearchParams(asked.map(([name, value]) => [name, String(value)]));
-  return asked.length === 0 ? "" : `?${text}`;
+export function writeQuery(query: Query = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const pairs = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return given.length === 0 ? "" : `?${pairs}`;
 }

@@ -1,61 +1,61 @@
 /**
- * Owns passing on an answer of the agent that is JSON and may come late: whole where it is short, as a stream else.
- * Does not own streams of output, which pass without being read.
+ * Forwards a JSON response of the agent that may come late: a short one as text, a long one as a stream. Output
+ * streams are passed on elsewhere, without being read.
  */
 
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { errorBodySchema } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { parsedJson } from "../../../runtime/short-response.ts";
-import type { Reply } from "../../shared/result.ts";
+import { parseJson } from "../../../runtime/bodies.ts";
+import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import { interrupted } from "./agent-request.ts";
-import { guarded, whole } from "./guarded-body.ts";
+import { readShortBody, watchBody } from "./body-watchdog.ts";
 
-export type Coming = {
-  life: Life;
+export type ForwardOptions = {
+  agent: Incarnation;
   requestId: string;
-  /** Its end, told once: what came whole has ended; what is under way counts until its last byte. */
-  done: () => void;
-  /** Its reader went away before the end. */
-  leave: () => void;
+  /** Called once at the end of the response; until then the call counts as in flight. */
+  onDone: () => void;
+  /** The reader disconnected before the end. */
+  onReaderLeft: () => void;
 };
 
-/** An agent may say anything: what is told as its answer is an object, and a refusal is one of the table. */
-function isAnswer(status: number, json: string): boolean {
-  const body = parsedJson(json);
+/** An agent may send anything: only an object, or an error with a known code, is passed on. */
+function isPublicResponse(status: number, json: string): boolean {
+  const body = parseJson(json);
   if (typeof body !== "object" || body === null) return false;
   return status < 400 || errorBodySchema.safeParse(body).success;
 }
 
-export async function passOn(
+export async function forwardResponse(
   actor: SandboxActor,
   response: Response,
-  { life, requestId, done, leave }: Coming,
-): Promise<Reply> {
+  { agent, requestId, onDone, onReaderLeft }: ForwardOptions,
+): Promise<WireResponse> {
   const { status, headers } = response;
   const type = { "content-type": "application/json" };
   const length = headers.get("content-length");
   if (length !== null && Number(length) <= limits.answerWholeBytesMax) {
-    const json = await whole(response, actor.reach.timer);
-    return passOnShort(actor, { status, json }, { life, done });
+    const json = await readShortBody(response, actor.freeze.startTimer);
+    return forwardShort(actor, { status, json }, { agent, onDone });
   }
   if (length !== null) {
-    done();
+    onDone();
     return new Response(response.body, { status, headers: { ...type, "content-length": length } });
   }
-  const cut = () => interrupted(actor, life, true);
-  const body = guarded(response, requestId, actor.reach.timer, cut, done, leave);
+  const cut = () => actor.agentClient.interrupted(agent, true);
+  const body = watchBody(response, requestId, actor.freeze.startTimer, cut, onDone, onReaderLeft);
   return new Response(body, { status, headers: type });
 }
 
-/** Without `json` it broke off, or is longer than it said. */
-export async function passOnShort(
+/** `json` is undefined if the response broke off or was longer than announced. */
+export async function forwardShort(
   actor: SandboxActor,
   { status, json }: { status: number; json: string | undefined },
-  { life, done }: Pick<Coming, "life" | "done">,
-): Promise<Reply> {
-  if (json === undefined || !isAnswer(status, json)) throw await interrupted(actor, life, true);
-  done();
+  { agent, onDone }: Pick<ForwardOptions, "agent" | "onDone">,
+): Promise<WireResponse> {
+  if (json === undefined || !isPublicResponse(status, json))
+    throw await actor.agentClient.interrupted(agent, true);
+  onDone();
   return { status, json };
 }

@@ -1,54 +1,58 @@
 /**
- * Owns what the id of a process, a session or a terminal may still mean. One of another life is refused before
- * anybody is asked, and where no container runs there is nothing to be named: neither wakes one.
+ * What the id of a process, a session or a terminal may still refer to. An id of another incarnation is refused
+ * without asking the agent, and without starting a container.
  */
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError } from "../../../protocol/errors.ts";
-import { type HandleKind, isOfAnotherLife } from "../../../protocol/fields/handle.ts";
+import { type HandleKind, isOfOtherIncarnation } from "../../../protocol/fields/handle.ts";
 import type { SandboxActor } from "../actor.ts";
 import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
 
 export type Handle = { kind: HandleKind; id: string };
 
-/** Of something that is there already. A container that is coming up may have it by then. */
+/** For something that exists already. A container that is starting may have it by then. */
 export function refuseUnknown(actor: SandboxActor, handle: Handle): void {
   refuseStale(actor, handle);
   const { name } = actor.facts.sandbox.state;
-  if (name !== "running" && name !== "starting") throw unknown(handle);
+  if (name !== "running" && name !== "starting") throw notFound(handle);
 }
 
-/** Also of something that is to be made under this id. */
+/** Also for something that will be created under this id. */
 export function refuseStale(actor: SandboxActor, { kind, id }: Handle): void {
   refuseWhenOver(actor);
-  if (!isOfAnotherLife(id, runningLife(actor)?.incarnation)) return;
-  throw new BerthError("stale_handle", `The ${kind} ${id} was of an earlier life.`, {
-    hint: "It ended when its container did; files are kept.",
-    facts: { id },
-  });
+  if (!isOfOtherIncarnation(id, runningAgent(actor)?.incarnation)) return;
+  throw new BerthError(
+    "stale_handle",
+    `The ${kind} ${id} belonged to an earlier run of the container.`,
+    {
+      hint: "It ended with that container; files are kept.",
+      facts: { id },
+    },
+  );
 }
 
-/** The life in which it is looked for, without waking one. */
-export function lifeOf(actor: SandboxActor, handle: Handle): Life {
+/** The agent that may know the handle. Starts none. */
+export function agentOfHandle(actor: SandboxActor, handle: Handle): Incarnation {
   refuseStale(actor, handle);
-  const life = runningLife(actor);
-  if (life === undefined) throw unknown(handle);
-  return life;
+  const agent = runningAgent(actor);
+  if (agent === undefined) throw notFound(handle);
+  return agent;
 }
 
-export function runningLife(actor: SandboxActor): Life | undefined {
+export function runningAgent(actor: SandboxActor): Incarnation | undefined {
   const { state } = actor.facts.sandbox;
   return state.name === "running" ? state.life : undefined;
 }
 
-/** Whether that life still runs, as far as it is known here. */
-export function isCurrent({ known }: SandboxActor, life: Life): boolean {
-  const state = known?.sandbox.state;
-  return state?.name === "running" && state.life.incarnation === life.incarnation;
+/** Whether this incarnation still runs, as far as this object knows. */
+export function isCurrent({ existing }: SandboxActor, agent: Incarnation): boolean {
+  const state = existing?.sandbox.state;
+  return state?.name === "running" && state.life.incarnation === agent.incarnation;
 }
 
-function unknown({ kind, id }: Handle): BerthError {
+function notFound({ kind, id }: Handle): BerthError {
   return new BerthError("not_found", `There is no ${kind} ${id}.`, {
-    hint: "No container runs, so nothing runs in it.",
+    hint: "The sandbox is not running.",
     facts: { id },
   });
 }

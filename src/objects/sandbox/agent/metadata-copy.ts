@@ -1,17 +1,17 @@
 /**
- * Owns the copy of the metadata inside the sandbox: brought up to date after each change and each first word to an agent.
- * Does not own the metadata: the truth is here, not there.
+ * Keeps the copy of the metadata inside the sandbox up to date: after each change and after each handshake with an
+ * agent. The object's rows are the truth.
  */
 
-import type { Versioned } from "../../../core/metadata/patch.ts";
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { VersionedMetadata } from "../../../core/metadata/patch.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
-import { AgentSilent, callAgent } from "../../../runtime/agent-client.ts";
-import { pause } from "../../shared/timeout.ts";
+import { AgentUnreachable } from "../../../runtime/agent-client.ts";
+import { sleep } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
 
 const firstPauseMs = 500;
-/** Together about two minutes, should the agent refuse at once. */
+/** About two minutes in all if the agent refuses at once. */
 const triesMax = 9;
 
 export class MetadataCopy {
@@ -23,54 +23,54 @@ export class MetadataCopy {
     this.#actor = actor;
   }
 
-  /** Before a life is told of: its commands find the copy in place. */
-  async prepare(life: Life): Promise<void> {
+  /** Called before a start is committed, so that the first command finds the copy. */
+  async prepare(agent: Incarnation): Promise<void> {
     const { metadata } = this.#actor.facts;
-    if (metadata.version > 0) await this.#push(life, metadata);
+    if (metadata.version > 0) await this.#push(agent, metadata);
   }
 
-  /** A newer change while it runs is taken along. */
+  /** A change during the copy is copied too. */
   update(): void {
     this.#copying ??= this.#copy().finally(() => {
       this.#copying = undefined;
     });
-    this.#actor.host.background(this.#copying);
+    this.#actor.host.waitUntil(this.#copying);
   }
 
   async #copy(): Promise<void> {
     let failures = 0;
     for (;;) {
-      const facts = this.#actor.known;
+      const facts = this.#actor.existing;
       if (facts?.sandbox.state.name !== "running") return;
-      const { life } = facts.sandbox.state;
+      const { life: agent } = facts.sandbox.state;
       const { metadata } = facts;
       const copied = this.#copied;
-      const isSame = copied?.incarnation === life.incarnation;
-      if (isSame && copied.version >= metadata.version) return;
-      await this.#actor.host.durable();
-      if (await this.#push(life, metadata)) {
+      const isSameAgent = copied?.incarnation === agent.incarnation;
+      if (isSameAgent && copied.version >= metadata.version) return;
+      await this.#actor.host.flush();
+      if (await this.#push(agent, metadata)) {
         failures = 0;
         continue;
       }
       failures++;
-      // A later change or greeting tries again.
+      // The next change or handshake tries again.
       if (failures >= triesMax) return;
-      await this.#actor.link.confirm(life);
-      await pause(this.#actor.host, firstPauseMs * 2 ** (failures - 1));
+      await this.#actor.link.recheck(agent);
+      await sleep(this.#actor.host, firstPauseMs * 2 ** (failures - 1));
     }
   }
 
-  /** False: the agent has not taken it. */
-  async #push(life: Life, { map, version }: Versioned): Promise<boolean> {
+  /** False if the agent did not store it. */
+  async #push(agent: Incarnation, { map, version }: VersionedMetadata): Promise<boolean> {
     const body = JSON.stringify({ version, metadata: map });
     const call = { method: "PUT", path: agentPaths.metadata, body, requestId: "metadata" } as const;
     try {
-      const response = await callAgent(this.#actor.patientReach, life, call);
+      const response = await this.#actor.agentClient.sendInternal(agent, call);
       await response.body?.cancel();
-      if (response.ok) this.#copied = { incarnation: life.incarnation, version };
+      if (response.ok) this.#copied = { incarnation: agent.incarnation, version };
       return response.ok;
     } catch (error) {
-      if (error instanceof AgentSilent) return false;
+      if (error instanceof AgentUnreachable) return false;
       throw error;
     }
   }

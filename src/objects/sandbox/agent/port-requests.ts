@@ -1,55 +1,55 @@
 /**
- * Owns one visit to a server in the sandbox: admitted by the port's token, brought to the agent, its answer untouched.
- * Does not own addresses and headers of visitors: the door has cleaned those. Wakes nothing unless the port says so.
+ * Forwards one request to a server inside the sandbox: checks the port's token, and passes the response on untouched.
+ * Starts the container only if the port allows it; the Worker has cleaned the headers before.
  */
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError } from "../../../protocol/errors.ts";
 import { agentHeaders, agentPaths, agentProtocol } from "../../../protocol/internal/agent-wire.ts";
 import { type PortVisit, visitHeader } from "../../../protocol/internal/socket-call.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SandboxActor } from "../actor.ts";
-import { ready } from "../lease/gated.ts";
-import { admitVisitor } from "../ports.ts";
+import { ensureRunning } from "../lease/gated-admission.ts";
+import { admitPortRequest } from "../ports.ts";
 
-export async function visit(
+export async function forwardPortRequest(
   actor: SandboxActor,
   request: Request,
   { port, token }: PortVisit,
   requestId: string,
 ): Promise<Response> {
-  const { wake } = admitVisitor(actor, port, token);
-  await actor.stillness.over();
-  const life = await ready(actor, wake);
-  if (wake) actor.idleness.active();
-  const patience = new AbortController();
-  const cancel = actor.host.timer(limits.portHeadersMs, () => patience.abort());
+  const { wake } = admitPortRequest(actor, port, token);
+  await actor.agentClient.untilReachable();
+  const agent = await ensureRunning(actor, wake);
+  if (wake) actor.idleness.recordUse();
+  const timeout = new AbortController();
+  const cancel = actor.host.setTimer(limits.portHeadersMs, () => timeout.abort());
   let response: Response;
   try {
-    const toAgent = agentRequest(life, port, request, requestId, patience.signal);
-    response = await actor.container.agent(life.address, toAgent);
+    const toAgent = agentRequest(agent, port, request, requestId, timeout.signal);
+    response = await actor.container.agent(agent.address, toAgent);
   } catch {
-    await actor.link.confirm(life);
+    await actor.link.recheck(agent);
     throw new BerthError("port_unreachable", `The server on port ${port} did not answer.`, {
-      hint: "Look whether it runs, and whether it answers inside the sandbox.",
+      hint: "Check that it is running and that it answers inside the sandbox.",
       facts: { port },
     });
   } finally {
     cancel();
   }
-  if (response.headers.get(agentHeaders.incarnation) !== life.incarnation) {
+  if (response.headers.get(agentHeaders.incarnation) !== agent.incarnation) {
     await response.body?.cancel();
-    throw new BerthError("unavailable", "The sandbox was started anew just now.");
+    throw new BerthError("unavailable", "The sandbox has just restarted.");
   }
   const { status } = response;
   if (status === 101 ? request.headers.has("upgrade") : status < 600) return response;
   await response.body?.cancel();
-  throw new BerthError("port_unreachable", `What answered on port ${port} is no HTTP server.`, {
+  throw new BerthError("port_unreachable", `The server on port ${port} does not speak HTTP.`, {
     facts: { port, status },
   });
 }
 
 function agentRequest(
-  life: Life,
+  agent: Incarnation,
   port: number,
   request: Request,
   requestId: string,
@@ -58,11 +58,11 @@ function agentRequest(
   const { pathname, search } = new URL(request.url);
   const headers = new Headers(request.headers);
   headers.delete(visitHeader);
-  headers.set("authorization", `Bearer ${life.secret}`);
+  headers.set("authorization", `Bearer ${agent.secret}`);
   headers.set(agentHeaders.protocol, String(agentProtocol));
-  headers.set(agentHeaders.incarnation, life.incarnation);
+  headers.set(agentHeaders.incarnation, agent.incarnation);
   headers.set(agentHeaders.requestId, requestId);
-  const base = life.address === "" ? "http://agent" : life.address;
+  const base = agent.address === "" ? "http://agent" : agent.address;
   return new Request(`${base}${agentPaths.ports}/${port}${pathname}${search}`, {
     method: request.method,
     headers,

@@ -1,7 +1,6 @@
 /**
- * Owns the way of a file's bytes through the object, in either direction: they are pumped by the platform and never
- * read here. An upload is gated work until it is answered; a download is nothing that anybody waits for.
- * Does not own what is checked of them: the door has done that, the agent does the rest.
+ * Moves the bytes of a file through the object in either direction: the platform pumps them, they are never read
+ * here. An upload is gated until it is answered; a download is not.
  */
 
 import { agentPaths } from "../../../protocol/internal/agent.ts";
@@ -11,14 +10,15 @@ import {
   transferHeaders,
 } from "../../../protocol/internal/transfer-call.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { readOut } from "../../../runtime/unread-body.ts";
+import { drainBody } from "../../../runtime/bodies.ts";
 import type { SandboxActor } from "../actor.ts";
-import { askReady, refuseLostSession } from "../calls/files.ts";
-import { type Passed, pass } from "../lease/gated.ts";
-import { type Ask, askGated, interrupted } from "./agent-request.ts";
-import { whole } from "./guarded-body.ts";
+import { sendToReady } from "../calls/proxy.ts";
+import { type AdmittedCall, admitGatedCall } from "../lease/gated-admission.ts";
+import type { AgentRequest } from "./agent-client.ts";
+import { readShortBody } from "./body-watchdog.ts";
+import { type Handle, refuseUnknown } from "./handles.ts";
 
-export async function transfer(
+export async function transferFile(
   actor: SandboxActor,
   request: Request,
   call: TransferCall,
@@ -27,33 +27,48 @@ export async function transfer(
   const path = `${agentPaths[call.noun]}${new URL(request.url).search}`;
   const { gated, session } = call;
   if (gated !== undefined) return upload(actor, request, { path, gated, session, requestId });
-  const headers = picked(request.headers, transferHeaders.down);
-  const ask: Ask = { method: "GET", path, headers, requestId, headersMs: limits.fileCallMs };
-  return back((await askReady(actor, session, ask)).response);
+  const headers = pickHeaders(request.headers, transferHeaders.down);
+  const agentRequest: AgentRequest = {
+    method: "GET",
+    path,
+    headers,
+    requestId,
+    headersMs: limits.fileCallMs,
+  };
+  return toPublicResponse(
+    (await sendToReady(actor, sessionHandle(session), agentRequest)).response,
+  );
 }
 
-type Upload = { path: string; gated: Gated; session: string | undefined; requestId: string };
+type UploadOptions = { path: string; gated: Gated; session: string | undefined; requestId: string };
 
 async function upload(
   actor: SandboxActor,
   request: Request,
-  { path, gated, session, requestId }: Upload,
+  { path, gated, session, requestId }: UploadOptions,
 ): Promise<Response> {
-  const passed = await admit(actor, gated, session).catch(async (error) => {
-    await readOut(request);
+  const admitted = await admit(actor, gated, session).catch(async (error) => {
+    await drainBody(request);
     throw error;
   });
   try {
-    const headers = picked(request.headers, transferHeaders.up);
+    const headers = pickHeaders(request.headers, transferHeaders.up);
     const body = request.body ?? new Uint8Array(0);
-    // Silence is the agent's to judge: it sees whether bytes come.
-    const ask: Ask = { method: "PUT", path, headers, body, requestId, headersMs: limits.uploadMs };
-    const response = await askGated(actor, passed, ask);
-    const answer = await whole(response, actor.reach.timer);
-    if (answer === undefined) throw await interrupted(actor, passed.life, true);
-    return back(response, answer);
+    // The agent judges silence, because it sees whether bytes arrive.
+    const agentRequest: AgentRequest = {
+      method: "PUT",
+      path,
+      headers,
+      body,
+      requestId,
+      headersMs: limits.uploadMs,
+    };
+    const response = await actor.agentClient.sendGated(admitted, agentRequest);
+    const text = await readShortBody(response, actor.freeze.startTimer);
+    if (text === undefined) throw await actor.agentClient.interrupted(admitted.agent, true);
+    return toPublicResponse(response, text);
   } finally {
-    passed.end();
+    admitted.end();
   }
 }
 
@@ -61,20 +76,25 @@ async function admit(
   actor: SandboxActor,
   gated: Gated,
   session: string | undefined,
-): Promise<Passed> {
-  refuseLostSession(actor, session);
-  const passed = await pass(actor, gated);
+): Promise<AdmittedCall> {
+  const handle = sessionHandle(session);
+  if (handle !== undefined) refuseUnknown(actor, handle);
+  const admitted = await admitGatedCall(actor, gated);
   try {
-    // While it waited at the gate the life may have become another.
-    refuseLostSession(actor, session);
-    return passed;
+    // During the lease check a new incarnation may have started.
+    if (handle !== undefined) refuseUnknown(actor, handle);
+    return admitted;
   } catch (error) {
-    passed.end();
+    admitted.end();
     throw error;
   }
 }
 
-function picked(from: Headers, names: readonly string[]): Record<string, string> {
+function sessionHandle(id: string | undefined): Handle | undefined {
+  return id === undefined ? undefined : { kind: "session", id };
+}
+
+function pickHeaders(from: Headers, names: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name of names) {
     const value = from.get(name);
@@ -83,8 +103,11 @@ function picked(from: Headers, names: readonly string[]): Record<string, string>
   return headers;
 }
 
-function back(response: Response, body: string | Response["body"] = response.body): Response {
+function toPublicResponse(
+  response: Response,
+  body: string | Response["body"] = response.body,
+): Response {
   const { status } = response;
-  const headers = picked(response.headers, transferHeaders.back);
+  const headers = pickHeaders(response.headers, transferHeaders.back);
   return new Response(body, { status, headers: { ...headers, "cache-control": "no-cache" } });
 }

@@ -1,254 +1,280 @@
 /**
- * Owns calls with a key: at most once, the answer kept. A row stands before the agent is asked, its id is the agent's
- * key, and a repeated call joins what the agent knows of it. Does not own the rows (keyed-rows.ts), nor the agent's
- * part: it never runs one id twice.
+ * Runs a call with an idempotency key at most once and keeps its result. A row with the id of the call is written
+ * before the agent gets it, and a repeated call joins what the agent knows of that id; the agent never runs one id
+ * twice.
  */
 import { createHash } from "node:crypto";
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError, errors } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { AgentSilent, callAgent } from "../../../runtime/agent-client.ts";
-import type { Reply } from "../../shared/result.ts";
+import { AgentUnreachable } from "../../../runtime/agent-client.ts";
+import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import { type Ask, askGated } from "../agent/agent-request.ts";
-import { type GatedCaller, type Passed, pass } from "../lease/gated.ts";
+import type { AgentRequest } from "../agent/agent-client.ts";
+import { type AdmittedCall, admitGatedCall, type GatedCaller } from "../lease/gated-admission.ts";
 import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
-import type { KeyedRow } from "./key-rows.ts";
-import { type Learnt, notRun, passOnKept } from "./response-outcome.ts";
+import type { KeyRow } from "./key-rows.ts";
+import { type CallOutcome, forwardWithOutcome, refusedBeforeRun } from "./response-outcome.ts";
 
-/** One call, as it is sent and as it is asked for. */
-export type Work = {
-  /** What makes two calls the same: the verb, what its path names, the checked call. */
-  same: readonly unknown[];
+/** One call: how it is sent, and how its result is looked up. */
+export type IdempotentCall = {
+  /** What makes two calls the same: the verb, the ids of its path, the checked call. */
+  identity: readonly unknown[];
   requestId: string;
-  /** For no longer than this it can be under way. */
+  /** The longest time for which the call can run. */
   lastsMs: number;
-  mint: (life: Life) => string;
-  send: (id: string) => Ask;
-  /** Begins nothing. */
-  again: (id: string) => Ask;
-  /** The call that was sent has ended. */
-  done: (id: string) => void;
+  generateId: (agent: Incarnation) => string;
+  send: (id: string) => AgentRequest;
+  /** Looks up the result; starts nothing. */
+  lookUp: (id: string) => AgentRequest;
+  /** Called when the call that was sent has ended. */
+  onDone: (id: string) => void;
 };
 
-/** Each round ends with an answer, or with somebody else's call under the same key, which the next one joins. */
+/** Each round ends with a result, or finds another call under the same key, which the next round joins. */
 const roundsMax = 5;
 
-export async function keyed(
+export async function runIdempotent(
   actor: SandboxActor,
   caller: GatedCaller,
   key: string,
-  work: Work,
-): Promise<Reply> {
-  const hash = hashOf(work.same);
-  const { keyedUnderWay } = actor;
+  call: IdempotentCall,
+): Promise<WireResponse> {
+  const hash = hashIdentity(call.identity);
+  const { keysInFlight } = actor;
   for (let round = 0; round < roundsMax; round++) {
-    // Whoever is first may still stand at the gate, or be on the way to the agent; and who is next, where he is refused.
-    while (keyedUnderWay.has(key)) await keyedUnderWay.get(key);
+    // The first call may still wait for its admission or for the agent; if it is refused, the next one takes over.
+    while (keysInFlight.has(key)) await keysInFlight.get(key);
     refuseWhenOver(actor);
-    const row = find(actor, key, hash);
-    const known = row === undefined ? undefined : await repeated(actor, row, work);
-    if (known !== undefined) return known;
-    // Several have found that the agent does not know it. Where one is refused the row goes: nobody else may have sent it.
-    if (keyedUnderWay.has(key)) continue;
-    const reply = await begin(actor, caller, { key, hash, row }, work);
-    if (reply !== undefined) return reply;
+    const row = findRow(actor, key, hash);
+    const joined = row === undefined ? undefined : await joinRepeated(actor, row, call);
+    if (joined !== undefined) return joined;
+    // Several calls may have found that the agent does not know the id. If one is refused its row goes, so only one
+    // may send at a time.
+    if (keysInFlight.has(key)) continue;
+    const result = await runFirst(actor, caller, { key, hash, row }, call);
+    if (result !== undefined) return result;
   }
-  throw new BerthError("unavailable", "Other calls with the same key came in between.", {
-    hint: "Repeat the call with the same key.",
+  throw new BerthError("unavailable", "Other calls used the identity key in the meantime.", {
+    hint: "Repeat the call with the identity key.",
   });
 }
 
-/** Needs no lease: it starts nothing. Undefined: its life has never begun it. */
-async function repeated(
+/**
+ * Looks up the result of the call; needs no lease, because it starts nothing. Undefined if its incarnation never ran
+ * it.
+ */
+async function joinRepeated(
   actor: SandboxActor,
-  row: KeyedRow,
-  work: Work,
-): Promise<Reply | undefined> {
-  // An earlier instance may have sent it just before it ended: from here on that comes too late.
-  await actor.link.alive();
-  const life = lifeOf(actor, row);
-  const response = await ask(actor, life, row, work);
+  row: KeyRow,
+  call: IdempotentCall,
+): Promise<WireResponse | undefined> {
+  // An earlier instance may have sent it just before it ended; after this handshake that comes too late.
+  await actor.link.ensureAlive();
+  const agent = agentOf(actor, row);
+  const response = await lookUpResponse(actor, agent, row, call);
   if (response.status === errors.stale_fence.status) {
-    // It waited for its turn when its lease was lost, and was not run: whoever asks again stands at the gate.
+    // The call waited for its turn when its lease was lost, and did not run: it needs a new admission.
     await response.body?.cancel();
     return undefined;
   }
   if (response.status !== errors.not_found.status) {
-    const learnt = learns(actor, row);
+    const onOutcome = outcomeSaver(actor, row);
     try {
-      return await passOnKept(actor, response, { life, requestId: work.requestId, learnt });
+      return await forwardWithOutcome(actor, response, {
+        agent,
+        requestId: call.requestId,
+        onOutcome,
+      });
     } catch (error) {
-      throw error instanceof BerthError ? unanswered(actor, row) : error;
+      throw error instanceof BerthError ? noResponseError(actor, row) : error;
     }
   }
   await response.body?.cancel();
-  if (row.outcome !== undefined) throw gone(row);
+  if (row.outcome !== undefined) throw goneError(row);
   if (actor.now() - row.at < limits.keyMs) return undefined;
-  throw new BerthError("operation_interrupted", "What became of the call is not known any more.", {
-    hint: "Look at what it may have done, and repeat it with a new key.",
+  throw new BerthError("operation_interrupted", "The outcome of the call is no longer stored.", {
+    hint: "Check what it may have done, and repeat it with a new key.",
     facts: { admitted: "unknown" },
   });
 }
 
-async function ask(actor: SandboxActor, life: Life, row: KeyedRow, work: Work): Promise<Response> {
+async function lookUpResponse(
+  actor: SandboxActor,
+  agent: Incarnation,
+  row: KeyRow,
+  call: IdempotentCall,
+): Promise<Response> {
   try {
-    return await callAgent(actor.reach, life, work.again(row.id));
+    return await actor.agentClient.send(agent, call.lookUp(row.id));
   } catch (error) {
-    if (!(error instanceof AgentSilent)) throw error;
-    if (actor.known !== undefined) await actor.link.confirm(life);
-    throw unanswered(actor, row);
+    if (!(error instanceof AgentUnreachable)) throw error;
+    if (actor.existing !== undefined) await actor.link.recheck(agent);
+    throw noResponseError(actor, row);
   }
 }
 
-/** What was asked for is kept still, or gone with its life. */
-function unanswered(actor: SandboxActor, row: KeyedRow): BerthError {
+/** The result is still retained, or gone with its incarnation. */
+function noResponseError(actor: SandboxActor, row: KeyRow): BerthError {
   refuseWhenOver(actor);
-  lifeOf(actor, row);
-  return new BerthError("unavailable", "The sandbox does not answer just now.", {
-    hint: "Repeat the call with the same key.",
+  agentOf(actor, row);
+  return new BerthError("unavailable", "The sandbox does not respond.", {
+    hint: "Repeat the call with the identity key.",
   });
 }
 
-type Named = { key: string; hash: string; row: KeyedRow | undefined };
+type CallWithKey = { key: string; hash: string; row: KeyRow | undefined };
 
-/** Past the gate like any call. Undefined: meanwhile somebody else has used the key. */
-async function begin(
+/** Sends the call, gated like any other. Undefined if another call has used the key in the meantime. */
+async function runFirst(
   actor: SandboxActor,
   caller: GatedCaller,
-  named: Named,
-  work: Work,
-): Promise<Reply | undefined> {
-  const { key } = named;
-  const way = Promise.withResolvers<void>();
-  actor.keyedUnderWay.set(key, way.promise);
+  withKey: CallWithKey,
+  call: IdempotentCall,
+): Promise<WireResponse | undefined> {
+  const { key } = withKey;
+  const finished = Promise.withResolvers<void>();
+  actor.keysInFlight.set(key, finished.promise);
   try {
-    const passed = await pass(actor, caller);
-    const row = enter(actor, passed, named, work);
+    const admitted = await admitGatedCall(actor, caller);
+    const row = insertRow(actor, admitted, withKey, call);
     if (row === undefined) return undefined;
-    const response = await send(actor, passed, row, work);
-    const reply = answered(actor, passed, response, row, work);
-    // A refusal is known as that once it is read: until then nobody else sends it.
-    return response.ok ? reply : await reply;
+    const response = await send(actor, admitted, row, call);
+    const result = forwardFirst(actor, admitted, response, row, call);
+    // Waits until a refusal has been read: until then no other call may send.
+    return response.ok ? result : await result;
   } finally {
-    actor.keyedUnderWay.delete(key);
-    way.resolve();
+    actor.keysInFlight.delete(key);
+    finished.resolve();
   }
 }
 
-async function answered(
+async function forwardFirst(
   actor: SandboxActor,
-  passed: Passed,
+  admitted: AdmittedCall,
   response: Response,
-  row: KeyedRow,
-  work: Work,
-): Promise<Reply> {
-  const done = () => {
-    passed.end();
-    work.done(row.id);
+  row: KeyRow,
+  call: IdempotentCall,
+): Promise<WireResponse> {
+  const onDone = () => {
+    admitted.end();
+    call.onDone(row.id);
   };
   try {
-    const { life } = passed;
-    const learnt = learns(actor, row);
-    return await passOnKept(actor, response, { life, requestId: work.requestId, learnt, done });
+    const { agent } = admitted;
+    const onOutcome = outcomeSaver(actor, row);
+    return await forwardWithOutcome(actor, response, {
+      agent,
+      requestId: call.requestId,
+      onOutcome,
+      onDone,
+    });
   } catch (error) {
-    done();
+    onDone();
     throw error;
   }
 }
 
-/** In one synchronous piece: a second look at the key, and its row. */
-function enter(
+/** Checks the key again and inserts its row, in one synchronous step. */
+function insertRow(
   actor: SandboxActor,
-  passed: Passed,
-  { key, hash, row }: Named,
-  work: Work,
-): KeyedRow | undefined {
-  const { incarnation } = passed.life;
+  admitted: AdmittedCall,
+  { key, hash, row }: CallWithKey,
+  call: IdempotentCall,
+): KeyRow | undefined {
+  const { incarnation } = admitted.agent;
   try {
-    const known = find(actor, key, hash);
-    if (known?.id !== row?.id) {
-      passed.end();
+    const stored = findRow(actor, key, hash);
+    if (stored?.id !== row?.id) {
+      admitted.end();
       return undefined;
     }
-    if (known === undefined) {
-      const made = { key, hash, incarnation, id: work.mint(passed.life) };
-      actor.keyedRows.insert(made, work.lastsMs);
-      return { ...made, at: actor.now(), outcome: undefined };
+    if (stored === undefined) {
+      const newRow = { key, hash, incarnation, id: call.generateId(admitted.agent) };
+      actor.keyRows.insert(newRow, call.lastsMs);
+      return { ...newRow, at: actor.now(), outcome: undefined };
     }
-    if (known.incarnation !== incarnation) throw gone(known);
-    return known;
+    if (stored.incarnation !== incarnation) throw goneError(stored);
+    return stored;
   } catch (error) {
-    passed.end();
+    admitted.end();
     throw error;
   }
 }
 
 async function send(
   actor: SandboxActor,
-  passed: Passed,
-  row: KeyedRow,
-  work: Work,
+  admitted: AdmittedCall,
+  row: KeyRow,
+  call: IdempotentCall,
 ): Promise<Response> {
   let isSent = false;
   try {
-    await actor.host.durable();
-    const ask = work.send(row.id);
+    await actor.host.flush();
+    const request = call.send(row.id);
     isSent = true;
-    return await askGated(actor, passed, ask);
+    return await actor.agentClient.sendGated(admitted, request);
   } catch (error) {
-    const isRefused = error instanceof BerthError && (!isSent || notRun.has(error.code));
-    if (isRefused && actor.known !== undefined) actor.keyedRows.forget(row);
-    passed.end();
-    work.done(row.id);
+    const isRefused = error instanceof BerthError && (!isSent || refusedBeforeRun.has(error.code));
+    if (isRefused && actor.existing !== undefined) actor.keyRows.remove(row);
+    admitted.end();
+    call.onDone(row.id);
     throw error;
   }
 }
 
-function find(actor: SandboxActor, key: string, hash: string): KeyedRow | undefined {
-  const row = actor.keyedRows.find(key);
+function findRow(actor: SandboxActor, key: string, hash: string): KeyRow | undefined {
+  const row = actor.keyRows.find(key);
   if (row === undefined || row.hash === hash) return row;
-  throw new BerthError("idempotency_mismatch", "The key was used before, with another call.", {
+  throw new BerthError("idempotency_mismatch", "The key was already used for another call.", {
     hint: "Use a new Idempotency-Key for each new call.",
     facts: { field: "Idempotency-Key" },
   });
 }
 
-function learns(actor: SandboxActor, row: KeyedRow): (learnt: Learnt) => void {
-  return (learnt) => {
-    // The sandbox may have been forgotten meanwhile, with all its rows.
-    if (actor.known === undefined) return;
-    if (learnt === "not run") actor.keyedRows.forget(row);
-    else if (row.outcome === undefined) actor.keyedRows.learn(row, learnt);
+function outcomeSaver(actor: SandboxActor, row: KeyRow): (outcome: CallOutcome) => void {
+  return (outcome) => {
+    // The sandbox may have been deleted in the meantime, with all its rows.
+    if (actor.existing === undefined) return;
+    if (outcome === "not run") actor.keyRows.remove(row);
+    else if (row.outcome === undefined) actor.keyRows.saveOutcome(row, outcome);
   };
 }
 
-/** The life that it was meant for, while it lives. */
-function lifeOf(actor: SandboxActor, row: KeyedRow): Life {
+/** The agent that the call was meant for, if it still runs. */
+function agentOf(actor: SandboxActor, row: KeyRow): Incarnation {
   const { state } = actor.facts.sandbox;
   if (state.name === "running" && state.life.incarnation === row.incarnation) return state.life;
-  throw gone(row);
+  throw goneError(row);
 }
 
-function gone({ outcome }: KeyedRow): BerthError {
+function goneError({ outcome }: KeyRow): BerthError {
   if (outcome !== undefined) {
-    return new BerthError("result_gone", "The call was done; its answer is no longer kept.", {
-      hint: "Files written before stay; look at them before you repeat the call with a new key.",
-      facts: outcome,
-    });
+    return new BerthError(
+      "result_gone",
+      "The call completed, but its result is no longer stored.",
+      {
+        hint: "Files that it wrote are kept. Check them before you repeat the call with a new key.",
+        facts: outcome,
+      },
+    );
   }
-  return new BerthError("operation_interrupted", "The container was lost under the call.", {
-    hint: "What it did before stays done; look at it before you repeat the call with a new key.",
-    facts: { admitted: true },
-  });
+  return new BerthError(
+    "operation_interrupted",
+    "The container was lost while the call was running.",
+    {
+      hint: "The call may have taken effect. Check before you repeat it with a new key.",
+      facts: { admitted: true },
+    },
+  );
 }
 
-function hashOf(same: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(same, inOrder)).digest("base64url");
+function hashIdentity(identity: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(identity, sortKeys)).digest("base64url");
 }
 
 /** Two callers may write the same fields in another order. */
-function inOrder(_name: string, value: unknown): unknown {
+function sortKeys(_name: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the rows of keys: which call each one stands for, the id that it got, the life it was meant for, and how it
- * ended. Bounded in number and in time. Does not own what a repeated call is told (keyed.ts).
+ * The rows of idempotency keys: which call each stands for, its id and incarnation, and how it ended. Bounded in
+ * number and in time.
  */
 import { BerthError, type ErrorFacts } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -9,23 +9,23 @@ import type { Host } from "../host.ts";
 /** `exitCode` and the like. */
 export type Outcome = ErrorFacts;
 
-export type KeyedRow = {
+export type KeyRow = {
   key: string;
-  /** Of all that makes two calls the same. */
+  /** Hash of what makes two calls the same. */
   hash: string;
-  /** By which the agent knows it. */
+  /** The id by which the agent knows the call. */
   id: string;
   incarnation: string;
   at: number;
   outcome: Outcome | undefined;
 };
 
-type Stored = Omit<KeyedRow, "outcome"> & { outcome: string | null };
+type StoredRow = Omit<KeyRow, "outcome"> & { outcome: string | null };
 
-/** Looking through all rows costs a millisecond or two: not at each call, also not where there is no room. */
+/** Pruning scans all rows, which costs a millisecond or two: not on each call, not even when there is no room. */
 const pruneEveryMs = { withRoom: 10_000, full: 1_000 };
 
-export class KeyedRows {
+export class KeyRows {
   readonly #host: Host;
   readonly #now: () => number;
   #count: number | undefined;
@@ -36,8 +36,8 @@ export class KeyedRows {
     this.#now = now;
   }
 
-  find(key: string): KeyedRow | undefined {
-    const [row] = this.#host.sql<Stored>(
+  find(key: string): KeyRow | undefined {
+    const [row] = this.#host.sql<StoredRow>(
       "SELECT key, hash, id, incarnation, at, outcome FROM keyed WHERE key = ? AND until > ?",
       key,
       this.#now(),
@@ -47,8 +47,8 @@ export class KeyedRows {
     return { ...row, outcome: outcome === null ? undefined : (JSON.parse(outcome) as Outcome) };
   }
 
-  /** `lastsMs`: for so long it may be under way; while that is not known to be over, its key is not forgotten. */
-  insert({ key, hash, id, incarnation }: Omit<KeyedRow, "at" | "outcome">, lastsMs: number): void {
+  /** `lastsMs`: how long the call may run. Until that is known to be over, its key stays. */
+  insert({ key, hash, id, incarnation }: Omit<KeyRow, "at" | "outcome">, lastsMs: number): void {
     const now = this.#now();
     this.#makeRoom(now);
     this.#host.sql(
@@ -61,12 +61,12 @@ export class KeyedRows {
       now,
       now + lastsMs + limits.keyMs,
     );
-    // Without a look at what it replaced: too many by those, until the next count.
+    // May count a replaced row twice, until the next prune.
     this.#count = (this.#count ?? 0) + 1;
   }
 
-  /** Written once; a second answer says the same. */
-  learn({ key, id }: Pick<KeyedRow, "key" | "id">, outcome: Outcome): void {
+  /** Written once: a second response says the same. */
+  saveOutcome({ key, id }: Pick<KeyRow, "key" | "id">, outcome: Outcome): void {
     this.#host.sql(
       "UPDATE keyed SET outcome = ?, until = ? WHERE key = ? AND id = ? AND outcome IS NULL",
       JSON.stringify(outcome),
@@ -76,8 +76,8 @@ export class KeyedRows {
     );
   }
 
-  /** Nothing was run under it. */
-  forget({ key, id }: Pick<KeyedRow, "key" | "id">): void {
+  /** Removes a key under which nothing ran. */
+  remove({ key, id }: Pick<KeyRow, "key" | "id">): void {
     this.#host.sql("DELETE FROM keyed WHERE key = ? AND id = ?", key, id);
     if (this.#count !== undefined) this.#count--;
   }
@@ -91,8 +91,8 @@ export class KeyedRows {
       this.#count = row?.n ?? 0;
     }
     if ((this.#count ?? 0) < limits.keysMax) return;
-    throw new BerthError("too_many", `${limits.keysMax} keys are remembered already.`, {
-      hint: "Each is remembered for ten minutes after its call; wait, or call without Idempotency-Key.",
+    throw new BerthError("too_many", `${limits.keysMax} idempotency keys are already stored.`, {
+      hint: "Each is stored for ten minutes after its call. Wait, or call without `Idempotency-Key`.",
       facts: { limit: limits.keysMax },
     });
   }

@@ -1,67 +1,66 @@
 /**
- * Owns the way of a call beside which nothing gated may run: a pause, a checkpoint, a restore.
- * It holds the lease, waits for it, takes it by force, or is refused.
+ * Begins an operation during which no gated call may run: a pause, a checkpoint, a restore. The caller holds the
+ * lease, waits for it, takes it by force, or is refused.
  */
-import { refuseAtGate } from "../../../core/lease/check.ts";
-import { notGranted } from "../../../core/lease/refusals.ts";
+import { checkLease } from "../../../core/lease/check.ts";
+import { notGrantedError } from "../../../core/lease/refusals.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SandboxActor } from "../actor.ts";
-import type { GatedCaller } from "./gated.ts";
-import { acquireWaiting } from "./leases.ts";
+import type { GatedCaller } from "./gated-admission.ts";
+import { acquireOrThrow } from "./leases.ts";
 
-type How = {
+type ExclusiveOptions = {
   what: string;
-  /** Whether others must be told that it runs; a pause is a state, which tells it by itself. */
+  /** Whether the operation counts as in flight. A pause does not: the state `pausing` shows it. */
   counted: boolean;
   force?: { by: string } | undefined;
 };
 
-/** The answered function is called once, at the end. */
-export async function alone(
+/** Call the returned function once, at the end. */
+export async function beginExclusive(
   actor: SandboxActor,
   caller: GatedCaller,
-  { what, counted, force }: How,
+  { what, counted, force }: ExclusiveOptions,
 ): Promise<() => void> {
-  await actor.stillness.over();
-  await actor.link.alive();
+  await actor.agentClient.untilReachable();
   if (force !== undefined) {
-    actor.lease({ type: "take", reason: "forced" }, force.by);
-    return counted ? inFlight(actor, undefined) : () => undefined;
+    actor.stepLease({ type: "take", reason: "forced" }, force.by);
+    return counted ? countInFlight(actor, undefined) : () => undefined;
   }
   if (caller.token === undefined && caller.waitMs !== undefined) {
     const holder = caller.holder ?? what;
     const { waitMs } = caller;
-    const token = await acquireWaiting(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
-    const end = counted ? inFlight(actor, token) : () => undefined;
-    const letGo = () => {
+    const token = await acquireOrThrow(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
+    const end = counted ? countInFlight(actor, token) : () => undefined;
+    const release = () => {
       end();
-      if (actor.known !== undefined) actor.lease({ type: "release", token, force: true });
+      if (actor.existing !== undefined) actor.stepLease({ type: "release", token, force: true });
     };
     try {
       actor.revocation.refuse(caller.generation);
     } catch (error) {
-      letGo();
+      release();
       throw error;
     }
-    return letGo;
+    return release;
   }
   actor.revocation.refuse(caller.generation);
-  actor.lease({ type: "tick" });
-  const refused = refuseAtGate(actor.facts.lease, caller.token);
+  actor.stepLease({ type: "tick" });
+  const refused = checkLease(actor.facts.lease, caller.token);
   if (refused !== undefined) throw refused;
-  const busy = actor.busy();
-  const running = busy.others + busy.own;
-  if (running > 0) throw notGranted(actor.facts.lease, { others: running, own: 0 });
-  return counted ? inFlight(actor, caller.token) : () => undefined;
+  const busy = actor.countInFlight();
+  const inFlight = busy.others + busy.own;
+  if (inFlight > 0) throw notGrantedError(actor.facts.lease, { others: inFlight, own: 0 });
+  return counted ? countInFlight(actor, caller.token) : () => undefined;
 }
 
-function inFlight(actor: SandboxActor, token: string | undefined): () => void {
+function countInFlight(actor: SandboxActor, token: string | undefined): () => void {
   const id = actor.inFlight.begin(token);
-  let ended = false;
+  let isEnded = false;
   return () => {
-    if (ended) return;
-    ended = true;
+    if (isEnded) return;
+    isEnded = true;
     actor.inFlight.end(id);
-    actor.flightChanged();
+    actor.inFlightChanged();
   };
 }

@@ -1,16 +1,16 @@
 /**
- * Owns which gated calls are in flight, and with which lease: memory, because a call does not survive its object.
- * What an earlier instance of the object left running is learnt from the agent, as a number.
+ * Counts the gated calls in flight and with which lease each runs. It is kept in memory, because a call does not
+ * survive its object; the agent reports how many calls an earlier instance left running.
  */
-import type { Busy, Lease } from "../../../core/lease/lease.ts";
+import type { CallsInFlight, Lease } from "../../../core/lease/lease.ts";
 
 export class InFlight {
   readonly #calls = new Map<number, string | undefined>();
   #next = 1;
-  /** Gated work of an earlier instance that the agent still has. */
+  /** Gated calls of an earlier instance that still run at the agent. */
   #inherited = 0;
 
-  /** `token` is that of the caller's lease, where it has one. */
+  /** `token` is that of the caller's lease, if it has one. */
   begin(token: string | undefined): number {
     const id = this.#next++;
     this.#calls.set(id, token);
@@ -33,8 +33,8 @@ export class InFlight {
     return this.#calls.size + this.#inherited;
   }
 
-  /** Calls of a lease that was lost count for neither: the drain answers for them. */
-  busy(lease: Lease): Busy {
+  /** Calls of a lost lease count for neither: the drain waits for them. */
+  busy(lease: Lease): CallsInFlight {
     const held = lease.state.name === "held" ? lease.state.grant.token : undefined;
     let others = 0;
     let own = 0;
@@ -42,7 +42,7 @@ export class InFlight {
       if (token === undefined) others++;
       else if (token === held) own++;
     }
-    // A lease is only given when nothing of others runs: what is found beside one is its own.
+    // A lease is only granted while no other call runs, so inherited calls belong to the holder.
     if (held === undefined) others += lease.state.name === "draining" ? 0 : this.#inherited;
     else own += this.#inherited;
     return { others, own };

@@ -1,81 +1,82 @@
 /**
- * Owns the end of checkpoints: a row is given up first, its tree follows, and then the row goes, so a crash leaves none
- * behind. Does not own whether one may go (checkpoints.ts), nor what needs one (core).
+ * Removes checkpoints: marks the row first, removes the tree, then deletes the row, so that a crash leaves no tree
+ * behind.
  */
 import type { SandboxRecord } from "../../../core/sandbox/record.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { pause } from "../../shared/timeout.ts";
+import { sleep } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
-import { type CheckpointRow, erase, rowOf, rows, update } from "./checkpoint-rows.ts";
+import { type CheckpointRow, deleteRow, findRow, listRows, updateRow } from "./checkpoint-rows.ts";
 
-/** A fresh instance finds what an earlier one had begun: it is undone, and nothing else happens before. */
-export function cleanUp(actor: SandboxActor): void {
-  for (const row of rows(actor.host)) if (row.state !== "ready") leave(actor, row);
+/** Called by a fresh instance before anything else: removes what an earlier one had begun to save or remove. */
+export function removeLeftovers(actor: SandboxActor): void {
+  for (const row of listRows(actor.host)) if (row.state !== "ready") beginRemoval(actor, row);
 }
 
-/** What nobody needs any more; harmless when repeated. */
-export function giveUp(actor: SandboxActor, id: string): void {
-  const row = rowOf(actor.host, id);
-  if (row !== undefined && row.state !== "leaving") leave(actor, row);
+/** Removes a checkpoint that is no longer needed; may be repeated. */
+export function discardCheckpoint(actor: SandboxActor, id: string): void {
+  const row = findRow(actor.host, id);
+  if (row !== undefined && row.state !== "leaving") beginRemoval(actor, row);
 }
 
-/** With the sandbox go all trees that were saved of it. */
+/** Removes all trees of a sandbox that is being destroyed. */
 export async function removeAll(actor: SandboxActor): Promise<void> {
-  for (const row of rows(actor.host)) {
+  for (const row of listRows(actor.host)) {
     await actor.container.removeSnapshot(row.handle);
-    erase(actor.host, row.id);
+    deleteRow(actor.host, row.id);
   }
 }
 
-/** What pauses had saved is older than this tree, or was given up for it. */
-export function leavePauses(actor: SandboxActor, exceptId: string): void {
-  for (const row of rows(actor.host)) {
-    if (row.used_by === "pause" && row.state === "ready" && row.id !== exceptId) leave(actor, row);
+/** Removes what earlier pauses saved: a newer tree replaces it. */
+export function discardPauseCheckpoints(actor: SandboxActor, exceptId: string): void {
+  for (const row of listRows(actor.host)) {
+    if (row.used_by === "pause" && row.state === "ready" && row.id !== exceptId)
+      beginRemoval(actor, row);
   }
 }
 
-/** From here on it cannot be used; the tree follows, and then the row. */
-export function leave(actor: SandboxActor, row: CheckpointRow): void {
-  update(actor.host, row.id, { ...row, state: "leaving" });
-  const first = removeUnread(actor, row.handle);
-  // One that was still being made holds everything still until it is whole.
-  if (row.state === "making") actor.stillness.during(first).catch(() => undefined);
-  actor.host.background(removed(actor, row, first));
+/** From here on the checkpoint cannot be used; its tree and then its row follow. */
+export function beginRemoval(actor: SandboxActor, row: CheckpointRow): void {
+  updateRow(actor.host, row.id, { ...row, state: "leaving" });
+  const firstTry = removeWhenUnread(actor, row.handle);
+  // A tree that is still being saved freezes the container until it is complete.
+  if (row.state === "making") actor.freeze.freezeDuring(firstTry).catch(() => undefined);
+  actor.host.waitUntil(finishRemoval(actor, row, firstTry));
 }
 
-/** A start that was admitted before finds its tree, however late it comes to read it. */
-function removeUnread(actor: SandboxActor, handle: string): Promise<void> {
+/** A start that was admitted earlier still finds its tree, however late it reads it. */
+function removeWhenUnread(actor: SandboxActor, handle: string): Promise<void> {
   const remove = () => actor.container.removeSnapshot(handle);
   const isWanted = ({ state }: SandboxRecord) =>
     state.name === "starting" && state.start.snapshot === handle;
   if (!isWanted(actor.facts.sandbox)) return remove();
-  return actor.until((record) => !isWanted(record), limits.snapshotTimeoutMs).then(remove);
+  return actor.waitUntil((record) => !isWanted(record), limits.snapshotTimeoutMs).then(remove);
 }
 
 const removeTriesMax = 6;
 const removePauseMs = 500;
 
-/** An engine that is away comes back soon. What fails all the same is done by the next instance. Never rejects. */
-async function removed(
+/** An unreachable engine returns soon. What still fails is left to the next instance. Never rejects. */
+async function finishRemoval(
   actor: SandboxActor,
   row: CheckpointRow,
-  first: Promise<void>,
+  firstTry: Promise<void>,
 ): Promise<void> {
   const { host } = actor;
-  let removal = first;
+  let removal = firstTry;
   for (let tries = 1; ; tries += 1) {
     try {
       await removal;
-      if (actor.known !== undefined) erase(host, row.id);
+      if (actor.existing !== undefined) deleteRow(host, row.id);
       return;
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       host.log({ sandbox: row.id, failed: "remove a checkpoint", message });
     }
-    if (tries === removeTriesMax || actor.known === undefined) return;
+    if (tries === removeTriesMax || actor.existing === undefined) return;
     const pauseMs = removePauseMs * 2 ** (tries - 1);
-    await pause(host, pauseMs);
-    if (actor.known === undefined) return;
+    await sleep(host, pauseMs);
+    if (actor.existing === undefined) return;
     removal = actor.container.removeSnapshot(row.handle);
   }
 }

@@ -1,6 +1,5 @@
 /**
- * Owns the rows of checkpoints: which there are, how far each has got, what needs it.
- * Does not own making (checkpoints.ts) or removing (checkpoint-removal.ts) the trees that they stand for.
+ * The rows of checkpoints: which exist, how far each has got, and what needs it.
  */
 import type { Checkpoint } from "../../../protocol/checkpoint.ts";
 import type { Host } from "../host.ts";
@@ -8,9 +7,9 @@ import type { Host } from "../host.ts";
 export type CheckpointRow = {
   id: string;
   name: string | null;
-  /** `making`: the tree may be there or not. `leaving`: nobody may use it any more. */
+  /** `making`: the tree may exist or not. `leaving`: the checkpoint can no longer be used. */
   state: "making" | "ready" | "leaving";
-  /** By which a start takes it: drawn by us, or, once it is made, what the platform calls it. */
+  /** The name by which a start takes the tree: generated here, replaced by the platform's name once saved. */
   handle: string;
   made_at: number;
   expires_at: number | null;
@@ -20,22 +19,22 @@ export type CheckpointRow = {
 };
 
 /** Oldest first. */
-export function rows(host: Host): CheckpointRow[] {
+export function listRows(host: Host): CheckpointRow[] {
   return host.sql<CheckpointRow>("SELECT * FROM checkpoint ORDER BY made_at, rowid");
 }
 
-export function rowOf(host: Host, id: string): CheckpointRow | undefined {
+export function findRow(host: Host, id: string): CheckpointRow | undefined {
   return host.sql<CheckpointRow>("SELECT * FROM checkpoint WHERE id = ?", id)[0];
 }
 
-/** Where files do not outlive their container, the newest that were saved are the best there are. */
-export function newestSaved(host: Host, now: number): string | undefined {
-  return rows(host).findLast(
+/** The newest saved tree, for a start where files do not outlive their container. */
+export function newestSavedTree(host: Host, now: number): string | undefined {
+  return listRows(host).findLast(
     (row) => row.state === "ready" && (row.expires_at === null || now < row.expires_at),
   )?.handle;
 }
 
-export function insert(host: Host, row: CheckpointRow): void {
+export function insertRow(host: Host, row: CheckpointRow): void {
   host.sql(
     "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     row.id,
@@ -50,7 +49,7 @@ export function insert(host: Host, row: CheckpointRow): void {
   );
 }
 
-export function update(
+export function updateRow(
   host: Host,
   id: string,
   { state, handle, expires_at, bytes, took_ms }: CheckpointRow,
@@ -66,7 +65,7 @@ export function update(
   );
 }
 
-export function erase(host: Host, id: string): void {
+export function deleteRow(host: Host, id: string): void {
   host.sql("DELETE FROM checkpoint WHERE id = ?", id);
 }
 

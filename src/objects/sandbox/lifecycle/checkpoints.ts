@@ -1,7 +1,6 @@
 /**
- * Owns checkpoints of a sandbox: made while nothing gated runs and everything stands still, and restored by a start.
- * A row comes before its tree, so a crash leaves no tree that nobody knows of.
- * Does not own their end (checkpoint-removal.ts), nor the move to a restored life (core/sandbox).
+ * The checkpoints of a sandbox: saved while no gated call runs and the container is frozen, and restored by a start.
+ * The row is written before the tree, so that a crash leaves no unknown tree.
  */
 
 import { failHint } from "../../../core/sandbox/admit.ts";
@@ -10,24 +9,31 @@ import type { Checkpoint, CheckpointCall, Checkpoints } from "../../../protocol/
 import { BerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Sandbox } from "../../../protocol/sandbox.ts";
-import type { Saved } from "../../../runtime/runtime.ts";
-import { inTime } from "../../shared/timeout.ts";
+import type { SavedTree } from "../../../runtime/runtime.ts";
+import { withTimeout } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
-import { alone } from "../lease/exclusive.ts";
-import { type GatedCaller, newStart } from "../lease/gated.ts";
-import { leave, leavePauses } from "./checkpoint-removal.ts";
-import { type CheckpointRow, insert, rowOf, rows, update, viewRow } from "./checkpoint-rows.ts";
-import { refuseWhenOver, told } from "./lifecycle.ts";
+import { beginExclusive } from "../lease/exclusive.ts";
+import { type GatedCaller, newStart } from "../lease/gated-admission.ts";
+import { beginRemoval, discardPauseCheckpoints } from "./checkpoint-removal.ts";
+import {
+  type CheckpointRow,
+  findRow,
+  insertRow,
+  listRows,
+  updateRow,
+  viewRow,
+} from "./checkpoint-rows.ts";
+import { currentView, refuseWhenOver } from "./lifecycle.ts";
 
 export function list(actor: SandboxActor): Checkpoints {
-  const checkpoints = rows(actor.host)
+  const checkpoints = listRows(actor.host)
     .filter((row) => row.state === "ready")
     .map(viewRow)
     .reverse();
   return { checkpoints, nextCursor: null };
 }
 
-export function look(actor: SandboxActor, id: string): Checkpoint {
+export function get(actor: SandboxActor, id: string): Checkpoint {
   return viewRow(readyRow(actor, id));
 }
 
@@ -38,85 +44,95 @@ export async function make(
 ): Promise<Checkpoint> {
   refuseWhenOver(actor);
   refuseWithoutSaving(actor);
-  makeRoom(actor);
-  const end = await alone(actor, caller, { what: "a checkpoint", counted: true });
+  refuseWhenFull(actor);
+  const end = await beginExclusive(actor, caller, { what: "a checkpoint", counted: true });
   try {
-    await settled(actor);
+    await waitUntilSettled(actor);
     refuseWhenOver(actor);
-    // Others have had their turn since.
-    makeRoom(actor);
-    const row = await save(actor, { name: call.name ?? null, usedBy: null });
+    // Other callers may have saved one during the wait.
+    refuseWhenFull(actor);
+    const row = await saveTree(actor, { name: call.name ?? null, usedBy: null });
     return viewRow(row);
   } finally {
     end();
   }
 }
 
-/** One whose time is over takes no place; so many of these are remembered, to be told as that. */
-function makeRoom(actor: SandboxActor): void {
+/**
+ * Expired checkpoints do not count; a limited number of them is remembered, so that a reader learns that they
+ * expired.
+ */
+function refuseWhenFull(actor: SandboxActor): void {
   const { checkpointsMax } = limits;
-  const asked = rows(actor.host).filter((row) => row.used_by === null && row.state !== "leaving");
-  const over = asked.filter((row) => hasExpired(actor, row));
-  const kept = asked.length - over.length;
-  if (kept >= checkpointsMax) {
-    throw new BerthError("too_many", `${kept} checkpoints are kept already.`, {
-      hint: "Delete one that is no longer needed.",
+  const requested = listRows(actor.host).filter(
+    (row) => row.used_by === null && row.state !== "leaving",
+  );
+  const expired = requested.filter((row) => hasExpired(actor, row));
+  const keptCount = requested.length - expired.length;
+  if (keptCount >= checkpointsMax) {
+    throw new BerthError("too_many", `The sandbox already has ${keptCount} checkpoints.`, {
+      hint: "Delete one that you no longer need.",
       facts: { checkpointsMax },
     });
   }
-  for (const row of over.slice(0, Math.max(0, over.length - checkpointsMax))) leave(actor, row);
+  for (const row of expired.slice(0, Math.max(0, expired.length - checkpointsMax)))
+    beginRemoval(actor, row);
 }
 
-/** The tree of this moment, saved whole or not at all. */
-export async function save(
+/** Saves the tree of this moment, completely or not at all. */
+export async function saveTree(
   actor: SandboxActor,
   { name, usedBy }: { name: string | null; usedBy: CheckpointRow["used_by"] },
 ): Promise<CheckpointRow> {
   const { host } = actor;
   const began = actor.now();
   const row: CheckpointRow = {
-    id: `${actor.facts.sandbox.spec.id}.${host.draw(12)}`,
+    id: `${actor.facts.sandbox.spec.id}.${host.randomId(12)}`,
     name,
     state: "making",
-    handle: `c${host.draw(23)}`,
+    handle: `c${host.randomId(23)}`,
     made_at: began,
     expires_at: null,
     bytes: 0,
     took_ms: 0,
     used_by: usedBy,
   };
-  insert(host, row);
-  await host.durable();
+  insertRow(host, row);
+  await host.flush();
   try {
-    const { handle, bytes } = await actor.stillness.during(savedInTime(actor, row.handle));
-    // A destroy that came meanwhile takes it along.
+    const { handle, bytes } = await actor.freeze.freezeDuring(saveWithinLimit(actor, row.handle));
+    // A destroy in the meantime removes it too.
     refuseWhenOver(actor);
     const now = actor.now();
-    const made: CheckpointRow = {
+    const ready: CheckpointRow = {
       ...row,
       state: "ready",
       handle,
       bytes,
       took_ms: now - began,
-      expires_at: expiry(actor, now),
+      expires_at: expiresAtOf(actor, now),
     };
-    update(host, row.id, made);
-    leavePauses(actor, row.id);
-    actor.commit({}, [{ type: "checkpoint", what: "made", id: row.id, ...named(name) }], "saved");
-    return made;
+    updateRow(host, row.id, ready);
+    discardPauseCheckpoints(actor, row.id);
+    actor.commit(
+      {},
+      [{ type: "checkpoint", what: "made", id: row.id, ...nameField(name) }],
+      "saved",
+    );
+    return ready;
   } catch (error) {
-    leave(actor, row);
-    // Its end is why it could not be saved.
+    beginRemoval(actor, row);
+    // If the sandbox has ended, that is the reason why it could not be saved.
     refuseWhenOver(actor);
     throw error;
   }
 }
 
-/** One of which nothing is heard would keep everybody out for ever; whoever saves it ends it before that. */
-function savedInTime({ host, container }: SandboxActor, handle: string): Promise<Saved> {
+/** A snapshot without a result would keep every call out for ever; the engine ends it before this limit. */
+function saveWithinLimit({ host, container }: SandboxActor, handle: string): Promise<SavedTree> {
   const waitMs = limits.snapshotTimeoutMs + limits.waitMaxMs;
-  return inTime(host, container.snapshot(handle), waitMs, () => {
-    const message = "Nothing was heard of the saving of the files, and it was given up.";
+  return withTimeout(host, container.snapshot(handle), waitMs, () => {
+    const message = "Saving the files took too long and was stopped.";
     return new BerthError("unavailable", message, { hint: "Try again in a moment." });
   });
 }
@@ -125,70 +141,79 @@ export async function remove(actor: SandboxActor, id: string): Promise<Checkpoin
   refuseWhenOver(actor);
   const row = knownRow(actor, id);
   if (row.used_by !== null) {
-    throw new BerthError("checkpoint_in_use", `A ${row.used_by} still needs the checkpoint.`, {
-      hint: "It goes by itself when it is no longer needed.",
-      facts: { usedBy: row.used_by },
-    });
+    throw new BerthError(
+      "checkpoint_in_use",
+      `The ${row.used_by} of this sandbox still needs the checkpoint.`,
+      {
+        hint: "It is removed when it is no longer needed.",
+        facts: { usedBy: row.used_by },
+      },
+    );
   }
-  leave(actor, row);
+  beginRemoval(actor, row);
   actor.commit(
     {},
-    [{ type: "checkpoint", what: "removed", id, ...named(row.name) }],
+    [{ type: "checkpoint", what: "removed", id, ...nameField(row.name) }],
     "checkpoint removed",
   );
   return viewRow(row);
 }
 
-/** Whatever runs ends; the files become those of the checkpoint. */
+/** Ends all processes; the files become those of the checkpoint. */
 export async function restore(
   actor: SandboxActor,
   id: string,
   caller: GatedCaller,
 ): Promise<Sandbox> {
   refuseWhenOver(actor);
-  const end = await alone(actor, caller, { what: "a restore", counted: true });
+  const end = await beginExclusive(actor, caller, { what: "a restore", counted: true });
   try {
-    await settled(actor);
+    await waitUntilSettled(actor);
     refuseWhenOver(actor);
-    const snapshot = renewed(actor, id);
-    actor.sandbox({ type: "restore", start: { ...newStart(actor), snapshot } });
-    await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
+    const snapshot = renewExpiry(actor, id);
+    actor.stepSandbox({ type: "restore", start: { ...newStart(actor), snapshot } });
+    await actor.waitUntil(({ state }) => state.name !== "starting", limits.waitMaxMs);
     refuseWhenFailed(actor);
-    return told(actor);
+    return currentView(actor);
   } finally {
     end();
   }
 }
 
-/** What a fork begins from, and has of its origin unless it is told otherwise. */
+/** What a fork starts from, and what it takes from its origin by default. */
 export type Fork = { base: string; spec: SandboxSpec; metadata: Record<string, string> };
 
-export function forkOf(actor: SandboxActor, id: string): Fork {
+export function describeFork(actor: SandboxActor, id: string): Fork {
   refuseWhenOver(actor);
   const { sandbox, metadata } = actor.facts;
   return { base: readyRow(actor, id).handle, spec: sandbox.spec, metadata: { ...metadata.map } };
 }
 
 /**
- * It runs with that tree: that is told. What a pause had saved is no longer needed, but where files do not outlive their
- * container: there a lost one begins again from it, until something newer is saved.
+ * Records that the sandbox started from this tree. A tree saved by a pause is removed now, unless files do not
+ * outlive their container: there a lost container starts from it until a newer one is saved.
  */
-export function startedFrom(actor: SandboxActor, handle: string): void {
-  const row = rows(actor.host).find((one) => one.handle === handle);
+export function onStartedFrom(actor: SandboxActor, handle: string): void {
+  const row = listRows(actor.host).find((candidate) => candidate.handle === handle);
   if (row?.used_by === "pause") {
-    if (actor.container.keepsFiles) leave(actor, row);
+    if (actor.container.keepsFiles) beginRemoval(actor, row);
   } else if (row !== undefined) {
-    leavePauses(actor, row.id);
-    const event = { type: "checkpoint", what: "restored", id: row.id, ...named(row.name) } as const;
+    discardPauseCheckpoints(actor, row.id);
+    const event = {
+      type: "checkpoint",
+      what: "restored",
+      id: row.id,
+      ...nameField(row.name),
+    } as const;
     actor.commit({}, [event], "restored");
   }
 }
 
-/** The tree that a start may begin from; where trees have a time, this one has all of its own again. */
-export function renewed(actor: SandboxActor, id: string): string {
+/** The tree for a start; renews the checkpoint's expiry where it has one. */
+export function renewExpiry(actor: SandboxActor, id: string): string {
   const row = readyRow(actor, id);
   if (row.expires_at !== null) {
-    update(actor.host, id, { ...row, expires_at: expiry(actor, actor.now()) });
+    updateRow(actor.host, id, { ...row, expires_at: expiresAtOf(actor, actor.now()) });
   }
   return row.handle;
 }
@@ -196,7 +221,7 @@ export function renewed(actor: SandboxActor, id: string): string {
 export function readyRow(actor: SandboxActor, id: string): CheckpointRow {
   const row = knownRow(actor, id);
   if (row.expires_at !== null && hasExpired(actor, row)) {
-    throw new BerthError("checkpoint_expired", "The checkpoint was kept until its time was over.", {
+    throw new BerthError("checkpoint_expired", "The checkpoint has expired.", {
       facts: { expiredAt: new Date(row.expires_at).toISOString() },
     });
   }
@@ -204,10 +229,10 @@ export function readyRow(actor: SandboxActor, id: string): CheckpointRow {
 }
 
 function knownRow(actor: SandboxActor, id: string): CheckpointRow {
-  const row = rowOf(actor.host, id);
+  const row = findRow(actor.host, id);
   if (row?.state === "ready") return row;
-  throw new BerthError("not_found", "There is no such checkpoint of this sandbox.", {
-    hint: "GET /v1/sandboxes/:id/checkpoints lists those that there are.",
+  throw new BerthError("not_found", "This sandbox has no such checkpoint.", {
+    hint: "`GET /v1/sandboxes/:id/checkpoints` lists its checkpoints.",
   });
 }
 
@@ -219,7 +244,7 @@ export function isSettled(state: SandboxRecord["state"]["name"]): boolean {
   return state !== "starting" && state !== "pausing";
 }
 
-/** Whoever restored must not go on as if the files were others than they are. */
+/** A caller of restore must not continue as if it had other files than it has. */
 function refuseWhenFailed(actor: SandboxActor): void {
   const { state } = actor.facts.sandbox;
   if (state.name !== "failed") return;
@@ -230,18 +255,18 @@ function refuseWhenFailed(actor: SandboxActor): void {
     {
       facts: { reason, state: state.name },
       hint: restartable
-        ? "It has the files of before; the next call starts it with them."
+        ? "It still has its previous files; the next call starts it with them."
         : failHint(reason),
     },
   );
 }
 
-/** What is on its way up or down is waited for: a tree is saved and restored in a state that stays. */
-export async function settled(
+/** Waits out a start or a pause: trees are saved and restored only in a stable state. */
+export async function waitUntilSettled(
   actor: SandboxActor,
   waitMs: number = limits.waitMaxMs,
 ): Promise<void> {
-  await actor.until(({ state }) => isSettled(state.name), waitMs);
+  await actor.waitUntil(({ state }) => isSettled(state.name), waitMs);
   const { name } = actor.facts.sandbox.state;
   if (isSettled(name)) return;
   throw new BerthError("unavailable", `The sandbox is still ${name}.`, { facts: { state: name } });
@@ -254,10 +279,10 @@ function refuseWithoutSaving(actor: SandboxActor): void {
   });
 }
 
-function expiry(actor: SandboxActor, now: number): number | null {
+function expiresAtOf(actor: SandboxActor, now: number): number | null {
   return actor.container.keepsFiles ? null : now + limits.checkpointLifeMs;
 }
 
-function named(name: string | null): { name?: string } {
+function nameField(name: string | null): { name?: string } {
   return name === null ? {} : { name };
 }

@@ -1,55 +1,58 @@
 /**
- * Owns whether something keeps a sandbox from being idle, and when it was last used, as far as it is known here; at the
- * idle deadline, and only then, the agent is asked too. Does not own what an idle sandbox comes to (core/sandbox).
+ * Whether a sandbox is busy and when it was last used. The agent is asked only at the idle deadline; src/core/sandbox
+ * decides what happens to an idle sandbox.
  */
 import type { SandboxActor } from "../actor.ts";
 
 export class Idleness {
   readonly #actor: SandboxActor;
-  /** The newest work that memory knows of; a row is written only now and then. */
+  /** The newest use in memory; the row is written only now and then. */
   #activeAt = 0;
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
   }
 
-  /** Work was done. Written down at most ten times within the idle time-out. */
-  active(): void {
+  /** Records a use. Writes at most ten times within the idle timeout. */
+  recordUse(): void {
     this.#activeAt = this.#actor.now();
     const { spec, state } = this.#actor.facts.sandbox;
     if (state.name !== "running") return;
-    if (this.#activeAt - state.activeAt >= spec.idleTimeoutMs / 10) this.#note();
+    if (this.#activeAt - state.activeAt >= spec.idleTimeoutMs / 10) this.#record();
   }
 
-  /** What memory knows of work, and what the agent says of its last, is noted: the deadline counts from there. */
-  async keepsBusy(): Promise<boolean> {
-    if (this.#actor.known === undefined) return false;
-    this.#note();
-    const busy = await this.#look();
-    if (this.#actor.known !== undefined) this.#note();
+  /**
+   * Whether the sandbox is busy. Records the last use that memory or the agent knows of; the deadline counts from
+   * there.
+   */
+  async isBusy(): Promise<boolean> {
+    if (this.#actor.existing === undefined) return false;
+    this.#record();
+    const busy = await this.#checkBusy();
+    if (this.#actor.existing !== undefined) this.#record();
     return busy;
   }
 
-  async #look(): Promise<boolean> {
+  async #checkBusy(): Promise<boolean> {
     const actor = this.#actor;
     if (isOccupied(actor)) return true;
     if (!isDue(actor)) return false;
-    const idleMs = await actor.work.idleMs();
-    if (actor.known === undefined) return false;
+    const idleMs = await actor.workMonitor.probeIdleMs();
+    if (actor.existing === undefined) return false;
     if (idleMs === undefined || idleMs === 0 || isOccupied(actor)) return true;
-    if (Number.isFinite(idleMs)) actor.sandbox({ type: "active", at: actor.now() - idleMs });
+    if (Number.isFinite(idleMs)) actor.stepSandbox({ type: "active", at: actor.now() - idleMs });
     return false;
   }
 
-  #note(): void {
-    if (this.#activeAt > 0) this.#actor.sandbox({ type: "active", at: this.#activeAt });
+  #record(): void {
+    if (this.#activeAt > 0) this.#actor.stepSandbox({ type: "active", at: this.#activeAt });
   }
 }
 
 function isOccupied(actor: SandboxActor): boolean {
   const { lease } = actor.facts;
-  const held = actor.stillness.isHeld || actor.inFlight.size > 0;
-  return held || lease.state.name !== "free" || wouldLoseFiles(actor);
+  const isHeld = actor.freeze.isActive || actor.inFlight.size > 0;
+  return isHeld || lease.state.name !== "free" || wouldLoseFiles(actor);
 }
 
 function isDue(actor: SandboxActor): boolean {
@@ -58,7 +61,7 @@ function isDue(actor: SandboxActor): boolean {
   return actor.now() >= state.activeAt + spec.idleTimeoutMs;
 }
 
-/** Where files do not outlive the container, idle is no reason to take it away. */
+/** Where files do not outlive the container and cannot be saved, an idle sandbox is not paused. */
 function wouldLoseFiles(actor: SandboxActor): boolean {
   const { spec, state } = actor.facts.sandbox;
   const { keepsFiles, savesFiles } = actor.container;

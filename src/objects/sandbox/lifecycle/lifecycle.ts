@@ -1,28 +1,28 @@
 /**
- * Owns the calls on a sandbox as a whole: create, start, pause, touch, destroy.
- * Does not own the moves (core/sandbox); calls with the same aim join.
+ * The calls on a sandbox as a whole: create, start, pause, touch, destroy. Concurrent calls with the same aim join;
+ * src/core/sandbox decides the transitions.
  */
 
-import { refuseAtGate } from "../../../core/lease/check.ts";
+import { checkLease } from "../../../core/lease/check.ts";
 import { newLease } from "../../../core/lease/lease.ts";
-import { noMetadata, patchMetadata } from "../../../core/metadata/patch.ts";
-import { destroyedError, notRunning } from "../../../core/sandbox/admit.ts";
+import { emptyMetadata, patchMetadata } from "../../../core/metadata/patch.ts";
+import { destroyedError, notRunningError } from "../../../core/sandbox/admit.ts";
 import type { SandboxSpec } from "../../../core/sandbox/record.ts";
-import { createRecord, isOver } from "../../../core/sandbox/step.ts";
-import { view } from "../../../core/sandbox/view.ts";
+import { createRecord, isEnding } from "../../../core/sandbox/step.ts";
+import { viewSandbox } from "../../../core/sandbox/view.ts";
 import { BerthError } from "../../../protocol/errors.ts";
 import { hostsRefused } from "../../../protocol/fields/hosts.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { MetadataPatch } from "../../../protocol/metadata.ts";
 import type { Network, Sandbox } from "../../../protocol/sandbox.ts";
 import type { SandboxActor } from "../actor.ts";
-import { alone } from "../lease/exclusive.ts";
-import { type GatedCaller, newStart } from "../lease/gated.ts";
+import { beginExclusive } from "../lease/exclusive.ts";
+import { type GatedCaller, newStart } from "../lease/gated-admission.ts";
 
-/** How a call that ends a sandbox passes its lease: it is the caller's own, or is taken away. */
-export type Gate = { token?: string | undefined; force?: { by: string } | undefined };
+/** The caller's authority to end a sandbox: the token of its lease, or force. */
+export type LeaseClaim = { token?: string | undefined; force?: { by: string } | undefined };
 
-/** What takes the place of a sandbox, as far as that one looks at it. */
+/** The sandbox that replaces this one, as far as this one checks it. */
 export type Successor = { network: Network };
 
 export type NewSandbox = {
@@ -31,11 +31,11 @@ export type NewSandbox = {
   start: boolean;
 };
 
-/** Made once; who makes it again finds it made. */
+/** Creates the sandbox; a repeated call finds it created. */
 export function make(actor: SandboxActor, call: NewSandbox): void {
-  if (actor.known !== undefined) return;
+  if (actor.existing !== undefined) return;
   refuseHosts(actor, call.spec);
-  const metadata = patchMetadata(noMetadata, call.metadata, undefined);
+  const metadata = patchMetadata(emptyMetadata, call.metadata, undefined);
   if ("refuse" in metadata) throw metadata.refuse;
   const start = call.start ? newStart(actor) : undefined;
   actor.create({
@@ -44,49 +44,49 @@ export function make(actor: SandboxActor, call: NewSandbox): void {
     metadata: metadata.next,
     tokenGeneration: 0,
     revoking: null,
-    seat: null,
+    participant: null,
   });
 }
 
-/** One that is thought to run may have died unheard. A look wakes nothing and is no work. */
-export async function look(actor: SandboxActor): Promise<Sandbox> {
-  await actor.link.seen(limits.lookWaitMs);
-  return told(actor);
+/** Probes the agent first, which may have died unnoticed. Starts nothing and does not count as use. */
+export async function get(actor: SandboxActor): Promise<Sandbox> {
+  await actor.link.probeBriefly(limits.lookWaitMs);
+  return currentView(actor);
 }
 
-export async function settled(actor: SandboxActor, waitMs: number): Promise<Sandbox> {
-  await actor.until(({ state }) => state.name !== "starting", waitMs);
-  return told(actor);
+export async function waitUntilStarted(actor: SandboxActor, waitMs: number): Promise<Sandbox> {
+  await actor.waitUntil(({ state }) => state.name !== "starting", waitMs);
+  return currentView(actor);
 }
 
-/** Whoever holds the lease: its plan was told to. */
-export async function end(actor: SandboxActor, reason: string): Promise<void> {
-  if (!isOver(actor.facts.sandbox.state)) actor.sandbox({ type: "destroy", reason });
-  await actor.until(({ state }) => state.name === "destroyed", limits.waitMaxMs);
+/** Ignores the lease: the plan decided that this sandbox ends. */
+export async function endForPlan(actor: SandboxActor, reason: string): Promise<void> {
+  if (!isEnding(actor.facts.sandbox.state)) actor.stepSandbox({ type: "destroy", reason });
+  await actor.waitUntil(({ state }) => state.name === "destroyed", limits.waitMaxMs);
 }
 
-/** What cannot be held to is refused before anything is made. */
+/** Refuses allowed hosts that the installation cannot enforce, before anything is created. */
 function refuseHosts(
   { host }: SandboxActor,
   { id, network }: Pick<SandboxSpec, "id" | "network">,
 ): void {
   const refused = hostsRefused(network);
-  if (refused !== undefined && !host.openContainer(id, network).filtersHosts) throw refused;
+  if (refused !== undefined && !host.openRuntime(id, network).filtersHosts) throw refused;
 }
 
 export async function start(actor: SandboxActor): Promise<Sandbox> {
-  // One that is thought to run may have been lost unheard: who asks for a start gets one.
-  await actor.link.alive();
+  // Probes the agent first, which may have died unnoticed: a caller of start gets a running sandbox.
+  await actor.link.ensureAlive();
   refuseWhenOver(actor);
-  actor.sandbox({ type: "start", start: newStart(actor) });
-  await actor.until(
+  actor.stepSandbox({ type: "start", start: newStart(actor) });
+  await actor.waitUntil(
     ({ state }) => state.name !== "starting" && state.name !== "pausing",
     limits.waitMaxMs,
   );
-  return told(actor);
+  return currentView(actor);
 }
 
-/** Processes end, files stay. With `force` it waits for nobody. */
+/** Ends processes and keeps files. With `force` it waits for no lease. */
 export async function pause(
   actor: SandboxActor,
   caller: GatedCaller,
@@ -96,29 +96,29 @@ export async function pause(
   refuseWhenOver(actor);
   const { keepsFiles, savesFiles } = actor.container;
   if (!keepsFiles && !savesFiles && !discardFiles) {
-    throw new BerthError("unsupported", "Here the files would be lost with the container.", {
-      hint: "This installation has no snapshots: pause with ?discardFiles=true, or let it run.",
+    throw new BerthError("unsupported", "The files would be lost with the container.", {
+      hint: "This installation has no snapshots. Pause with `?discardFiles=true`, or leave the sandbox running.",
     });
   }
-  // What ended before is told before its agent is gone.
-  await actor.work.idleMs();
-  const done = await alone(actor, caller, { what: "pause", counted: false, force });
+  // Exits are reported before the agent ends.
+  await actor.workMonitor.probeIdleMs();
+  const end = await beginExclusive(actor, caller, { what: "pause", counted: false, force });
   try {
-    await actor.until(({ state }) => state.name !== "starting", limits.waitMaxMs);
+    await actor.waitUntil(({ state }) => state.name !== "starting", limits.waitMaxMs);
     const { name } = actor.facts.sandbox.state;
-    if (name === "failed") throw notRunning(name);
+    if (name === "failed") throw notRunningError(name);
     if (name === "starting") {
       throw new BerthError("unavailable", "The sandbox is still starting.", {
         hint: "Try again in a moment.",
         facts: { state: name },
       });
     }
-    actor.sandbox({ type: "pause", reason: "requested", save: !keepsFiles && !discardFiles });
-    await actor.until(({ state }) => state.name !== "pausing", limits.waitMaxMs);
+    actor.stepSandbox({ type: "pause", reason: "requested", save: !keepsFiles && !discardFiles });
+    await actor.waitUntil(({ state }) => state.name !== "pausing", limits.waitMaxMs);
   } finally {
-    done();
+    end();
   }
-  return told(actor);
+  return currentView(actor);
 }
 
 export async function destroy(
@@ -126,51 +126,62 @@ export async function destroy(
   caller: GatedCaller,
   force: { by: string } | undefined,
 ): Promise<Sandbox> {
-  await actor.link.known();
+  await actor.link.ensureGreeted();
   const refused = endUnlessHeld(actor, "requested", { token: caller.token, force });
   if (refused !== undefined) throw refused;
-  await actor.until(({ state }) => state.name === "destroyed", limits.waitMaxMs);
-  return told(actor);
+  await actor.waitUntil(({ state }) => state.name === "destroyed", limits.waitMaxMs);
+  return currentView(actor);
 }
 
-/** For one that takes its place: on its way out when this answers, or as it was. */
-export async function giveWay(actor: SandboxActor, to: Successor, gate: Gate): Promise<void> {
-  await actor.link.known();
+/**
+ * Ends this sandbox in favour of its successor: it is being destroyed when this resolves, or unchanged when it
+ * throws.
+ */
+export async function giveWay(
+  actor: SandboxActor,
+  to: Successor,
+  claim: LeaseClaim,
+): Promise<void> {
+  await actor.link.ensureGreeted();
   const { state, spec } = actor.facts.sandbox;
-  // Nobody is ended for one that cannot be made here.
-  if (!isOver(state)) refuseHosts(actor, { id: spec.id, network: to.network });
-  const refused = endUnlessHeld(actor, "replaced", gate);
+  // This sandbox does not end for a successor that cannot be created here.
+  if (!isEnding(state)) refuseHosts(actor, { id: spec.id, network: to.network });
+  const refused = endUnlessHeld(actor, "replaced", claim);
   if (refused === undefined) return;
   const { code, message, facts } = refused;
   throw new BerthError(code, message, {
-    hint: "Nothing was replaced. Ask again when it is let go, with its token (Berth-Lease), or with ?force=true.",
+    hint: "Nothing was replaced. Retry when the lease is free, with its token (`Berth-Lease`), or with `?force=true`.",
     facts: { ...facts, sandbox: spec.id },
   });
 }
 
-/** Looked at and ended in one step: nobody gets its lease in between. */
-function endUnlessHeld(actor: SandboxActor, reason: string, gate: Gate): BerthError | undefined {
-  if (isOver(actor.facts.sandbox.state)) return undefined;
-  actor.lease({ type: "tick" });
-  const refused = refuseAtGate(actor.facts.lease, gate.token);
-  if (refused !== undefined && gate.force === undefined) return refused;
-  actor.sandbox({ type: "destroy", reason }, gate.force?.by);
+/** Checks the lease and ends the sandbox in one step, so that no other caller gets the lease in between. */
+function endUnlessHeld(
+  actor: SandboxActor,
+  reason: string,
+  claim: LeaseClaim,
+): BerthError | undefined {
+  if (isEnding(actor.facts.sandbox.state)) return undefined;
+  actor.stepLease({ type: "tick" });
+  const refused = checkLease(actor.facts.lease, claim.token);
+  if (refused !== undefined && claim.force === undefined) return refused;
+  actor.stepSandbox({ type: "destroy", reason }, claim.force?.by);
   return undefined;
 }
 
 export function touch(actor: SandboxActor): Sandbox {
   refuseWhenOver(actor);
   const { state } = actor.facts.sandbox;
-  if (state.name === "running") actor.sandbox({ type: "active", at: actor.now() });
-  return told(actor);
+  if (state.name === "running") actor.stepSandbox({ type: "active", at: actor.now() });
+  return currentView(actor);
 }
 
-export function told(actor: SandboxActor): Sandbox {
-  const { sandbox, metadata, lease, seat } = actor.facts;
-  return view(sandbox, metadata, lease, seat?.plan);
+export function currentView(actor: SandboxActor): Sandbox {
+  const { sandbox, metadata, lease, participant } = actor.facts;
+  return viewSandbox(sandbox, metadata, lease, participant?.plan);
 }
 
 export function refuseWhenOver(actor: SandboxActor): void {
   const { state } = actor.facts.sandbox;
-  if (isOver(state) && "reason" in state) throw destroyedError(state.reason);
+  if (isEnding(state) && "reason" in state) throw destroyedError(state.reason);
 }

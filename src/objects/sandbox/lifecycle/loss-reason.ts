@@ -1,24 +1,27 @@
 /**
- * Owns asking whoever ran a container why its life is over. Does not own finding that out (agent-link.ts), nor what it
- * means for the sandbox (core/sandbox). Who does not say in time, or does not know, is not waited for: it is lost.
+ * Asks the engine why an incarnation has ended. Without an answer in time the container counts as lost.
  */
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { FailReason } from "../../../protocol/sandbox.ts";
-import { inTime } from "../../shared/timeout.ts";
+import { withTimeout } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
 
-export async function whyLost(actor: SandboxActor, life: Life): Promise<FailReason> {
+export async function findLossReason(actor: SandboxActor, agent: Incarnation): Promise<FailReason> {
   const { host, container } = actor;
-  const [startId = ""] = life.incarnation.split(".");
-  // The life may seem to be over and not be: that takes the whole time, and the answer some more.
-  const asked = inTime(host, container.monitor(startId, limits.endToldMs), 2 * limits.endToldMs);
-  const exit = await asked.catch(() => undefined);
+  const [startId = ""] = agent.incarnation.split(".");
+  // The engine waits this long for the end, in case the agent only seems to be gone; the response takes some more.
+  const exitReport = withTimeout(
+    host,
+    container.monitor(startId, limits.endToldMs),
+    2 * limits.endToldMs,
+  );
+  const exit = await exitReport.catch(() => undefined);
   if (exit === undefined) return "container_lost";
   const { reason, signal } = exit;
   const exitCode = exit.exitCode ?? undefined;
   host.log({
-    sandbox: actor.known?.sandbox.spec.id,
+    sandbox: actor.existing?.sandbox.spec.id,
     startId,
     lost: reason,
     exitCode,

@@ -1,87 +1,87 @@
 /**
- * Owns going on with a sandbox: what its state wants done is begun after each commit, on a fresh wake and when the alarm
- * rings, and what an earlier instance left half done is taken up. Does not own what is done (effects.ts).
+ * Starts the effect that the state requires: after each commit, when an instance wakes up, and on the alarm. Also
+ * recovers what an earlier instance left unfinished.
  */
-import { type Effect, pending } from "../../../core/sandbox/pending.ts";
-import { UnderWay } from "../../shared/background.ts";
+import { type Effect, pendingEffect } from "../../../core/sandbox/pending.ts";
+import { BackgroundTasks } from "../../shared/background.ts";
 import type { SandboxActor } from "../actor.ts";
-import { cleanUp } from "./checkpoint-removal.ts";
-import { perform } from "./effects.ts";
+import { removeLeftovers } from "./checkpoint-removal.ts";
+import { performEffect } from "./effects.ts";
 
-export class Pursuit {
+export class Reconciler {
   readonly #actor: SandboxActor;
-  /** Effects, by what they do. */
-  readonly #underWay: UnderWay;
-  #resumed = false;
+  /** Effects in progress, by what they do. */
+  readonly #effects: BackgroundTasks;
+  #isResumed = false;
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
-    this.#underWay = new UnderWay(actor.host);
+    this.#effects = new BackgroundTasks(actor.host);
   }
 
-  /** At each call: a fresh instance of the object takes up what an earlier one may have left undone. */
+  /** Called before each call: a fresh instance recovers what an earlier one left unfinished. */
   resume(): void {
-    if (this.#resumed) return;
-    this.#resumed = true;
-    this.#takeUp();
-    this.pursue();
-    this.#actor.listing.tell();
+    if (this.#isResumed) return;
+    this.#isResumed = true;
+    this.#recover();
+    this.reconcile();
+    this.#actor.outbox.flush();
     // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
-    const lease = this.#actor.known?.lease;
-    if (lease !== undefined && lease.state.name !== "free") this.#actor.rearm();
+    const lease = this.#actor.existing?.lease;
+    if (lease !== undefined && lease.state.name !== "free") this.#actor.rearmAlarm();
   }
 
-  pursue(): void {
+  reconcile(): void {
     const actor = this.#actor;
-    if (actor.known === undefined) return;
-    const { sandbox, lease } = actor.known;
-    const effect = pending(sandbox, actor.now());
+    if (actor.existing === undefined) return;
+    const { sandbox, lease } = actor.existing;
+    const effect = pendingEffect(sandbox, actor.now());
     if (effect !== undefined) {
-      void this.#underWay.begin(keyOf(effect), () => perform(effect, actor));
+      void this.#effects.start(keyOf(effect), () => performEffect(effect, actor));
     }
     if (lease.state.name === "draining") {
       const { fence } = lease.state;
-      void this.#underWay.begin(`drain ${fence}`, () => actor.link.drain(fence));
+      void this.#effects.start(`drain ${fence}`, () => actor.link.drain(fence));
     }
-    if (actor.known.revoking !== null) {
-      void this.#underWay.begin("revoke", () => actor.revocation.tell());
+    if (actor.existing.revoking !== null) {
+      void this.#effects.start("revoke", () => actor.revocation.tell());
     }
   }
 
-  startsUnderWay(): Promise<void>[] {
-    return this.#underWay.of("start ");
+  runningStarts(): Promise<void>[] {
+    return this.#effects.withPrefix("start ");
   }
 
-  /** What time has ended, ends; then it is gone on with. */
-  async alarm(): Promise<void> {
+  /** Ends what is past its time, then reconciles. */
+  async onAlarm(): Promise<void> {
     const actor = this.#actor;
-    if (actor.known === undefined) return;
-    const { spec, state } = actor.known.sandbox;
+    if (actor.existing === undefined) return;
+    const { spec, state } = actor.existing.sandbox;
     actor.host.log({ sandbox: spec.id, state: state.name, why: "alarm" });
-    if (!this.#resumed) this.#takeUp();
-    this.#resumed = true;
-    const asks = actor.facts.sandbox.state.name === "running" && !actor.stillness.isHeld;
-    if (asks) await actor.link.known();
-    const busy = await actor.idleness.keepsBusy();
-    if (actor.known === undefined) return;
-    actor.sandbox({ type: "deadline", busy, save: !actor.container.keepsFiles });
-    actor.lease({ type: "tick" });
-    actor.rearm();
-    this.pursue();
-    actor.listing.tell();
-    // What time has ended does not wait for it.
-    actor.link.lookBeside();
-    await this.#underWay.settled();
+    if (!this.#isResumed) this.#recover();
+    this.#isResumed = true;
+    const canGreet = actor.facts.sandbox.state.name === "running" && !actor.freeze.isActive;
+    if (canGreet) await actor.link.ensureGreeted();
+    const busy = await actor.idleness.isBusy();
+    if (actor.existing === undefined) return;
+    actor.stepSandbox({ type: "deadline", busy, save: !actor.container.keepsFiles });
+    actor.stepLease({ type: "tick" });
+    actor.rearmAlarm();
+    this.reconcile();
+    actor.outbox.flush();
+    // Expiry does not wait for this probe.
+    actor.link.probeInBackground();
+    await this.#effects.settle();
   }
 
-  #takeUp(): void {
-    if (this.#actor.known === undefined) return;
-    cleanUp(this.#actor);
-    this.#actor.member.takeUp();
+  #recover(): void {
+    if (this.#actor.existing === undefined) return;
+    removeLeftovers(this.#actor);
+    this.#actor.participant.recover();
   }
 }
 
-/** What is done to another life is something else, however long the first takes. */
+/** An effect on another incarnation is another effect, however long the first one takes. */
 function keyOf(effect: Effect): string {
   if (effect.type === "start") return `start ${effect.start.startId}`;
   return "incarnation" in effect ? `${effect.type} ${effect.incarnation}` : effect.type;

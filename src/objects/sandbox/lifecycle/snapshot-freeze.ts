@@ -1,62 +1,62 @@
 /**
- * Owns the moments in which everything in the container stands still, because its files are being saved:
- * nobody asks the agent then, and nobody takes its silence for death.
+ * Tracks when a snapshot freezes the container: holds requests to the agent back, and suspends the timeouts by which
+ * a silent agent counts as lost.
  */
 
 import { BerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Timer } from "../../../runtime/timeout.ts";
-import { inTime } from "../../shared/timeout.ts";
+import type { StartTimer } from "../../../runtime/timeout.ts";
+import { withTimeout } from "../../shared/timeout.ts";
 import type { Host } from "../host.ts";
 
-export class Stillness {
+export class SnapshotFreeze {
   readonly #host: Host;
-  readonly #works = new Set<Promise<unknown>>();
-  /** How often it has ended. */
+  readonly #freezes = new Set<Promise<unknown>>();
+  /** How many freezes have ended. */
   #ends = 0;
 
   constructor(host: Host) {
     this.#host = host;
   }
 
-  /** The work, as it comes out; until then the container stands still. */
-  during<T>(work: Promise<T>): Promise<T> {
+  /** Counts the container as frozen until the work settles. Returns the work. */
+  freezeDuring<T>(work: Promise<T>): Promise<T> {
     const settled = work.then(
       () => undefined,
       () => undefined,
     );
-    this.#works.add(settled);
+    this.#freezes.add(settled);
     void settled.then(() => {
-      this.#works.delete(settled);
+      this.#freezes.delete(settled);
       this.#ends++;
     });
     return work;
   }
 
-  /** A timer for how long an agent may be silent: of that, nothing counts before the end of such a moment. */
-  readonly silence: Timer = (ms, ring) => {
+  /** A timer for agent timeouts: it starts again at the end of each freeze. */
+  readonly startTimer: StartTimer = (ms, ring) => {
     let cancel = () => {};
     const wait = () => {
       const ends = this.#ends;
-      const look = () => (this.isHeld || this.#ends !== ends ? wait() : ring());
-      cancel = this.#host.timer(ms, look);
+      const check = () => (this.isActive || this.#ends !== ends ? wait() : ring());
+      cancel = this.#host.setTimer(ms, check);
     };
     wait();
     return () => cancel();
   };
 
-  get isHeld(): boolean {
-    return this.#works.size > 0;
+  get isActive(): boolean {
+    return this.#freezes.size > 0;
   }
 
-  /** Before each word to the agent. */
-  async over(limitMs: number = limits.waitMaxMs): Promise<void> {
+  /** Waits for the end of the freeze. Call before each request to the agent. */
+  async untilOver(limitMs: number = limits.waitMaxMs): Promise<void> {
     const until = this.#host.clock() + limitMs;
-    while (this.#works.size > 0) {
+    while (this.#freezes.size > 0) {
       try {
-        await inTime(this.#host, Promise.all(this.#works), until - this.#host.clock());
+        await withTimeout(this.#host, Promise.all(this.#freezes), until - this.#host.clock());
       } catch {
-        throw new BerthError("unavailable", "The files of the sandbox are being saved just now.", {
+        throw new BerthError("unavailable", "The files of the sandbox are being saved.", {
           hint: "Try again in a moment.",
         });
       }

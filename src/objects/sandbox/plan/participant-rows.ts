@@ -1,12 +1,17 @@
 /**
- * Owns the rows of a sandbox about plans: the one of the plan that it is a member of, and of each that it has heard
- * from the newest change of members. Does not own what they mean (core/plan/seat.ts).
+ * The rows of a plan participant: the plan that the sandbox is in, and the newest membership change that each plan
+ * has sent.
  */
-import type { Seat } from "../../../core/plan/participant/participant.ts";
+import type {
+  Participant,
+  ParticipantPhase,
+  RestoreResult,
+} from "../../../core/plan/participant/participant.ts";
+import type { Vote } from "../../../core/plan/record.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Host } from "../host.ts";
 
-type SeatRow = {
+type ParticipantRow = {
   plan: string;
   run: number;
   phase: string;
@@ -14,41 +19,74 @@ type SeatRow = {
   last: string | null;
 };
 
-export function loadSeat(host: Host): Seat | null {
-  const row = host.sql<SeatRow>("SELECT plan, run, phase, committed, last FROM seat")[0];
+export function loadParticipant(host: Host): Participant | null {
+  const row = host.sql<ParticipantRow>("SELECT plan, run, phase, committed, last FROM seat")[0];
   if (row === undefined) return null;
   const { plan, run, phase, committed, last } = row;
   return {
     plan,
     run,
-    phase: JSON.parse(phase),
+    phase: fromStoredPhase(JSON.parse(phase)),
     committed: committed === null ? null : JSON.parse(committed),
     last: last === null ? null : JSON.parse(last),
   };
 }
 
-export function saveSeat(host: Host, seat: Seat | null): void {
-  if (seat === null) {
+/** Phases with the property names that their rows have. */
+type StoredPhase =
+  | Exclude<ParticipantPhase, { name: "prepared" | "restoring" }>
+  | { name: "prepared"; ticket: string; vote: Vote; artefact: string | null }
+  | {
+      name: "restoring";
+      ticket: string;
+      startId: string;
+      tries: number;
+      waits?: number;
+      came: RestoreResult | null;
+    };
+
+function fromStoredPhase(phase: StoredPhase): ParticipantPhase {
+  if (phase.name === "prepared") {
+    const { artefact: preparedCheckpoint, ...rest } = phase;
+    return { ...rest, preparedCheckpoint };
+  }
+  if (phase.name !== "restoring") return phase;
+  const { waits, came: result, ...rest } = phase;
+  return { ...rest, result, ...(waits === undefined ? {} : { deferrals: waits }) };
+}
+
+function toStoredPhase(phase: ParticipantPhase): StoredPhase {
+  if (phase.name === "prepared") {
+    const { preparedCheckpoint: artefact, ...rest } = phase;
+    return { ...rest, artefact };
+  }
+  if (phase.name !== "restoring") return phase;
+  const { deferrals, result: came, ...rest } = phase;
+  return { ...rest, came, ...(deferrals === undefined ? {} : { waits: deferrals }) };
+}
+
+export function saveParticipant(host: Host, participant: Participant | null): void {
+  if (participant === null) {
     host.sql("DELETE FROM seat");
     return;
   }
   host.sql(
     "INSERT OR REPLACE INTO seat (one, plan, run, phase, committed, last) VALUES (1, ?, ?, ?, ?, ?)",
-    seat.plan,
-    seat.run,
-    JSON.stringify(seat.phase),
-    seat.committed === null ? null : JSON.stringify(seat.committed),
-    seat.last === null ? null : JSON.stringify(seat.last),
+    participant.plan,
+    participant.run,
+    JSON.stringify(toStoredPhase(participant.phase)),
+    participant.committed === null ? null : JSON.stringify(participant.committed),
+    participant.last === null ? null : JSON.stringify(participant.last),
   );
 }
 
-/** 0: none yet. */
-export function heardMove(host: Host, plan: string): number {
+/** 0 if the plan has sent none. */
+export function lastMove(host: Host, plan: string): number {
   return host.sql<{ move: number }>("SELECT move FROM heard WHERE plan = ?", plan)[0]?.move ?? 0;
 }
 
-export function hearMove(host: Host, plan: string, move: number): void {
-  if (heardMove(host, plan) === move) return;
+export function saveMove(host: Host, plan: string, move: number): void {
+  if (lastMove(host, plan) === move) return;
   host.sql("INSERT OR REPLACE INTO heard (plan, move) VALUES (?, ?)", plan, move);
   host.sql(
     "DELETE FROM heard WHERE rowid <= (SELECT max(rowid) FROM heard) - ?",

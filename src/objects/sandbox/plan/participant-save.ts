@@ -1,53 +1,56 @@
 /**
- * Owns what is slow of a commit: the tree of a member saved while its run holds the lease, and compared with the
- * last commit. Does not own whether the run is still wanted afterwards (member.ts).
+ * The slow part of a commit: saves the tree of a participant while its run holds the lease, and compares it with the
+ * last commit.
  */
 
-import { admit } from "../../../core/sandbox/admit.ts";
+import { admitCall } from "../../../core/sandbox/admit.ts";
 import type { Changes } from "../../../protocol/changes.ts";
 import { asBerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SandboxActor } from "../actor.ts";
-import { ready } from "../lease/gated.ts";
-import { type CheckpointRow, rowOf } from "../lifecycle/checkpoint-rows.ts";
-import { save, settled } from "../lifecycle/checkpoints.ts";
+import { ensureRunning } from "../lease/gated-admission.ts";
+import { type CheckpointRow, findRow } from "../lifecycle/checkpoint-rows.ts";
+import { saveTree, waitUntilSettled } from "../lifecycle/checkpoints.ts";
 import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
 
 export async function saveForPlan(actor: SandboxActor): Promise<CheckpointRow> {
-  await settled(actor, limits.snapshotTimeoutMs);
+  await waitUntilSettled(actor, limits.snapshotTimeoutMs);
   refuseWhenOver(actor);
   try {
-    return await save(actor, { name: null, usedBy: "plan" });
+    return await saveTree(actor, { name: null, usedBy: "plan" });
   } catch (error) {
-    // Its end is why it could not be saved.
+    // If the sandbox has ended, that is the reason why it could not be saved.
     refuseWhenOver(actor);
     if (asBerthError(error)?.code !== "not_running") throw error;
   }
-  // It has no tree that could be saved before it has run: one that may be woken gets one.
-  const admission = admit(actor.facts.sandbox, true);
+  // A sandbox that has never run has no tree: it is started once to get one, if it may be.
+  const admission = admitCall(actor.facts.sandbox, true);
   if ("refuse" in admission) throw admission.refuse;
-  await ready(actor, true);
-  return save(actor, { name: null, usedBy: "plan" });
+  await ensureRunning(actor, true);
+  return saveTree(actor, { name: null, usedBy: "plan" });
 }
 
-/** Null where it cannot be told. */
-export async function changesOf(actor: SandboxActor, handle: string): Promise<Changes | null> {
-  const { seat } = actor.facts;
-  const committed = seat?.committed ?? null;
-  const from = committed === null ? undefined : rowOf(actor.host, committed.checkpoint)?.handle;
+/** Null if the comparison is not possible. */
+export async function compareWithCommit(
+  actor: SandboxActor,
+  handle: string,
+): Promise<Changes | null> {
+  const { participant } = actor.facts;
+  const committed = participant?.committed ?? null;
+  const from = committed === null ? undefined : findRow(actor.host, committed.checkpoint)?.handle;
   if (committed !== null && from === undefined) return null;
   try {
     const listMax = limits.changedPathsMax;
     const changes = await actor.container.changes({ from, to: handle, listMax });
     return changes ?? null;
   } catch (error) {
-    const known = asBerthError(error);
-    if (known === undefined) throw error;
-    // What is committed is the tree; without the list of its changes it counts as changed.
+    const expected = asBerthError(error);
+    if (expected === undefined) throw error;
+    // The tree is what is committed; without a list of changes it counts as changed.
     actor.host.log({
       sandbox: actor.facts.sandbox.spec.id,
       failed: "compare",
-      message: known.message,
+      message: expected.message,
     });
     return null;
   }

@@ -1,189 +1,208 @@
 /**
- * Owns what a plan asks of a sandbox: to join and leave, to let a run in, to prepare, and to do what was decided.
- * Does not own the moves (core/plan/seat-step.ts). What is slow is done once for all who ask; each is looked at again
- * when it is done, in one step with what follows from it.
+ * What a plan asks of a sandbox: join, leave, lease it for a run, prepare, and carry out the decision. Slow steps run
+ * once for all requests that wait for them; the state is checked again, in one step with what follows, when they are
+ * done.
  */
 
 import { ticketOf } from "../../../core/plan/participant/participant.ts";
-import type { SeatEvent } from "../../../core/plan/participant/step.ts";
-import { staleMove, staleRun } from "../../../core/plan/participant/transition.ts";
-import type { Verdict } from "../../../core/plan/pending.ts";
-import type { Ended, Vote } from "../../../core/plan/record.ts";
+import type { ParticipantEvent } from "../../../core/plan/participant/step.ts";
+import { staleMembershipError, staleRunError } from "../../../core/plan/participant/transition.ts";
+import type { ParticipantDecision } from "../../../core/plan/pending.ts";
+import type { PartResult, Vote } from "../../../core/plan/record.ts";
 import { failureOf } from "../../../core/plan/run.ts";
 import { destroyedError } from "../../../core/sandbox/admit.ts";
-import { isOver, step } from "../../../core/sandbox/step.ts";
+import { isEnding, stepSandbox } from "../../../core/sandbox/step.ts";
 import { asBerthError, BerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Asking } from "../../plan/ports.ts";
+import type { PlanCaller } from "../../plan/ports.ts";
 import type { SandboxActor } from "../actor.ts";
-import { alone } from "../lease/exclusive.ts";
-import { newStart } from "../lease/gated.ts";
-import { acquire, acquireWaiting } from "../lease/leases.ts";
-import { giveUp } from "../lifecycle/checkpoint-removal.ts";
-import { isSettled, readyRow, renewed } from "../lifecycle/checkpoints.ts";
+import { beginExclusive } from "../lease/exclusive.ts";
+import { newStart } from "../lease/gated-admission.ts";
+import { acquire, acquireOrThrow } from "../lease/leases.ts";
+import { discardCheckpoint } from "../lifecycle/checkpoint-removal.ts";
+import { isSettled, readyRow, renewExpiry } from "../lifecycle/checkpoints.ts";
 import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
-import { heardMove, hearMove } from "./participant-rows.ts";
-import { changesOf, saveForPlan } from "./participant-save.ts";
-import { MemberSeat } from "./participant-step.ts";
+import { lastMove, saveMove } from "./participant-rows.ts";
+import { compareWithCommit, saveForPlan } from "./participant-save.ts";
+import { ParticipantState } from "./participant-state.ts";
 
-type Named = Omit<Asking, "tenant">;
-type UnderWay<T> = { ticket: string; done: Promise<T> };
+type RunRef = Omit<PlanCaller, "tenant">;
+type RunningStep<T> = { ticket: string; result: Promise<T> };
 
-export class Member {
+export class PlanParticipant {
   readonly #actor: SandboxActor;
-  readonly #seat: MemberSeat;
-  #holding: UnderWay<null> | undefined;
-  #preparing: UnderWay<Vote> | undefined;
+  readonly #state: ParticipantState;
+  #leasing: RunningStep<null> | undefined;
+  #preparing: RunningStep<Vote> | undefined;
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
-    this.#seat = new MemberSeat(actor);
+    this.#state = new ParticipantState(actor);
   }
 
-  /** Answers when lists show it, or could have. */
-  async join({ plan, run }: Named, move: number): Promise<null> {
+  /** Resolves when the Directory lists it, or could have. */
+  async join({ plan, run }: RunRef, move: number): Promise<null> {
     refuseWhenOver(this.#actor);
     const { host } = this.#actor;
-    const heard = heardMove(host, plan);
-    // One that comes late, when the plan has long let it go, would make it a member that nobody knows of.
-    if (move < heard || (move === heard && this.#seat.now === null)) throw staleMove(plan, heard);
-    this.#seat.move({ type: "join", plan, run }, { hear: () => hearMove(host, plan, move) });
-    await this.#actor.listing.isListed();
+    const last = lastMove(host, plan);
+    // A late message, after the plan removed this sandbox, would make it a member that the plan does not know.
+    if (move < last || (move === last && this.#state.current === null))
+      throw staleMembershipError(plan, last);
+    this.#state.apply({ type: "join", plan, run }, { record: () => saveMove(host, plan, move) });
+    await this.#actor.outbox.waitUntilListed();
     return null;
   }
 
-  async leave({ plan }: Named, move: number): Promise<null> {
+  async leave({ plan }: RunRef, move: number): Promise<null> {
     const { host } = this.#actor;
-    // It has come back since.
-    if (move < heardMove(host, plan)) return null;
-    this.#seat.move({ type: "leave", plan }, { hear: () => hearMove(host, plan, move) });
-    await this.#actor.listing.isListed();
+    // It has joined again since.
+    if (move < lastMove(host, plan)) return null;
+    this.#state.apply({ type: "leave", plan }, { record: () => saveMove(host, plan, move) });
+    await this.#actor.outbox.waitUntilListed();
     return null;
   }
 
-  async hold({ plan, run }: Named, waitMs: number): Promise<null> {
+  async hold({ plan, run }: RunRef, waitMs: number): Promise<null> {
     refuseWhenOver(this.#actor);
-    const ticket = this.#ticket({ type: "hold", plan, run, ticket: this.#actor.host.draw(32) });
-    if (this.#holding?.ticket === ticket) return this.#holding.done;
-    const done = this.#hold({ plan, run }, ticket, waitMs).finally(() => {
-      if (this.#holding?.ticket === ticket) this.#holding = undefined;
+    const ticket = this.#applyForTicket({
+      type: "hold",
+      plan,
+      run,
+      ticket: this.#actor.host.randomId(32),
     });
-    this.#holding = { ticket, done };
-    return done;
+    if (this.#leasing?.ticket === ticket) return this.#leasing.result;
+    const result = this.#leaseForRun({ plan, run }, ticket, waitMs).finally(() => {
+      if (this.#leasing?.ticket === ticket) this.#leasing = undefined;
+    });
+    this.#leasing = { ticket, result };
+    return result;
   }
 
-  async prepare({ plan, run }: Named, kind: "commit" | "rollback"): Promise<Vote> {
+  async prepare({ plan, run }: RunRef, kind: "commit" | "rollback"): Promise<Vote> {
     refuseWhenOver(this.#actor);
-    const reply = this.#seat.move({ type: "prepare", plan, run });
+    const reply = this.#state.apply({ type: "prepare", plan, run });
     if ("vote" in reply) return reply.vote;
     if (!("ticket" in reply)) throw new Error("a member that may prepare has a lease");
     const { ticket } = reply;
-    if (kind === "rollback") return this.#look({ plan, run }, ticket);
-    if (this.#preparing?.ticket === ticket) return this.#preparing.done;
-    const done = this.#save({ plan, run }, ticket).finally(() => {
+    if (kind === "rollback") return this.#voteOnRollback({ plan, run }, ticket);
+    if (this.#preparing?.ticket === ticket) return this.#preparing.result;
+    const result = this.#save({ plan, run }, ticket).finally(() => {
       if (this.#preparing?.ticket === ticket) this.#preparing = undefined;
-      // Whoever was overtaken meanwhile could not let go of what it was using.
-      if (!this.#seat.isOf(ticket)) this.#seat.letGo(ticket);
+      // A step that was overtaken could not release the lease while it used it.
+      if (!this.#state.hasTicket(ticket)) this.#state.release(ticket);
     });
-    this.#preparing = { ticket, done };
-    return done;
+    this.#preparing = { ticket, result };
+    return result;
   }
 
-  async finish({ plan, run }: Named, verdict: Verdict): Promise<Ended | "again"> {
+  async finish(
+    { plan, run }: RunRef,
+    decision: ParticipantDecision,
+  ): Promise<PartResult | "again"> {
     const until = this.#actor.host.clock() + limits.planFinishMs;
-    if (verdict === "abort" && !(await this.#isQuiet({ plan, run }))) return "again";
+    if (decision === "abort" && !(await this.#hasPrepared({ plan, run }))) return "again";
     for (;;) {
       const { state } = this.#actor.facts.sandbox;
-      const reply = this.#finish({ plan, run }, verdict);
+      const reply = this.#stepFinish({ plan, run }, decision);
       if ("ended" in reply) return reply.ended;
-      const left = until - this.#actor.host.clock();
+      const remainingMs = until - this.#actor.host.clock();
       if ("restore" in reply && isSettled(state.name)) {
-        const isHeld = this.#seat.holds(ticketOf(this.#seat.now) ?? "");
+        const isHeld = this.#state.hasPinnedLease(ticketOf(this.#state.current) ?? "");
         if (isHeld) this.#restore({ plan, run }, reply.restore);
-        else if (!(await this.#holdAgain({ plan, run }, left))) return "again";
+        else if (!(await this.#leaseAgain({ plan, run }, remainingMs))) return "again";
         continue;
       }
-      if (left <= 0) return "again";
-      if ("later" in reply) await this.#untilThen(reply.later, left);
+      if (remainingMs <= 0) return "again";
+      if ("later" in reply) await this.#waitUntilTime(reply.later, remainingMs);
       else if (isSettled(state.name)) throw new Error("a restore that is waited for is a start");
-      else await this.#actor.until((record) => isSettled(record.state.name), left);
+      else await this.#actor.waitUntil((record) => isSettled(record.state.name), remainingMs);
     }
   }
 
-  takeUp(): void {
-    this.#seat.takeUp();
+  recover(): void {
+    this.#state.recover();
   }
 
-  /** Like everybody it queues; what it gets has no end but the run's. */
-  async #hold({ plan, run }: Named, ticket: string, waitMs: number): Promise<null> {
-    if (this.#seat.now?.phase.name !== "holding") {
-      this.#seat.token(ticket);
+  /** Queues for the lease like every caller; the lease lasts as long as the run. */
+  async #leaseForRun({ plan, run }: RunRef, ticket: string, waitMs: number): Promise<null> {
+    if (this.#state.current?.phase.name !== "holding") {
+      this.#state.leaseToken(ticket);
       return null;
     }
     const call = { holder: `plan:${plan}`, ttlMs: limits.leaseTtlMs, waitMs, ticket };
-    const token = await acquireWaiting(this.#actor, call, () => {
-      if (this.#seat.isOf(ticket)) return;
+    const token = await acquireOrThrow(this.#actor, call, () => {
+      if (this.#state.hasTicket(ticket)) return;
       throw new BerthError("stale_run", `The run ${run} of the plan ${plan} is over here.`);
     });
     const until = this.#actor.now() + limits.planPrepareMs;
-    const reply = this.#actor.lease({ type: "pin", token, until });
+    const reply = this.#actor.stepLease({ type: "pin", token, until });
     if ("refuse" in reply) throw reply.refuse;
-    this.#seat.move({ type: "held", plan, run, ticket });
+    this.#state.apply({ type: "held", plan, run, ticket });
     return null;
   }
 
-  #finish({ plan, run }: Named, verdict: Verdict) {
+  #stepFinish({ plan, run }: RunRef, decision: ParticipantDecision) {
     const { state } = this.#actor.facts.sandbox;
-    if (!isOver(state) || !("reason" in state)) {
+    if (!isEnding(state) || !("reason" in state)) {
       const now = this.#actor.now();
-      return this.#seat.move({ type: "finish", plan, run, verdict, now });
+      return this.#state.apply({ type: "finish", plan, run, decision: decision, now });
     }
     const error = failureOf(destroyedError(state.reason));
-    return this.#seat.move({ type: "fail", plan, run, error });
+    return this.#state.apply({ type: "fail", plan, run, error });
   }
 
   /**
-   * Somebody has taken the lease away since it was decided: the run queues for it like everybody, and whoever has it
-   * meanwhile works in peace. False: it has still to wait; its place is kept for it until it is asked again.
+   * The run lost its lease after the decision: it queues for it again, and the current holder is not interrupted.
+   * False: it still waits, and keeps its place for the next request.
    */
-  async #holdAgain({ plan, run }: Named, waitMs: number): Promise<boolean> {
-    const ticket = this.#seat.requeued(run, ticketOf(this.#seat.now) ?? "");
+  async #leaseAgain({ plan, run }: RunRef, waitMs: number): Promise<boolean> {
+    const ticket = this.#state.requeue(run, ticketOf(this.#state.current) ?? "");
     const { leaseTtlMs: ttlMs, leaseQueueMaxMs: queueMs } = limits;
     const call = { holder: `plan:${plan}`, ttlMs, waitMs: Math.max(0, waitMs), queueMs, ticket };
-    const isOurs = () => this.#seat.isOf(ticket);
+    const isCurrentRun = () => this.#state.hasTicket(ticket);
     try {
       const lease = await acquire(this.#actor, call, () => {
-        if (!isOurs()) throw staleRun(run);
+        if (!isCurrentRun()) throw staleRunError(run);
       });
       if (!("token" in lease)) return false;
       const until = this.#actor.now() + limits.planPrepareMs;
-      return "granted" in this.#actor.lease({ type: "pin", token: lease.token, until });
+      return "granted" in this.#actor.stepLease({ type: "pin", token: lease.token, until });
     } catch (error) {
       if (asBerthError(error) === undefined) throw error;
-      // The end of the sandbox, or of the run here, is seen by whoever looks again.
-      return !isOurs() || isOver(this.#actor.facts.sandbox.state);
+      // The caller sees the end of the sandbox, or of the run, when it checks again.
+      return !isCurrentRun() || isEnding(this.#actor.facts.sandbox.state);
     }
   }
 
-  async #untilThen(at: number, waitMs: number): Promise<void> {
-    const ms = Math.min(at - this.#actor.now(), waitMs);
-    await new Promise<void>((resolve) => this.#actor.host.timer(ms, resolve));
+  async #waitUntilTime(time: number, waitMs: number): Promise<void> {
+    const ms = Math.min(time - this.#actor.now(), waitMs);
+    await new Promise<void>((resolve) => this.#actor.host.setTimer(ms, resolve));
   }
 
-  async #save({ plan, run }: Named, ticket: string): Promise<Vote> {
-    const caller = { token: this.#seat.token(ticket), mayWake: true };
-    const end = await alone(this.#actor, caller, { what: "a commit of a plan", counted: true });
+  async #save({ plan, run }: RunRef, ticket: string): Promise<Vote> {
+    const caller = { token: this.#state.leaseToken(ticket), mayWake: true };
+    const end = await beginExclusive(this.#actor, caller, {
+      what: "a commit of a plan",
+      counted: true,
+    });
     try {
       const { id, handle } = await saveForPlan(this.#actor);
       try {
-        const changes = await changesOf(this.#actor, handle);
+        const changes = await compareWithCommit(this.#actor, handle);
         refuseWhenOver(this.#actor);
-        // Whoever took it away may have changed files since.
-        this.#seat.token(ticket);
+        // A holder in between may have changed files.
+        this.#state.leaseToken(ticket);
         const vote: Vote = { yes: { checkpoint: id, changes } };
-        return this.#vote({ type: "prepared", plan, run, ticket, vote, artefact: id });
+        return this.#applyForVote({
+          type: "prepared",
+          plan,
+          run,
+          ticket,
+          vote,
+          preparedCheckpoint: id,
+        });
       } catch (error) {
-        giveUp(this.#actor, id);
+        discardCheckpoint(this.#actor, id);
         throw error;
       }
     } finally {
@@ -191,63 +210,70 @@ export class Member {
     }
   }
 
-  /** Whether there is something to go back to. */
-  #look({ plan, run }: Named, ticket: string): Vote {
-    this.#seat.token(ticket);
-    const checkpoint = this.#seat.now?.committed?.checkpoint ?? null;
+  /** Votes on a rollback: whether there is a checkpoint to return to. */
+  #voteOnRollback({ plan, run }: RunRef, ticket: string): Vote {
+    this.#state.leaseToken(ticket);
+    const checkpoint = this.#state.current?.committed?.checkpoint ?? null;
     try {
       if (checkpoint !== null) readyRow(this.#actor, checkpoint);
     } catch (error) {
-      const known = asBerthError(error);
-      if (known === undefined) throw error;
-      return { no: failureOf(known) };
+      const expected = asBerthError(error);
+      if (expected === undefined) throw error;
+      return { no: failureOf(expected) };
     }
     const vote: Vote = { yes: { checkpoint, changes: null } };
-    return this.#vote({ type: "prepared", plan, run, ticket, vote, artefact: null });
+    return this.#applyForVote({
+      type: "prepared",
+      plan,
+      run,
+      ticket,
+      vote,
+      preparedCheckpoint: null,
+    });
   }
 
-  /** Its start from the last commit, in one step with the row that waits for it. */
-  #restore({ plan, run }: Named, checkpoint: string): void {
+  /** Starts the restore of the last commit, in one step with the row that waits for it. */
+  #restore({ plan, run }: RunRef, checkpoint: string): void {
     try {
-      const start = { ...newStart(this.#actor), snapshot: renewed(this.#actor, checkpoint) };
+      const start = { ...newStart(this.#actor), snapshot: renewExpiry(this.#actor, checkpoint) };
       const { startId } = start;
       const { sandbox } = this.#actor.facts;
-      const restored = step(sandbox, { type: "restore", start }, this.#actor.now());
-      this.#seat.move({ type: "restoring", run, startId }, { sandbox: restored });
+      const restored = stepSandbox(sandbox, { type: "restore", start }, this.#actor.now());
+      this.#state.apply({ type: "restoring", run, startId }, { sandbox: restored });
     } catch (error) {
-      const known = asBerthError(error);
-      if (known === undefined) throw error;
-      this.#seat.move({ type: "fail", plan, run, error: failureOf(known) });
+      const expected = asBerthError(error);
+      if (expected === undefined) throw error;
+      this.#state.apply({ type: "fail", plan, run, error: failureOf(expected) });
     }
   }
 
-  /** Whether what is being prepared for this run has come to its end, one way or the other. */
-  async #isQuiet({ plan, run }: Named): Promise<boolean> {
-    const seat = this.#seat.now;
+  /** Whether no preparation for this run is still in progress; waits for it for a while. */
+  async #hasPrepared({ plan, run }: RunRef): Promise<boolean> {
+    const participant = this.#state.current;
     const preparing = this.#preparing;
-    if (preparing === undefined || !this.#seat.isOf(preparing.ticket)) return true;
-    if (seat?.plan !== plan || seat.run !== run) return true;
+    if (preparing === undefined || !this.#state.hasTicket(preparing.ticket)) return true;
+    if (participant?.plan !== plan || participant.run !== run) return true;
     let cancel = () => {};
     const late = new Promise<false>((resolve) => {
-      cancel = this.#actor.host.timer(limits.planLetGoMs, () => resolve(false));
+      cancel = this.#actor.host.setTimer(limits.planLetGoMs, () => resolve(false));
     });
-    const done = preparing.done.then(
+    const done = preparing.result.then(
       () => true,
       () => true,
     );
-    const isQuiet = await Promise.race([done, late]);
+    const hasPrepared = await Promise.race([done, late]);
     cancel();
-    return isQuiet;
+    return hasPrepared;
   }
 
-  #ticket(event: SeatEvent): string {
-    const reply = this.#seat.move(event);
+  #applyForTicket(event: ParticipantEvent): string {
+    const reply = this.#state.apply(event);
     if (!("ticket" in reply)) throw new Error("a member that is to be held has a ticket");
     return reply.ticket;
   }
 
-  #vote(event: SeatEvent): Vote {
-    const reply = this.#seat.move(event);
+  #applyForVote(event: ParticipantEvent): Vote {
+    const reply = this.#state.apply(event);
     if (!("vote" in reply)) throw new Error("a member that has prepared has voted");
     return reply.vote;
   }

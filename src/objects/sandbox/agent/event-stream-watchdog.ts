@@ -1,39 +1,39 @@
 /**
- * Owns a stream of events while its container may die: it then ends with an event that says so.
- * The bytes are pumped by the platform: read here, they would pass at a tenth of the speed.
+ * Watches a stream of events while its container may die: it then ends with an error event. The platform pumps the
+ * bytes, because reading them here is ten times slower.
  */
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { errorBody } from "../../../protocol/errors.ts";
 import type { SandboxActor } from "../actor.ts";
-import { interruptedError } from "./agent-request.ts";
-import { bodyOf } from "./guarded-body.ts";
+import { interruptedError } from "./agent-client.ts";
+import { bodyOf } from "./body-watchdog.ts";
 import { isCurrent } from "./handles.ts";
 
-export function guardedEvents(
+export function watchEventStream(
   actor: SandboxActor,
-  life: Life,
+  agent: Incarnation,
   response: Response,
   requestId: string,
 ): Response {
   const { readable, writable } = new IdentityTransformStream();
   const pumped = bodyOf(response).pipeTo(writable, { preventClose: true, preventAbort: true });
-  actor.host.background(pumped.then(end, broken).catch(() => undefined));
+  actor.host.waitUntil(pumped.then(end, broken).catch(() => undefined));
   const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
   return new Response(readable, { status: response.status, headers });
 
   async function end(): Promise<void> {
-    actor.work.lookSoon();
+    actor.workMonitor.checkSoon();
     await writable.close();
   }
 
-  /** Either end may have gone: the agent is asked whether it still lives. */
+  /** Either end may be gone: a request finds out whether the agent still answers. */
   async function broken(): Promise<void> {
-    await actor.work.idleMs();
-    if (isCurrent(actor, life)) {
+    await actor.workMonitor.probeIdleMs();
+    if (isCurrent(actor, agent)) {
       return writable.abort(new Error("the stream broke off"));
     }
     const { error } = errorBody(interruptedError(true), requestId);
-    // It may have broken off inside an event: the last line of the data is ours then.
+    // The stream may have broken off inside an event; the newline ends that.
     const event = `\nevent: error\ndata: ${JSON.stringify(error)}\n\n`;
     const writer = writable.getWriter();
     await writer.write(new TextEncoder().encode(event));
