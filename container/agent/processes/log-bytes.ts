@@ -1,45 +1,44 @@
 /**
- * Owns a log as the raw bytes of one stream, pulled by whoever takes them.
- * Does not own the reader's place (log-reader.ts). A gap cannot be told among bytes: it cuts the stream off, and who
- * asks again sees it in the header.
+ * Streams a log as the raw bytes of one stream, at the pace of its reader. A gap cannot be marked among bytes: it cuts
+ * the stream off, and the `berth-offset` header of the next response shows it.
  */
-import type { Following } from "./following.ts";
+import type { LogFollower } from "./log-follower.ts";
 
 const chunkBytes = 256 * 1024;
 
-export function logBytes(following: Following): ReadableStream<Uint8Array> {
-  const { reader } = following;
+export function logBytes(follower: LogFollower): ReadableStream<Uint8Array> {
+  const { reader } = follower;
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        following.onLetGo = () => controller.error(new Error("another reader took its place"));
+        follower.onEvicted = () => controller.error(new Error("another reader took its place"));
       },
       async pull(controller) {
         do {
-          if (following.isClosed) return;
-          if (reader.gap() !== undefined) {
-            following.close();
+          if (follower.isClosed) return;
+          if (reader.skipGap() !== undefined) {
+            follower.close();
             controller.error("the reader fell behind what is kept of the log");
             return;
           }
-          const bytes = joined(reader.take(chunkBytes, following.end));
+          const bytes = concat(reader.take(chunkBytes, follower.end));
           if (bytes !== undefined) {
-            following.told();
+            follower.markSent();
             controller.enqueue(bytes);
             return;
           }
-        } while ((await following.next()) !== "over");
-        if (following.isClosed) return;
-        following.close();
+        } while ((await follower.next()) !== "over");
+        if (follower.isClosed) return;
+        follower.close();
         controller.close();
       },
-      cancel: () => following.close(),
+      cancel: () => follower.close(),
     },
     { highWaterMark: 0 },
   );
 }
 
-function joined(pieces: { bytes: Uint8Array }[]): Uint8Array | undefined {
+function concat(pieces: { bytes: Uint8Array }[]): Uint8Array | undefined {
   const [first] = pieces;
   if (pieces.length <= 1) return first?.bytes;
   return Buffer.concat(pieces.map(({ bytes }) => bytes));

@@ -1,53 +1,57 @@
 /**
- * Owns a log as server-sent events: output with its cursor, gaps, the exit; and a sign of life in silence.
- * Does not own the reader's place (log-reader.ts).
+ * Streams a log as server-sent events: output with its cursor, gaps, the exit, and keepalive comments.
  */
-import type { Following } from "./following.ts";
+import type { LogFollower } from "./log-follower.ts";
 import type { Piece } from "./log-reader.ts";
 
 const chunkBytes = 64 * 1024;
-const signOfLife = ":\n\n";
+const keepalive = ":\n\n";
 
-export function logEvents(following: Following): ReadableStream<Uint8Array> {
+export function logEvents(follower: LogFollower): ReadableStream<Uint8Array> {
   let isBegun = false;
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        follower.onEvicted = () => controller.error(new Error("another reader took its place"));
+      },
       async pull(controller) {
-        const say = (text: string) => {
-          following.told();
+        const send = (text: string) => {
+          follower.markSent();
           controller.enqueue(Buffer.from(text));
         };
         if (!isBegun) {
           isBegun = true;
-          say(signOfLife);
+          send(keepalive);
           return;
         }
         for (;;) {
-          const told = nextEvents(following);
-          if (told !== "") {
-            say(told);
+          if (follower.isClosed) return;
+          const events = nextEvents(follower);
+          if (events !== "") {
+            send(events);
             return;
           }
-          const next = await following.next();
+          const next = await follower.next();
+          if (follower.isClosed) return;
           if (next === "silence") {
-            say(signOfLife);
+            send(keepalive);
             return;
           }
           if (next === "over") break;
         }
-        following.close();
-        const last = exitEvent(following);
-        if (last !== "") say(last);
+        follower.close();
+        const exit = exitEvent(follower);
+        if (exit !== "") send(exit);
         controller.close();
       },
-      cancel: () => following.close(),
+      cancel: () => follower.close(),
     },
     { highWaterMark: 0 },
   );
 }
 
-function nextEvents({ reader, end }: Following): string {
-  const gap = reader.gap();
+function nextEvents({ reader, end }: LogFollower): string {
+  const gap = reader.skipGap();
   const lost =
     gap === undefined ? "" : `event: truncated\nid: ${gap.to}\ndata: ${JSON.stringify(gap)}\n\n`;
   return lost + reader.take(chunkBytes, end).map(outputEvent).join("");
@@ -58,8 +62,8 @@ function outputEvent({ stream, bytes, cursor }: Piece): string {
   return `event: output\nid: ${cursor}\ndata: {"stream":"${stream}","data":"${data}"}\n\n`;
 }
 
-/** Only where all was told: one that did not ask to follow may end before. */
-function exitEvent({ process, reader }: Following): string {
+/** Empty where output is left: a reader that does not follow may end before the log does. */
+function exitEvent({ process, reader }: LogFollower): string {
   const { exit, log } = process;
   if (exit === undefined || reader.position < log.end) return "";
   const { exitCode, signal, timedOut } = exit;

@@ -1,10 +1,9 @@
 /**
- * Owns the log of one process: what is kept of both streams in the order in which they came, and when the process
- * has to wait. Does not own reading it (log-reader.ts), nor the pipes.
+ * Stores the output of one process, both streams in the order in which they came, and decides when the process has to
+ * wait for its readers.
  */
 import { limits } from "../../../src/protocol/limits.ts";
-import { Floor } from "./floor.ts";
-import { type Form, LogReader } from "./log-reader.ts";
+import { RetentionFloor } from "./retention-floor.ts";
 import { Ring } from "./ring.ts";
 import { Runs, type Stream } from "./runs.ts";
 
@@ -15,15 +14,16 @@ export class Log {
   readonly bytesMax: number;
   readonly onFull: OnFull;
   readonly runs = new Runs(limits.processLogRunsMax);
-  readonly floor: Floor;
-  /** Told all bytes as they come. */
+  readonly retention: RetentionFloor;
+  /** Called with all bytes as they come. */
   readonly taps = new Set<Tap>();
   readonly #ring: Ring;
-  readonly #sleepers = new Set<() => void>();
-  readonly #held = new Set<() => void>();
+  readonly #waitingReaders = new Set<() => void>();
+  readonly #blockedWriters = new Set<() => void>();
   #unreadMax: number;
   #isClosed = false;
-  #isFree = false;
+  /** The file is closed once the last reader has left. */
+  #isReleased = false;
 
   constructor(folder: string, { logBytesMax, onFull }: { logBytesMax: number; onFull: OnFull }) {
     this.bytesMax = logBytesMax;
@@ -31,9 +31,9 @@ export class Log {
     const replay = onFull === "block" ? limits.processReplayBytes : 0;
     this.#ring = new Ring(folder, logBytesMax + replay);
     this.#unreadMax = onFull === "block" ? logBytesMax : Number.POSITIVE_INFINITY;
-    this.floor = new Floor(limits.processReaderBackMs, () => {
-      this.moved();
-      this.#freeIfUnused();
+    this.retention = new RetentionFloor(limits.processReaderBackMs, () => {
+      this.onReaderMoved();
+      this.#closeFileIfUnused();
     });
   }
 
@@ -45,97 +45,93 @@ export class Log {
     return this.runs.end;
   }
 
-  /** No more will come. */
+  /** No more output will come. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** A promise where the process has to wait: it resolves when all was written. */
+  /** Returns a promise where the process has to wait: it resolves when everything is written. */
   write(stream: Stream, bytes: Uint8Array): void | Promise<void> {
-    if (bytes.length > this.#room()) return this.#writeHeld(stream, bytes);
+    if (bytes.length > this.#free()) return this.#writeBlocked(stream, bytes);
     this.#append(stream, bytes);
   }
 
-  attach(position: number, stream: Stream | undefined, form: Form): LogReader {
-    return new LogReader(this, position, stream, form);
+  /** Reads from a cursor that is still stored. */
+  read(cursor: number, length: number): Buffer {
+    return this.#ring.read(cursor, length);
   }
 
-  /** From `at`, which is kept. */
-  read(at: number, length: number): Buffer {
-    return this.#ring.read(at, length);
-  }
-
-  /** Resolves when more has come, no more will come, or the time is over. */
+  /** Resolves when output has come, when no more will come, or after `limitMs`. */
   arrived(limitMs: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
         clearTimeout(timer);
-        this.#sleepers.delete(wake);
+        this.#waitingReaders.delete(wake);
         resolve();
       };
       const timer = setTimeout(wake, limitMs);
-      this.#sleepers.add(wake);
+      this.#waitingReaders.add(wake);
     });
   }
 
-  /** A reader did: whoever is held looks again. */
-  moved(): void {
-    wakeAll(this.#held);
+  /** A reader moved or left: blocked writers check again. */
+  onReaderMoved(): void {
+    wakeAll(this.#blockedWriters);
   }
 
-  /** The process is gone: what its pipes still hold comes in at once, in place of what is kept for those who come back. */
-  lift(): void {
+  /** After the exit: takes what the pipes still hold, at the expense of what is stored for reconnecting readers. */
+  unblock(): void {
     if (this.onFull === "block") this.#unreadMax = this.#ring.bytes;
-    this.moved();
+    this.onReaderMoved();
   }
 
   close(): void {
     this.#isClosed = true;
-    this.moved();
-    this.floor.close();
-    wakeAll(this.#sleepers);
+    this.onReaderMoved();
+    this.retention.close();
+    wakeAll(this.#waitingReaders);
   }
 
-  /** Once its last reader is gone too. */
-  free(): void {
-    this.#isFree = true;
-    this.#freeIfUnused();
+  /** Closes the file as soon as nobody reads it. */
+  release(): void {
+    this.#isReleased = true;
+    this.#closeFileIfUnused();
   }
 
-  #room(): number {
+  #free(): number {
     if (this.onFull === "drop") return Number.POSITIVE_INFINITY;
-    return Math.max(0, this.#unreadMax - (this.end - this.floor.value));
+    return Math.max(0, this.#unreadMax - (this.end - this.retention.value));
   }
 
-  async #writeHeld(stream: Stream, bytes: Uint8Array): Promise<void> {
+  async #writeBlocked(stream: Stream, bytes: Uint8Array): Promise<void> {
     let rest = bytes;
     while (!this.#isClosed) {
-      const part = rest.subarray(0, this.#room());
+      const part = rest.subarray(0, this.#free());
       if (part.length > 0) this.#append(stream, part);
       rest = rest.subarray(part.length);
       if (rest.length === 0) return;
-      await new Promise<void>((resolve) => this.#held.add(resolve));
+      await new Promise<void>((resolve) => this.#blockedWriters.add(resolve));
     }
   }
 
   #append(stream: Stream, bytes: Uint8Array): void {
-    const at = this.end;
+    const cursor = this.end;
     this.runs.append(stream, bytes.length);
     try {
-      this.#ring.write(at, bytes);
+      this.#ring.write(cursor, bytes);
       this.runs.dropBefore(this.end - this.#ring.bytes);
     } catch (error) {
-      // A full disk: the process goes on, and readers are told of the gap.
+      // The disk is full: the process continues, and readers get a gap.
       console.error("a log could not be written:", error);
       this.runs.dropBefore(this.end);
     }
     for (const tap of this.taps) tap(stream, bytes);
-    wakeAll(this.#sleepers);
+    wakeAll(this.#waitingReaders);
   }
 
-  #freeIfUnused(): void {
-    if (!this.#isFree || this.floor.readers > 0) return;
-    this.#isFree = false;
+  #closeFileIfUnused(): void {
+    if (!this.#isReleased || this.retention.readers > 0) return;
+    this.#isReleased = false;
     this.#ring.close();
   }
 }

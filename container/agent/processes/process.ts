@@ -1,107 +1,109 @@
 /**
- * Owns one process from its start until all it started is gone: its pipes, its time limit, its record.
- * Does not own which processes there are (processes.ts), nor what is kept of its output (log.ts).
+ * Runs one process: its pipes, its time limit, its record, until nothing of its tree is left. See log.ts for its output.
  */
 import { closeSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentEnding } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { ProcessCall, Process as Shown, StdinTaken } from "../../../src/protocol/process.ts";
-import { type Refusal, refusal } from "../exec/program.ts";
-import { giveDescriptor } from "../kernel/libc.ts";
+import type {
+  ProcessCall,
+  Process as ProcessRecord,
+  StdinTaken,
+} from "../../../src/protocol/process.ts";
+import { type StartFailure, startFailure } from "../exec/program.ts";
+import { chownDescriptor } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
 import { openPipes } from "../kernel/pipes.ts";
-import { within } from "../server/timeout.ts";
+import { resolvesWithin } from "../server/timeout.ts";
 import {
   type Exit,
-  type Forest,
   type Launch,
-  type Tree,
-  Unended,
+  type ProcessSupervisor,
+  type ProcessTree,
+  UnendedError,
 } from "../supervision/process-tree.ts";
-import { beginningOf, type Called } from "./called.ts";
-import type { Following } from "./following.ts";
+import { abridge, type CommandText } from "./command-text.ts";
 import { Log } from "./log.ts";
+import type { LogFollower } from "./log-follower.ts";
 import { type Admit, type Input, Stdin } from "./stdin.ts";
 
-/** What to run; its own input and output are made here. */
+/** What to run. The process opens the pipes itself. */
 export type Program = Omit<Launch, "stdin" | "stdout" | "stderr">;
 
-export type Known = {
+export type ProcessInfo = {
   id: string;
   name: string | undefined;
   sessionId: string | undefined;
-  called: Called;
-  call: Pick<ProcessCall, "timeoutMs" | "logBytesMax" | "onFull">;
+  commandText: CommandText;
+  options: Pick<ProcessCall, "timeoutMs" | "logBytesMax" | "onFull">;
   cwd: string;
-  logs: string;
+  logsFolder: string;
 };
 
 type Ended = Exit & { timedOut: boolean; leftovers: number; endedAt: string };
-export type Reason = AgentEnding["reason"];
-type Cut = "timeout" | "told";
+export type ExitReason = AgentEnding["reason"];
+type EndCause = "timeout" | "requested";
 
-/** A limit for output that goes on coming from a pipe which somebody else holds. */
-const drainsMax = 10;
+/** Bounds the wait for output from a pipe that a process of another command holds open. */
+const drainRoundsMax = 10;
 
 export class Process {
-  readonly known: Known;
+  readonly info: ProcessInfo;
   readonly log: Log;
-  /** Of its log. */
-  readonly followers = new Set<Following>();
+  readonly followers = new Set<LogFollower>();
   #startedAt = new Date().toISOString();
-  readonly #told = Promise.withResolvers<void>();
-  readonly #waiting = new Set<() => void>();
+  readonly #endRequested = Promise.withResolvers<void>();
+  readonly #exitListeners = new Set<() => void>();
   readonly #over = Promise.withResolvers<void>();
-  #tree: Tree | undefined;
+  #tree: ProcessTree | undefined;
   #stdin = new Stdin(undefined);
   #ended: Ended | undefined;
-  #toldWhy: Reason | undefined;
+  #endReason: ExitReason | undefined;
 
-  constructor(known: Known) {
-    this.known = known;
-    this.log = new Log(known.logs, known.call);
+  constructor(info: ProcessInfo) {
+    this.info = info;
+    this.log = new Log(info.logsFolder, info.options);
   }
 
   get id(): string {
-    return this.known.id;
+    return this.info.id;
   }
 
   get isRunning(): boolean {
     return this.#ended === undefined;
   }
 
-  /** Resolves when nothing of it is left and all it wrote is in the log. */
+  /** Resolves when no process of the tree is left and the log has all output. */
   get over(): Promise<void> {
     return this.#over.promise;
   }
 
-  /** What was taken already may be written again, whatever became of the process. */
+  /** Bytes that were accepted before may be sent again, also after the exit. */
   write(input: Input, admit: Admit): Promise<StdinTaken> {
     return this.#stdin.write(input, admit);
   }
 
-  /** Calls `done` then, or soon where it is over already; the answer takes that back. */
-  whenOver(done: () => void): () => void {
-    if (this.isRunning) this.#waiting.add(done);
+  /** Calls `done` after the exit, or soon if it has exited. Returns a function that removes the listener. */
+  onExit(done: () => void): () => void {
+    if (this.isRunning) this.#exitListeners.add(done);
     else queueMicrotask(done);
-    return () => this.#waiting.delete(done);
+    return () => this.#exitListeners.delete(done);
   }
 
   get exit(): Ended | undefined {
     return this.#ended;
   }
 
-  get reason(): Reason {
+  get reason(): ExitReason {
     if (this.#ended?.timedOut) return "timed_out";
-    return this.#toldWhy ?? "exited";
+    return this.#endReason ?? "exited";
   }
 
-  /** Resolves once it runs, or has ended because it cannot; synchronous until it is started. */
-  async begin(program: Program | Refusal, forest: Forest): Promise<void> {
+  /** Resolves once the process runs, or has exited because it cannot start. Synchronous until it is started. */
+  async start(program: Program | StartFailure, supervisor: ProcessSupervisor): Promise<void> {
     this.#startedAt = new Date().toISOString();
     if (!("program" in program)) {
-      this.#refuse(program);
+      this.#failToStart(program);
       return;
     }
     const pipes = openPipes(["stdin", "stdout", "stderr"]);
@@ -111,13 +113,13 @@ export class Process {
     try {
       const { user } = program;
       if (user !== undefined)
-        for (const fd of [stdinRead, stdout, stderr]) giveDescriptor(fd, user);
-      this.#tree = await forest.start({ ...program, stdin: stdinRead, stdout, stderr });
+        for (const fd of [stdinRead, stdout, stderr]) chownDescriptor(fd, user);
+      this.#tree = await supervisor.start({ ...program, stdin: stdinRead, stdout, stderr });
     } catch (error) {
       for (const fd of [stdinWrite, stdoutRead, stderrRead]) closeSync(fd);
       const { code } = error as NodeJS.ErrnoException;
       if (code === undefined || error instanceof BerthError) throw error;
-      this.#refuse(refusal(program.argv[0] ?? program.program, code));
+      this.#failToStart(startFailure(program.argv[0] ?? program.program, code));
       return;
     } finally {
       for (const fd of [stdinRead, stdout, stderr]) closeSync(fd);
@@ -127,49 +129,49 @@ export class Process {
       new PipeReader(stdoutRead, (bytes) => this.log.write("stdout", bytes)),
       new PipeReader(stderrRead, (bytes) => this.log.write("stderr", bytes)),
     ];
-    this.#follow(this.#tree, readers).catch((error) => {
-      // Nobody else hears of it: the record says that it is gone, the log why.
+    this.#runToEnd(this.#tree, readers).catch((error) => {
+      // Nobody awaits this: the record shows that the process is gone, the agent's own log why.
       console.error(`process ${this.id}:`, error);
       this.#finish({ exitCode: null, signal: "SIGKILL", timedOut: false, leftovers: 0 });
     });
   }
 
-  /** Of one that has ended: nothing. */
+  /** Does nothing after the exit. */
   signal(name: NodeJS.Signals): void {
     if (this.isRunning) this.#tree?.signal(name);
   }
 
-  /** TERM to the whole tree, KILL after the grace. */
-  end(why: Reason = "ended"): Promise<void> {
-    if (this.isRunning) this.#toldWhy ??= why;
-    this.#told.resolve();
+  /** Sends TERM to the whole tree, and KILL after the grace period. */
+  end(why: ExitReason = "ended"): Promise<void> {
+    if (this.isRunning) this.#endReason ??= why;
+    this.#endRequested.resolve();
     return this.over;
   }
 
-  /** It did not begin, by a fault of ours. */
+  /** Closes a process that could not be started because of an internal error. */
   fail(): void {
     this.log.close();
     this.#finish({ exitCode: null, signal: null, timedOut: false, leftovers: 0 });
   }
 
-  record(incarnation: string): Shown {
-    return this.#record(incarnation, this.known.called);
+  record(incarnation: string): ProcessRecord {
+    return this.#record(incarnation, this.info.commandText);
   }
 
   /** As lists have it. */
-  listed(incarnation: string): Shown {
-    return this.#record(incarnation, beginningOf(this.known.called));
+  listed(incarnation: string): ProcessRecord {
+    return this.#record(incarnation, abridge(this.info.commandText));
   }
 
-  #record(incarnation: string, called: Called): Shown {
-    const { cwd, name, sessionId } = this.known;
+  #record(incarnation: string, commandText: CommandText): ProcessRecord {
+    const { cwd, name, sessionId } = this.info;
     const { log } = this;
     return {
       id: this.id,
       ...(name === undefined ? {} : { name }),
       pid: this.#tree?.pid ?? null,
       state: this.isRunning ? "running" : "exited",
-      ...called,
+      ...commandText,
       cwd,
       ...(sessionId === undefined ? {} : { sessionId }),
       startedAt: this.#startedAt,
@@ -182,58 +184,58 @@ export class Process {
         bytesMax: log.bytesMax,
         onFull: log.onFull,
       },
-      stdin: this.#stdin.taken,
+      stdin: this.#stdin.state,
       incarnation,
     };
   }
 
-  async #follow(tree: Tree, readers: PipeReader[]): Promise<void> {
+  async #runToEnd(tree: ProcessTree, readers: PipeReader[]): Promise<void> {
     const read = Promise.allSettled(readers.map((reader) => reader.ended));
-    const cut = await this.#exitOrCut(tree);
-    if (cut !== undefined) {
+    const cause = await this.#exitOrEndCause(tree);
+    if (cause !== undefined) {
       tree.terminate();
-      // One that is stopped could not see it.
+      // A stopped process would not receive TERM.
       tree.signal("SIGCONT");
-      await tree.empty(limits.execKillGraceMs);
+      await tree.waitUntilEmpty(limits.execKillGraceMs);
     } else {
-      await within(read, limits.execDrainMs);
+      await resolvesWithin(read, limits.execDrainMs);
     }
-    const leftovers = await endOf(tree);
-    this.log.lift();
+    const leftovers = await endTree(tree);
+    this.log.unblock();
     await this.#drain(read);
     for (const reader of readers) reader.stop();
     this.log.close();
     await read;
-    this.#finish({ ...(await tree.exited), timedOut: cut === "timeout", leftovers });
+    this.#finish({ ...(await tree.exited), timedOut: cause === "timeout", leftovers });
   }
 
-  /** Why it must be ended; undefined: it ended by itself. */
-  #exitOrCut(tree: Tree): Promise<Cut | undefined> {
-    const { timeoutMs } = this.known.call;
+  /** Why the tree must be ended; undefined: the process exited by itself. */
+  #exitOrEndCause(tree: ProcessTree): Promise<EndCause | undefined> {
+    const { timeoutMs } = this.info.options;
     return new Promise((resolve) => {
       const timer =
         timeoutMs === undefined ? undefined : setTimeout(() => done("timeout"), timeoutMs);
       tree.exited.then(() => done(undefined));
-      this.#told.promise.then(() => done("told"));
-      function done(why: Cut | undefined): void {
+      this.#endRequested.promise.then(() => done("requested"));
+      function done(cause: EndCause | undefined): void {
         clearTimeout(timer);
-        resolve(why);
+        resolve(cause);
       }
     });
   }
 
-  /** All writers are dead and the pipes end, unless one was handed to a process of another command. */
+  /** All writers are dead, so the pipes end, unless a process of another command has one open. */
   async #drain(read: Promise<unknown>): Promise<void> {
-    for (let n = 0; n < drainsMax; n += 1) {
+    for (let n = 0; n < drainRoundsMax; n += 1) {
       const before = this.log.end;
-      if (await within(read, limits.execDrainMs)) return;
-      // What came meanwhile may wait behind the timer.
+      if (await resolvesWithin(read, limits.execDrainMs)) return;
+      // Output that has come may be queued behind the timer.
       await new Promise((resolve) => setImmediate(resolve));
       if (this.log.end === before) return;
     }
   }
 
-  #refuse({ exitCode, line }: Refusal): void {
+  #failToStart({ exitCode, line }: StartFailure): void {
     this.log.write("stderr", Buffer.from(line));
     this.log.close();
     this.#finish({ exitCode, signal: null, timedOut: false, leftovers: 0 });
@@ -244,17 +246,17 @@ export class Process {
     this.log.close();
     this.#ended = { ...ended, endedAt: new Date().toISOString() };
     this.#over.resolve();
-    for (const done of [...this.#waiting]) done();
+    for (const done of [...this.#exitListeners]) done();
   }
 }
 
-/** However long the kernel takes: it runs until nothing of it is left. */
-async function endOf(tree: Tree): Promise<number> {
+/** Waits however long the kernel takes, because the process counts as running while anything of it is left. */
+async function endTree(tree: ProcessTree): Promise<number> {
   try {
     return await tree.end();
   } catch (error) {
-    if (!(error instanceof Unended)) throw error;
-    await error.gone;
+    if (!(error instanceof UnendedError)) throw error;
+    await error.ended;
     return 0;
   }
 }

@@ -1,48 +1,47 @@
 /**
- * Owns which processes there are: how many may run, the start of each, in place of another too, and which of the exited
- * are remembered. Does not own one process's course (process.ts), nor HTTP (answer.ts). An id never runs twice.
+ * Starts, replaces, lists and forgets the processes of one sandbox. An id never runs twice.
  */
 
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { Ground } from "../sandbox.ts";
-import { CalledRoom } from "./called.ts";
-import { type Made, makeProcess } from "./make.ts";
-import { Names } from "./names.ts";
+import type { SandboxDeps } from "../sandbox.ts";
+import { CommandTextBudget } from "./command-text.ts";
+import { type PreparedProcess, prepareProcess } from "./prepare.ts";
 import type { Process, Program } from "./process.ts";
+import { ProcessNames } from "./process-names.ts";
 
-export type StartAround = {
+export type StartOptions = {
   fence: number;
   sessionId?: string;
-  /** Aborted when whoever asked is gone. */
+  /** Aborted when the caller disconnects. */
   caller?: AbortSignal;
-  /** In place of what the call's command, argv, cwd and env would give. */
+  /** Runs instead of the call's own command, argv, cwd and env. */
   program?: Omit<Program, "user">;
 };
 
 export type Started = { process: Process; isNew: boolean };
 
-/** `late`: aborted, with what is then the answer, when the time to replace is over. */
-type Turn = { call: AgentProcessCall; around: StartAround; late: AbortSignal };
+/** `deadline` is aborted, with the error to return, when the replacement takes too long. */
+type Replacement = { call: AgentProcessCall; options: StartOptions; deadline: AbortSignal };
 
-type Entry = { process: Process; begun: Promise<void>; expiry?: Timer };
+type Entry = { process: Process; started: Promise<void>; expiry?: Timer };
 
 export class Processes {
-  readonly #ground: Ground;
-  /** In the order of their starts. */
+  readonly #deps: SandboxDeps;
+  /** Ordered by start. */
   readonly #entries = new Map<string, Entry>();
-  /** In the order of their ends. */
+  /** Ids, ordered by exit. */
   readonly #exited: string[] = [];
-  /** Ids that ran and are no longer listed, oldest first, with how they exited. */
+  /** Exit codes of processes that are no longer listed, oldest first. */
   readonly #forgotten = new Map<string, number | null>();
-  readonly #called = new CalledRoom();
-  readonly #names = new Names();
+  readonly #commandTexts = new CommandTextBudget();
+  readonly #names = new ProcessNames();
   #running = 0;
   #isClosed = false;
 
-  constructor(ground: Ground) {
-    this.#ground = ground;
+  constructor(deps: SandboxDeps) {
+    this.#deps = deps;
   }
 
   get running(): number {
@@ -50,150 +49,160 @@ export class Processes {
   }
 
   /** Newest first. */
-  all(): Process[] {
+  list(): Process[] {
     return [...this.#entries.values()].map(({ process }) => process).reverse();
   }
 
   get(id: string): Process {
     const entry = this.#entries.get(id);
     if (entry === undefined) {
-      throw new BerthError("not_found", "no process with this id is known here", {
-        hint: `GET …/processes lists them; of the exited ones the last ${limits.processesExitedMax} are kept, for an hour`,
+      throw new BerthError("not_found", "no process has this id", {
+        hint: `GET …/processes lists them; the last ${limits.processesExitedMax} that exited stay listed for an hour`,
       });
     }
     return entry.process;
   }
 
   /**
-   * Joins one that has this id, without a look at the fence: it begins nothing. Throws where nothing was begun.
-   * Synchronous until the birth, unless it replaces: between the look at the fence and at its name and that, nobody
-   * can raise the one, nor take the other.
+   * Joins a process with the same id without a fence check, because that starts nothing. Throws if nothing was started.
+   * Synchronous until the start, unless it replaces: nobody can raise the fence or claim the name in between.
    */
-  start(call: AgentProcessCall, around: StartAround): Promise<Started> {
-    const joined = this.#joined(call.id);
+  start(call: AgentProcessCall, options: StartOptions): Promise<Started> {
+    const joined = this.#join(call.id);
     if (joined !== undefined) return joined;
     const { name, ifRunning } = call;
-    this.#ground.gated.fence.pass(around.fence);
+    this.#deps.gated.fence.pass(options.fence);
     if (name !== undefined && ifRunning === "replace") {
-      return this.#names.inTurn(name, around.caller, (late) =>
-        this.#replace(name, { call, around, late }),
+      return this.#names.runInTurn(name, options.caller, (deadline) =>
+        this.#replace(name, { call, options, deadline }),
       );
     }
-    if (name !== undefined) this.#names.demandFree(name);
-    this.#demandRoom();
-    return this.#give(this.#prepared(call, around), call, around.fence);
+    if (name !== undefined) this.#names.assertFree(name);
+    this.#assertCapacity();
+    return this.#launch(this.#prepare(call, options), call, options.fence);
   }
 
-  /** Of an exited one: it is listed no more. */
+  /** Removes a process that has exited from the list. */
   remove(process: Process): void {
-    const at = this.#exited.indexOf(process.id);
-    if (at < 0) return;
-    this.#exited.splice(at, 1);
+    const index = this.#exited.indexOf(process.id);
+    if (index < 0) return;
+    this.#exited.splice(index, 1);
     clearTimeout(this.#entries.get(process.id)?.expiry);
     this.#drop(process);
     this.#forget(process.id, process.exit?.exitCode ?? null);
   }
 
-  /** For good: nobody who waits for his turn starts one afterwards. */
+  /** Queued replacements start nothing afterwards. */
   async endAll(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(
-      this.all()
+      this.list()
         .filter(({ isRunning }) => isRunning)
         .map((process) => process.end()),
     );
   }
 
-  /** All that can be known of it is looked at before the one that runs is touched. */
-  async #replace(name: string, { call, around, late }: Turn): Promise<Started> {
-    // The same call may have come twice, and stood in the line twice.
-    const joined = this.#joined(call.id);
+  /** Checks everything that can fail before it touches the running process. */
+  async #replace(name: string, { call, options, deadline }: Replacement): Promise<Started> {
+    // The same call may have been sent, and queued, twice.
+    const joined = this.#join(call.id);
     if (joined !== undefined) return joined;
-    const { fence } = around;
-    this.#ground.gated.fence.pass(fence);
+    const { fence } = options;
+    this.#deps.gated.fence.pass(fence);
     const running = this.#names.holder(name);
-    if (running === undefined) this.#demandRoom();
-    const made = this.#prepared(call, around);
-    if (running === undefined) return this.#give(made, call, fence);
-    if (!("program" in made.launch)) {
-      // It says why it cannot run, and has exited: nothing that runs goes for that.
-      return this.#give(made, call, fence);
+    if (running === undefined) this.#assertCapacity();
+    const prepared = this.#prepare(call, options);
+    if (running === undefined) return this.#launch(prepared, call, fence);
+    if (!("program" in prepared.launch)) {
+      // A program that cannot start does not replace the running one.
+      return this.#launch(prepared, call, fence);
     }
-    return this.#inPlaceOf(running, made, { call, around, late });
+    return this.#endAndLaunch(running, prepared, { call, options, deadline });
   }
 
-  async #inPlaceOf(running: Process, made: Made, { call, around, late }: Turn): Promise<Started> {
-    const { gated } = this.#ground;
-    const { fence } = around;
+  async #endAndLaunch(
+    running: Process,
+    prepared: PreparedProcess,
+    { call, options, deadline }: Replacement,
+  ): Promise<Started> {
+    const { gated } = this.#deps;
+    const { fence } = options;
     try {
       const over = running.end();
-      gated.track(over, { fence, gone: new AbortController() });
-      await orAborted(over, late);
+      gated.track(over, { fence, controller: new AbortController() });
+      await orAborted(over, deadline);
       gated.fence.pass(fence);
-      this.#demandOpen();
+      this.#assertOpen();
     } catch (error) {
-      this.#called.giveBack(made.process.known.called);
-      made.process.log.free();
+      this.#commandTexts.release(prepared.process.info.commandText);
+      prepared.process.log.release();
       throw error;
     }
-    // In the place of the one that went, in the same piece: nobody else got it.
-    return this.#give(made, call, fence);
+    // Synchronous after the check, so no other call can take the free slot or the name.
+    return this.#launch(prepared, call, fence);
   }
 
-  #joined(id: string): Promise<Started> | undefined {
+  #join(id: string): Promise<Started> | undefined {
     const entry = this.#entries.get(id);
     if (entry !== undefined) {
-      return entry.begun.then(() => ({ process: entry.process, isNew: false }));
+      return entry.started.then(() => ({ process: entry.process, isNew: false }));
     }
-    this.#demandNew(id);
-    this.#demandOpen();
+    this.#assertNew(id);
+    this.#assertOpen();
     return undefined;
   }
 
-  #prepared(call: AgentProcessCall, { program, sessionId }: StartAround): Made {
-    const { place } = this.#ground;
-    return makeProcess(call, { place, called: this.#called, sessionId, program });
+  #prepare(call: AgentProcessCall, { program, sessionId }: StartOptions): PreparedProcess {
+    const { sandboxEnv } = this.#deps;
+    return prepareProcess(call, {
+      sandboxEnv,
+      commandTexts: this.#commandTexts,
+      sessionId,
+      program,
+    });
   }
 
-  /** Born and among the gated work. Synchronous until the birth. */
-  #give(made: Made, call: AgentProcessCall, fence: number): Promise<Started> {
-    const { process, begun } = this.#begin(made);
-    const gone = new AbortController();
-    const settled = begun.then(async () => {
-      if (!gone.signal.aborted) return;
-      // The lease was lost while it was born.
+  /** Starts it and tracks it as gated work. Synchronous until the start. */
+  #launch(prepared: PreparedProcess, call: AgentProcessCall, fence: number): Promise<Started> {
+    const { process, started } = this.#start(prepared);
+    const controller = new AbortController();
+    const settled = started.then(async () => {
+      if (!controller.signal.aborted) return;
+      // The lease was lost during the start.
       await process.end("lease_lost");
-      throw gone.signal.reason;
+      throw controller.signal.reason;
     });
-    const over = call.endsWithLease ? settled.then(() => endOf(process, gone.signal)) : settled;
-    this.#ground.gated.track(
+    const over = call.endsWithLease
+      ? settled.then(() => runUntilAborted(process, controller.signal))
+      : settled;
+    this.#deps.gated.track(
       over.catch(() => {}),
-      { fence, gone },
+      { fence, controller },
     );
     return settled.then(() => ({ process, isNew: true }));
   }
 
-  #begin({ process, launch }: Made): Entry {
-    const { forest, activity } = this.#ground;
-    const idle = activity.begin();
+  #start({ process, launch }: PreparedProcess): Entry {
+    const { supervisor, activity } = this.#deps;
+    const endActivity = activity.begin();
     this.#running += 1;
-    const begun = process.begin(launch, forest);
-    this.#names.take(process);
-    const entry: Entry = { process, begun };
+    const started = process.start(launch, supervisor);
+    this.#names.claim(process);
+    const entry: Entry = { process, started };
     this.#entries.set(process.id, entry);
     const settle = () => {
       this.#running -= 1;
-      this.#names.letGo(process);
-      idle();
+      this.#names.release(process);
+      endActivity();
     };
-    begun.then(
+    started.then(
       async () => {
         await process.over;
         settle();
-        this.#keepExited(entry);
+        this.#rememberExit(entry);
       },
       () => {
-        // Nothing ran: the same call may come again.
+        // Nothing ran, so the same id may be used again.
         process.fail();
         settle();
         this.#drop(process);
@@ -202,11 +211,11 @@ export class Processes {
     return entry;
   }
 
-  #keepExited(entry: Entry): void {
+  #rememberExit(entry: Entry): void {
     const { process } = entry;
     const { exitCode = null, signal = null } = process.exit ?? {};
     const { id, reason } = process;
-    this.#ground.endings.add({ kind: "process", id, exitCode, signal, reason });
+    this.#deps.exitEvents.add({ kind: "process", id, exitCode, signal, reason });
     this.#exited.push(id);
     entry.expiry = setTimeout(() => this.remove(process), limits.processExitedMs);
     const oldest = this.#exited.length > limits.processesExitedMax ? this.#exited[0] : undefined;
@@ -215,8 +224,8 @@ export class Processes {
 
   #drop(process: Process): void {
     this.#entries.delete(process.id);
-    this.#called.giveBack(process.known.called);
-    process.log.free();
+    this.#commandTexts.release(process.info.commandText);
+    process.log.release();
   }
 
   #forget(id: string, exitCode: number | null): void {
@@ -226,20 +235,20 @@ export class Processes {
     if (oldest !== undefined) this.#forgotten.delete(oldest);
   }
 
-  #demandNew(id: string): void {
+  #assertNew(id: string): void {
     const exitCode = this.#forgotten.get(id);
     if (exitCode === undefined) return;
-    throw new BerthError("result_gone", "this process ran and has exited; it is kept no more", {
+    throw new BerthError("result_gone", "this process ran and has exited; its record was removed", {
       facts: { exitCode },
     });
   }
 
-  #demandOpen(): void {
+  #assertOpen(): void {
     if (!this.#isClosed) return;
     throw new BerthError("unavailable", "the container is being stopped; nothing was started");
   }
 
-  #demandRoom(): void {
+  #assertCapacity(): void {
     if (this.#running < limits.processesMax) return;
     throw new BerthError("too_many", `${limits.processesMax} processes run already`, {
       hint: "end one of them, or wait for it",
@@ -248,21 +257,21 @@ export class Processes {
   }
 }
 
-/** Gated work for as long as it runs: it ends by itself, or with the lease under which it was started. */
-async function endOf(process: Process, gone: AbortSignal): Promise<void> {
+/** Resolves when the process is over; the signal ends it, because its lease was lost. */
+async function runUntilAborted(process: Process, signal: AbortSignal): Promise<void> {
   const end = () => process.end("lease_lost");
-  gone.addEventListener("abort", end);
+  signal.addEventListener("abort", end);
   await process.over;
-  gone.removeEventListener("abort", end);
+  signal.removeEventListener("abort", end);
 }
 
 function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
-    if (signal.aborted) leave();
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
     work.then(() => {
-      signal.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", onAbort);
       resolve();
     }, reject);
   });

@@ -1,26 +1,26 @@
 /**
- * Owns which bytes of a log belong to which stream: runs of one stream, each beginning where the one before it ends.
- * Does not own the bytes (ring.ts). A cursor is the count of bytes of both streams before it.
+ * Maps the cursors of a log to its two streams: runs of one stream, each beginning where the one before it ends.
+ * A cursor counts the bytes of both streams before it.
  */
 
 export type Stream = "stdout" | "stderr";
 
-/** `to` is the cursor after it. */
+/** `to` is the cursor after the run. */
 export type Run = { stream: Stream; to: number };
 
-const roomAtFirst = 64;
+const firstCapacity = 64;
 
 export class Runs {
-  /** The oldest cursor that is kept, and the one after the newest byte. */
+  /** The oldest stored cursor, and the one after the newest byte. */
   start = 0;
   end = 0;
   readonly #max: number;
-  /** Rings of equal size, by a run's number: the cursor at its beginning, and the bytes of stdout before that. */
-  #cursors = new Float64Array(roomAtFirst);
-  #stdouts = new Float64Array(roomAtFirst);
+  /** Rings of equal size, indexed by run number: the cursor at its start, and the bytes of stdout before that. */
+  #cursors = new Float64Array(firstCapacity);
+  #stdouts = new Float64Array(firstCapacity);
   #first = 0;
   #next = 0;
-  /** Neighbours are of different streams: a run's stream follows from its number. */
+  /** Neighbouring runs alternate between the streams, so the number of a run gives its stream. */
   #evenIs: Stream = "stdout";
   #stdout = 0;
 
@@ -28,7 +28,7 @@ export class Runs {
     this.#max = max;
   }
 
-  /** The oldest run goes where there are too many. */
+  /** Drops the oldest run when there are too many. */
   append(stream: Stream, length: number): void {
     if (length === 0) return;
     if (this.#first === this.#next) this.#evenIs = stream;
@@ -37,21 +37,21 @@ export class Runs {
     if (stream === "stdout") this.#stdout += length;
   }
 
-  /** What is older than the cursor is kept no more. */
+  /** Forgets what is older than the cursor. */
   dropBefore(cursor: number): void {
     this.start = Math.max(this.start, Math.min(cursor, this.end));
-    // The newest stays, if empty: the next one's stream is told from it.
+    // The newest run stays even if it is empty, because the stream of the next one follows from it.
     while (this.#first + 1 < this.#next && this.#cursorOf(this.#first + 1) <= this.start) {
       this.#first += 1;
     }
   }
 
-  /** How many bytes a stream has had in all. */
+  /** All bytes that the stream ever had. */
   total(stream: Stream): number {
     return stream === "stdout" ? this.#stdout : this.end - this.#stdout;
   }
 
-  /** The run that holds the byte after the cursor; undefined at the end. The cursor is not older than `start`. */
+  /** The run of the byte at the cursor; undefined at the end. The cursor must not be older than `start`. */
   at(cursor: number): Run | undefined {
     if (cursor >= this.end) return undefined;
     const run = this.#numberAt(cursor);
@@ -61,7 +61,7 @@ export class Runs {
     };
   }
 
-  /** How many bytes of the stream came before the cursor. */
+  /** Counts the bytes of the stream before the cursor. */
   offsetAt(cursor: number, stream: Stream): number {
     if (this.#first === this.#next) return 0;
     const run = this.#numberAt(cursor);
@@ -70,7 +70,7 @@ export class Runs {
     return stream === "stdout" ? stdout : cursor - stdout;
   }
 
-  /** The cursor of the byte before which `offset` bytes of the stream came. Undefined: it is kept no more. */
+  /** The cursor at an offset of the stream; undefined if it is no longer stored. */
   cursorAt(offset: number, stream: Stream): number | undefined {
     if (offset >= this.total(stream)) return this.end;
     if (offset < this.offsetAt(this.start, stream)) return undefined;
@@ -78,20 +78,20 @@ export class Runs {
       const stdout = this.#stdoutOf(run);
       return stream === "stdout" ? stdout : this.#cursorOf(run) - stdout;
     };
-    let run = this.#last((one) => before(one) <= offset);
+    let run = this.#last((candidate) => before(candidate) <= offset);
     // A run of the other stream may begin at the same offset, before or after it.
     if (this.#streamOf(run) !== stream) run -= 1;
     return this.#cursorOf(run) + offset - before(run);
   }
 
   #begin(): void {
-    // The newest one that was kept though empty is the newest no more.
+    // Drops the newest run if it is empty: it is no longer needed.
     this.dropBefore(this.start);
     if (this.#next - this.#first === this.#max) this.dropBefore(this.#cursorOf(this.#first + 1));
     if (this.#next - this.#first === this.#cursors.length) this.#grow();
-    const at = this.#next % this.#cursors.length;
-    this.#cursors[at] = this.end;
-    this.#stdouts[at] = this.#stdout;
+    const index = this.#next % this.#cursors.length;
+    this.#cursors[index] = this.end;
+    this.#stdouts[index] = this.#stdout;
     this.#next += 1;
   }
 
@@ -110,7 +110,7 @@ export class Runs {
     return this.#last((run) => this.#cursorOf(run) <= cursor);
   }
 
-  /** The last run for which `holds`; it does for the first one, and for none after one for which it does not. */
+  /** Binary search: the last run for which `holds`. It holds for the first run, and for none after one that fails. */
   #last(holds: (run: number) => boolean): number {
     let [low, high] = [this.#first, this.#next - 1];
     while (low < high) {

@@ -1,6 +1,6 @@
 /**
- * Owns the standard input of one process: which bytes were taken, by offset, and their way into the pipe.
- * Does not own who may write (answer.ts). What the process has not read waits here up to a bound.
+ * Writes to the standard input of one process: accepts bytes by offset, so that a repeated write is harmless, and queues
+ * what the process has not read up to a bound.
  */
 import { closeSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
@@ -9,14 +9,14 @@ import type { StdinTaken } from "../../../src/protocol/process.ts";
 
 export type Input = {
   bytes: Uint8Array;
-  /** Where they begin; undefined: where the last ones ended. */
+  /** Offset of the first byte; undefined: after the last one. */
   offset: number | undefined;
   eof: boolean;
 };
 
 /**
- * Asked when the turn of a write has come, with the promise of its end: throws where the writer no longer may. What
- * it answers is aborted, with the reason, when the write must end.
+ * Called when it is the turn of a write, with a promise of its end. Throws if the caller may no longer write; returns a
+ * signal that is aborted, with the reason, when the write must stop.
  */
 export type Admit = (over: Promise<void>) => AbortSignal;
 
@@ -29,30 +29,30 @@ export class Stdin {
   #queue: Uint8Array[] = [];
   #queued = 0;
   #isPumping = false;
-  /** Writes take turns: one may wait for room. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Writes run one after the other: one may wait for space in the queue. */
+  #lastWrite: Promise<unknown> = Promise.resolve();
   readonly #sink: Bun.FileSink | undefined;
-  readonly #roomier = new Set<() => void>();
+  readonly #waitingForSpace = new Set<() => void>();
 
-  /** The write end of its pipe, which is closed here; undefined where nothing began. */
+  /** Takes over the write end of the pipe; undefined for a process that did not start. */
   constructor(fd: number | undefined) {
     this.#fd = fd;
     this.#ended = fd === undefined;
     if (fd !== undefined) this.#sink = Bun.file(fd).writer({ highWaterMark: 1 });
   }
 
-  get taken(): StdinTaken {
+  get state(): StdinTaken {
     return { offset: this.#taken, ended: this.#ended };
   }
 
   write(input: Input, admit: Admit): Promise<StdinTaken> {
     const deadline = performance.now() + limits.processStdinWaitMs;
-    const written = this.#turn.then(() => this.#take(input, admit, deadline));
-    this.#turn = written.catch(() => {});
+    const written = this.#lastWrite.then(() => this.#take(input, admit, deadline));
+    this.#lastWrite = written.catch(() => {});
     return written;
   }
 
-  /** No more is read: what waits is dropped. */
+  /** The process reads no more: drops what waits. */
   close(): void {
     this.#ended = true;
     this.#queue = [];
@@ -61,38 +61,38 @@ export class Stdin {
     if (this.#fd === undefined) return;
     closeSync(this.#fd);
     this.#fd = undefined;
-    // What is on its way fails with the pipe; nobody waits for it.
+    // A write in progress fails with the pipe, and nobody waits for it.
     Promise.resolve(this.#sink?.end()).catch(() => {});
   }
 
   async #take(input: Input, admit: Admit, deadline: number): Promise<StdinTaken> {
     const offset = input.offset ?? this.#taken;
     const over = Promise.withResolvers<void>();
-    const gone = admit(over.promise);
+    const signal = admit(over.promise);
     try {
       if (offset > this.#taken) throw this.#gap(offset);
-      await this.#fill(input.bytes, offset, { gone, deadline });
+      await this.#fill(input.bytes, offset, { signal, deadline });
       if (input.eof) this.#end();
-      return this.taken;
+      return this.state;
     } finally {
       over.resolve();
     }
   }
 
-  /** A write that was admitted goes on whatever becomes of the fence: a part of it is taken, and must not be sent again. */
+  /** A newer fence does not end an admitted write: a part of it is accepted already and must not be sent again. */
   async #fill(
     bytes: Uint8Array,
     offset: number,
-    { gone, deadline }: { gone: AbortSignal; deadline: number },
+    { signal, deadline }: { signal: AbortSignal; deadline: number },
   ): Promise<void> {
     for (;;) {
       const rest = bytes.subarray(Math.max(0, this.#taken - offset));
       if (rest.length === 0) return;
-      if (gone.aborted) throw this.#cut(gone.reason);
+      if (signal.aborted) throw this.#interrupted(signal.reason);
       if (this.#ended) throw this.#closed();
-      const room = limits.processStdinBytesMax - this.#queued;
-      if (room > 0) this.#enqueue(rest.subarray(0, room));
-      else if (!(await this.#hasRoom(deadline, gone))) throw this.#full();
+      const space = limits.processStdinBytesMax - this.#queued;
+      if (space > 0) this.#enqueue(rest.subarray(0, space));
+      else if (!(await this.#waitForSpace(deadline, signal))) throw this.#full();
     }
   }
 
@@ -113,10 +113,10 @@ export class Stdin {
     this.#isPumping = true;
     try {
       for (let bytes = this.#queue.shift(); bytes !== undefined; bytes = this.#queue.shift()) {
-        for (let at = 0; at < bytes.length; at += pieceBytes) {
-          const piece = bytes.subarray(at, at + pieceBytes);
+        for (let start = 0; start < bytes.length; start += pieceBytes) {
+          const piece = bytes.subarray(start, start + pieceBytes);
           await this.#sink?.write(piece);
-          // A small write alone does not say that nobody reads.
+          // Only a flush fails when nobody reads; a small write is buffered.
           await this.#sink?.flush();
           this.#queued -= piece.length;
           this.#wake();
@@ -124,46 +124,46 @@ export class Stdin {
       }
       if (this.#ended) this.close();
     } catch {
-      // EPIPE: nobody will ever read it.
+      // EPIPE: the process can no longer read.
       this.close();
     } finally {
       this.#isPumping = false;
     }
   }
 
-  /** False: the time passed and there was none. Else there may be, or `gone` is aborted. */
-  #hasRoom(deadline: number, gone: AbortSignal): Promise<boolean> {
+  /** False after the deadline. Otherwise there may be space, or the signal is aborted. */
+  #waitForSpace(deadline: number, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const done = (isInTime: boolean) => {
         clearTimeout(timer);
-        this.#roomier.delete(wake);
-        gone.removeEventListener("abort", wake);
+        this.#waitingForSpace.delete(wake);
+        signal.removeEventListener("abort", wake);
         resolve(isInTime);
       };
       const wake = () => done(true);
       const timer = setTimeout(() => done(false), Math.max(0, deadline - performance.now()));
-      this.#roomier.add(wake);
-      gone.addEventListener("abort", wake);
+      this.#waitingForSpace.add(wake);
+      signal.addEventListener("abort", wake);
     });
   }
 
   #wake(): void {
-    for (const wake of [...this.#roomier]) wake();
+    for (const wake of [...this.#waitingForSpace]) wake();
   }
 
   #gap(offset: number): BerthError {
-    const message = `offset ${offset} is beyond the ${this.#taken} bytes that were taken`;
+    const message = `offset ${offset} is beyond the ${this.#taken} bytes that were accepted`;
     return new BerthError("stdin_gap", message, {
       hint: `write again from offset ${this.#taken} on`,
       facts: { offset: this.#taken },
     });
   }
 
-  /** Its lease was lost, or the container is being stopped. */
-  #cut(why: unknown): unknown {
+  /** The lease was lost, or the container is being stopped. */
+  #interrupted(why: unknown): unknown {
     if (!(why instanceof BerthError)) return why;
-    return new BerthError(why.code, `the write was ended: ${this.#taken} bytes were taken in all`, {
-      hint: "what was taken reaches the process; write again from this offset on",
+    return new BerthError(why.code, `the write was interrupted after ${this.#taken} bytes in all`, {
+      hint: "these bytes reach the process; write again from this offset on",
       facts: { ...why.facts, offset: this.#taken },
     });
   }

@@ -1,45 +1,45 @@
 /**
- * Owns the search for a literal text in a log, from its oldest byte on, also where it comes in pieces.
- * Does not own waiting. It is no reader: it holds no process back.
+ * Searches a log for a literal text, from its oldest byte on and across pieces. Unlike a reader it does not block
+ * the process.
  */
 import type { Log } from "./log.ts";
 import type { Stream } from "./runs.ts";
 
-/** Looked through in one go; others get their turn between. */
+/** Searched without a pause; between slices the event loop runs. */
 const sliceBytes = 1024 * 1024;
 
 export class TextSearch {
   isFound = false;
   readonly #log: Log;
-  readonly #sought: Buffer;
-  readonly #told = Promise.withResolvers<void>();
-  /** The last bytes of each stream: the text may have begun there. */
-  readonly #ends: Record<Stream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
-  readonly #tap = (stream: Stream, bytes: Uint8Array) => this.#look(stream, bytes);
+  readonly #text: Buffer;
+  readonly #found = Promise.withResolvers<void>();
+  /** The last bytes of each stream, where the text may have begun. */
+  readonly #tails: Record<Stream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  readonly #tap = (stream: Stream, bytes: Uint8Array) => this.#search(stream, bytes);
 
   constructor(log: Log, text: string) {
     this.#log = log;
-    this.#sought = Buffer.from(text);
+    this.#text = Buffer.from(text);
   }
 
   get found(): Promise<void> {
-    return this.#told.promise;
+    return this.#found.promise;
   }
 
-  /** Through all that is kept; from then on what comes is looked at as it comes. `over`: nobody waits any more. */
-  async reachEnd(over: AbortSignal): Promise<boolean> {
+  /** Searches what is stored, and from then on all output as it comes. `stop` ends it, with false. */
+  async searchStored(stop: AbortSignal): Promise<boolean> {
     const { runs } = this.#log;
-    let at = runs.start;
-    for (let run = runs.at(at); run !== undefined && !this.isFound; run = runs.at(at)) {
-      if (over.aborted) return false;
-      const to = Math.min(run.to, at + sliceBytes);
-      this.#look(run.stream, this.#log.read(at, to - at));
+    let cursor = runs.start;
+    for (let run = runs.at(cursor); run !== undefined && !this.isFound; run = runs.at(cursor)) {
+      if (stop.aborted) return false;
+      const to = Math.min(run.to, cursor + sliceBytes);
+      this.#search(run.stream, this.#log.read(cursor, to - cursor));
       await new Promise((resolve) => setImmediate(resolve));
-      at = to;
-      if (at >= runs.start) continue;
-      // The log has gone on without us: what follows is no neighbour of what was looked at.
-      at = runs.start;
-      this.#ends.stdout = this.#ends.stderr = Buffer.alloc(0);
+      cursor = to;
+      if (cursor >= runs.start) continue;
+      // The log has overtaken the search: what follows does not join what was searched.
+      cursor = runs.start;
+      this.#tails.stdout = this.#tails.stderr = Buffer.alloc(0);
     }
     if (!this.isFound) this.#log.taps.add(this.#tap);
     return this.isFound;
@@ -49,16 +49,16 @@ export class TextSearch {
     this.#log.taps.delete(this.#tap);
   }
 
-  #look(stream: Stream, bytes: Uint8Array): void {
-    const text = Buffer.concat([this.#ends[stream], bytes]);
-    if (text.includes(this.#sought)) {
+  #search(stream: Stream, bytes: Uint8Array): void {
+    const joined = Buffer.concat([this.#tails[stream], bytes]);
+    if (joined.includes(this.#text)) {
       this.isFound = true;
       this.close();
-      this.#told.resolve();
+      this.#found.resolve();
       return;
     }
-    this.#ends[stream] = Buffer.from(
-      text.subarray(Math.max(0, text.length - this.#sought.length + 1)),
+    this.#tails[stream] = Buffer.from(
+      joined.subarray(Math.max(0, joined.length - this.#text.length + 1)),
     );
   }
 }

@@ -1,77 +1,76 @@
 /**
- * Owns waiting for something of a process: its exit, a port that answers, a text in its log.
- * Does not own the process: neither the waiter's time nor his disappearance touches it.
+ * Waits for the exit of a process, for an open port, or for a text in its log. Neither a waiter's time-out nor its
+ * disconnect touches the process.
  */
 
-import { answers } from "./port.ts";
+import { isListening } from "./probe-port.ts";
 import type { Process } from "./process.ts";
-import type { Condition } from "./read.ts";
+import type { Condition } from "./query.ts";
 import { TextSearch } from "./text-search.ts";
 
-const portEveryMs = 100;
+const probeEveryMs = 100;
 
-/** `over`: aborted when the time is over or nobody waits any more. Resolves whether it came true. */
-export async function isMet(
+/** Resolves whether the condition was met before `stop`, which ends the wait: time-out or disconnect. */
+export async function waitUntil(
   process: Process,
   until: Condition,
-  over: AbortSignal,
+  stop: AbortSignal,
 ): Promise<boolean> {
   switch (until.for) {
     case "exit":
-      await firstOf(process, over);
+      await exitOrStop(process, stop);
       return !process.isRunning;
     case "log":
-      return holdsText(process, until.text, over);
+      return logHasText(process, until.text, stop);
     case "port":
-      return portAnswers(process, until.port, over);
+      return portOpens(process, until.port, stop);
   }
 }
 
-async function holdsText(process: Process, text: string, over: AbortSignal): Promise<boolean> {
+async function logHasText(process: Process, text: string, stop: AbortSignal): Promise<boolean> {
   const search = new TextSearch(process.log, text);
   try {
-    if (await search.reachEnd(over)) return true;
-    await Promise.race([search.found, firstOf(process, over)]);
+    if (await search.searchStored(stop)) return true;
+    await Promise.race([search.found, exitOrStop(process, stop)]);
     return search.isFound;
   } finally {
     search.close();
   }
 }
 
-async function portAnswers(process: Process, port: number, over: AbortSignal): Promise<boolean> {
-  const stop = new AbortController();
-  firstOf(process, over).then(() => stop.abort());
-  while (!stop.signal.aborted) {
-    if (await answers(port, stop.signal)) return process.isRunning;
-    await pause(portEveryMs, stop.signal);
+async function portOpens(process: Process, port: number, stop: AbortSignal): Promise<boolean> {
+  const abort = new AbortController();
+  exitOrStop(process, stop).then(() => abort.abort());
+  while (!abort.signal.aborted) {
+    if (await isListening(port, abort.signal)) return process.isRunning;
+    await pause(probeEveryMs, abort.signal);
   }
   return false;
 }
 
-/** The exit, or the end of waiting. */
-function firstOf(process: Process, over: AbortSignal): Promise<void> {
+function exitOrStop(process: Process, stop: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
-      over.removeEventListener("abort", done);
+      stop.removeEventListener("abort", done);
       forget();
       resolve();
     };
-    // A process may be waited for again and again: a waiter leaves nothing with it.
-    const forget = process.whenOver(done);
-    over.addEventListener("abort", done);
-    if (over.aborted) done();
+    // A process may have many waiters over time: each one removes its listener.
+    const forget = process.onExit(done);
+    stop.addEventListener("abort", done);
+    if (stop.aborted) done();
   });
 }
 
-function pause(ms: number, over: AbortSignal): Promise<void> {
+function pause(ms: number, stop: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);
-      over.removeEventListener("abort", done);
+      stop.removeEventListener("abort", done);
       resolve();
     };
     const timer = setTimeout(done, ms);
-    over.addEventListener("abort", done);
-    if (over.aborted) done();
+    stop.addEventListener("abort", done);
+    if (stop.aborted) done();
   });
 }

@@ -1,88 +1,112 @@
 /**
- * Owns a viewer's socket: the upgrade, and what its messages mean in either protocol.
- * Does not own what it is sent (viewer.ts).
+ * Upgrades the connection of a viewer to a WebSocket and handles its messages, in either protocol: frames or bytes.
+ * See viewer.ts for what the viewer is sent.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 import { revokedClose } from "../../../src/protocol/internal/socket-names.ts";
 import { terminalProtocol } from "../../../src/protocol/internal/terminal-frames.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { Ground } from "../sandbox.ts";
-import type { PartCall } from "../server/module.ts";
+import type { SandboxDeps } from "../sandbox.ts";
+import type { ModuleRequest } from "../server/module.ts";
 import type { AgentSocket } from "../server/socket.ts";
-import { closeRevoked, generationOf } from "../server/token-sockets.ts";
-import { Voice } from "./frame-writer.ts";
+import { closeRevoked, readGeneration } from "../server/token-sockets.ts";
+import { FrameWriter } from "./frame-writer.ts";
 import { readFrame } from "./frames.ts";
-import { type Connect, readConnect } from "./read-calls.ts";
 import type { Terminal } from "./terminal.ts";
 import { Viewer } from "./viewer.ts";
 
-/** Said by who means to leave, or is not to come back; anything else may be a connection that was lost on the way. */
-const goodbyes = new Set([1000, 1005, revokedClose.code]);
+/** The viewer left on purpose or may not return. Any other code may mean a connection that was cut off. */
+const finalCloseCodes = new Set([1000, 1005, revokedClose.code]);
 const policyViolation = 1008;
 const tryLater = 1013;
 
-type Around = Pick<Ground, "activity" | "guests">;
-type How = Connect & { speaks: "frames" | "bytes"; generation: number | undefined };
+type ConnectDeps = Pick<SandboxDeps, "activity" | "tokenSockets">;
+type ConnectOptions = {
+  after: number | undefined;
+  mode: "writer" | "viewer";
+  protocol: "frames" | "bytes";
+  viewerId: string | undefined;
+  generation: number | undefined;
+};
 
-export function connectViewer(call: PartCall, terminal: Terminal, around: Around): undefined {
-  const { request, url, server, answerHeaders } = call;
+export function connectViewer(
+  { request, url, server, responseHeaders }: ModuleRequest,
+  terminal: Terminal,
+  deps: ConnectDeps,
+): undefined {
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     throw new BerthError("upgrade_required", "this route is a WebSocket", {
       hint: "send `Upgrade: websocket`",
     });
   }
-  const connect = readConnect(url.searchParams);
-  const generation = generationOf(request.headers);
-  around.guests.admit(generation);
-  if (terminal.audience.isFull) throw full();
-  const speaks = offers(request, terminalProtocol) ? "frames" : "bytes";
-  const ears = new Ears(terminal, around, { ...connect, speaks, generation });
-  const protocol = speaks === "frames" ? { "sec-websocket-protocol": terminalProtocol } : {};
-  const headers = { ...answerHeaders, ...protocol };
-  if (server.upgrade(request, { data: ears, headers })) return undefined;
+  const after = url.searchParams.get("after");
+  const mode = url.searchParams.get("mode") === "viewer" ? "viewer" : "writer";
+  const generation = readGeneration(request.headers);
+  deps.tokenSockets.admit(generation);
+  const viewerId = request.headers.get(agentHeaders.reader) ?? undefined;
+  if (terminal.viewers.isFullFor(viewerId)) throw tooManyViewers();
+  const protocol = offersProtocol(request, terminalProtocol) ? "frames" : "bytes";
+  const options: ConnectOptions = {
+    after: after === null ? undefined : Number(after),
+    mode,
+    protocol,
+    viewerId,
+    generation,
+  };
+  const data = new ViewerConnection(terminal, deps, options);
+  const accepted = protocol === "frames" ? { "sec-websocket-protocol": terminalProtocol } : {};
+  const headers = { ...responseHeaders, ...accepted };
+  if (server.upgrade(request, { data, headers })) return undefined;
   throw new BerthError("bad_request", "the request is no WebSocket upgrade");
 }
 
-class Ears implements AgentSocket {
+class ViewerConnection implements AgentSocket {
   readonly #terminal: Terminal;
-  readonly #around: Around;
-  readonly #how: How;
+  readonly #deps: ConnectDeps;
+  readonly #options: ConnectOptions;
   #viewer: Viewer | undefined;
-  #voice: Voice | undefined;
+  #frames: FrameWriter | undefined;
   #endActivity: (() => void) | undefined;
   #isWarned = false;
 
-  constructor(terminal: Terminal, around: Around, how: How) {
+  constructor(terminal: Terminal, deps: ConnectDeps, options: ConnectOptions) {
     this.#terminal = terminal;
-    this.#around = around;
-    this.#how = how;
+    this.#deps = deps;
+    this.#options = options;
   }
 
   open(socket: Bun.ServerWebSocket<AgentSocket>): void {
-    const { audience } = this.#terminal;
-    const { activity, guests } = this.#around;
-    if (!guests.enter(socket, this.#how.generation)) {
+    const { viewers } = this.#terminal;
+    const { activity, tokenSockets } = this.#deps;
+    const { protocol, viewerId, generation } = this.#options;
+    if (!tokenSockets.add(socket, generation)) {
       closeRevoked(socket);
       return;
     }
-    if (audience.isFull) {
-      socket.close(tryLater, full().message);
+    if (viewers.isFullFor(viewerId)) {
+      socket.close(tryLater, tooManyViewers().message);
       return;
     }
     this.#endActivity = activity.begin();
-    this.#voice = new Voice(socket, this.#how.speaks);
-    this.#viewer = new Viewer(socket, this.#voice, this.#terminal);
-    // Without frames nobody counts offsets.
-    const after = this.#how.speaks === "frames" ? this.#how.after : undefined;
-    audience.join(this.#viewer, after);
-    this.#viewer.begin(after);
-    if (this.#terminal.exit !== undefined) this.#viewer.finish(this.#terminal.exit);
+    this.#frames = new FrameWriter(socket, protocol);
+    const viewer = new Viewer(socket, {
+      id: viewerId,
+      frames: this.#frames,
+      terminal: this.#terminal,
+    });
+    this.#viewer = viewer;
+    // A viewer without frames cannot count offsets.
+    const after = protocol === "frames" ? this.#options.after : undefined;
+    viewers.join(viewer, after);
+    viewer.begin(after);
+    if (this.#terminal.exit !== undefined) viewer.finish(this.#terminal.exit);
   }
 
   message(socket: Bun.ServerWebSocket<AgentSocket>, message: string | Buffer): void {
-    if (typeof message !== "string") this.#type(message);
-    else if (this.#how.speaks === "bytes") this.#type(Buffer.from(message));
-    else this.#obey(socket, message);
+    if (typeof message !== "string") this.#writeInput(message);
+    else if (this.#options.protocol === "bytes") this.#writeInput(Buffer.from(message));
+    else this.#handleFrame(socket, message);
   }
 
   drain(): void {
@@ -90,47 +114,47 @@ class Ears implements AgentSocket {
   }
 
   close(socket: Bun.ServerWebSocket<AgentSocket>, code: number): void {
-    this.#around.guests.leave(socket);
+    this.#deps.tokenSockets.remove(socket);
     this.#endActivity?.();
     if (this.#viewer === undefined) return;
-    this.#viewer.gone();
-    this.#terminal.audience.leave(this.#viewer, { mayReturn: !goodbyes.has(code) });
+    this.#viewer.markClosed();
+    this.#terminal.viewers.leave(this.#viewer, { mayReturn: !finalCloseCodes.has(code) });
   }
 
-  #type(bytes: Uint8Array): void {
-    if (!this.#mayWrite() || this.#terminal.type(bytes)) return;
+  #writeInput(bytes: Uint8Array): void {
+    if (!this.#mayWrite() || this.#terminal.writeInput(bytes)) return;
     const limit = limits.terminalInputBytesMax;
     const message = `the program has not read what came before: this input was dropped (at most ${limit} bytes wait)`;
-    this.#voice?.error("too_large", message);
+    this.#frames?.error("too_large", message);
   }
 
-  #obey(socket: Bun.ServerWebSocket<AgentSocket>, text: string): void {
+  #handleFrame(socket: Bun.ServerWebSocket<AgentSocket>, text: string): void {
     try {
       const frame = readFrame(text);
       if (frame.type === "ack") {
-        if (this.#viewer?.ack(frame.offset) === false) throw beyond(frame.offset);
+        if (this.#viewer?.ack(frame.offset) === false) throw notSentYet(frame.offset);
       } else if (this.#mayWrite()) this.#terminal.resize(frame, this.#viewer);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
-      this.#voice?.error(error.code, error.message);
+      this.#frames?.error(error.code, error.message);
       socket.close(policyViolation, error.message.slice(0, 100));
     }
   }
 
   #mayWrite(): boolean {
-    if (this.#how.mode === "writer") return true;
-    if (!this.#isWarned) this.#voice?.error("forbidden", "this connection only watches");
+    if (this.#options.mode === "writer") return true;
+    if (!this.#isWarned) this.#frames?.error("forbidden", "this connection only watches");
     this.#isWarned = true;
     return false;
   }
 }
 
-function offers(request: Request, protocol: string): boolean {
+function offersProtocol(request: Request, protocol: string): boolean {
   const offered = request.headers.get("sec-websocket-protocol") ?? "";
-  return offered.split(",").some((one) => one.trim() === protocol);
+  return offered.split(",").some((name) => name.trim() === protocol);
 }
 
-function full(): BerthError {
+function tooManyViewers(): BerthError {
   const limit = limits.terminalViewersMax;
   return new BerthError("too_many", `${limit} viewers are attached already`, {
     hint: "close one of them",
@@ -138,7 +162,7 @@ function full(): BerthError {
   });
 }
 
-function beyond(offset: number): BerthError {
+function notSentYet(offset: number): BerthError {
   return new BerthError("bad_request", `offset ${offset} was not sent yet`, {
     facts: { field: "offset" },
   });

@@ -1,49 +1,48 @@
 /**
- * Owns how a viewer is told what is not output: in text frames, or, where its protocol has none, not at all.
- * Does not own when.
+ * Writes text frames to a viewer: everything that is not output. Does nothing for a viewer whose protocol has no frames.
  */
 import type { ErrorCode } from "../../../src/protocol/error-codes.ts";
 import type { FromTerminal } from "../../../src/protocol/internal/terminal-frames.ts";
 import type { Exit } from "../supervision/process-tree.ts";
 import type { Size } from "./pty.ts";
-import type { Socket } from "./viewer.ts";
+import type { ViewerSocket } from "./viewer.ts";
 
-export class Voice {
-  readonly #socket: Socket;
-  /** The viewer counts offsets, and may come back with one. */
-  readonly resumes: boolean;
+export class FrameWriter {
+  readonly #socket: ViewerSocket;
+  /** The viewer counts offsets, so it can resume at one. */
+  readonly canResume: boolean;
 
-  constructor(socket: Socket, speaks: "frames" | "bytes") {
+  constructor(socket: ViewerSocket, protocol: "frames" | "bytes") {
     this.#socket = socket;
-    this.resumes = speaks === "frames";
+    this.canResume = protocol === "frames";
   }
 
   ready(offset: number, { cols, rows }: Size): void {
-    this.#say({ type: "ready", offset, cols, rows });
+    this.#send({ type: "ready", offset, cols, rows });
   }
 
   resize({ cols, rows }: Size): void {
-    this.#say({ type: "resize", cols, rows });
+    this.#send({ type: "resize", cols, rows });
   }
 
   truncated(offset: number): void {
-    this.#say({ type: "truncated", offset });
+    this.#send({ type: "truncated", offset });
   }
 
-  /** Then the picture follows. */
+  /** Announces a snapshot of the screen, which follows. */
   screen(offset: number): void {
-    this.#say({ type: "screen", offset });
+    this.#send({ type: "screen", offset });
   }
 
   exit({ exitCode, signal }: Exit): void {
-    this.#say({ type: "exit", exitCode, signal });
+    this.#send({ type: "exit", exitCode, signal });
   }
 
   error(code: ErrorCode, message: string): void {
-    this.#say({ type: "error", code, message });
+    this.#send({ type: "error", code, message });
   }
 
-  #say(frame: FromTerminal): void {
-    if (this.resumes) this.#socket.sendText(JSON.stringify(frame));
+  #send(frame: FromTerminal): void {
+    if (this.canResume) this.#socket.sendText(JSON.stringify(frame));
   }
 }

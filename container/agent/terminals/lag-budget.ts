@@ -1,24 +1,24 @@
 /**
- * Owns how long others wait for a viewer that acknowledges before it is overtaken. A connection takes in megabytes
- * whether anybody reads them or not: one that only looks fast must not overtake one that is.
- * Does not own who waits (audience.ts). Keeping up earns patience; a viewer that is slow has soon used it up.
+ * Limits how long others wait for a viewer that acknowledges before they overtake it. A connection takes in megabytes
+ * whether anybody reads them or not, so a viewer that only looks fast must not overtake one that is. A viewer that keeps
+ * up earns budget; a slow one soon spends it.
  */
 
-const patienceMaxMs = 1000;
-/** A viewer that acknowledges as much as this is waited for always. */
+const budgetMaxMs = 1000;
+/** The others always wait for a viewer that acknowledges at this rate. */
 const keepsUpBytesPerMs = 1000;
 
-export class Patience {
-  #leftMs = patienceMaxMs;
+export class LagBudget {
+  #leftMs = budgetMaxMs;
   #waitingSince: number | undefined;
 
   earn(ackedBytes: number): void {
     this.#settle();
-    this.#leftMs = Math.min(patienceMaxMs, this.#leftMs + ackedBytes / keepsUpBytesPerMs);
+    this.#leftMs = Math.min(budgetMaxMs, this.#leftMs + ackedBytes / keepsUpBytesPerMs);
     this.#waitingSince = undefined;
   }
 
-  /** Somebody waits for it from now on, unless there is none left; answers how much there is. */
+  /** Others wait from now on, unless nothing is left. Returns what is left. */
   spend(): number {
     this.#settle();
     if (this.#leftMs > 0) this.#waitingSince = performance.now();

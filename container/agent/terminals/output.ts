@@ -1,59 +1,58 @@
 /**
- * Owns reading what a terminal writes, only while it may be read; unread, the kernel stops the program.
- * Does not own whether it may: the terminal decides by its viewers. Nor the descriptor: the PTY has it.
+ * Reads the output of a terminal while `mayRead` allows it. While nobody reads, the kernel stops the program.
  */
 
 export class Output {
-  /** Resolves after the last byte, or when reading was stopped. */
+  /** Resolves after the last byte, or after `stop`. */
   readonly ended: Promise<void>;
   readonly #reader: ReturnType<typeof openReader>;
-  readonly #take: (bytes: Uint8Array) => void;
+  readonly #onBytes: (bytes: Uint8Array) => void;
   readonly #mayRead: () => boolean;
-  #waiting: (() => void) | undefined;
+  #resume: (() => void) | undefined;
   #stopped = false;
 
-  constructor(master: number, mayRead: () => boolean, take: (bytes: Uint8Array) => void) {
+  constructor(master: number, mayRead: () => boolean, onBytes: (bytes: Uint8Array) => void) {
     this.#reader = openReader(master);
     this.#mayRead = mayRead;
-    this.#take = take;
+    this.#onBytes = onBytes;
     this.ended = this.#read();
   }
 
-  /** To be called when the answer to `mayRead` may have changed. */
-  look(): void {
-    if (this.#waiting !== undefined && (this.#stopped || this.#mayRead())) this.#waiting();
+  /** To be called when the result of `mayRead` may have changed. */
+  recheck(): void {
+    if (this.#resume !== undefined && (this.#stopped || this.#mayRead())) this.#resume();
   }
 
-  /** Whatever is still to be read is left. */
+  /** Leaves the rest of the output unread. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#reader.cancel().catch(() => {});
-    this.look();
+    this.recheck();
     await this.ended;
   }
 
   async #read(): Promise<void> {
     while (!this.#stopped) {
       if (!this.#mayRead()) {
-        await this.#allowed();
+        await this.#waitUntilAllowed();
         continue;
       }
-      const read = await this.#reader.read().catch(endOfTerminal);
+      const read = await this.#reader.read().catch(readFailed);
       if (read.done) return;
-      this.#take(read.value);
+      this.#onBytes(read.value);
     }
   }
 
-  async #allowed(): Promise<void> {
+  async #waitUntilAllowed(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting = resolve;
+    this.#resume = resolve;
     await promise;
-    this.#waiting = undefined;
+    this.#resume = undefined;
   }
 }
 
-/** EIO is how a terminal says that nobody has its other side open. */
-function endOfTerminal(error: NodeJS.ErrnoException): { done: true; value: undefined } {
+/** EIO means that nobody has the other side of the terminal open. */
+function readFailed(error: NodeJS.ErrnoException): { done: true; value: undefined } {
   if (error.code !== "EIO") console.error("the output of a terminal broke off:", error);
   return { done: true, value: undefined };
 }

@@ -1,35 +1,42 @@
 /**
- * Owns what is started in a terminal: which program, in which folder, with what environment, and as its master.
- * Does not own the terminal. What can be known not to run is refused before there is one.
+ * Finds the program that a terminal starts, its folder and its environment. A program that is known not to run is
+ * refused before there is a terminal.
  */
 import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
-import { findProgram, refusal } from "../exec/program.ts";
-import { environmentOf, folderOf, type Place } from "../exec/sandbox-env.ts";
+import { findProgram, startFailure } from "../exec/program.ts";
+import { buildEnvironment, resolveCwd, type SandboxEnv } from "../exec/sandbox-env.ts";
 import { refuse } from "../server/fields.ts";
 import type { Launch } from "../supervision/process-tree.ts";
-import { scriptProblem } from "./script.ts";
+import { executableProblem } from "./executable.ts";
 
-/** It makes a session with the terminal as its controlling one, and becomes the program: the pid stays. */
+/** Creates a session whose controlling terminal is this one, and becomes the program: the pid stays the same. */
 const setsid = "/usr/bin/setsid";
 
-export type Program = Omit<Launch, "stdin" | "stdout" | "stderr"> & { asked: string[] };
+/** `shownArgv` leaves out `setsid`. */
+export type TerminalProgram = Omit<Launch, "stdin" | "stdout" | "stderr"> & { shownArgv: string[] };
 
-/** Throws bad_cwd, or bad_request for a program that does not run. */
-export function programOf(call: AgentTerminalCall, place: Place): Program {
-  const cwd = folderOf(place, call.cwd);
+type Context = Pick<Launch, "cwd" | "env" | "user">;
+
+/** Throws bad_cwd, or bad_request for a program that cannot run. */
+export function resolveTerminalProgram(
+  call: AgentTerminalCall,
+  sandboxEnv: SandboxEnv,
+): TerminalProgram {
+  const cwd = resolveCwd(sandboxEnv, call.cwd);
   const colours = { TERM: "xterm-256color", COLORTERM: "truecolor" };
-  const env = environmentOf(place, { ...colours, ...place.env, ...call.env });
-  const around = { cwd, env, user: place.user };
-  const asked = call.argv ?? loginShell(around);
-  const found = findProgram(asked[0] ?? "", around);
-  if (typeof found !== "string") refuseProgram(found.line);
-  const problem = scriptProblem(found, place.user);
-  if (problem !== undefined) refuseProgram(refusal(problem.file, problem.code).line);
-  return { program: setsid, argv: ["setsid", "-c", "--", ...asked], ...around, asked };
+  const env = buildEnvironment(sandboxEnv, { ...colours, ...sandboxEnv.env, ...call.env });
+  const { user } = sandboxEnv;
+  const context = { cwd, env, user };
+  const shownArgv = call.argv ?? loginShell(context);
+  const file = findProgram(shownArgv[0] ?? "", context);
+  if (typeof file !== "string") refuseProgram(file.line);
+  const problem = executableProblem(file, user);
+  if (problem !== undefined) refuseProgram(startFailure(problem.file, problem.code).line);
+  return { program: setsid, argv: ["setsid", "-c", "--", ...shownArgv], ...context, shownArgv };
 }
 
-function loginShell(around: { cwd: string; env: Record<string, string>; user: Place["user"] }) {
-  return [typeof findProgram("bash", around) === "string" ? "bash" : "sh", "-l"];
+function loginShell(context: Context): string[] {
+  return [typeof findProgram("bash", context) === "string" ? "bash" : "sh", "-l"];
 }
 
 function refuseProgram(line: string): never {

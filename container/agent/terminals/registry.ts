@@ -1,29 +1,26 @@
 /**
- * Owns which terminals there are: one of each id, made once however many ask at the same time.
- * Does not own one terminal's course (terminal.ts).
- *
- * A terminal is listed from before its PTY is opened until after that is closed.
+ * Registers the terminals of one sandbox: one for each id, created once however many callers ask at the same time.
+ * A terminal is listed from before its PTY opens until after it is closed.
  */
-
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { Endings } from "../exit-events.ts";
-import type { Begun, GatedWork } from "../server/gated-work.ts";
-import { type Around, Terminal } from "./terminal.ts";
+import type { ExitEvents } from "../exit-events.ts";
+import type { GatedCall, GatedWork } from "../server/gated-work.ts";
+import { Terminal, type TerminalDeps } from "./terminal.ts";
 
 type Entry = { ready: Promise<Terminal>; terminal: Terminal | undefined };
 
-export class Roster {
-  readonly #around: Around;
+export class TerminalRegistry {
+  readonly #deps: TerminalDeps;
   readonly #gated: GatedWork;
-  readonly #endings: Endings;
+  readonly #exitEvents: ExitEvents;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(around: Around, gated: GatedWork, endings: Endings) {
-    this.#around = around;
+  constructor(deps: TerminalDeps, gated: GatedWork, exitEvents: ExitEvents) {
+    this.#deps = deps;
     this.#gated = gated;
-    this.#endings = endings;
+    this.#exitEvents = exitEvents;
   }
 
   get count(): number {
@@ -34,33 +31,34 @@ export class Roster {
     return [...this.#entries.values()].flatMap(({ terminal }) => terminal ?? []);
   }
 
-  /** Also those that are being made: a PTY that is open is always told. */
-  async all(): Promise<Terminal[]> {
+  /** Waits for terminals that are starting, so that every open PTY is listed. */
+  async list(): Promise<Terminal[]> {
     await Promise.allSettled([...this.#entries.values()].map(({ ready }) => ready));
     return this.terminals;
   }
 
-  /** One that is about to end is waited for: then its id is free. */
+  /** Waits for a terminal of this id that is about to end: then its id is free. */
   async open(
     call: AgentTerminalCall,
-    begun: Begun,
-  ): Promise<{ terminal: Terminal; made: boolean }> {
+    gatedCall: GatedCall,
+  ): Promise<{ terminal: Terminal; isNew: boolean }> {
     for (;;) {
-      this.#gated.fence.pass(begun.fence);
+      this.#gated.fence.pass(gatedCall.fence);
       const entry = this.#entries.get(call.id);
-      if (entry === undefined) return { terminal: await this.#make(call, begun), made: true };
+      if (entry === undefined)
+        return { terminal: await this.#create(call, gatedCall), isNew: true };
       const terminal = await entry.ready;
-      if (!terminal.isEnding) return { terminal, made: false };
+      if (!terminal.isEnding) return { terminal, isNew: false };
       await terminal.over;
     }
   }
 
-  /** Waits for one that is being made. */
+  /** Waits for a terminal that is starting. */
   async find(id: string): Promise<Terminal> {
     const terminal = await this.#entries.get(id)?.ready.catch(() => undefined);
     if (terminal !== undefined) return terminal;
     throw new BerthError("not_found", `there is no terminal ${id}`, {
-      hint: "make one with POST /v1/sandboxes/:id/terminals",
+      hint: "create it with POST /v1/sandboxes/:id/terminals",
     });
   }
 
@@ -70,8 +68,8 @@ export class Roster {
     await Promise.allSettled(ends);
   }
 
-  /** Synchronous until the program is born: nobody comes between the look at the list and the entry in it. */
-  #make(call: AgentTerminalCall, begun: Begun): Promise<Terminal> {
+  /** Synchronous until the program is started: no other call comes between the check and the entry. */
+  #create(call: AgentTerminalCall, gatedCall: GatedCall): Promise<Terminal> {
     if (this.#entries.size >= limits.terminalsMax) {
       throw new BerthError("too_many", `${limits.terminalsMax} terminals are open already`, {
         hint: "end one of them",
@@ -81,36 +79,38 @@ export class Roster {
     const { promise: ready, resolve, reject } = Promise.withResolvers<Terminal>();
     const entry: Entry = { ready, terminal: undefined };
     this.#entries.set(call.id, entry);
-    this.#start(call, begun, entry).then(resolve, reject);
-    const { signal } = begun.gone;
-    const over = call.endsWithLease ? ready.then((terminal) => endOf(terminal, signal)) : ready;
+    this.#start(call, gatedCall, entry).then(resolve, reject);
+    const { signal } = gatedCall.controller;
+    const over = call.endsWithLease
+      ? ready.then((terminal) => runUntilAborted(terminal, signal))
+      : ready;
     this.#gated.track(
       over.catch(() => {}),
-      begun,
+      gatedCall,
     );
     return ready;
   }
 
-  async #start(call: AgentTerminalCall, begun: Begun, entry: Entry): Promise<Terminal> {
+  async #start(call: AgentTerminalCall, gatedCall: GatedCall, entry: Entry): Promise<Terminal> {
     let terminal: Terminal;
     try {
-      terminal = await Terminal.start(call, this.#around);
+      terminal = await Terminal.start(call, this.#deps);
     } catch (error) {
       this.#entries.delete(call.id);
       throw error;
     }
     entry.terminal = terminal;
-    terminal.over.then(() => this.#forget(terminal));
-    const { signal } = begun.gone;
+    terminal.over.then(() => this.#remove(terminal));
+    const { signal } = gatedCall.controller;
     if (!signal.aborted) return terminal;
     await terminal.stop("lease_lost");
     throw signal.reason;
   }
 
-  #forget(terminal: Terminal): void {
+  #remove(terminal: Terminal): void {
     this.#entries.delete(terminal.id);
     const { exitCode, signal } = terminal.exit ?? { exitCode: null, signal: null };
-    this.#endings.add({
+    this.#exitEvents.add({
       kind: "terminal",
       id: terminal.id,
       exitCode,
@@ -120,11 +120,11 @@ export class Roster {
   }
 }
 
-/** Gated work for as long as it is there: it ends by itself, or with the lease under which it was opened. */
-async function endOf(terminal: Terminal, gone: AbortSignal): Promise<void> {
+/** Resolves when the terminal is over; the signal ends it, because its lease was lost. */
+async function runUntilAborted(terminal: Terminal, signal: AbortSignal): Promise<void> {
   const end = () => terminal.stop("lease_lost");
-  gone.addEventListener("abort", end);
-  if (gone.aborted) end();
+  signal.addEventListener("abort", end);
+  if (signal.aborted) end();
   await terminal.over;
-  gone.removeEventListener("abort", end);
+  signal.removeEventListener("abort", end);
 }

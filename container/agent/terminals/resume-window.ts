@@ -1,86 +1,83 @@
 /**
- * Owns what is kept for viewers that were cut off: for ten seconds the ring is not written over from where each of
- * them would go on; for two where somebody watches. Who comes back, or came back before his end was seen, is not
- * waited for any more.
- * Does not own the pace that viewers set who are there (audience.ts).
+ * Protects the output that a viewer has yet to fetch after it was cut off: for ten seconds the ring does not overwrite it,
+ * for two while others watch.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Viewer } from "./viewer.ts";
 
-/** An old connection of somebody who is back already is seen to end within this. */
-const overlapMs = 2000;
-/** Enough to connect anew; whoever watches would else be held up by one who is not there. */
-const besideOthersMs = 2000;
+/** Enough to reconnect. Longer would hold up the others for a viewer that may never return. */
+const whileWatchedMs = 2000;
 
-type Hold = { from: number; sent: number; since: number; timers: Timer[] };
-type Return = { after: number; at: number; beside: Set<Viewer> };
+/** From the offset at which the viewer would resume to the end of what it was sent. */
+type ResumeWindow = { from: number; sent: number; since: number; timers: Timer[] };
 
-export class Holds {
-  /** Some of it was let go. */
-  readonly #changed: () => void;
-  #holds: Hold[] = [];
-  #returns: Return[] = [];
+export class ResumeWindows {
+  readonly #onClose: () => void;
+  /** By viewer id, oldest first. A viewer without an id has a symbol. */
+  readonly #windows = new Map<string | symbol, ResumeWindow>();
 
-  constructor(changed: () => void) {
-    this.#changed = changed;
+  /** `onClose` is called when output is no longer protected. */
+  constructor(onClose: () => void) {
+    this.#onClose = onClose;
   }
 
-  /** The oldest byte that must stay. */
+  /** The oldest protected byte; infinite without one. */
   get floor(): number {
-    return Math.min(...this.#holds.map(({ from }) => from));
+    return Math.min(...[...this.#windows.values()].map(({ from }) => from));
   }
 
-  /** A viewer has gone. */
-  keepFor(viewer: Viewer): void {
-    const { mayReturnTo: from, sent } = viewer;
-    if (from === undefined || this.#isBack(viewer, from)) return;
-    const oldest = this.#holds.length < limits.terminalViewersMax ? undefined : this.#holds[0];
-    if (oldest !== undefined) this.#drop(oldest);
-    const over = setTimeout(() => {
-      this.#drop(hold);
-      this.#changed();
-    }, limits.terminalBackMs);
-    const timers = [over, setTimeout(this.#changed, besideOthersMs + 1)];
-    const hold: Hold = { from, sent, since: performance.now(), timers };
-    this.#holds.push(hold);
+  /** After a viewer was cut off. */
+  open({ id, resumeOffset, sent }: Viewer): void {
+    if (resumeOffset === undefined) return;
+    const [oldest] = this.#windows.keys();
+    if (this.#windows.size >= limits.terminalViewersMax && oldest !== undefined)
+      this.#close(oldest);
+    const key = id ?? Symbol();
+    this.#close(key);
+    const expire = () => {
+      this.#close(key);
+      this.#onClose();
+    };
+    const timers = [
+      setTimeout(expire, limits.terminalBackMs),
+      setTimeout(this.#onClose, whileWatchedMs + 1),
+    ];
+    this.#windows.set(key, { from: resumeOffset, sent, since: performance.now(), timers });
   }
 
-  /** Somebody watches, and what is older than this is to be written over. */
+  /** Others watch and need the space of what is older than `mustStay`. */
   yieldTo(mustStay: number): void {
     const now = performance.now();
-    for (const hold of this.#holds) {
-      if (hold.from < mustStay && now - hold.since >= besideOthersMs) this.#drop(hold);
+    for (const [key, { from, since }] of this.#windows) {
+      if (from < mustStay && now - since >= whileWatchedMs) this.#close(key);
     }
   }
 
-  /** Somebody goes on at `after`, while `viewers` are there. */
-  back(after: number, viewers: Iterable<Viewer>): void {
-    const his = this.#holds
-      .filter(({ from, sent }) => from <= after && after <= sent)
-      .sort((one, other) => other.from - one.from)[0];
-    if (his !== undefined) this.#drop(his);
-    else this.#returns.push({ after, at: performance.now(), beside: new Set(viewers) });
-    this.#changed();
+  /** A viewer connects, and fetches from `after` on if it resumes. */
+  resume(id: string | undefined, after: number | undefined): void {
+    const key = id ?? this.#anonymousWindowAt(after);
+    if (key === undefined) return;
+    this.#close(key);
+    this.#onClose();
   }
 
   clear(): void {
-    for (const hold of this.#holds) this.#drop(hold);
-    this.#returns = [];
+    for (const key of this.#windows.keys()) this.#close(key);
   }
 
-  #isBack(viewer: Viewer, from: number): boolean {
-    const now = performance.now();
-    this.#returns = this.#returns.filter(({ at }) => now - at < overlapMs);
-    const his = this.#returns.find(
-      ({ after, beside }) => beside.has(viewer) && from <= after && after <= viewer.sent,
-    );
-    if (his === undefined) return false;
-    this.#returns = this.#returns.filter((one) => one !== his);
-    return true;
+  /** The nearest window that a viewer without an id may have come back for. */
+  #anonymousWindowAt(after: number | undefined): symbol | undefined {
+    if (after === undefined) return undefined;
+    let nearest: { key: symbol; from: number } | undefined;
+    for (const [key, { from, sent }] of this.#windows) {
+      if (typeof key !== "symbol" || after < from || after > sent) continue;
+      if (nearest === undefined || from > nearest.from) nearest = { key, from };
+    }
+    return nearest?.key;
   }
 
-  #drop(hold: Hold): void {
-    for (const timer of hold.timers) clearTimeout(timer);
-    this.#holds = this.#holds.filter((one) => one !== hold);
+  #close(key: string | symbol): void {
+    for (const timer of this.#windows.get(key)?.timers ?? []) clearTimeout(timer);
+    this.#windows.delete(key);
   }
 }

@@ -1,13 +1,12 @@
 /**
- * Owns the newest bytes of a terminal's output, each at its offset from the first byte ever.
- * Does not own who reads where: a reader is a number.
+ * Stores the newest bytes of a terminal's output in memory, addressed by their offset from the first byte ever.
  */
 
 const firstBytes = 16 * 1024;
 
 export class Ring {
   readonly #bytesMax: number;
-  /** Byte `n` stands at `n` modulo its length. Grows with the output, so that a quiet terminal costs little. */
+  /** Byte `n` is at `n` modulo the length. Grows with the output, so that a quiet terminal costs little. */
   #bytes = Buffer.alloc(0);
   #end = 0;
 
@@ -15,7 +14,7 @@ export class Ring {
     this.#bytesMax = bytesMax;
   }
 
-  /** The oldest offset that is still here. */
+  /** The oldest offset in the ring. */
   get start(): number {
     return Math.max(0, this.#end - this.#bytes.length);
   }
@@ -27,29 +26,29 @@ export class Ring {
 
   push(bytes: Uint8Array): void {
     this.#growFor(this.#end - this.start + bytes.length);
-    const room = this.#bytes.length;
-    const kept = bytes.subarray(Math.max(0, bytes.length - room));
-    const at = (this.#end + bytes.length - kept.length) % room;
-    const first = kept.subarray(0, room - at);
-    this.#bytes.set(first, at);
-    this.#bytes.set(kept.subarray(first.length), 0);
+    const capacity = this.#bytes.length;
+    const newest = bytes.subarray(Math.max(0, bytes.length - capacity));
+    const index = (this.#end + bytes.length - newest.length) % capacity;
+    const first = newest.subarray(0, capacity - index);
+    this.#bytes.set(first, index);
+    this.#bytes.set(newest.subarray(first.length), 0);
     this.#end += bytes.length;
   }
 
-  /** Some of the bytes from there on, at most `bytesMax`, without a copy: good until the next push. */
+  /** Returns some bytes from there on, at most `bytesMax`. They are no copy: valid until the next push. */
   peek(from: number, bytesMax: number): Uint8Array {
-    const at = from % this.#bytes.length;
-    const length = Math.min(bytesMax, this.#end - from, this.#bytes.length - at);
-    return this.#bytes.subarray(at, at + length);
+    const index = from % this.#bytes.length;
+    const length = Math.min(bytesMax, this.#end - from, this.#bytes.length - index);
+    return this.#bytes.subarray(index, index + length);
   }
 
-  /** A copy. Both offsets must be within what is here. */
+  /** Returns a copy. Both offsets must be in the ring. */
   read(from: number, to: number): Uint8Array {
     const copy = new Uint8Array(to - from);
-    for (let at = from; at < to; ) {
-      const piece = this.peek(at, to - at);
-      copy.set(piece, at - from);
-      at += piece.length;
+    for (let offset = from; offset < to; ) {
+      const piece = this.peek(offset, to - offset);
+      copy.set(piece, offset - from);
+      offset += piece.length;
     }
     return copy;
   }
@@ -59,11 +58,12 @@ export class Ring {
     let length = Math.max(firstBytes, this.#bytes.length);
     while (length < needed && length < this.#bytesMax) length *= 2;
     const grown = Buffer.allocUnsafeSlow(Math.min(length, this.#bytesMax));
-    for (let at = this.start; at < this.#end; ) {
-      // Neither the old nor the new place may be crossed by one copy.
-      const piece = this.peek(at, grown.length - (at % grown.length));
-      grown.set(piece, at % grown.length);
-      at += piece.length;
+    for (let offset = this.start; offset < this.#end; ) {
+      // One copy must not wrap around in the old or in the new buffer.
+      const index = offset % grown.length;
+      const piece = this.peek(offset, grown.length - index);
+      grown.set(piece, index);
+      offset += piece.length;
     }
     this.#bytes = grown;
   }

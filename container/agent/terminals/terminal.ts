@@ -1,87 +1,103 @@
 /**
- * Owns one terminal from its start to its end: the PTY, what runs in it, what it wrote.
- * Does not own which terminals there are (roster.ts) nor who watches (audience.ts).
+ * Runs one terminal from its start to its end: the PTY, the program in it, its output and its viewers.
  */
 import type { AgentEnding, AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Screen, Terminal as TerminalRecord } from "../../../src/protocol/terminal.ts";
-import type { Place } from "../exec/sandbox-env.ts";
-import { notMade } from "../kernel/pipes.ts";
-import { within } from "../server/timeout.ts";
-import { send } from "../supervision/proc-table.ts";
-import { type Exit, type Forest, type Tree, Unended } from "../supervision/process-tree.ts";
+import type { SandboxEnv } from "../exec/sandbox-env.ts";
+import { resourcesUnavailable } from "../kernel/pipes.ts";
+import { resolvesWithin } from "../server/timeout.ts";
+import { sendSignal } from "../supervision/proc-table.ts";
+import {
+  type Exit,
+  type ProcessSupervisor,
+  type ProcessTree,
+  UnendedError,
+} from "../supervision/process-tree.ts";
 import { Input } from "./input.ts";
 import { Output } from "./output.ts";
-import { type Drawer, type Drawn, tailOf } from "./picture.ts";
-import { type Program, programOf } from "./program.ts";
+import { resolveTerminalProgram, type TerminalProgram } from "./program.ts";
 import { Pty, type Size } from "./pty.ts";
 import { Ring } from "./ring.ts";
-import type { Picture, Stage, Viewer } from "./viewer.ts";
-import { Audience } from "./viewers.ts";
+import {
+  type ScreenRenderer,
+  type ScreenSnapshot,
+  type ScreenSource,
+  tailSnapshot,
+} from "./screen-renderer.ts";
+import type { ViewedTerminal, Viewer } from "./viewer.ts";
+import { Viewers } from "./viewers.ts";
 
-export type Around = { place: Place; forest: Forest; drawer: Drawer | undefined };
-type Made = { id: string; pty: Pty; tree: Tree; size: Size; argv: string[] };
+export type TerminalDeps = {
+  sandboxEnv: SandboxEnv;
+  supervisor: ProcessSupervisor;
+  renderer: ScreenRenderer | undefined;
+};
+type StartedTerminal = { id: string; pty: Pty; tree: ProcessTree; size: Size; argv: string[] };
 type Reason = AgentEnding["reason"];
 
-let made = 0;
+let startCount = 0;
 
-export class Terminal implements Stage, Drawn {
+export class Terminal implements ViewedTerminal, ScreenSource {
   readonly id: string;
-  /** Of this one alone, also among those that had its id before. */
+  /** Unlike the id it is never used again. */
   readonly key: string;
   readonly ring = new Ring(limits.terminalRingBytes);
-  readonly audience: Audience;
-  /** Resolves when nothing of it is left: processes, descriptors. */
+  readonly viewers: Viewers;
+  /** Resolves when nothing is left: no process, no descriptor. */
   readonly over: Promise<void>;
   readonly #pty: Pty;
-  readonly #tree: Tree;
+  readonly #tree: ProcessTree;
   readonly #argv: string[];
   readonly #createdAt = new Date().toISOString();
-  readonly #drawer: Drawer | undefined;
+  readonly #renderer: ScreenRenderer | undefined;
   readonly #output: Output;
   readonly #input: Input;
-  /** Told to end: none is left, or the grace is over. */
+  /** After `stop`: the tree is empty, or the grace period is over. */
   readonly #graceOver = Promise.withResolvers<void>();
   #size: Size;
   #isEnding = false;
   #reason: Reason = "exited";
   #exit: Exit | undefined;
 
-  /** Throws what refuses the call, with no terminal left. Synchronous until the process is started. */
+  /** Throws if the call is refused; then no terminal is left. Synchronous until the program is started. */
   static async start(
     call: AgentTerminalCall,
-    { place, forest, drawer }: Around,
+    { sandboxEnv, supervisor, renderer }: TerminalDeps,
   ): Promise<Terminal> {
     const { id, cols, rows } = call;
-    const program = programOf(call, place);
+    const program = resolveTerminalProgram(call, sandboxEnv);
     const size = { cols, rows };
-    const pty = ptyOf(size, place.user);
+    const pty = openPty(size, sandboxEnv.user);
     try {
-      const tree = await forest.start(launchIn(pty, program));
-      return new Terminal({ id, pty, tree, size, argv: program.asked }, drawer);
+      const tree = await supervisor.start(launchIn(pty, program));
+      return new Terminal({ id, pty, tree, size, argv: program.shownArgv }, renderer);
     } catch (error) {
       pty.close();
-      await pty.gone();
+      await pty.removed();
       throw error;
     }
   }
 
-  private constructor({ id, pty, tree, size, argv }: Made, drawer: Drawer | undefined) {
+  private constructor(
+    { id, pty, tree, size, argv }: StartedTerminal,
+    renderer: ScreenRenderer | undefined,
+  ) {
     this.id = id;
-    this.key = `${id} ${made++}`;
+    this.key = `${id} ${startCount++}`;
     this.#pty = pty;
     this.#tree = tree;
     this.#size = size;
     this.#argv = argv;
-    this.#drawer = drawer;
-    this.audience = new Audience(this.ring, () => this.moved());
+    this.#renderer = renderer;
+    this.viewers = new Viewers(this.ring, () => this.#output.recheck());
     this.#input = new Input(pty.master);
     this.#output = new Output(
       pty.master,
-      () => this.#isEnding || this.audience.mayRead(),
-      (bytes) => this.#take(bytes),
+      () => this.#isEnding || this.viewers.mayRead(),
+      (bytes) => this.#onOutput(bytes),
     );
-    this.over = this.#live();
+    this.over = this.#runToEnd();
   }
 
   get size(): Size {
@@ -108,12 +124,12 @@ export class Terminal implements Stage, Drawn {
     return this.ring.read(from, to);
   }
 
-  /** From the exit of its program, or the word to end it: its id is about to be free. */
+  /** True from the exit of the program, or from `stop`: the id is about to be free. */
   get isEnding(): boolean {
     return this.#isEnding;
   }
 
-  /** Once all it wrote is in the ring. */
+  /** Set once all output is in the ring. */
   get exit(): Exit | undefined {
     return this.#exit;
   }
@@ -129,14 +145,14 @@ export class Terminal implements Stage, Drawn {
       ...this.#size,
       argv: this.#argv,
       createdAt: this.#createdAt,
-      viewers: this.audience.size,
+      viewers: this.viewers.size,
       offset: this.ring.end,
       incarnation,
     };
   }
 
-  /** False: refused, too much waits already. */
-  type(bytes: Uint8Array): boolean {
+  /** False: refused, because too much input waits already. */
+  writeInput(bytes: Uint8Array): boolean {
     return this.#input.write(bytes);
   }
 
@@ -145,78 +161,78 @@ export class Terminal implements Stage, Drawn {
     if (this.#exit !== undefined || (cols === this.#size.cols && rows === this.#size.rows)) return;
     this.#size = { cols, rows };
     this.#pty.resize(this.#size);
-    this.#drawer?.resized(this);
-    this.audience.tellSize(by);
+    this.#renderer?.onResize(this);
+    this.viewers.sendSize(by);
   }
 
-  async draw(): Promise<Picture> {
-    return (await this.#drawer?.picture(this)) ?? tailOf(this.ring);
+  async snapshot(): Promise<ScreenSnapshot> {
+    return (await this.#renderer?.snapshot(this)) ?? tailSnapshot(this.ring);
   }
 
-  /** Undefined: it could not be drawn in time. */
-  async look(): Promise<Screen | undefined> {
-    return this.#drawer?.look(this);
+  /** Undefined: not rendered in time. */
+  async screenText(): Promise<Screen | undefined> {
+    return this.#renderer?.screenText(this);
   }
 
-  moved(): void {
-    this.#output.look();
+  onViewerAdvanced(): void {
+    this.#output.recheck();
   }
 
-  /** HUP, which is what a shell listens to, and TERM; after the grace KILL. */
+  /** Sends HUP, because a shell ignores TERM, and TERM; KILL after the grace period. */
   stop(reason: Reason): Promise<void> {
     if (!this.#isEnding) {
       this.#isEnding = true;
       this.#reason = reason;
-      this.moved();
-      if (this.#tree.pid > 0) send(this.#tree.pid, "SIGHUP");
+      this.#output.recheck();
+      if (this.#tree.pid > 0) sendSignal(this.#tree.pid, "SIGHUP");
       this.#tree.terminate();
-      this.#tree.empty(limits.execKillGraceMs).then(this.#graceOver.resolve);
+      this.#tree.waitUntilEmpty(limits.execKillGraceMs).then(this.#graceOver.resolve);
     }
     return this.over;
   }
 
-  #take(bytes: Uint8Array): void {
+  #onOutput(bytes: Uint8Array): void {
     this.ring.push(bytes);
-    this.audience.pump();
-    this.#drawer?.written(this);
+    this.viewers.pump();
+    this.#renderer?.onOutput(this);
   }
 
-  async #live(): Promise<void> {
+  async #runToEnd(): Promise<void> {
     await Promise.race([this.#tree.exited, this.#graceOver.promise]);
-    // What is left when the first process has gone has the grace too.
+    // After `stop`, processes that outlive the first one have the grace period too.
     if (this.#isEnding) await this.#graceOver.promise;
     this.#isEnding = true;
-    this.moved();
-    await this.#tree.end().catch(orUnended);
-    // All who wrote are dead: the output ends, unless a process outside of the tree was handed the terminal.
+    this.#output.recheck();
+    await this.#tree.end().catch(ignoreUnended);
+    // All writers are dead, so the output ends, unless a process outside of the tree has the terminal open.
     this.#pty.closeSlave();
-    if (!(await within(this.#output.ended, limits.execDrainMs))) await this.#output.stop();
+    if (!(await resolvesWithin(this.#output.ended, limits.execDrainMs))) await this.#output.stop();
     this.#input.close();
     this.#pty.close();
-    await this.#pty.gone();
+    await this.#pty.removed();
     const { exited } = this.#tree;
-    this.#exit = (await within(exited, limits.execDrainMs)) ? await exited : unknownExit;
-    this.audience.finish(this.#exit);
-    this.#drawer?.forget(this);
+    this.#exit = (await resolvesWithin(exited, limits.execDrainMs)) ? await exited : unknownExit;
+    this.viewers.finish(this.#exit);
+    this.#renderer?.forget(this);
   }
 }
 
-/** There is an end to them, in a sandbox and on a machine. */
-function ptyOf(...made: ConstructorParameters<typeof Pty>): Pty {
+/** The number of PTYs is limited, both in a sandbox and on a machine. */
+function openPty(...args: ConstructorParameters<typeof Pty>): Pty {
   try {
-    return new Pty(...made);
+    return new Pty(...args);
   } catch (error) {
-    throw notMade(error);
+    throw resourcesUnavailable(error);
   }
 }
 
-function launchIn({ slave }: Pty, { asked: _, ...program }: Program) {
+function launchIn({ slave }: Pty, { shownArgv: _, ...program }: TerminalProgram) {
   return { ...program, stdin: slave, stdout: slave, stderr: slave };
 }
 
 const unknownExit: Exit = { exitCode: null, signal: "SIGKILL" };
 
-/** Killed, but the kernel has not let go of it: nothing more can be done, and the terminal is given back. */
-function orUnended(error: unknown): void {
-  if (!(error instanceof Unended)) throw error;
+/** Killed, but the kernel still has a process: nothing more can be done, so the terminal is closed all the same. */
+function ignoreUnended(error: unknown): void {
+  if (!(error instanceof UnendedError)) throw error;
 }

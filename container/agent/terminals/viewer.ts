@@ -1,123 +1,138 @@
 /**
- * Owns one viewer: its place in the ring, and when it is sent how much from there.
- * Does not own its words (voice.ts), its socket's messages (connect.ts) nor the pace of reading (audience.ts).
+ * Sends one viewer the output of a terminal: how much, from where, and a snapshot of the screen where output is lost.
+ * See connect.ts for what the viewer sends, viewers.ts for the pace of reading.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 import type { AgentSocket } from "../server/socket.ts";
 import type { Exit } from "../supervision/process-tree.ts";
-import type { Voice } from "./frame-writer.ts";
-import { Patience } from "./lag-budget.ts";
+import type { FrameWriter } from "./frame-writer.ts";
+import { LagBudget } from "./lag-budget.ts";
 import type { Size } from "./pty.ts";
 import type { Ring } from "./ring.ts";
+import type { ScreenSnapshot } from "./screen-renderer.ts";
 
-export type Picture = { picture: Uint8Array; offset: number };
-
-/** What a viewer sees of its terminal. */
-export type Stage = {
+/** What a viewer needs of its terminal. */
+export type ViewedTerminal = {
   readonly ring: Ring;
   readonly size: Size;
-  draw(): Promise<Picture>;
-  /** A viewer got on: more may be read. */
-  moved(): void;
+  snapshot(): Promise<ScreenSnapshot>;
+  /** A viewer has advanced, so more output may be read. */
+  onViewerAdvanced(): void;
 };
 
-export type Socket = Bun.ServerWebSocket<AgentSocket>;
+export type ViewerSocket = Bun.ServerWebSocket<AgentSocket>;
 
 const pieceBytes = 64 * 1024;
-/** Under a flood that others can follow, one that cannot gets a picture this often. */
-const drawEveryMs = 250;
+/** A viewer that cannot follow a flood that others can gets a snapshot this often. */
+const snapshotEveryMs = 250;
+const policyViolation = 1008;
 
 export class Viewer {
-  readonly #socket: Socket;
-  readonly #voice: Voice;
-  readonly #stage: Stage;
-  readonly patience = new Patience();
-  /** Of the next byte to be sent; undefined while a picture is drawn for it. */
+  /** Connections with the same id belong to one viewer; undefined: every connection is a viewer of its own. */
+  readonly id: string | undefined;
+  readonly lagBudget = new LagBudget();
+  readonly #socket: ViewerSocket;
+  readonly #frames: FrameWriter;
+  readonly #terminal: ViewedTerminal;
+  /** Offset of the next byte to send; undefined while it waits for a snapshot. */
   #position: number | undefined;
   #acked: number | undefined;
-  #began = 0;
+  /** Where this connection began. */
+  #from = 0;
   #sent = 0;
   #exit: Exit | undefined;
   #closed = false;
-  #drawnAt = Number.NEGATIVE_INFINITY;
-  #drawTimer: Timer | undefined;
+  #lastSnapshotAt = Number.NEGATIVE_INFINITY;
+  #snapshotTimer: Timer | undefined;
 
-  constructor(socket: Socket, voice: Voice, stage: Stage) {
+  constructor(
+    socket: ViewerSocket,
+    {
+      id,
+      frames,
+      terminal,
+    }: {
+      id: string | undefined;
+      frames: FrameWriter;
+      terminal: ViewedTerminal;
+    },
+  ) {
+    this.id = id;
     this.#socket = socket;
-    this.#voice = voice;
-    this.#stage = stage;
+    this.#frames = frames;
+    this.#terminal = terminal;
   }
 
   get position(): number | undefined {
     return this.#position;
   }
 
-  /** How far it has ever got. */
+  /** The highest offset that was ever sent. */
   get sent(): number {
     return this.#sent;
   }
 
-  /** What it is known to have got, and where it began until then; undefined: it counts none. */
-  get known(): number | undefined {
-    return this.#voice.resumes && this.#position !== undefined
-      ? (this.#acked ?? this.#began)
+  /** What it has acknowledged, until then where it began; undefined for a viewer that acknowledges nothing. */
+  get ackedOffset(): number | undefined {
+    return this.#frames.canResume && this.#position !== undefined
+      ? (this.#acked ?? this.#from)
       : undefined;
   }
 
-  /** From where it would go on if it was cut off now; undefined: it would not come back. */
-  get mayReturnTo(): number | undefined {
-    if (!this.#voice.resumes || this.#exit !== undefined) return undefined;
-    const { start } = this.#stage.ring;
+  /** Where it would resume if it were cut off now; undefined: it cannot. */
+  get resumeOffset(): number | undefined {
+    if (!this.#frames.canResume || this.#exit !== undefined) return undefined;
+    const { start } = this.#terminal.ring;
     const from = this.#acked ?? Math.max(start, this.#sent - limits.terminalWindowBytes);
     return from >= start ? from : undefined;
   }
 
   begin(after: number | undefined): void {
-    const { ring } = this.#stage;
-    if (after === undefined && ring.end === 0) this.#goOn(0);
+    const { ring } = this.#terminal;
+    if (after === undefined && ring.end === 0) this.#startAt(0);
     else if (after !== undefined && after >= ring.start && after <= ring.end) {
       this.#acked = after;
-      this.#goOn(after);
-    } else this.#catchUp({ isFirst: true, isGap: after !== undefined });
+      this.#startAt(after);
+    } else this.#scheduleSnapshot({ isFirst: true, isGap: after !== undefined });
   }
 
   /** Sends as much as may be sent now. */
   pump(): void {
-    const { ring } = this.#stage;
+    const { ring } = this.#terminal;
     while (this.#position !== undefined && !this.#closed) {
       if (this.#socket.getBufferedAmount() >= limits.terminalSocketBytes) return;
-      const at = this.#position;
-      if (at < ring.start) {
-        this.#catchUp({ isFirst: false, isGap: true });
+      const from = this.#position;
+      if (from < ring.start) {
+        this.#scheduleSnapshot({ isFirst: false, isGap: true });
         return;
       }
-      if (at === ring.end) {
+      if (from === ring.end) {
         if (this.#exit !== undefined) this.#close(this.#exit);
         return;
       }
       const acked = this.#acked ?? Number.POSITIVE_INFINITY;
-      const allowed = Math.min(pieceBytes, acked + limits.terminalWindowBytes - at);
+      const allowed = Math.min(pieceBytes, acked + limits.terminalWindowBytes - from);
       if (allowed <= 0) return;
-      const piece = ring.peek(at, allowed);
+      const piece = ring.peek(from, allowed);
       this.#socket.sendBinary(piece);
-      this.#place(at + piece.length);
-      this.#stage.moved();
+      this.#moveTo(from + piece.length);
+      this.#terminal.onViewerAdvanced();
     }
   }
 
-  /** False: it was not sent so much. */
+  /** False: the viewer acknowledges more than it was sent. */
   ack(offset: number): boolean {
     if (offset > this.#sent) return false;
     const before = this.#acked ?? 0;
     this.#acked = Math.max(offset, before);
-    this.patience.earn(this.#acked - before);
+    this.lagBudget.earn(this.#acked - before);
     this.pump();
-    this.#stage.moved();
+    this.#terminal.onViewerAdvanced();
     return true;
   }
 
-  tellSize(): void {
-    this.#voice.resize(this.#stage.size);
+  sendSize(): void {
+    this.#frames.resize(this.#terminal.size);
   }
 
   finish(exit: Exit): void {
@@ -125,62 +140,69 @@ export class Viewer {
     this.pump();
   }
 
-  /** It did not take the end in time. */
-  cut(): void {
+  /** The viewer did not take the rest of the output in time. */
+  cutOff(): void {
     if (this.#closed || this.#exit === undefined) return;
     if (this.#socket.getBufferedAmount() > 0) {
       this.#socket.terminate();
     } else {
-      this.#voice.truncated(this.#stage.ring.end);
+      this.#frames.truncated(this.#terminal.ring.end);
       this.#close(this.#exit);
     }
   }
 
-  /** Its socket is closed. */
-  gone(): void {
+  /** A newer connection of the same viewer takes over. */
+  replace(): void {
+    this.markClosed();
+    if (this.#socket.getBufferedAmount() > 0) this.#socket.terminate();
+    else this.#socket.close(policyViolation, "a newer connection of this viewer took over");
+  }
+
+  /** The socket is closed. */
+  markClosed(): void {
     this.#closed = true;
-    clearTimeout(this.#drawTimer);
+    clearTimeout(this.#snapshotTimer);
   }
 
-  /** Gives it a picture and goes on from there: what it was not sent is no longer here, or it is new. */
-  #catchUp(which: { isFirst: boolean; isGap: boolean }): void {
+  /** For a new viewer, or where output that it was not sent is no longer in the ring. */
+  #scheduleSnapshot(reason: { isFirst: boolean; isGap: boolean }): void {
     this.#position = undefined;
-    const waitMs = Math.max(0, this.#drawnAt + drawEveryMs - performance.now());
-    if (waitMs === 0) this.#draw(which);
-    else this.#drawTimer = setTimeout(() => this.#draw(which), waitMs);
+    const waitMs = Math.max(0, this.#lastSnapshotAt + snapshotEveryMs - performance.now());
+    if (waitMs === 0) this.#sendSnapshot(reason);
+    else this.#snapshotTimer = setTimeout(() => this.#sendSnapshot(reason), waitMs);
   }
 
-  async #draw({ isFirst, isGap }: { isFirst: boolean; isGap: boolean }): Promise<void> {
-    const { picture, offset } = await this.#stage.draw();
+  async #sendSnapshot({ isFirst, isGap }: { isFirst: boolean; isGap: boolean }): Promise<void> {
+    const { bytes, offset } = await this.#terminal.snapshot();
     if (this.#closed) return;
-    this.#drawnAt = performance.now();
-    this.#began = offset;
-    if (isFirst) this.#voice.ready(offset, this.#stage.size);
-    if (isGap) this.#voice.truncated(offset);
-    this.#voice.screen(offset);
-    this.#socket.sendBinary(picture);
+    this.#lastSnapshotAt = performance.now();
+    this.#from = offset;
+    if (isFirst) this.#frames.ready(offset, this.#terminal.size);
+    if (isGap) this.#frames.truncated(offset);
+    this.#frames.screen(offset);
+    this.#socket.sendBinary(bytes);
     if (this.#acked !== undefined) this.#acked = Math.max(this.#acked, offset);
-    this.#place(offset);
-    this.#stage.moved();
+    this.#moveTo(offset);
+    this.#terminal.onViewerAdvanced();
     this.pump();
   }
 
-  #goOn(offset: number): void {
-    this.#began = offset;
-    this.#voice.ready(offset, this.#stage.size);
-    this.#place(offset);
-    this.#stage.moved();
+  #startAt(offset: number): void {
+    this.#from = offset;
+    this.#frames.ready(offset, this.#terminal.size);
+    this.#moveTo(offset);
+    this.#terminal.onViewerAdvanced();
     this.pump();
   }
 
-  #place(position: number): void {
+  #moveTo(position: number): void {
     this.#position = position;
     this.#sent = Math.max(this.#sent, position);
   }
 
   #close(exit: Exit): void {
     this.#closed = true;
-    this.#voice.exit(exit);
+    this.#frames.exit(exit);
     this.#socket.close(1000);
   }
 }

@@ -1,109 +1,118 @@
 /**
- * Owns who watches a terminal, and from that how fast it may be read: at the pace of the fastest viewer, and never
- * over what one that was cut off has yet to fetch.
- * Does not own what one viewer is sent (viewer.ts).
+ * Tracks the viewers of a terminal and decides how fast its output may be read: at the pace of the fastest viewer, and
+ * never over what a viewer that was cut off has yet to fetch.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Exit } from "../supervision/process-tree.ts";
-import { Holds } from "./resume-window.ts";
+import { ResumeWindows } from "./resume-window.ts";
 import type { Ring } from "./ring.ts";
 import type { Viewer } from "./viewer.ts";
 
-/** How far the fastest viewer may be behind: enough to keep it busy, little to wait for after Ctrl-C. */
-const behindBytesMax = limits.terminalSocketBytes;
-/** One read may bring this much, after it was allowed. */
+/** How far the fastest viewer may lag: enough to keep it busy, little to wait for after Ctrl-C. */
+const lagBytesMax = limits.terminalSocketBytes;
+/** One read may return this much after it was allowed. */
 const readBytesMax = 512 * 1024;
 
-export class Audience {
+export class Viewers {
   readonly #ring: Ring;
-  readonly #look: () => void;
+  readonly #onChange: () => void;
   readonly #viewers = new Set<Viewer>();
-  readonly #holds: Holds;
-  #cutTimer: Timer | undefined;
-  #patienceTimer: Timer | undefined;
+  readonly #resumeWindows: ResumeWindows;
+  #cutOffTimer: Timer | undefined;
+  #lagTimer: Timer | undefined;
 
-  /** `look`: what may be read may have changed. */
-  constructor(ring: Ring, look: () => void) {
+  /** `onChange` is called when the result of `mayRead` may have changed. */
+  constructor(ring: Ring, onChange: () => void) {
     this.#ring = ring;
-    this.#look = look;
-    this.#holds = new Holds(look);
+    this.#onChange = onChange;
+    this.#resumeWindows = new ResumeWindows(onChange);
   }
 
   get size(): number {
     return this.#viewers.size;
   }
 
-  get isFull(): boolean {
-    return this.#viewers.size >= limits.terminalViewersMax;
+  /** False also when the terminal has all its viewers, but this one replaces an earlier connection of its own. */
+  isFullFor(id: string | undefined): boolean {
+    return this.#viewers.size >= limits.terminalViewersMax && this.#connectionOf(id) === undefined;
   }
 
   mayRead(): boolean {
     const { end } = this.#ring;
     const mustStay = end + readBytesMax - limits.terminalRingBytes;
     let isFollowed = false;
-    for (const viewer of this.#viewers) isFollowed ||= this.#follows(viewer);
-    if (isFollowed) this.#holds.yieldTo(mustStay);
-    if (this.#holds.floor < mustStay) return false;
+    for (const viewer of this.#viewers) isFollowed ||= this.#keepsUp(viewer);
+    if (isFollowed) this.#resumeWindows.yieldTo(mustStay);
+    if (this.#resumeWindows.floor < mustStay) return false;
     if (this.#viewers.size === 0) return true;
-    return isFollowed && !this.#isWaitedFor(mustStay);
+    return isFollowed && !this.#mustWaitForLeader(mustStay);
   }
 
-  /** `after`: what it has from an earlier connection, which then need not be waited for. */
+  /** `after`: the offset up to which the viewer has the output already. */
   join(viewer: Viewer, after: number | undefined): void {
-    if (after !== undefined) this.#holds.back(after, this.#viewers);
+    const earlier = this.#connectionOf(viewer.id);
+    if (earlier !== undefined) {
+      this.#viewers.delete(earlier);
+      earlier.replace();
+    }
+    this.#resumeWindows.resume(viewer.id, after);
     this.#viewers.add(viewer);
   }
 
   leave(viewer: Viewer, { mayReturn }: { mayReturn: boolean }): void {
     if (!this.#viewers.delete(viewer)) return;
-    if (mayReturn) this.#holds.keepFor(viewer);
+    if (mayReturn) this.#resumeWindows.open(viewer);
     if (this.#viewers.size === 0) {
-      clearTimeout(this.#cutTimer);
-      clearTimeout(this.#patienceTimer);
+      clearTimeout(this.#cutOffTimer);
+      clearTimeout(this.#lagTimer);
     }
-    this.#look();
+    this.#onChange();
   }
 
-  /** There is more. */
+  /** Sends new output. */
   pump(): void {
     for (const viewer of this.#viewers) viewer.pump();
   }
 
-  tellSize(except: Viewer | undefined): void {
-    for (const viewer of this.#viewers) if (viewer !== except) viewer.tellSize();
+  sendSize(except: Viewer | undefined): void {
+    for (const viewer of this.#viewers) if (viewer !== except) viewer.sendSize();
   }
 
-  /** Nothing will be written any more: each gets the rest and the exit; who does not take it in time is cut off. */
+  /** Sends the rest of the output and the exit, and cuts off viewers that do not take them in time. */
   finish(exit: Exit): void {
-    this.#holds.clear();
-    clearTimeout(this.#patienceTimer);
+    this.#resumeWindows.clear();
+    clearTimeout(this.#lagTimer);
     for (const viewer of this.#viewers) viewer.finish(exit);
     if (this.#viewers.size === 0) return;
-    this.#cutTimer = setTimeout(() => {
-      for (const viewer of this.#viewers) viewer.cut();
+    this.#cutOffTimer = setTimeout(() => {
+      for (const viewer of this.#viewers) viewer.cutOff();
     }, limits.terminalBackMs);
   }
 
-  #follows({ position }: Viewer): boolean {
-    return position !== undefined && this.#ring.end - position <= behindBytesMax;
+  #connectionOf(id: string | undefined): Viewer | undefined {
+    return id === undefined ? undefined : [...this.#viewers].find((viewer) => viewer.id === id);
   }
 
-  /** The one that is known to have got furthest is about to be overtaken by others, and has patience left. */
-  #isWaitedFor(mustStay: number): boolean {
-    let leader: { viewer: Viewer; known: number } | undefined;
+  #keepsUp({ position }: Viewer): boolean {
+    return position !== undefined && this.#ring.end - position <= lagBytesMax;
+  }
+
+  /** True while the viewer that acknowledged most is about to be overtaken by others and has lag budget left. */
+  #mustWaitForLeader(mustStay: number): boolean {
+    let leader: { viewer: Viewer; acked: number } | undefined;
     for (const viewer of this.#viewers) {
-      const { known } = viewer;
-      if (known === undefined || known < this.#ring.start) continue;
-      const isAhead = leader === undefined || known > leader.known;
-      if (isAhead || (known === leader?.known && !this.#follows(viewer)))
-        leader = { viewer, known };
+      const acked = viewer.ackedOffset;
+      if (acked === undefined || acked < this.#ring.start) continue;
+      const isAhead = leader === undefined || acked > leader.acked;
+      if (isAhead || (acked === leader?.acked && !this.#keepsUp(viewer)))
+        leader = { viewer, acked };
     }
-    if (leader === undefined || leader.known >= mustStay) return false;
-    if (this.#follows(leader.viewer)) return false;
-    const leftMs = leader.viewer.patience.spend();
+    if (leader === undefined || leader.acked >= mustStay) return false;
+    if (this.#keepsUp(leader.viewer)) return false;
+    const leftMs = leader.viewer.lagBudget.spend();
     if (leftMs === 0) return false;
-    clearTimeout(this.#patienceTimer);
-    this.#patienceTimer = setTimeout(this.#look, leftMs + 1);
+    clearTimeout(this.#lagTimer);
+    this.#lagTimer = setTimeout(this.#onChange, leftMs + 1);
     return true;
   }
 }

@@ -22,6 +22,8 @@ export const agentHeaders = {
   requestId: "berth-request-id",
   /** Of a socket that a token opens: the generation of that. Without it the socket is nobody's to revoke. */
   generation: "berth-generation",
+  /** The id of the reader or viewer that connects. A header, because agents before it refuse unknown parameters. */
+  reader: "berth-reader",
 } as const;
 
 export const agentPaths = {

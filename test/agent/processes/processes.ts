@@ -1,10 +1,10 @@
 /**
- * Owns how a test asks a real agent for processes and reads their logs, as events or as bytes.
- * Does not own the agent (agent.ts), nor what is asserted.
+ * Calls the process routes of a real agent in tests, and reads logs as events or as bytes.
  */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";
+import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 import type {
   Process,
   Processes,
@@ -21,7 +21,7 @@ export function newId(): string {
   return `p${randomBytes(6).toString("hex")}-${randomBytes(4).toString("hex")}`;
 }
 
-/** Of one agent. */
+/** Calls the process routes of one agent. */
 export class Asker {
   readonly agent: Agent;
 
@@ -84,7 +84,7 @@ export class Asker {
     return this.agent.request(`/v1/processes/${id}/logs${asText(query)}`, init);
   }
 
-  /** To the end of the answer. */
+  /** Reads the response to its end. */
   async events(id: string, query: Query = {}, headers: Record<string, string> = {}) {
     const answer = await this.logs(id, query, { headers });
     expect(answer.headers.get("content-type")).toBe("text/event-stream");
@@ -92,7 +92,8 @@ export class Asker {
   }
 
   raw(id: string, query: Query, init: RequestInit = {}): Promise<Response> {
-    return this.logs(id, query, { ...init, headers: { accept: "application/octet-stream" } });
+    const headers = { ...init.headers, accept: "application/octet-stream" };
+    return this.logs(id, query, { ...init, headers });
   }
 
   async bytes(id: string, stream: "stdout" | "stderr", query: Query = {}): Promise<Buffer> {
@@ -134,13 +135,18 @@ export function parseEvents(text: string): Event[] {
     });
 }
 
-/** What the output events of a stream, or of both, carry. */
+/** The bytes of the output events, of one stream or of both. */
 export function outputOf(events: Event[], stream?: "stdout" | "stderr"): Buffer {
   return Buffer.concat(
     events
       .filter(({ event, data }) => event === "output" && (stream ?? data.stream) === data.stream)
       .map(({ data }) => Buffer.from(String(data.data), "base64")),
   );
+}
+
+/** The headers by which the object passes a reader id on. */
+export function asReader(id: string): { headers: Record<string, string> } {
+  return { headers: { [agentHeaders.reader]: id } };
 }
 
 function asText(query: Query): string {

@@ -1,6 +1,5 @@
 /**
- * Owns how colours and flags are said to a terminal (SGR), whole each time: nothing depends on what was set before.
- * Does not own where they are needed (picture.ts).
+ * Encodes colours and flags attributes a cell as one complete SGR sequence, which does not depend on what was set before.
  */
 import type { Attributes } from "./xterm-internals.ts";
 
@@ -8,46 +7,51 @@ const mode = { default: 0, palette16: 1 << 24, palette256: 2 << 24 } as const;
 
 export const plain = "\x1b[m";
 
-export function attributesSequence(of: Attributes): string {
+export function attributesSequence(attributes: Attributes): string {
   const parts: (number | string)[] = [
-    ...colour(30, of.getFgColorMode(), of.getFgColor()),
-    ...colour(40, of.getBgColorMode(), of.getBgColor()),
+    ...colour(30, attributes.getFgColorMode(), attributes.getFgColor()),
+    ...colour(40, attributes.getBgColorMode(), attributes.getBgColor()),
   ];
-  if (of.isBold()) parts.push(1);
-  if (of.isDim()) parts.push(2);
-  if (of.isItalic()) parts.push(3);
-  if (of.isUnderline()) parts.push(...underline(of));
-  if (of.isBlink()) parts.push(5);
-  if (of.isInverse()) parts.push(7);
-  if (of.isInvisible()) parts.push(8);
-  if (of.isStrikethrough()) parts.push(9);
-  if (of.isOverline()) parts.push(53);
+  if (attributes.isBold()) parts.push(1);
+  if (attributes.isDim()) parts.push(2);
+  if (attributes.isItalic()) parts.push(3);
+  if (attributes.isUnderline()) parts.push(...underline(attributes));
+  if (attributes.isBlink()) parts.push(5);
+  if (attributes.isInverse()) parts.push(7);
+  if (attributes.isInvisible()) parts.push(8);
+  if (attributes.isStrikethrough()) parts.push(9);
+  if (attributes.isOverline()) parts.push(53);
   return parts.length === 0 ? plain : `\x1b[0;${parts.join(";")}m`;
 }
 
-/** What erasing leaves: a colour behind nothing. */
-export function backgroundSequence(of: Attributes): string {
-  const parts = colour(40, of.getBgColorMode(), of.getBgColor());
+/** Erased cells have a background colour only. */
+export function backgroundSequence(attributes: Attributes): string {
+  const parts = colour(40, attributes.getBgColorMode(), attributes.getBgColor());
   return parts.length === 0 ? plain : `\x1b[0;${parts.join(";")}m`;
 }
 
-/** Whether it would be seen also where there is no character. */
-export function isSeenAlone(of: Attributes): boolean {
-  return Boolean(of.isInverse() || of.isUnderline() || of.isStrikethrough() || of.isOverline());
+/** Whether the attributes show in a cell without a character. */
+export function isVisibleWhenBlank(attributes: Attributes): boolean {
+  return Boolean(
+    attributes.isInverse() ||
+      attributes.isUnderline() ||
+      attributes.isStrikethrough() ||
+      attributes.isOverline(),
+  );
 }
 
-function colour(base: 30 | 40 | 50, of: number, value: number): number[] {
-  if (of === mode.default) return [];
-  if (of === mode.palette16 && base !== 50) {
+function colour(base: 30 | 40 | 50, attributes: number, value: number): number[] {
+  if (attributes === mode.default) return [];
+  if (attributes === mode.palette16 && base !== 50) {
     return [value < 8 ? base + value : base + 60 + (value & 7)];
   }
-  if (of === mode.palette16 || of === mode.palette256) return [base + 8, 5, value];
+  if (attributes === mode.palette16 || attributes === mode.palette256) return [base + 8, 5, value];
   return [base + 8, 2, (value >>> 16) & 0xff, (value >>> 8) & 0xff, value & 0xff];
 }
 
-function underline(of: Attributes): (number | string)[] {
-  if (!of.hasExtendedAttrs()) return [4];
-  const { underlineStyle, underlineColor } = of.extended;
+function underline(attributes: Attributes): (number | string)[] {
+  if (!attributes.hasExtendedAttrs()) return [4];
+  const { underlineStyle, underlineColor } = attributes.extended;
   const style = underlineStyle > 1 ? `4:${underlineStyle}` : 4;
   if (underlineColor === -1) return [style];
   return [style, ...colour(50, underlineColor & (3 << 24), underlineColor & 0xffffff)];

@@ -1,25 +1,24 @@
 /**
- * Owns one terminal's screen as its output has drawn it so far.
- * Does not own where the output comes from, nor whom the picture is for. It answers no question of the output's.
+ * Emulates one terminal: applies its output and returns its screen. It does not answer queries in the output.
  */
 import headless from "@xterm/headless";
 import type { Screen } from "../../../../src/protocol/terminal.ts";
 import { eraseAboveSafely } from "./erase-above.ts";
-import { Unfinished } from "./incomplete-sequence.ts";
-import { drawPicture } from "./screen-snapshot.ts";
+import { IncompleteSequence } from "./incomplete-sequence.ts";
+import { serializeScreen } from "./screen-snapshot.ts";
 import { isWithinSequence } from "./xterm-internals.ts";
 
-export type Look = Omit<Screen, "offset">;
+export type ScreenText = Omit<Screen, "offset">;
 
 export const scrollbackLines = 200;
-/** One that is larger goes without the lines above, and then without colours. */
-export const pictureBytesMax = 2 * 1024 * 1024;
+/** A larger snapshot is made again without scrollback, and then without colours. */
+export const snapshotBytesMax = 2 * 1024 * 1024;
 const titleCharsMax = 256;
 const lineCharsMax = 8192;
 
 export class Emulator {
   readonly #terminal: headless.Terminal;
-  readonly #unfinished = new Unfinished();
+  readonly #incomplete = new IncompleteSequence();
   #title = "";
 
   constructor(cols: number, rows: number) {
@@ -32,26 +31,26 @@ export class Emulator {
     });
     eraseAboveSafely(this.#terminal);
     this.#terminal.onTitleChange((title) => {
-      // Nothing in it may end the sequence that tells it.
+      // Nothing in the title may end the sequence that carries it.
       this.#title = title.replace(/[\p{Cc}\p{Cs}]/gu, "").slice(0, titleCharsMax);
     });
   }
 
   async write(bytes: Uint8Array): Promise<void> {
     await new Promise<void>((resolve) => this.#terminal.write(bytes, resolve));
-    this.#unfinished.written(bytes, isWithinSequence(this.#terminal));
+    this.#incomplete.add(bytes, isWithinSequence(this.#terminal));
   }
 
   resize(cols: number, rows: number): void {
     this.#terminal.resize(cols, rows);
   }
 
-  picture(): Uint8Array {
-    const bytes = this.#drawn();
-    return Buffer.concat([bytes, this.#unfinished.bytes]);
+  snapshot(): Uint8Array {
+    const bytes = this.#serialized();
+    return Buffer.concat([bytes, this.#incomplete.bytes]);
   }
 
-  look(): Look {
+  screenText(): ScreenText {
     const { cols, rows, buffer } = this.#terminal;
     const { active } = buffer;
     const lines = Array.from({ length: rows }, (_, y) =>
@@ -73,20 +72,20 @@ export class Emulator {
     this.#terminal.dispose();
   }
 
-  /** For those who compare two screens to the last cell. */
+  /** For tests that compare two screens cell by cell. */
   get terminal(): headless.Terminal {
     return this.#terminal;
   }
 
-  #drawn(): Buffer {
+  #serialized(): Buffer {
     for (const detail of [
       { scrollback: true, colours: true },
       { scrollback: false, colours: true },
     ]) {
-      const bytes = Buffer.from(drawPicture(this.#terminal, this.#title, detail));
-      if (bytes.length <= pictureBytesMax) return bytes;
+      const bytes = Buffer.from(serializeScreen(this.#terminal, this.#title, detail));
+      if (bytes.length <= snapshotBytesMax) return bytes;
     }
     const least = { scrollback: false, colours: false };
-    return Buffer.from(drawPicture(this.#terminal, this.#title, least));
+    return Buffer.from(serializeScreen(this.#terminal, this.#title, least));
   }
 }

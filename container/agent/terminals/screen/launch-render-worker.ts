@@ -1,69 +1,72 @@
 /**
- * Owns the start of the process that draws: this same program in another mode, a tree of its own like a command's.
- * Does not own what it is told (drawing-process.ts).
+ * Starts a render worker: this same program in another mode, in a process tree of its own as a command has.
  */
 import { closeSync } from "node:fs";
-import { oneThread } from "../../../engine/jail/runtime.ts";
+import { singleThreadedBun } from "../../../engine/jail/bun-options.ts";
 import { openPipe } from "../../kernel/libc.ts";
 import { PipeReader } from "../../kernel/pipe.ts";
-import { type Forest, ownProgram, type Tree } from "../../supervision/process-tree.ts";
-import type { DrawerPipes, StartDrawer } from "./render-client.ts";
+import {
+  ownProgram,
+  type ProcessSupervisor,
+  type ProcessTree,
+} from "../../supervision/process-tree.ts";
+import type { RenderWorkerPipes, StartRenderWorker } from "./render-client.ts";
 
 const stderrFd = 2;
 
-export function drawersIn(forest: Forest): StartDrawer {
+export function renderWorkerStarter(supervisor: ProcessSupervisor): StartRenderWorker {
   return async () => {
-    const [ordersRead, ordersWrite] = openPipe();
-    const [answersRead, answersWrite] = openPipe();
+    const [commandsRead, commandsWrite] = openPipe();
+    const [responsesRead, responsesWrite] = openPipe();
     try {
-      const tree = await forest.start({
+      const tree = await supervisor.start({
         program: ownProgram,
         argv: ["berth-agent", "draw"],
         cwd: "/",
-        env: oneThread,
-        stdin: ordersRead,
-        stdout: answersWrite,
+        env: singleThreadedBun,
+        stdin: commandsRead,
+        stdout: responsesWrite,
         stderr: stderrFd,
         user: undefined,
       });
-      return new Pipes(tree, ordersWrite, answersRead);
+      return new WorkerPipes(tree, commandsWrite, responsesRead);
     } catch (error) {
-      closeSync(ordersWrite);
-      closeSync(answersRead);
+      closeSync(commandsWrite);
+      closeSync(responsesRead);
       throw error;
     } finally {
-      closeSync(ordersRead);
-      closeSync(answersWrite);
+      closeSync(commandsRead);
+      closeSync(responsesWrite);
     }
   };
 }
 
-class Pipes implements DrawerPipes {
+class WorkerPipes implements RenderWorkerPipes {
   readonly ended: Promise<void>;
-  readonly #tree: Tree;
-  readonly #ordersFd: number;
-  readonly #orders: Bun.FileSink;
-  readonly #answersFd: number;
-  readonly #left = Promise.withResolvers<void>();
+  readonly #tree: ProcessTree;
+  readonly #commandsFd: number;
+  readonly #commands: Bun.FileSink;
+  readonly #responsesFd: number;
+  readonly #closed = Promise.withResolvers<void>();
   #reader: PipeReader | undefined;
   #ending: Promise<void> | undefined;
 
-  constructor(tree: Tree, ordersFd: number, answersFd: number) {
+  constructor(tree: ProcessTree, commandsFd: number, responsesFd: number) {
     this.#tree = tree;
-    this.#ordersFd = ordersFd;
-    this.#orders = Bun.file(ordersFd).writer();
-    this.#answersFd = answersFd;
-    this.ended = this.#left.promise;
+    this.#commandsFd = commandsFd;
+    this.#commands = Bun.file(commandsFd).writer();
+    this.#responsesFd = responsesFd;
+    this.ended = this.#closed.promise;
     tree.exited.then(() => this.end());
   }
 
   async send(bytes: Uint8Array): Promise<void> {
-    this.#orders.write(bytes);
-    await this.#orders.flush();
+    this.#commands.write(bytes);
+    await this.#commands.flush();
   }
 
-  hear(take: (bytes: Uint8Array) => void): void {
-    this.#reader = new PipeReader(this.#answersFd, take);
+  listen(onBytes: (bytes: Uint8Array) => void): void {
+    this.#reader = new PipeReader(this.#responsesFd, onBytes);
   }
 
   end(): Promise<void> {
@@ -72,14 +75,14 @@ class Pipes implements DrawerPipes {
   }
 
   async #end(): Promise<void> {
-    // Its group or tender is given back, also where it ended by itself.
+    // Also after an exit: this frees the cgroup or subreaper of the tree.
     await this.#tree.end().catch(() => {});
-    if (this.#reader === undefined) closeSync(this.#answersFd);
+    if (this.#reader === undefined) closeSync(this.#responsesFd);
     this.#reader?.stop();
     await this.#reader?.ended;
-    await Promise.resolve(this.#orders.end()).catch(() => {});
-    // The writer leaves it open.
-    closeSync(this.#ordersFd);
-    this.#left.resolve();
+    await Promise.resolve(this.#commands.end()).catch(() => {});
+    // The writer does not close the descriptor.
+    closeSync(this.#commandsFd);
+    this.#closed.resolve();
   }
 }

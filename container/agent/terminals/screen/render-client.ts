@@ -1,39 +1,43 @@
 /**
- * Owns the agent's side of one process that draws: one order at a time, each with a limit; whoever exceeds it is killed.
- * Does not own how it is started (launch-drawer.ts) nor what is drawn and when (screens.ts).
+ * Sends commands to one render worker, one at a time, and kills a worker that does not respond in time.
  */
 import { limits } from "../../../../src/protocol/limits.ts";
-import { type Answer, answers, type Order, orderBytes } from "./render-protocol.ts";
+import {
+  encodeCommand,
+  type RenderCommand,
+  type RenderResponse,
+  responseReader,
+} from "./render-protocol.ts";
 
-/** A process with a pipe each way. */
-export interface DrawerPipes {
+/** A worker process with a pipe each way. */
+export interface RenderWorkerPipes {
   send(bytes: Uint8Array): Promise<unknown>;
   /** Called once, at the start. */
-  hear(take: (bytes: Uint8Array) => void): void;
-  /** Resolves when it has ended by itself or was ended. */
+  listen(onBytes: (bytes: Uint8Array) => void): void;
+  /** Resolves when the process has ended, by itself or by `end`. */
   readonly ended: Promise<void>;
-  /** Resolves when nothing of it is left. */
+  /** Resolves when nothing of the process is left. */
   end(): Promise<void>;
 }
 
-export type StartDrawer = () => Promise<DrawerPipes>;
+export type StartRenderWorker = () => Promise<RenderWorkerPipes>;
 
 const nothing = new Uint8Array();
 
-export class DrawingProcess {
-  readonly #pipes: DrawerPipes;
-  #waiting: ((answer: Answer | undefined) => void) | undefined;
+export class RenderWorker {
+  readonly #pipes: RenderWorkerPipes;
+  #waiting: ((response: RenderResponse | undefined) => void) | undefined;
   #isOver = false;
 
-  constructor(pipes: DrawerPipes) {
+  constructor(pipes: RenderWorkerPipes) {
     this.#pipes = pipes;
-    const coming = answers();
-    pipes.hear((bytes) => {
-      for (const answer of coming.take(bytes)) this.#answered(answer);
+    const responses = responseReader();
+    pipes.listen((bytes) => {
+      for (const response of responses.push(bytes)) this.#settle(response);
     });
     pipes.ended.then(() => {
       this.#isOver = true;
-      this.#answered(undefined);
+      this.#settle(undefined);
     });
   }
 
@@ -41,33 +45,35 @@ export class DrawingProcess {
     return this.#isOver;
   }
 
-  /** Undefined: it has ended, or was killed because it did not answer. Not to be called before the last answer. */
-  async ask(one: Partial<Order> & Pick<Order, "kind" | "terminal">): Promise<Answer | undefined> {
+  /** Undefined: the worker has ended, or was killed because it did not respond. Call again only after the response. */
+  async request(
+    command: Partial<RenderCommand> & Pick<RenderCommand, "kind" | "terminal">,
+  ): Promise<RenderResponse | undefined> {
     if (this.#isOver) return undefined;
-    const answer = new Promise<Answer | undefined>((resolve) => {
+    const response = new Promise<RenderResponse | undefined>((resolve) => {
       this.#waiting = resolve;
     });
-    const limit = setTimeout(() => this.end(), limits.terminalScreenMs);
-    // A pipe that is broken is one whose process has died.
+    const timer = setTimeout(() => this.end(), limits.terminalScreenMs);
+    // A broken pipe means that the process has died.
     this.#pipes
-      .send(orderBytes({ cols: 0, rows: 0, bytes: nothing, ...one }))
+      .send(encodeCommand({ cols: 0, rows: 0, bytes: nothing, ...command }))
       .catch(() => this.end());
     try {
-      return await answer;
+      return await response;
     } finally {
-      clearTimeout(limit);
+      clearTimeout(timer);
     }
   }
 
   async end(): Promise<void> {
     this.#isOver = true;
-    this.#answered(undefined);
+    this.#settle(undefined);
     await this.#pipes.end();
   }
 
-  #answered(answer: Answer | undefined): void {
+  #settle(response: RenderResponse | undefined): void {
     const resolve = this.#waiting;
     this.#waiting = undefined;
-    resolve?.(answer);
+    resolve?.(response);
   }
 }

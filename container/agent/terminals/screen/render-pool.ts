@@ -1,84 +1,83 @@
 /**
- * Owns the one process that draws: started when it is needed, replaced when it has failed, ended when nobody has needed
- * it for a while. Work in it is done one piece at a time. Does not own what the work is (screens.ts).
+ * Keeps one render worker: starts it when it is needed, replaces it when it has failed, and ends it when it is idle.
+ * Tasks run one at a time.
  */
-import { DrawingProcess, type StartDrawer } from "./render-client.ts";
+import { RenderWorker, type StartRenderWorker } from "./render-client.ts";
 
-export type Work<T> = (drawer: DrawingProcess) => Promise<T | undefined>;
+export type RenderTask<T> = (worker: RenderWorker) => Promise<T | undefined>;
 
-export class Studio {
-  readonly #start: StartDrawer;
+export class RenderPool {
+  readonly #start: StartRenderWorker;
   readonly #idleMs: number;
-  readonly #beforeRest: Work<void>;
-  #drawer: DrawingProcess | undefined;
-  /** In the order in which it came. */
-  #line: Promise<unknown> = Promise.resolve();
-  #idle: ReturnType<typeof setTimeout> | undefined;
+  readonly #beforeIdleEnd: RenderTask<void>;
+  #worker: RenderWorker | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+  #idleTimer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
-  constructor(start: StartDrawer, idleMs: number, beforeRest: Work<void>) {
+  constructor(start: StartRenderWorker, idleMs: number, beforeIdleEnd: RenderTask<void>) {
     this.#start = start;
     this.#idleMs = idleMs;
-    this.#beforeRest = beforeRest;
+    this.#beforeIdleEnd = beforeIdleEnd;
   }
 
   /** Undefined: none runs now. */
-  get drawer(): DrawingProcess | undefined {
-    return this.#drawer?.isOver ? undefined : this.#drawer;
+  get worker(): RenderWorker | undefined {
+    return this.#worker?.isOver ? undefined : this.#worker;
   }
 
-  /** Undefined: it could not be done. `isWanted` is asked when its turn has come. */
-  work<T>(work: Work<T>, isWanted: () => boolean = () => true): Promise<T | undefined> {
-    return this.#inLine(async () => (isWanted() ? this.#withDrawer(work) : undefined));
+  /** Undefined: the task failed, or was no longer needed when its turn came. */
+  run<T>(task: RenderTask<T>, isNeeded: () => boolean = () => true): Promise<T | undefined> {
+    return this.#enqueue(async () => (isNeeded() ? this.#runWithWorker(task) : undefined));
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#idle);
-    await this.#drawer?.end();
-    // What still waits finds it closed.
-    await this.#line;
-    await this.#drawer?.end();
+    clearTimeout(this.#idleTimer);
+    await this.#worker?.end();
+    // Queued tasks find the pool closed.
+    await this.#queue;
+    await this.#worker?.end();
   }
 
-  #inLine<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#line.then(work);
-    this.#line = done.catch(() => {});
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => {});
     return done;
   }
 
-  async #withDrawer<T>(work: Work<T>): Promise<T | undefined> {
+  async #runWithWorker<T>(task: RenderTask<T>): Promise<T | undefined> {
     if (this.#isClosed) return undefined;
-    clearTimeout(this.#idle);
+    clearTimeout(this.#idleTimer);
     try {
-      const drawer = await this.#running();
-      const done = drawer && (await work(drawer));
-      if (done !== undefined || !drawer?.isOver) return done;
-      // It has died since it was last needed, or of this: once more with another one.
-      const other = await this.#running();
-      return other && (await work(other));
+      const worker = await this.#runningWorker();
+      const result = worker && (await task(worker));
+      if (result !== undefined || !worker?.isOver) return result;
+      // The worker has died, possibly because of this task: try once more with another one.
+      const other = await this.#runningWorker();
+      return other && (await task(other));
     } catch (error) {
-      console.error("the screens of terminals cannot be drawn:", error);
+      console.error("the screens of terminals cannot be rendered:", error);
       return undefined;
     } finally {
       if (!this.#isClosed)
-        this.#idle = setTimeout(() => this.#inLine(() => this.#rest()), this.#idleMs);
+        this.#idleTimer = setTimeout(() => this.#enqueue(() => this.#endIdle()), this.#idleMs);
     }
   }
 
-  async #running(): Promise<DrawingProcess | undefined> {
-    const { drawer } = this;
-    if (drawer !== undefined) return drawer;
-    await this.#drawer?.end();
+  async #runningWorker(): Promise<RenderWorker | undefined> {
+    const { worker } = this;
+    if (worker !== undefined) return worker;
+    await this.#worker?.end();
     if (this.#isClosed) return undefined;
-    this.#drawer = new DrawingProcess(await this.#start());
-    return this.#drawer;
+    this.#worker = new RenderWorker(await this.#start());
+    return this.#worker;
   }
 
-  async #rest(): Promise<void> {
-    const { drawer } = this;
-    if (drawer === undefined || this.#isClosed) return;
-    await this.#beforeRest(drawer);
-    await drawer.end();
+  async #endIdle(): Promise<void> {
+    const { worker } = this;
+    if (worker === undefined || this.#isClosed) return;
+    await this.#beforeIdleEnd(worker);
+    await worker.end();
   }
 }

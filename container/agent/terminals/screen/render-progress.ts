@@ -1,95 +1,109 @@
 /**
- * Owns drawing one terminal's output as far as it goes: in slices, each size at its place, and what to do where the ring
- * has overtaken the drawing. Does not own when that is done (screens.ts). Each function answers whether it came to its
- * end: it does not where the process has ended or has lost the terminal.
+ * Renders the output of one terminal up to an offset: in slices, with each size where it applies, also when the ring
+ * has overtaken the rendering. Each function returns whether it finished: false if the worker has ended or has lost the
+ * terminal.
  */
+import type { RenderWorker } from "./render-client.ts";
+import { command } from "./render-protocol.ts";
+import type { RenderState } from "./render-state.ts";
 
-import type { DrawingProcess } from "./render-client.ts";
-import { order } from "./render-protocol.ts";
-import type { Track } from "./render-state.ts";
-
-/** Drawn at once: some 10 ms of work. */
+/** Rendered in one command: some 10 ms of work. */
 export const sliceBytes = 256 * 1024;
 
-/** Up to an offset at least. */
-export async function catchUp(drawer: DrawingProcess, track: Track, to: number): Promise<boolean> {
-  if (track.drawn?.by !== drawer && !(await beginAgain(drawer, track))) return false;
-  const { source } = track;
-  while (track.drawn !== undefined && track.drawn.to < to) {
-    const { to: at } = track.drawn;
-    if (at < source.start) return drawCopy(drawer, track);
-    const bytes = source.read(at, Math.min(to, at + sliceBytes));
-    if (!(await write(drawer, track, bytes))) return false;
+/** Renders up to `to` at least. */
+export async function renderTo(
+  worker: RenderWorker,
+  state: RenderState,
+  to: number,
+): Promise<boolean> {
+  if (state.rendering?.by !== worker && !(await restart(worker, state))) return false;
+  const { source } = state;
+  while (state.rendering !== undefined && state.rendering.to < to) {
+    const { to: from } = state.rendering;
+    if (from < source.start) return renderCopy(worker, state);
+    const bytes = source.read(from, Math.min(to, from + sliceBytes));
+    if (!(await write(worker, state, bytes))) return false;
   }
-  return fitSize(drawer, track);
+  return applySize(worker, state);
 }
 
-/** From the kept screen where that still leads to the ring, else from the ring's beginning. */
-async function beginAgain(drawer: DrawingProcess, track: Track): Promise<boolean> {
-  const { kept, source } = track;
-  track.kept = undefined;
-  if (kept === undefined || kept.to < source.start) return beginAt(drawer, track, source.start);
-  if (!(await beginAt(drawer, track, kept.to))) return false;
-  for (let at = 0; at < kept.picture.length; at += sliceBytes) {
-    const bytes = kept.picture.subarray(at, at + sliceBytes);
-    if (!(await did(drawer, track, { kind: order.write, bytes }))) return false;
-  }
-  return true;
-}
-
-async function beginAt(drawer: DrawingProcess, track: Track, from: number): Promise<boolean> {
-  const size = track.sizeAt(from);
-  track.drawn = { by: drawer, from, to: from, size };
-  return did(drawer, track, { kind: order.begin, ...size });
-}
-
-/** Output comes faster than it is drawn: what there is now is taken at once, so that drawing it comes to an end. */
-async function drawCopy(drawer: DrawingProcess, track: Track): Promise<boolean> {
-  const { start, end } = track.source;
-  const copy = track.source.read(start, end).slice();
-  if (!(await beginAt(drawer, track, start))) return false;
-  for (let at = 0; at < copy.length; at += sliceBytes) {
-    if (!(await write(drawer, track, copy.subarray(at, at + sliceBytes)))) return false;
-  }
-  return fitSize(drawer, track);
-}
-
-/** What follows on what is drawn. */
-async function write(drawer: DrawingProcess, track: Track, bytes: Uint8Array): Promise<boolean> {
-  for (let at = 0; at < bytes.length; ) {
-    if (!(await fitSize(drawer, track)) || track.drawn === undefined) return false;
-    const untilNext = track.nextSizeAt(track.drawn.to) - track.drawn.to;
-    const part = bytes.subarray(at, Math.min(bytes.length, at + untilNext));
-    if (!(await did(drawer, track, { kind: order.write, bytes: part }))) return false;
-    track.drawn.to += part.length;
-    at += part.length;
+/** Starts from the stored snapshot if the ring continues it, else from the beginning of the ring. */
+async function restart(worker: RenderWorker, state: RenderState): Promise<boolean> {
+  const { stored, source } = state;
+  state.stored = undefined;
+  if (stored === undefined || stored.to < source.start) return startAt(worker, state, source.start);
+  if (!(await startAt(worker, state, stored.to))) return false;
+  for (const bytes of slicesOf(stored.bytes)) {
+    if (!(await succeeds(worker, state, { kind: command.write, bytes }))) return false;
   }
   return true;
 }
 
-async function fitSize(drawer: DrawingProcess, track: Track): Promise<boolean> {
-  if (track.drawn === undefined) return false;
-  const { cols, rows } = track.sizeAt(track.drawn.to);
-  const { size } = track.drawn;
+async function startAt(worker: RenderWorker, state: RenderState, from: number): Promise<boolean> {
+  const size = state.sizeAt(from);
+  state.rendering = { by: worker, from, to: from, size };
+  return succeeds(worker, state, { kind: command.begin, ...size });
+}
+
+/** Output comes faster than it can be rendered, so this renders a copy of what there is now, which has an end. */
+async function renderCopy(worker: RenderWorker, state: RenderState): Promise<boolean> {
+  const { start, end } = state.source;
+  const copy = state.source.read(start, end).slice();
+  if (!(await startAt(worker, state, start))) return false;
+  for (const bytes of slicesOf(copy)) if (!(await write(worker, state, bytes))) return false;
+  return applySize(worker, state);
+}
+
+/** Appends bytes that follow what is rendered. */
+async function write(
+  worker: RenderWorker,
+  state: RenderState,
+  bytes: Uint8Array,
+): Promise<boolean> {
+  for (let done = 0; done < bytes.length; ) {
+    if (!(await applySize(worker, state)) || state.rendering === undefined) return false;
+    const untilNext = state.nextSizeAt(state.rendering.to) - state.rendering.to;
+    const part = bytes.subarray(done, Math.min(bytes.length, done + untilNext));
+    if (!(await succeeds(worker, state, { kind: command.write, bytes: part }))) return false;
+    state.rendering.to += part.length;
+    done += part.length;
+  }
+  return true;
+}
+
+async function applySize(worker: RenderWorker, state: RenderState): Promise<boolean> {
+  if (state.rendering === undefined) return false;
+  const { cols, rows } = state.sizeAt(state.rendering.to);
+  const { size } = state.rendering;
   if (size.cols === cols && size.rows === rows) return true;
-  track.drawn.size = { cols, rows };
-  return did(drawer, track, { kind: order.resize, cols, rows });
+  state.rendering.size = { cols, rows };
+  return succeeds(worker, state, { kind: command.resize, cols, rows });
 }
 
-type Ask = Omit<Parameters<DrawingProcess["ask"]>[0], "terminal">;
+type CommandBody = Omit<Parameters<RenderWorker["request"]>[0], "terminal">;
 
-async function did(drawer: DrawingProcess, track: Track, ask: Ask): Promise<boolean> {
-  return (await asked(drawer, track, ask)) !== undefined;
+async function succeeds(
+  worker: RenderWorker,
+  state: RenderState,
+  body: CommandBody,
+): Promise<boolean> {
+  return (await request(worker, state, body)) !== undefined;
 }
 
-/** Undefined: the process has ended, or knows nothing of this terminal. */
-export async function asked(
-  drawer: DrawingProcess,
-  track: Track,
-  ask: Ask,
+/** Undefined: the worker has ended, or does not know this terminal. */
+export async function request(
+  worker: RenderWorker,
+  state: RenderState,
+  body: CommandBody,
 ): Promise<Uint8Array | undefined> {
-  const answer = await drawer.ask({ ...ask, terminal: track.id });
-  if (answer?.known) return answer.bytes;
-  track.drawn = undefined;
+  const response = await worker.request({ ...body, terminal: state.id });
+  if (response?.isKnown) return response.bytes;
+  state.rendering = undefined;
   return undefined;
+}
+
+function* slicesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += sliceBytes) {
+    yield bytes.subarray(start, start + sliceBytes);
+  }
 }

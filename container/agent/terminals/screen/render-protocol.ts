@@ -1,82 +1,82 @@
 /**
- * Owns what the agent and the process that draws say to each other: orders one way, one answer to each the other way.
- * Does not own either of the two (drawer.ts, drawing-process.ts). Both are this same program.
+ * Encodes what the agent and its render worker send each other: commands one way, one response to each the other way.
+ * Both are this same program, so the form can change freely.
  */
-const orderHead = 16;
-const answerHead = 8;
+const commandHeadBytes = 16;
+const responseHeadBytes = 8;
 
-/** Each names a terminal by a number. */
-export const order = { begin: 1, write: 2, resize: 3, picture: 4, look: 5, free: 6 } as const;
-export type OrderKind = (typeof order)[keyof typeof order];
+export const command = { begin: 1, write: 2, resize: 3, snapshot: 4, text: 5, free: 6 } as const;
+export type CommandKind = (typeof command)[keyof typeof command];
 
-export type Order = {
-  kind: OrderKind;
+export type RenderCommand = {
+  kind: CommandKind;
   terminal: number;
   cols: number;
   rows: number;
   bytes: Uint8Array;
 };
 
-/** A drawer that does not know the terminal says so: it has lost it. */
-export type Answer = { known: boolean; bytes: Uint8Array };
+/** `isKnown` is false when the worker has lost the terminal. */
+export type RenderResponse = { isKnown: boolean; bytes: Uint8Array };
 
-export function orderBytes({ kind, terminal, cols, rows, bytes }: Order): Uint8Array {
-  const message = new Uint8Array(orderHead + bytes.length);
+export function encodeCommand({ kind, terminal, cols, rows, bytes }: RenderCommand): Uint8Array {
+  const message = new Uint8Array(commandHeadBytes + bytes.length);
   const head = new DataView(message.buffer);
   head.setUint32(0, kind);
   head.setUint32(4, terminal);
   head.setUint16(8, cols);
   head.setUint16(10, rows);
   head.setUint32(12, bytes.length);
-  message.set(bytes, orderHead);
+  message.set(bytes, commandHeadBytes);
   return message;
 }
 
-export function answerBytes({ known, bytes }: Answer): Uint8Array {
-  const message = new Uint8Array(answerHead + bytes.length);
+export function encodeResponse({ isKnown, bytes }: RenderResponse): Uint8Array {
+  const message = new Uint8Array(responseHeadBytes + bytes.length);
   const head = new DataView(message.buffer);
-  head.setUint32(0, known ? 1 : 0);
+  head.setUint32(0, isKnown ? 1 : 0);
   head.setUint32(4, bytes.length);
-  message.set(bytes, answerHead);
+  message.set(bytes, responseHeadBytes);
   return message;
 }
 
-/** Puts together what a pipe took apart. */
-class Whole<T> {
-  readonly #head: number;
-  readonly #make: (head: DataView, bytes: Uint8Array) => T;
+/** Puts messages together again from the pieces in which a pipe delivers them. */
+class MessageAssembler<T> {
+  readonly #headBytes: number;
+  readonly #decode: (head: DataView, bytes: Uint8Array) => T;
   #parts: Uint8Array[] = [];
-  #held = 0;
-  #needed: number;
+  #bufferedBytes = 0;
+  #neededBytes: number;
 
-  constructor(head: number, make: (head: DataView, bytes: Uint8Array) => T) {
-    this.#head = head;
-    this.#needed = head;
-    this.#make = make;
+  constructor(headBytes: number, decode: (head: DataView, bytes: Uint8Array) => T) {
+    this.#headBytes = headBytes;
+    this.#neededBytes = headBytes;
+    this.#decode = decode;
   }
 
-  take(part: Uint8Array): T[] {
+  /** Returns the messages that are complete now. */
+  push(part: Uint8Array): T[] {
     this.#parts.push(part);
-    this.#held += part.length;
-    const made: T[] = [];
-    while (this.#held >= this.#needed) {
+    this.#bufferedBytes += part.length;
+    const messages: T[] = [];
+    while (this.#bufferedBytes >= this.#neededBytes) {
       const all = this.#parts.length === 1 ? (this.#parts[0] ?? part) : Buffer.concat(this.#parts);
-      const head = new DataView(all.buffer, all.byteOffset, this.#head);
+      const head = new DataView(all.buffer, all.byteOffset, this.#headBytes);
       this.#parts = [all];
-      this.#needed = this.#head + head.getUint32(this.#head - 4);
-      if (this.#held < this.#needed) break;
-      made.push(this.#make(head, all.subarray(this.#head, this.#needed)));
-      this.#parts = [all.subarray(this.#needed)];
-      this.#held -= this.#needed;
-      this.#needed = this.#head;
+      this.#neededBytes = this.#headBytes + head.getUint32(this.#headBytes - 4);
+      if (this.#bufferedBytes < this.#neededBytes) break;
+      messages.push(this.#decode(head, all.subarray(this.#headBytes, this.#neededBytes)));
+      this.#parts = [all.subarray(this.#neededBytes)];
+      this.#bufferedBytes -= this.#neededBytes;
+      this.#neededBytes = this.#headBytes;
     }
-    return made;
+    return messages;
   }
 }
 
-export function orders(): { take(part: Uint8Array): Order[] } {
-  return new Whole<Order>(orderHead, (head, bytes) => ({
-    kind: head.getUint32(0) as OrderKind,
+export function commandReader(): { push(part: Uint8Array): RenderCommand[] } {
+  return new MessageAssembler<RenderCommand>(commandHeadBytes, (head, bytes) => ({
+    kind: head.getUint32(0) as CommandKind,
     terminal: head.getUint32(4),
     cols: head.getUint16(8),
     rows: head.getUint16(10),
@@ -84,9 +84,9 @@ export function orders(): { take(part: Uint8Array): Order[] } {
   }));
 }
 
-export function answers(): { take(part: Uint8Array): Answer[] } {
-  return new Whole<Answer>(answerHead, (head, bytes) => ({
-    known: head.getUint32(0) === 1,
+export function responseReader(): { push(part: Uint8Array): RenderResponse[] } {
+  return new MessageAssembler<RenderResponse>(responseHeadBytes, (head, bytes) => ({
+    isKnown: head.getUint32(0) === 1,
     bytes,
   }));
 }

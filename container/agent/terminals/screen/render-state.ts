@@ -1,76 +1,65 @@
 /**
- * Owns how far one terminal's output has been drawn, which size it had when, and what is kept of a screen while nobody draws.
- * Does not own the drawing (catch-up.ts), nor when it is done (screens.ts).
+ * Remembers how far the output of one terminal has been rendered, which size it had when, and the snapshot that stands
+ * for its screen while no worker runs.
  */
-import type { DrawingProcess } from "./render-client.ts";
-
-/** A terminal's output and size, as whoever draws it needs them. */
-export interface ScreenSource {
-  readonly key: string;
-  readonly cols: number;
-  readonly rows: number;
-  /** Oldest offset kept in the ring. */
-  readonly start: number;
-  /** Offset after the newest byte. */
-  readonly end: number;
-  read(from: number, to: number): Uint8Array;
-}
+import type { ScreenSource } from "../screen-renderer.ts";
+import type { RenderWorker } from "./render-client.ts";
 
 export type Size = { cols: number; rows: number };
 
-/** What one process has drawn of a terminal. */
-type Drawn = {
-  by: DrawingProcess;
-  /** Where drawing began: what was before is not on the screen. */
+/** What one worker has rendered of a terminal. */
+type Rendering = {
+  by: RenderWorker;
+  /** Where rendering began: earlier output is not on the screen. */
   from: number;
   to: number;
   size: Size;
 };
 
-/** Size changes that are remembered: more within one ring of output are nobody's. */
+/** Size changes that are remembered. More of them within one ring of output cannot matter to anybody. */
 const sizesMax = 256;
 
-export class Track {
+export class RenderState {
   readonly source: ScreenSource;
   readonly id: number;
-  drawn: Drawn | undefined;
-  /** A screen from the time of a process that has ended, and the offset that it stands for. */
-  kept: { picture: Uint8Array; to: number } | undefined;
-  /** Drawing without being asked is on its way. */
-  isPlanned = false;
+  rendering: Rendering | undefined;
+  /** A snapshot by a worker that has ended, and the offset that it stands for. */
+  stored: { bytes: Uint8Array; to: number } | undefined;
+  /** Rendering in the background is scheduled. */
+  isScheduled = false;
   usedAt = 0;
-  readonly #sizes: (Size & { at: number })[];
+  readonly #sizes: (Size & { from: number })[];
 
   constructor(source: ScreenSource, id: number) {
     this.source = source;
     this.id = id;
-    this.#sizes = [{ at: 0, cols: source.cols, rows: source.rows }];
+    this.#sizes = [{ from: 0, cols: source.cols, rows: source.rows }];
   }
 
   /** The offset up to which there is a screen. */
-  position(drawer: DrawingProcess | undefined): number {
-    const isCurrent = drawer !== undefined && this.drawn?.by === drawer;
-    return (isCurrent ? this.drawn?.to : this.kept?.to) ?? 0;
+  renderedTo(worker: RenderWorker | undefined): number {
+    const isCurrent = worker !== undefined && this.rendering?.by === worker;
+    return (isCurrent ? this.rendering?.to : this.stored?.to) ?? 0;
   }
 
-  resized(): void {
-    const { end: at, cols, rows } = this.source;
+  recordSize(): void {
+    const { end: from, cols, rows } = this.source;
     const last = this.#sizes.at(-1);
-    if (last?.at === at) this.#sizes.pop();
-    this.#sizes.push({ at, cols, rows });
-    // What was before the ring begins is never drawn again.
-    while ((this.#sizes[1]?.at ?? Number.POSITIVE_INFINITY) <= this.source.start) {
+    if (last?.from === from) this.#sizes.pop();
+    this.#sizes.push({ from, cols, rows });
+    // Output from before the ring is never rendered again.
+    while ((this.#sizes[1]?.from ?? Number.POSITIVE_INFINITY) <= this.source.start) {
       this.#sizes.shift();
     }
     if (this.#sizes.length > sizesMax) this.#sizes.splice(1, 1);
   }
 
   sizeAt(offset: number): Size {
-    return this.#sizes.findLast(({ at }) => at <= offset) ?? this.#sizes[0] ?? this.source;
+    return this.#sizes.findLast(({ from }) => from <= offset) ?? this.#sizes[0] ?? this.source;
   }
 
-  /** Where the size changes next. */
+  /** The offset of the next change of size. */
   nextSizeAt(offset: number): number {
-    return this.#sizes.find(({ at }) => at > offset)?.at ?? Number.POSITIVE_INFINITY;
+    return this.#sizes.find(({ from }) => from > offset)?.from ?? Number.POSITIVE_INFINITY;
   }
 }

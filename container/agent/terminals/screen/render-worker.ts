@@ -1,62 +1,65 @@
 /**
- * Owns the process that draws: the emulators of all terminals of one agent, told what to do by a pipe.
- * Does not own when it runs or what is drawn (screens.ts). Apart from the agent because output of a sandbox may make an
- * emulator slow, large or fail; and because the memory that it took is the machine's again when it ends.
+ * Runs the render worker: the emulators of all terminals of one agent, driven through a pipe.
+ * It is a process of its own because output of a sandbox may make an emulator slow, large or fail, and because the
+ * machine gets all its memory back when it ends.
  */
 import { writeSync } from "node:fs";
 import { Emulator } from "./emulator.ts";
-import { type Answer, answerBytes, type Order, order, orders } from "./render-protocol.ts";
+import {
+  command,
+  commandReader,
+  encodeResponse,
+  type RenderCommand,
+  type RenderResponse,
+} from "./render-protocol.ts";
 
-/** Beyond it this process ends: the next one begins with what is still in the rings. */
+/** Beyond it this process ends. The next one begins with what is still in the rings. */
 const residentBytesMax = 384 * 1024 * 1024;
-const answersFd = 1;
+const responsesFd = 1;
 const nothing = new Uint8Array();
 
-export async function draw(): Promise<void> {
+export async function runRenderWorker(): Promise<void> {
   const emulators = new Map<number, Emulator>();
-  const coming = orders();
+  const commands = commandReader();
   for await (const part of Bun.stdin.stream()) {
-    for (const one of coming.take(part)) tell(answerBytes(await follow(one, emulators)));
+    for (const next of commands.push(part)) {
+      writeResponse(encodeResponse(await execute(next, emulators)));
+    }
     if (process.memoryUsage.rss() > residentBytesMax) return;
   }
 }
 
-async function follow(one: Order, emulators: Map<number, Emulator>): Promise<Answer> {
-  if (one.kind === order.begin) {
-    emulators.get(one.terminal)?.free();
-    emulators.set(one.terminal, new Emulator(one.cols, one.rows));
-    return { known: true, bytes: nothing };
-  }
-  const emulator = emulators.get(one.terminal);
-  if (emulator === undefined) return { known: false, bytes: nothing };
-  return { known: true, bytes: await ask(one, emulator, emulators) };
-}
-
-async function ask(
-  one: Order,
-  emulator: Emulator,
+async function execute(
+  { kind, terminal, cols, rows, bytes }: RenderCommand,
   emulators: Map<number, Emulator>,
-): Promise<Uint8Array> {
-  switch (one.kind) {
-    case order.write:
-      await emulator.write(one.bytes);
-      return nothing;
-    case order.resize:
-      emulator.resize(one.cols, one.rows);
-      return nothing;
-    case order.picture:
-      return emulator.picture();
-    case order.look:
-      return Buffer.from(JSON.stringify(emulator.look()));
-    default:
-      emulator.free();
-      emulators.delete(one.terminal);
-      return nothing;
+): Promise<RenderResponse> {
+  const emulator = emulators.get(terminal);
+  if (kind === command.begin) {
+    emulator?.free();
+    emulators.set(terminal, new Emulator(cols, rows));
+    return { isKnown: true, bytes: nothing };
   }
+  if (emulator === undefined) return { isKnown: false, bytes: nothing };
+  switch (kind) {
+    case command.write:
+      await emulator.write(bytes);
+      break;
+    case command.resize:
+      emulator.resize(cols, rows);
+      break;
+    case command.snapshot:
+      return { isKnown: true, bytes: emulator.snapshot() };
+    case command.text:
+      return { isKnown: true, bytes: Buffer.from(JSON.stringify(emulator.screenText())) };
+    case command.free:
+      emulator.free();
+      emulators.delete(terminal);
+  }
+  return { isKnown: true, bytes: nothing };
 }
 
-function tell(message: Uint8Array): void {
-  for (let at = 0; at < message.length; ) {
-    at += writeSync(answersFd, message, at, message.length - at);
+function writeResponse(message: Uint8Array): void {
+  for (let written = 0; written < message.length; ) {
+    written += writeSync(responsesFd, message, written, message.length - written);
   }
 }

@@ -1,21 +1,20 @@
 /**
- * Owns the picture of a screen: bytes that give a fresh terminal of the same size the same cells, cursor and modes,
- * so that it goes on alike. Does not own bytes that stand within a sequence (unfinished.ts), nor lines (lines.ts).
+ * Serializes a screen: bytes that give a fresh terminal of the same size the same cells, cursor and modes.
  *
- * Not the serializer that comes with the emulator: that one loses colours when the alternate screen is up, margins,
- * charsets, tabs, a hidden cursor, and the cursor behind the last column.
+ * The serializer that comes with the emulator loses colours while the alternate screen is up, margins, charsets, tabs,
+ * a hidden cursor, and the cursor behind the last column.
  */
 import type { IBuffer, Terminal } from "@xterm/headless";
 import { attributesSequence, plain } from "./attributes.ts";
-import { isWhole, Lines } from "./lines.ts";
-import { type Cell, charsetCode, type InsideBuffer, insideOf } from "./xterm-internals.ts";
+import { isWideCellIntact, LineSerializer } from "./lines.ts";
+import { type BufferInternals, type Cell, charsetCode, internalsOf } from "./xterm-internals.ts";
 
 export type Detail = { scrollback: boolean; colours: boolean };
 
 const tabEvery = 8;
 
-export function drawPicture(terminal: Terminal, title: string, detail: Detail): string {
-  const { buffers } = insideOf(terminal);
+export function serializeScreen(terminal: Terminal, title: string, detail: Detail): string {
+  const { buffers } = internalsOf(terminal);
   const { active, normal, alternate } = terminal.buffer;
   const isAlternate = active.type === "alternate";
   return [
@@ -30,31 +29,36 @@ export function drawPicture(terminal: Terminal, title: string, detail: Detail): 
   ].join("");
 }
 
-function screen(terminal: Terminal, buffer: IBuffer, inside: InsideBuffer, detail: Detail): string {
+function screen(
+  terminal: Terminal,
+  buffer: IBuffer,
+  inside: BufferInternals,
+  detail: Detail,
+): string {
   const first = detail.scrollback ? 0 : Math.max(0, buffer.length - terminal.rows);
   return [
-    new Lines(buffer, terminal.cols, detail.colours).say(first),
+    new LineSerializer(buffer, terminal.cols, detail.colours).serialize(first),
     tabs(terminal.cols, inside),
     saved(inside),
     margins(terminal.rows, inside),
   ].join("");
 }
 
-/** A program may go back to it without having saved anew. */
-function savedInAlternate(inside: InsideBuffer): string {
+/** A program may restore this cursor without saving one first. */
+function savedInAlternate(inside: BufferInternals): string {
   const isUntouched =
     inside.savedX === 0 && inside.savedY === 0 && inside.savedCharset === undefined;
   return isUntouched ? "" : `\x1b[?47h${saved(inside)}\x1b[?47l${plain}\x1b[H`;
 }
 
-function saved(inside: InsideBuffer): string {
+function saved(inside: BufferInternals): string {
   const y = Math.max(0, inside.savedY - inside.ybase);
   const code = charsetCode(inside.savedCharset);
   const position = `\x1b[${y + 1};${inside.savedX + 1}H${attributesSequence(inside.savedCurAttrData)}`;
   return code === "B" ? `${position}\x1b7` : `${position}\x1b(${code}\x1b7\x1b(B`;
 }
 
-function tabs(cols: number, { tabs: stops }: InsideBuffer): string {
+function tabs(cols: number, { tabs: stops }: BufferInternals): string {
   const isStop = (x: number) => stops[x] === true;
   const all = Array.from({ length: cols }, (_, x) => x);
   if (all.every((x) => isStop(x) === (x % tabEvery === 0))) return "";
@@ -64,7 +68,7 @@ function tabs(cols: number, { tabs: stops }: InsideBuffer): string {
     .join("")}`;
 }
 
-function margins(rows: number, { scrollTop, scrollBottom }: InsideBuffer): string {
+function margins(rows: number, { scrollTop, scrollBottom }: BufferInternals): string {
   if (scrollTop === 0 && scrollBottom === rows - 1) return "";
   return `\x1b[${scrollTop + 1};${scrollBottom + 1}r`;
 }
@@ -74,7 +78,7 @@ const cursorShapes = { block: 2, underline: 4, bar: 6 } as const;
 
 function modes(terminal: Terminal): string {
   const { modes: on } = terminal;
-  const { coreService, coreMouseService, optionsService } = insideOf(terminal);
+  const { coreService, coreMouseService, optionsService } = internalsOf(terminal);
   const { cursorStyle, cursorBlink } = coreService.decPrivateModes;
   const encoding = coreMouseService.activeEncoding;
   const shape = cursorStyle === undefined ? 0 : cursorShapes[cursorStyle] - (cursorBlink ? 1 : 0);
@@ -88,7 +92,7 @@ function modes(terminal: Terminal): string {
     on.mouseTrackingMode === "none" ? "" : `\x1b[?${mouse[on.mouseTrackingMode]}h`,
     encoding === "SGR" ? "\x1b[?1006h" : encoding === "SGR_PIXELS" ? "\x1b[?1016h" : "",
     shape === 0 ? "" : `\x1b[${shape} q`,
-    // A reset leaves these two as they were.
+    // A reset does not change these two.
     coreService.isCursorHidden ? "\x1b[?25l" : "\x1b[?25h",
     optionsService.rawOptions.convertEol ? "\x1b[20h" : "\x1b[20l",
     on.originMode ? "\x1b[?6h" : "",
@@ -96,49 +100,51 @@ function modes(terminal: Terminal): string {
   ].join("");
 }
 
-/** Which sets of characters are in use; by restoring, a program can have another than the one it chose. */
-function charsets(terminal: Terminal): { said: string; restores: boolean } {
-  const { buffers, _charsetService: service } = insideOf(terminal);
+/** The character sets in use. After a restore, a program may use another one than it chose. */
+function charsets(terminal: Terminal): { sequence: string; restores: boolean } {
+  const { buffers, _charsetService: service } = internalsOf(terminal);
   const slots = [0, 1, 2, 3].map((index) => charsetCode(service._charsets[index]));
   const used = charsetCode(service.charset);
   const isOther = used !== slots[service.glevel];
   const restores = isOther && used === "B" && charsetCode(buffers.active.savedCharset) === "B";
   if (isOther && !restores) slots[service.glevel] = used;
-  const said = [
+  const sequence = [
     ...slots.map((code, index) => (code === "B" ? "" : `\x1b${"()*+"[index]}${code}`)),
     ["", "\x0e", "\x1bn", "\x1bo"][service.glevel] ?? "",
     restores ? "\x1b8" : "",
   ].join("");
-  return { said, restores };
+  return { sequence, restores };
 }
 
-/** Last: nothing after it may move the cursor, and what comes next may join the character before it. */
+/** Comes last, because nothing may move the cursor afterwards, and the next output may join the previous character. */
 function cursor(terminal: Terminal): string {
-  const { said, restores } = charsets(terminal);
-  const joins = insideOf(terminal)._inputHandler._parser.precedingJoinState !== 0;
-  // What was written before its set was chosen must not be written in that set.
-  return joins || restores ? said + place(terminal, joins) : place(terminal, joins) + said;
+  const { sequence, restores } = charsets(terminal);
+  const joins = internalsOf(terminal)._inputHandler._parser.precedingJoinState !== 0;
+  // The last character must not be written in a set that was chosen after it.
+  return joins || restores
+    ? sequence + cursorPosition(terminal, joins)
+    : cursorPosition(terminal, joins) + sequence;
 }
 
-function place(terminal: Terminal, joins: boolean): string {
-  const { buffers, _inputHandler: handler } = insideOf(terminal);
+function cursorPosition(terminal: Terminal, joins: boolean): string {
+  const { buffers, _inputHandler: handler } = internalsOf(terminal);
   const { x, y, ybase, scrollTop } = buffers.active;
   const row = terminal.modes.originMode ? y - scrollTop : y;
   const to = (column: number) => `\x1b[${Math.max(0, row) + 1};${column + 1}H`;
-  const now = attributesSequence(handler._curAttrData);
-  const isBehind = x >= terminal.cols;
-  if (x === 0 || !(isBehind || joins)) return `${to(x)}${now}`;
-  // Only a character that is written takes the cursor there.
+  const style = attributesSequence(handler._curAttrData);
+  const isPastEnd = x >= terminal.cols;
+  if (x === 0 || !(isPastEnd || joins)) return `${to(x)}${style}`;
+  // Only writing a character moves the cursor there.
   const line = terminal.buffer.active.getLine(ybase + y);
-  const at = x > 1 && line !== undefined && isWhole(line, x - 2) ? x - 2 : x - 1;
-  const last = line?.getCell(at) as Cell | undefined;
+  const column = x > 1 && line !== undefined && isWideCellIntact(line, x - 2) ? x - 2 : x - 1;
+  const last = line?.getCell(column) as Cell | undefined;
   const width = Math.max(1, last?.getWidth() ?? 1);
-  if (last === undefined || at + width !== x) {
-    return `${to(Math.min(x, terminal.cols - 1))}${now}`;
+  if (last === undefined || column + width !== x) {
+    return `${to(Math.min(x, terminal.cols - 1))}${style}`;
   }
-  if (last.getChars() === "" && !isBehind) return `${to(x)}${now}`;
+  if (last.getChars() === "" && !isPastEnd) return `${to(x)}${style}`;
   const own = attributesSequence(last);
-  // Written in insert mode it would push itself along.
+  // In insert mode the character would be inserted next to itself.
   const gap = terminal.modes.insertMode ? `\x1b[${width}P` : "";
-  return `${to(at)}${own}${gap}${last.getChars() || " "}${own === now ? "" : now}`;
+  return `${to(column)}${own}${gap}${last.getChars() || " "}${own === style ? "" : style}`;
 }

@@ -1,206 +1,202 @@
 /**
- * Owns the screens of the agent's terminals: drawn when somebody asks, or when much has not been drawn.
- * Does not own the output (the rings of terminals/), the process that draws (studio.ts) nor how (emulator.ts).
- * Whoever asks waits for a limited time; to tell of output costs nothing.
+ * Renders the screens of the agent's terminals, on request and in the background before output leaves the ring.
+ * A request waits for a limited time; `onOutput` is cheap.
  */
 import { limits } from "../../../../src/protocol/limits.ts";
 import type { Screen } from "../../../../src/protocol/terminal.ts";
-import type { DrawingProcess, StartDrawer } from "./render-client.ts";
-import { Studio, type Work } from "./render-pool.ts";
-import { asked, catchUp, sliceBytes } from "./render-progress.ts";
-import { order } from "./render-protocol.ts";
-import { type ScreenSource, Track } from "./render-state.ts";
+import type { ScreenRenderer, ScreenSnapshot, ScreenSource } from "../screen-renderer.ts";
+import type { RenderWorker, StartRenderWorker } from "./render-client.ts";
+import { RenderPool, type RenderTask } from "./render-pool.ts";
+import { renderTo, request, sliceBytes } from "./render-progress.ts";
+import { command } from "./render-protocol.ts";
+import { RenderState } from "./render-state.ts";
 
-export type { ScreenSource } from "./render-state.ts";
-
-/** More than this undrawn, and drawing begins without being asked: what the ring then loses is on the screen. */
-const undrawnBytesMax = limits.terminalRingBytes / 2;
-/** Nothing is gained by drawing what comes faster than it can be drawn: looked at again after this. */
-const floodLookMs = 2000;
-const restAfterMs = 60_000;
-/** Each cell is some bytes of the process that draws: beyond this the screen that was drawn longest ago is let go. */
+/** With more unrendered output, background rendering begins, so that the screen has what the ring then loses. */
+const unrenderedBytesMax = limits.terminalRingBytes / 2;
+/** Output that comes faster than it can be rendered is not rendered in the background; checked again after this. */
+const floodCheckMs = 2000;
+const idleEndMs = 60_000;
+/** Each cell takes some bytes of the worker. Beyond this the least recently used screens are freed. */
 const cellsMax = 4 * 1024 * 1024;
-/** A screen that is kept while nobody draws; a larger one is drawn again from the ring. */
-const keptBytesMax = 256 * 1024;
-const linesAbove = 200;
+/** A larger snapshot is not stored while no worker runs; its screen is rendered again from the ring. */
+const storedBytesMax = 256 * 1024;
+const scrollbackLines = 200;
 
-export class Screens {
-  readonly #studio: Studio;
-  readonly #tracks = new Map<string, Track>();
-  /** Those that are asked for once more are drawn for that, and let go. */
+export class Screens implements ScreenRenderer {
+  readonly #pool: RenderPool;
+  readonly #states = new Map<string, RenderState>();
+  /** Terminals that have ended. A late request renders them once and frees them again. */
   readonly #forgotten = new WeakSet<ScreenSource>();
-  readonly #waits = new Set<ReturnType<typeof setTimeout>>();
-  #ids = 0;
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
+  #lastId = 0;
   #isClosed = false;
 
-  constructor(start: StartDrawer, idleMs = restAfterMs) {
-    this.#studio = new Studio(start, idleMs, (drawer) => this.#keepAll(drawer));
+  constructor(start: StartRenderWorker, idleMs = idleEndMs) {
+    this.#pool = new RenderPool(start, idleMs, (worker) => this.#storeSnapshots(worker));
   }
 
-  /** Undefined: it could not be drawn in time. */
-  picture(source: ScreenSource): Promise<{ picture: Uint8Array; offset: number } | undefined> {
-    const track = this.#track(source);
-    return this.#inTime(async (drawer) => {
-      const picture = await this.#asked(drawer, track, order.picture);
-      return picture && track.drawn && { picture, offset: track.drawn.to };
+  snapshot(source: ScreenSource): Promise<ScreenSnapshot | undefined> {
+    const state = this.#stateOf(source);
+    return this.#runInTime(async (worker) => {
+      const bytes = await this.#renderAndRequest(worker, state, command.snapshot);
+      return bytes && state.rendering && { bytes, offset: state.rendering.to };
     });
   }
 
-  /** Undefined: it could not be drawn in time. */
-  look(source: ScreenSource): Promise<Screen | undefined> {
-    const track = this.#track(source);
-    return this.#inTime(async (drawer) => {
-      const look = await this.#asked(drawer, track, order.look);
-      if (look === undefined || track.drawn === undefined) return undefined;
-      return { ...JSON.parse(Buffer.from(look).toString()), offset: track.drawn.to } as Screen;
+  screenText(source: ScreenSource): Promise<Screen | undefined> {
+    const state = this.#stateOf(source);
+    return this.#runInTime(async (worker) => {
+      const text = await this.#renderAndRequest(worker, state, command.text);
+      if (text === undefined || state.rendering === undefined) return undefined;
+      return { ...JSON.parse(Buffer.from(text).toString()), offset: state.rendering.to } as Screen;
     });
   }
 
-  /** There is more. */
-  written(source: ScreenSource): void {
-    const track = this.#track(source);
-    if (track.isPlanned || !this.#isCurrent(track)) return;
-    if (source.end - track.position(this.#studio.drawer) <= undrawnBytesMax) return;
-    track.isPlanned = true;
-    this.#drawAlong(track);
+  onOutput(source: ScreenSource): void {
+    const state = this.#stateOf(source);
+    if (state.isScheduled || !this.#isCurrent(state)) return;
+    if (source.end - state.renderedTo(this.#pool.worker) <= unrenderedBytesMax) return;
+    state.isScheduled = true;
+    this.#renderInBackground(state);
   }
 
-  resized(source: ScreenSource): void {
-    this.#track(source).resized();
+  onResize(source: ScreenSource): void {
+    this.#stateOf(source).recordSize();
   }
 
   forget(source: ScreenSource): void {
     this.#forgotten.add(source);
-    const track = this.#tracks.get(source.key);
-    if (track?.source !== source) return;
-    this.#tracks.delete(source.key);
-    this.#freeLater(track);
+    const state = this.#states.get(source.key);
+    if (state?.source !== source) return;
+    this.#states.delete(source.key);
+    this.#enqueueFree(state);
   }
 
-  /** Whether a process that draws runs now. */
-  get isDrawing(): boolean {
-    return this.#studio.drawer !== undefined;
+  /** Whether a render worker runs now. */
+  get isRendering(): boolean {
+    return this.#pool.worker !== undefined;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const wait of this.#waits) clearTimeout(wait);
-    this.#waits.clear();
-    this.#tracks.clear();
-    await this.#studio.close();
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    this.#states.clear();
+    await this.#pool.close();
   }
 
-  #track(source: ScreenSource): Track {
-    const found = this.#tracks.get(source.key);
+  #stateOf(source: ScreenSource): RenderState {
+    const found = this.#states.get(source.key);
     if (found?.source === source) return found;
     if (found !== undefined) this.forget(found.source);
-    const track = new Track(source, this.#ids++);
-    if (!this.#isClosed && !this.#forgotten.has(source)) this.#tracks.set(source.key, track);
-    return track;
+    const state = new RenderState(source, this.#lastId++);
+    if (!this.#isClosed && !this.#forgotten.has(source)) this.#states.set(source.key, state);
+    return state;
   }
 
-  async #inTime<T>(work: Work<T>): Promise<T | undefined> {
+  async #runInTime<T>(task: RenderTask<T>): Promise<T | undefined> {
     let isLate = false;
     const { promise: late, resolve } = Promise.withResolvers<undefined>();
-    const limit = setTimeout(() => {
+    const timer = setTimeout(() => {
       isLate = true;
       resolve(undefined);
     }, limits.terminalScreenMs);
     try {
-      return await Promise.race([this.#studio.work(work, () => !isLate), late]);
+      return await Promise.race([this.#pool.run(task, () => !isLate), late]);
     } finally {
-      clearTimeout(limit);
+      clearTimeout(timer);
     }
   }
 
-  async #asked(
-    drawer: DrawingProcess,
-    track: Track,
-    kind: typeof order.picture | typeof order.look,
+  async #renderAndRequest(
+    worker: RenderWorker,
+    state: RenderState,
+    kind: typeof command.snapshot | typeof command.text,
   ): Promise<Uint8Array | undefined> {
-    await this.#makeRoom(drawer, track);
-    const isDrawn = await catchUp(drawer, track, track.source.end);
-    const answer = isDrawn ? await asked(drawer, track, { kind }) : undefined;
-    if (!this.#isCurrent(track)) this.#freeLater(track);
-    return answer;
+    await this.#freeCells(worker, state);
+    const isRendered = await renderTo(worker, state, state.source.end);
+    const response = isRendered ? await request(worker, state, { kind }) : undefined;
+    if (!this.#isCurrent(state)) this.#enqueueFree(state);
+    return response;
   }
 
-  /** A slice at a time, so that whoever asks meanwhile has a turn in between. */
-  async #drawAlong(track: Track): Promise<void> {
-    const { source } = track;
-    const from = track.position(this.#studio.drawer);
-    if (from < source.start) return this.#lookLater(track);
-    const isDrawn = await this.#drawSome(track, from + sliceBytes);
-    if (isDrawn !== true) return this.#lookLater(track);
-    if (source.end - track.position(this.#studio.drawer) > sliceBytes)
-      return this.#drawAlong(track);
-    track.isPlanned = false;
+  /** Renders a slice at a time, so that requests get their turn in between. */
+  async #renderInBackground(state: RenderState): Promise<void> {
+    const { source } = state;
+    const from = state.renderedTo(this.#pool.worker);
+    if (from < source.start) return this.#checkFloodLater(state);
+    const isRendered = await this.#renderSome(state, from + sliceBytes);
+    if (isRendered !== true) return this.#checkFloodLater(state);
+    if (source.end - state.renderedTo(this.#pool.worker) > sliceBytes)
+      return this.#renderInBackground(state);
+    state.isScheduled = false;
   }
 
-  #lookLater(track: Track): void {
-    if (!this.#isCurrent(track)) return;
-    const { end } = track.source;
-    const wait = setTimeout(async () => {
-      this.#waits.delete(wait);
-      if (track.source.end - end > undrawnBytesMax) return this.#lookLater(track);
-      await this.#drawSome(track, track.source.end);
-      track.isPlanned = false;
-    }, floodLookMs);
-    this.#waits.add(wait);
+  #checkFloodLater(state: RenderState): void {
+    if (!this.#isCurrent(state)) return;
+    const { end } = state.source;
+    const timer = setTimeout(async () => {
+      this.#timers.delete(timer);
+      if (state.source.end - end > unrenderedBytesMax) return this.#checkFloodLater(state);
+      await this.#renderSome(state, state.source.end);
+      state.isScheduled = false;
+    }, floodCheckMs);
+    this.#timers.add(timer);
   }
 
-  #drawSome(track: Track, to: number): Promise<boolean | undefined> {
-    return this.#studio.work(
-      async (drawer) => {
-        await this.#makeRoom(drawer, track);
-        return catchUp(drawer, track, Math.min(to, track.source.end));
+  #renderSome(state: RenderState, to: number): Promise<boolean | undefined> {
+    return this.#pool.run(
+      async (worker) => {
+        await this.#freeCells(worker, state);
+        return renderTo(worker, state, Math.min(to, state.source.end));
       },
-      () => this.#isCurrent(track),
+      () => this.#isCurrent(state),
     );
   }
 
-  #isCurrent(track: Track): boolean {
-    return this.#tracks.get(track.source.key) === track;
+  #isCurrent(state: RenderState): boolean {
+    return this.#states.get(state.source.key) === state;
   }
 
-  /** Their output before the ring would be lost with the process that drew it. */
-  async #keepAll(drawer: DrawingProcess): Promise<void> {
-    for (const track of this.#tracks.values()) {
-      if (track.drawn?.by !== drawer || track.drawn.to === 0) continue;
-      const { to } = track.drawn;
-      const picture = await asked(drawer, track, { kind: order.picture });
-      const isKept = picture !== undefined && picture.length <= keptBytesMax;
-      track.kept = isKept ? { picture: picture.slice(), to } : undefined;
+  /** Before the worker ends: output from before the ring exists only on its screens. */
+  async #storeSnapshots(worker: RenderWorker): Promise<void> {
+    for (const state of this.#states.values()) {
+      if (state.rendering?.by !== worker || state.rendering.to === 0) continue;
+      const { to } = state.rendering;
+      const bytes = await request(worker, state, { kind: command.snapshot });
+      const isStored = bytes !== undefined && bytes.length <= storedBytesMax;
+      state.stored = isStored ? { bytes: bytes.slice(), to } : undefined;
     }
   }
 
-  async #makeRoom(drawer: DrawingProcess, wanted: Track): Promise<void> {
-    wanted.usedAt = performance.now();
-    const others = [...this.#tracks.values()]
-      .filter((track) => track !== wanted && track.drawn?.by === drawer)
-      .sort((one, other) => one.usedAt - other.usedAt);
-    let cells = [wanted, ...others].reduce((sum, track) => sum + cellsOf(track), 0);
-    for (const track of others) {
+  /** Frees the least recently used screens until `state` fits. */
+  async #freeCells(worker: RenderWorker, state: RenderState): Promise<void> {
+    state.usedAt = performance.now();
+    const others = [...this.#states.values()]
+      .filter((other) => other !== state && other.rendering?.by === worker)
+      .sort((a, b) => a.usedAt - b.usedAt);
+    let cells = [state, ...others].reduce((sum, next) => sum + cellsOf(next), 0);
+    for (const other of others) {
       if (cells <= cellsMax) return;
-      cells -= cellsOf(track);
-      await this.#free(drawer, track);
+      cells -= cellsOf(other);
+      await this.#free(worker, other);
     }
   }
 
-  #freeLater(track: Track): void {
-    this.#studio.work(
-      (drawer) => this.#free(drawer, track),
-      () => track.drawn !== undefined && track.drawn.by === this.#studio.drawer,
+  #enqueueFree(state: RenderState): void {
+    this.#pool.run(
+      (worker) => this.#free(worker, state),
+      () => state.rendering !== undefined && state.rendering.by === this.#pool.worker,
     );
   }
 
-  async #free(drawer: DrawingProcess, track: Track): Promise<true> {
-    if (track.drawn?.by === drawer) await asked(drawer, track, { kind: order.free });
-    track.drawn = undefined;
+  async #free(worker: RenderWorker, state: RenderState): Promise<true> {
+    if (state.rendering?.by === worker) await request(worker, state, { kind: command.free });
+    state.rendering = undefined;
     return true;
   }
 }
 
-function cellsOf({ source }: Track): number {
-  return source.cols * (source.rows + linesAbove);
+function cellsOf({ source }: RenderState): number {
+  return source.cols * (source.rows + scrollbackLines);
 }

@@ -1,10 +1,10 @@
 /**
- * Owns what is read of the terminal emulator beyond its public interface, which tells neither margins nor charsets
- * nor whether it stands within a sequence. Does not own what is made of it. Pinned by the version of the package.
+ * Reads internals of the terminal emulator that its public interface lacks: margins, charsets, parser state.
+ * Only valid for the pinned version of the package.
  */
 import type { IBufferCell, Terminal } from "@xterm/headless";
 
-/** Colours and flags, of a cell or of the cursor. */
+/** Colours and flags of a cell or of the cursor. */
 export type Attributes = Pick<
   IBufferCell,
   | "getFgColor"
@@ -31,7 +31,7 @@ export type Cell = IBufferCell & Attributes;
 
 type Charset = Record<string, string | undefined>;
 
-export type InsideBuffer = {
+export type BufferInternals = {
   x: number;
   y: number;
   ybase: number;
@@ -44,8 +44,8 @@ export type InsideBuffer = {
   tabs: Record<number, boolean | undefined>;
 };
 
-export type Inside = {
-  buffers: { normal: InsideBuffer; alt: InsideBuffer; active: InsideBuffer };
+export type XtermInternals = {
+  buffers: { normal: BufferInternals; alt: BufferInternals; active: BufferInternals };
   coreService: {
     isCursorHidden: boolean;
     decPrivateModes: { cursorStyle?: "block" | "underline" | "bar"; cursorBlink?: boolean };
@@ -65,18 +65,18 @@ export type Inside = {
   };
 };
 
-export function insideOf(terminal: Terminal): Inside {
-  return (terminal as unknown as { _core: Inside })._core;
+export function internalsOf(terminal: Terminal): XtermInternals {
+  return (terminal as unknown as { _core: XtermInternals })._core;
 }
 
 /** The parser's state between sequences. */
 const ground = 0;
 
 export function isWithinSequence(terminal: Terminal): boolean {
-  return insideOf(terminal)._inputHandler._parser.currentState !== ground;
+  return internalsOf(terminal)._inputHandler._parser.currentState !== ground;
 }
 
-/** Line drawing and the British pound are what programs still choose; the others have no use beside UTF-8. */
+/** Programs still use line drawing and the British pound; UTF-8 has replaced the other character sets. */
 export function charsetCode(charset: Charset | undefined): "0" | "A" | "B" {
   if (charset?.q === "─") return "0";
   return charset?.["#"] === "£" ? "A" : "B";

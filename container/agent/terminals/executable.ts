@@ -1,19 +1,18 @@
 /**
- * Owns what keeps a found file from being executed, as far as that can be seen: its rights, its interpreter.
- * Does not own finding it (../program.ts). A terminal's program is started by another one, whose word about a
- * failure would only be seen on the screen.
+ * Looks for a reason why a file cannot be executed: its permissions, its interpreter. A terminal starts its program
+ * through `setsid`, whose own error message would only appear on the screen.
  */
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { type User, withRightsOf } from "../kernel/libc.ts";
+import { type User, withUserRights } from "../kernel/libc.ts";
 
 const firstLineBytesMax = 256;
 
-/** Undefined: nothing is seen. */
-export function scriptProblem(
+/** Undefined: no problem is known. */
+export function executableProblem(
   file: string,
   user: User | undefined,
 ): { file: string; code: string } | undefined {
-  return withRightsOf(user, () => {
+  return withUserRights(user, () => {
     if (!mayExecute(file, user)) return { file, code: "EACCES" };
     const interpreter = interpreterOf(file);
     if (interpreter === undefined) return undefined;
@@ -41,7 +40,7 @@ function interpreterOf(file: string): string | undefined {
     closeSync(fd);
     return /^#![ \t]*([^\s]+)/.exec(bytes.toString("utf8", 0, length))?.[1];
   } catch {
-    // It may be executed without being read.
+    // Unreadable, but it may still be executable.
     return undefined;
   }
 }

@@ -1,35 +1,37 @@
 /**
- * Owns the routes of processes: which call means what, and its answer.
- * Does not own processes (processes.ts), nor the log's forms on the wire (log-events.ts, log-bytes.ts).
+ * Handles the routes of processes. See log-response.ts for their logs.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { Processes as Listed, Waited } from "../../../src/protocol/process.ts";
-import type { Ground } from "../sandbox.ts";
+import type {
+  ProcessesQuery,
+  Processes as ProcessesList,
+  SignalName,
+  Waited,
+} from "../../../src/protocol/process.ts";
+import type { SandboxDeps } from "../sandbox.ts";
 import { readBytes, readJson } from "../server/body.ts";
-import { fenceOf } from "../server/fence.ts";
-import { answerWith, callerOf } from "../server/heartbeat.ts";
-import type { Part, PartCall } from "../server/module.ts";
-import { answerLog } from "./answer-log.ts";
+import { readFence } from "../server/fence.ts";
+import { respondWithHeartbeat, watchCaller } from "../server/heartbeat.ts";
+import type { AgentModule, ModuleRequest } from "../server/module.ts";
+import { logResponse } from "./log-response.ts";
 import type { Process } from "./process.ts";
 import { Processes } from "./processes.ts";
 import {
-  readProcessCall,
-  readProcessesQuery,
-  readSignalCall,
   readStdinQuery,
   readWaitQuery,
-} from "./read.ts";
-import { isMet } from "./wait.ts";
+} from "./query.ts";
+import { waitUntil } from "./wait.ts";
 
-export class ProcessesPart implements Part {
+export class ProcessRoutes implements AgentModule {
   readonly processes: Processes;
-  readonly #ground: Ground;
+  readonly #deps: SandboxDeps;
   #waiters = 0;
 
-  constructor(ground: Ground) {
-    this.#ground = ground;
-    this.processes = new Processes(ground);
+  constructor(deps: SandboxDeps) {
+    this.#deps = deps;
+    this.processes = new Processes(deps);
   }
 
   get count(): number {
@@ -40,11 +42,11 @@ export class ProcessesPart implements Part {
     return this.processes.endAll();
   }
 
-  answer(call: PartCall): Promise<Response> | Response {
+  handle(call: ModuleRequest): Promise<Response> | Response {
     const { method } = call.request;
-    const [id, verb, ...more] = call.rest;
-    if (id === undefined) return this.#ofAll(call);
-    if (more.length > 0) throw noRoute();
+    const [id, verb, ...rest] = call.rest;
+    if (id === undefined) return this.#handleCollection(call);
+    if (rest.length > 0) throw noRoute();
     const process = this.processes.get(id);
     switch (verb) {
       case undefined:
@@ -53,7 +55,7 @@ export class ProcessesPart implements Part {
         throw useOnly("GET", "DELETE");
       case "logs":
         if (method !== "GET") throw useOnly("GET");
-        return answerLog(process, call);
+        return logResponse(process, call);
       case "wait":
         if (method !== "GET") throw useOnly("GET");
         return this.#wait(process, call);
@@ -68,69 +70,72 @@ export class ProcessesPart implements Part {
     }
   }
 
-  #ofAll(call: PartCall): Promise<Response> | Response {
+  #handleCollection(call: ModuleRequest): Promise<Response> | Response {
     if (call.request.method === "POST") return this.#start(call);
     if (call.request.method !== "GET") throw useOnly("GET", "POST");
-    const { state, session, name } = readProcessesQuery(call.url.searchParams);
-    const listed: Listed = {
+    const { state, session, name } = Object.fromEntries(call.url.searchParams) as ProcessesQuery;
+    const list: ProcessesList = {
       processes: this.processes
-        .all()
-        .filter(({ known }) => session === undefined || known.sessionId === session)
-        .filter(({ known }) => name === undefined || known.name === name)
+        .list()
+        .filter(({ info }) => session === undefined || info.sessionId === session)
+        .filter(({ info }) => name === undefined || info.name === name)
         .map((process) => process.listed(call.incarnation))
         .filter((record) => state === undefined || record.state === state),
       nextCursor: null,
     };
-    return Response.json(listed);
+    return Response.json(list);
   }
 
-  async #start({ request, incarnation }: PartCall): Promise<Response> {
-    const fence = fenceOf(request.headers);
-    const call = readProcessCall(await readJson(request));
+  async #start({ request, incarnation }: ModuleRequest): Promise<Response> {
+    const fence = readFence(request.headers);
+    const call = await readJson<AgentProcessCall>(request);
     const { signal } = request;
     const { process, isNew } = await this.processes.start(call, { fence, caller: signal });
     return Response.json(process.record(incarnation), { status: isNew ? 201 : 200 });
   }
 
-  async #signal(process: Process, { request, incarnation }: PartCall): Promise<Response> {
-    const fence = fenceOf(request.headers);
-    const name = readSignalCall(await readJson(request));
-    this.#ground.gated.fence.pass(fence);
-    process.signal(name);
+  async #signal(process: Process, { request, incarnation }: ModuleRequest): Promise<Response> {
+    const fence = readFence(request.headers);
+    const { signal } = await readJson<{ signal: SignalName }>(request);
+    this.#deps.gated.fence.pass(fence);
+    process.signal(signal);
     return Response.json(process.record(incarnation));
   }
 
-  /** Gated work from its turn on, so that a drain ends it and waits for that. */
-  async #write(process: Process, { request, url }: PartCall): Promise<Response> {
-    const fence = fenceOf(request.headers);
-    const { gated } = this.#ground;
+  /** Tracked as gated work once it is admitted, so that a drain ends it and waits for its end. */
+  async #write(process: Process, { request, url }: ModuleRequest): Promise<Response> {
+    const fence = readFence(request.headers);
+    const { gated } = this.#deps;
     gated.fence.pass(fence);
     const { offset, eof } = readStdinQuery(url.searchParams);
     const bytes = await readBytes(request, limits.processStdinBytesMax);
-    const gone = new AbortController();
+    const controller = new AbortController();
     const admit = (over: Promise<void>) => {
       gated.fence.pass(fence);
-      gated.track(over, { fence, gone });
-      return gone.signal;
+      gated.track(over, { fence, controller });
+      return controller.signal;
     };
     return Response.json(await process.write({ bytes, offset, eof }, admit));
   }
 
-  /** Of an exited one: its record goes. Else it is gated work until it has ended, so that a drain waits for it. */
-  async #end(process: Process, { request, incarnation, requestId }: PartCall): Promise<Response> {
-    const fence = fenceOf(request.headers);
-    this.#ground.gated.fence.pass(fence);
+  /** Removes the record of an exited process; else ends it, tracked as gated work so that a drain waits for the end. */
+  async #end(
+    process: Process,
+    { request, incarnation, requestId }: ModuleRequest,
+  ): Promise<Response> {
+    const fence = readFence(request.headers);
+    this.#deps.gated.fence.pass(fence);
     if (!process.isRunning) {
       this.processes.remove(process);
       return Response.json(process.record(incarnation));
     }
     const over = process.end();
-    this.#ground.gated.track(over, { fence, gone: new AbortController() });
-    const told = over.then(() => Buffer.from(JSON.stringify(process.record(incarnation))));
-    return answerWith(told, requestId, callerOf(request));
+    this.#deps.gated.track(over, { fence, controller: new AbortController() });
+    const body = over.then(() => Buffer.from(JSON.stringify(process.record(incarnation))));
+    return respondWithHeartbeat(body, requestId, watchCaller(request));
   }
 
-  async #wait(process: Process, call: PartCall): Promise<Response> {
+  async #wait(process: Process, call: ModuleRequest): Promise<Response> {
     const { until, timeoutMs } = readWaitQuery(call.url.searchParams);
     if (this.#waiters >= limits.processWaitersMax) {
       const limit = limits.processWaitersMax;
@@ -139,14 +144,14 @@ export class ProcessesPart implements Part {
         facts: { limit },
       });
     }
-    const caller = callerOf(call.request);
-    const over = new AbortController();
-    const stop = () => over.abort();
+    const caller = watchCaller(call.request);
+    const abort = new AbortController();
+    const stop = () => abort.abort();
     const timer = setTimeout(stop, timeoutMs);
     caller.signal.addEventListener("abort", stop);
     if (caller.signal.aborted) stop();
     this.#waiters += 1;
-    const work = isMet(process, until, over.signal)
+    const body = waitUntil(process, until, abort.signal)
       .then((met) => {
         const waited: Waited = { met, process: process.record(call.incarnation) };
         return Buffer.from(JSON.stringify(waited));
@@ -155,7 +160,7 @@ export class ProcessesPart implements Part {
         clearTimeout(timer);
         this.#waiters -= 1;
       });
-    return answerWith(work, call.requestId, caller);
+    return respondWithHeartbeat(body, call.requestId, caller);
   }
 }
 

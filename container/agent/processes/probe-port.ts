@@ -1,23 +1,23 @@
 /**
- * Owns the look whether a server in the sandbox takes connections on a port.
- * Does not own what it speaks: a connection that stays open for a moment is enough.
+ * Probes whether a server in the sandbox accepts connections on a port and keeps one open for a moment.
  */
 
-/** A proxy in front of nothing takes a connection and drops it at once. */
-const staysMs = 100;
+/** A proxy without a backend accepts a connection and drops it at once. */
+const staysOpenMs = 100;
 const connectMs = 1000;
 
-export function answers(port: number, over: AbortSignal): Promise<boolean> {
+/** `stop` ends the probe early, with false. */
+export function isListening(port: number, stop: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     let socket: Bun.Socket | undefined;
     let timer = setTimeout(() => done(false), connectMs);
-    const onOver = () => done(false);
-    over.addEventListener("abort", onOver);
+    const onStop = () => done(false);
+    stop.addEventListener("abort", onStop);
     const done = (isOpen: boolean) => {
       clearTimeout(timer);
-      over.removeEventListener("abort", onOver);
+      stop.removeEventListener("abort", onStop);
       resolve(isOpen);
-      // Not cut off: a server may take that for a fault.
+      // Closed in order, because a server may log a reset as an error.
       socket?.end();
     };
     Bun.connect({
@@ -27,7 +27,7 @@ export function answers(port: number, over: AbortSignal): Promise<boolean> {
         open(opened) {
           socket = opened;
           clearTimeout(timer);
-          timer = setTimeout(() => done(true), staysMs);
+          timer = setTimeout(() => done(true), staysOpenMs);
         },
         data() {},
         end: () => done(false),
