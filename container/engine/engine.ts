@@ -1,62 +1,62 @@
 /**
- * Owns the making of one engine on one data folder: alone on it, its machine looked at, strays ended.
- * Does not own containers (containers.ts) nor the server (server.ts).
+ * Sets up one engine on one data folder: takes its lock, probes the machine and ends the processes of an earlier
+ * engine.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { removeGroup } from "./cgroups/cgroups.ts";
 import { engineFolders } from "./cgroups/controllers.ts";
-import { holdAlone } from "./instance-lock.ts";
+import { takeInstanceLock } from "./instance-lock.ts";
 import { log } from "./log.ts";
-import { lookAround, type Machine } from "./machine.ts";
+import { type Machine, probeMachine } from "./machine.ts";
 import { disconnectEngine } from "./network/connect.ts";
 import { resolvConf } from "./network/mode.ts";
-import { writeSkeleton } from "./rootfs/base-rootfs.ts";
-import { giveUpFileWork } from "./rootfs/file-work.ts";
-import { makePlaces, type Places } from "./rootfs/folders.ts";
-import { endStrays } from "./sandbox/orphans.ts";
+import { writeBaseRootfs } from "./rootfs/base-rootfs.ts";
+import { cancelFileWork } from "./rootfs/file-work.ts";
+import { type DataFolders, makeDataFolders } from "./rootfs/folders.ts";
+import { endOrphans } from "./sandbox/orphans.ts";
 import type { Settings } from "./settings.ts";
 
 export type Engine = {
   settings: Settings;
-  places: Places;
+  folders: DataFolders;
   machine: Machine;
   readOnlyFolders: string[];
   instance: string;
 };
 
 export async function makeEngine(settings: Settings): Promise<Engine> {
-  // What is made here is mounted as a root: its modes must not depend on who starts the engine.
+  // Files made here are mounted as a root: their modes must not depend on the umask of the engine's parent.
   process.umask(0o022);
   if (!existsSync(settings.agent)) {
     throw new Error(
-      `BERTH_ENGINE_AGENT: there is no agent at ${settings.agent}: run \`npm run build\``,
+      `BERTH_ENGINE_AGENT: There is no agent at ${settings.agent}. Run \`npm run build\`.`,
     );
   }
-  const places = makePlaces(settings.data);
-  holdAlone(settings.data);
-  const instance = instanceOf(settings.data);
-  const machine = await lookAround(settings, instance);
-  const strays = await endStrays(places, machine.groups);
-  if (strays > 0) log("strays_ended", { processes: strays });
-  const readOnlyFolders = writeSkeleton(places, resolvConf(machine.network.mode));
-  return { settings, places, machine, readOnlyFolders, instance };
+  const folders = makeDataFolders(settings.data);
+  takeInstanceLock(settings.data);
+  const instance = loadInstanceId(settings.data);
+  const machine = await probeMachine(settings, instance);
+  const orphans = await endOrphans(folders, machine.cgroups);
+  if (orphans > 0) log("orphans_ended", { processes: orphans });
+  const readOnlyFolders = writeBaseRootfs(folders, resolvConf(machine.network.mode));
+  return { settings, folders, machine, readOnlyFolders, instance };
 }
 
-/** Takes back what the engine itself made on the machine; its containers have ended before. */
+/** Removes what the engine changed on the machine. Its containers must have ended. */
 export async function closeEngine(engine: Engine): Promise<void> {
-  await giveUpFileWork();
-  for (const folder of engineFolders(engine.machine.groups)) removeGroup(folder);
+  await cancelFileWork();
+  for (const folder of engineFolders(engine.machine.cgroups)) removeGroup(folder);
   await disconnectEngine(engine);
 }
 
-/** Drawn once for a data folder: it names the engine's groups and interfaces over all its restarts. */
-function instanceOf(data: string): string {
+/** Generated once per data folder: it names the engine's groups and interfaces across restarts. */
+function loadInstanceId(data: string): string {
   const path = `${data}/instance`;
   if (existsSync(path)) {
-    const known = readFileSync(path, "utf8").trim();
-    if (/^[a-z0-9]{8}$/.test(known)) return known;
+    const stored = readFileSync(path, "utf8").trim();
+    if (/^[a-z0-9]{8}$/.test(stored)) return stored;
   }
-  const drawn = crypto.randomUUID().slice(0, 8);
-  writeFileSync(path, `${drawn}\n`);
-  return drawn;
+  const generated = crypto.randomUUID().slice(0, 8);
+  writeFileSync(path, `${generated}\n`);
+  return generated;
 }

@@ -1,6 +1,5 @@
 /**
- * Owns the claim to a data folder: one engine at a time, let go by the kernel when the process ends.
- * Does not own the folder.
+ * Locks a data folder for one engine at a time. The kernel releases the lock when the process ends.
  */
 import { dlopen, FFIType } from "bun:ffi";
 import { openSync } from "node:fs";
@@ -12,12 +11,12 @@ const libc = dlopen("libc.so.6", {
 const exclusive = 2;
 const notBlocking = 4;
 
-/** The descriptor stays open as long as the process lives; it is not passed on to children. */
-export function holdAlone(data: string): void {
+/** The descriptor stays open for the life of the process and is not inherited by children. */
+export function takeInstanceLock(data: string): void {
   const fd = openSync(`${data}/lock`, "a", 0o600);
   if (libc.flock(fd, exclusive | notBlocking) !== 0) {
     throw new Error(
-      `BERTH_ENGINE_DATA: another engine works in ${data}: end it or name another folder`,
+      `BERTH_ENGINE_DATA: Another engine uses ${data}. Stop it or choose another folder.`,
     );
   }
 }

@@ -1,6 +1,5 @@
 /**
- * Owns the engine's log: one JSON line for each event, on stderr.
- * Does not own what is worth a line; secrets and environments never are.
+ * The engine's log: one JSON line per event on stderr. Secrets and environments are never logged.
  */
 export function log(event: string, facts: Record<string, unknown> = {}): void {
   process.stderr.write(`${JSON.stringify({ at: new Date().toISOString(), event, ...facts })}\n`);

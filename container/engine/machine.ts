@@ -1,26 +1,25 @@
 /**
- * Owns what this machine can give: the user, groups, network; and the sentences for what it cannot.
- * Does not own any sandbox: the answers hold for all of them and are found once, at the engine's start.
+ * Probes once, at the engine's start, what this machine offers (user, cgroups, network) and phrases what it lacks.
  */
 import type { Isolation } from "../../src/protocol/fields/isolation.ts";
-import { findHierarchies, type Hierarchies } from "./cgroups/controllers.ts";
+import { type CgroupControllers, findCgroupControllers } from "./cgroups/controllers.ts";
 import { chooseNetwork, type NetworkChoice } from "./network/mode.ts";
 import { isProgram } from "./run.ts";
 import type { Settings } from "./settings.ts";
 
 export type Machine = {
   user: "own" | "mapped";
-  groups: Hierarchies;
+  cgroups: CgroupControllers;
   network: NetworkChoice;
   isolation: Isolation;
   missing: string[];
 };
 
-export async function lookAround(settings: Settings, instance: string): Promise<Machine> {
+export async function probeMachine(settings: Settings, instance: string): Promise<Machine> {
   if (!isProgram("unshare"))
-    throw new Error("`unshare` is missing: install the package util-linux");
+    throw new Error("`unshare` is missing. Install the package util-linux.");
   const user = process.getuid?.() === 0 ? "own" : "mapped";
-  const groups = findHierarchies(instance);
+  const cgroups = findCgroupControllers(instance);
   const network = await chooseNetwork(settings, instance);
   const isolation: Isolation = {
     engine: "embedded",
@@ -28,30 +27,36 @@ export async function lookAround(settings: Settings, instance: string): Promise<
     files: "overlay",
     processes: "namespace",
     network: network.mode,
-    tree: groups.unified === undefined ? "subreaper" : "cgroup",
-    memoryLimit: groups.memory !== undefined,
-    processLimit: groups.processes !== undefined || user === "mapped",
+    tree: cgroups.unified === undefined ? "subreaper" : "cgroup",
+    memoryLimit: cgroups.memory !== undefined,
+    processLimit: cgroups.processes !== undefined || user === "mapped",
     diskLimit: false,
   };
-  return { user, groups, network, isolation, missing: [...network.missing, ...missing(isolation)] };
+  return {
+    user,
+    cgroups,
+    network,
+    isolation,
+    missing: [...network.missing, ...missingFeatures(isolation)],
+  };
 }
 
-function missing(isolation: Isolation): string[] {
-  const root = "run Berth as root on a machine with writable cgroups for it";
+function missingFeatures(isolation: Isolation): string[] {
+  const remedy = "Run Berth as root on a machine with writable cgroups to change that";
   const lines: [boolean, string][] = [
     [
       isolation.user === "own",
-      "Commands share one user with their agent, as Berth is not root: run it as root for a user of their own.",
+      "Commands share one user with their agent, because Berth is not root. Run it as root for a separate user.",
     ],
-    [isolation.memoryLimit, `Memory of a sandbox is not limited: ${root}.`],
-    [isolation.processLimit, `The number of processes of a sandbox is not limited: ${root}.`],
+    [isolation.memoryLimit, `Memory of a sandbox is not limited. ${remedy}.`],
+    [isolation.processLimit, `The number of processes of a sandbox is not limited. ${remedy}.`],
     [
       isolation.diskLimit,
-      "Disk space of a sandbox is not limited: put the data folder on a file system of its own.",
+      "Disk space of a sandbox is not limited. Put the data folder on a file system of its own.",
     ],
     [
       isolation.tree === "cgroup",
-      `A command's processes are held together by a subreaper: ${root}.`,
+      `A subreaper, not a cgroup, tracks the processes of a command. ${remedy}.`,
     ],
   ];
   return lines.filter(([has]) => !has).map(([, sentence]) => sentence);

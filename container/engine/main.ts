@@ -1,6 +1,6 @@
 /**
- * Owns the engine as a program: settings in, one line `{"port":N}` out, everything ended when it is told to
- * or when its stdin ends. Does not own the engine's parts.
+ * The engine as a program: reads settings, prints one line `{"port":N}`, and ends everything on a signal or when
+ * stdin closes.
  */
 
 import { closeEngine, makeEngine } from "./engine.ts";
@@ -9,7 +9,7 @@ import { Containers } from "./sandbox/containers.ts";
 import { serve } from "./server.ts";
 import { readSettings } from "./settings.ts";
 
-/** Longer than ending a full house takes; whoever waits for the engine's own end has a limit above this. */
+/** Longer than ending the maximum number of containers takes. A parent that waits for the engine needs a higher limit. */
 const closeTimeoutMs = 20_000;
 
 async function main(): Promise<void> {
@@ -17,8 +17,8 @@ async function main(): Promise<void> {
   const containers = new Containers(engine);
   const server = serve(engine, containers);
   process.stdout.write(`${JSON.stringify({ port: server.port })}\n`);
-  await toldToEnd();
-  // What is not gone by then dies with the pipe that this process holds.
+  await waitForShutdown();
+  // Agents that are left after that end when this process closes their pipe.
   setTimeout(() => process.exit(1), closeTimeoutMs);
   await containers.close();
   await server.stop(true);
@@ -26,7 +26,7 @@ async function main(): Promise<void> {
   process.exit(0);
 }
 
-function toldToEnd(): Promise<void> {
+function waitForShutdown(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
       process.on(signal, () => resolve());

@@ -1,26 +1,25 @@
 /**
- * Owns the look into /proc: who lives, who is whose child, and signals that hit exactly the process meant.
- * Does not own which processes should end.
+ * Reads /proc: which processes live and who started them, and sends signals to exactly the intended process.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 
-/** A number alone may have passed to another process; with its start it is one for ever. */
-export type ProcessName = { pid: number; start: string };
+/** A PID may be reused; together with the start time it names one process for good. */
+export type ProcessIdentity = { pid: number; start: string };
 
-export function nameOf(pid: number): ProcessName | undefined {
+export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const fields = statOf(pid);
   const start = fields?.[fieldStart];
   return start === undefined ? undefined : { pid, start };
 }
 
-export function isAlive(process: ProcessName): boolean {
+export function isAlive(process: ProcessIdentity): boolean {
   const fields = statOf(process.pid);
   if (fields?.[fieldStart] !== process.start) return false;
-  // The first thread may have ended before the others, who still hold what the process holds.
+  // The first thread may have ended before the others, which still hold the resources of the process.
   return fields[fieldState] !== "Z" || entries(`/proc/${process.pid}/task`).length > 1;
 }
 
-/** All its threads: they stop one after the other, and may outlive the first. */
+/** Checks all threads: they stop one after the other, and may outlive the first. */
 export function isStopped(pid: number): boolean {
   return entries(`/proc/${pid}/task`).every((thread) => {
     const state = statOf(pid, thread)?.[fieldState];
@@ -28,13 +27,13 @@ export function isStopped(pid: number): boolean {
   });
 }
 
-/** False where it was gone already. */
-export function sendSignal(to: ProcessName, signal: number | NodeJS.Signals): boolean {
+/** Returns false if the process has ended already. */
+export function sendSignal(to: ProcessIdentity, signal: number | NodeJS.Signals): boolean {
   if (!isAlive(to)) return false;
   try {
     return process.kill(to.pid, signal);
   } catch (error) {
-    if (isGone(error)) return false;
+    if (isNotFound(error)) return false;
     throw error;
   }
 }
@@ -45,7 +44,7 @@ export function childrenOf(pid: number): number[] {
   );
 }
 
-/** Orphans become children of the first process of their namespace, so this is everybody below it. */
+/** Orphans become children of the first process of their namespace, so this finds every process below it. */
 export function descendantsOf(pid: number): number[] {
   const children = childrenOf(pid);
   return children.flatMap((child) => [child, ...descendantsOf(child)]);
@@ -55,19 +54,19 @@ export function argumentsOf(pid: number): string[] {
   return (text(`/proc/${pid}/cmdline`) ?? "").split("\0");
 }
 
-/** Whether it runs this very file, whatever it calls itself. One that is closed and dying shows that to root alone. */
+/** Whether the process runs this file, whatever its name says. Only root may read this of a dying, undumpable process. */
 export function isProgramOf(pid: number, path: string): boolean {
-  const meant = statSync(path);
+  const expected = statSync(path);
   try {
-    const its = statSync(`/proc/${pid}/exe`);
-    return its.ino === meant.ino && its.dev === meant.dev;
+    const actual = statSync(`/proc/${pid}/exe`);
+    return actual.ino === expected.ino && actual.dev === expected.dev;
   } catch (error) {
-    if (isGone(error) || codeOf(error) === "EACCES") return false;
+    if (isNotFound(error) || codeOf(error) === "EACCES") return false;
     throw error;
   }
 }
 
-// Counted from the state on: the name before it may hold spaces and brackets.
+// Counted from the state field: the name before it may hold spaces and parentheses.
 const fieldState = 0;
 const fieldStart = 19;
 
@@ -80,7 +79,7 @@ function text(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if (isGone(error)) return undefined;
+    if (isNotFound(error)) return undefined;
     throw error;
   }
 }
@@ -89,12 +88,12 @@ function entries(path: string): string[] {
   try {
     return readdirSync(path);
   } catch (error) {
-    if (isGone(error)) return [];
+    if (isNotFound(error)) return [];
     throw error;
   }
 }
 
-function isGone(error: unknown): boolean {
+function isNotFound(error: unknown): boolean {
   const code = codeOf(error);
   return code === "ENOENT" || code === "ESRCH";
 }

@@ -1,10 +1,9 @@
 /**
- * Owns running one program of the machine to its end, within a time, with a bounded answer.
- * Does not own programs that stay: spawn.ts and network/pasta.ts do.
+ * Runs one program of the machine to its end, with a time limit and bounded output.
  */
-const usualCharactersMax = 64 * 1024;
+const outputCharactersDefault = 64 * 1024;
 
-/** stdout where it succeeds; else an error with the program's own words. */
+/** Returns stdout if the program succeeds; otherwise throws with its stderr. */
 export async function run(
   argv: string[],
   options: {
@@ -25,9 +24,10 @@ export async function run(
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (child.exitCode === 0) return out.slice(0, options.outputCharactersMax ?? usualCharactersMax);
-  const how = child.signalCode === null ? `exit code ${child.exitCode}` : child.signalCode;
-  throw new Error(`${argv[0]} failed (${how}): ${err.trim().slice(0, 500)}`);
+  if (child.exitCode === 0)
+    return out.slice(0, options.outputCharactersMax ?? outputCharactersDefault);
+  const outcome = child.signalCode === null ? `exit code ${child.exitCode}` : child.signalCode;
+  throw new Error(`${argv[0]} failed (${outcome}): ${err.trim().slice(0, 500)}`);
 }
 
 export function isProgram(name: string): boolean {

@@ -1,26 +1,26 @@
 /**
- * Owns how many of a kind run at once; the others wait in order.
- * Does not own the limit on a wait: every work inside has one, and those who wait are counted elsewhere.
+ * Limits how many tasks of a kind run at once; the others wait in order. Callers bound how long a task takes and how
+ * many wait.
  */
 
-/** Who is `unwanted` before its turn has come leaves the line at once. */
-export type Gate = <T>(work: () => Promise<T>, unwanted?: AbortSignal) => Promise<T>;
+/** A caller whose `signal` aborts while it waits leaves the queue at once. */
+export type Semaphore = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
-export function gateOf(atOnceMax: number): Gate {
+export function makeSemaphore(atOnceMax: number): Semaphore {
   const waiting: (() => void)[] = [];
   let free = atOnceMax;
-  const enter = async (unwanted?: AbortSignal) => {
-    unwanted?.throwIfAborted();
+  const enter = async (signal?: AbortSignal) => {
+    signal?.throwIfAborted();
     if (free > 0) free -= 1;
-    else await turn(waiting, unwanted);
+    else await waitForSlot(waiting, signal);
   };
   const leave = () => {
     const next = waiting.shift();
     if (next === undefined) free += 1;
     else next();
   };
-  return async (work, unwanted) => {
-    await enter(unwanted);
+  return async (work, signal) => {
+    await enter(signal);
     try {
       return await work();
     } finally {
@@ -29,17 +29,17 @@ export function gateOf(atOnceMax: number): Gate {
   };
 }
 
-function turn(waiting: (() => void)[], unwanted: AbortSignal | undefined): Promise<void> {
+function waitForSlot(waiting: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const giveUp = () => {
       waiting.splice(waiting.indexOf(begin), 1);
-      reject(unwanted?.reason);
+      reject(signal?.reason);
     };
     const begin = () => {
-      unwanted?.removeEventListener("abort", giveUp);
+      signal?.removeEventListener("abort", giveUp);
       resolve();
     };
     waiting.push(begin);
-    unwanted?.addEventListener("abort", giveUp, { once: true });
+    signal?.addEventListener("abort", giveUp, { once: true });
   });
 }

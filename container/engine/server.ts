@@ -1,6 +1,6 @@
 /**
- * Owns the engine's routes: the secret, the forms of bodies, verbs of containers, errors as the protocol has them.
- * Does not own what the verbs do (containers.ts).
+ * The engine's HTTP routes: checks the secret and the bodies, calls the containers and formats errors. See
+ * sandbox/containers.ts.
  */
 import { timingSafeEqual } from "node:crypto";
 import { z } from "zod";
@@ -24,7 +24,7 @@ import type { Containers } from "./sandbox/containers.ts";
 import { compareSnapshots } from "./snapshots/changes.ts";
 import { removeSnapshot } from "./snapshots/snapshots.ts";
 
-/** Of a connection that has not said whose it is. */
+/** The limit for connections that have not authenticated. */
 const idleSecondsMax = 10;
 const bodyBytesMax = 24 * 1024 * 1024;
 
@@ -39,17 +39,14 @@ export function serve(engine: Engine, containers: Containers) {
     async fetch(request, server) {
       const requestId = request.headers.get(agentHeaders.requestId) ?? crypto.randomUUID();
       try {
-        if (!isSame(request.headers.get("authorization"), expected)) {
-          throw new BerthError(
-            "unauthenticated",
-            "the engine's secret is missing or not the right one",
-          );
+        if (!isSecret(request.headers.get("authorization"), expected)) {
+          throw new BerthError("unauthenticated", "The engine's secret is missing or wrong.");
         }
-        // Saving the largest tree is silent for minutes; each route has a limit of its own.
+        // Saving a large tree sends nothing for minutes; each route has a time limit of its own.
         server.timeout(request, 0);
-        return await answer(routes, request);
+        return await dispatch(routes, request);
       } catch (error) {
-        return refusal(error, requestId);
+        return errorResponse(error, requestId);
       }
     },
   });
@@ -58,7 +55,7 @@ export function serve(engine: Engine, containers: Containers) {
 type Route = {
   method: string;
   pattern: RegExp;
-  answer(match: string[], request: Request): Promise<Response>;
+  handle(match: string[], request: Request): Promise<Response>;
 };
 
 function routesOf(engine: Engine, containers: Containers): Route[] {
@@ -74,52 +71,53 @@ function routesOf(engine: Engine, containers: Containers): Route[] {
       } satisfies EngineHealth),
     ),
     route("POST", container("start"), async ([id], request) =>
-      Response.json(await containers.start(idOf(id), await body(request, engineStartSchema))),
+      Response.json(await containers.start(idOf(id), await readBody(request, engineStartSchema))),
     ),
     route("POST", container("destroy"), async ([id], request) => {
-      await containers.destroy(idOf(id), (await body(request, engineDestroySchema)).files);
+      await containers.destroy(idOf(id), (await readBody(request, engineDestroySchema)).files);
       return new Response(null, { status: 204 });
     }),
     route("POST", container("signal"), async ([id], request) => {
-      containers.signal(idOf(id), (await body(request, engineSignalSchema)).signal);
+      containers.signal(idOf(id), (await readBody(request, engineSignalSchema)).signal);
       return new Response(null, { status: 204 });
     }),
     route("GET", container("monitor"), async ([id], request) => {
-      const { startId, waitMs } = parse(monitorSchema, query(request), "query");
+      const { startId, waitMs } = parse(monitorSchema, queryOf(request), "query");
       const exit = await containers.monitor(idOf(id), startId, waitMs, request.signal);
       return exit === undefined ? new Response(null, { status: 204 }) : Response.json(exit);
     }),
     route("POST", container("snapshot"), async ([id], request) => {
-      const { snapshotId } = await body(request, engineSnapshotSchema);
+      const { snapshotId } = await readBody(request, engineSnapshotSchema);
       const bytes = await containers.snapshot(idOf(id), snapshotId);
       return Response.json({ snapshotId, bytes });
     }),
     route("DELETE", new RegExp(`^${enginePaths.snapshotOf("([^/]+)")}$`), async ([snapshotId]) => {
-      await removeSnapshot(engine.places, idOf(snapshotId));
+      await removeSnapshot(engine.folders, idOf(snapshotId));
       return new Response(null, { status: 204 });
     }),
     route("POST", new RegExp(`^${enginePaths.changes("([^/]+)")}$`), async ([toId], request) => {
-      const { fromId, listMax } = await body(request, engineChangesSchema);
+      const { fromId, listMax } = await readBody(request, engineChangesSchema);
       const call = { fromId, toId: idOf(toId), listMax };
-      return Response.json(await compareSnapshots(engine.places, call, request.signal));
+      return Response.json(await compareSnapshots(engine.folders, call, request.signal));
     }),
   ];
 }
 
-function route(method: string, pattern: RegExp, answer: Route["answer"]): Route {
-  return { method, pattern, answer };
+function route(method: string, pattern: RegExp, handle: Route["handle"]): Route {
+  return { method, pattern, handle };
 }
 
-async function answer(routes: Route[], request: Request): Promise<Response> {
+async function dispatch(routes: Route[], request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
-  const here = routes.filter(({ pattern }) => pattern.test(pathname));
-  const found = here.find(({ method }) => method === request.method);
-  if (found !== undefined) {
-    return await found.answer(found.pattern.exec(pathname)?.slice(1) ?? [], request);
+  const matching = routes.filter(({ pattern }) => pattern.test(pathname));
+  const route = matching.find(({ method }) => method === request.method);
+  if (route !== undefined) {
+    return await route.handle(route.pattern.exec(pathname)?.slice(1) ?? [], request);
   }
-  if (here.length === 0) throw new BerthError("not_found", `the engine has no route ${pathname}`);
-  const allow = here.map(({ method }) => method).join(", ");
-  throw new BerthError("method_not_allowed", `${pathname} takes ${allow}`);
+  if (matching.length === 0)
+    throw new BerthError("not_found", `The engine has no route ${pathname}.`);
+  const allow = matching.map(({ method }) => method).join(", ");
+  throw new BerthError("method_not_allowed", `${pathname} accepts only ${allow}.`);
 }
 
 const monitorSchema = z.strictObject({
@@ -127,21 +125,21 @@ const monitorSchema = z.strictObject({
   waitMs: wholeNumber(0, limits.monitorWaitMaxMs).prefault(limits.monitorWaitMaxMs),
 });
 
-function query(request: Request): Record<string, string> {
+function queryOf(request: Request): Record<string, string> {
   return Object.fromEntries(new URL(request.url).searchParams);
 }
 
-/** An id becomes a folder's name: nothing else may pass. */
+/** An id becomes a folder name: nothing else may pass. */
 function idOf(text: string | undefined): string {
   return parse(sandboxIdSchema, text, "id");
 }
 
-async function body<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
+async function readBody<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
   let json: unknown;
   try {
     json = await request.json();
   } catch {
-    throw new BerthError("bad_json", "the body is not JSON");
+    throw new BerthError("bad_json", "The body is not JSON.");
   }
   return parse(schema, json, "body");
 }
@@ -156,20 +154,20 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   });
 }
 
-function isSame(given: string | null, expected: Buffer): boolean {
-  const bytes = Buffer.from(given ?? "");
-  // A wrong length is no secret; equal ones are compared in a time that does not depend on where they differ.
+function isSecret(header: string | null, expected: Buffer): boolean {
+  const bytes = Buffer.from(header ?? "");
+  // The length is no secret; equal lengths are compared in constant time.
   return bytes.length === expected.length && timingSafeEqual(bytes, expected);
 }
 
-function refusal(thrown: unknown, requestId: string): Response {
+function errorResponse(thrown: unknown, requestId: string): Response {
   if (thrown instanceof BerthError) {
     return Response.json(errorBody(thrown, requestId), { status: errors[thrown.code].status });
   }
   log("fault", { requestId, why: thrown instanceof Error ? thrown.stack : String(thrown) });
   const fault = new BerthError(
     "internal",
-    "the engine failed; its log has the reason under the request id",
+    "Internal error of the engine. Search its log for the request id.",
   );
   return Response.json(errorBody(fault, requestId), { status: 500 });
 }

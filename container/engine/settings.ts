@@ -1,6 +1,5 @@
 /**
- * Owns what the engine is told by its environment, read once; an error names the variable and the remedy.
- * Does not own what the machine can give (machine.ts).
+ * Reads the engine's settings from its environment once. An error names the variable and the remedy.
  */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
@@ -8,21 +7,21 @@ import { limits } from "../../src/protocol/limits.ts";
 
 const MiB = 1024 * 1024;
 
-const whole = z.coerce.number().int();
+const integer = z.coerce.number().int();
 
 const networkModes = ["none", "nat", "pasta", "host"] as const;
 
 const variables = z.object({
   BERTH_ENGINE_SECRET: z.string().min(32, "must be at least 32 characters"),
   BERTH_ENGINE_DATA: z.string().regex(/^\/[^\0]+$/, "must be an absolute path"),
-  BERTH_ENGINE_PORT: whole.min(0).max(65535).default(0),
+  BERTH_ENGINE_PORT: integer.min(0).max(65535).default(0),
   BERTH_ENGINE_AGENT: z
     .string()
     .regex(/^\//, "must be an absolute path")
     .default(`${import.meta.dir.replace(/\/container\/engine$/, "")}/dist/berth-agent`),
-  BERTH_ENGINE_CONTAINERS_MAX: whole.min(1).max(10_000).optional(),
-  BERTH_ENGINE_MEMORY_MAX: whole.min(limits.roomMemoryBytesMin).default(2048 * MiB),
-  BERTH_ENGINE_PROCESSES_MAX: whole
+  BERTH_ENGINE_CONTAINERS_MAX: integer.min(1).max(10_000).optional(),
+  BERTH_ENGINE_MEMORY_MAX: integer.min(limits.roomMemoryBytesMin).default(2048 * MiB),
+  BERTH_ENGINE_PROCESSES_MAX: integer
     .min(limits.roomProcessesMin)
     .max(limits.roomProcessesMax)
     .default(1024),
@@ -47,7 +46,7 @@ export type Settings = {
   subnet: string;
 };
 
-/** Takes the secret out of the environment: nothing that the engine starts may find it there. */
+/** Removes the secret from the environment, so that no process started by the engine can read it. */
 export function readSettings(env: Record<string, string | undefined>): Settings {
   const read = variables.safeParse(env);
   delete env.BERTH_ENGINE_SECRET;
@@ -57,32 +56,32 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
       `${issue?.path.join(".") ?? "environment"}: ${issue?.message ?? "is not valid"}`,
     );
   }
-  const it = read.data;
+  const { data } = read;
   return {
-    secret: it.BERTH_ENGINE_SECRET,
-    data: it.BERTH_ENGINE_DATA.replace(/(?<=.)\/+$/, ""),
-    port: it.BERTH_ENGINE_PORT,
-    agent: it.BERTH_ENGINE_AGENT,
-    containersMax: containersMax(it.BERTH_ENGINE_CONTAINERS_MAX),
-    memoryBytesMax: it.BERTH_ENGINE_MEMORY_MAX,
-    processesMax: it.BERTH_ENGINE_PROCESSES_MAX,
-    network: it.BERTH_ENGINE_NETWORK,
-    subnet: it.BERTH_ENGINE_SUBNET,
+    secret: data.BERTH_ENGINE_SECRET,
+    data: data.BERTH_ENGINE_DATA.replace(/(?<=.)\/+$/, ""),
+    port: data.BERTH_ENGINE_PORT,
+    agent: data.BERTH_ENGINE_AGENT,
+    containersMax: containersMax(data.BERTH_ENGINE_CONTAINERS_MAX),
+    memoryBytesMax: data.BERTH_ENGINE_MEMORY_MAX,
+    processesMax: data.BERTH_ENGINE_PROCESSES_MAX,
+    network: data.BERTH_ENGINE_NETWORK,
+    subnet: data.BERTH_ENGINE_SUBNET,
   };
 }
 
 const containersDefaultMax = 1000;
-/** stdin, stdout, stderr and the handle of one process, and one connection that waits for its end. */
+/** stdin, stdout, stderr and the handle of one process, and one connection that waits for its exit. */
 const descriptorsEach = 5;
 const descriptorsOwn = 128;
 
-function containersMax(asked: number | undefined): number {
+function containersMax(requested: number | undefined): number {
   const possible = Math.floor((descriptorLimit() - descriptorsOwn) / descriptorsEach);
-  if (asked === undefined) return Math.max(1, Math.min(containersDefaultMax, possible));
-  if (asked <= possible) return asked;
+  if (requested === undefined) return Math.max(1, Math.min(containersDefaultMax, possible));
+  if (requested <= possible) return requested;
   throw new Error(
-    `BERTH_ENGINE_CONTAINERS_MAX: ${asked} needs ${asked * descriptorsEach + descriptorsOwn} open files, ` +
-      `the limit is ${descriptorLimit()}: raise it (ulimit -n) or ask for at most ${possible}`,
+    `BERTH_ENGINE_CONTAINERS_MAX: ${requested} needs ${requested * descriptorsEach + descriptorsOwn} open files, ` +
+      `but the limit is ${descriptorLimit()}. Raise it (\`ulimit -n\`) or set at most ${possible}.`,
   );
 }
 

@@ -1,6 +1,5 @@
 /**
- * Owns the groups of sandboxes: their limits, what is in them, their removal.
- * Does not own the groups of single commands: the agent makes them below its sandbox's.
+ * Makes, limits and removes the cgroup of each sandbox. The agent makes a cgroup per command below its sandbox's.
  */
 import {
   existsSync,
@@ -12,18 +11,22 @@ import {
 } from "node:fs";
 import { log, messageOf } from "../log.ts";
 import type { Bounds } from "../sandbox/bounds.ts";
-import { engineFolders, type Hierarchies } from "./controllers.ts";
+import { type CgroupControllers, engineFolders } from "./controllers.ts";
 
 export type SandboxGroups = {
   join: string[];
-  /** Below it the agent makes one group for each command. */
+  /** The agent makes one group per command below this folder. */
   commands: string | undefined;
   all: string[];
 };
 
-export function makeGroups(hierarchies: Hierarchies, id: string, limits: Bounds): SandboxGroups {
-  const { unified, memory, processes } = hierarchies;
-  const all = engineFolders(hierarchies).map((parent) => `${parent}/${id}`);
+export function makeGroups(
+  controllers: CgroupControllers,
+  id: string,
+  limits: Bounds,
+): SandboxGroups {
+  const { unified, memory, processes } = controllers;
+  const all = engineFolders(controllers).map((parent) => `${parent}/${id}`);
   for (const folder of all) mkdirSync(folder, { recursive: true });
   if (memory !== undefined) {
     writeFileSync(`${memory.folder}/${id}/${memory.limit}`, String(limits.memoryBytes));
@@ -32,16 +35,16 @@ export function makeGroups(hierarchies: Hierarchies, id: string, limits: Bounds)
     writeFileSync(`${processes.folder}/${id}/pids.max`, String(limits.processes));
   }
   if (unified === undefined) return { join: all, commands: undefined, all };
-  // A group with controllers for its children may not hold processes itself: the agent gets a leaf.
+  // A group that delegates controllers to its children may not hold processes: the agent gets a leaf.
   const commands = `${unified}/${id}`;
   mkdirSync(`${commands}/agent`, { recursive: true });
   const join = all.map((folder) => (folder === commands ? `${commands}/agent` : folder));
   return { join, commands, all };
 }
 
-/** How often the kernel ended a process of this sandbox for want of memory. */
-export function outOfMemoryCount(hierarchies: Hierarchies, id: string): number {
-  const { memory } = hierarchies;
+/** How many processes of this sandbox the kernel has killed for lack of memory. */
+export function outOfMemoryCount(controllers: CgroupControllers, id: string): number {
+  const { memory } = controllers;
   if (memory === undefined) return 0;
   const file = memory.version === 2 ? "memory.events" : "memory.oom_control";
   const path = `${memory.folder}/${id}/${file}`;
@@ -49,7 +52,7 @@ export function outOfMemoryCount(hierarchies: Hierarchies, id: string): number {
   return Number(/^oom_kill (\d+)$/m.exec(readFileSync(path, "utf8"))?.[1] ?? 0);
 }
 
-/** A group that still holds a process stays, and is said. */
+/** Leaves a group that still holds a process in place and logs it. */
 export function removeGroup(folder: string): void {
   try {
     removeEmptyGroup(folder);
@@ -58,7 +61,7 @@ export function removeGroup(folder: string): void {
   }
 }
 
-/** Children first. Throws where one of them is busy. */
+/** Removes children first. Throws if one of them is busy. */
 export function removeEmptyGroup(folder: string): void {
   if (!existsSync(folder)) return;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

@@ -1,33 +1,33 @@
 /**
- * Owns where on this machine control groups can be made, and where in that the engine itself stands.
- * Does not own the groups of sandboxes (cgroups.ts).
+ * Finds the cgroup controllers that the engine may write to on this machine. See cgroups.ts for the groups of
+ * sandboxes.
  */
 import { existsSync, mkdirSync, readFileSync, writeFile, writeFileSync } from "node:fs";
 import { log, messageOf } from "../log.ts";
 
-/** The engine's own folder in each hierarchy that it may write to. */
-export type Hierarchies = {
+/** The engine's own folder in each hierarchy that it may write to; undefined where there is none. */
+export type CgroupControllers = {
   unified: string | undefined;
-  /** The hierarchy that counts memory and the file of the limit; the unified one where it has the controller. */
+  /** The hierarchy with the memory controller (the unified one if possible) and the file of its limit. */
   memory: { folder: string; limit: string; version: 1 | 2 } | undefined;
   processes: { folder: string } | undefined;
-  /** The group that the engine itself stands in, in one of them. */
-  standing: string | undefined;
+  /** The group of the engine's own process in one of these folders. */
+  engineGroup: string | undefined;
 };
 
-/** `instance` tells this engine's groups from those of another one on the machine. */
-export function findHierarchies(instance: string): Hierarchies {
-  // Without root the folders belong to others, and a delegated one would end with its session.
+/** `instance` keeps the groups of this engine apart from those of other engines on the machine. */
+export function findCgroupControllers(instance: string): CgroupControllers {
+  // Without root the folders belong to other users, and a delegated folder would end with its login session.
   if (process.getuid?.() !== 0) {
-    return { unified: undefined, memory: undefined, processes: undefined, standing: undefined };
+    return { unified: undefined, memory: undefined, processes: undefined, engineGroup: undefined };
   }
-  const mounts = mountedHierarchies();
+  const mounts = readCgroupMounts();
   const name = `berth-${instance}`;
   const unified = unifiedFolder(mounts, name);
   const controllers = unified === undefined ? [] : enableControllers(unified);
   const v1 = (controller: string) => {
-    const place = placeIn(mounts, controller);
-    return place === undefined ? undefined : ownFolder(place, name);
+    const group = ownGroupIn(mounts, controller);
+    return group === undefined ? undefined : makeFolder(group, name);
   };
   const memoryV1 = controllers.includes("memory") ? undefined : v1("memory");
   const pidsV1 = controllers.includes("pids") ? undefined : v1("pids");
@@ -45,36 +45,38 @@ export function findHierarchies(instance: string): Hierarchies {
         : pidsV1 === undefined
           ? undefined
           : { folder: pidsV1 },
-    standing: [unifiedHierarchy, "memory", "pids"]
-      .map((controller) => placeIn(mounts, controller))
-      .find((place) => place !== undefined),
+    engineGroup: [unifiedHierarchy, "memory", "pids"]
+      .map((controller) => ownGroupIn(mounts, controller))
+      .find((group) => group !== undefined),
   };
 }
 
 /**
- * The first move of a process between groups after a pause waits until each processor has seen that one is under way, 7
- * to 30 ms, and those that follow do not. An agent that comes up makes some: so one that changes nothing is made
- * meanwhile, on another thread, and waited for by nobody. Where it fails theirs take their time.
+ * Moves the engine's process to its own group, which changes nothing. After a pause the kernel's first move between
+ * groups waits 7 to 30 ms until every processor has seen it; later moves are fast. A starting agent makes several
+ * moves, so this takes the delay on another thread meanwhile. If it fails, the agent's moves are slower, nothing
+ * else.
  */
-export function moveAhead({ standing }: Hierarchies): void {
-  if (standing !== undefined) writeFile(`${standing}/cgroup.procs`, String(process.pid), () => {});
+export function warmUpCgroupMoves({ engineGroup }: CgroupControllers): void {
+  if (engineGroup !== undefined)
+    writeFile(`${engineGroup}/cgroup.procs`, String(process.pid), () => {});
 }
 
-/** One in each hierarchy that is used, all named alike. */
-export function engineFolders({ unified, memory, processes }: Hierarchies): string[] {
+/** The engine's folder in each hierarchy in use; all have the same name. */
+export function engineFolders({ unified, memory, processes }: CgroupControllers): string[] {
   const all = [unified, memory?.folder, processes?.folder];
   return [...new Set(all.filter((it) => it !== undefined))];
 }
 
-type Mounted = { at: string; version: 1 | 2; controllers: string[] };
+type CgroupMount = { mountPoint: string; version: 1 | 2; controllers: string[] };
 
-function mountedHierarchies(): Mounted[] {
+function readCgroupMounts(): CgroupMount[] {
   return readFileSync("/proc/self/mounts", "utf8")
     .split("\n")
     .map((line) => line.split(" "))
     .filter(([, , type]) => type === "cgroup" || type === "cgroup2")
-    .map(([, at = "", type, options = ""]) => ({
-      at,
+    .map(([, mountPoint = "", type, options = ""]) => ({
+      mountPoint,
       version: type === "cgroup2" ? 2 : 1,
       controllers: options.split(","),
     }));
@@ -82,14 +84,14 @@ function mountedHierarchies(): Mounted[] {
 
 const unifiedHierarchy = "";
 
-/** This process's place in a hierarchy, so that limits around the engine hold for its sandboxes too. */
-function placeIn(mounts: Mounted[], controller: string): string | undefined {
-  const isIts = ({ version, controllers }: Mounted) =>
+/** The group of this process in a hierarchy, so that limits around the engine also hold for its sandboxes. */
+function ownGroupIn(mounts: CgroupMount[], controller: string): string | undefined {
+  const matches = ({ version, controllers }: CgroupMount) =>
     controller === unifiedHierarchy
       ? version === 2
       : version === 1 && controllers.includes(controller);
-  const mount = mounts.find(isIts);
-  return mount === undefined ? undefined : `${mount.at}${ownPath(controller)}`;
+  const mount = mounts.find(matches);
+  return mount === undefined ? undefined : `${mount.mountPoint}${ownPath(controller)}`;
 }
 
 function ownPath(controller: string): string {
@@ -101,28 +103,30 @@ function ownPath(controller: string): string {
 }
 
 /**
- * Below this process's own group; where that is a leaf that cannot pass controllers on (a login session),
- * beside the top groups, which can.
+ * Below this process's own group, or at the top of the hierarchy if that group is a leaf that cannot delegate
+ * controllers (a login session).
  */
-function unifiedFolder(mounts: Mounted[], name: string): string | undefined {
+function unifiedFolder(mounts: CgroupMount[], name: string): string | undefined {
   const mount = mounts.find((it) => it.version === 2);
   if (mount === undefined) return undefined;
-  const own = `${mount.at}${ownPath(unifiedHierarchy)}`;
-  const passes = (folder: string) =>
+  const own = `${mount.mountPoint}${ownPath(unifiedHierarchy)}`;
+  const delegates = (folder: string) =>
     ["memory", "pids"].every((it) => readWords(`${folder}/cgroup.subtree_control`).includes(it));
-  const parents = passes(own) ? [own] : [...(passes(mount.at) ? [mount.at] : []), own];
+  const parents = delegates(own)
+    ? [own]
+    : [...(delegates(mount.mountPoint) ? [mount.mountPoint] : []), own];
   for (const parent of parents) {
-    const folder = ownFolder(parent, name);
+    const folder = makeFolder(parent, name);
     if (folder !== undefined && existsSync(`${folder}/cgroup.kill`)) return folder;
   }
   return undefined;
 }
 
 function enableControllers(folder: string): string[] {
-  const wanted = readWords(`${folder}/cgroup.controllers`).filter(
+  const available = readWords(`${folder}/cgroup.controllers`).filter(
     (it) => it === "memory" || it === "pids",
   );
-  return wanted.filter((controller) => {
+  return available.filter((controller) => {
     try {
       writeFileSync(`${folder}/cgroup.subtree_control`, `+${controller}`);
       return true;
@@ -133,7 +137,7 @@ function enableControllers(folder: string): string[] {
   });
 }
 
-function ownFolder(parent: string, name: string): string | undefined {
+function makeFolder(parent: string, name: string): string | undefined {
   const folder = `${parent}/${name}`;
   try {
     mkdirSync(folder, { recursive: true });

@@ -1,42 +1,48 @@
 /**
- * Owns holding every process of a container still while its files are copied.
- * Does not own the copy. Groups are frozen where there are any: programs cannot notice; else they are stopped.
+ * Freezes every process of a container while its files are copied: by the cgroup freezer, which programs do not
+ * notice, or else by SIGSTOP.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/errors.ts";
-import { descendantsOf, isStopped, nameOf, type ProcessName, sendSignal } from "../processes.ts";
+import {
+  descendantsOf,
+  identifyProcess,
+  isStopped,
+  type ProcessIdentity,
+  sendSignal,
+} from "../processes.ts";
 
 const freezeTimeoutMs = 10_000;
-const lookAgainMs = 2;
+const pollMs = 2;
 
-export async function whileQuiet<T>(
-  agent: ProcessName | undefined,
+export async function withFrozenProcesses<T>(
+  agent: ProcessIdentity | undefined,
   group: string | undefined,
   work: () => Promise<T>,
 ): Promise<T> {
   if (agent === undefined) return await work();
   if (group !== undefined && existsSync(`${group}/cgroup.freeze`))
-    return await whileFrozen(group, work);
-  return await whileStopped(agent, work);
+    return await withFrozenGroup(group, work);
+  return await withStoppedProcesses(agent, work);
 }
 
-async function whileFrozen<T>(group: string, work: () => Promise<T>): Promise<T> {
+async function withFrozenGroup<T>(group: string, work: () => Promise<T>): Promise<T> {
   try {
     writeFileSync(`${group}/cgroup.freeze`, "1");
-    await until(() => readFileSync(`${group}/cgroup.events`, "utf8").includes("frozen 1"));
+    await waitUntil(() => readFileSync(`${group}/cgroup.events`, "utf8").includes("frozen 1"));
     return await work();
   } finally {
     if (existsSync(group)) writeFileSync(`${group}/cgroup.freeze`, "0");
   }
 }
 
-/** The agent first, so that it starts nothing; then rounds, until one finds nobody new. */
-async function whileStopped<T>(agent: ProcessName, work: () => Promise<T>): Promise<T> {
-  const stopped: ProcessName[] = [];
+/** Stops the agent first, so that it starts nothing, then repeats until a round finds no running process. */
+async function withStoppedProcesses<T>(agent: ProcessIdentity, work: () => Promise<T>): Promise<T> {
+  const stopped: ProcessIdentity[] = [];
   try {
-    await until(() => {
+    await waitUntil(() => {
       const running = [agent.pid, ...descendantsOf(agent.pid)].filter((pid) => !isStopped(pid));
-      for (const process of running.flatMap((pid) => nameOf(pid) ?? [])) {
+      for (const process of running.flatMap((pid) => identifyProcess(pid) ?? [])) {
         if (sendSignal(process, "SIGSTOP")) stopped.push(process);
       }
       return running.length === 0;
@@ -47,15 +53,15 @@ async function whileStopped<T>(agent: ProcessName, work: () => Promise<T>): Prom
   }
 }
 
-async function until(done: () => boolean): Promise<void> {
+async function waitUntil(done: () => boolean): Promise<void> {
   const deadline = performance.now() + freezeTimeoutMs;
   while (!done()) {
     if (performance.now() > deadline) {
       throw new BerthError(
         "unavailable",
-        "the container's processes cannot be held still just now",
+        "The processes of the container could not be frozen. Try again.",
       );
     }
-    await Bun.sleep(lookAgainMs);
+    await Bun.sleep(pollMs);
   }
 }

@@ -1,50 +1,55 @@
 /**
- * Owns the way into a room: the first process of its namespaces joins its groups and changes its root.
- * Does not own the namespaces (unshare made them) nor the network beyond loopback (the engine connects it).
+ * Enters a jail from inside its namespaces: joins the cgroups and changes the root.
  *
- * The order is the caller's, who must first open what belongs to the machine, its listening socket:
- * enterRoom, takeOwnNetwork, dropPrivileges.
+ * The caller decides the order, because it must first open its listening socket in the machine's network:
+ * `enterJail`, `isolateNetwork`, `dropPrivileges`.
  */
 import { writeFileSync } from "node:fs";
-import { roomHome, roomUser, roomWorkspace } from "./identity.ts";
-import type { RoomPlan } from "./jail-spec.ts";
-import { limitProcesses, loopbackUp, openFolder, setHostName, unshareNetwork } from "./kernel.ts";
-import { giveUpPrivileges } from "./privileges.ts";
+import { jailHome, jailUser, jailWorkspace } from "./identity.ts";
+import type { JailSpec } from "./jail-spec.ts";
+import {
+  bringUpLoopback,
+  limitProcesses,
+  openFolder,
+  setHostName,
+  unshareNetwork,
+} from "./kernel.ts";
+import { dropPrivileges } from "./privileges.ts";
 import { buildRoot } from "./root.ts";
 
-export type Room = {
-  /** Of the main thread and all that it starts from then on. */
-  takeOwnNetwork(): void;
+export type Jail = {
+  /** Applies to the calling thread and to everything that it starts later. */
+  isolateNetwork(): void;
   dropPrivileges(): void;
-  /** A folder in which the agent may make one cgroup for each command. */
+  /** A folder in which the agent may make one cgroup per command. */
   cgroup: string | undefined;
-  /** Commands run as this user; undefined: the agent's own. */
+  /** Commands run as this user; undefined: as the agent's own. */
   user: { uid: number; gid: number } | undefined;
   home: string;
   workspace: string;
 };
 
-export function enterRoom(plan: RoomPlan): Room {
-  for (const group of plan.cgroups.join) writeFileSync(`${group}/cgroup.procs`, "0");
-  const cgroup = keepFolder(plan.cgroups.commands);
-  setHostName(plan.hostName);
-  buildRoot(plan);
-  if (plan.processesMax !== null) limitProcesses(plan.processesMax);
+export function enterJail(spec: JailSpec): Jail {
+  for (const group of spec.cgroups.join) writeFileSync(`${group}/cgroup.procs`, "0");
+  const cgroup = openForCommands(spec.cgroups.commands);
+  setHostName(spec.hostName);
+  buildRoot(spec);
+  if (spec.processesMax !== null) limitProcesses(spec.processesMax);
   return {
-    takeOwnNetwork() {
-      if (plan.network === "host") return;
+    isolateNetwork() {
+      if (spec.network === "host") return;
       unshareNetwork();
-      loopbackUp();
+      bringUpLoopback();
     },
-    dropPrivileges: () => giveUpPrivileges(plan.user),
+    dropPrivileges: () => dropPrivileges(spec.user),
     cgroup,
-    user: plan.user === "own" ? { uid: roomUser.uid, gid: roomUser.gid } : undefined,
-    home: roomHome,
-    workspace: roomWorkspace,
+    user: spec.user === "own" ? { uid: jailUser.uid, gid: jailUser.gid } : undefined,
+    home: jailHome,
+    workspace: jailWorkspace,
   };
 }
 
-/** The folder is not part of the new root; a descriptor opened before reaches it still. */
-function keepFolder(path: string | null): string | undefined {
+/** The folder is not part of the new root, but a descriptor that is opened now still reaches it. */
+function openForCommands(path: string | null): string | undefined {
   return path === null ? undefined : `/proc/self/fd/${openFolder(path)}`;
 }

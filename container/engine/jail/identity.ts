@@ -1,9 +1,9 @@
 /**
- * Owns who commands are inside a room: one user, its numbers, its folders.
- * Does not own which user of the machine stands behind it: the engine decides that when it launches.
+ * The user that commands run as inside a jail, and its folders. The engine decides which user of the machine this
+ * maps to.
  */
-export const roomUser = { name: "berth", uid: 10001, gid: 10001 } as const;
+export const jailUser = { name: "berth", uid: 10001, gid: 10001 } as const;
 
-export const roomHome = "/home/berth";
-export const roomWorkspace = "/workspace";
-export const roomHostName = "sandbox";
+export const jailHome = "/home/berth";
+export const jailWorkspace = "/workspace";
+export const jailHostName = "sandbox";

@@ -1,6 +1,5 @@
 /**
- * Owns the system calls that build a room, by foreign function from libc, each failure with its name and number.
- * Does not own their order or meaning: root.ts, network.ts and privileges.ts do.
+ * System calls that build a jail, through libc. Each failure carries the name of the call and its errno.
  */
 import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { constants } from "node:os";
@@ -51,104 +50,114 @@ export function mount(
     flags,
     data === null ? null : text(data),
   );
-  if (result !== 0) throw failure(`mount ${type ?? "bind"} on ${target}`);
+  if (result !== 0) throw systemCallError(`mount ${type ?? "bind"} on ${target}`);
 }
 
 const detach = 2;
 
-/** Makes `folder` the root of this mount namespace and lets go of the old one. */
+/** Makes `folder` the root of this mount namespace and detaches the old root. */
 export function changeRoot(folder: string): void {
   process.chdir(folder);
-  // Old root stacked on new root, then taken off: no folder inside is needed to hold it.
-  if (libc.pivot_root(text("."), text(".")) !== 0) throw failure("pivot_root");
-  if (libc.umount2(text("."), detach) !== 0) throw failure("umount of the old root");
+  // The old root is stacked on the new one and unmounted: no folder inside has to hold it.
+  if (libc.pivot_root(text("."), text(".")) !== 0) throw systemCallError("pivot_root");
+  if (libc.umount2(text("."), detach) !== 0) throw systemCallError("umount of the old root");
   process.chdir("/");
 }
 
 const newNetwork = 0x40000000;
 
-/** Two files or folders of one file system change places. */
-export function exchange(one: string, other: string): void {
+/** Swaps two files or folders of one file system atomically. */
+export function exchangePaths(first: string, second: string): void {
   const exchangeFlag = 2;
-  const here = -100;
-  const result = libc.renameat2(here, text(one), here, text(other), exchangeFlag);
-  if (result !== 0) throw failure(`exchange ${one} and ${other}`);
+  const currentFolder = -100;
+  const result = libc.renameat2(
+    currentFolder,
+    text(first),
+    currentFolder,
+    text(second),
+    exchangeFlag,
+  );
+  if (result !== 0) throw systemCallError(`exchange of ${first} and ${second}`);
 }
 
-/** Of the calling thread and of what it starts from then on; sockets that are open stay where they are. */
+/** Applies to the calling thread and to what it starts later; open sockets stay in their network. */
 export function unshareNetwork(): void {
-  if (libc.unshare(newNetwork) !== 0) throw failure("unshare of the network");
+  if (libc.unshare(newNetwork) !== 0) throw systemCallError("unshare of the network");
 }
 
 export function setHostName(name: string): void {
   const bytes = Buffer.from(name);
-  if (libc.sethostname(ptr(bytes), BigInt(bytes.length)) !== 0) throw failure("sethostname");
+  if (libc.sethostname(ptr(bytes), BigInt(bytes.length)) !== 0)
+    throw systemCallError("sethostname");
 }
 
 export function prctl(option: number, value: number, ...rest: number[]): void {
   const [third = 0, fourth = 0, fifth = 0] = rest;
   const result = libc.prctl(option, BigInt(value), BigInt(third), BigInt(fourth), BigInt(fifth));
-  if (result < 0) throw failure(`prctl ${option}`);
+  if (result < 0) throw systemCallError(`prctl ${option}`);
 }
 
-/** Permitted, effective and inheritable become exactly this set. */
+/** Sets the permitted and effective capabilities to `mask`, the inheritable ones to `inheritable`. */
 export function setCapabilities(mask: bigint, inheritable: bigint): void {
   const version3 = 0x20080522;
   const header = new Uint32Array([version3, 0]);
   const [low, high] = [Number(mask & 0xffffffffn), Number(mask >> 32n)];
   const [inheritLow, inheritHigh] = [Number(inheritable & 0xffffffffn), Number(inheritable >> 32n)];
   const data = new Uint32Array([low, low, inheritLow, high, high, inheritHigh]);
-  if (libc.capset(ptr(header), ptr(data)) !== 0) throw failure("capset");
+  if (libc.capset(ptr(header), ptr(data)) !== 0) throw systemCallError("capset");
 }
 
-/** Of the calling thread and of what it starts from then on. Needs no_new_privs. `program` is of struct sock_filter. */
+/**
+ * Applies to the calling thread and to what it starts later. Needs no_new_privs. `program` is an array of struct
+ * sock_filter.
+ */
 export function setSystemCallFilter(program: Uint8Array): void {
   const [setSeccomp, filterMode, stepBytes] = [22, 2, 8];
-  // struct sock_fprog: how many steps, then, at the next 8 bytes, where they are.
+  // struct sock_fprog: the number of instructions, then (8-byte aligned) their address.
   const header = new DataView(new ArrayBuffer(16));
   header.setUint16(0, program.length / stepBytes, true);
   header.setBigUint64(8, BigInt(ptr(program)), true);
   prctl(setSeccomp, filterMode, ptr(header));
 }
 
-/** To the first process of a namespace those inside can send only signals that it handles. */
-export function handleNot(signal: number): void {
+/** Restores the default action. Inside a PID namespace its first process only receives signals that it handles. */
+export function resetSignalHandler(signal: number): void {
   const byDefault = 0n;
-  if (libc.signal(signal, byDefault) < 0) throw failure(`signal ${signal}`);
+  if (libc.signal(signal, byDefault) < 0) throw systemCallError(`signal ${signal}`);
 }
 
 export function limitProcesses(count: number): void {
   const rlimitNproc = 6;
   const both = new BigUint64Array([BigInt(count), BigInt(count)]);
-  if (libc.setrlimit(rlimitNproc, ptr(both)) !== 0) throw failure("setrlimit NPROC");
+  if (libc.setrlimit(rlimitNproc, ptr(both)) !== 0) throw systemCallError("setrlimit NPROC");
 }
 
-/** A descriptor that only names a folder, closed when a command is executed. */
+/** Opens a descriptor that only names a folder (O_PATH) and is closed on exec. */
 export function openFolder(path: string): number {
   const { O_DIRECTORY } = openFlags;
   const fd = libc.open(text(path), openFlags.O_PATH | O_DIRECTORY | openFlags.O_CLOEXEC, 0);
-  if (fd < 0) throw failure(`open ${path}`);
+  if (fd < 0) throw systemCallError(`open ${path}`);
   return fd;
 }
 
-/** Away from the keys of whoever started the engine. Kernels without keys have nothing to leave. */
-export function leaveKeyring(): void {
+/** Leaves the keyring of the user who started the engine. Kernels without keyrings refuse the call, which is fine. */
+export function joinEmptyKeyring(): void {
   const keyctl = process.arch === "arm64" ? 219n : 250n;
   const joinSessionKeyring = 1n;
   libc.syscall(keyctl, joinSessionKeyring, 0n, 0n, 0n, 0n);
 }
 
-export function loopbackUp(): void {
+export function bringUpLoopback(): void {
   const [inet, datagram, closeOnExec] = [2, 2, 0o2000000];
   const [getFlags, setFlags, up] = [0x8913n, 0x8914n, 1];
   const fd = libc.socket(inet, datagram | closeOnExec, 0);
-  if (fd < 0) throw failure("socket");
+  if (fd < 0) throw systemCallError("socket");
   const request = Buffer.alloc(40);
   request.write("lo");
   const got = libc.ioctl(fd, getFlags, ptr(request));
   request.writeUInt16LE(request.readUInt16LE(16) | up, 16);
   const set = got === 0 ? libc.ioctl(fd, setFlags, ptr(request)) : got;
-  const failed = set === 0 ? undefined : failure("raising lo");
+  const failed = set === 0 ? undefined : systemCallError("raising lo");
   libc.close(fd);
   if (failed !== undefined) throw failed;
 }
@@ -159,20 +168,20 @@ const openFlags = {
   O_DIRECTORY: process.arch === "arm64" ? 0o40000 : 0o200000,
 } as const;
 
-// Held beyond the call that reads it: a pointer does not keep its buffer from being collected.
+// Keeps the buffer beyond the call: a pointer does not protect its buffer from garbage collection.
 function text(value: string): Pointer {
   const bytes = Buffer.from(`${value}\0`);
-  held.push(bytes);
-  if (held.length > heldMax) held.shift();
+  pointedBuffers.push(bytes);
+  if (pointedBuffers.length > pointedBuffersMax) pointedBuffers.shift();
   return ptr(bytes);
 }
 
-const held: Buffer[] = [];
-const heldMax = 64;
+const pointedBuffers: Buffer[] = [];
+const pointedBuffersMax = 64;
 
-function failure(what: string): Error {
-  const at = libc.__errno_location();
-  const errno = at === null ? 0 : read.i32(at, 0);
+function systemCallError(what: string): Error {
+  const location = libc.__errno_location();
+  const errno = location === null ? 0 : read.i32(location, 0);
   const name = Object.entries(constants.errno).find(([, number]) => number === errno)?.[0];
   return new Error(`${what}: ${name ?? `errno ${errno}`}`);
 }

@@ -1,13 +1,16 @@
 /**
- * Owns what the agent gives up before it serves: capabilities, new privileges, keys, the right to be looked into.
- * Does not own the user that commands run as: the agent sets it for each one.
+ * Drops what the agent does not need before it serves: capabilities, new privileges, keys, and the right of others to
+ * inspect it.
  */
 import { constants } from "node:os";
-import { handleNot, leaveKeyring, prctl, setCapabilities } from "./kernel.ts";
+import { joinEmptyKeyring, prctl, resetSignalHandler, setCapabilities } from "./kernel.ts";
 import { filterSystemCalls } from "./seccomp.ts";
 
-/** What an agent that is root needs for commands of another user and their files; nothing to mount or trace with. */
-const kept = {
+/**
+ * Capabilities that an agent running as root needs for the commands and files of another user; none to mount or
+ * trace.
+ */
+const keptCapabilities = {
   chown: 0,
   dacOverride: 1,
   fowner: 3,
@@ -17,7 +20,7 @@ const kept = {
   setuid: 7,
 } as const;
 
-const option = {
+const prctlOption = {
   setDumpable: 4,
   dropFromBoundingSet: 24,
   setNoNewPrivileges: 38,
@@ -25,41 +28,41 @@ const option = {
 } as const;
 
 const ambientClearAll = 4;
-/** The kernel refuses numbers above its last capability; 64 is what the mask can hold. */
+/** The kernel refuses numbers above its last capability; the mask holds 64. */
 const capabilityMax = 64;
 
-/** What the runtime handles to report its own crash. A crash ends it without them too. */
+/** Signals that Bun handles to report its own crash. Without a handler a crash still ends it. */
 const { SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS } = constants.signals;
-const ofCrashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS];
+const crashSignals = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS];
 
-export function giveUpPrivileges(user: "own" | "mapped"): void {
-  leaveKeyring();
-  prctl(option.setNoNewPrivileges, 1);
-  prctl(option.ambient, ambientClearAll);
-  const keep = user === "own" ? Object.values(kept) : [];
+export function dropPrivileges(user: "own" | "mapped"): void {
+  joinEmptyKeyring();
+  prctl(prctlOption.setNoNewPrivileges, 1);
+  prctl(prctlOption.ambient, ambientClearAll);
+  const keep = user === "own" ? Object.values(keptCapabilities) : [];
   for (let capability = 0; capability < capabilityMax; capability += 1) {
-    if (keep.some((one) => one === capability)) continue;
+    if (keep.some((kept) => kept === capability)) continue;
     if (!dropFromBoundingSet(capability)) break;
   }
   const mask = keep.reduce((sum, capability) => sum | (1n << BigInt(capability)), 0n);
   setCapabilities(mask, 0n);
   filterSystemCalls();
-  // Its commands are its own user here: whatever it handles, they could end it by.
-  if (user === "mapped") ofCrashes.forEach(handleNot);
-  // Last: a change of credentials may set it again.
-  prctl(option.setDumpable, 0);
+  // Commands run as the agent's own user here and could end it with any signal that it handles.
+  if (user === "mapped") crashSignals.forEach(resetSignalHandler);
+  // Last, because a change of credentials may set it again.
+  prctl(prctlOption.setDumpable, 0);
 }
 
 function dropFromBoundingSet(capability: number): boolean {
   try {
-    prctl(option.dropFromBoundingSet, capability);
+    prctl(prctlOption.dropFromBoundingSet, capability);
     return true;
   } catch (error) {
-    // Capability 0 exists everywhere: a failure there is a missing right, later ones are the end of the list.
+    // A failure for a capability that every kernel has is a missing right; a later one is the end of the list.
     if (capability <= capabilityKnownEverywhere) throw error;
     return false;
   }
 }
 
-/** CAP_AUDIT_READ, of Linux 3.16. */
+/** CAP_AUDIT_READ, since Linux 3.16. */
 const capabilityKnownEverywhere = 37;

@@ -1,17 +1,16 @@
 /**
- * Owns the file tree that a sandbox sees: what is mounted where, in which order, with which flags.
- * Does not own the folders on disk (engine/tree.ts) nor what the skeleton holds (engine/skeleton.ts).
+ * Mounts the file tree that a sandbox sees: what goes where, in which order, with which flags.
  */
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { roomUser, roomWorkspace } from "./identity.ts";
-import type { RoomPlan } from "./jail-spec.ts";
+import { jailUser, jailWorkspace } from "./identity.ts";
+import type { JailSpec } from "./jail-spec.ts";
 import { changeRoot, mount, mountFlag } from "./kernel.ts";
 
 const { noSuid, noDev, noExec, readOnly, remount, bind } = mountFlag;
 
 const devices = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/** All sandboxes of the machine share 3,072: one that took them would leave no neighbour a terminal. */
+/** All sandboxes of a machine share 3,072 terminals; without a limit one sandbox could take all of them. */
 const terminalsMax = 256;
 
 const deviceLinks = {
@@ -22,40 +21,40 @@ const deviceLinks = {
   ptmx: "pts/ptmx",
 };
 
-export function buildRoot(plan: RoomPlan): void {
-  const at = plan.mountAt;
-  mount("overlay", at, "overlay", noSuid | noDev, overlayOptions(plan, plan.root));
-  mount("overlay", `${at}/usr`, "overlay", noSuid | noDev, overlayOptions(plan, plan.usr));
-  for (const folder of plan.readOnlyFolders) showReadOnly(folder, `${at}${folder}`);
-  // The flags of a bind mount are only taken by a remount.
-  mount(plan.workspace, `${at}${roomWorkspace}`, null, bind);
-  mount("none", `${at}${roomWorkspace}`, null, remount | bind | noSuid | noDev);
-  const { tmp, run } = plan.tmpfsBytes;
-  mount("tmpfs", `${at}/tmp`, "tmpfs", noSuid | noDev, `mode=1777,size=${tmp}`);
-  mount("tmpfs", `${at}/run`, "tmpfs", noSuid | noDev, `mode=755,size=${run}`);
-  mkdirSync(`${at}/run/lock`);
-  mount("proc", `${at}/proc`, "proc", noSuid | noDev | noExec);
-  buildDevices(`${at}/dev`, plan.tmpfsBytes.shm);
-  changeRoot(at);
+export function buildRoot(spec: JailSpec): void {
+  const root = spec.mountPoint;
+  mount("overlay", root, "overlay", noSuid | noDev, overlayOptions(spec, spec.root));
+  mount("overlay", `${root}/usr`, "overlay", noSuid | noDev, overlayOptions(spec, spec.usr));
+  for (const folder of spec.readOnlyFolders) bindReadOnly(folder, `${root}${folder}`);
+  // The flags of a bind mount only take effect with a remount.
+  mount(spec.workspace, `${root}${jailWorkspace}`, null, bind);
+  mount("none", `${root}${jailWorkspace}`, null, remount | bind | noSuid | noDev);
+  const { tmp, run } = spec.tmpfsBytes;
+  mount("tmpfs", `${root}/tmp`, "tmpfs", noSuid | noDev, `mode=1777,size=${tmp}`);
+  mount("tmpfs", `${root}/run`, "tmpfs", noSuid | noDev, `mode=755,size=${run}`);
+  mkdirSync(`${root}/run/lock`);
+  mount("proc", `${root}/proc`, "proc", noSuid | noDev | noExec);
+  buildDevices(`${root}/dev`, spec.tmpfsBytes.shm);
+  changeRoot(root);
 }
 
 /**
- * What depends on the lower folder staying as it was is off: the host's /usr changes with its upgrades.
- * A user who is not root of the machine may only keep overlay's marks in `user.` attributes, which rules
- * redirects out by itself and refuses the word.
+ * Turns off every feature that relies on an unchanged lower folder: the host's /usr changes with its upgrades.
+ * Without root, overlay must store its marks in `user.` attributes; that mode excludes redirects and rejects the
+ * option `redirect_dir`.
  */
-function overlayOptions(plan: RoomPlan, layers: RoomPlan["root"]): string {
+function overlayOptions(spec: JailSpec, layers: JailSpec["root"]): string {
   const { lower, upper, work } = layers;
   const folders = `lowerdir=${escaped(lower)},upperdir=${escaped(upper)},workdir=${escaped(work)}`;
-  const steady = `${folders},index=off,metacopy=off,xino=off`;
-  return plan.user === "mapped" ? `${steady},userxattr` : `${steady},redirect_dir=off`;
+  const stable = `${folders},index=off,metacopy=off,xino=off`;
+  return spec.user === "mapped" ? `${stable},userxattr` : `${stable},redirect_dir=off`;
 }
 
 function escaped(path: string): string {
   return path.replace(/[\\,:]/g, (character) => `\\${character}`);
 }
 
-function showReadOnly(from: string, to: string): void {
+function bindReadOnly(from: string, to: string): void {
   mount(from, to, null, bind);
   mount("none", to, null, remount | bind | readOnly | noSuid | noDev);
 }
@@ -68,7 +67,7 @@ function buildDevices(dev: string, shmBytes: number): void {
   }
   for (const [name, target] of Object.entries(deviceLinks)) symlinkSync(target, `${dev}/${name}`);
   mkdirSync(`${dev}/pts`);
-  const { uid, gid } = roomUser;
+  const { uid, gid } = jailUser;
   const owner = `uid=${uid},gid=${gid},mode=620,ptmxmode=666`;
   const bounds = `max=${terminalsMax}`;
   mount("devpts", `${dev}/pts`, "devpts", noSuid | noExec, `newinstance,${bounds},${owner}`);

@@ -1,21 +1,21 @@
 /**
- * Owns the filter on system calls that commands inherit: what opens more of the kernel than a command needs.
- * Does not own capabilities (privileges.ts): calls that need one are refused without a filter.
+ * The system call filter that commands inherit: refuses calls that open more of the kernel than a command needs.
  *
- * Without user namespaces a command has no way to any capability, not even over a namespace of its own.
+ * Calls that need a capability are refused without a filter (see privileges.ts). Without user namespaces a command
+ * cannot gain any capability, not even over a namespace of its own.
  */
 import { setSystemCallFilter } from "./kernel.ts";
 
-type Numbers = {
+type SystemCallTable = {
   audit: number;
   clone: number;
   unshare: number;
-  /** Refused with EPERM: keys, bpf, perf_event_open, userfaultfd. */
+  /** Refused with EPERM: keyrings, bpf, perf_event_open, userfaultfd. */
   refused: number[];
 };
 
-/** The second row of each is the 32-bit sister that the same kernel runs. */
-const architectures: Record<string, Numbers[]> = {
+/** The second row of each is the 32-bit architecture that the same kernel also runs. */
+const architectures: Record<string, SystemCallTable[]> = {
   x64: [
     { audit: 0xc000003e, clone: 56, unshare: 272, refused: [248, 249, 250, 321, 298, 323] },
     { audit: 0x40000003, clone: 120, unshare: 310, refused: [286, 287, 288, 357, 336, 374] },
@@ -26,33 +26,33 @@ const architectures: Record<string, Numbers[]> = {
   ],
 };
 
-/** clone3 and io_uring have one number everywhere. Programs take their absence as an older kernel. */
+/** clone3 and io_uring have the same numbers everywhere. Programs take ENOSYS as a sign of an older kernel. */
 const absent = { clone3: 435, ioUring: [425, 426, 427] };
 /** x86-64 with 32-bit pointers: the same calls under other numbers. */
 const x32Bit = 0x40000000;
 const newUser = 0x10000000;
 
-const answer = { allow: 0x7fff0000, eperm: 0x00050001, enosys: 0x00050026 } as const;
+const verdict = { allow: 0x7fff0000, eperm: 0x00050001, enosys: 0x00050026 } as const;
 
 export function filterSystemCalls(): void {
   const tables = architectures[process.arch];
-  if (tables === undefined) throw new Error(`no table of system calls for ${process.arch}`);
+  if (tables === undefined) throw new Error(`There is no system call table for ${process.arch}.`);
   setSystemCallFilter(assemble(tables));
 }
 
-// struct seccomp_data: number at 0, architecture at 4, first argument at 16 (little end first).
-const [at, archAt, firstArgAt] = [0, 4, 16];
+// struct seccomp_data: number at 0, architecture at 4, first argument at 16 (little endian).
+const [numberOffset, archOffset, firstArgOffset] = [0, 4, 16];
 
 type Step = { code: number; jumpTrue: number; jumpFalse: number; value: number };
 
-function assemble(tables: Numbers[]): Uint8Array {
+function assemble(tables: SystemCallTable[]): Uint8Array {
   const steps: Step[] = [];
   for (const table of tables) {
     const body = filterOf(table);
-    // A jump reaches 255 steps: more than the largest table has.
-    steps.push(load(archAt), { ...jumpEqual(table.audit), jumpFalse: body.length }, ...body);
+    // A jump reaches 255 instructions, which is more than the largest table has.
+    steps.push(load(archOffset), { ...jumpEqual(table.audit), jumpFalse: body.length }, ...body);
   }
-  steps.push(give(answer.enosys));
+  steps.push(returnVerdict(verdict.enosys));
   const bytes = new Uint8Array(steps.length * 8);
   const view = new DataView(bytes.buffer);
   steps.forEach(({ code, jumpTrue, jumpFalse, value }, index) => {
@@ -64,21 +64,26 @@ function assemble(tables: Numbers[]): Uint8Array {
   return bytes;
 }
 
-function filterOf(table: Numbers): Step[] {
-  const withUser = [load(firstArgAt), testBits(newUser), give(answer.eperm), give(answer.allow)];
+function filterOf(table: SystemCallTable): Step[] {
+  const withUser = [
+    load(firstArgOffset),
+    testBits(newUser),
+    returnVerdict(verdict.eperm),
+    returnVerdict(verdict.allow),
+  ];
   return [
-    load(at),
-    ...when(jumpBits(x32Bit), [give(answer.enosys)]),
+    load(numberOffset),
+    ...inCase(jumpBits(x32Bit), [returnVerdict(verdict.enosys)]),
     ...[absent.clone3, ...absent.ioUring].flatMap((it) =>
-      when(jumpEqual(it), [give(answer.enosys)]),
+      inCase(jumpEqual(it), [returnVerdict(verdict.enosys)]),
     ),
-    ...table.refused.flatMap((it) => when(jumpEqual(it), [give(answer.eperm)])),
-    ...[table.clone, table.unshare].flatMap((it) => when(jumpEqual(it), withUser)),
-    give(answer.allow),
+    ...table.refused.flatMap((it) => inCase(jumpEqual(it), [returnVerdict(verdict.eperm)])),
+    ...[table.clone, table.unshare].flatMap((it) => inCase(jumpEqual(it), withUser)),
+    returnVerdict(verdict.allow),
   ];
 }
 
-function when(condition: Step, then: Step[]): Step[] {
+function inCase(condition: Step, then: Step[]): Step[] {
   return [{ ...condition, jumpTrue: 0, jumpFalse: then.length }, ...then];
 }
 
@@ -86,7 +91,7 @@ function load(offset: number): Step {
   return { code: 0x20, jumpTrue: 0, jumpFalse: 0, value: offset };
 }
 
-function give(value: number): Step {
+function returnVerdict(value: number): Step {
   return { code: 0x06, jumpTrue: 0, jumpFalse: 0, value };
 }
 
@@ -98,7 +103,7 @@ function jumpBits(value: number): Step {
   return { code: 0x45, jumpTrue: 0, jumpFalse: 0, value };
 }
 
-/** The next step where a bit is set, else the one after it. */
+/** Continues with the next instruction if one of the bits is set, else with the one after it. */
 function testBits(value: number): Step {
   return { ...jumpBits(value), jumpFalse: 1 };
 }

@@ -1,6 +1,6 @@
 /**
- * Owns giving a sandbox that is born the way out that was chosen for it, and taking it away.
- * Does not own the sandbox's own namespace: the agent made it before it was ready.
+ * Connects a starting sandbox to the network by the mode that the machine offers. The agent has made its network
+ * namespace before.
  */
 import type { Engine } from "../engine.ts";
 import type { NetworkMode } from "../settings.ts";
@@ -15,11 +15,11 @@ export async function connect(
   agentPid: number,
 ): Promise<Connection | undefined> {
   if (mode === "nat") return await connectNat(engine.instance, engine.settings.subnet, agentPid);
-  if (mode === "pasta") return await connectPasta(engine.places.pastas, agentPid);
+  if (mode === "pasta") return await connectPasta(engine.folders.pastas, agentPid);
   return undefined;
 }
 
-/** What the engine itself changed of the machine's network. */
+/** Reverts what the engine changed in the machine's network. */
 export async function disconnectEngine(engine: Engine): Promise<void> {
   if (engine.machine.network.mode === "nat") await removeNat(engine.instance);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns which way out a sandbox with internet gets on this machine, and what to say of it.
- * Does not own making it: nat.ts and pasta.ts do.
+ * Chooses how sandboxes reach the internet on this machine and phrases what does not work. See nat.ts and pasta.ts
+ * for the modes.
  */
 import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { log, messageOf } from "../log.ts";
@@ -11,40 +11,40 @@ import { pastaNameServer } from "./pasta.ts";
 
 export type NetworkChoice = {
   mode: NetworkMode;
-  /** For each sandbox that asked for internet. */
+  /** Shown with each sandbox that requested internet. */
   notes: string[];
-  /** For the health of the whole engine. */
+  /** Shown in the engine's health. */
   missing: string[];
 };
 
-const hostOpens =
-  "The sandbox shares the machine's network: every service on its loopback can be reached from inside.";
+const hostNetworkWarning =
+  "The sandbox shares the machine's network: it can reach every service on the machine's loopback.";
 
 export async function chooseNetwork(settings: Settings, instance: string): Promise<NetworkChoice> {
-  const asked = settings.network;
-  if (asked === "host") return { mode: "host", notes: [hostOpens], missing: [hostOpens] };
-  if (asked === "none") return noWayOut("BERTH_ENGINE_NETWORK is none");
-  const nat = asked === "pasta" ? "not asked for" : await tryNat(settings, instance);
+  const requested = settings.network;
+  if (requested === "host")
+    return { mode: "host", notes: [hostNetworkWarning], missing: [hostNetworkWarning] };
+  if (requested === "none") return noNetwork("BERTH_ENGINE_NETWORK is none");
+  const nat = requested === "pasta" ? "not requested" : await natObstacle(settings, instance);
   if (nat === undefined) return { mode: "nat", notes: [], missing: [] };
-  if (asked === "nat") throw new Error(`BERTH_ENGINE_NETWORK: nat cannot be had: ${nat}`);
-  const pasta = tryPasta();
+  if (requested === "nat") throw new Error(`BERTH_ENGINE_NETWORK: nat is unavailable: ${nat}`);
+  const pasta = pastaObstacle();
   if (pasta === undefined) return { mode: "pasta", notes: [], missing: [] };
-  if (asked === "pasta") throw new Error(`BERTH_ENGINE_NETWORK: pasta cannot be had: ${pasta}`);
-  return noWayOut(`nat: ${nat}; pasta: ${pasta}`);
+  if (requested === "pasta")
+    throw new Error(`BERTH_ENGINE_NETWORK: pasta is unavailable: ${pasta}`);
+  return noNetwork(`nat: ${nat}; pasta: ${pasta}`);
 }
 
-function noWayOut(why: string): NetworkChoice {
+function noNetwork(why: string): NetworkChoice {
   return {
     mode: "none",
-    notes: [
-      `internet: this machine has no way out for sandboxes (${why}); only loopback is there.`,
-    ],
-    missing: [`Sandboxes have no way to the internet: ${why}.`],
+    notes: [`internet: This machine cannot connect sandboxes (${why}); only loopback works.`],
+    missing: [`Sandboxes cannot reach the internet: ${why}.`],
   };
 }
 
-/** Answers what stands against it. */
-async function tryNat(settings: Settings, instance: string): Promise<string | undefined> {
+/** Returns why it is unavailable, or undefined if it can be used. */
+async function natObstacle(settings: Settings, instance: string): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "Berth is not root";
   const absent = ["ip", "nft"].filter((name) => !isProgram(name));
   if (absent.length > 0)
@@ -58,9 +58,9 @@ async function tryNat(settings: Settings, instance: string): Promise<string | un
   }
 }
 
-/** Answers what stands against it. */
-function tryPasta(): string | undefined {
-  if (process.getuid?.() === 0) return "it does not join a namespace of root's";
+/** Returns why it is unavailable, or undefined if it can be used. */
+function pastaObstacle(): string | undefined {
+  if (process.getuid?.() === 0) return "it cannot join a namespace of root";
   if (!isProgram("pasta")) return "it is not installed (package passt)";
   try {
     accessSync(tunDevice, constants.R_OK | constants.W_OK);
@@ -72,7 +72,7 @@ function tryPasta(): string | undefined {
 
 const tunDevice = "/dev/net/tun";
 
-/** The name servers of a sandbox: the machine's own, but none that only its loopback has. */
+/** The resolv.conf of a sandbox: the machine's name servers without those on its loopback. */
 export function resolvConf(mode: NetworkMode): string {
   const files = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
   for (const file of files.filter((it) => existsSync(it))) {

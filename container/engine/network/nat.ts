@@ -1,28 +1,28 @@
 /**
- * Owns the way out over a veth pair and address translation, for an engine that is root.
- * Does not own the choice of it (mode.ts). Sandboxes reach neither each other nor the machine itself.
+ * Connects sandboxes by a veth pair and address translation, for an engine that runs as root. Sandboxes reach neither
+ * each other nor the machine.
  *
- * Changes of the machine: one nft table for the engine, `net.ipv4.ip_forward`, one interface for each sandbox.
+ * It changes on the machine: one nft table per engine, `net.ipv4.ip_forward`, and one interface per sandbox.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { log, messageOf } from "../log.ts";
 import { run } from "../run.ts";
 import type { Connection } from "./connect.ts";
-import { takeSubnet } from "./subnets.ts";
+import { allocateSubnet } from "./subnets.ts";
 
 const stepTimeoutMs = 10_000;
 const forwardSetting = "/proc/sys/net/ipv4/ip_forward";
 
-/** All engines of a machine name their interfaces so, and so keep each other's sandboxes apart too. */
+/** All engines of a machine share this prefix, so that the rules also separate the sandboxes of different engines. */
 const anyInterface = "brth*";
 
 export async function prepareNat(instance: string, subnet: string): Promise<void> {
-  await nft(`${removed(instance)}\n${table(instance, subnet)}`);
+  await nft(`${removalScript(instance)}\n${ruleset(instance, subnet)}`);
   if (readFileSync(forwardSetting, "utf8").trim() !== "1") writeFileSync(forwardSetting, "1");
 }
 
 export async function removeNat(instance: string): Promise<void> {
-  await nft(removed(instance));
+  await nft(removalScript(instance));
 }
 
 export async function connectNat(
@@ -30,10 +30,10 @@ export async function connectNat(
   subnet: string,
   agentPid: number,
 ): Promise<Connection> {
-  const net = takeSubnet(subnet);
+  const net = allocateSubnet(subnet);
   const name = `${prefixOf(instance)}${net.index.toString(36)}`;
   const close = () => {
-    // It goes with the sandbox's namespace by itself, but later: its name and addresses are wanted again.
+    // The interface would disappear with its namespace, but later; its name and addresses are needed again now.
     run(["ip", "link", "delete", name], { timeoutMs: stepTimeoutMs })
       .catch(() => undefined)
       .finally(net.release);
@@ -43,16 +43,16 @@ export async function connectNat(
       [],
       [
         `link add ${name} type veth peer name eth0 netns ${agentPid}`,
-        `addr add ${net.outside}/30 dev ${name}`,
+        `addr add ${net.hostAddress}/30 dev ${name}`,
         `link set ${name} up`,
       ],
     );
     await ip(
       ["nsenter", `--net=/proc/${agentPid}/ns/net`, "--"],
       [
-        `addr add ${net.inside}/30 dev eth0`,
+        `addr add ${net.sandboxAddress}/30 dev eth0`,
         "link set eth0 up",
-        `route add default via ${net.outside}`,
+        `route add default via ${net.hostAddress}`,
       ],
     );
   } catch (error) {
@@ -78,12 +78,12 @@ async function nft(text: string): Promise<void> {
   await run(["nft", "-f", "-"], { timeoutMs: stepTimeoutMs, stdin: `${text}\n` });
 }
 
-// Declared before it is deleted: then that is no error where there was none.
-function removed(instance: string): string {
+// Declares the table before it deletes it, so that a missing table is no error.
+function removalScript(instance: string): string {
   return `table inet berth_${instance} {}\ndelete table inet berth_${instance}`;
 }
 
-function table(instance: string, subnet: string): string {
+function ruleset(instance: string, subnet: string): string {
   const own = `${prefixOf(instance)}*`;
   return `table inet berth_${instance} {
   chain forward {

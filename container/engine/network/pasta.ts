@@ -1,18 +1,17 @@
 /**
- * Owns the way out by `pasta`, one process for each sandbox, which needs no root.
- * Does not own the choice of it (mode.ts).
+ * Connects sandboxes by `pasta`, one process per sandbox, which needs no root.
  */
 import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { argumentsOf, nameOf, type ProcessName, sendSignal } from "../processes.ts";
+import { argumentsOf, identifyProcess, type ProcessIdentity, sendSignal } from "../processes.ts";
 import { run } from "../run.ts";
 import type { Connection } from "./connect.ts";
 
 const startTimeoutMs = 10_000;
 
-/** Where a sandbox asks for names when only the machine's loopback has a server. */
+/** The name server of a sandbox if the machine's only one listens on loopback. */
 export const pastaNameServer = "169.254.1.53";
 
-/** No port is passed in either direction, and the gateway's address does not lead to the machine. */
+/** Forwards no port in either direction, and the gateway address does not lead to the machine. */
 const options = [
   ...["--config-net", "--quiet", "--no-map-gw", "--dns-forward", pastaNameServer],
   ...["--tcp-ports", "none", "--udp-ports", "none", "--tcp-ns", "none", "--udp-ns", "none"],
@@ -20,7 +19,7 @@ const options = [
 
 export async function connectPasta(folder: string, agentPid: number): Promise<Connection> {
   const pidFile = `${folder}/${agentPid}`;
-  // It returns once the network is there, and goes on in the background.
+  // pasta returns once the network is up and continues in the background.
   await run(["pasta", ...options, "--pid", pidFile, String(agentPid)], {
     timeoutMs: startTimeoutMs,
   });
@@ -33,12 +32,12 @@ export async function connectPasta(folder: string, agentPid: number): Promise<Co
   };
 }
 
-/** Ends those of an earlier engine. */
+/** Ends the pasta processes of an earlier engine. */
 export function endPastas(folder: string): void {
   for (const name of readdirSync(folder)) {
     const pidFile = `${folder}/${name}`;
     const process = processOf(pidFile);
-    // A number on disk may belong to somebody else by now; only its own pasta was given this file.
+    // The PID may belong to another process by now; only the pasta of this file has it among its arguments.
     if (process !== undefined && argumentsOf(process.pid).includes(pidFile)) {
       sendSignal(process, "SIGKILL");
     }
@@ -46,7 +45,7 @@ export function endPastas(folder: string): void {
   }
 }
 
-function processOf(pidFile: string): ProcessName | undefined {
+function processOf(pidFile: string): ProcessIdentity | undefined {
   const pid = Number.parseInt(readFileSync(pidFile, "utf8"), 10);
-  return Number.isInteger(pid) ? nameOf(pid) : undefined;
+  return Number.isInteger(pid) ? identifyProcess(pid) : undefined;
 }

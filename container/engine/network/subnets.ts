@@ -1,6 +1,5 @@
 /**
- * Owns which four addresses a sandbox's veth pair has: one /30 of the engine's range that nobody uses.
- * Does not own interfaces.
+ * Allocates the addresses of a sandbox's veth pair: a free /30 of the engine's range.
  */
 import { networkInterfaces } from "node:os";
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -8,35 +7,35 @@ import { BerthError } from "../../../src/protocol/errors.ts";
 export type Subnet = {
   index: number;
   /** The machine's end. */
-  outside: string;
+  hostAddress: string;
   /** The sandbox's end. */
-  inside: string;
+  sandboxAddress: string;
   release(): void;
 };
 
-const taken = new Set<number>();
+const allocated = new Set<number>();
 let next = 0;
 
-export function takeSubnet(range: string): Subnet {
+export function allocateSubnet(range: string): Subnet {
   const [base = "", bits = "0"] = range.split("/");
   const first = (toNumber(base) & maskOf(Number(bits))) >>> 0;
   const count = 2 ** (30 - Number(bits));
   const inUse = addressesOfMachine();
   for (let tries = 0; tries < count; tries += 1) {
     const index = (next + tries) % count;
-    const outside = toText(first + index * 4 + 1);
-    if (taken.has(index) || inUse.has(outside)) continue;
-    taken.add(index);
+    const hostAddress = toText(first + index * 4 + 1);
+    if (allocated.has(index) || inUse.has(hostAddress)) continue;
+    allocated.add(index);
     next = index + 1;
-    const inside = toText(first + index * 4 + 2);
-    return { index, outside, inside, release: () => taken.delete(index) };
+    const sandboxAddress = toText(first + index * 4 + 2);
+    return { index, hostAddress, sandboxAddress, release: () => allocated.delete(index) };
   }
-  throw new BerthError("too_many", `all ${count} networks of ${range} are in use`, {
-    hint: "set BERTH_ENGINE_SUBNET to a larger range",
+  throw new BerthError("too_many", `All ${count} networks of ${range} are in use.`, {
+    hint: "Set BERTH_ENGINE_SUBNET to a larger range.",
   });
 }
 
-/** Another engine of this machine may use the same range. */
+/** Another engine on this machine may use the same range. */
 function addressesOfMachine(): Set<string> {
   return new Set(
     Object.values(networkInterfaces()).flatMap((it) => (it ?? []).map(({ address }) => address)),

@@ -1,54 +1,56 @@
 /**
- * Owns copying and removing whole trees as they are: owners, times, links, marks of overlays.
- * Does not own which trees.
+ * Copies and removes whole trees with owners, times, links and overlay marks.
  */
 import { statfsSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { fileWork } from "./file-work.ts";
+import { runFileWork } from "./file-work.ts";
 
 export async function copyInto(
   sources: string[],
   folder: string,
-  unwanted: AbortSignal,
+  signal: AbortSignal,
 ): Promise<void> {
   try {
-    await work(["cp", "--archive", "--reflink=auto", "--", ...sources, folder], unwanted);
+    await runCopyProgram(["cp", "--archive", "--reflink=auto", "--", ...sources, folder], signal);
   } catch (error) {
-    if (unwanted.aborted || !isFull(folder)) throw error;
+    if (signal.aborted || !isDiskFull(folder)) throw error;
     throw new BerthError(
       "disk_full",
-      "the disk of this machine has no room for a copy of the files",
+      "The disk of this machine is too full for a copy of the files.",
       {
-        hint: "give up checkpoints that are no longer needed, or make room below the data folder",
+        hint: "Remove checkpoints that are no longer needed, or free disk space below the data folder.",
       },
     );
   }
 }
 
 export async function removeFolder(folder: string): Promise<void> {
-  await work(["rm", "--recursive", "--force", "--", folder]);
+  await runCopyProgram(["rm", "--recursive", "--force", "--", folder]);
 }
 
-export async function bytesOf(folder: string): Promise<number> {
-  return Number.parseInt(await work(["du", "--summarize", "--block-size=1", "--", folder]), 10);
+export async function diskUsageOf(folder: string): Promise<number> {
+  return Number.parseInt(
+    await runCopyProgram(["du", "--summarize", "--block-size=1", "--", folder]),
+    10,
+  );
 }
 
-function work(argv: string[], unwanted?: AbortSignal): Promise<string> {
-  return fileWork(argv, { timeoutMs: limits.snapshotTimeoutMs, unwanted });
+function runCopyProgram(argv: string[], signal?: AbortSignal): Promise<string> {
+  return runFileWork(argv, { timeoutMs: limits.snapshotTimeoutMs, signal });
 }
 
-/** A copy stops with less than this left: it writes in pieces. */
-const roomBytesMin = 1024 * 1024;
+/** A copy writes in pieces and fails with less than this left. */
+const freeBytesMin = 1024 * 1024;
 
-export function isFull(folder: string): boolean {
+export function isDiskFull(folder: string): boolean {
   const { bavail, bfree, bsize, ffree, files } = statfsSync(folder);
   const free = (process.getuid?.() === 0 ? bfree : bavail) * bsize;
-  return free < roomBytesMin || (files > 0 && ffree === 0);
+  return free < freeBytesMin || (files > 0 && ffree === 0);
 }
 
-/** Of what the kernel refuses. */
-export function lacksRoom(thrown: unknown): boolean {
+/** Whether the kernel refused a write because the disk is full. */
+export function isDiskFullError(thrown: unknown): boolean {
   return (
     thrown instanceof Error && "code" in thrown && /^(ENOSPC|EDQUOT)$/.test(String(thrown.code))
   );

@@ -1,43 +1,40 @@
 /**
- * Owns running programs on the files of sandboxes: with the rights of their owner, ended and waited for by the engine's
- * end. Does not own which programs.
+ * Runs programs on the files of sandboxes with the rights of their owner, and ends them when the engine ends.
  */
 import { run } from "../run.ts";
 
 /**
- * A single user may have made files that it cannot read itself. In a user namespace of its own it may:
- * there it is root over its own files, and over nobody else's.
+ * Without root, files may exist that their own owner cannot read. In a user namespace of its own the engine is root
+ * over exactly its own files.
  */
 function asOwner(argv: string[]): string[] {
-  // An engine that is killed takes them along: what they still wrote into the next engine's trash would stay there.
-  const withUs = ["setpriv", "--pdeathsig", "KILL", "--", ...argv];
+  // These programs end with a killed engine: they would otherwise write into folders that the next engine removes.
+  const endsWithEngine = ["setpriv", "--pdeathsig", "KILL", "--", ...argv];
   return process.getuid?.() === 0
-    ? withUs
-    : ["unshare", "--user", "--map-root-user", "--", ...withUs];
+    ? endsWithEngine
+    : ["unshare", "--user", "--map-root-user", "--", ...endsWithEngine];
 }
 
-/** Work that a call waits for, or that nobody waits for: the engine's end waits for neither. */
-const giveUp = new AbortController();
-const underWay = new Set<Promise<string>>();
+/** Aborts all running work when the engine ends, whether or not a call waits for it. */
+const shutdown = new AbortController();
+const runningWork = new Set<Promise<string>>();
 
-/** The programs under way are ended and gone when this returns; what they leave half done is in the trash. */
-export async function giveUpFileWork(): Promise<void> {
-  giveUp.abort();
-  await Promise.allSettled(underWay);
+/** Ends the running programs and waits for their end. Half-written results are in the trash. */
+export async function cancelFileWork(): Promise<void> {
+  shutdown.abort();
+  await Promise.allSettled(runningWork);
 }
 
-export async function fileWork(
+export async function runFileWork(
   argv: string[],
   options: {
     timeoutMs: number;
-    unwanted?: AbortSignal | undefined;
+    signal?: AbortSignal | undefined;
     outputCharactersMax?: number;
   },
 ): Promise<string> {
-  const { unwanted, ...rest } = options;
-  const signal =
-    unwanted === undefined ? giveUp.signal : AbortSignal.any([giveUp.signal, unwanted]);
-  const running = run(asOwner(argv), { ...rest, signal });
-  underWay.add(running);
-  return await running.finally(() => underWay.delete(running));
+  const signals = [shutdown.signal, ...(options.signal === undefined ? [] : [options.signal])];
+  const running = run(asOwner(argv), { ...options, signal: AbortSignal.any(signals) });
+  runningWork.add(running);
+  return await running.finally(() => runningWork.delete(running));
 }

@@ -1,22 +1,21 @@
 /**
- * Owns the folders of the data directory: one tree for each sandbox, made whole or not at all.
- * Does not own what is mounted of them (room/root.ts) nor copies of them (snapshots.ts).
+ * The folders of the data directory, with one tree per sandbox that is created completely or not at all.
  */
 import { chownSync, existsSync, mkdirSync, renameSync } from "node:fs";
-import { roomUser } from "../jail/identity.ts";
-import { exchange } from "../jail/kernel.ts";
+import { jailUser } from "../jail/identity.ts";
+import { exchangePaths } from "../jail/kernel.ts";
 import { log, messageOf } from "../log.ts";
 import { removeFolder } from "./copy.ts";
 
-export type Places = {
+export type DataFolders = {
   trees: string;
   snapshots: string;
-  /** What is to be removed is moved here first, so that it is gone at once and for good. */
+  /** Folders are moved here to be removed, so that they disappear from their path at once. */
   trash: string;
-  skeleton: string;
-  mountAt: string;
+  baseRootfs: string;
+  mountPoint: string;
   records: string;
-  /** A file for each `pasta` that runs, with its process id. */
+  /** One file per running `pasta`, with its PID. */
   pastas: string;
 };
 
@@ -26,24 +25,24 @@ export type Tree = {
   workspace: string;
 };
 
-export function makePlaces(data: string): Places {
-  const places = {
+export function makeDataFolders(data: string): DataFolders {
+  const folders = {
     trees: `${data}/trees`,
     snapshots: `${data}/snapshots`,
     trash: `${data}/trash`,
-    skeleton: `${data}/skeleton`,
-    mountAt: `${data}/mount`,
+    baseRootfs: `${data}/skeleton`,
+    mountPoint: `${data}/mount`,
     records: `${data}/live`,
     pastas: `${data}/pasta`,
   };
-  const { skeleton: _written, ...made } = places;
-  // Only Berth's own user may look into sandboxes from outside.
+  const { baseRootfs: _baseRootfs, ...created } = folders;
+  // Only Berth's own user may read the files of sandboxes from outside.
   mkdirSync(data, { recursive: true, mode: 0o700 });
-  for (const folder of Object.values(made)) mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return places;
+  for (const folder of Object.values(created)) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folders;
 }
 
-/** The parts of a tree that a snapshot saves; the work folders are overlay's own and begin empty. */
+/** The parts of a tree that a snapshot saves; the work folders belong to overlayfs and start empty. */
 export const savedParts = ["root", "usr", "workspace"] as const;
 
 export function treeAt(base: string): Tree {
@@ -54,62 +53,65 @@ export function treeAt(base: string): Tree {
   };
 }
 
-export function treeOf(places: Places, id: string): Tree {
-  return treeAt(`${places.trees}/${id}`);
+export function treeOf(folders: DataFolders, id: string): Tree {
+  return treeAt(`${folders.trees}/${id}`);
 }
 
-export function hasTree(places: Places, id: string): boolean {
-  return existsSync(`${places.trees}/${id}`);
+export function hasTree(folders: DataFolders, id: string): boolean {
+  return existsSync(`${folders.trees}/${id}`);
 }
 
-export function makeTree(places: Places, id: string): void {
-  const base = partBase(places, id);
-  wholeOrGone(places, base, () => {
+export function makeTree(folders: DataFolders, id: string): void {
+  const base = temporaryFolder(folders, id);
+  discardOnFailure(folders, base, () => {
     mkdirSync(base);
     for (const part of savedParts) mkdirSync(`${base}/${part}`);
     const { root, usr, workspace } = treeAt(base);
     for (const folder of [root.work, usr.work]) mkdirSync(folder);
-    if (process.getuid?.() === 0) chownSync(workspace, roomUser.uid, roomUser.gid);
-    renameSync(base, `${places.trees}/${id}`);
+    if (process.getuid?.() === 0) chownSync(workspace, jailUser.uid, jailUser.gid);
+    renameSync(base, `${folders.trees}/${id}`);
   });
 }
 
-/** Takes a folder with all saved parts as the sandbox's tree, in place of what it had; or discards it. */
-export function adoptTree(places: Places, id: string, base: string): void {
+/** Makes a folder with all saved parts the sandbox's tree, replacing its old one. Discards the folder on failure. */
+export function adoptTree(folders: DataFolders, id: string, base: string): void {
   const { root, usr } = treeAt(base);
-  const at = `${places.trees}/${id}`;
-  wholeOrGone(places, base, () => {
+  const path = `${folders.trees}/${id}`;
+  discardOnFailure(folders, base, () => {
     for (const folder of [root.work, usr.work]) mkdirSync(folder);
-    // In one step: a crash leaves the old tree or the new one in its place, never none.
-    if (hasTree(places, id)) exchange(base, at);
-    else renameSync(base, at);
+    // Atomic: a crash leaves either the old tree or the new one in place, never none.
+    if (hasTree(folders, id)) exchangePaths(base, path);
+    else renameSync(base, path);
   });
-  discard(places, base);
+  moveToTrash(folders, base);
 }
 
-/** A disk without room may refuse any step: what was put together by then would take room for nothing. */
-function wholeOrGone(places: Places, base: string, steps: () => void): void {
+/** Any step may fail on a full disk; the unfinished folder must not take up more space. */
+function discardOnFailure(folders: DataFolders, base: string, steps: () => void): void {
   try {
     steps();
   } catch (error) {
-    discard(places, base);
+    moveToTrash(folders, base);
     throw error;
   }
 }
 
-export function discardTree(places: Places, id: string): void {
-  if (hasTree(places, id)) discard(places, `${places.trees}/${id}`);
+export function discardTree(folders: DataFolders, id: string): void {
+  if (hasTree(folders, id)) moveToTrash(folders, `${folders.trees}/${id}`);
 }
 
-/** A name beside the trees under which one is put together. */
-export function partBase(places: Places, id: string): string {
-  return `${places.trash}/${id}.${crypto.randomUUID()}`;
+/** A path on the same file system under which a folder is assembled. */
+export function temporaryFolder(folders: DataFolders, id: string): string {
+  return `${folders.trash}/${id}.${crypto.randomUUID()}`;
 }
 
-/** Gone from its place when this returns, if it was there; the bytes follow. What a crash leaves, the next start removes. */
-export function discard(places: Places, folder: string): void {
+/**
+ * Removes a folder from its path at once and deletes its files in the background. After a crash the next start
+ * deletes them.
+ */
+export function moveToTrash(folders: DataFolders, folder: string): void {
   if (!existsSync(folder)) return;
-  const to = partBase(places, "discarded");
+  const to = temporaryFolder(folders, "discarded");
   renameSync(folder, to);
   removeFolder(to).catch((error: unknown) => log("trash_kept", { why: messageOf(error) }));
 }

@@ -1,6 +1,6 @@
 /**
- * Owns handing the agent its document: bytes in memory without a name, read to the end on descriptor 3.
- * Does not own the document. It holds the secret: it is never in a file, an argument or an environment.
+ * Passes the agent its boot document on descriptor 3, in anonymous memory. It holds the secret, which must never be
+ * in a file, an argument or an environment.
  */
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import { closeSync, writeSync } from "node:fs";
@@ -12,13 +12,15 @@ const libc = dlopen("libc.so.6", {
 const closeOnExec = 1;
 const name = Buffer.from("berth-boot\0");
 
-/** Calls `use` with a descriptor whose position is the document's beginning; closed when it returns. */
+/** Calls `use` with a descriptor positioned at the start of the document and closes it afterwards. */
 export function withDocument<T>(document: unknown, use: (fd: number) => T): T {
   const fd = libc.memfd_create(ptr(name), closeOnExec);
-  if (fd < 0) throw new Error("memfd_create failed: the kernel gives no memory or no descriptor");
+  if (fd < 0) throw new Error("memfd_create failed: no memory or no descriptor is left.");
   try {
     const bytes = Buffer.from(JSON.stringify(document));
-    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
+    for (let offset = 0; offset < bytes.length; ) {
+      offset += writeSync(fd, bytes, offset, bytes.length - offset, offset);
+    }
     return use(fd);
   } finally {
     closeSync(fd);

@@ -1,6 +1,5 @@
 /**
- * Owns what bounds one room and its folders in memory: what its start asks for, else what the engine has for all.
- * Does not own keeping it to them: control groups (cgroups.ts) and the limit of a mapped user (room/enter.ts) do.
+ * Decides the limits of one jail and of its in-memory folders: those of its start, or else the engine's defaults.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -9,35 +8,44 @@ import type { Engine } from "../engine.ts";
 
 export type Bounds = { memoryBytes: number; processes: number };
 
-export function boundsOf({ machine, settings }: Engine, asked: EngineStart["room"] = {}): Bounds {
+export function boundsOf(
+  { machine, settings }: Engine,
+  requested: EngineStart["bounds"] = {},
+): Bounds {
   const { memoryLimit, processLimit } = machine.isolation;
-  if (asked.memoryBytes !== undefined && !memoryLimit) throw cannot("memory");
-  if (asked.processes !== undefined && !processLimit) throw cannot("the number of processes");
+  if (requested.memoryBytes !== undefined && !memoryLimit) throw limitUnsupported("memory");
+  if (requested.processes !== undefined && !processLimit)
+    throw limitUnsupported("the number of processes");
   return {
-    memoryBytes: asked.memoryBytes ?? settings.memoryBytesMax,
-    processes: asked.processes ?? settings.processesMax,
+    memoryBytes: requested.memoryBytes ?? settings.memoryBytesMax,
+    processes: requested.processes ?? settings.processesMax,
   };
 }
 
 const MiB = 1024 * 1024;
 
 /**
- * What each folder in memory may hold. Of a limited memory a part, so that a full one is a disk without room to whoever
- * writes there: what lies there the kernel cannot take back, and would end every process and the agent for it.
+ * The capacity of each in-memory folder. With a memory limit it is a share of it, so that a full folder is a full
+ * disk for its writers: the kernel cannot reclaim these files and would otherwise kill every process, including the
+ * agent.
  */
 export function tmpfsBytesOf({ machine }: Engine, { memoryBytes }: Bounds) {
-  const part = (share: number) =>
+  const shareOf = (share: number) =>
     machine.isolation.memoryLimit ? Math.floor(memoryBytes * share) : Number.POSITIVE_INFINITY;
   return {
-    tmp: Math.min(1024 * MiB, part(1 / 2)),
-    run: Math.min(64 * MiB, part(1 / 16)),
-    shm: Math.min(256 * MiB, part(1 / 8)),
+    tmp: Math.min(1024 * MiB, shareOf(1 / 2)),
+    run: Math.min(64 * MiB, shareOf(1 / 16)),
+    shm: Math.min(256 * MiB, shareOf(1 / 8)),
   };
 }
 
-function cannot(what: string): BerthError {
-  return new BerthError("unsupported", `size: ${what} of a room cannot be bounded here`, {
-    hint: "run Berth as root on a machine with writable cgroups for it, or choose no size",
-    facts: { field: "size" },
-  });
+function limitUnsupported(what: string): BerthError {
+  return new BerthError(
+    "unsupported",
+    `size: The engine cannot limit ${what} of a sandbox on this machine.`,
+    {
+      hint: "Run Berth as root on a machine with writable cgroups, or choose no size.",
+      facts: { field: "size" },
+    },
+  );
 }

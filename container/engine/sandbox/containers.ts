@@ -1,6 +1,6 @@
 /**
- * Owns which life each container has: verbs on one container run one after the other, a new start id ends the
- * life before it. Does not own what a life is made of (life.ts).
+ * Keeps the containers of the engine: runs the operations on one container one after the other, and ends the old
+ * incarnation of a container before a new start id gets its own.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -9,34 +9,34 @@ import type {
   EngineStart,
   EngineStarted,
 } from "../../../src/protocol/internal/engine.ts";
-import { whileQuiet } from "../cgroups/freeze.ts";
+import { withFrozenProcesses } from "../cgroups/freeze.ts";
 import type { Engine } from "../engine.ts";
-import { descendantsOf, isProgramOf, nameOf, sendSignal } from "../processes.ts";
+import { descendantsOf, identifyProcess, isProgramOf, sendSignal } from "../processes.ts";
 import { discardTree } from "../rootfs/folders.ts";
-import { gateOf } from "../semaphore.ts";
+import { makeSemaphore } from "../semaphore.ts";
 import { makeSnapshot } from "../snapshots/snapshots.ts";
-import { Life } from "./incarnation.ts";
+import { Incarnation } from "./incarnation.ts";
 
 type Container = {
-  /** Newest last: that one is the container's, the others were given up for it. */
-  lives: { life: Life; answer: Promise<EngineStarted> }[];
+  /** Newest last: that is the current one, the others were given up for it. */
+  incarnations: { incarnation: Incarnation; started: Promise<EngineStarted> }[];
   tail: Promise<unknown>;
   queued: number;
-  /** Of a copy of its files that is being saved. */
+  /** Aborts the copy of the container's files that is being saved. */
   saving: AbortController | undefined;
 };
 
-const livesRememberedEach = 8;
+const incarnationsRememberedEach = 8;
 const containersRememberedMax = 10_000;
 const queuedMax = 16;
-/** More at once only wait for the same processors. */
+/** More launches at once would only compete for the same processors. */
 const launchesAtOnceMax = 8;
 
 export class Containers {
   readonly #engine: Engine;
-  readonly #all = new Map<string, Container>();
-  readonly #launch = gateOf(launchesAtOnceMax);
-  #closing = false;
+  readonly #containers = new Map<string, Container>();
+  readonly #launches = makeSemaphore(launchesAtOnceMax);
+  #isClosing = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -44,96 +44,100 @@ export class Containers {
 
   get count(): number {
     let live = 0;
-    for (const container of this.#all.values()) if (isLive(container)) live += 1;
+    for (const container of this.#containers.values()) if (isLive(container)) live += 1;
     return live;
   }
 
   /**
-   * The same start id joins. Another one is the object's word that it has given the old life up: that is ended
-   * first. An id that was given up once is never started again, however late it comes.
+   * A repeated start id joins its start. A new one means that the object has given the old incarnation up, which is
+   * ended first. A start id that was given up never starts again, however late its request arrives.
    */
   start(id: string, call: EngineStart): Promise<EngineStarted> {
-    const container = this.#of(id);
-    const known = container.lives.find(({ life }) => life.startId === call.startId);
-    const current = container.lives.at(-1);
-    if (known !== undefined && known === current && !known.life.isOver) return known.answer;
+    const container = this.#containerOf(id);
+    const known = container.incarnations.find(
+      ({ incarnation }) => incarnation.startId === call.startId,
+    );
+    const current = container.incarnations.at(-1);
+    if (known !== undefined && known === current && !known.incarnation.isEndRequested) {
+      return known.started;
+    }
     if (known !== undefined) {
-      throw new BerthError("start_failed", `the life ${call.startId} of ${id} has ended`, {
-        hint: "start with a new start id",
+      throw new BerthError("start_failed", `The start ${call.startId} of ${id} has ended.`, {
+        hint: "Start with a new start id.",
       });
     }
-    if (this.#closing) throw new BerthError("unavailable", "the engine is ending");
+    if (this.#isClosing) throw new BerthError("unavailable", "The engine is shutting down.");
     if (!isLive(container)) this.#refuseAboveMax();
     refuseWhenBusy(container);
-    const life = new Life(this.#engine, id, call.startId);
-    // All, not the newest alone: that may itself be one that was given up while an older one did not end.
-    const before = unended(container);
-    for (const earlier of before) earlier.askToEnd();
-    const answer = this.#inTurn(container, async () => {
+    const incarnation = new Incarnation(this.#engine, id, call.startId);
+    // All of them: the newest may itself have been given up while an older one did not end.
+    const earlier = unended(container);
+    for (const old of earlier) old.requestEnd();
+    const started = this.#enqueue(container, async () => {
       try {
-        for (const earlier of before) await earlier.end();
+        for (const old of earlier) await old.end();
       } catch (error) {
-        // Two lives on one tree would be worse than none.
-        await life.end();
+        // Two incarnations must never use one tree.
+        await incarnation.end();
         throw error;
       }
-      return await life.start(call, this.#launch);
+      return await incarnation.start(call, this.#launches);
     });
-    container.lives.push({ life, answer });
-    forgetOldestLife(container);
-    return answer;
+    container.incarnations.push({ incarnation, started });
+    forgetOldestIncarnation(container);
+    return started;
   }
 
-  /** Ends whatever is there. Who stops the stopped succeeds. */
+  /** Ends every incarnation. Succeeds if none is running. */
   async destroy(id: string, files: "keep" | "remove"): Promise<void> {
-    const container = this.#of(id);
-    const lives = unended(container);
-    for (const life of lives) life.askToEnd();
-    // Nobody wants a copy of what is removed; it would be waited for.
+    const container = this.#containerOf(id);
+    const incarnations = unended(container);
+    for (const incarnation of incarnations) incarnation.requestEnd();
+    // A copy of files that are about to be removed would only delay the removal.
     if (files === "remove") container.saving?.abort();
-    await this.#inTurn(container, async () => {
-      for (const life of lives) await life.end();
-      if (files === "remove") discardTree(this.#engine.places, id);
+    await this.#enqueue(container, async () => {
+      for (const incarnation of incarnations) await incarnation.end();
+      if (files === "remove") discardTree(this.#engine.folders, id);
     });
   }
 
-  /** To everybody but the agent: who is born while this runs may be missed, as with any signal to a group. */
+  /** Signals every process but the agent. It may miss a process that starts meanwhile, like any signal to a group. */
   signal(id: string, signal: number): void {
-    const container = this.#all.get(id);
+    const container = this.#containers.get(id);
     const agent = container === undefined ? undefined : runningIn(container)?.process;
     if (agent === undefined) return;
     for (const pid of descendantsOf(agent.pid)) {
-      const process = nameOf(pid);
-      // The agent's own helpers hold a command's processes together; the command is below them.
+      const process = identifyProcess(pid);
+      // The agent's own helpers supervise the processes of a command; the command is below them.
       if (process === undefined || isProgramOf(pid, this.#engine.settings.agent)) continue;
       sendSignal(process, signal);
     }
   }
 
-  /** An id unknown here was started by an engine that is gone, and with it all that it started. */
+  /** An unknown start id belongs to an earlier engine, whose processes have all ended. */
   async monitor(
     id: string,
     startId: string,
     waitMs: number,
-    gone: AbortSignal,
+    signal: AbortSignal,
   ): Promise<EngineExit | undefined> {
-    const lives = this.#all.get(id)?.lives;
-    const known = lives?.find(({ life }) => life.startId === startId);
-    if (known !== undefined) return await known.life.waitForEnd(waitMs, gone);
+    const incarnations = this.#containers.get(id)?.incarnations;
+    const known = incarnations?.find(({ incarnation }) => incarnation.startId === startId);
+    if (known !== undefined) return await known.incarnation.waitForExit(waitMs, signal);
     return { startId, exitCode: null, signal: null, reason: "engine_restarted" };
   }
 
   async snapshot(id: string, snapshotId: string): Promise<number> {
-    const container = this.#of(id);
-    return await this.#inTurn(container, async () => {
-      const { unified } = this.#engine.machine.groups;
+    const container = this.#containerOf(id);
+    return await this.#enqueue(container, async () => {
+      const { unified } = this.#engine.machine.cgroups;
       const group = unified === undefined ? undefined : `${unified}/${id}`;
       const saving = new AbortController();
       container.saving = saving;
       try {
-        await runningIn(container)?.settled();
-        return await whileQuiet(runningIn(container)?.process, group, () =>
-          makeSnapshot(this.#engine.places, id, snapshotId, saving.signal),
+        await runningIn(container)?.waitIfExiting();
+        return await withFrozenProcesses(runningIn(container)?.process, group, () =>
+          makeSnapshot(this.#engine.folders, id, snapshotId, saving.signal),
         );
       } finally {
         container.saving = undefined;
@@ -141,29 +145,34 @@ export class Containers {
     });
   }
 
-  /** Ends all; nothing starts from here on. */
+  /** Ends all containers and refuses every later start. */
   async close(): Promise<void> {
-    this.#closing = true;
-    const lives = [...this.#all.values()].flatMap(unended);
-    await Promise.allSettled(lives.map((life) => life.end()));
+    this.#isClosing = true;
+    const incarnations = [...this.#containers.values()].flatMap(unended);
+    await Promise.allSettled(incarnations.map((incarnation) => incarnation.end()));
   }
 
-  #of(id: string): Container {
-    const known = this.#all.get(id);
+  #containerOf(id: string): Container {
+    const known = this.#containers.get(id);
     if (known !== undefined) return known;
     this.#forgetOldest();
-    const made: Container = { lives: [], tail: Promise.resolve(), queued: 0, saving: undefined };
-    this.#all.set(id, made);
-    return made;
+    const container: Container = {
+      incarnations: [],
+      tail: Promise.resolve(),
+      queued: 0,
+      saving: undefined,
+    };
+    this.#containers.set(id, container);
+    return container;
   }
 
-  async #inTurn<T>(container: Container, work: () => Promise<T>): Promise<T> {
+  async #enqueue<T>(container: Container, operation: () => Promise<T>): Promise<T> {
     refuseWhenBusy(container);
     container.queued += 1;
-    const turn = container.tail.then(work, work);
-    container.tail = turn.catch(() => undefined);
+    const result = container.tail.then(operation, operation);
+    container.tail = result.catch(() => undefined);
     try {
-      return await turn;
+      return await result;
     } finally {
       container.queued -= 1;
     }
@@ -172,17 +181,17 @@ export class Containers {
   #refuseAboveMax(): void {
     const { containersMax } = this.#engine.settings;
     if (this.count < containersMax) return;
-    throw new BerthError("too_many", `${containersMax} containers run here, which is the most`, {
-      hint: "destroy some, or raise BERTH_ENGINE_CONTAINERS_MAX",
+    throw new BerthError("too_many", `The limit of ${containersMax} containers is reached.`, {
+      hint: "Destroy some, or raise BERTH_ENGINE_CONTAINERS_MAX.",
       facts: { containersMax },
     });
   }
 
   #forgetOldest(): void {
-    if (this.#all.size < containersRememberedMax) return;
-    for (const [id, container] of this.#all) {
+    if (this.#containers.size < containersRememberedMax) return;
+    for (const [id, container] of this.#containers) {
       if (isLive(container) || container.queued > 0) continue;
-      this.#all.delete(id);
+      this.#containers.delete(id);
       return;
     }
   }
@@ -190,26 +199,28 @@ export class Containers {
 
 function refuseWhenBusy({ queued }: Container): void {
   if (queued < queuedMax) return;
-  throw new BerthError("unavailable", `${queuedMax} calls wait for this container already`);
+  throw new BerthError("unavailable", `${queuedMax} calls are waiting for this container already.`);
 }
 
 function isLive(container: Container): boolean {
   return unended(container).length > 0;
 }
 
-/** Oldest first. More than one where a new start waits for the end of the life before it, or gave that up. */
-function unended({ lives }: Container): Life[] {
-  return lives.map(({ life }) => life).filter(({ exit }) => exit === undefined);
+/** Oldest first. More than one while a new start waits for the end of the incarnation before it, or gave up waiting. */
+function unended({ incarnations }: Container): Incarnation[] {
+  return incarnations
+    .map(({ incarnation }) => incarnation)
+    .filter(({ exit }) => exit === undefined);
 }
 
-/** The one whose processes have the tree; a newer one may only wait for its end. */
-function runningIn(container: Container): Life | undefined {
+/** The incarnation whose processes use the tree; a newer one may still wait for its end. */
+function runningIn(container: Container): Incarnation | undefined {
   return unended(container).findLast(({ process }) => process !== undefined);
 }
 
-/** One that has not ended is remembered for as long as that takes. */
-function forgetOldestLife({ lives }: Container): void {
-  if (lives.length <= livesRememberedEach) return;
-  const oldest = lives.findIndex(({ life }) => life.exit !== undefined);
-  if (oldest >= 0) lives.splice(oldest, 1);
+/** An incarnation that has not ended is never forgotten. */
+function forgetOldestIncarnation({ incarnations }: Container): void {
+  if (incarnations.length <= incarnationsRememberedEach) return;
+  const oldest = incarnations.findIndex(({ incarnation }) => incarnation.exit !== undefined);
+  if (oldest >= 0) incarnations.splice(oldest, 1);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns one life of one container: tree, groups, process, network, from the start to the last trace removed.
- * Does not own which life a container has (containers.ts).
+ * One incarnation of one container: its tree, cgroups, process and network, from its start until nothing of it is
+ * left. See containers.ts for the choice of the current one.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -16,40 +16,39 @@ import {
   removeGroup,
   type SandboxGroups,
 } from "../cgroups/cgroups.ts";
-import { moveAhead } from "../cgroups/controllers.ts";
+import { warmUpCgroupMoves } from "../cgroups/controllers.ts";
 import type { Engine } from "../engine.ts";
-import { roomHostName } from "../jail/identity.ts";
-import type { AgentReady, RoomPlan } from "../jail/jail-spec.ts";
+import { jailHostName } from "../jail/identity.ts";
+import type { AgentReady, JailSpec } from "../jail/jail-spec.ts";
 import { log, messageOf } from "../log.ts";
 import { type Connection, connect } from "../network/connect.ts";
-import type { ProcessName } from "../processes.ts";
-import { isFull, lacksRoom } from "../rootfs/copy.ts";
+import type { ProcessIdentity } from "../processes.ts";
+import { isDiskFull, isDiskFullError } from "../rootfs/copy.ts";
 import { hasTree, makeTree, treeOf } from "../rootfs/folders.ts";
-import type { Gate } from "../semaphore.ts";
+import type { Semaphore } from "../semaphore.ts";
 import { restoreInto } from "../snapshots/snapshots.ts";
-import { within } from "../timeout.ts";
 import { type Bounds, boundsOf, tmpfsBytesOf } from "./bounds.ts";
-import { remainsGone } from "./leftovers.ts";
-import { forget, record } from "./records.ts";
+import { removeLeftovers } from "./leftovers.ts";
+import { removeProcessRecord, writeProcessRecord } from "./process-records.ts";
 import { type SpawnedAgent, spawnAgent } from "./spawn.ts";
 
-export class Life {
+export class Incarnation {
   readonly startId: string;
   readonly #engine: Engine;
   readonly #id: string;
   #agent: SpawnedAgent | undefined;
-  #process: ProcessName | undefined;
+  #process: ProcessIdentity | undefined;
   #groups: SandboxGroups | undefined;
   #connection: Connection | undefined;
-  #endAsked = false;
-  /** Of what a start waits for before there is an agent that could be ended. */
-  readonly #unwanted = new AbortController();
+  #endRequested = false;
+  /** Aborts what a start waits for before there is an agent to kill. */
+  readonly #startAborter = new AbortController();
   #exit: EngineExit | undefined;
-  /** Its outer process was seen to end. */
-  #isEnding = false;
-  /** Resolves with that end, once nothing is left. */
-  #over: Promise<void> | undefined;
-  #waiting = new Set<(exit: EngineExit) => void>();
+  /** The outer process has exited. */
+  #isExiting = false;
+  /** Resolves once nothing is left after that exit. */
+  #cleanedUp: Promise<void> | undefined;
+  #exitListeners = new Set<(exit: EngineExit) => void>();
 
   constructor(engine: Engine, id: string, startId: string) {
     this.#engine = engine;
@@ -57,46 +56,53 @@ export class Life {
     this.startId = startId;
   }
 
-  /** Ended, or told to end. */
-  get isOver(): boolean {
-    return this.#endAsked || this.#exit !== undefined;
+  /** True if it has ended or is about to. */
+  get isEndRequested(): boolean {
+    return this.#endRequested || this.#exit !== undefined;
   }
 
   get exit(): EngineExit | undefined {
     return this.#exit;
   }
 
-  /** The agent's process, as the machine numbers it, while it lives. */
-  get process(): ProcessName | undefined {
+  /** The agent's process, with its PID on the machine, while it runs. */
+  get process(): ProcessIdentity | undefined {
     return this.#exit === undefined ? this.#process : undefined;
   }
 
-  async start(call: EngineStart, launching: Gate): Promise<EngineStarted> {
+  async start(call: EngineStart, launches: Semaphore): Promise<EngineStarted> {
     try {
-      return await this.#start(call, launching);
+      return await this.#start(call, launches);
     } catch (error) {
       const why = messageOf(error);
       const lastWords = this.#agent?.lastWords();
       log("start_failed", { id: this.#id, startId: this.startId, why, lastWords });
       await this.end();
       if (error instanceof BerthError) throw error;
-      if (lacksRoom(error) || isFull(this.#engine.places.records)) {
-        throw new BerthError("disk_full", "the disk of this machine has no room for a container", {
-          hint: "make room below the data folder, then start it again",
-        });
+      if (isDiskFullError(error) || isDiskFull(this.#engine.folders.records)) {
+        throw new BerthError(
+          "disk_full",
+          "The disk of this machine is too full to start a container.",
+          {
+            hint: "Free disk space below the data folder, then start it again.",
+          },
+        );
       }
-      throw new BerthError("start_failed", `the container did not come up: ${why}`, {
-        hint: "the engine's log has the agent's last words",
+      throw new BerthError("start_failed", `The container did not start: ${why}`, {
+        hint: "See the engine's log for the agent's last output.",
       });
     }
   }
 
-  async #start(call: EngineStart, launching: Gate): Promise<EngineStarted> {
+  async #start(call: EngineStart, launches: Semaphore): Promise<EngineStarted> {
     const { machine } = this.#engine;
-    // Before it stands in the line of those who launch: a large tree takes minutes, and nobody else is to wait for it.
+    // Files come before the semaphore: a large tree takes minutes, and other launches must not wait for it.
     const files = await this.#prepareFiles(call);
     const network = call.network.internet ? machine.network.mode : "none";
-    const ready = await launching(() => this.#comeUp(call, network), this.#unwanted.signal);
+    const ready = await launches(
+      () => this.#launchAndConnect(call, network),
+      this.#startAborter.signal,
+    );
     return {
       startId: this.startId,
       agentUrl: `http://127.0.0.1:${ready.port}`,
@@ -107,57 +113,57 @@ export class Life {
     };
   }
 
-  async #comeUp(call: EngineStart, network: RoomPlan["network"]): Promise<AgentReady> {
-    const ready = await this.#launch(call, network);
+  async #launchAndConnect(call: EngineStart, network: JailSpec["network"]): Promise<AgentReady> {
+    const ready = await this.#launchAgent(call, network);
     this.#process = this.#agent?.agent();
     if (this.#process === undefined) throw new Error("the agent ended as soon as it was ready");
     const connection = await connect(this.#engine, network, this.#process.pid);
     if (this.#exit === undefined) this.#connection = connection;
     else connection?.close();
-    this.#refuseIfEnded();
+    this.#refuseIfEndRequested();
     return ready;
   }
 
   async #prepareFiles({ snapshotId, baseId }: EngineStart): Promise<EngineStarted["files"]> {
-    const { places } = this.#engine;
-    this.#refuseIfEnded();
-    const kept = hasTree(places, this.#id);
-    const from = snapshotId ?? (kept ? undefined : baseId);
+    const { folders } = this.#engine;
+    this.#refuseIfEndRequested();
+    const hasFiles = hasTree(folders, this.#id);
+    const from = snapshotId ?? (hasFiles ? undefined : baseId);
     if (from !== undefined) {
-      await restoreInto(places, this.#id, from, this.#unwanted.signal);
+      await restoreInto(folders, this.#id, from, this.#startAborter.signal);
       return "snapshot";
     }
-    if (kept) return "kept";
-    makeTree(places, this.#id);
+    if (hasFiles) return "kept";
+    makeTree(folders, this.#id);
     return "new";
   }
 
-  async #launch(call: EngineStart, network: RoomPlan["network"]): Promise<AgentReady> {
-    this.#refuseIfEnded();
+  async #launchAgent(call: EngineStart, network: JailSpec["network"]): Promise<AgentReady> {
+    this.#refuseIfEndRequested();
     const { settings } = this.#engine;
-    const bounds = boundsOf(this.#engine, call.room);
-    this.#groups = makeGroups(this.#engine.machine.groups, this.#id, bounds);
-    moveAhead(this.#engine.machine.groups);
+    const bounds = boundsOf(this.#engine, call.bounds);
+    this.#groups = makeGroups(this.#engine.machine.cgroups, this.#id, bounds);
+    warmUpCgroupMoves(this.#engine.machine.cgroups);
     const { startId, secret, env } = call;
-    const room = this.#plan(network, this.#groups, bounds);
-    const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, room });
+    const jail = this.#jailSpec(network, this.#groups, bounds);
+    const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, jail });
     this.#agent = agent;
-    // From here on there is something to end, also where the note of it finds no room.
-    this.#over = agent.exited.then((how) => this.#ended(how));
-    record(this.#engine.places, this.#id, { startId, outer: agent.outer });
-    return await within(agent.ready, limits.startTimeoutMs, "the agent's ready line");
+    // From here on there is a process to end, even if the record cannot be written.
+    this.#cleanedUp = agent.exited.then((how) => this.#handleExit(how));
+    writeProcessRecord(this.#engine.folders, this.#id, { startId, outer: agent.outer });
+    return await withTimeout(agent.ready, limits.startTimeoutMs, "the agent's ready line");
   }
 
-  #plan(network: RoomPlan["network"], groups: SandboxGroups, bounds: Bounds): RoomPlan {
-    const { places, machine, readOnlyFolders } = this.#engine;
-    const { root, usr, workspace } = treeOf(places, this.#id);
-    const countedByGroup = machine.groups.processes !== undefined;
+  #jailSpec(network: JailSpec["network"], groups: SandboxGroups, bounds: Bounds): JailSpec {
+    const { folders, machine, readOnlyFolders } = this.#engine;
+    const { root, usr, workspace } = treeOf(folders, this.#id);
+    const countedByGroup = machine.cgroups.processes !== undefined;
     return {
-      hostName: roomHostName,
+      hostName: jailHostName,
       user: machine.user,
       network,
-      mountAt: places.mountAt,
-      root: { lower: places.skeleton, ...root },
+      mountPoint: folders.mountPoint,
+      root: { lower: folders.baseRootfs, ...root },
       usr: { lower: "/usr", ...usr },
       workspace,
       readOnlyFolders,
@@ -167,86 +173,101 @@ export class Life {
     };
   }
 
-  /** Ends it if it lives, and answers when nothing of it is left. */
+  /** Ends it if it runs and returns when nothing of it is left. */
   async end(): Promise<void> {
-    this.#endAsked = true;
-    this.#unwanted.abort();
+    this.#endRequested = true;
+    this.#startAborter.abort();
     if (this.#agent === undefined) {
-      this.#finish({ exitCode: null, signal: null, reason: "destroyed" });
+      this.#recordExit({ exitCode: null, signal: null, reason: "destroyed" });
       return;
     }
     this.#agent.kill();
-    await this.#untilOver();
-    this.#letGo();
+    await this.#waitForCleanup();
+    this.#releaseResources();
   }
 
-  /** Its start id and its end are remembered for long, and no more. */
-  #letGo(): void {
+  /** Only the start id and the exit are remembered for long. */
+  #releaseResources(): void {
     this.#agent = undefined;
     this.#groups = undefined;
     this.#connection = undefined;
-    this.#over = undefined;
+    this.#cleanedUp = undefined;
   }
 
-  /** A life that is dying by itself is let die: what it still holds is neither asked nor saved. */
-  async settled(): Promise<void> {
-    if (this.#isEnding) await this.#untilOver();
+  /**
+   * Waits for the cleanup if the incarnation is exiting on its own, so that a snapshot does not freeze a dying
+   * container.
+   */
+  async waitIfExiting(): Promise<void> {
+    if (this.#isExiting) await this.#waitForCleanup();
   }
 
-  async #untilOver(): Promise<void> {
-    const over = this.#over ?? Promise.resolve();
-    await within(over, limits.destroyTimeoutMs, "the end of the container");
+  async #waitForCleanup(): Promise<void> {
+    const cleanedUp = this.#cleanedUp ?? Promise.resolve();
+    await withTimeout(cleanedUp, limits.destroyTimeoutMs, "the end of the container");
   }
 
-  /** Makes a start that is under way give up, without waiting for it. */
-  askToEnd(): void {
-    this.#endAsked = true;
-    this.#unwanted.abort();
+  /** Makes a running start give up, without waiting for it. */
+  requestEnd(): void {
+    this.#endRequested = true;
+    this.#startAborter.abort();
     this.#agent?.kill();
   }
 
-  #refuseIfEnded(): void {
-    if (this.isOver)
-      throw new BerthError("start_failed", "the container was ended while it started");
+  #refuseIfEndRequested(): void {
+    if (this.isEndRequested)
+      throw new BerthError("start_failed", "The container was destroyed while it started.");
   }
 
-  async #ended(how: { exitCode: number | null; signal: string | null }): Promise<void> {
-    this.#isEnding = true;
-    const { groups } = this.#engine.machine;
-    const outOfMemory = how.signal === "SIGKILL" && outOfMemoryCount(groups, this.#id) > 0;
-    const reason = this.#endAsked ? "destroyed" : outOfMemory ? "out_of_memory" : "exited";
+  async #handleExit(how: { exitCode: number | null; signal: string | null }): Promise<void> {
+    this.#isExiting = true;
+    const { cgroups } = this.#engine.machine;
+    const outOfMemory = how.signal === "SIGKILL" && outOfMemoryCount(cgroups, this.#id) > 0;
+    const reason = this.#endRequested ? "destroyed" : outOfMemory ? "out_of_memory" : "exited";
     if (reason !== "destroyed") {
       const lastWords = this.#agent?.lastWords();
       log("container_lost", { id: this.#id, startId: this.startId, ...how, reason, lastWords });
     }
-    await remainsGone(this.#process, this.#groups?.all ?? []);
-    this.#finish({ ...how, reason });
+    await removeLeftovers(this.#process, this.#groups?.all ?? []);
+    this.#recordExit({ ...how, reason });
   }
 
-  #finish(how: Omit<EngineExit, "startId">): void {
+  #recordExit(exit: Omit<EngineExit, "startId">): void {
     if (this.#exit !== undefined) return;
-    this.#exit = { startId: this.startId, ...how };
+    this.#exit = { startId: this.startId, ...exit };
     this.#connection?.close();
     for (const folder of this.#groups?.all ?? []) removeGroup(folder);
-    forget(this.#engine.places, this.#id);
-    for (const tell of this.#waiting) tell(this.#exit);
-    this.#waiting.clear();
+    removeProcessRecord(this.#engine.folders, this.#id);
+    for (const listener of this.#exitListeners) listener(this.#exit);
+    this.#exitListeners.clear();
   }
 
-  /** The end, if it comes within this time. Nothing is kept of a caller who went away. */
-  waitForEnd(waitMs: number, gone: AbortSignal): Promise<EngineExit | undefined> {
+  /** Returns the exit if it comes within this time. Removes the listener when the caller disconnects. */
+  waitForExit(waitMs: number, signal: AbortSignal): Promise<EngineExit | undefined> {
     if (this.#exit !== undefined) return Promise.resolve(this.#exit);
     return new Promise((resolve) => {
-      const done = (exit?: EngineExit) => {
+      const finish = (exit?: EngineExit) => {
         clearTimeout(timer);
-        this.#waiting.delete(done);
-        gone.removeEventListener("abort", giveUp);
+        this.#exitListeners.delete(finish);
+        signal.removeEventListener("abort", giveUp);
         resolve(exit);
       };
-      const giveUp = () => done();
+      const giveUp = () => finish();
       const timer = setTimeout(giveUp, waitMs);
-      gone.addEventListener("abort", giveUp);
-      this.#waiting.add(done);
+      signal.addEventListener("abort", giveUp);
+      this.#exitListeners.add(finish);
     });
+  }
+}
+
+async function withTimeout<T>(promise: Promise<T>, ms: number, what: string): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} did not come within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    clearTimeout(timer);
   }
 }

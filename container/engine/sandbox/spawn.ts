@@ -1,23 +1,25 @@
 /**
- * Owns one agent as a process: `unshare` around it, its document, its ready line, its last words, its end.
- * Does not own folders, groups or networks (life.ts), nor what an end means.
+ * Spawns one agent inside `unshare` and follows its ready line, its last output on stderr and its exit.
  */
 
-import { roomUser } from "../jail/identity.ts";
-import { type AgentReady, agentReadySchema, type RoomDocument } from "../jail/jail-spec.ts";
-import { oneThread } from "../jail/runtime.ts";
-import { childrenOf, nameOf, type ProcessName, sendSignal } from "../processes.ts";
+import { singleThreadedBun } from "../jail/bun-options.ts";
+import { jailUser } from "../jail/identity.ts";
+import { type AgentReady, agentReadySchema, type JailDocument } from "../jail/jail-spec.ts";
+import { childrenOf, identifyProcess, type ProcessIdentity, sendSignal } from "../processes.ts";
 import { withDocument } from "./boot-document.ts";
 
 export type SpawnedAgent = {
-  /** The outer process, which ends when the last process of the sandbox has. */
-  outer: ProcessName;
+  /** The outer process (`unshare`), which ends after the last process of the sandbox. */
+  outer: ProcessIdentity;
   ready: Promise<AgentReady>;
   exited: Promise<{ exitCode: number | null; signal: string | null }>;
-  /** The first process of the sandbox, as the machine numbers it. */
-  agent(): ProcessName | undefined;
+  /** The first process of the sandbox, with its PID on the machine. */
+  agent(): ProcessIdentity | undefined;
   lastWords(): string;
-  /** Never written to. While it is open the agent knows that the engine lives; held, so that it stays open. */
+  /**
+   * The agent's stdin. Nothing is written to it: the agent ends when it closes. Referenced here so that it stays
+   * open.
+   */
   lifeline: unknown;
   kill(): void;
 };
@@ -26,25 +28,25 @@ const lastWordsCharactersMax = 4096;
 const readyLineCharactersMax = 4096;
 
 /**
- * Of the agent, never of commands. Bun looks for garbage once a second, and each 30 s once a process has
- * been quiet for long: the former, in hundreds of them that were just started, is a sixth of a core.
+ * The environment of the agent, not of commands. Bun's idle garbage collection timer runs every second, and only
+ * every 30 s once a process has been idle for long; in hundreds of new agents the former costs a sixth of a core.
  */
-const agentEnvironment = { ...oneThread, BUN_GC_TIMER_INTERVAL: "30000" };
+const agentEnvironment = { ...singleThreadedBun, BUN_GC_TIMER_INTERVAL: "30000" };
 
-export function spawnAgent(binary: string, document: RoomDocument): SpawnedAgent {
+export function spawnAgent(binary: string, document: JailDocument): SpawnedAgent {
   const child = withDocument(document, (fd) =>
-    Bun.spawn(["unshare", ...namespaces(document.room.user), "--", binary, "room"], {
+    Bun.spawn(["unshare", ...namespaces(document.jail.user), "--", binary, "jail"], {
       cwd: "/",
       env: agentEnvironment,
-      // The end of stdin tells the agent that the engine is gone.
+      // The agent takes the end of its stdin as the end of the engine.
       stdio: ["pipe", "pipe", "pipe", fd],
     }),
   );
-  const outer = nameOf(child.pid) ?? { pid: child.pid, start: "" };
+  const outer = identifyProcess(child.pid) ?? { pid: child.pid, start: "" };
   const tail = keepTail(child.stderr);
   const agent = () => {
     const [pid] = childrenOf(outer.pid);
-    return pid === undefined ? undefined : nameOf(pid);
+    return pid === undefined ? undefined : identifyProcess(pid);
   };
   return {
     outer,
@@ -55,7 +57,7 @@ export function spawnAgent(binary: string, document: RoomDocument): SpawnedAgent
     agent,
     lastWords: tail.text,
     lifeline: child.stdin,
-    // The agent, not `unshare`: that one then waits for it, so its end means that all have ended.
+    // Kills the agent, not `unshare`, which waits for it: so the end of `unshare` means that all have ended.
     kill: () => sendSignal(agent() ?? outer, "SIGKILL"),
   };
 }
@@ -63,8 +65,8 @@ export function spawnAgent(binary: string, document: RoomDocument): SpawnedAgent
 function namespaces(user: "own" | "mapped"): string[] {
   const all = ["--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=SIGKILL"];
   if (user === "own") return all;
-  // As the same number that commands have elsewhere; the right to mount comes along until it is given up.
-  const { uid, gid } = roomUser;
+  // Maps to the same UID that commands have elsewhere; the capability to mount is kept until the agent drops it.
+  const { uid, gid } = jailUser;
   return ["--user", `--map-user=${uid}`, `--map-group=${gid}`, "--keep-caps", ...all];
 }
 
@@ -73,25 +75,25 @@ function readReady(stdout: ReadableStream<Uint8Array>): Promise<AgentReady> {
   const read = async () => {
     const decoder = new TextDecoder();
     let line = "";
-    // What follows the line is read and dropped: a full pipe would stop the agent.
+    // Reads and discards what follows the line: a full pipe would block the agent.
     for await (const chunk of stdout) {
       if (line.includes("\n")) continue;
       line += decoder.decode(chunk, { stream: true });
       if (line.includes("\n")) resolve(agentReadySchema.parse(JSON.parse(line)));
       if (line.length > readyLineCharactersMax)
-        throw new Error("the agent's first line is too long");
+        throw new Error("the first line of the agent is too long");
     }
     throw new Error("the agent ended before it was ready");
   };
   read().catch(reject);
-  // A start may fail before it waits for this; with nobody to hear it, it would end the engine and every sandbox.
+  // A start may fail before it awaits this promise; an unhandled rejection would end the engine and every sandbox.
   promise.catch(() => undefined);
   return promise;
 }
 
 /**
- * `unshare` ends as the agent did, but for SIGKILL: that it cannot raise on itself the way it tries to, which
- * it says on stderr before it exits with 1.
+ * `unshare` exits as its agent did, except for SIGKILL: it fails to raise that on itself, prints so on stderr and
+ * exits with 1.
  */
 function endOf(exitCode: number | null, signal: NodeJS.Signals | number | null, lastWords: string) {
   if (exitCode === 1 && /^unshare: /m.test(lastWords)) return { exitCode: null, signal: "SIGKILL" };

@@ -1,58 +1,58 @@
 /**
- * Owns the comparison of two snapshots' workspaces: how many at once, how long one may take, that neither is removed
- * meanwhile. Does not own the comparison itself, which is a program of its own (changes/main.ts).
+ * Compares the workspaces of two snapshots: bounds how many comparisons run and for how long, and keeps both
+ * snapshots meanwhile. The comparison is a program of its own (changes/main.ts).
  */
 import { fileURLToPath } from "node:url";
 import { type Changes, changesSchema } from "../../../src/protocol/changes.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { fileWork } from "../rootfs/file-work.ts";
-import type { Places } from "../rootfs/folders.ts";
-import { gateOf } from "../semaphore.ts";
-import { demandSnapshot, whileRead } from "./snapshots.ts";
+import { runFileWork } from "../rootfs/file-work.ts";
+import type { DataFolders } from "../rootfs/folders.ts";
+import { makeSemaphore } from "../semaphore.ts";
+import { requireSnapshot, whileReading } from "./snapshots.ts";
 
-type Call = { fromId?: string | undefined; toId: string; listMax: number };
+type Comparison = { fromId?: string | undefined; toId: string; listMax: number };
 
 const program = fileURLToPath(new URL("changes/main.ts", import.meta.url));
-/** Each holds a processor and a disk. */
+/** Each comparison keeps a processor and the disk busy. */
 const atOnceMax = 2;
 const waitingMax = 256;
-/** The lists have a bound of their own; this is above it, whatever their characters are written as. */
+/** Above the limit of the lists themselves, however their characters are encoded. */
 const outputCharactersMax = 4 * 1024 * 1024;
 
-const enter = gateOf(atOnceMax);
-let asked = 0;
+const comparisons = makeSemaphore(atOnceMax);
+let pendingCount = 0;
 
 export async function compareSnapshots(
-  places: Places,
-  { fromId, toId, listMax }: Call,
-  gone: AbortSignal,
+  folders: DataFolders,
+  { fromId, toId, listMax }: Comparison,
+  signal: AbortSignal,
 ): Promise<Changes> {
-  if (asked >= atOnceMax + waitingMax) {
-    throw new BerthError("unavailable", `${waitingMax} comparisons wait already`);
+  if (pendingCount >= atOnceMax + waitingMax) {
+    throw new BerthError("unavailable", `${waitingMax} comparisons are waiting already.`);
   }
   const ids = fromId === undefined ? [toId] : [toId, fromId];
-  const ats = ids.map((id) => demandSnapshot(places, id, "not_found"));
-  const [newer = "", older] = ats.map((at) => `${at}/workspace`);
-  const until = performance.now() + limits.changesTimeoutMs;
+  const paths = ids.map((id) => requireSnapshot(folders, id, "not_found"));
+  const [newer = "", older] = paths.map((path) => `${path}/workspace`);
+  const deadline = performance.now() + limits.changesTimeoutMs;
   const argv = [process.execPath, "--no-env-file", program, newer, String(listMax)];
   if (older !== undefined) argv.push(older);
-  asked += 1;
-  const work = enter(() => compare(argv, until, gone)).finally(() => {
-    asked -= 1;
+  pendingCount += 1;
+  const work = comparisons(() => compare(argv, deadline, signal)).finally(() => {
+    pendingCount -= 1;
   });
-  return await whileRead(ats, work);
+  return await whileReading(paths, work);
 }
 
-async function compare(argv: string[], until: number, gone: AbortSignal): Promise<Changes> {
-  const timeoutMs = Math.ceil(until - performance.now());
+async function compare(argv: string[], deadline: number, signal: AbortSignal): Promise<Changes> {
+  const timeoutMs = Math.ceil(deadline - performance.now());
   try {
-    if (timeoutMs <= 0 || gone.aborted) throw new Error("nobody waits any more");
-    const text = await fileWork(argv, { timeoutMs, unwanted: gone, outputCharactersMax });
+    if (timeoutMs <= 0 || signal.aborted) throw new Error("the caller has gone");
+    const text = await runFileWork(argv, { timeoutMs, signal, outputCharactersMax });
     return changesSchema.parse(JSON.parse(text));
   } catch (error) {
-    if (!gone.aborted && performance.now() < until) throw error;
+    if (!signal.aborted && performance.now() < deadline) throw error;
     const seconds = limits.changesTimeoutMs / 1000;
-    throw new BerthError("unavailable", `the comparison was given up; it has ${seconds} s`);
+    throw new BerthError("unavailable", `The comparison took longer than ${seconds} s.`);
   }
 }

@@ -1,129 +1,133 @@
 /**
- * Owns saved trees: made whole or not at all, restored whole or not at all, removed once nobody reads them.
- * Does not own making the container quiet (quiet.ts).
+ * Creates, restores and removes saved trees. Each is saved completely or not path all, and removed only once nothing
+ * reads it.
  */
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { BerthError, type ErrorCode } from "../../../src/protocol/errors.ts";
-import { bytesOf, copyInto } from "../rootfs/copy.ts";
+import { copyInto, diskUsageOf } from "../rootfs/copy.ts";
 import {
   adoptTree,
-  discard,
+  type DataFolders,
   hasTree,
-  type Places,
-  partBase,
+  moveToTrash,
   savedParts,
+  temporaryFolder,
 } from "../rootfs/folders.ts";
-import { gateOf } from "../semaphore.ts";
+import { makeSemaphore } from "../semaphore.ts";
 
-/** Just being made, by where they will be. */
-const underWay = new Map<string, Promise<number>>();
-/** Just being read, by where they are. */
+/** Snapshots that are being made, by their path. */
+const beingMade = new Map<string, Promise<number>>();
+/** Work that is reading a snapshot, by its path. */
 const reading = new Map<string, Set<Promise<unknown>>>();
-/** A call that was delayed on its way must not bring back what was given up; the oldest are forgotten. */
-const givenUp = new Set<string>();
-const givenUpMax = 10_000;
-/** Each holds a processor and a disk. */
+/** Removed snapshots, so that a delayed request cannot create one again; the oldest are forgotten. */
+const removedPaths = new Set<string>();
+const removedPathsMax = 10_000;
+/** Each restore keeps a processor and the disk busy. */
 const restoresAtOnceMax = 8;
-const restoring = gateOf(restoresAtOnceMax);
+const restores = makeSemaphore(restoresAtOnceMax);
 
-/** Answers the bytes it takes. The same id again answers the one that is there. */
+/** Returns the size in bytes. A repeated id returns the existing snapshot. */
 export function makeSnapshot(
-  places: Places,
+  folders: DataFolders,
   id: string,
   snapshotId: string,
-  unwanted: AbortSignal,
+  signal: AbortSignal,
 ): Promise<number> {
-  const at = `${places.snapshots}/${snapshotId}`;
-  const known = underWay.get(at);
-  if (known !== undefined) return known;
-  const making = make(places, id, snapshotId, unwanted).finally(() => underWay.delete(at));
-  underWay.set(at, making);
+  const path = `${folders.snapshots}/${snapshotId}`;
+  const existing = beingMade.get(path);
+  if (existing !== undefined) return existing;
+  const making = make(folders, id, snapshotId, signal).finally(() => beingMade.delete(path));
+  beingMade.set(path, making);
   return making;
 }
 
 async function make(
-  places: Places,
+  folders: DataFolders,
   id: string,
   snapshotId: string,
-  unwanted: AbortSignal,
+  signal: AbortSignal,
 ): Promise<number> {
-  const at = `${places.snapshots}/${snapshotId}`;
-  if (existsSync(at)) return await bytesOf(at);
-  if (givenUp.has(at)) throw new BerthError("not_found", `snapshot ${snapshotId} was given up`);
-  if (!hasTree(places, id)) {
-    throw new BerthError("not_running", `sandbox ${id} has no files here to save: start it first`);
+  const path = `${folders.snapshots}/${snapshotId}`;
+  if (existsSync(path)) return await diskUsageOf(path);
+  if (removedPaths.has(path))
+    throw new BerthError("not_found", `Snapshot ${snapshotId} was removed.`);
+  if (!hasTree(folders, id)) {
+    throw new BerthError("not_running", `Sandbox ${id} has no files to save. Start it first.`);
   }
-  const part = await copyParts(places, `${places.trees}/${id}`, unwanted).catch((error) => {
-    if (!unwanted.aborted) throw error;
-    throw new BerthError("sandbox_destroyed", `sandbox ${id} was removed while it was saved`);
+  const part = await copyParts(folders, `${folders.trees}/${id}`, signal).catch((error) => {
+    if (!signal.aborted) throw error;
+    throw new BerthError(
+      "sandbox_destroyed",
+      `Sandbox ${id} was removed while it was being saved.`,
+    );
   });
-  renameSync(part, at);
-  return await bytesOf(at);
+  renameSync(part, path);
+  return await diskUsageOf(path);
 }
 
 export async function restoreInto(
-  places: Places,
+  folders: DataFolders,
   id: string,
   snapshotId: string,
-  unwanted: AbortSignal,
+  signal: AbortSignal,
 ): Promise<void> {
-  const part = await restoring(() => {
-    const from = demandSnapshot(places, snapshotId, "start_failed");
-    return whileRead([from], copyParts(places, from, unwanted));
-  }, unwanted);
-  adoptTree(places, id, part);
+  const part = await restores(() => {
+    const from = requireSnapshot(folders, snapshotId, "start_failed");
+    return whileReading([from], copyParts(folders, from, signal));
+  }, signal);
+  adoptTree(folders, id, part);
 }
 
-/** Where it is; it stays there while it is read. */
-export function demandSnapshot(places: Places, snapshotId: string, code: ErrorCode): string {
-  const at = `${places.snapshots}/${snapshotId}`;
-  if (!givenUp.has(at) && existsSync(at)) return at;
-  throw new BerthError(code, `there is no snapshot ${snapshotId} on this machine`, {
+/** Returns the path of a snapshot, or throws `code`. Read it inside `whileReading`. */
+export function requireSnapshot(folders: DataFolders, snapshotId: string, code: ErrorCode): string {
+  const path = `${folders.snapshots}/${snapshotId}`;
+  if (!removedPaths.has(path) && existsSync(path)) return path;
+  throw new BerthError(code, `There is no snapshot ${snapshotId} on this machine.`, {
     facts: { reason: "snapshot_missing" },
   });
 }
 
-/** What is being read is removed only after this work. */
-export async function whileRead<T>(ats: string[], work: Promise<T>): Promise<T> {
-  for (const at of ats) reading.set(at, (reading.get(at) ?? new Set()).add(work));
+/** Keeps the snapshots path these paths until the work has ended. */
+export async function whileReading<T>(paths: string[], work: Promise<T>): Promise<T> {
+  for (const path of paths) reading.set(path, (reading.get(path) ?? new Set()).add(work));
   try {
     return await work;
   } finally {
-    for (const at of ats) {
-      const readers = reading.get(at);
+    for (const path of paths) {
+      const readers = reading.get(path);
       readers?.delete(work);
-      if (readers?.size === 0) reading.delete(at);
+      if (readers?.size === 0) reading.delete(path);
     }
   }
 }
 
-/** One that is just being made is waited for, as it would appear after its removal; one that is read, too. */
-export async function removeSnapshot(places: Places, snapshotId: string): Promise<void> {
-  const at = `${places.snapshots}/${snapshotId}`;
-  giveUp(at);
-  await underWay.get(at)?.catch(() => undefined);
-  await Promise.allSettled(reading.get(at) ?? []);
-  if (existsSync(at)) discard(places, at);
+/** Waits for a snapshot that is being made, which would otherwise appear after its removal, and for its readers. */
+export async function removeSnapshot(folders: DataFolders, snapshotId: string): Promise<void> {
+  const path = `${folders.snapshots}/${snapshotId}`;
+  rememberRemoved(path);
+  await beingMade.get(path)?.catch(() => undefined);
+  await Promise.allSettled(reading.get(path) ?? []);
+  if (existsSync(path)) moveToTrash(folders, path);
 }
 
-function giveUp(at: string): void {
-  givenUp.add(at);
-  if (givenUp.size <= givenUpMax) return;
-  for (const oldest of givenUp) {
-    givenUp.delete(oldest);
+function rememberRemoved(path: string): void {
+  removedPaths.add(path);
+  if (removedPaths.size <= removedPathsMax) return;
+  for (const oldest of removedPaths) {
+    removedPaths.delete(oldest);
     return;
   }
 }
 
-async function copyParts(places: Places, from: string, unwanted: AbortSignal): Promise<string> {
-  const part = partBase(places, "copy");
+async function copyParts(folders: DataFolders, from: string, signal: AbortSignal): Promise<string> {
+  const part = temporaryFolder(folders, "copy");
   mkdirSync(part);
   try {
     const sources = savedParts.map((name) => `${from}/${name}`);
-    await copyInto(sources, part, unwanted);
+    await copyInto(sources, part, signal);
     return part;
   } catch (error) {
-    discard(places, part);
+    moveToTrash(folders, part);
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the system calls by which two trees are looked at: all relative to open folders, no link is followed, names are raw
- * bytes (one character a byte). What a place is stays in the kernel's own form: millions of them are compared.
+ * System calls to compare two trees: relative to open folders, without following links, with names as raw bytes (one
+ * character per byte). File status stays in the kernel's binary form, because millions of entries are compared.
  */
 import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { constants } from "node:os";
@@ -18,34 +18,34 @@ const libc = dlopen("libc.so.6", {
   __errno_location: { args: [], returns: pointer },
 }).symbols;
 
-/** A name of 255 bytes fits behind the longest way that is taken at once. */
-export const wayBytesMax = 3840;
+/** Longest path that is opened at once; a name of 255 bytes still fits behind it. */
+export const pathBytesMax = 3840;
 
 const isArm = process.arch === "arm64";
 const [onlyFolder, noFollow] = isArm ? [0o40000, 0o100000] : [0o200000, 0o400000];
 const [closeOnExec, nonBlocking] = [0o2000000, 0o4000];
 const [noLinks, beneath] = [4n, 8n];
 const openat2 = 437n;
-const how = new BigUint64Array(3);
+const openHow = new BigUint64Array(3);
 
-export function openBelow(folder: number, way: string, kind: "folder" | "file"): number {
+export function openBelow(folder: number, path: string, kind: "folder" | "file"): number {
   const flags = noFollow | closeOnExec | (kind === "folder" ? onlyFolder : nonBlocking);
-  how.set([BigInt(flags), 0n, noLinks | beneath]);
-  return demand("openat2", libc.syscall(openat2, folder, text(way), ptr(how), 24n));
+  openHow.set([BigInt(flags), 0n, noLinks | beneath]);
+  return check("openat2", libc.syscall(openat2, folder, text(path), ptr(openHow), 24n));
 }
 
-/** What `statx` says of one place, overwritten by the next look. */
-export class Status {
+/** The `statx` result of one entry; each `read` overwrites it. */
+export class FileStatus {
   readonly #bytes = Buffer.alloc(256);
-  readonly #at = ptr(this.#bytes);
+  readonly #pointer = ptr(this.#bytes);
 
-  /** False: nothing has this name. */
-  look(folder: number, name: string): boolean {
+  /** Returns false if no entry has this name. */
+  read(folder: number, name: string): boolean {
     const [stayAtLink, emptyPath, basicStats] = [0x100, 0x1000, 0x7ff];
     const flags = stayAtLink | (name === "" ? emptyPath : 0);
-    const result = libc.statx(folder, text(name), flags, basicStats, this.#at);
+    const result = libc.statx(folder, text(name), flags, basicStats, this.#pointer);
     if (result !== 0 && errorNumber() === constants.errno.ENOENT) return false;
-    demand("statx", result);
+    check("statx", result);
     return true;
   }
 
@@ -73,31 +73,32 @@ export class Status {
     return this.#timeAt(112);
   }
 
-  /** When the inode last changed; nobody can set it. */
+  /** When the inode last changed; programs cannot set it. */
   get changedNs(): bigint {
     return this.#timeAt(96);
   }
 
-  /** Kind, mode, owner, group, number of a device. */
-  isLike(other: Status): boolean {
+  /** Compares kind, mode, owner, group and device number. */
+  hasSameAttributes(other: FileStatus): boolean {
     return this.#isSame(other, 20, 30) && this.#isSame(other, 128, 136);
   }
 
-  isAsLongAs(other: Status): boolean {
+  hasSameSize(other: FileStatus): boolean {
     return this.#isSame(other, 40, 48);
   }
 
-  isOfTheTimeOf(other: Status): boolean {
+  hasSameModifiedTime(other: FileStatus): boolean {
     return this.#isSame(other, 112, 124);
   }
 
-  #timeAt(at: number): bigint {
+  #timeAt(offset: number): bigint {
     return (
-      this.#bytes.readBigInt64LE(at) * 1_000_000_000n + BigInt(this.#bytes.readUInt32LE(at + 8))
+      this.#bytes.readBigInt64LE(offset) * 1_000_000_000n +
+      BigInt(this.#bytes.readUInt32LE(offset + 8))
     );
   }
 
-  #isSame(other: Status, from: number, to: number): boolean {
+  #isSame(other: FileStatus, from: number, to: number): boolean {
     return this.#bytes.compare(other.#bytes, from, to, from, to) === 0;
   }
 }
@@ -105,16 +106,20 @@ export class Status {
 const entriesBytes = Buffer.alloc(64 * 1024);
 const entriesPointer = ptr(entriesBytes);
 
-/** From the beginning, in the folder's own order. */
-export function* namesOf(folder: number): Generator<string[], void> {
-  demand("lseek", Number(libc.lseek(folder, 0n, 0)));
+/** Yields the names in batches, in the folder's own order. */
+export function* readNames(folder: number): Generator<string[], void> {
+  check("lseek", Number(libc.lseek(folder, 0n, 0)));
   for (;;) {
     const size = BigInt(entriesBytes.length);
-    const bytes = demand("getdents64", libc.getdents64(folder, entriesPointer, size));
+    const bytes = check("getdents64", libc.getdents64(folder, entriesPointer, size));
     if (bytes === 0) return;
     const names: string[] = [];
-    for (let at = 0; at < bytes; at += entriesBytes.readUInt16LE(at + 16)) {
-      const name = entriesBytes.toString("latin1", at + 19, entriesBytes.indexOf(0, at + 19));
+    for (let offset = 0; offset < bytes; offset += entriesBytes.readUInt16LE(offset + 16)) {
+      const name = entriesBytes.toString(
+        "latin1",
+        offset + 19,
+        entriesBytes.indexOf(0, offset + 19),
+      );
       if (name !== "." && name !== "..") names.push(name);
     }
     yield names;
@@ -123,46 +128,46 @@ export function* namesOf(folder: number): Generator<string[], void> {
 
 const targetBytes = Buffer.alloc(4096);
 
-export function targetAt(folder: number, name: string): string {
+export function readTarget(folder: number, name: string): string {
   const size = BigInt(targetBytes.length);
   const bytes = libc.readlinkat(folder, text(name), ptr(targetBytes), size);
-  return targetBytes.toString("latin1", 0, demand("readlinkat", bytes));
+  return targetBytes.toString("latin1", 0, check("readlinkat", bytes));
 }
 
-/** The kernel's own limits on the names of one place together, and on one value. */
+/** The kernel's limit for all attribute names of a file together, and for one value. */
 const attributesBytes = Buffer.alloc(64 * 1024);
 const attributesPointer = ptr(attributesBytes);
 
-/** Names and values of the extended attributes, in one text; empty where there are none. */
-export function attributesAt(folder: number, name: string): string {
-  const place = `/proc/self/fd/${folder}/${name}`;
+/** Names and values of the extended attributes in one text; empty if there are none. */
+export function readAttributes(folder: number, name: string): string {
+  const path = `/proc/self/fd/${folder}/${name}`;
   const size = BigInt(attributesBytes.length);
-  const bytes = Number(libc.llistxattr(text(place), attributesPointer, size));
+  const bytes = Number(libc.llistxattr(text(path), attributesPointer, size));
   if (bytes === 0) return "";
   if (bytes < 0 && errorNumber() === constants.errno.EOPNOTSUPP) return "";
-  demand("llistxattr", bytes);
+  check("llistxattr", bytes);
   const names = attributesBytes.toString("latin1", 0, bytes).split("\0").filter(Boolean).sort();
-  return names.map((one) => `${one}=${attributeAt(place, one)}`).join("\0");
+  return names.map((attribute) => `${attribute}=${readAttribute(path, attribute)}`).join("\0");
 }
 
-function attributeAt(place: string, attribute: string): string {
+function readAttribute(path: string, attribute: string): string {
   const size = BigInt(attributesBytes.length);
-  const named = ptr(Buffer.from(`${attribute}\0`, "latin1"));
-  const bytes = Number(libc.lgetxattr(text(place), named, attributesPointer, size));
-  // Of what may not be read it counts that it is there.
+  const namePointer = ptr(Buffer.from(`${attribute}\0`, "latin1"));
+  const bytes = Number(libc.lgetxattr(text(path), namePointer, attributesPointer, size));
+  // An attribute that cannot be read still counts as present.
   return bytes < 0 ? "" : attributesBytes.subarray(0, bytes).toString("base64");
 }
 
-function demand(call: string, result: number): number {
+function check(call: string, result: number): number {
   if (result >= 0) return result;
   const errno = errorNumber();
-  const found = Object.entries(constants.errno).find(([, number]) => number === errno);
-  throw new Error(`${call} failed: ${found?.[0] ?? errno}`);
+  const name = Object.entries(constants.errno).find(([, number]) => number === errno);
+  throw new Error(`${call} failed: ${name?.[0] ?? errno}`);
 }
 
 function errorNumber(): number {
-  const at = libc.__errno_location();
-  return at === null ? 0 : read.i32(at, 0);
+  const location = libc.__errno_location();
+  return location === null ? 0 : read.i32(location, 0);
 }
 
 // The calls are synchronous: one buffer serves all of them.

@@ -1,13 +1,17 @@
 /**
- * Owns the program that compares two saved workspaces: `<newer> <most paths listed> [<older>]` in, one JSON out.
- * A program of its own, because files may be closed to the engine's user, and looking at millions keeps a thread busy.
+ * The program that compares two saved workspaces: `<newer> <listMax> [<older>]` as arguments, one JSON document on
+ * stdout. It is a separate program because the engine's user may not read all files, and because walking millions of
+ * files blocks a thread.
  */
 import { ChangeList } from "../../../../src/protocol/internal/change-list.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
-import { Sameness } from "./same.ts";
-import { Walk } from "./walk.ts";
+import { EntryComparer } from "./compare.ts";
+import { TreeWalk } from "./walk.ts";
 
 const [newer = "", listMax = "", older] = process.argv.slice(2);
 const list = new ChangeList(Number(listMax));
-new Walk({ older, newer }, { list, sameness: new Sameness(limits.changesReadBytesMax) }).run();
+new TreeWalk(
+  { older, newer },
+  { list, comparer: new EntryComparer(limits.changesReadBytesMax) },
+).run();
 process.stdout.write(JSON.stringify(list.done()));
