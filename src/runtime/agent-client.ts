@@ -1,103 +1,107 @@
 /**
- * Owns one object's calls to its agent: secret and incarnation on the way out, incarnation checked on the way back.
- * Does not own what a failure means for the sandbox: the object asks and decides.
+ * Sends the calls of one object to its agent, with secret and incarnation, and checks the incarnation of each
+ * response.
  */
 import { agentHeaders, agentProtocol, agentProtocolMin } from "../protocol/internal/agent.ts";
 import { limits } from "../protocol/limits.ts";
-import type { AgentAddress, Container } from "./runtime.ts";
+import type { AgentAddress, ContainerRuntime } from "./runtime.ts";
 
-/** The agent did not answer as this life: it is gone, or another took its place. */
-export class AgentSilent extends Error {
+/** The expected incarnation did not respond: it has ended, or another one responded. */
+export class AgentUnreachable extends Error {
   override readonly name = "AgentSilent";
 }
 
 export type AgentCall = {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** With the query. */
+  /** Includes the query. */
   path: string;
-  /** Text is JSON; bytes are bytes. A stream is sent once. */
+  /** A string is sent as JSON, bytes as they are. A stream can be sent only once. */
   body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | undefined;
-  /** What else the agent is to know: the wanted form of the answer, an upgrade. */
+  /** Further headers, such as `accept` or `upgrade`. */
   headers?: Record<string, string> | undefined;
-  /** By which the caller can cut off what was answered, a WebSocket too; else the call has one of its own. */
-  cutOff?: AbortController;
-  /** Of a gated call. */
+  /** Lets the caller abort the response later, including a WebSocket. Without it the call creates its own. */
+  abortController?: AbortController;
+  /** The fence of a gated call. */
   fence?: number | undefined;
   requestId: string;
 };
 
-/** The way to an agent, and the clock by which the caller is patient. */
-export type AgentReach = {
-  container: Container;
-  /** Calls back once, unless the answered function is called before. */
-  timer: (ms: number, ring: () => void) => () => void;
-  /** Resolves once the container does not stand still to be saved. */
-  awake: () => Promise<void>;
+/** What a call needs from its object. */
+export type AgentCallDeps = {
+  runtime: ContainerRuntime;
+  /** Calls `ring` once after `ms`, unless the returned function is called before. */
+  startTimer: (ms: number, ring: () => void) => () => void;
+  /** Resolves once no snapshot freezes the container. */
+  waitUntilThawed: () => Promise<void>;
 };
 
-/** The address has no meaning to the platform's container, which has one agent only. */
+/** A placeholder: a container of the platform has only one agent and ignores the host. */
 const agentHost = "http://agent";
 
-/** The agent's answer, its body not yet read. Throws AgentSilent where that life did not answer in time. */
+/**
+ * Returns the agent's response with its body unread. Throws AgentUnreachable if that incarnation does not respond in
+ * time.
+ */
 export async function callAgent(
-  { container, timer, awake }: AgentReach,
-  life: AgentAddress,
+  { runtime: container, startTimer: timer, waitUntilThawed: awake }: AgentCallDeps,
+  agent: AgentAddress,
   call: AgentCall,
   headersMs: number = limits.agentHeadersMs,
 ): Promise<Response> {
   await awake();
-  const patience = call.cutOff ?? new AbortController();
-  const cancel = timer(headersMs, () => patience.abort());
+  const aborter = call.abortController ?? new AbortController();
+  const cancel = timer(headersMs, () => aborter.abort());
   let response: Response;
   try {
-    const { url, init } = agentRequest(life, call, patience.signal);
-    response = await container.agent(life.address, url, init);
+    const { url, init } = agentRequest(agent, call, aborter.signal);
+    response = await container.agent(agent.address, url, init);
   } catch {
-    throw new AgentSilent(`the agent did not answer ${call.path}`);
+    throw new AgentUnreachable(`the agent did not respond to ${call.path}`);
   } finally {
     cancel();
   }
-  if (response.headers.get(agentHeaders.incarnation) !== life.incarnation) {
-    letGo(response);
-    throw new AgentSilent(`another agent answered ${call.path}`);
+  if (response.headers.get(agentHeaders.incarnation) !== agent.incarnation) {
+    discardBody(response);
+    throw new AgentUnreachable(`another incarnation responded to ${call.path}`);
   }
-  if (!isAnswer(response, call.headers?.upgrade !== undefined)) {
-    letGo(response);
-    throw new AgentSilent(`the answer to ${call.path} is none: ${response.status}`);
+  if (!isValidResponse(response, call.headers?.upgrade !== undefined)) {
+    discardBody(response);
+    throw new AgentUnreachable(
+      `the response to ${call.path} has the invalid status ${response.status}`,
+    );
   }
   return response;
 }
 
-/** What an agent may answer at all. A redirect is followed nowhere: it would take the secret and the call along. */
-function isAnswer({ status }: Response, asksUpgrade: boolean): boolean {
-  if (status === 101) return asksUpgrade;
+/** Statuses that an agent may use. Redirects are refused: following one would send the secret and the call elsewhere. */
+function isValidResponse({ status }: Response, isUpgrade: boolean): boolean {
+  if (status === 101) return isUpgrade;
   if (status === 204 || status === 205) return false;
   return (status >= 200 && status < 300) || status === 304 || (status >= 400 && status < 600);
 }
 
-/** Nobody waits for the end of what is not wanted. */
-function letGo({ body }: Response): void {
+function discardBody({ body }: Response): void {
   body?.cancel().catch(() => undefined);
 }
 
-/** By the first answer of a life: whether what it speaks is spoken here. */
-export function isSpoken({ headers }: Response): boolean {
+/** Checks the protocol version in the first response of an incarnation. */
+export function speaksSupportedProtocol({ headers }: Response): boolean {
   const protocol = Number(headers.get(agentHeaders.protocol) ?? Number.NaN);
   return protocol >= agentProtocolMin && protocol <= agentProtocol;
 }
 
-/** Not a Request, of which `fetch` would make another. */
+/** Returns URL and init instead of a Request, which `fetch` would copy. */
 function agentRequest(
-  life: AgentAddress,
+  agent: AgentAddress,
   call: AgentCall,
   signal: AbortSignal,
 ): { url: string; init: RequestInit } {
   const { body } = call;
   const headers: Record<string, string> = {
     ...call.headers,
-    authorization: `Bearer ${life.secret}`,
+    authorization: `Bearer ${agent.secret}`,
     [agentHeaders.protocol]: String(agentProtocol),
-    [agentHeaders.incarnation]: life.incarnation,
+    [agentHeaders.incarnation]: agent.incarnation,
     [agentHeaders.requestId]: call.requestId,
   };
   if (call.fence !== undefined) headers[agentHeaders.fence] = String(call.fence);
@@ -105,15 +109,15 @@ function agentRequest(
     headers["content-type"] ??=
       typeof body === "string" ? "application/json" : "application/octet-stream";
   }
-  const base = life.address === "" ? agentHost : life.address;
-  const sent = body === undefined ? {} : { body, ...oneWay(body) };
+  const base = agent.address === "" ? agentHost : agent.address;
+  const sent = body === undefined ? {} : { body, ...streamOptions(body) };
   return {
     url: `${base}${call.path}`,
     init: { method: call.method, headers, redirect: "manual", signal, ...sent },
   };
 }
 
-/** Node wants to be told that a stream is sent before the answer comes. */
-function oneWay(body: NonNullable<AgentCall["body"]>): object {
+/** Node requires this option to send a stream. */
+function streamOptions(body: NonNullable<AgentCall["body"]>): object {
   return body instanceof ReadableStream ? { duplex: "half" } : {};
 }

@@ -1,30 +1,31 @@
 /**
- * Owns the choice between the two ways to a container: the platform's where one is attached, else the engine's.
+ * Chooses the runtime of a container: the platform's if a container is attached to the object, otherwise the
+ * engine's.
  */
 import { BerthError } from "../protocol/errors.ts";
 import type { Network } from "../protocol/sandbox.ts";
-import { platformContainer } from "./cloudflare.ts";
+import { cloudflareRuntime } from "./cloudflare.ts";
 import { egressOf } from "./egress.ts";
-import { engineContainer } from "./engine.ts";
-import type { Container } from "./runtime.ts";
-import type { Timer } from "./timeout.ts";
+import { engineRuntime } from "./engine.ts";
+import type { ContainerRuntime } from "./runtime.ts";
+import type { StartTimer } from "./timeout.ts";
 
-/** Of the object: what the platform has attached to it, and the entries of its Worker. */
-type Place = Pick<DurableObjectState, "container" | "exports" | "id">;
+/** The parts of an object's context that a runtime needs. */
+type ObjectContext = Pick<DurableObjectState, "container" | "exports" | "id">;
 
-export function openContainer(
-  place: Place,
+export function chooseRuntime(
+  context: ObjectContext,
   engine: { url: string; secret: string } | undefined,
   id: string,
   network: Network,
-  timer?: Timer,
-): Container {
-  const { container: attached } = place;
+  startTimer?: StartTimer,
+): ContainerRuntime {
+  const { container: attached } = context;
   if (attached !== undefined) {
-    return platformContainer(attached, egressOf(attached, network, place));
+    return cloudflareRuntime(attached, egressOf(attached, network, context));
   }
   if (engine !== undefined) {
-    return engineContainer({ id, baseUrl: engine.url, secret: engine.secret, timer });
+    return engineRuntime({ id, baseUrl: engine.url, secret: engine.secret, startTimer });
   }
   throw new BerthError("unavailable", "No container is attached and no engine is configured.", {
     hint: "Set BERTH_ENGINE_URL, or deploy with containers.",

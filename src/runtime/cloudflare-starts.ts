@@ -1,47 +1,48 @@
 /**
- * Owns which start of a platform's container is wanted: calls of one start id join, one that was given up never begins.
- * Does not own how it starts. It knows what this instance of the object asked for; the agent's incarnation knows the rest.
+ * Tracks which start of a platform container is current: calls with the same start id join it, and an abandoned one
+ * never continues. It knows only the starts of this instance of the object; the agent's incarnation identifies the
+ * rest.
  */
 import { BerthError } from "../protocol/errors.ts";
 import type { Started, StartOptions } from "./runtime.ts";
 
-type Begin = (options: StartOptions, isWanted: () => boolean) => Promise<Started>;
+type StartContainer = (options: StartOptions, isCurrent: () => boolean) => Promise<Started>;
 
-/** A start is given up within minutes; nobody comes back to one before these. */
-const rememberedMax = 100;
+/** A start is abandoned within minutes, so older start ids cannot come back. */
+const abandonedMax = 100;
 
-export class PlatformStarts {
-  readonly #begin: Begin;
-  #wanted: string | undefined;
-  #underWay: { startId: string; started: Promise<Started> } | undefined;
-  readonly #over = new Set<string>();
+export class CloudflareStarts {
+  readonly #startContainer: StartContainer;
+  #current: string | undefined;
+  #running: { startId: string; started: Promise<Started> } | undefined;
+  readonly #abandoned = new Set<string>();
 
-  constructor(begin: Begin) {
-    this.#begin = begin;
+  constructor(startContainer: StartContainer) {
+    this.#startContainer = startContainer;
   }
 
   start(options: StartOptions): Promise<Started> {
     const { startId } = options;
-    if (this.#over.has(startId)) return Promise.reject(givenUp(startId));
-    if (this.#underWay?.startId === startId) return this.#underWay.started;
-    if (this.#wanted !== startId) this.giveUp();
-    this.#wanted = startId;
-    const started = this.#begin(options, () => this.#wanted === startId).finally(() => {
-      if (this.#underWay?.started === started) this.#underWay = undefined;
+    if (this.#abandoned.has(startId)) return Promise.reject(startAbandoned(startId));
+    if (this.#running?.startId === startId) return this.#running.started;
+    if (this.#current !== startId) this.abandon();
+    this.#current = startId;
+    const started = this.#startContainer(options, () => this.#current === startId).finally(() => {
+      if (this.#running?.started === started) this.#running = undefined;
     });
-    this.#underWay = { startId, started };
+    this.#running = { startId, started };
     return started;
   }
 
-  giveUp(): void {
-    if (this.#wanted === undefined) return;
-    this.#over.add(this.#wanted);
-    this.#wanted = undefined;
-    const [oldest = ""] = this.#over;
-    if (this.#over.size > rememberedMax) this.#over.delete(oldest);
+  abandon(): void {
+    if (this.#current === undefined) return;
+    this.#abandoned.add(this.#current);
+    this.#current = undefined;
+    const [oldest = ""] = this.#abandoned;
+    if (this.#abandoned.size > abandonedMax) this.#abandoned.delete(oldest);
   }
 }
 
-export function givenUp(startId: string): BerthError {
-  return new BerthError("start_failed", `The start ${startId} was given up.`);
+export function startAbandoned(startId: string): BerthError {
+  return new BerthError("start_failed", `The start ${startId} was abandoned.`);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the way to a container that the platform attached to the object (`ctx.container`).
- * Does not trust `running` or the text of an error: only the agent's incarnation tells one life from another.
+ * The runtime of a container that the platform attached to the object (`ctx.container`). It trusts neither `running`
+ * nor error texts: only the agent's incarnation tells which start runs.
  */
 
 import { BerthError } from "../protocol/errors.ts";
@@ -13,24 +13,23 @@ import {
   agentPort,
 } from "../protocol/internal/agent.ts";
 import { limits } from "../protocol/limits.ts";
-import { givenUp, PlatformStarts } from "./cloudflare-starts.ts";
-import { whole } from "./early-response.ts";
+import { parseJson, readBoundedText, readEarlyRefusal } from "./bodies.ts";
+import { CloudflareStarts, startAbandoned } from "./cloudflare-starts.ts";
 import type { Egress } from "./egress.ts";
-import type { Container, Saved, Started, StartOptions } from "./runtime.ts";
-import { parsedJson, shortText } from "./short-response.ts";
-import { within } from "./timeout.ts";
+import type { ContainerRuntime, SavedTree, Started, StartOptions } from "./runtime.ts";
+import { withTimeout } from "./timeout.ts";
 
 type Attached = NonNullable<DurableObjectState["container"]>;
 
-/** An evicted object must not take its container along: the object's own deadlines end it. */
+/** An evicted object must not end its container; the object's own deadlines do that. */
 const inactivityMs = 24 * 60 * 60 * 1000;
 const defaultImage = "default";
 const firstPauseMs = 20;
 const pauseMaxMs = 500;
 
-export function platformContainer(attached: Attached, egress: Egress): Container {
-  const starts = new PlatformStarts((options, isWanted) =>
-    start(attached, egress, options, isWanted),
+export function cloudflareRuntime(attached: Attached, egress: Egress): ContainerRuntime {
+  const starts = new CloudflareStarts((options, isCurrent) =>
+    start(attached, egress, options, isCurrent),
   );
   return {
     keepsFiles: false,
@@ -39,23 +38,25 @@ export function platformContainer(attached: Attached, egress: Egress): Container
     filtersHosts: true,
     start: (options) => starts.start(options),
     destroy: async () => {
-      starts.giveUp();
+      starts.abandon();
       if (attached.running) await attached.destroy();
     },
     signal: async (signal) => attached.signal(signal),
-    // It tells an end only to who asked before that, which keeps the object awake, and never that memory was wanting.
+    // The platform reports an exit only to a call that is already waiting, which keeps the object awake, and never
+    // reports out-of-memory.
     monitor: async () => ({ exitCode: null, signal: null, reason: "unknown" }),
     async agent(_address, request, init) {
-      // Before the first word of an instance that found it running: what runs is held to its hosts again.
+      // A new instance of the object that finds the container running must apply its egress rules before the first
+      // request.
       await egress.apply();
       const hasBody = (typeof request === "string" ? init?.body : request.body) != null;
-      const answer = await attached.getTcpPort(agentPort).fetch(request, init);
-      return hasBody ? whole(answer) : answer;
+      const response = await attached.getTcpPort(agentPort).fetch(request, init);
+      return hasBody ? readEarlyRefusal(response) : response;
     },
-    snapshot: (snapshotId) => save(attached, snapshotId),
-    // The platform has no such call: what nobody names any more ends with its time.
+    snapshot: (snapshotId) => saveTree(attached, snapshotId),
+    // The platform has no such call: unused snapshots expire.
     removeSnapshot: async () => undefined,
-    // A snapshot of the platform can be started from, and nothing else.
+    // A snapshot of the platform can only be started from, not read.
     changes: async () => undefined,
   };
 }
@@ -64,28 +65,29 @@ async function start(
   attached: Attached,
   egress: Egress,
   options: StartOptions,
-  isWanted: () => boolean,
+  isCurrent: () => boolean,
 ): Promise<Started> {
-  // One that is given up while this waits must not begin beside its successor.
-  const stillWanted = () => {
-    if (!isWanted()) throw givenUp(options.startId);
+  // A start that is abandoned while it waits must not run next to its successor.
+  const requireCurrent = () => {
+    if (!isCurrent()) throw startAbandoned(options.startId);
   };
   if (attached.running) {
-    const joined = await ask(attached, options.secret);
-    stillWanted();
-    if (joined?.incarnation.startsWith(`${options.startId}.`)) return from(joined, options);
+    const joined = await probeAgent(attached, options.secret);
+    requireCurrent();
+    if (joined?.incarnation.startsWith(`${options.startId}.`))
+      return withSavedFiles(joined, options);
     if (attached.running) await attached.destroy();
-    stillWanted();
+    requireCurrent();
   }
   const instance = options.size === undefined ? undefined : instanceOf(options.size);
   const saved = options.snapshot ?? options.base;
-  // A saved tree brings its image along.
+  // A saved tree includes its image.
   const files =
     saved === undefined
       ? { image: imageOf(attached, options.image) }
       : { containerSnapshot: { id: saved } };
   await egress.apply();
-  stillWanted();
+  requireCurrent();
   attached.start({
     ...files,
     ...(instance === undefined ? {} : { instance }),
@@ -99,17 +101,17 @@ async function start(
     },
   });
   await attached.setInactivityTimeout(inactivityMs);
-  return firstAnswer(attached, options, stillWanted);
+  return waitUntilReady(attached, options, requireCurrent);
 }
 
-function from(started: Started, { snapshot, base }: StartOptions): Started {
+function withSavedFiles(started: Started, { snapshot, base }: StartOptions): Started {
   return snapshot === undefined && base === undefined ? started : { ...started, files: "snapshot" };
 }
 
-async function firstAnswer(
+async function waitUntilReady(
   attached: Attached,
   options: StartOptions,
-  stillWanted: () => void,
+  requireCurrent: () => void,
 ): Promise<Started> {
   const isSaved = options.snapshot !== undefined || options.base !== undefined;
   const until = Date.now() + (isSaved ? limits.snapshotTimeoutMs : limits.startTimeoutMs);
@@ -118,57 +120,65 @@ async function firstAnswer(
     Date.now() < until;
     pauseMs = Math.min(pauseMs * 2, pauseMaxMs)
   ) {
-    const started = await ask(attached, options.secret);
-    stillWanted();
-    if (started?.incarnation.startsWith(`${options.startId}.`)) return from(started, options);
-    // The platform has noticed that it did not begin, or that it has ended.
-    if (!attached.running) throw neverUp(isSaved);
+    const started = await probeAgent(attached, options.secret);
+    requireCurrent();
+    if (started?.incarnation.startsWith(`${options.startId}.`))
+      return withSavedFiles(started, options);
+    // The platform has noticed that the container did not start or has ended.
+    if (!attached.running) throw exitedEarly(isSaved);
     await scheduler.wait(pauseMs);
-    stillWanted();
+    requireCurrent();
   }
-  throw notUp("The container did not answer in time.");
+  throw notStarted("The container did not respond in time.");
 }
 
-/** From an image it is tried again. Of a saved tree the platform does not say why: that it is gone is likeliest. */
-function neverUp(isSaved: boolean): BerthError {
-  if (!isSaved) return notUp("The container ended before it answered.");
+/**
+ * A start from an image is retried. The platform does not say why a saved tree fails; most likely it no longer
+ * exists.
+ */
+function exitedEarly(isSaved: boolean): BerthError {
+  if (!isSaved) return notStarted("The container ended before its agent responded.");
   return new BerthError("start_failed", "The platform did not start from the saved files.", {
-    hint: "They may be gone: start from another checkpoint.",
+    hint: "They may no longer exist. Start from another checkpoint.",
     facts: { reason: "snapshot_missing" },
   });
 }
 
-/** It was asked for and did not come: by that alone nobody knows that it ever would. */
-function notUp(message: string): BerthError {
+/** The reason `never_up` lets the caller retry: this failure alone does not show that the container can never start. */
+function notStarted(message: string): BerthError {
   return new BerthError("unavailable", message, { facts: { reason: "never_up" } });
 }
 
-async function save(attached: Attached, snapshotId: string): Promise<Saved> {
-  if (!attached.running) throw new BerthError("not_running", "There is nothing to save.");
+async function saveTree(attached: Attached, snapshotId: string): Promise<SavedTree> {
+  if (!attached.running)
+    throw new BerthError(
+      "not_running",
+      "The container is not running, so there is nothing to save.",
+    );
   const { id, size } = await attached.snapshotContainer({ name: snapshotId });
   return { handle: id, bytes: size };
 }
 
-async function ask(attached: Attached, secret: string): Promise<Started | undefined> {
-  const answered = await within(limits.agentHeadersMs, async (signal) => {
+async function probeAgent(attached: Attached, secret: string): Promise<Started | undefined> {
+  const result = await withTimeout(limits.agentHeadersMs, async (signal) => {
     const request = new Request(`http://agent${agentPaths.health}`, {
       headers: { authorization: `Bearer ${secret}` },
       redirect: "manual",
       signal,
     });
     const response = await attached.getTcpPort(agentPort).fetch(request);
-    return { response, told: parsedJson(await shortText(response, limits.agentJsonBytesMax)) };
+    return { response, body: parseJson(await readBoundedText(response, limits.agentJsonBytesMax)) };
   }).catch(() => undefined);
-  if (answered === undefined) return undefined;
-  const { response, told } = answered;
-  const health = agentHealthSchema.safeParse(told);
+  if (result === undefined) return undefined;
+  const { response, body } = result;
+  const health = agentHealthSchema.safeParse(body);
   const incarnation = response.headers.get(agentHeaders.incarnation);
   if (!response.ok || !health.success || incarnation === null) return undefined;
   return {
     incarnation,
     address: "",
     files: "image",
-    isolation: isolation(health.data.tree),
+    isolation: isolationOf(health.data.tree),
     notes: [],
   };
 }
@@ -177,17 +187,17 @@ function imageOf(attached: Attached, name: string | undefined): string {
   const image = attached.images[name ?? defaultImage];
   if (image !== undefined) return image;
   throw new BerthError("bad_request", `No image named ${name ?? defaultImage} is configured.`, {
-    hint: `Configured are: ${Object.keys(attached.images).join(", ") || "none"}.`,
+    hint: `Configured images: ${Object.keys(attached.images).join(", ") || "none"}.`,
     facts: { field: "image" },
   });
 }
 
 function instanceOf({ name, instance }: Size): NonNullable<Size["instance"]> {
   if (instance !== undefined) return instance;
-  throw sizeUnsupported(name, "names no machine of the platform's (`instance=`)");
+  throw sizeUnsupported(name, "names no instance type of the platform (`instance=`)");
 }
 
-function isolation(tree: Isolation["tree"]): Isolation {
+function isolationOf(tree: Isolation["tree"]): Isolation {
   return {
     engine: "platform",
     user: "vm",

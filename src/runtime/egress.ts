@@ -1,37 +1,37 @@
 /**
- * Owns holding a sandbox of the platform to its list of hosts: all its HTTP and HTTPS passes `ContainerProxy`, and
- * nothing else leaves. Does not own what the proxy does with a request, nor sandboxes without a list.
+ * Restricts a sandbox of the platform to its list of hosts: all its HTTP and HTTPS passes through `ContainerProxy`,
+ * and nothing else leaves. Sandboxes without a list are not restricted.
  */
 import { BerthError } from "../protocol/errors.ts";
 import type { Network } from "../protocol/sandbox.ts";
 
 type Attached = NonNullable<DurableObjectState["container"]>;
 
-/** Of `ContainerProxy`, as its package reads them. */
+/** The props of `ContainerProxy`, as its package defines them. */
 type ProxyProps = {
   enableInternet: boolean;
   containerId: string;
   className: string;
   allowedHosts?: string[] | undefined;
   deniedHosts?: string[] | undefined;
-  /** Every host comes by it, not only those that it has a handler for. */
+  /** Intercepts every host, not only those with a handler. */
   interceptAll: true;
 };
 
 type Exports = { ContainerProxy?: (options: { props: ProxyProps }) => Fetcher };
 
 export type Egress = {
-  /** Whether the container may reach the internet by itself, besides what passes the proxy. */
+  /** Whether the container may reach the internet without the proxy. */
   direct: boolean;
-  /** What commands need so that they trust the proxy, which answers HTTPS in the name of each host. */
+  /** Variables that make commands trust the proxy, which terminates HTTPS for every host. */
   env: Record<string, string>;
-  /** Before a start, and once for each instance of the object that finds a container running. */
+  /** Call it before a start, and once per instance of the object that finds a container running. */
   apply(): Promise<void>;
 };
 
-/** Where the platform puts the certificate by which the proxy speaks for each host. */
+/** Where the platform puts the proxy's CA certificate. */
 const certificate = "/etc/cloudflare/certs/cloudflare-containers-ca.crt";
-/** What curl, git, OpenSSL, Python and Node look for. All HTTPS has this one issuer, so it may stand alone. */
+/** Read by curl, git, OpenSSL, Python and Node. All HTTPS has this one issuer, so no other CA is needed. */
 const trustVariables = [
   ...["SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "REQUESTS_CA_BUNDLE"],
   "NODE_EXTRA_CA_CERTS",
@@ -75,8 +75,12 @@ export function egressOf(
 function proxyOf(exports: unknown, props: ProxyProps): Fetcher {
   const { ContainerProxy } = exports as Exports;
   if (ContainerProxy !== undefined) return ContainerProxy({ props });
-  throw new BerthError("unsupported", "network: the Worker has no egress proxy to hold hosts to.", {
-    hint: "Export ContainerProxy from the Worker's entry, or leave allow and deny out.",
-    facts: { field: "network" },
-  });
+  throw new BerthError(
+    "unsupported",
+    "network: The Worker has no egress proxy to restrict hosts.",
+    {
+      hint: "Export ContainerProxy from the Worker's entry, or leave allow and deny out.",
+      facts: { field: "network" },
+    },
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the way to a container that the embedded engine of one machine runs.
- * Does not own the data path: requests to the agent go to its own address, not through the engine.
+ * The runtime of a container that the embedded engine of one machine runs. Requests to the agent go directly to its
+ * address, not through the engine.
  */
 import type { z } from "zod";
 import { changesSchema } from "../protocol/changes.ts";
@@ -16,16 +16,16 @@ import {
   engineStartedSchema,
 } from "../protocol/internal/engine.ts";
 import { limits } from "../protocol/limits.ts";
-import type { Container, StartOptions } from "./runtime.ts";
-import { type Timer, within } from "./timeout.ts";
+import type { ContainerRuntime, StartOptions } from "./runtime.ts";
+import { type StartTimer, withTimeout } from "./timeout.ts";
 
-type Engine = { baseUrl: string; secret: string; timer?: Timer | undefined };
+type Engine = { baseUrl: string; secret: string; startTimer?: StartTimer | undefined };
 
-/** The engine has the same limits and says more when one is met: it gets the time to. */
-const answerMs = 2_000;
-const healthMs = 2_000;
+/** The engine has the same limits and reports more when one is exceeded, so it gets time to respond. */
+const marginMs = 2_000;
+const healthTimeoutMs = 2_000;
 
-export function engineContainer({ id, ...engine }: Engine & { id: string }): Container {
+export function engineRuntime({ id, ...engine }: Engine & { id: string }): ContainerRuntime {
   return {
     keepsFiles: true,
     savesFiles: true,
@@ -33,14 +33,17 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
     filtersHosts: false,
     async start({ image, size, snapshot, base, network, ...options }: StartOptions) {
       const { internet } = network;
-      const room = size === undefined ? undefined : roomOf(size);
+      const bounds = size === undefined ? undefined : boundsOf(size);
       const started = await call(engine, "POST", enginePaths.start(id), {
-        body: { ...options, network: { internet }, room, snapshotId: snapshot, baseId: base },
+        body: { ...options, network: { internet }, bounds, snapshotId: snapshot, baseId: base },
         schema: engineStartedSchema,
-        waitMs: startMs({ snapshot, base }) + answerMs,
+        waitMs: startTimeoutOf({ snapshot, base }) + marginMs,
       });
       const { agentUrl, startId: _startId, ...rest } = started;
-      const notes = image === undefined ? [] : [`image ${image}: one machine has only its own.`];
+      const notes =
+        image === undefined
+          ? []
+          : [`image ${image}: The engine has only the machine's own programs.`];
       return { ...rest, address: agentUrl, notes: [...rest.notes, ...notes] };
     },
     async destroy(files) {
@@ -49,7 +52,7 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
         "POST",
         enginePaths.destroy(id),
         { files },
-        limits.destroyTimeoutMs + answerMs,
+        limits.destroyTimeoutMs + marginMs,
       );
     },
     async signal(signal) {
@@ -57,9 +60,9 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
     },
     async monitor(startId, waitMs) {
       const path = `${enginePaths.monitor(id)}?startId=${startId}&waitMs=${waitMs}`;
-      const told = await send(engine, "GET", path, undefined, waitMs + answerMs);
-      if (told === undefined) return undefined;
-      const { startId: _startId, ...exit } = engineExitSchema.parse(told);
+      const response = await send(engine, "GET", path, undefined, waitMs + marginMs);
+      if (response === undefined) return undefined;
+      const { startId: _startId, ...exit } = engineExitSchema.parse(response);
       return exit;
     },
     agent: (_address, request, init) => fetch(request, init),
@@ -67,39 +70,42 @@ export function engineContainer({ id, ...engine }: Engine & { id: string }): Con
       const made = await call(engine, "POST", enginePaths.snapshot(id), {
         body: { snapshotId },
         schema: engineSnapshotMadeSchema,
-        waitMs: limits.snapshotTimeoutMs + answerMs,
+        waitMs: limits.snapshotTimeoutMs + marginMs,
       });
       return { handle: snapshotId, bytes: made.bytes };
     },
     async removeSnapshot(handle) {
-      const waitMs = limits.snapshotTimeoutMs + answerMs;
+      const waitMs = limits.snapshotTimeoutMs + marginMs;
       await send(engine, "DELETE", enginePaths.snapshotOf(handle), undefined, waitMs);
     },
     changes: ({ from, to, listMax }) =>
       call(engine, "POST", enginePaths.changes(to), {
         body: { fromId: from, listMax },
         schema: changesSchema,
-        waitMs: limits.changesTimeoutMs + answerMs,
+        waitMs: limits.changesTimeoutMs + marginMs,
       }),
   };
 }
 
-/** A machine of the platform's cannot be had here. */
-function roomOf(size: Size): EngineStart["room"] {
+/** An instance type of the platform means nothing to the engine. */
+function boundsOf(size: Size): EngineStart["bounds"] {
   const { name, memoryBytes, processes } = size;
   if (memoryBytes !== undefined || processes !== undefined) return { memoryBytes, processes };
-  throw sizeUnsupported(name, "says nothing that a room of one machine could be held to");
+  throw sizeUnsupported(name, "sets no limit that the engine can enforce");
 }
 
-/** Copying a tree takes its time. */
-function startMs({ snapshot, base }: Pick<StartOptions, "snapshot" | "base">): number {
+/** A start from a saved tree also copies that tree. */
+function startTimeoutOf({ snapshot, base }: Pick<StartOptions, "snapshot" | "base">): number {
   return snapshot === undefined && base === undefined
     ? limits.startTimeoutMs
     : limits.snapshotTimeoutMs;
 }
 
 export function engineHealth(engine: Engine): Promise<EngineHealth> {
-  return call(engine, "GET", enginePaths.health, { schema: engineHealthSchema, waitMs: healthMs });
+  return call(engine, "GET", enginePaths.health, {
+    schema: engineHealthSchema,
+    waitMs: healthTimeoutMs,
+  });
 }
 
 async function call<Schema extends z.ZodType>(
@@ -110,10 +116,10 @@ async function call<Schema extends z.ZodType>(
 ): Promise<z.infer<Schema>> {
   const parsed = schema.safeParse(await send(engine, method, path, body, waitMs));
   if (parsed.success) return parsed.data;
-  throw new BerthError("unavailable", `The engine's answer to ${path} was not understood.`);
+  throw new BerthError("unavailable", `The engine's response to ${path} is invalid.`);
 }
 
-/** What was answered; undefined where that is nothing, or nothing that can be read. */
+/** Returns the parsed response; undefined if it is empty or not JSON. */
 async function send(
   engine: Engine,
   method: "GET" | "POST" | "DELETE",
@@ -121,7 +127,7 @@ async function send(
   body: unknown,
   waitMs: number,
 ): Promise<unknown> {
-  const question = async (signal: AbortSignal) => {
+  const request = async (signal: AbortSignal) => {
     const response = await fetch(`${engine.baseUrl}${path}`, {
       method,
       signal,
@@ -131,17 +137,17 @@ async function send(
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    const told: unknown = await response.json().catch(() => undefined);
-    return { isRefused: !response.ok, told };
+    const json: unknown = await response.json().catch(() => undefined);
+    return { isRefused: !response.ok, json };
   };
-  const { isRefused, told } = await within(waitMs, question, engine.timer).catch(() => {
-    throw new BerthError("unavailable", "The engine of this machine does not answer.");
+  const { isRefused, json } = await withTimeout(waitMs, request, engine.startTimer).catch(() => {
+    throw new BerthError("unavailable", "The engine of this machine does not respond.");
   });
-  if (isRefused) throw refusalOf(told, path);
-  return told;
+  if (isRefused) throw errorFrom(json, path);
+  return json;
 }
 
-function refusalOf(body: unknown, path: string): BerthError {
+function errorFrom(body: unknown, path: string): BerthError {
   const parsed = errorBodySchema.safeParse(body);
   if (!parsed.success) {
     return new BerthError("unavailable", `The engine failed at ${path}.`);

@@ -1,26 +1,28 @@
 /**
- * Owns the time limit of one question to where containers are. It ends with the answer: a limit that went on would keep
- * its object awake, which is billed.
+ * Bounds the duration of one request. The timer ends with the response, because a running timer keeps its object
+ * awake, which is billed.
  */
-import type { AgentReach } from "./agent-client.ts";
+import type { AgentCallDeps } from "./agent-client.ts";
 
-export type Timer = AgentReach["timer"];
+export type StartTimer = AgentCallDeps["startTimer"];
 
-const cleared: Timer = (ms, ring) => {
+const startNodeTimer: StartTimer = (ms, ring) => {
   const timer = setTimeout(ring, ms);
   return () => clearTimeout(timer);
 };
 
-/** The question must read its answer to the end, for the limit holds until then. An object has a timer of its own. */
-export async function within<T>(
+/** The request must read its response to the end: the limit covers the body too. Objects pass a timer of their own. */
+export async function withTimeout<T>(
   waitMs: number,
-  ask: (signal: AbortSignal) => Promise<T>,
-  timer: Timer = cleared,
+  request: (signal: AbortSignal) => Promise<T>,
+  startTimer: StartTimer = startNodeTimer,
 ): Promise<T> {
   const limit = new AbortController();
-  const cancel = timer(waitMs, () => limit.abort(new Error(`no answer in ${waitMs} ms`)));
+  const cancel = startTimer(waitMs, () =>
+    limit.abort(new Error(`no response within ${waitMs} ms`)),
+  );
   try {
-    return await ask(limit.signal);
+    return await request(limit.signal);
   } finally {
     cancel();
   }

@@ -2,7 +2,7 @@
 import { scheduler } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { agentHeaders } from "../../../src/protocol/internal/agent.ts";
-import { openContainer } from "../../../src/runtime/choose.ts";
+import { chooseRuntime } from "../../../src/runtime/choose.ts";
 import type { StartOptions } from "../../../src/runtime/runtime.ts";
 
 const health = { protocol: 1, tree: "subreaper", running: 0, fence: 0 };
@@ -50,7 +50,7 @@ class Attached {
 }
 
 const open = (attached: Attached) =>
-  openContainer({ container: attached, exports: {}, id: "object" } as never, undefined, "a", {
+  chooseRuntime({ container: attached, exports: {}, id: "object" } as never, undefined, "a", {
     internet: false,
   });
 
