@@ -1,22 +1,22 @@
 #!/bin/sh
-# Owns the start of a container: one life each, emptied folders, an environment of its own, a boot document on descriptor 3.
-# Does not own what the document says. Variables of the image or of the platform (BUN_OPTIONS and the like)
-# would otherwise steer the agent's runtime; and a secret in the environment could be read where it stays.
+# Starts the agent of a container: one incarnation per container, empty /run and /tmp, a clean environment, and the boot
+# document on descriptor 3. Variables of the image or the platform (such as BUN_OPTIONS) would otherwise change the agent's
+# runtime, and a secret in the environment could be read by others.
 
-# Only where the image has put it: anywhere else what it removes would be the machine's own.
+# Only in the image: anywhere else these would be the machine's own folders.
 if [ "$0" = /usr/local/lib/berth/entry.sh ]; then
-  # Docker starts a crashed container again, with the same document and as its files stood. That life is over: whoever
-  # wants another asks for it with a new document. Left alone, it would run unseen beside that one.
-  life=/run/berth-life-$(printf %s "$BERTH_BOOT" | cksum | tr ' ' -)
-  [ -e "$life" ] && exit 0
-  # A saved tree brings along what lay there. What the platform itself has mounted stays.
+  # Docker restarts a crashed container with the same document and its old files. That incarnation has ended: the object
+  # starts another one with a new document, and the restarted one would run unnoticed next to it.
+  marker=/run/berth-incarnation-$(printf %s "$BERTH_BOOT" | cksum | tr ' ' -)
+  [ -e "$marker" ] && exit 0
+  # A saved tree includes the files of these folders. What the platform itself has mounted stays.
   rm -rf /run/* /run/.[!.]* /tmp/* /tmp/.[!.]* 2>/dev/null
-  : >"$life"
+  : >"$marker"
 fi
 
 exec 3<<document
 $BERTH_BOOT
 document
-# Threads that its sandbox could refuse it (engine/room/runtime.ts says why).
+# Options that avoid threads, which a sandbox at its process limit could not create; see engine/jail/bun-options.ts.
 exec env -i BUN_JSC_numberOfGCMarkers=1 BUN_JSC_useConcurrentGC=0 BUN_JSC_useConcurrentJIT=0 BUN_JSC_useFTLJIT=0 \
   BUN_JSC_useWarmUpMarkedBlocks=0 "${0%/*}/berth-agent" serve

@@ -1,20 +1,23 @@
 /**
- * Owns the address that Berth answers on: whether it is free, and how it is written.
- * Does not own the socket: workerd listens itself.
+ * Checks that the address of the server is free, and formats it. workerd itself opens the socket.
  */
 import { createServer } from "node:net";
-import { Refusal } from "./say.js";
+import { UserError } from "./program.js";
 
-/** @type {Record<string, (at: string) => string>} */
+/** @type {Record<string, (address: string) => string>} */
 const reasons = {
-  EADDRINUSE: (at) => `${at} is in use by another program; choose another port with --port`,
-  EACCES: (at) => `this user may not listen on ${at}; choose a port above 1023 with --port`,
-  EADDRNOTAVAIL: (at) => `${at} is no address of this machine; choose another with --host`,
-  ENOTFOUND: (at) => `${at}: there is no host of that name; choose another with --host`,
+  EADDRINUSE: (address) =>
+    `${address} is in use by another program. Choose another port with \`--port\`.`,
+  EACCES: (address) =>
+    `This user may not listen on ${address}. Choose a port above 1023 with \`--port\`.`,
+  EADDRNOTAVAIL: (address) =>
+    `${address} is not an address of this machine. Choose another with \`--host\`.`,
+  ENOTFOUND: (address) =>
+    `${address}: There is no host with this name. Choose another with \`--host\`.`,
 };
 
 /**
- * Asks the kernel, so that a port in use is told before anything is started.
+ * Fails before anything is started if the port is in use.
  * @param {string} host
  * @param {number} port
  * @returns {Promise<void>}
@@ -24,8 +27,8 @@ export function requireFreeAddress(host, port) {
     const probe = createServer();
     probe.once("error", (/** @type {NodeJS.ErrnoException} */ error) => {
       const reason =
-        reasons[error.code ?? ""] ?? ((at) => `cannot listen on ${at}: ${error.message}`);
-      reject(new Refusal(reason(written(host, port))));
+        reasons[error.code ?? ""] ?? ((address) => `Cannot listen on ${address}: ${error.message}`);
+      reject(new UserError(reason(formatAddress(host, port))));
     });
     probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve()));
   });
@@ -35,15 +38,15 @@ export function requireFreeAddress(host, port) {
  * @param {string} host
  * @param {number} port
  */
-export function written(host, port) {
+export function formatAddress(host, port) {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /**
- * Where this machine itself finds a server that listens on that host.
+ * The address at which this machine reaches a server that listens on `host`.
  * @param {string} host
  */
-export function reachable(host) {
+export function localAddressOf(host) {
   if (host === "0.0.0.0") return "127.0.0.1";
   return host === "::" ? "::1" : host;
 }

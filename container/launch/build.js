@@ -1,6 +1,5 @@
 /**
- * Owns what is built from the sources: the agent's binary and the Worker's bundle, below dist/.
- * Does not own packages: install.js does. Builds only what changed, by a hash of what goes in.
+ * Builds the agent's binary and the Worker's bundle below dist/, each only if a hash of its sources has changed.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -19,95 +18,97 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { install } from "./install.js";
 import { takeLock } from "./lock.js";
-import { places, root, tools } from "./places.js";
-import { isProgram, Refusal, run, say } from "./say.js";
+import { paths, root, tools } from "./paths.js";
+import { isMainModule, printStatus, runProgram, UserError } from "./program.js";
 
-const waitForOtherMs = 5 * 60_000;
-const oneBuildMs = 3 * 60_000;
+const lockWaitMs = 5 * 60_000;
+const buildTimeoutMs = 3 * 60_000;
 
 /**
- * @typedef {object} Part
+ * @typedef {object} Target
  * @property {string} name
  * @property {string[]} sources  files and folders below the root
  * @property {string[]} outputs
  * @property {(folder: string) => void} make  writes files of the outputs' names into the folder
  */
 
-/** @type {Part[]} */
-const parts = [
+/** @type {Target[]} */
+const targets = [
   {
     name: "the agent",
     sources: ["container/agent", "container/engine", "src/protocol", "package-lock.json"],
-    outputs: [places.agent],
+    outputs: [paths.agent],
     make: (folder) =>
-      call(tools.bun, [
-        // Split: each mode then keeps only its own part in memory, nearly 1 MB less an agent.
+      runTool(tools.bun, [
+        // With splitting each mode loads only its own code, which saves nearly 1 MB per agent.
         ...["build", "--compile", "--minify", "--splitting"],
-        // A user's bunfig.toml or .env in a working folder must not reach the agent.
+        // The agent must not read a bunfig.toml or .env in a user's working folder.
         ...["--no-compile-autoload-bunfig", "--no-compile-autoload-dotenv"],
-        ...["container/agent/main.ts", "--outfile", join(folder, basename(places.agent))],
+        ...["container/agent/main.ts", "--outfile", join(folder, basename(paths.agent))],
       ]),
   },
   {
     name: "the Worker",
     sources: ["src", "wrangler.toml", "package-lock.json"],
-    outputs: [`${places.worker}.map`, places.worker],
+    outputs: [`${paths.worker}.map`, paths.worker],
     make: (folder) =>
-      call(tools.node, [
+      runTool(tools.node, [
         ...[tools.wrangler, "deploy", "--dry-run"],
-        // Without this wrangler wants Docker for the image.
+        // Without this option wrangler needs Docker to build the image.
         "--containers-rollout=none",
         ...["--outdir", folder],
       ]),
   },
 ];
 
-/** Builds what changed. Safe when several do it at once: they take turns, and files appear whole. */
+/** Builds what changed. Several builds at once are safe: they take turns, and each file is renamed into place. */
 export async function build() {
-  if (parts.every(isFresh)) return;
-  mkdirSync(places.dist, { recursive: true });
-  const lock = takeLock(places.checkoutLock, { waitMs: waitForOtherMs });
+  if (targets.every(isFresh)) return;
+  mkdirSync(paths.dist, { recursive: true });
+  const lock = takeLock(paths.checkoutLock, { waitMs: lockWaitMs });
   if ("heldBy" in lock)
-    throw new Refusal(`process ${lock.heldBy} is still installing or building here`);
+    throw new UserError(
+      `Process ${lock.heldBy} is still installing or building here. Wait for it, or end it.`,
+    );
   try {
-    for (const part of parts) if (!isFresh(part)) make(part);
+    for (const target of targets) if (!isFresh(target)) make(target);
   } finally {
     lock.release();
   }
 }
 
-/** @param {Part} part */
-function isFresh(part) {
-  const stamp = stampOf(part);
+/** @param {Target} target */
+function isFresh(target) {
+  const stamp = stampOf(target);
   return (
-    part.outputs.every((output) => existsSync(output)) &&
+    target.outputs.every((output) => existsSync(output)) &&
     existsSync(stamp) &&
-    readFileSync(stamp, "utf8") === hashOf(part.sources)
+    readFileSync(stamp, "utf8") === hashOf(target.sources)
   );
 }
 
-/** @param {Part} part */
-function make(part) {
-  const began = Date.now();
-  // Before the build: a source that changes meanwhile makes the stamp wrong, and the next build right.
-  const hash = hashOf(part.sources);
-  const folder = mkdtempSync(join(places.dist, "making-"));
+/** @param {Target} target */
+function make(target) {
+  const startedAt = Date.now();
+  // Hashed before the build, so that a source that changes meanwhile causes another build.
+  const hash = hashOf(target.sources);
+  const folder = mkdtempSync(join(paths.dist, "making-"));
   try {
-    part.make(folder);
-    for (const output of part.outputs) {
+    target.make(folder);
+    for (const output of target.outputs) {
       mkdirSync(dirname(output), { recursive: true });
       renameSync(join(folder, basename(output)), output);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  writeFileSync(stampOf(part), hash);
-  say(`built ${part.name} in ${((Date.now() - began) / 1000).toFixed(1)} s`);
+  writeFileSync(stampOf(target), hash);
+  printStatus(`Built ${target.name} in ${((Date.now() - startedAt) / 1000).toFixed(1)} s.`);
 }
 
-/** @param {Part} part */
-function stampOf(part) {
-  return join(places.dist, `${part.name.replace(/^the /, "").toLowerCase()}.stamp`);
+/** @param {Target} target */
+function stampOf(target) {
+  return join(paths.dist, `${target.name.replace(/^the /, "").toLowerCase()}.stamp`);
 }
 
 /** @param {string[]} sources */
@@ -126,7 +127,7 @@ function hashOf(sources) {
  */
 function filesBelow(path) {
   const found = statSync(join(root, path), { throwIfNoEntry: false });
-  if (found === undefined || path === "container/engine/launch") return [];
+  if (found === undefined) return [];
   if (!found.isDirectory()) return [path];
   const names = readdirSync(join(root, path)).sort();
   return names.flatMap((name) => filesBelow(`${path}/${name}`));
@@ -136,28 +137,28 @@ function filesBelow(path) {
  * @param {string} program
  * @param {string[]} args
  */
-export function call(program, args) {
+export function runTool(program, args) {
   const { BUN_OPTIONS: _, NODE_OPTIONS: __, ...env } = process.env;
-  const done = spawnSync(program, args, {
+  const result = spawnSync(program, args, {
     cwd: root,
     encoding: "utf8",
-    timeout: oneBuildMs,
+    timeout: buildTimeoutMs,
     stdio: ["ignore", "pipe", "pipe"],
     env: {
       ...env,
       WRANGLER_SEND_METRICS: "false",
       WRANGLER_HIDE_BANNER: "true",
-      WRANGLER_LOG_PATH: join(places.dist, "wrangler-logs"),
+      WRANGLER_LOG_PATH: join(paths.dist, "wrangler-logs"),
     },
   });
-  if (done.status === 0) return;
-  process.stderr.write(`${done.stdout ?? ""}${done.stderr ?? ""}`);
-  const why = done.error?.message ?? `it ended with ${done.signal ?? done.status}`;
-  throw new Refusal(`${basename(program)} ${args[0]} failed (${why}); what it said stands above`);
+  if (result.status === 0) return;
+  process.stderr.write(`${result.stdout ?? ""}${result.stderr ?? ""}`);
+  const why = result.error?.message ?? `it ended with ${result.signal ?? result.status}`;
+  throw new UserError(`\`${basename(program)} ${args[0]}\` failed (${why}). Its output is above.`);
 }
 
-if (isProgram(import.meta.url)) {
-  await run(async () => {
+if (isMainModule(import.meta.url)) {
+  await runProgram(async () => {
     await install();
     await build();
   });

@@ -1,30 +1,29 @@
 /**
- * Owns one program below the launcher: its start, its log, its end within a bound.
- * Does not own why it is started again or not: engine.js and start.js decide.
+ * One program below the launcher: its start, its log, and its end within a time limit.
  */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { LogFile } from "./log-file.js";
 
-/** @typedef {{ code: number | null, signal: string | null }} Ended */
+/** @typedef {{ code: number | null, signal: string | null }} Exit */
 
 export class Child {
   /**
    * @param {string} name
    * @param {string} data
-   * @param {{ program: string, args: string[], env: Record<string, string>, cwd?: string, control?: boolean }} what
+   * @param {{ program: string, args: string[], env: Record<string, string>, cwd?: string, control?: boolean }} options
    */
   constructor(name, data, { program, args, env, cwd = "/", control = false }) {
     this.name = name;
     this.log = new LogFile(join(data, "logs", `${name}.log`));
-    // A group of its own: Ctrl-C reaches the launcher alone, which ends the rest in order.
+    // A process group of its own, so that Ctrl-C reaches only the launcher, which ends the rest in order.
     this.process = spawn(program, args, {
       cwd,
       env,
       detached: true,
       stdio: ["pipe", "pipe", "pipe", control ? "pipe" : "ignore"],
     });
-    /** @type {Promise<Ended>} */
+    /** @type {Promise<Exit>} */
     this.ended = new Promise((resolve) => {
       this.process.once("error", (error) => {
         this.log.write(Buffer.from(`${error.message}\n`));
@@ -33,7 +32,7 @@ export class Child {
       this.process.once("exit", (code, signal) => resolve({ code, signal }));
     });
     this.process.stderr?.on("data", (chunk) => this.log.write(chunk));
-    // A program that has ended cannot be written to; that it has ended is told by `ended`.
+    // Writing to a program that has ended fails; `ended` reports that end.
     this.process.stdin?.on("error", () => {});
   }
 
@@ -41,13 +40,14 @@ export class Child {
     return this.process.pid ?? -1;
   }
 
-  /** What it prints goes to its log as well. */
+  /** Copies its stdout to its log as well. */
   logOutput() {
     this.process.stdout?.on("data", (chunk) => this.log.write(chunk));
   }
 
   /**
-   * The first line of a stream that `read` makes something of; undefined when it ended or took too long.
+   * Resolves with the first value that `read` returns for a line of the stream; undefined if the program ends or the
+   * time is up.
    * @template T
    * @param {import("node:stream").Readable | null | undefined} stream
    * @param {(line: string) => T | undefined} read
@@ -64,33 +64,33 @@ export class Child {
         const lines = text.split("\n");
         text = lines.pop() ?? "";
         for (const line of lines) {
-          const made = read(line);
-          if (made === undefined) continue;
+          const value = read(line);
+          if (value === undefined) continue;
           clearTimeout(timer);
-          resolve(made);
+          resolve(value);
         }
       });
     });
   }
 
   /**
-   * Asks it to end, and makes it when it does not.
-   * @param {() => void} ask
+   * Requests its end, and kills it after the time limit.
+   * @param {() => void} requestEnd
    * @param {number} limitMs
    */
-  async end(ask, limitMs) {
-    ask();
+  async end(requestEnd, limitMs) {
+    requestEnd();
     const timer = setTimeout(() => this.kill(), limitMs);
     await this.ended;
     clearTimeout(timer);
   }
 
-  /** At once, with what it has started in its group. */
+  /** Kills its whole process group at once. */
   kill() {
     try {
       if (this.process.pid !== undefined) process.kill(-this.process.pid, "SIGKILL");
     } catch {
-      // Nothing of it is left.
+      // The group has ended.
     }
   }
 }

@@ -1,6 +1,5 @@
 /**
- * Owns the data folder: that it is there, writable, used by one server at a time, and its two secrets.
- * Does not own what the objects and the engine keep in it.
+ * Opens the data folder: creates it, locks it for one server, and loads its two secrets.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -15,13 +14,13 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { takeLock } from "./lock.js";
-import { Refusal } from "./say.js";
+import { UserError } from "./program.js";
 
-/** A server that was told to end has let go by then. */
-const lastServerMs = 3_000;
+/** A server that is shutting down has released the lock by then. */
+const lockWaitMs = 3_000;
 
 /**
- * Opens the folder and keeps others out until this process ends.
+ * Opens the folder and locks it until this process ends.
  * @param {string} data
  */
 export function openDataFolder(data) {
@@ -33,21 +32,21 @@ export function openDataFolder(data) {
     writeFileSync(probe, "");
     rmSync(probe);
   } catch (thrown) {
-    throw new Refusal(
-      `cannot write the data folder ${data} (${codeOf(thrown)}); choose one with --data`,
+    throw new UserError(
+      `Cannot write the data folder ${data} (${codeOf(thrown)}). Choose another with \`--data\`.`,
     );
   }
   const lock = takeFolderLock(data);
   if ("heldBy" in lock) {
-    throw new Refusal(
-      `the data folder ${data} is in use by process ${lock.heldBy}; choose another with --data`,
+    throw new UserError(
+      `The data folder ${data} is in use by process ${lock.heldBy}. Choose another with \`--data\`.`,
     );
   }
   return lock;
 }
 
 /**
- * Node's own recursive mkdir never returns where a parent exists and takes no folders, as in /proc.
+ * Node's recursive mkdir never returns if a parent accepts no folders, as in /proc.
  * @param {string} path
  */
 function makeFolder(path) {
@@ -59,52 +58,55 @@ function makeFolder(path) {
 /** @param {string} data */
 function takeFolderLock(data) {
   try {
-    return takeLock(join(data, "lock"), { waitMs: lastServerMs });
+    return takeLock(join(data, "lock"), { waitMs: lockWaitMs });
   } catch (thrown) {
-    if (thrown instanceof Refusal) throw thrown;
-    throw new Refusal(
-      `cannot lock the data folder ${data} (${codeOf(thrown)}); choose one with --data`,
+    if (thrown instanceof UserError) throw thrown;
+    throw new UserError(
+      `Cannot lock the data folder ${data} (${codeOf(thrown)}). Choose another with \`--data\`.`,
     );
   }
 }
 
 /**
- * The API key of the first tenant, and the secret that signs ids. Made once, kept as long as the folder.
+ * Loads the API key of the first tenant and the secret that signs ids. They are generated once per folder.
  * @param {string} data
  */
-export function secretsOf(data) {
-  const key = keep(join(data, "key"), () => `berth_local_${randomBytes(32).toString("base64url")}`);
-  const secret = keep(join(data, "secret"), () => randomBytes(32).toString("base64url"));
-  return { key: key.value, secret: secret.value, firstRun: key.made };
+export function loadSecrets(data) {
+  const key = readOrCreate(
+    join(data, "key"),
+    () => `berth_local_${randomBytes(32).toString("base64url")}`,
+  );
+  const secret = readOrCreate(join(data, "secret"), () => randomBytes(32).toString("base64url"));
+  return { key: key.value, secret: secret.value, firstRun: key.isNew };
 }
 
 /**
  * @param {string} path
- * @param {() => string} draw
+ * @param {() => string} generate
  */
-function keep(path, draw) {
+function readOrCreate(path, generate) {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) {
-    // Written aside and linked: a crash leaves the whole file or none.
-    const aside = `${path}.${process.pid}`;
-    writeFileSync(aside, `${draw()}\n`, { mode: 0o600 });
+    // Written under another name and linked, so that a crash leaves the complete file or none.
+    const temporary = `${path}.${process.pid}`;
+    writeFileSync(temporary, `${generate()}\n`, { mode: 0o600 });
     try {
-      linkSync(aside, path);
+      linkSync(temporary, path);
     } catch (thrown) {
-      // Another server of the same key was first.
+      // Another server with the same key was faster.
       if (codeOf(thrown) !== "EEXIST") throw thrown;
     }
-    rmSync(aside);
+    rmSync(temporary);
   } else if ((found.mode & 0o077) !== 0) {
     chmodSync(path, 0o600);
   }
   const value = readFileSync(path, "utf8").trim();
   if (!/^[\x21-\x7e]{32,}$/.test(value)) {
-    throw new Refusal(
-      `${path} must hold one line of at least 32 printable characters; remove it for a new one`,
+    throw new UserError(
+      `${path} must contain one line of at least 32 printable characters. Remove it to generate a new one.`,
     );
   }
-  return { value, made: found === undefined };
+  return { value, isNew: found === undefined };
 }
 
 /** @param {unknown} thrown */

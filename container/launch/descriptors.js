@@ -1,42 +1,41 @@
 /**
- * Owns the limit on open files: raises it to the hard one, and tells how many sandboxes that allows.
- * Does not own the limit on sandboxes itself: the engine has that.
+ * Raises the limit on open files to its hard value and computes how many sandboxes it allows.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { Refusal, say } from "./say.js";
+import { printStatus, UserError } from "./program.js";
 
-/** An awake object holds 3 for its storage, and one each towards the engine, the agent and a caller. */
+/** An object in memory holds 3 for its storage, and one connection each to the engine, the agent and a caller. */
 const perSandbox = 6;
-/** workerd itself, its listening sockets, and callers who are refused. */
+/** workerd itself, its listening sockets, and connections that are refused. */
 const reserved = 256;
 const sandboxesMin = 50;
-/** What the engine takes where nothing else is asked. */
-const sandboxesUsual = 1000;
-const remedy = "raise it with ulimit -n, or LimitNOFILE= of the service";
+/** The engine's default limit. */
+const sandboxesDefault = 1000;
+const remedy = "Raise it with `ulimit -n`, or with `LimitNOFILE=` of the service.";
 
 /**
- * Returns how many sandboxes the engine is to take: what is asked, or else what the limit has room for.
- * @param {string | undefined} asked  BERTH_ENGINE_CONTAINERS_MAX
+ * Returns the engine's limit of sandboxes: the configured one, or what the limit on open files allows.
+ * @param {string | undefined} configured  BERTH_ENGINE_CONTAINERS_MAX
  */
-export function requireDescriptors(asked) {
-  if (asked && !Number.isInteger(Number(asked))) {
-    throw new Refusal(`BERTH_ENGINE_CONTAINERS_MAX must be a whole number, not "${asked}"`);
+export function ensureDescriptors(configured) {
+  if (configured && !Number.isInteger(Number(configured))) {
+    throw new UserError(`BERTH_ENGINE_CONTAINERS_MAX must be a whole number, not "${configured}"`);
   }
   const { soft, hard } = limitOf(readFileSync("/proc/self/limits", "utf8"));
-  // Node raises its own at its start; where it was told not to, prlimit does it. Children inherit it.
+  // Node raises its limit at its start; prlimit does it if Node was configured not to. Children inherit it.
   if (soft < hard) {
     const nofile = Number.isFinite(hard) ? `${hard}:${hard}` : "unlimited:unlimited";
     spawnSync("prlimit", ["--pid", String(process.pid), `--nofile=${nofile}`], { stdio: "ignore" });
   }
-  const room = sandboxesAt(limitOf(readFileSync("/proc/self/limits", "utf8")).soft);
-  const says = `the limit of ${hard} open files allows ${room} sandboxes at once`;
-  const wanted = asked ? Number(asked) : sandboxesMin;
-  if (!(wanted <= room))
-    throw new Refusal(`${says}, and ${wanted} are the least to serve; ${remedy}`);
-  if (asked) return wanted;
-  if (room < sandboxesUsual) say(`${says}; ${remedy}`);
-  return Math.min(room, sandboxesUsual);
+  const possible = sandboxesAt(limitOf(readFileSync("/proc/self/limits", "utf8")).soft);
+  const finding = `The limit of ${hard} open files allows ${possible} sandboxes at once`;
+  const required = configured ? Number(configured) : sandboxesMin;
+  if (!(required <= possible))
+    throw new UserError(`${finding}, but at least ${required} are required. ${remedy}`);
+  if (configured) return required;
+  if (possible < sandboxesDefault) printStatus(`${finding}. ${remedy}`);
+  return Math.min(possible, sandboxesDefault);
 }
 
 /** @param {number} descriptors */

@@ -1,13 +1,13 @@
 /**
- * Owns `npm run dev`: the same Berth served by wrangler, which reloads at each change of a source.
- * Its objects and sandboxes stand in a folder of their own; the key is that of `npm start`.
+ * `npm run dev`: Berth served by wrangler, which reloads after each source change. Its objects and sandboxes have a
+ * folder of their own; the key is the same as for `npm start`.
  */
 import { join } from "node:path";
-import { secretsOf } from "./data-folder.js";
+import { loadSecrets } from "./data-folder.js";
 import { firstCommand } from "./first-command.js";
 import { help, parseOptions } from "./options.js";
-import { prepare } from "./prepare.js";
-import { run, say } from "./say.js";
+import { ensurePrerequisites } from "./prerequisites.js";
+import { printStatus, runProgram } from "./program.js";
 import { serve } from "./serve.js";
 import { WranglerDev } from "./wrangler-dev.js";
 
@@ -18,19 +18,19 @@ async function dev() {
     return 0;
   }
   const data = join(options.data, "dev");
-  const { sandboxesMax, release } = await prepare({ ...options, data });
-  const { key, secret } = secretsOf(options.data);
+  const { sandboxesMax, release } = await ensurePrerequisites({ ...options, data });
+  const { key, secret } = loadSecrets(options.data);
   const code = await serve({
     ...{ data, sandboxesMax, key, secret },
-    startFront: (bindings) => WranglerDev.start({ ...options, data }, bindings),
+    startWorker: (bindings) => WranglerDev.start({ ...options, data }, bindings),
     ready: (url) => {
       process.stdout.write(`ready on ${url}\n`);
-      say(`reloads at each change; try it:\n${firstCommand(url, options.data)}`);
+      printStatus(`Reloads at each change. Try it:\n${firstCommand(url, options.data)}`);
     },
   });
   release();
   return code;
 }
 
-await run(dev);
+await runProgram(dev);
 process.exit();

@@ -1,20 +1,19 @@
 /**
- * Owns the embedded engine's process: its start, its return after a crash, its end.
- * Does not own sandboxes: the engine ends those when its standard input closes.
+ * The process of the embedded engine: starts it, restarts it after a crash, and ends it by closing its stdin.
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Child } from "./child.js";
-import { places, tools } from "./places.js";
-import { Refusal, say } from "./say.js";
+import { paths, tools } from "./paths.js";
+import { printStatus, UserError } from "./program.js";
 
-const startsWithinMs = 30_000;
-/** Above the engine's own limit for ending a full house. */
-const endsWithinMs = 25_000;
-/** An engine that keeps dying is not worth keeping. */
-const returnsMax = 5;
-const returnsWindowMs = 60_000;
+const startTimeoutMs = 30_000;
+/** More than the engine's own limit for ending all containers. */
+const endTimeoutMs = 25_000;
+/** An engine that keeps crashing is not restarted for ever. */
+const restartsMax = 5;
+const restartsWindowMs = 60_000;
 const firstPauseMs = 100;
 
 export class Engine {
@@ -22,7 +21,7 @@ export class Engine {
   child;
   port = 0;
   isEnding = false;
-  /** Minted for each start of the launcher; objects learn it from workerd's environment. */
+  /** Generated at each start of the launcher; objects read it from workerd's environment. */
   secret = randomBytes(32).toString("base64url");
 
   /**
@@ -41,47 +40,47 @@ export class Engine {
   async start() {
     const child = new Child("engine", this.data, {
       program: tools.bun,
-      // A .env of the user's must not reach it.
-      args: ["--no-env-file", places.engine],
+      // The engine must not read a .env of the user.
+      args: ["--no-env-file", paths.engine],
       env: this.#environment(),
     });
     this.child = child;
-    const port = await child.firstLine(child.process.stdout, portIn, startsWithinMs);
+    const port = await child.firstLine(child.process.stdout, portIn, startTimeoutMs);
     child.logOutput();
     if (port === undefined) {
       child.kill();
-      throw new Refusal(
-        `the engine did not start; ${child.log.path} ends with: ${child.log.tail(1)}`,
+      throw new UserError(
+        `The engine did not start. The last line of ${child.log.path}: ${child.log.tail(1)}`,
       );
     }
     this.port = port;
   }
 
   /**
-   * Starts it again in its place whenever it dies. Resolves only when that is given up.
-   * @param {() => void} changed  called with each new process
+   * Restarts the engine whenever it ends. Resolves only if it ends too often.
+   * @param {() => void} onRestart  called after each restart
    */
-  async keep(changed) {
+  async restartUntilGivenUp(onRestart) {
     /** @type {number[]} */
-    let returns = [];
+    let restarts = [];
     for (;;) {
       const ended = await this.child?.ended;
       if (this.isEnding) return new Promise(() => {});
-      returns = returns.filter((at) => Date.now() - at < returnsWindowMs);
-      if (returns.length >= returnsMax) return;
-      returns.push(Date.now());
-      say(`the engine ended (${ended?.signal ?? ended?.code}); starting it again`);
-      await sleep(firstPauseMs * 2 ** (returns.length - 1));
+      restarts = restarts.filter((restartedAt) => Date.now() - restartedAt < restartsWindowMs);
+      if (restarts.length >= restartsMax) return;
+      restarts.push(Date.now());
+      printStatus(`The engine ended (${ended?.signal ?? ended?.code}). Restarting it.`);
+      await sleep(firstPauseMs * 2 ** (restarts.length - 1));
       if (this.isEnding) continue;
-      await this.start().catch((thrown) => say(thrown.message));
-      changed();
+      await this.start().catch((thrown) => printStatus(thrown.message));
+      onRestart();
     }
   }
 
   async end() {
     this.isEnding = true;
     const { child } = this;
-    await child?.end(() => child.process.stdin?.end(), endsWithinMs);
+    await child?.end(() => child.process.stdin?.end(), endTimeoutMs);
   }
 
   #environment() {
@@ -94,9 +93,9 @@ export class Engine {
       BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
       BERTH_ENGINE_SECRET: this.secret,
       BERTH_ENGINE_DATA: join(this.data, "engine"),
-      BERTH_ENGINE_AGENT: places.agent,
+      BERTH_ENGINE_AGENT: paths.agent,
       BERTH_ENGINE_CONTAINERS_MAX: String(this.sandboxesMax),
-      // Objects know it by its address: an engine that returns must be found where it was.
+      // Objects store the engine's address, so a restarted engine must use the same port.
       BERTH_ENGINE_PORT: String(this.port),
     };
   }

@@ -1,6 +1,6 @@
 /**
- * Owns the line that a newcomer pastes: it makes a sandbox and runs a command in it.
- * The key is read by the shell that runs it, so the line itself is no secret.
+ * The command line that a new user pastes: it creates a sandbox and runs a command in it. The shell reads the key
+ * from its file, so the line contains no secret.
  */
 import { relative } from "node:path";
 
@@ -18,7 +18,7 @@ export function firstCommand(url, data) {
   ].join(" ");
 }
 
-/** @param {string} path  for a place inside double quotes and a $( ) */
+/** @param {string} path  to be quoted inside double quotes and `$( )` */
 function quoted(path) {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

@@ -1,25 +1,27 @@
 /**
- * Owns locks between processes of this machine: a file, locked by the kernel, that names its holder.
- * Does not own what a lock protects. The kernel lets go when the holder dies, so no lock is ever stale.
+ * Locks between processes of one machine: a file, locked by the kernel, that contains the PID of its holder. The
+ * kernel releases the lock when the holder ends, so a lock is never stale.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
-import { Refusal } from "./say.js";
+import { UserError } from "./program.js";
 
 /**
- * Takes the lock, waiting for at most so long.
+ * Takes the lock, waiting for at most `waitMs`.
  * @param {string} path
  * @param {{ waitMs: number }} options
  * @returns {{ release: () => void } | { heldBy: string }}
  */
 export function takeLock(path, { waitMs }) {
   const fd = openSync(path, "a+", 0o600);
-  // Node has no flock(2). The lock belongs to the open file, which this program shares with us.
+  // Node has no flock(2). The lock belongs to the open file, which the program `flock` shares with this process.
   const wait = waitMs > 0 ? ["--timeout", String(waitMs / 1000)] : ["--nonblock"];
   const flock = spawnSync("flock", [...wait, "3"], { stdio: ["ignore", "ignore", "pipe", fd] });
   if (flock.error) {
     closeSync(fd);
-    throw new Refusal(`cannot run flock (${flock.error.message}): install the package util-linux`);
+    throw new UserError(
+      `Cannot run flock (${flock.error.message}). Install the package util-linux.`,
+    );
   }
   if (flock.status !== 0) {
     closeSync(fd);

@@ -1,7 +1,6 @@
 /**
- * Owns a log on disk that never grows beyond its bound: when full, it becomes `<name>.old`. On a full disk it is left
- * out: a line that is lost must not end what it tells of.
- * Does not own what is written into it.
+ * A log file with a size limit: when full, it is renamed to `<name>.old`. Lines that cannot be written, as on a full
+ * disk, are dropped, because a log must never end the program that it logs.
  */
 import { closeSync, fstatSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 
@@ -19,16 +18,16 @@ export class LogFile {
   /** @param {Buffer} chunk */
   write(chunk) {
     try {
-      if (this.bytes + chunk.length > this.limit) this.#begin();
-      // A chunk of a pipe is at most 64 KiB, so this never waits long.
+      if (this.bytes + chunk.length > this.limit) this.#rotate();
+      // A chunk of a pipe is at most 64 KiB, so this never blocks for long.
       this.bytes += writeSync(this.fd, chunk);
     } catch {
-      // There is nowhere to tell it.
+      // A log that cannot be written has nowhere to report that.
     }
   }
 
-  /** The new file is there before the old one is let go of. */
-  #begin() {
+  /** Creates the new file before it closes the old one. */
+  #rotate() {
     const next = openSync(`${this.path}.new`, "a", 0o600);
     renameSync(this.path, `${this.path}.old`);
     renameSync(`${this.path}.new`, this.path);
@@ -37,7 +36,7 @@ export class LogFile {
     this.bytes = 0;
   }
 
-  /** The end of it, for the person who must know why a program ended. */
+  /** Returns the last lines, which usually say why a program ended. */
   tail(lines = 5) {
     return readFileSync(this.path, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
   }

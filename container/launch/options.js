@@ -1,16 +1,15 @@
 /**
- * Owns what a person may say to the launcher: flags, environment, help, and the line for what is wrong.
- * Does not own whether the machine can do it: see data-folder.js, address.js and descriptors.js.
+ * The launcher's flags, environment variables and help, and the messages for invalid ones.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { root } from "./places.js";
-import { Refusal } from "./say.js";
+import { root } from "./paths.js";
+import { UserError } from "./program.js";
 
 /** @typedef {{ port: number, host: string, data: string, help: boolean }} Options */
 
 /** @type {Record<string, { env: string, fallback: string }>} */
-const known = {
+const flags = {
   port: { env: "BERTH_PORT", fallback: "8787" },
   host: { env: "BERTH_HOST", fallback: "127.0.0.1" },
   data: { env: "BERTH_DATA", fallback: ".berth" },
@@ -22,13 +21,13 @@ export function help(command) {
 
   ${command} -- [--port N] [--host ADDRESS] [--data FOLDER]
 
-  --port N        where to answer, 0 for any free port   BERTH_PORT   8787
-  --host ADDRESS  the address to answer on               BERTH_HOST   127.0.0.1
-  --data FOLDER   where everything is kept               BERTH_DATA   .berth
-  --help          this
+  --port N        the port to listen on, 0 for any       BERTH_PORT   8787
+  --host ADDRESS  the address to listen on               BERTH_HOST   127.0.0.1
+  --data FOLDER   where all data is stored               BERTH_DATA   .berth
+  --help          print this help
 
-A flag wins over the environment. When it serves, one line on stdout says where.
-Ctrl-C or TERM ends it and every process in its sandboxes; files stay.
+A flag overrides the environment. When it is ready, it prints its address in one line on stdout.
+Ctrl-C or SIGTERM ends it and every process in its sandboxes; files are kept.
 
 Examples
   ${command}
@@ -40,28 +39,30 @@ Examples
 /**
  * @param {string[]} args
  * @param {Record<string, string | undefined>} env
- * @param {string} command  how the person began, for the hint
+ * @param {string} command  for hints
  * @returns {Options}
  */
 export function parseOptions(args, env, command) {
-  refuseWhatNpmTook(args, env, command);
+  refuseFlagsKeptByNpm(args, env, command);
   const given = flagsOf(args, command);
   /** @param {string} name */
   const pick = (name) => {
     const { env: variable, fallback } = /** @type {{ env: string, fallback: string }} */ (
-      known[name]
+      flags[name]
     );
     const flag = given.get(name);
-    if (flag !== undefined) return { value: flag, from: `--${name}` };
+    if (flag !== undefined) return { value: flag, from: `\`--${name}\`` };
     const fromEnv = env[variable];
-    return fromEnv ? { value: fromEnv, from: variable } : { value: fallback, from: `--${name}` };
+    return fromEnv
+      ? { value: fromEnv, from: variable }
+      : { value: fallback, from: `\`--${name}\`` };
   };
   const data = pick("data");
   return {
     port: portOf(pick("port")),
     host: hostOf(pick("host")),
-    // The default stands beside the sources; what a person writes is relative to where they are.
-    data: data.value === known.data?.fallback ? resolve(root, data.value) : resolve(data.value),
+    // The default is relative to the checkout, a given path to the working folder.
+    data: data.value === flags.data?.fallback ? resolve(root, data.value) : resolve(data.value),
     help: given.has("help"),
   };
 }
@@ -71,7 +72,7 @@ export function parseOptions(args, env, command) {
  * @param {string} command
  */
 function flagsOf(args, command) {
-  const hint = `see ${command} -- --help`;
+  const hint = `See \`${command} -- --help\`.`;
   const { tokens } = parseArgs({
     args,
     strict: false,
@@ -86,18 +87,19 @@ function flagsOf(args, command) {
   /** @type {Map<string, string>} */
   const given = new Map();
   for (const token of tokens) {
-    if (token.kind === "positional") throw new Refusal(`unknown argument ${token.value}; ${hint}`);
+    if (token.kind === "positional")
+      throw new UserError(`Unknown argument \`${token.value}\`. ${hint}`);
     if (token.kind !== "option") continue;
     if (token.name === "help") {
       given.set("help", "");
       continue;
     }
-    if (!Object.hasOwn(known, token.name))
-      throw new Refusal(`unknown flag ${token.rawName}; ${hint}`);
-    if (given.has(token.name)) throw new Refusal(`--${token.name} is given twice`);
-    // `--data --port 1`: a flag in the place of a value is a value forgotten.
+    if (!Object.hasOwn(flags, token.name))
+      throw new UserError(`Unknown flag \`${token.rawName}\`. ${hint}`);
+    if (given.has(token.name)) throw new UserError(`\`--${token.name}\` is given twice.`);
+    // In `--data --port 1` the value of `--data` is missing.
     if (!token.value || (!token.inlineValue && token.value.startsWith("--"))) {
-      throw new Refusal(`--${token.name} needs a value; ${hint}`);
+      throw new UserError(`\`--${token.name}\` needs a value. ${hint}`);
     }
     given.set(token.name, token.value);
   }
@@ -105,31 +107,33 @@ function flagsOf(args, command) {
 }
 
 /**
- * npm keeps flags that stand before `--` for itself, and the person would wonder.
+ * npm silently takes flags before `--` for itself, so they would have no effect.
  * @param {string[]} args
  * @param {Record<string, string | undefined>} env
  * @param {string} command
  */
-function refuseWhatNpmTook(args, env, command) {
-  for (const name of Object.keys(known)) {
-    const taken = env[`npm_config_${name}`];
-    if (taken === undefined || args.some((arg) => arg.startsWith(`--${name}`))) continue;
-    // Depending on its version npm takes the value too, or leaves it as an argument.
-    const value = taken === "true" ? (args[0] ?? "…") : taken;
-    throw new Refusal(`npm kept --${name} for itself; write ${command} -- --${name} ${value}`);
+function refuseFlagsKeptByNpm(args, env, command) {
+  for (const name of Object.keys(flags)) {
+    const configured = env[`npm_config_${name}`];
+    if (configured === undefined || args.some((arg) => arg.startsWith(`--${name}`))) continue;
+    // Depending on its version, npm takes the value too or passes it on as an argument.
+    const value = configured === "true" ? (args[0] ?? "…") : configured;
+    throw new UserError(
+      `npm has taken \`--${name}\` for itself. Run \`${command} -- --${name} ${value}\`.`,
+    );
   }
 }
 
-/** @param {{ value: string, from: string }} said */
+/** @param {{ value: string, from: string }} option */
 function portOf({ value, from }) {
   const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
   if (!(port <= 65535))
-    throw new Refusal(`${from} must be a number from 0 to 65535, not "${value}"`);
+    throw new UserError(`${from} must be a number from 0 to 65535, not "${value}".`);
   return port;
 }
 
-/** @param {{ value: string, from: string }} said */
+/** @param {{ value: string, from: string }} option */
 function hostOf({ value, from }) {
   if (/^[A-Za-z0-9._:-]{1,253}$/.test(value)) return value;
-  throw new Refusal(`${from} must be an address or a host name, not "${value}"`);
+  throw new UserError(`${from} must be an address or a host name, not "${value}".`);
 }

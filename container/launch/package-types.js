@@ -1,6 +1,6 @@
 /**
- * Owns the types of the package: what the SDK declares, with every type that comes of a schema written out, so that
- * whoever installs it needs no library of schemas. The compiler writes them; this only puts them in their places.
+ * Writes the type declarations of the package. Types that are inferred from schemas are written out, so that the
+ * package needs no schema library. The compiler does the work; this module adds the results to the declarations.
  */
 import {
   appendFileSync,
@@ -12,25 +12,28 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join } from "node:path";
-import { call } from "./build.js";
-import { places, root, tools } from "./places.js";
-import { Refusal } from "./say.js";
+import { join, relative } from "node:path";
+import { runTool } from "./build.js";
+import { paths, root, tools } from "./paths.js";
+import { UserError } from "./program.js";
 
-const ofSchemas = /\bz\.|from "zod"|^import \{ \w+Schema(, \w+Schema)* \}/;
-const ofSchema = /\bz\.(infer|input|output)<typeof (\w+)>/g;
+const schemaStatement = /\bz\.|from "zod"|^import \{ \w+Schema(, \w+Schema)* \}/;
+const schemaType = /\bz\.(infer|input|output)<typeof (\w+)>/g;
 
-/** @param {string} folder  where the declarations go: client/index.d.ts is the first */
+/** @param {string} folder  for the declarations; its entry is client/index.d.ts */
 export function writeTypes(folder) {
   const declare = ["--noEmit", "false", "--declaration", "--emitDeclarationOnly"];
   const into = ["--rootDir", join(root, "src"), "--outDir", folder];
-  call(tools.tsc, ["-p", join(root, "src/client"), ...declare, ...into]);
+  runTool(tools.tsc, ["-p", join(root, "src/client"), ...declare, ...into]);
   const files = declarationsBelow(folder);
-  const types = writtenOut(files);
+  const types = resolveSchemaTypes(folder, files);
   for (const [path, text] of files) {
-    const own = types.get(basename(path));
-    const known = text.replace(ofSchema, (_, side, schema) => own?.get(`${side}$${schema}`) ?? "");
-    writeFileSync(path, fromHere(withoutSchemas(known)));
+    const own = types.get(relative(folder, path));
+    const known = text.replace(
+      schemaType,
+      (_, side, schema) => own?.get(`${side}$${schema}`) ?? "",
+    );
+    writeFileSync(path, withJsExtensions(withoutSchemas(known)));
   }
 }
 
@@ -45,26 +48,27 @@ function declarationsBelow(folder) {
 }
 
 /**
- * What each schema takes and gives: of a constant without a type of its own the compiler writes the type in full.
- * The constants are added to a copy of the modules, where schemas that are not exported can be named too.
+ * Resolves the input and output type of each schema. The compiler writes the type of an unannotated constant in full,
+ * so such constants are added to a copy of the modules, which also reaches schemas that are not exported.
+ * @param {string} declared  the folder of the files
  * @param {Map<string, string>} files
  */
-function writtenOut(files) {
-  mkdirSync(places.dist, { recursive: true });
-  const folder = mkdtempSync(join(places.dist, "types-"));
+function resolveSchemaTypes(declared, files) {
+  mkdirSync(paths.dist, { recursive: true });
+  const folder = mkdtempSync(join(paths.dist, "types-"));
   try {
     let count = 0;
     cpSync(join(root, "src/protocol"), join(folder, "protocol"), { recursive: true });
     for (const [path, text] of files) {
-      const module = join(folder, "protocol", basename(path).replace(".d.ts", ".ts"));
-      const asked = new Map([...text.matchAll(ofSchema)].map((found) => [found[0], found]));
-      for (const [, side = "", schema = ""] of asked.values()) {
-        const gives = side === "input" ? "input" : "output";
-        appendFileSync(module, `\nexport const ${side}$${schema} = ${schema}._zod.${gives};`);
+      const module = join(folder, relative(declared, path).replace(".d.ts", ".ts"));
+      const used = new Map([...text.matchAll(schemaType)].map((found) => [found[0], found]));
+      for (const [, side = "", schema = ""] of used.values()) {
+        const direction = side === "input" ? "input" : "output";
+        appendFileSync(module, `\nexport const ${side}$${schema} = ${schema}._zod.${direction};`);
         count += 1;
       }
     }
-    return compiled(folder, count);
+    return compileTypes(folder, count);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -72,42 +76,43 @@ function writtenOut(files) {
 
 /**
  * @param {string} folder
- * @param {number} count  how many there must be
+ * @param {number} count  the expected number of types
  */
-function compiled(folder, count) {
+function compileTypes(folder, count) {
   const compilerOptions = {
     ...{ noEmit: false, declaration: true, emitDeclarationOnly: true, noErrorTruncation: true },
     ...{ rootDir: ".", outDir: "out" },
   };
   const project = { extends: "../../tsconfig.json", compilerOptions, include: ["protocol"] };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(project));
-  call(tools.tsc, ["-p", folder]);
+  runTool(tools.tsc, ["-p", folder]);
   const constant = /^export declare const (\w+\$\w+): ([\s\S]*?);\n(?=[a-z/]|$)/gm;
   /** @type {Map<string, Map<string, string>>} */
   const types = new Map();
-  for (const [path, text] of declarationsBelow(join(folder, "out"))) {
+  const out = join(folder, "out");
+  for (const [path, text] of declarationsBelow(out)) {
     const found = text.matchAll(constant);
     const own = new Map([...found].map(([, name = "", type = ""]) => [name, type]));
-    types.set(basename(path), own);
+    types.set(relative(out, path), own);
     count -= own.size;
   }
-  if (count !== 0) throw new Refusal(`the compiler left out ${count} types of the package`);
+  if (count !== 0) throw new UserError(`The compiler left out ${count} types of the package.`);
   return types;
 }
 
 /**
- * The schemas themselves are not part of the package, nor is what speaks of them.
+ * Removes the schemas and the statements that refer to them, which are not part of the package.
  * @param {string} text
  */
 function withoutSchemas(text) {
   const statements = text.split(/^(?=(?:\/\*\*|export |import |declare |type |interface ))/m);
-  return statements.filter((statement) => !ofSchemas.test(statement)).join("");
+  return statements.filter((statement) => !schemaStatement.test(statement)).join("");
 }
 
 /**
- * As a package names its files.
+ * Imports in a package end in `.js`.
  * @param {string} text
  */
-function fromHere(text) {
+function withJsExtensions(text) {
   return text.replace(/((?:from |import\()"\.[^"]*)\.ts"/g, '$1.js"');
 }

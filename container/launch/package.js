@@ -1,6 +1,6 @@
 /**
- * Owns what `npm pack` packs: the SDK and the command, each one file that needs no other package, and the SDK's types.
- * Does not own which files of it a package.json names. Runs by itself before a pack.
+ * Builds what `npm pack` packs: the SDK and the command, each as one file without dependencies, and the SDK's types.
+ * npm runs it before a pack.
  */
 import {
   chmodSync,
@@ -13,21 +13,22 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { call } from "./build.js";
+import { runTool } from "./build.js";
 import { install } from "./install.js";
 import { takeLock } from "./lock.js";
 import { writeTypes } from "./package-types.js";
-import { places, root, tools } from "./places.js";
-import { isProgram, Refusal, run, say } from "./say.js";
+import { paths, root, tools } from "./paths.js";
+import { isMainModule, printStatus, runProgram, UserError } from "./program.js";
 
-const waitForOtherMs = 5 * 60_000;
+const lockWaitMs = 5 * 60_000;
 
 export async function makePackage() {
   await install();
-  mkdirSync(places.dist, { recursive: true });
-  const lock = takeLock(places.checkoutLock, { waitMs: waitForOtherMs });
-  if ("heldBy" in lock) throw new Refusal(`process ${lock.heldBy} is still building here`);
-  const folder = mkdtempSync(join(places.dist, "packing-"));
+  mkdirSync(paths.dist, { recursive: true });
+  const lock = takeLock(paths.checkoutLock, { waitMs: lockWaitMs });
+  if ("heldBy" in lock)
+    throw new UserError(`Process ${lock.heldBy} is still building here. Wait for it, or end it.`);
+  const folder = mkdtempSync(join(paths.dist, "packing-"));
   try {
     bundle("src/client/index.ts", join(folder, "client.js"), ["--target=browser"]);
     const asProgram = ["--target=node", "--banner=#!/usr/bin/env node"];
@@ -35,32 +36,41 @@ export async function makePackage() {
     chmodSync(join(folder, "berth.js"), 0o755);
     writeFileSync(join(folder, "licenses.txt"), licensesOf(join(folder, "berth.js")));
     writeTypes(join(folder, "types"));
-    rmSync(places.package, { recursive: true, force: true });
+    rmSync(paths.package, { recursive: true, force: true });
     chmodSync(folder, 0o755);
-    renameSync(folder, places.package);
+    renameSync(folder, paths.package);
   } finally {
     rmSync(folder, { recursive: true, force: true });
     lock.release();
   }
-  say("made the package below dist/package");
+  printStatus("Built the package in dist/package.");
 }
 
 /**
  * @param {string} entry
  * @param {string} outfile
- * @param {string[]} how
+ * @param {string[]} options
  */
-function bundle(entry, outfile, how) {
-  call(tools.bun, ["build", "--format=esm", ...how, "--outfile", outfile, join(root, entry)]);
+function bundle(entry, outfile, options) {
+  runTool(tools.bun, [
+    "build",
+    "--format=esm",
+    ...options,
+    "--outfile",
+    outfile,
+    join(root, entry),
+  ]);
 }
 
 /**
- * What others have written and this file has taken in: their terms go along.
+ * Collects the licenses of the packages that a bundle contains.
  * @param {string} path
  */
 function licensesOf(path) {
-  const taken = readFileSync(path, "utf8").matchAll(/^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)\//gm);
-  const names = [...new Set([...taken].map(([, name = ""]) => name))].sort();
+  const bundled = readFileSync(path, "utf8").matchAll(
+    /^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)\//gm,
+  );
+  const names = [...new Set([...bundled].map(([, name = ""]) => name))].sort();
   return names.map((name) => `${name}\n\n${licenseOf(name)}\n`).join("\n");
 }
 
@@ -70,8 +80,8 @@ function licenseOf(name) {
   const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.|$)/i.test(entry));
   if (file !== undefined) return readFileSync(join(folder, file), "utf8").trim();
   const { license, author } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  if (license === undefined) throw new Refusal(`${name} would be packed, and says no license`);
+  if (license === undefined) throw new UserError(`${name} would be packed, but names no license.`);
   return `License ${license}${author === undefined ? "" : `, by ${author.name ?? author}`}`;
 }
 
-if (isProgram(import.meta.url)) await run(makePackage);
+if (isMainModule(import.meta.url)) await runProgram(makePackage);

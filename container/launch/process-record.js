@@ -1,88 +1,90 @@
 /**
- * Owns the note of which processes this server started, so that the next start can end what is left.
- * Does not own sandboxes: the engine keeps a record of its own.
+ * Records which processes this server started, so that the next start can end leftovers. The engine records the
+ * processes of sandboxes itself.
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { say } from "./say.js";
+import { printStatus } from "./program.js";
 
-/** What lost its launcher is already ending by itself: this long it may take. */
-const endsItselfMs = 5_000;
+/** Processes that have lost their launcher end by themselves within this time. */
+const selfEndTimeoutMs = 5_000;
 const pollMs = 20;
 
-/** @typedef {{ name: string, pid: number, startTime: string }} Noted */
+/** @typedef {{ name: string, pid: number, startTime: string }} RecordedProcess */
 
 /**
  * @param {string} data
  * @param {{ name: string, pid: number }[]} processes
  */
-export function noteProcesses(data, processes) {
-  /** @type {Noted[]} */
-  const noted = [];
+export function writeProcessRecord(data, processes) {
+  /** @type {RecordedProcess[]} */
+  const recorded = [];
   for (const { name, pid } of processes) {
     const startTime = startTimeOf(pid);
-    if (startTime !== undefined) noted.push({ name, pid, startTime });
+    if (startTime !== undefined) recorded.push({ name, pid, startTime });
   }
   const path = join(data, "processes.json");
   try {
-    writeFileSync(`${path}.new`, JSON.stringify({ boot: bootId(), processes: noted }), {
+    writeFileSync(`${path}.new`, JSON.stringify({ boot: bootId(), processes: recorded }), {
       mode: 0o600,
     });
     renameSync(`${path}.new`, path);
   } catch (thrown) {
-    // As on a full disk. It is a second line of defence: what loses its launcher ends by itself.
-    say(`cannot note which processes run: ${/** @type {Error} */ (thrown).message}`);
+    // For example on a full disk. This is only a second line of defence: processes without a launcher end by
+    // themselves.
+    printStatus(`Cannot record the running processes: ${/** @type {Error} */ (thrown).message}`);
   }
 }
 
 /**
- * Ends what an earlier server of this folder has left. To be called by who holds the folder's lock.
+ * Ends the processes that an earlier server of this folder left. The caller must hold the folder's lock.
  * @param {string} data
  */
-export async function endLeftovers(data) {
-  const left = readNoted(data);
-  const until = Date.now() + endsItselfMs;
-  while (left.some(isAlive) && Date.now() < until) await sleep(pollMs);
-  for (const one of left.filter(isAlive)) {
-    say(`ending ${one.name} (process ${one.pid}), which an earlier server left`);
+export async function endLeftoverProcesses(data) {
+  const left = readProcessRecord(data);
+  const deadline = Date.now() + selfEndTimeoutMs;
+  while (left.some(isAlive) && Date.now() < deadline) await sleep(pollMs);
+  for (const { name, pid } of left.filter(isAlive)) {
+    printStatus(`Ending ${name} (process ${pid}), which an earlier server left.`);
     try {
-      process.kill(one.pid, "SIGKILL");
+      process.kill(pid, "SIGKILL");
     } catch {
-      // It ended between the look and the kill.
+      // It ended between the check and the kill.
     }
   }
-  const gone = Date.now() + endsItselfMs;
-  while (left.some(isAlive) && Date.now() < gone) await sleep(pollMs);
+  const killDeadline = Date.now() + selfEndTimeoutMs;
+  while (left.some(isAlive) && Date.now() < killDeadline) await sleep(pollMs);
 }
 
 /**
  * @param {string} data
- * @returns {Noted[]}
+ * @returns {RecordedProcess[]}
  */
-function readNoted(data) {
+function readProcessRecord(data) {
   try {
     const { boot, processes } = JSON.parse(readFileSync(join(data, "processes.json"), "utf8"));
     return boot === bootId() ? processes : [];
   } catch {
-    // No note, or half of one after a power cut: then the machine has ended them.
+    // No record, or an incomplete one after a power failure, which has ended the processes.
     return [];
   }
 }
 
-/** @param {Noted} noted */
-function isAlive(noted) {
-  return startTimeOf(noted.pid) === noted.startTime;
+/** @param {RecordedProcess} recorded */
+function isAlive(recorded) {
+  return startTimeOf(recorded.pid) === recorded.startTime;
 }
 
 /**
- * When the process began: with its pid this names one process of a boot for ever.
+ * The start time of a process. Together with the PID it identifies one process for as long as the machine runs.
  * @param {number} pid
  */
 export function startTimeOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name in parentheses may hold anything, so count from its end: state is first, start time 20th.
+    // The name in parentheses may contain anything, so fields are counted from its end: state is the first, start
+    // time the 20th.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" ? undefined : fields[19];
   } catch {

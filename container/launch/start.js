@@ -1,12 +1,11 @@
 /**
- * Owns `npm start`: one machine's Berth, served by workerd with its objects on local disk.
- * Does not own any of the steps.
+ * `npm start`: Berth on one machine, served by workerd with its objects on local disk.
  */
-import { secretsOf } from "./data-folder.js";
+import { loadSecrets } from "./data-folder.js";
 import { firstCommand } from "./first-command.js";
 import { help, parseOptions } from "./options.js";
-import { prepare } from "./prepare.js";
-import { run, say } from "./say.js";
+import { ensurePrerequisites } from "./prerequisites.js";
+import { printStatus, runProgram } from "./program.js";
 import { serve } from "./serve.js";
 import { Workerd } from "./workerd.js";
 
@@ -17,14 +16,14 @@ async function start() {
     return 0;
   }
   const { data } = options;
-  const { sandboxesMax, release } = await prepare(options);
-  const { key, secret, firstRun } = secretsOf(data);
+  const { sandboxesMax, release } = await ensurePrerequisites(options);
+  const { key, secret, firstRun } = loadSecrets(data);
   const code = await serve({
     ...{ data, sandboxesMax, key, secret },
-    startFront: (bindings) => Workerd.start(options, bindings),
+    startWorker: (bindings) => Workerd.start(options, bindings),
     ready: (url) => {
       process.stdout.write(`ready on ${url}\n`);
-      if (firstRun) say(`try it:\n${firstCommand(url, data)}`);
+      if (firstRun) printStatus(`Try it:\n${firstCommand(url, data)}`);
     },
   });
   release();
@@ -32,7 +31,7 @@ async function start() {
 }
 
 process.stdout.on("error", () => {
-  // Who reads us has gone; the server has not.
+  // The reader of stdout has gone; the server continues.
 });
-await run(start);
+await runProgram(start);
 process.exit();

@@ -1,14 +1,14 @@
 /**
- * Owns what workerd must know of the Worker, read from wrangler.toml so that there is one list.
- * Does not own secrets: those reach workerd by its environment alone.
+ * Generates workerd's configuration of the Worker from wrangler.toml. Secrets reach workerd only through its
+ * environment.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { written } from "./address.js";
-import { root } from "./places.js";
+import { formatAddress } from "./address.js";
+import { root } from "./paths.js";
 
-/** Text bindings, each from the environment variable of its name. */
-export const fromEnvironment = [
+/** Text bindings; each has the value of the environment variable with its name. */
+export const environmentBindings = [
   "BERTH_API_KEYS",
   "BERTH_SECRET",
   "BERTH_ORIGINS",
@@ -18,7 +18,7 @@ export const fromEnvironment = [
 ];
 
 /**
- * The subset of TOML that wrangler.toml is written in; what is not understood is refused.
+ * Reads the subset of TOML that wrangler.toml uses and refuses anything else.
  * @param {string} [toml]
  */
 export function readWranglerToml(toml = readFileSync(join(root, "wrangler.toml"), "utf8")) {
@@ -33,7 +33,7 @@ export function readWranglerToml(toml = readFileSync(join(root, "wrangler.toml")
   if (
     !compatibilityDate ||
     objects.length === 0 ||
-    objects.some((one) => !one.binding || !one.className)
+    objects.some(({ binding, className }) => !binding || !className)
   ) {
     throw new Error("wrangler.toml: no compatibility_date or no durable objects that can be read");
   }
@@ -41,19 +41,19 @@ export function readWranglerToml(toml = readFileSync(join(root, "wrangler.toml")
 }
 
 /**
- * What an object held stays until V8 has looked for garbage, though the object was let go. By itself V8 puts that off until
- * its heap is many times what is in use: each short-lived sandbox added some 80 KiB to workerd, for hours.
+ * Makes V8 collect garbage earlier. By default it waits until its heap is many times the size in use, so that each
+ * short-lived sandbox keeps some 80 KiB of workerd's memory for hours.
  */
 const v8Flags = ["--initial-old-space-size=8", "--optimize-for-size", "--max-semi-space-size=8"];
 
 /**
- * The config of workerd. The bundle stands beside it as worker.js.
+ * Returns workerd's configuration; it expects the bundle next to it as worker.js.
  * @param {{ host: string, port: number }} address
  */
 export function workerdConfig({ host, port }) {
   const { compatibilityDate, objects } = readWranglerToml();
   const namespaces = objects.map(
-    // The unique key is part of every object's identity: another one would lose all of them.
+    // The unique key is part of every object's identity: changing it would lose all objects.
     ({ className }) =>
       `( className = "${className}", uniqueKey = "berth-${className}", enableSql = true ),`,
   );
@@ -62,7 +62,7 @@ export function workerdConfig({ host, port }) {
       ({ binding, className }) =>
         `( name = "${binding}", durableObjectNamespace = "${className}" ),`,
     ),
-    ...fromEnvironment.map((name) => `( name = "${name}", fromEnvironment = "${name}" ),`),
+    ...environmentBindings.map((name) => `( name = "${name}", fromEnvironment = "${name}" ),`),
   ];
   return `using Workerd = import "/workerd/workerd.capnp";
 
@@ -73,7 +73,7 @@ const config :Workerd.Config = (
     ( name = "loopback", network = ( allow = ["local"] ) ),
   ],
   v8Flags = [ ${v8Flags.map((flag) => `"${flag}"`).join(", ")} ],
-  sockets = [ ( name = "http", address = "${written(host, port)}", http = (), service = "berth" ) ],
+  sockets = [ ( name = "http", address = "${formatAddress(host, port)}", http = (), service = "berth" ) ],
 );
 
 const berth :Workerd.Worker = (

@@ -1,19 +1,18 @@
 /**
- * Owns workerd: its config on disk, its start until it answers, its end.
- * Does not own what it serves.
+ * Runs workerd: writes its configuration, starts it until it listens, and ends it.
  */
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { written } from "./address.js";
-import { answers } from "./answers.js";
+import { formatAddress } from "./address.js";
 import { Child } from "./child.js";
-import { places, tools } from "./places.js";
-import { Refusal } from "./say.js";
+import { paths, tools } from "./paths.js";
+import { UserError } from "./program.js";
+import { waitUntilReady } from "./wait-until-ready.js";
 import { workerdConfig } from "./worker-config.js";
 
-const listensWithinMs = 30_000;
-/** Then it is killed: its storage is a journal, and nothing that it acknowledged is lost. */
-const endsWithinMs = 1_500;
+const listenTimeoutMs = 30_000;
+/** After that it is killed; its storage is a journal, so no acknowledged write is lost. */
+const endTimeoutMs = 1_500;
 
 export class Workerd {
   /**
@@ -30,12 +29,12 @@ export class Workerd {
    * @param {Record<string, string>} secrets  the values of its text bindings
    */
   static async start({ host, port, data }, secrets) {
-    // A copy: what a server runs stays what it was, whatever is built meanwhile.
-    copyFileSync(places.worker, join(data, "worker.js"));
+    // A copy, so that a build does not change what a running server serves.
+    copyFileSync(paths.worker, join(data, "worker.js"));
     const config = join(data, "workerd.capnp");
     writeFileSync(config, workerdConfig({ host, port }));
     const child = new Child("workerd", data, {
-      // The kernel ends it with the launcher, even where that is killed.
+      // The kernel ends it together with the launcher, even if that is killed.
       program: "setpriv",
       args: [
         ...["--pdeathsig", "KILL", "--", tools.workerd, "serve", config],
@@ -46,24 +45,26 @@ export class Workerd {
     });
     child.logOutput();
     const control = /** @type {import("node:stream").Readable} */ (child.process.stdio[3]);
-    const listening = await child.firstLine(control, portIn, listensWithinMs);
-    if (listening === undefined) {
+    const listeningPort = await child.firstLine(control, portIn, listenTimeoutMs);
+    if (listeningPort === undefined) {
       child.kill();
-      throw new Refusal(`workerd did not start; ${child.log.path} ends with: ${child.log.tail(1)}`);
+      throw new UserError(
+        `workerd did not start. The last line of ${child.log.path}: ${child.log.tail(1)}`,
+      );
     }
-    return new Workerd(child, `http://${written(host, listening)}`);
+    return new Workerd(child, `http://${formatAddress(host, listeningPort)}`);
   }
 
-  answers() {
-    return answers(this.url, this.child.log.path);
+  waitUntilReady() {
+    return waitUntilReady(this.url, this.child.log.path);
   }
 
   end() {
-    return this.child.end(() => this.child.process.kill("SIGTERM"), endsWithinMs);
+    return this.child.end(() => this.child.process.kill("SIGTERM"), endTimeoutMs);
   }
 }
 
-/** @param {string} line  a message of workerd's control descriptor */
+/** @param {string} line  a message on workerd's control descriptor */
 function portIn(line) {
   const message = JSON.parse(line);
   return message.event === "listen" && message.socket === "http" ? message.port : undefined;

@@ -1,16 +1,15 @@
 /**
- * Owns wrangler dev as a front: its start until it listens, its words in the terminal, its end.
- * Does not own what it serves.
+ * Serves the Worker by `wrangler dev`: starts it until it listens, shows its output in the terminal, and ends it.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { answers } from "./answers.js";
 import { Child } from "./child.js";
-import { root, tools } from "./places.js";
-import { Refusal } from "./say.js";
+import { root, tools } from "./paths.js";
+import { UserError } from "./program.js";
+import { waitUntilReady } from "./wait-until-ready.js";
 
-const listensWithinMs = 60_000;
-const endsWithinMs = 5_000;
+const listenTimeoutMs = 60_000;
+const endTimeoutMs = 5_000;
 
 export class WranglerDev {
   /**
@@ -27,7 +26,7 @@ export class WranglerDev {
    * @param {Record<string, string>} bindings
    */
   static async start({ host, port, data }, bindings) {
-    // Not as --var: arguments can be read by every user of the machine.
+    // Not passed as `--var`, because every user of the machine can read arguments.
     const secrets = join(data, "bindings.env");
     const lines = Object.entries(bindings).map(([name, value]) => `${name}="${value}"\n`);
     writeFileSync(secrets, lines.join(""), { mode: 0o600 });
@@ -37,7 +36,7 @@ export class WranglerDev {
         ...["--pdeathsig", "TERM", "--", tools.node, tools.wrangler, "dev"],
         ...["--ip", host, "--port", String(port), "--inspector-port", "0"],
         ...["--env-file", secrets, "--persist-to", join(data, "objects")],
-        // The sandboxes are the embedded engine's; no Docker is asked for.
+        // The embedded engine runs the sandboxes, so no Docker is needed.
         ...["--enable-containers=false", "--show-interactive-dev-session=false"],
       ],
       cwd: root,
@@ -47,7 +46,7 @@ export class WranglerDev {
         WRANGLER_SEND_METRICS: "false",
         WRANGLER_HIDE_BANNER: "true",
         WRANGLER_LOG_PATH: join(data, "logs"),
-        // A look-up at the vendor that a machine of one needs not.
+        // Skips a lookup at the vendor that a local server does not need.
         CLOUDFLARE_CF_FETCH_ENABLED: "false",
         NO_COLOR: "1",
       },
@@ -55,20 +54,20 @@ export class WranglerDev {
     child.logOutput();
     child.process.stdout?.on("data", (chunk) => process.stderr.write(chunk));
     child.process.stderr?.on("data", (chunk) => process.stderr.write(chunk));
-    const url = await child.firstLine(child.process.stdout, urlIn, listensWithinMs);
+    const url = await child.firstLine(child.process.stdout, urlIn, listenTimeoutMs);
     if (url === undefined) {
       child.kill();
-      throw new Refusal(`wrangler dev did not start; see ${child.log.path}`);
+      throw new UserError(`wrangler dev did not start. See ${child.log.path}.`);
     }
     return new WranglerDev(child, url);
   }
 
-  answers() {
-    return answers(this.url, this.child.log.path);
+  waitUntilReady() {
+    return waitUntilReady(this.url, this.child.log.path);
   }
 
   end() {
-    return this.child.end(() => this.child.process.kill("SIGTERM"), endsWithinMs);
+    return this.child.end(() => this.child.process.kill("SIGTERM"), endTimeoutMs);
   }
 }
 

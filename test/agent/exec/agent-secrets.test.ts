@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { oneThread } from "../../../container/engine/jail/runtime.ts";
+import { singleThreadedBun } from "../../../container/engine/jail/bun-options.ts";
 import { Agent, binary, isRoot, kinds } from "../agent.ts";
 
 const plainUser = 12_345;
@@ -82,14 +82,14 @@ describe("what the agent keeps to itself", () => {
     );
     expect(stdout).toBe("for commands\na\nb 'c' \"d\" $e \\f\n[][]\n");
     expect(agent.environment()).toBe(
-      Object.entries(oneThread)
+      Object.entries(singleThreadedBun)
         .map((pair) => `${pair.join("=")}\0`)
         .join(""),
     );
     await agent.stop();
     // It empties the folders of the container that it begins, and of nothing else.
     expect(existsSync(entry)).toBe(true);
-    expect(readdirSync("/run").filter((name) => name.startsWith("berth-life-"))).toEqual([]);
+    expect(readdirSync("/run").filter((name) => name.startsWith("berth-incarnation-"))).toEqual([]);
   });
 
   test("[X22] the secret is in no command's reach: not in its environment, nor in any process's arguments", async () => {

@@ -25,30 +25,38 @@ function expectRefusal(ended: Ended, line: RegExp): void {
 
 describe("what npm start refuses", () => {
   it.each([
-    [["--prot", "1"], {}, /^berth: unknown flag --prot; see npm start -- --help$/],
-    [["9000"], {}, /^berth: unknown argument 9000; see npm start -- --help$/],
-    [["--port", "99999"], {}, /^berth: --port must be a number from 0 to 65535, not "99999"$/],
-    [["--port"], {}, /^berth: --port needs a value; see npm start -- --help$/],
-    [["--port", "--host", "::1"], {}, /^berth: --port needs a value; see npm start -- --help$/],
-    [["--port", "1", "--port", "2"], {}, /^berth: --port is given twice$/],
-    [["--host", "a b"], {}, /^berth: --host must be an address or a host name, not "a b"$/],
-    [["--data="], {}, /^berth: --data needs a value; see npm start -- --help$/],
-    [[], { BERTH_PORT: "http" }, /^berth: BERTH_PORT must be a number .*, not "http"$/],
-    [[], { npm_config_port: "9000" }, /^berth: npm kept --port .* npm start -- --port 9000$/],
+    [["--prot", "1"], {}, /^berth: Unknown flag `--prot`\. See `npm start -- --help`\.$/],
+    [["9000"], {}, /^berth: Unknown argument `9000`\. See `npm start -- --help`\.$/],
+    [["--port", "99999"], {}, /^berth: `--port` must be a number from 0 to 65535, not "99999"\.$/],
+    [["--port"], {}, /^berth: `--port` needs a value\. See `npm start -- --help`\.$/],
+    [
+      ["--port", "--host", "::1"],
+      {},
+      /^berth: `--port` needs a value\. See `npm start -- --help`\.$/,
+    ],
+    [["--port", "1", "--port", "2"], {}, /^berth: `--port` is given twice\.$/],
+    [["--host", "a b"], {}, /^berth: `--host` must be an address or a host name, not "a b"\.$/],
+    [["--data="], {}, /^berth: `--data` needs a value\. See `npm start -- --help`\.$/],
+    [[], { BERTH_PORT: "http" }, /^berth: BERTH_PORT must be a number .*, not "http"\.$/],
+    [
+      [],
+      { npm_config_port: "9000" },
+      /^berth: npm has taken `--port` .* `npm start -- --port 9000`\.$/,
+    ],
     [
       ["--data", "/dev/null/x"],
       {},
-      /^berth: cannot write the data folder \/dev\/null\/x \(ENOTDIR\); .*--data$/,
+      /^berth: Cannot write the data folder \/dev\/null\/x \(ENOTDIR\)\. .*`--data`\.$/,
     ],
     [
       ["--data", "/proc/x/y"],
       {},
-      /^berth: cannot write the data folder \/proc\/x\/y \(ENOENT\); .*--data$/,
+      /^berth: Cannot write the data folder \/proc\/x\/y \(ENOENT\)\. .*`--data`\.$/,
     ],
     [
       [],
       { BERTH_ENGINE_CONTAINERS_MAX: "9e9" },
-      /^berth: the limit of \d+ open files allows \d+ sandboxes at once, and .*ulimit -n/,
+      /^berth: The limit of \d+ open files allows \d+ sandboxes at once, but .*ulimit -n/,
     ],
     [
       [],
@@ -95,7 +103,7 @@ describe("what npm start refuses", () => {
     other.close();
     expectRefusal(
       ended,
-      new RegExp(`^berth: 127\\.0\\.0\\.1:${port} is in use by another program; .*--port$`),
+      new RegExp(`^berth: 127\\.0\\.0\\.1:${port} is in use by another program\\. .*--port.\\.$`),
     );
     expect(readdirSync(data)).not.toContain("key");
   });
@@ -104,7 +112,7 @@ describe("what npm start refuses", () => {
     const args = ["--host", "192.0.2.1", "--port", "0", "--data", join(folder, "of-host")];
     expectRefusal(
       await launch({ args }).ended,
-      /^berth: 192\.0\.2\.1:0 is no address of this machine; .*--host$/,
+      /^berth: 192\.0\.2\.1:0 is not an address of this machine\. .*`--host`\.$/,
     );
   });
 
@@ -112,7 +120,10 @@ describe("what npm start refuses", () => {
     const data = mkdtempSync(join(folder, "of-key-"));
     writeFileSync(join(data, "key"), "");
     const ended = await launch({ args: ["--port", "0", "--data", data] }).ended;
-    expectRefusal(ended, /key must hold one line of at least 32 printable characters; remove it/);
+    expectRefusal(
+      ended,
+      /key must contain one line of at least 32 printable characters. Remove it/,
+    );
   });
 
   it("[O10] the number of sandboxes follows from the limit on open files", () => {

@@ -32,16 +32,16 @@ describe("a build", () => {
 
   it("[O12] happens once when several ask at a time, and again only for what changed", async () => {
     const said = (await Promise.all([build(), build(), build()])).join("");
-    expect(said.match(/built the agent/g)).toHaveLength(1);
-    expect(said.match(/built the Worker/g)).toHaveLength(1);
+    expect(said.match(/Built the agent/g)).toHaveLength(1);
+    expect(said.match(/Built the Worker/g)).toHaveLength(1);
     expect(statSync(join(folder, "dist/berth-agent")).mode & 0o111).not.toBe(0);
     expect(await build()).toBe("");
     appendFileSync(join(folder, "container/agent/main.ts"), "\n");
-    expect(await build()).toMatch(/^berth: built the agent in [\d.]+ s\n$/);
+    expect(await build()).toMatch(/^berth: Built the agent in [\d.]+ s\.\n$/);
     appendFileSync(join(folder, "src/index.ts"), "\n");
-    expect(await build()).toMatch(/^berth: built the Worker in [\d.]+ s\n$/);
+    expect(await build()).toMatch(/^berth: Built the Worker in [\d.]+ s\.\n$/);
     rmSync(join(folder, "dist/worker/index.js"));
-    expect(await build()).toMatch(/^berth: built the Worker in [\d.]+ s\n$/);
+    expect(await build()).toMatch(/^berth: Built the Worker in [\d.]+ s\.\n$/);
   });
 
   it("[O12] that fails says why, ends with 1, and leaves what was built before", async () => {
@@ -50,7 +50,7 @@ describe("a build", () => {
     appendFileSync(join(folder, "src/index.ts"), "\nimport './not-there.ts';\n");
     const failed = await build().catch((thrown) => thrown);
     expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining("not-there.ts") });
-    expect(failed.stderr).toMatch(/^berth: .* failed .*; what it said stands above$/m);
+    expect(failed.stderr).toMatch(/^berth: .* failed .*\. Its output is above\.$/m);
     expect(readFileSync(join(folder, "dist/worker/index.js"), "utf8")).toBe(before);
   });
 });

@@ -1,6 +1,5 @@
 /**
- * Owns where things are in a checkout: the root, what is built, and the tools that an install brings.
- * Does not own the data folder: options.js has that.
+ * Paths of a checkout: the root, the build results, and the installed tools. See options.js for the data folder.
  */
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +8,7 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 
 const bin = join(root, "node_modules/.bin");
 
-export const places = {
+export const paths = {
   root,
   dist: join(root, "dist"),
   agent: join(root, "dist/berth-agent"),
@@ -17,7 +16,7 @@ export const places = {
   worker: join(root, "dist/worker/index.js"),
   package: join(root, "dist/package"),
   engine: join(root, "container/engine/main.ts"),
-  /** Installs and builds of one checkout take turns. */
+  /** Serialises installs and builds of one checkout. */
   checkoutLock: join(root, "dist/lock"),
 };
 
