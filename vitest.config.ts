@@ -43,7 +43,7 @@ const bound = (props: Record<string, unknown>) => ({
 /** The whole Worker also runs in Node, on an in-memory platform. */
 const resolve = {
   alias: {
-    "cloudflare:workers": new URL("./test/fakes/workers.ts", import.meta.url).pathname,
+    "cloudflare:workers": new URL("./test/fakes/cloudflare-workers.ts", import.meta.url).pathname,
   },
 };
 

@@ -1,19 +1,25 @@
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { FakeBerth } from "../fakes/berth.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() }));
+afterEach(() => void vi.useRealTimers());
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() }));
+afterEach(() => void vi.useRealTimers());
 
 it("[S18] takes no container away whose files would be lost with it, by a pause or for idleness", async () => {
   const berth = new FakeBerth();
   const local = berth.bind({ tenant: "local" });
   const { id } = await local.create({ start: false, idleTimeoutMs: 1_000 });
-  berth.machine(id).keepsFiles = false;
-  berth.machine(id).savesFiles = false;
+  berth.container(id).keepsFiles = false;
+  berth.container(id).savesFiles = false;
   await berth.evict(id);
   const box = local.sandbox(id);
   expect((await box.start()).state).toBe("running");
   await expect(box.pause()).rejects.toMatchObject({ code: "unsupported" });
   await expect(box.pause({ force: true })).rejects.toMatchObject({ code: "unsupported" });
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
-  for (let n = 0; n < 3; n++) expect(await berth.ring(id)).toBe(true);
+  vi.setSystemTime(Date.now() + 1_100);
+  for (let n = 0; n < 3; n++) expect(await berth.ringAlarm(id)).toBe(true);
   expect((await box.get()).state).toBe("running");
   expect((await box.destroy()).state).toBe("destroyed");
 });

@@ -10,10 +10,10 @@ const inMemory: World = {
   other: berth.bind({ tenant: "other" }),
   leaser: async (id) => berth.bind({ tenant: "local", rights: ["read", "lease"] }).sandbox(id),
   async inside(id) {
-    const { agent, calls } = berth.machine(id);
+    const { agent, calls } = berth.container(id);
     return {
       alive: agent !== undefined,
-      ran: [...(agent?.ran ?? [])],
+      ran: [...(agent?.commandsRun ?? [])],
       running: agent?.running.size ?? 0,
       starts: calls.filter((verb) => verb.startsWith("start")),
       metadata: { ...agent?.metadata.metadata },
@@ -21,10 +21,10 @@ const inMemory: World = {
     };
   },
   async holdStarts(id) {
-    berth.machine(id).fault = { verb: "start", hold: true };
+    berth.container(id).fault = { verb: "start", hold: true };
   },
   async goOn(id) {
-    berth.machine(id).release();
+    berth.container(id).release();
   },
   evict: (id) => berth.evict(id),
   clock(at) {
@@ -39,7 +39,7 @@ const inMemory: World = {
       Date.now(),
     );
   },
-  ring: (id) => berth.ring(id),
+  ring: (id) => berth.ringAlarm(id),
   connect: () => Promise.reject(new Error("it knows no sockets")),
 };
 

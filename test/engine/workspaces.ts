@@ -3,7 +3,7 @@
  * Does not own the difference of two of them.
  */
 import fc from "fast-check";
-import type { Entries } from "../fakes/changes.ts";
+import type { TreeEntries } from "../fakes/changes.ts";
 import { type Deed, deed, doing } from "../system/files/workspace.ts";
 import type { Running } from "./test-engine.ts";
 
@@ -13,9 +13,9 @@ export type { Deed };
 export function deeds(half: 0 | 1, max: number): fc.Arbitrary<Deed[]> {
   const all = fc.array(deed, { minLength: 40, maxLength: max });
   return all.map((some) =>
-    some.map(([what, ...details], at): Deed => {
+    some.map(([what, ...details], index): Deed => {
       const here = details.map((one) => (typeof one === "string" ? inWorkspace(one) : one));
-      if (what === "time") here[2] = Number(here[2]) - (Number(here[2]) % 256) + at * 2 + half;
+      if (what === "time") here[2] = Number(here[2]) - (Number(here[2]) % 256) + index * 2 + half;
       return [what, ...here];
     }),
   );
@@ -32,13 +32,13 @@ export async function doAll(one: Running, all: Deed[]): Promise<number> {
   return Number(await python(one, doing, JSON.stringify(all)));
 }
 
-export async function entriesOf(one: Running): Promise<Entries> {
+export async function entriesOf(one: Running): Promise<TreeEntries> {
   const lines = (await python(one, looking)).split("\n").filter(Boolean);
   return new Map(
     lines.map((line) => {
-      const [path, kind, bytes, says] = JSON.parse(line) as [string, string, number, string];
+      const [path, kind, bytes, content] = JSON.parse(line) as [string, string, number, string];
       const name = Buffer.from(path, "hex").toString("latin1");
-      return [name, { isFolder: kind === "folder", bytes, says }];
+      return [name, { isFolder: kind === "folder", bytes, content }];
     }),
   );
 }
@@ -67,9 +67,9 @@ def look(at):
             with open(at, "rb") as f: what = hashlib.sha256(f.read()).hexdigest()
         if kind in (stat.S_IFDIR, stat.S_IFREG):
             for name in sorted(os.listxattr(at)): extra.append((name.encode(errors="surrogateescape").hex(), os.getxattr(at, name).hex()))
-        says = str((kind, m, s.st_uid, s.st_gid, what, extra))
+        content = str((kind, m, s.st_uid, s.st_gid, what, extra))
         size = s.st_size if kind == stat.S_IFREG else 0
-        print(json.dumps([at[len(top) + 1:].hex(), "folder" if kind == stat.S_IFDIR else "other", size, says]))
+        print(json.dumps([at[len(top) + 1:].hex(), "folder" if kind == stat.S_IFDIR else "other", size, content]))
         if kind == stat.S_IFDIR:
             for name in sorted(os.listdir(at)): look(os.path.join(at, name))
     finally:

@@ -1,6 +1,6 @@
 /**
- * Owns a whole Berth in one Node process: the real entry, objects and core, over rows in memory and containers in
- * memory. It knows no sockets. Its objects can be evicted, its alarms rung, its clock set.
+ * A complete Berth in one Node process: the real Worker entry, objects and core, with rows and containers in memory
+ * and without sockets. Tests can evict and crash its objects, ring their alarms and set their clock.
  */
 import { DatabaseSync } from "node:sqlite";
 import type { Env } from "../../src/config.ts";
@@ -9,50 +9,50 @@ import { PlanObject } from "../../src/objects/plan/object.ts";
 import { SandboxObject } from "../../src/objects/sandbox/object.ts";
 import type { BerthApi } from "../../src/protocol/api.ts";
 import type { Right } from "../../src/protocol/rights.ts";
-import type { Container } from "../../src/runtime/runtime.ts";
+import type { ContainerRuntime } from "../../src/runtime/runtime.ts";
 import { BerthEntry } from "../../src/worker/rpc.ts";
 import { contractSizes } from "../contract/sizes.ts";
-import { FakeMachine, fakeContainer } from "./container.ts";
-import { together } from "./together.ts";
+import { FakeContainer, fakeRuntime } from "./container.ts";
+import { transaction } from "./transaction.ts";
 
-type Place = {
+type Instance = {
   rows: DatabaseSync;
   alarm: number | undefined;
   object: SandboxObject | undefined;
   directory: DirectoryObject | undefined;
   plan: PlanObject | undefined;
-  machine: FakeMachine;
-  /** Work that the object goes on with after it has answered. */
+  container: FakeContainer;
+  /** Work that the object continues after its response. */
   background: Set<Promise<unknown>>;
-  /** Of the instance that there is now. */
-  life: { isCut: boolean };
+  /** The running instance; cut off after a crash. */
+  current: { isCut: boolean };
 };
 
-/** One row. */
-export type Stored = Record<string, string | number | null>;
+/** One stored row. */
+export type StoredRow = Record<string, string | number | null>;
 
-type Caller = "Door" | "Directory" | "Sandbox" | "Plan";
-export type Calling = { from: Caller; to: Caller; verb: string };
-type Around = <T>(call: Calling, work: () => T) => T;
+type Caller = "Worker" | "Directory" | "Sandbox" | "Plan";
+export type ObjectCall = { from: Caller; to: Caller; verb: string };
+type CallInterceptor = <T>(call: ObjectCall, work: () => T) => T;
 
-/** It ends only with all of its bytes. */
+/** Like workerd's: fails unless exactly `length` bytes pass. */
 class FixedLengthStream extends TransformStream<Uint8Array, Uint8Array> {
   constructor(length: number) {
-    let left = length;
+    let remaining = length;
     super({
       transform(chunk, controller) {
-        left -= chunk.length;
-        if (left < 0) throw new TypeError("more bytes came than were said");
+        remaining -= chunk.length;
+        if (remaining < 0) throw new TypeError("more bytes came than were said");
         controller.enqueue(chunk);
       },
       flush() {
-        if (left > 0) throw new TypeError("fewer bytes came than were said");
+        if (remaining > 0) throw new TypeError("fewer bytes came than were said");
       },
     });
   }
 }
 
-// What the platform has and Node does not. The first is never used without sockets.
+// Globals of workerd that Node lacks. The first is never used without sockets.
 Object.assign(globalThis, {
   WebSocketRequestResponsePair: class {},
   IdentityTransformStream: TransformStream,
@@ -60,91 +60,91 @@ Object.assign(globalThis, {
 });
 
 export class FakeBerth {
-  readonly #places = new Map<string, Place>();
-  readonly #around: Around;
+  readonly #instances = new Map<string, Instance>();
+  readonly #intercept: CallInterceptor;
 
-  /** `around`: each call from one to another goes through it. */
-  constructor(around: Around = (_call, work) => work()) {
-    this.#around = around;
+  /** `intercept` wraps each call between objects. */
+  constructor(intercept: CallInterceptor = (_call, work) => work()) {
+    this.#intercept = intercept;
   }
 
-  /** As a binding with these props sees it. */
+  /** The API as a service binding with these props offers it. */
   bind(props: { tenant?: string; rights?: readonly Right[] }): BerthApi {
-    return new BerthEntry({ props } as never, this.#envOf("Door"));
+    return new BerthEntry({ props } as never, this.#envOf("Worker"));
   }
 
-  /** As other objects reach it. */
+  /** The object as other objects reach it. */
   object(id: string): SandboxObject {
     return this.#object(id);
   }
 
-  machine(id: string): FakeMachine {
-    return this.#place(id).machine;
+  container(id: string): FakeContainer {
+    return this.#instance(id).container;
   }
 
   alarm(id: string): number | undefined {
-    return this.#place(id).alarm;
+    return this.#instance(id).alarm;
   }
 
-  /** Straight to its rows. */
+  /** Runs a query directly on the rows. */
   rows(id: string, query: string, ...bindings: (string | number | null)[]): void {
-    this.#place(id)
+    this.#instance(id)
       .rows.prepare(query)
       .run(...bindings);
   }
 
-  /** All that is stored there, by table. */
-  dump(id: string): Map<string, Stored[]> {
-    const ask = <T>(query: string) => this.#place(id).rows.prepare(query).all() as T[];
-    const tables = ask<{ name: string }>(
+  /** All stored rows, by table. */
+  dump(id: string): Map<string, StoredRow[]> {
+    const query = <T>(query: string) => this.#instance(id).rows.prepare(query).all() as T[];
+    const tables = query<{ name: string }>(
       "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
     );
-    return new Map(tables.map(({ name }) => [name, ask<Stored>(`SELECT * FROM ${name}`)]));
+    return new Map(tables.map(({ name }) => [name, query<StoredRow>(`SELECT * FROM ${name}`)]));
   }
 
   columns(id: string, table: string): Set<string> {
-    const all = this.#place(id).rows.prepare(`PRAGMA table_info(${table})`).all();
+    const all = this.#instance(id).rows.prepare(`PRAGMA table_info(${table})`).all();
     return new Set((all as { name: string }[]).map(({ name }) => name));
   }
 
-  /** The next call meets a fresh instance; what the last one had under way ends first. */
+  /** The next call meets a fresh instance. Background work of the current one ends first. */
   async evict(id: string): Promise<void> {
-    const place = this.#place(id);
-    await Promise.all(place.background);
-    place.object = undefined;
-    place.directory = undefined;
-    place.plan = undefined;
+    const instance = this.#instance(id);
+    await Promise.all(instance.background);
+    instance.object = undefined;
+    instance.directory = undefined;
+    instance.plan = undefined;
   }
 
-  /** In the middle of whatever it does: nothing that it had under way reaches its rows any more. */
+  /** Stops the instance at once: nothing that it still does reaches its rows. */
   crash(id: string): void {
-    const place = this.#place(id);
-    place.life.isCut = true;
-    place.life = { isCut: false };
-    place.background.clear();
-    place.object = undefined;
-    place.plan = undefined;
+    const instance = this.#instance(id);
+    instance.current.isCut = true;
+    instance.current = { isCut: false };
+    instance.background.clear();
+    instance.object = undefined;
+    instance.plan = undefined;
   }
 
-  /** Whether anything was ever addressed by this name. */
-  knows(name: string): boolean {
-    return this.#places.has(name);
+  /** Whether any object was ever addressed by this name. */
+  exists(name: string): boolean {
+    return this.#instances.has(name);
   }
 
-  async ring(id: string): Promise<boolean> {
-    const place = this.#place(id);
-    if (place.alarm === undefined) return false;
-    place.alarm = undefined;
-    // A plan is called by its tenant and its name.
-    const object = id.includes("/") ? this.#plan(id) : (place.directory ?? this.#object(id));
+  async ringAlarm(id: string): Promise<boolean> {
+    const instance = this.#instance(id);
+    if (instance.alarm === undefined) return false;
+    instance.alarm = undefined;
+    // The name of a plan is its tenant and its name.
+    const object = id.includes("/") ? this.#plan(id) : (instance.directory ?? this.#object(id));
     await object.alarm();
     return true;
   }
 
-  /** What this one reaches the others by. */
+  /** The bindings by which one kind of object reaches the others. */
   #envOf(from: Caller): Env {
     const to = <T extends object>(kind: Caller, find: (name: string) => T) => ({
-      getByName: (name: string) => this.#seen(from, kind, find(name)),
+      getByName: (name: string) => this.#intercepted(from, kind, find(name)),
     });
     return {
       SANDBOX: to("Sandbox", (id) => this.#object(id)) as unknown as Env["SANDBOX"],
@@ -157,109 +157,109 @@ export class FakeBerth {
     };
   }
 
-  #seen<T extends object>(from: Caller, to: Caller, object: T): T {
+  #intercepted<T extends object>(from: Caller, to: Caller, object: T): T {
     return new Proxy(object, {
       get: (target, verb) => {
         const method: unknown = Reflect.get(target, verb, target);
         if (typeof method !== "function") return method;
         return (...details: unknown[]) =>
-          this.#around({ from, to, verb: String(verb) }, () => method.apply(target, details));
+          this.#intercept({ from, to, verb: String(verb) }, () => method.apply(target, details));
       },
     });
   }
 
   #plan(name: string): PlanObject {
-    const place = this.#place(name);
-    place.plan ??= new PlanObject(stateOf(place), this.#envOf("Plan"));
-    return place.plan;
+    const instance = this.#instance(name);
+    instance.plan ??= new PlanObject(durableStateOf(instance), this.#envOf("Plan"));
+    return instance.plan;
   }
 
   #directory(tenant: string): DirectoryObject {
-    const place = this.#place(tenant);
-    place.directory ??= new DirectoryObject(stateOf(place), this.#envOf("Directory"));
-    return place.directory;
+    const instance = this.#instance(tenant);
+    instance.directory ??= new DirectoryObject(durableStateOf(instance), this.#envOf("Directory"));
+    return instance.directory;
   }
 
   #object(id: string): SandboxObject {
-    const place = this.#place(id);
-    place.object ??= new ObjectInMemory(
-      stateOf(place),
+    const instance = this.#instance(id);
+    instance.object ??= new ObjectInMemory(
+      durableStateOf(instance),
       this.#envOf("Sandbox"),
-      fakeContainer(place.machine),
+      fakeRuntime(instance.container),
     );
-    return place.object;
+    return instance.object;
   }
 
-  #place(id: string): Place {
-    const known = this.#places.get(id);
+  #instance(id: string): Instance {
+    const known = this.#instances.get(id);
     if (known !== undefined) return known;
-    const place: Place = {
+    const instance: Instance = {
       rows: new DatabaseSync(":memory:"),
       alarm: undefined,
       object: undefined,
       directory: undefined,
       plan: undefined,
-      machine: new FakeMachine(),
+      container: new FakeContainer(),
       background: new Set(),
-      life: { isCut: false },
+      current: { isCut: false },
     };
-    this.#places.set(id, place);
-    return place;
+    this.#instances.set(id, instance);
+    return instance;
   }
 }
 
 class ObjectInMemory extends SandboxObject {
-  readonly #container: Container;
+  readonly #container: ContainerRuntime;
 
-  constructor(state: DurableObjectState, env: Env, container: Container) {
+  constructor(state: DurableObjectState, env: Env, container: ContainerRuntime) {
     super(state, env);
     this.#container = container;
   }
 
-  protected override openContainer(): Container {
+  protected override openRuntime(): ContainerRuntime {
     return this.#container;
   }
 }
 
-function stateOf(place: Place): DurableObjectState {
-  const { life } = place;
-  const demandLife = () => {
-    if (life.isCut) throw new Error("this instance has been replaced");
+function durableStateOf(instance: Instance): DurableObjectState {
+  const { current } = instance;
+  const refuseWhenReplaced = () => {
+    if (current.isCut) throw new Error("this instance has been replaced");
   };
   const state = {
     storage: {
       sql: {
         exec: (query: string, ...bindings: (string | number | null)[]) => ({
           toArray: () => {
-            demandLife();
-            return place.rows.prepare(query).all(...bindings);
+            refuseWhenReplaced();
+            return instance.rows.prepare(query).all(...bindings);
           },
         }),
       },
       transactionSync: <T>(work: () => T): T => {
-        demandLife();
-        return together(place.rows, work);
+        refuseWhenReplaced();
+        return transaction(instance.rows, work);
       },
-      setAlarm: async (at: number) => {
-        if (!life.isCut) place.alarm = at;
+      setAlarm: async (time: number) => {
+        if (!current.isCut) instance.alarm = time;
       },
-      sync: () => (life.isCut ? new Promise(() => {}) : Promise.resolve()),
+      sync: () => (current.isCut ? new Promise(() => {}) : Promise.resolve()),
       deleteAll: async () => {
-        place.rows = new DatabaseSync(":memory:");
-        place.alarm = undefined;
+        instance.rows = new DatabaseSync(":memory:");
+        instance.alarm = undefined;
       },
     },
     waitUntil(work: Promise<unknown>) {
-      if (!life.isCut) place.background.add(work);
-      const done = () => place.background.delete(work);
+      if (!current.isCut) instance.background.add(work);
+      const done = () => instance.background.delete(work);
       void work.then(done, (error: unknown) => {
         done();
-        if (!life.isCut) throw error;
+        if (!current.isCut) throw error;
       });
     },
     getWebSockets: () => [],
     setWebSocketAutoResponse: () => undefined,
   };
-  // Only what a sandbox asks of its object is there.
+  // Only the parts of DurableObjectState that the objects use.
   return state as unknown as DurableObjectState;
 }

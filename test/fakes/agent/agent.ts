@@ -1,16 +1,16 @@
 /**
- * Owns what one agent in memory has: its life, its fence, and the nouns that answer below its paths.
- * Does not own how a request finds them (answer.ts). Runs in Node and in workerd.
+ * The state of one agent in memory: its incarnation, its fence and its resources. See respond.ts for its routes. Runs
+ * in Node and in workerd.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { AgentEnding } from "../../../src/protocol/internal/agent.ts";
 import { agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
-import { Answers } from "./answers.ts";
 import { Files } from "./files.ts";
 import { Processes } from "./processes.ts";
 import { Sessions } from "./sessions.ts";
 import type { Stop } from "./stop.ts";
+import { StoredAnswers } from "./stored-answers.ts";
 import { Terminals } from "./terminals.ts";
 import { FakeTree } from "./tree.ts";
 
@@ -36,18 +36,18 @@ export class FakeAgent {
   metadata: { version: number; metadata: Record<string, string> } = { version: 0, metadata: {} };
   /** Tokens of an earlier generation are revoked. */
   generation = 0;
-  /** Sockets that tokens opened, each with what closes it. */
-  readonly guests = new Map<() => void, number>();
-  /** Work that a lease gates, by the id of its exec. */
+  /** Sockets that scoped tokens opened, each by the function that closes it. */
+  readonly tokenSockets = new Map<() => void, number>();
+  /** Gated work, by the id of its exec. */
   readonly running = new Map<string, { fence: number; stop: Stop }>();
-  /** Called when a piece of it has ended. */
-  readonly watchers = new Set<() => void>();
-  /** Each command that began, in order. */
-  readonly ran: string[] = [];
+  /** Called when some work has ended. */
+  readonly waiters = new Set<() => void>();
+  /** Each command that started, in order. */
+  readonly commandsRun: string[] = [];
   readonly servers = new Map<number, (request: Request) => Promise<Response>>();
   readonly tree: FakeTree;
-  readonly endings: AgentEnding[] = [];
-  readonly answers = new Answers();
+  readonly exits: AgentEnding[] = [];
+  readonly storedAnswers = new StoredAnswers();
   readonly processes = new Processes(this);
   readonly sessions = new Sessions(this);
   readonly terminals = new Terminals(this);
@@ -61,12 +61,12 @@ export class FakeAgent {
     this.startId = startId;
     this.secret = secret;
     this.env = env;
-    const drawn = crypto.getRandomValues(new Uint8Array(16));
-    this.incarnation = `${startId}.${Array.from(drawn, (byte) => alphabet[byte % 36]).join("")}`;
+    const randomBytes = crypto.getRandomValues(new Uint8Array(16));
+    this.incarnation = `${startId}.${Array.from(randomBytes, (byte) => alphabet[byte % 36]).join("")}`;
   }
 
-  /** What comes after it in the same piece cannot be overtaken by a raise. */
-  pass(fence: number): void {
+  /** Code after it in the same synchronous step cannot be overtaken by a higher fence. */
+  admitFence(fence: number): void {
     if (fence < this.fence) {
       throw new BerthError("stale_fence", `fence ${fence} is below ${this.fence}`, {
         facts: { fence: this.fence },
@@ -77,39 +77,42 @@ export class FakeAgent {
 
   revoke(generation: number): void {
     this.generation = Math.max(this.generation, generation);
-    for (const [close, of] of [...this.guests]) if (of < this.generation) close();
+    for (const [close, of] of [...this.tokenSockets]) if (of < this.generation) close();
   }
 
-  /** As a command of the lease under which it began. */
-  endsWithLease(id: string, { stop, over }: { stop: Stop; over: Promise<unknown> }): void {
+  /** Tracks work that ends with the lease under which it started. */
+  trackUntilLeaseEnds(
+    id: string,
+    { stop, finished }: { stop: Stop; finished: Promise<unknown> },
+  ): void {
     this.running.set(id, { fence: this.fence, stop });
-    void over.then(() => {
+    void finished.then(() => {
       this.running.delete(id);
-      for (const watcher of this.watchers) watcher();
+      for (const watcher of this.waiters) watcher();
     });
   }
 
-  /** As the engine sends it to everything in the container. */
+  /** Like the engine: signals everything in the container. */
   signal(number: number): void {
     this.#stopAll(number === 15 ? "SIGTERM" : "SIGKILL");
   }
 
-  /** It dies: what runs is cut off without an answer. */
+  /** The agent dies: running work is cut off without a response. */
   end(): void {
     this.ended = true;
     this.#stopAll("cut");
     this.sessions.cut();
     this.terminals.cut();
-    for (const watcher of this.watchers) watcher();
+    for (const watcher of this.waiters) watcher();
   }
 
-  /** The answered function is called at the end of what keeps the sandbox busy. */
-  begin(): () => void {
+  /** Keeps the sandbox busy until the returned function is called. */
+  markBusy(): () => void {
     this.#busy++;
     return () => {
       this.#busy--;
       this.#idleSince = Date.now();
-      for (const watcher of this.watchers) watcher();
+      for (const watcher of this.waiters) watcher();
     };
   }
 
@@ -118,17 +121,17 @@ export class FakeAgent {
     return this.#busy > 0 ? 0 : Math.max(1, Date.now() - this.#idleSince);
   }
 
-  tell(ending: Omit<AgentEnding, "n" | "at">): void {
-    this.endings.push({ n: this.endings.length + 1, at: new Date().toISOString(), ...ending });
+  recordExit(ending: Omit<AgentEnding, "n" | "at">): void {
+    this.exits.push({ n: this.exits.length + 1, at: new Date().toISOString(), ...ending });
   }
 
-  drawPid(): number {
+  nextPid(): number {
     return ++this.#lastPid;
   }
 
-  /** Throws where there is no such folder: nothing is run then. */
+  /** Throws if there is no such folder; nothing runs then. */
   folder(cwd: string | undefined): string {
-    const path = absolute(cwd ?? workspace, workspace);
+    const path = toAbsolute(cwd ?? workspace, workspace);
     if (this.tree.folders.has(path)) return path;
     throw new BerthError("bad_cwd", `${path} is no folder; the command was not run`);
   }
@@ -139,7 +142,7 @@ export class FakeAgent {
   }
 }
 
-export function absolute(path: string, from: string): string {
+export function toAbsolute(path: string, from: string): string {
   const parts: string[] = [];
   for (const part of (path.startsWith("/") ? path : `${from}/${path}`).split("/")) {
     if (part === "..") parts.pop();

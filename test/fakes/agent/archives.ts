@@ -1,30 +1,33 @@
 /**
- * Owns whole trees as plain tars, up and down, for an agent in memory: files and folders with short names only.
+ * Uploads and downloads trees as plain tar archives: files and folders with short names only.
  */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { FakeAgent } from "./agent.ts";
-import { type Call, noRoute } from "./call.ts";
+import { type AgentCall, noRoute } from "./call.ts";
 import { bytesOf } from "./output.ts";
 import type { FakeTree } from "./tree.ts";
 
 const block = 512;
 const plain = "application/x-tar";
 
-export async function answerArchive(agent: FakeAgent, call: Call): Promise<Response> {
+export async function answerArchive(agent: FakeAgent, call: AgentCall): Promise<Response> {
   const { searchParams } = call.url;
   const { tree } = agent;
-  const place = agent.files.place(searchParams.get("path") ?? ".", searchParams.get("session"));
+  const root = agent.files.resolvePath(
+    searchParams.get("path") ?? ".",
+    searchParams.get("session"),
+  );
   if (call.method === "GET") {
     const accept = call.request.headers.get("accept") ?? "*/*";
-    if (!/x-tar|\*/.test(accept)) throw notTaken();
-    tree.view(place);
-    const bytes = new Blob(pack(tree, place));
+    if (!/x-tar|\*/.test(accept)) throw unsupportedTypeError();
+    tree.view(root);
+    const bytes = new Blob(pack(tree, root));
     return new Response(bytes, { headers: { ...call.headers, "content-type": plain } });
   }
   if (call.method !== "PUT") throw noRoute();
-  if (call.request.headers.get("content-type") !== plain) throw notTaken();
-  const bytes = await agent.files.take(call);
-  return call.json(unpack(tree, place, bytes));
+  if (call.request.headers.get("content-type") !== plain) throw unsupportedTypeError();
+  const bytes = await agent.files.receiveBody(call);
+  return call.json(unpack(tree, root, bytes));
 }
 
 function pack(tree: FakeTree, from: string): Uint8Array<ArrayBuffer>[] {
@@ -40,42 +43,42 @@ function pack(tree: FakeTree, from: string): Uint8Array<ArrayBuffer>[] {
 
 function header(name: string, mode: string, bytes: Uint8Array | undefined) {
   const head = new Uint8Array(block);
-  const put = (at: number, text: string) => head.set(bytesOf(text), at);
+  const put = (offset: number, text: string) => head.set(bytesOf(text), offset);
   put(0, name);
   put(100, `${mode.padStart(7, "0")}\0`);
   put(124, `${(bytes?.length ?? 0).toString(8).padStart(11, "0")}\0`);
   put(148, "        ");
   put(156, bytes === undefined ? "5" : "0");
   put(257, "ustar\u000000");
-  const sum = head.reduce((all, one) => all + one, 0);
+  const sum = head.reduce((total, byte) => total + byte, 0);
   put(148, `${sum.toString(8).padStart(6, "0")}\0 `);
   return head;
 }
 
 function unpack(tree: FakeTree, to: string, tar: Uint8Array): { entries: number; bytes: number } {
-  const told = { entries: 0, bytes: 0 };
-  const text = (at: number, length: number) =>
-    new TextDecoder().decode(tar.slice(at, at + length)).split("\0", 1)[0] ?? "";
-  for (let at = 0; text(at, 100) !== ""; ) {
-    const name = text(at, 100).replace(/\/$/, "");
-    const size = Number.parseInt(text(at + 124, 12), 8);
+  const counts = { entries: 0, bytes: 0 };
+  const text = (offset: number, length: number) =>
+    new TextDecoder().decode(tar.slice(offset, offset + length)).split("\0", 1)[0] ?? "";
+  for (let offset = 0; text(offset, 100) !== ""; ) {
+    const name = text(offset, 100).replace(/\/$/, "");
+    const size = Number.parseInt(text(offset + 124, 12), 8);
     if (name.startsWith("/") || name.split("/").includes("..") || !Number.isInteger(size)) {
       throw new BerthError("bad_archive", `the archive holds ${name}, which is not unpacked`);
     }
     const path = `${to === "/" ? "" : to}/${name}`;
-    if (text(at + 156, 1) === "5") tree.makeFolders(path);
+    if (text(offset + 156, 1) === "5") tree.makeFolders(path);
     else {
-      tree.demandPlace(path, true);
-      const mode = text(at + 100, 8).replace(/^0+/, "");
-      tree.write(path, tar.slice(at + block, at + block + size), mode);
+      tree.refuseUnlessWritable(path, true);
+      const mode = text(offset + 100, 8).replace(/^0+/, "");
+      tree.write(path, tar.slice(offset + block, offset + block + size), mode);
     }
-    told.entries++;
-    told.bytes += size;
-    at += block + Math.ceil(size / block) * block;
+    counts.entries++;
+    counts.bytes += size;
+    offset += block + Math.ceil(size / block) * block;
   }
-  return told;
+  return counts;
 }
 
-function notTaken(): BerthError {
+function unsupportedTypeError(): BerthError {
   return new BerthError("unsupported_type", `An agent in memory knows ${plain} only.`);
 }

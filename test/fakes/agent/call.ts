@@ -1,16 +1,16 @@
 /**
- * Owns one request to an agent in memory as its nouns see it: what is asked, the fence, and how answers are written.
+ * One request to an agent in memory: its route, body and fence, and the forms of its responses.
  */
 
 import { BerthError, errorBody, errors } from "../../../src/protocol/errors.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent.ts";
 import type { FakeAgent } from "./agent.ts";
 
-export class Call {
+export class AgentCall {
   readonly request: Request;
   readonly url: URL;
   readonly method: string;
-  /** What follows the noun's own path. */
+  /** The path below the resource. */
   readonly rest: string[];
   readonly headers: Record<string, string>;
   readonly #agent: FakeAgent;
@@ -27,16 +27,16 @@ export class Call {
     };
   }
 
-  /** Of a gated call, in the same piece in which its work begins: nothing can raise the fence in between. */
-  pass(): number {
+  /** For a gated call, in the same synchronous step in which its work starts: no higher fence can come in between. */
+  admitFence(): number {
     const fence = Number(this.request.headers.get(agentHeaders.fence) ?? 0);
-    this.#agent.pass(fence);
+    this.#agent.admitFence(fence);
     return fence;
   }
 
   async body<T>(): Promise<T> {
     const body = await this.request.json();
-    // It may have died meanwhile: nothing begins then.
+    // The agent may have died in the meantime: nothing starts then.
     if (this.#agent.ended) throw new TypeError("connection reset");
     return body as T;
   }
@@ -45,7 +45,7 @@ export class Call {
     return this.text(JSON.stringify(answer), status);
   }
 
-  /** The real agent names the length of every answer that it has whole. */
+  /** The real agent announces the length of every response that it has completely. */
   text(body: string, status = 200): Response {
     const length = String(new TextEncoder().encode(body).length);
     const headers = {

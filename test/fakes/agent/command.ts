@@ -1,6 +1,5 @@
 /**
- * Owns one command from its start to how it ended: its shell or program, its time limit, its outcome.
- * Does not own what becomes of its output.
+ * Runs one command: its shell or program, its time limit, its outcome.
  */
 import type { FakeAgent } from "./agent.ts";
 import { Exit, type Io, runProgram, type Shell } from "./shell.ts";
@@ -15,7 +14,7 @@ export type Outcome = {
   exitCode: number | null;
   signal: string | null;
   timedOut: boolean;
-  /** It was cut off by what is no signal: it has no answer. */
+  /** Cut off by something other than a signal: there is no response. */
   cut: string | undefined;
 };
 
@@ -29,8 +28,8 @@ export function environment(agent: FakeAgent, env: Record<string, string> | unde
   return { PATH: "/usr/bin:/bin", HOME: "/workspace", ...agent.env, ...env };
 }
 
-/** By a shell of its own, or as a program with arguments. */
-export function runOwn(
+/** Runs a command line in a shell of its own, or a program with arguments. */
+export function runCommand(
   program: Program,
   { agent, shell, io, stop }: { agent: FakeAgent; shell: Shell; io: Io; stop: Stop },
 ): Promise<Outcome> {

@@ -1,10 +1,10 @@
 /**
- * Owns the answer to a fence call: from then on nothing below begins; with `drain` it also ends.
+ * Raises the fence: nothing below it starts any more; with `drain` running work below it ends too.
  */
 import type { AgentFence, AgentFenced } from "../../../src/protocol/internal/agent.ts";
 import type { FakeAgent } from "./agent.ts";
 
-export async function raise(agent: FakeAgent, call: AgentFence): Promise<AgentFenced> {
+export async function raiseFence(agent: FakeAgent, call: AgentFence): Promise<AgentFenced> {
   agent.fence = Math.max(agent.fence, call.fence);
   const below = () => [...agent.running.values()].filter(({ fence }) => fence < call.fence);
   if (call.drain) for (const { stop } of below()) stop.now("fenced");
@@ -13,11 +13,11 @@ export async function raise(agent: FakeAgent, call: AgentFence): Promise<AgentFe
     await new Promise<void>((resolve) => {
       const go = () => {
         clearTimeout(timer);
-        agent.watchers.delete(go);
+        agent.waiters.delete(go);
         resolve();
       };
       const timer = setTimeout(go, until - Date.now());
-      agent.watchers.add(go);
+      agent.waiters.add(go);
     });
   }
   if (agent.ended) throw new TypeError("connection reset");

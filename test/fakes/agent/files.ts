@@ -1,14 +1,13 @@
 /**
- * Owns the routes of an agent in memory below /v1/files.
- * Does not own the tree (tree.ts), nor archives and clones (archives.ts, git.ts).
+ * The routes below /v1/files of an agent in memory. See tree.ts, archives.ts and git.ts for what they work on.
  */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { MkdirCall, MoveCall } from "../../../src/protocol/file.ts";
-import { absolute, type FakeAgent, workspace } from "./agent.ts";
-import { type Call, noRoute } from "./call.ts";
-import { bytesOf, joined } from "./output.ts";
+import { type FakeAgent, toAbsolute, workspace } from "./agent.ts";
+import { type AgentCall, noRoute } from "./call.ts";
+import { bytesOf, concat } from "./output.ts";
 import { leaseLost, Stop, Stopped } from "./stop.ts";
-import { type Change, holderOf, notAFolder, tagOf } from "./tree.ts";
+import { type Change, notAFolderError, parentOf, tagOf } from "./tree.ts";
 
 export class Files {
   readonly #agent: FakeAgent;
@@ -18,18 +17,19 @@ export class Files {
     this.#agent = agent;
   }
 
-  async answer(call: Call): Promise<Response> {
+  async answer(call: AgentCall): Promise<Response> {
     const { tree } = this.#agent;
     const { searchParams } = call.url;
-    const path = () => this.place(searchParams.get("path") ?? ".", searchParams.get("session"));
+    const path = () =>
+      this.resolvePath(searchParams.get("path") ?? ".", searchParams.get("session"));
     switch (`${call.method} ${call.rest.join("/")}`) {
       case "GET ":
         return this.#read(call, path());
       case "PUT ":
         return this.#write(call, path());
       case "DELETE ":
-        call.pass();
-        return call.json({ removed: tree.remove(path(), isSaid(searchParams, "recursive")) });
+        call.admitFence();
+        return call.json({ removed: tree.remove(path(), isSet(searchParams, "recursive")) });
       case "GET stat":
         return call.json(tree.view(path()));
       case "GET list":
@@ -40,26 +40,26 @@ export class Files {
         return this.#mkdir(call, await call.body<MkdirCall>());
       case "POST move": {
         const { from, to, session, overwrite } = await call.body<MoveCall>();
-        call.pass();
-        const target = this.place(to, session);
-        tree.move(this.place(from, session), target, overwrite);
+        call.admitFence();
+        const target = this.resolvePath(to, session);
+        tree.move(this.resolvePath(from, session), target, overwrite);
         return call.json(tree.view(target));
       }
     }
     throw noRoute();
   }
 
-  place(path: string, session: string | null | undefined): string {
+  resolvePath(path: string, session: string | null | undefined): string {
     const from = session ? this.#agent.sessions.cwdOf(session) : workspace;
-    return absolute(path, from);
+    return toAbsolute(path, from);
   }
 
-  /** Gated work while the body comes; undefined bytes of a body that breaks off are refused. */
-  async take(call: Call): Promise<Uint8Array> {
+  /** Reads a request body; counts as gated work meanwhile. A body that breaks off is refused. */
+  async receiveBody(call: AgentCall): Promise<Uint8Array> {
     const stop = new Stop();
     const id = `upload ${++this.#uploads}`;
-    this.#agent.running.set(id, { fence: call.pass(), stop });
-    const idle = this.#agent.begin();
+    this.#agent.running.set(id, { fence: call.admitFence(), stop });
+    const idle = this.#agent.markBusy();
     const pieces: Uint8Array[] = [];
     const reader = call.request.body?.getReader();
     try {
@@ -81,12 +81,12 @@ export class Files {
       this.#agent.running.delete(id);
       idle();
     }
-    return joined(pieces);
+    return concat(pieces);
   }
 
-  #read(call: Call, path: string): Response {
+  #read(call: AgentCall, path: string): Response {
     const file = this.#agent.tree.file(path);
-    const { bytes, at } = file;
+    const { bytes, modifiedAt: at } = file;
     const tag = tagOf(file);
     const headers: Record<string, string> = {
       ...call.headers,
@@ -98,14 +98,15 @@ export class Files {
     if (call.request.headers.get("if-none-match") === tag) {
       return new Response(null, { status: 304, headers });
     }
-    const asked = /^bytes=(\d+)-(\d*)$/.exec(call.request.headers.get("range") ?? "");
-    if (asked === null) {
+    const rangeMatch = /^bytes=(\d+)-(\d*)$/.exec(call.request.headers.get("range") ?? "");
+    if (rangeMatch === null) {
       return new Response(bytes.slice(), {
         headers: { ...headers, "content-length": String(bytes.length) },
       });
     }
-    const start = Number(asked[1]);
-    const end = asked[2] === "" ? bytes.length : Math.min(Number(asked[2]) + 1, bytes.length);
+    const start = Number(rangeMatch[1]);
+    const end =
+      rangeMatch[2] === "" ? bytes.length : Math.min(Number(rangeMatch[2]) + 1, bytes.length);
     if (start >= bytes.length) {
       const refused = new BerthError("bad_range", `the file has ${bytes.length} bytes`, {
         facts: { size: bytes.length },
@@ -119,12 +120,12 @@ export class Files {
     return new Response(bytes.slice(start, end), { status: 206, headers });
   }
 
-  async #write(call: Call, path: string): Promise<Response> {
+  async #write(call: AgentCall, path: string): Promise<Response> {
     const { tree } = this.#agent;
     const { searchParams } = call.url;
-    tree.demandPlace(path, isSaid(searchParams, "mkdirs"));
+    tree.refuseUnlessWritable(path, isSet(searchParams, "mkdirs"));
     this.#demandConditions(call, path);
-    const bytes = await this.take(call);
+    const bytes = await this.receiveBody(call);
     this.#demandConditions(call, path);
     const isNew = !tree.files.has(path);
     tree.write(path, bytes, searchParams.get("mode") ?? undefined);
@@ -133,7 +134,7 @@ export class Files {
     return answer;
   }
 
-  #demandConditions({ request }: Call, path: string): void {
+  #demandConditions({ request }: AgentCall, path: string): void {
     const file = this.#agent.tree.files.get(path);
     const tag = file === undefined ? undefined : tagOf(file);
     const isNamed = (list: string | null) => tag !== undefined && (list === "*" || list === tag);
@@ -145,58 +146,58 @@ export class Files {
     });
   }
 
-  #list({ url }: Call, path: string) {
+  #list({ url }: AgentCall, path: string) {
     const { tree } = this.#agent;
-    if (tree.files.has(path)) throw notAFolder(path);
+    if (tree.files.has(path)) throw notAFolderError(path);
     tree.view(path);
-    const asked = (name: string, otherwise: number) =>
+    const numberParam = (name: string, otherwise: number) =>
       Number(url.searchParams.get(name) ?? otherwise);
-    const level = (one: string) =>
-      one.split("/").length - (path === "/" ? "" : path).split("/").length;
-    const all = tree.below(path).filter((one) => level(one) <= asked("depth", 1));
+    const level = (entry: string) =>
+      entry.split("/").length - (path === "/" ? "" : path).split("/").length;
+    const all = tree.below(path).filter((entry) => level(entry) <= numberParam("depth", 1));
     const after = all.indexOf(url.searchParams.get("cursor") ?? "") + 1;
-    const page = all.slice(after, after + asked("limit", 1000));
+    const page = all.slice(after, after + numberParam("limit", 1000));
     const isLast = after + page.length === all.length;
-    const files = page.map((one) => tree.view(one));
+    const files = page.map((entry) => tree.view(entry));
     return { files, nextCursor: isLast ? null : (page.at(-1) ?? null) };
   }
 
-  #mkdir(call: Call, { path, session, parents, mode }: MkdirCall): Response {
-    call.pass();
+  #mkdir(call: AgentCall, { path, session, parents, mode }: MkdirCall): Response {
+    call.admitFence();
     const { tree } = this.#agent;
-    const place = this.place(path, session);
+    const place = this.resolvePath(path, session);
     if (tree.has(place)) {
       if (parents && tree.folders.has(place)) return call.json(tree.view(place));
       throw new BerthError("file_exists", `${place} is there already`);
     }
-    if (parents) tree.makeFolders(holderOf(place));
-    tree.view(holderOf(place));
+    if (parents) tree.makeFolders(parentOf(place));
+    tree.view(parentOf(place));
     tree.makeFolder(place, mode);
     return call.json(tree.view(place), 201);
   }
 
-  /** Ends with the agent, and with its reader. */
-  #watch(call: Call, path: string): Response {
-    const { tree, watchers } = this.#agent;
-    if (!tree.folders.has(path)) throw notAFolder(path);
+  /** Ends with the agent, or when the reader disconnects. */
+  #watch(call: AgentCall, path: string): Response {
+    const { tree, waiters } = this.#agent;
+    if (!tree.folders.has(path)) throw notAFolderError(path);
     let close = () => {};
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
-        const tell = (change: Change) => {
+        const sendChange = (change: Change) => {
           if (!change.path.startsWith(`${path}/`)) return;
           controller.enqueue(event("change", { changes: [change] }));
         };
-        const look = () => {
+        const endWithAgent = () => {
           if (!this.#agent.ended) return;
           close();
           controller.error(new TypeError("connection reset"));
         };
         close = () => {
-          tree.watchers.delete(tell);
-          watchers.delete(look);
+          tree.listeners.delete(sendChange);
+          waiters.delete(endWithAgent);
         };
-        tree.watchers.add(tell);
-        watchers.add(look);
+        tree.listeners.add(sendChange);
+        waiters.add(endWithAgent);
         controller.enqueue(event("ready", {}));
       },
       cancel: () => close(),
@@ -209,6 +210,6 @@ export function event(name: string, data: unknown): Uint8Array {
   return bytesOf(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-function isSaid(query: URLSearchParams, name: string): boolean {
+function isSet(query: URLSearchParams, name: string): boolean {
   return query.get(name) === "true" || query.get(name) === "1";
 }

@@ -1,26 +1,26 @@
 /**
- * Owns the clones of an agent in memory: scripted by the address. `…/missing` fails, `…/slow` goes on until it is
- * stopped, anything else is there at once.
+ * Clones of an agent in memory, scripted by the address: `…/missing` fails, `…/slow` continues until it is stopped,
+ * any other succeeds at once.
  */
 import { BerthError, errorBody } from "../../../src/protocol/errors.ts";
 import type { CloneCall } from "../../../src/protocol/git.ts";
 import type { FakeAgent } from "./agent.ts";
-import { type Call, noRoute } from "./call.ts";
+import { type AgentCall, noRoute } from "./call.ts";
 import { event } from "./files.ts";
 import { bytesOf } from "./output.ts";
 import { leaseLost, Stop } from "./stop.ts";
 
-/** Then it tells a comment, by which it is noticed that nobody reads any more. */
+/** The interval of comments, by which a disconnected reader is noticed. */
 const silenceMs = 50;
 
-export async function answerGit(agent: FakeAgent, call: Call): Promise<Response> {
+export async function answerGit(agent: FakeAgent, call: AgentCall): Promise<Response> {
   if (`${call.method} ${call.rest.join("/")}` !== "POST clone") throw noRoute();
-  const asked = await call.body<CloneCall>();
-  const fence = call.pass();
+  const cloneCall = await call.body<CloneCall>();
+  const fence = call.admitFence();
   const stop = new Stop();
   const id = `clone ${crypto.randomUUID()}`;
-  const idle = agent.begin();
-  const over = () => {
+  const idle = agent.markBusy();
+  const onEnd = () => {
     agent.running.delete(id);
     idle();
   };
@@ -28,9 +28,10 @@ export async function answerGit(agent: FakeAgent, call: Call): Promise<Response>
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       controller.enqueue(event("progress", { phase: "Receiving objects", percent: 0 }));
-      if (asked.url.endsWith("/slow")) return void goOn(controller, stop).finally(over);
-      over();
-      controller.enqueue(end(agent, asked));
+      if (cloneCall.url.endsWith("/slow"))
+        return void runUntilStopped(controller, stop).finally(onEnd);
+      onEnd();
+      controller.enqueue(end(agent, cloneCall));
       controller.close();
     },
     cancel: () => stop.now("left"),
@@ -38,7 +39,7 @@ export async function answerGit(agent: FakeAgent, call: Call): Promise<Response>
   return call.stream(body, { "content-type": "text/event-stream" });
 }
 
-async function goOn(
+async function runUntilStopped(
   controller: ReadableStreamDefaultController<Uint8Array>,
   stop: Stop,
 ): Promise<void> {
@@ -56,7 +57,7 @@ function end(agent: FakeAgent, { url, dir, session, branch = "main" }: CloneCall
     return event("error", errorBody(refused, "none"));
   }
   const name = url.replace(/^.*[/:]/, "").replace(/\.git$/, "");
-  const place = agent.files.place(dir ?? name, session);
+  const place = agent.files.resolvePath(dir ?? name, session);
   agent.tree.makeFolders(place);
   agent.tree.write(`${place}/README.md`, bytesOf(`# ${name}\n`), undefined);
   return event("done", { dir: place, commit: "0".repeat(40), branch });

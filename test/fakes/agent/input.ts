@@ -1,5 +1,5 @@
 /**
- * Owns the standard input of one command: bytes that wait to be read, and their end.
+ * The standard input of one command: bytes that wait to be read, and the end.
  */
 import type { Stop } from "./stop.ts";
 
@@ -16,7 +16,7 @@ export class Input {
     return input;
   }
 
-  get taken(): number {
+  get acceptedBytes(): number {
     return this.#taken;
   }
 

@@ -1,21 +1,21 @@
 /**
- * Owns how the log of a process is read: as server-sent events, or the raw bytes of one stream.
+ * Serves the log of a process: as server-sent events, or as the raw bytes of one stream.
  */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { logOffsetHeader } from "../../../src/protocol/process.ts";
 import type { Log, Run, Stream } from "./log.ts";
 import { bytesOf, toBase64 } from "./output.ts";
 
-type Ended = { exitCode: number | null; signal: string | null; timedOut: boolean };
+type ExitStatus = { exitCode: number | null; signal: string | null; timedOut: boolean };
 type Query = { after: number; offset?: number; follow: boolean; stream: Stream | undefined };
 
-export function answerLog(
+export function openLog(
   request: Request,
   log: Log,
-  ended: () => Ended | undefined,
+  ended: () => ExitStatus | undefined,
 ): { body: ReadableStream<Uint8Array>; headers: Record<string, string> } {
   const query = queryOf(request);
-  demandWritten(query.after, log.facts.end, "after");
+  refuseUnwritten(query.after, log.facts.end, "after");
   if (request.headers.get("accept")?.includes("application/octet-stream") !== true) {
     return { body: events(log, query, ended), headers: { "content-type": "text/event-stream" } };
   }
@@ -28,7 +28,7 @@ export function answerLog(
   const from = query.offset === undefined ? { after: query.after } : { offset: query.offset };
   const { stdoutBytes, stderrBytes } = log.facts;
   const written = stream === "stdout" ? stdoutBytes : stderrBytes;
-  demandWritten(query.offset ?? 0, written, "offset");
+  refuseUnwritten(query.offset ?? 0, written, "offset");
   const offset = log.next(from, stream)?.offset ?? written;
   return {
     body: raw(log, offset, { ...query, stream }),
@@ -39,23 +39,26 @@ export function answerLog(
 function events(
   log: Log,
   { after, follow, stream }: Query,
-  ended: () => Ended | undefined,
+  ended: () => ExitStatus | undefined,
 ): ReadableStream<Uint8Array> {
-  let at = after;
-  const event = (name: string, data: unknown, id = `id: ${at}\n`) =>
+  let position = after;
+  const event = (name: string, data: unknown, id = `id: ${position}\n`) =>
     bytesOf(`event: ${name}\n${id}data: ${JSON.stringify(data)}\n\n`);
-  return reading(log, after, follow, {
+  return followLog(log, after, follow, {
     next() {
       const { start } = log.facts;
-      if (at < start) {
-        const gap = { from: at, to: start };
-        at = start;
-        return { bytes: event("truncated", gap), at };
+      if (position < start) {
+        const gap = { from: position, to: start };
+        position = start;
+        return { bytes: event("truncated", gap), position };
       }
-      const run = log.next({ after: at }, stream);
+      const run = log.next({ after: position }, stream);
       if (run === undefined) return undefined;
-      at = endOf(run);
-      return { bytes: event("output", { stream: run.stream, data: toBase64(run.bytes) }), at };
+      position = endOf(run);
+      return {
+        bytes: event("output", { stream: run.stream, data: toBase64(run.bytes) }),
+        position,
+      };
     },
     last() {
       const end = ended();
@@ -66,41 +69,41 @@ function events(
 
 function raw(log: Log, offset: number, { after, follow, stream }: Query) {
   let from = offset;
-  return reading(log, after, follow, {
+  return followLog(log, after, follow, {
     next() {
       const run = log.next({ offset: from }, stream);
       if (run === undefined) return undefined;
       from = run.offset + run.bytes.length;
-      return { bytes: run.bytes, at: endOf(run) };
+      return { bytes: run.bytes, position: endOf(run) };
     },
     last: () => undefined,
   });
 }
 
-type Steps = {
-  next(): { bytes: Uint8Array; at: number } | undefined;
+type LogSource = {
+  next(): { bytes: Uint8Array; position: number } | undefined;
   last(): Uint8Array | undefined;
 };
 
-/** What is there; with `follow` also what comes, until the log is closed. */
-function reading(log: Log, after: number, follow: boolean, steps: Steps) {
-  const reader = { at: after };
-  let gone = false;
+/** Streams what the log has; with `follow` also what comes, until the log is closed. */
+function followLog(log: Log, after: number, follow: boolean, steps: LogSource) {
+  const reader = { position: after };
+  let isClosed = false;
   let wake = () => {};
   if (follow) log.readers.add(reader);
-  const leave = () => {
-    gone = true;
+  const close = () => {
+    isClosed = true;
     log.readers.delete(reader);
     wake();
   };
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        while (!gone) {
+        while (!isClosed) {
           const step = steps.next();
           if (step !== undefined) {
             controller.enqueue(step.bytes);
-            return log.readBy(reader, step.at);
+            return log.readBy(reader, step.position);
           }
           if (!follow || log.closed) break;
           await new Promise<void>((resolve) => {
@@ -109,34 +112,34 @@ function reading(log: Log, after: number, follow: boolean, steps: Steps) {
           });
         }
         const last = steps.last();
-        leave();
+        close();
         if (last !== undefined) controller.enqueue(last);
         controller.close();
       },
-      cancel: leave,
+      cancel: close,
     },
     { highWaterMark: 0 },
   );
 }
 
-function demandWritten(asked: number, written: number, field: string): void {
-  if (asked <= written) return;
+function refuseUnwritten(requested: number, written: number, field: string): void {
+  if (requested <= written) return;
   throw new BerthError("bad_request", `${field} is beyond the ${written} bytes written`, {
     facts: { field },
   });
 }
 
 function endOf(run: Run): number {
-  return run.at + run.bytes.length;
+  return run.position + run.bytes.length;
 }
 
 function queryOf(request: Request): Query {
-  const asked = new URL(request.url).searchParams;
-  const stream = asked.get("stream") ?? undefined;
-  const offset = asked.get("offset");
+  const params = new URL(request.url).searchParams;
+  const stream = params.get("stream") ?? undefined;
+  const offset = params.get("offset");
   return {
-    after: Number(request.headers.get("last-event-id") ?? asked.get("after") ?? 0),
-    follow: asked.get("follow") === "1",
+    after: Number(request.headers.get("last-event-id") ?? params.get("after") ?? 0),
+    follow: params.get("follow") === "1",
     stream: stream === "stdout" || stream === "stderr" ? stream : undefined,
     ...(offset === null ? {} : { offset: Number(offset) }),
   };

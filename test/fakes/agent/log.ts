@@ -1,17 +1,16 @@
 /**
- * Owns the log of one process: both streams in the order in which they came, by cursor, up to its size.
- * Does not own how it is written down for a reader: log-stream.ts.
+ * The log of one process: both streams in order, read by cursor, bounded in size. See log-stream.ts for its formats.
  */
 
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Process } from "../../../src/protocol/process.ts";
-import { joined } from "./output.ts";
+import { concat } from "./output.ts";
 import type { Stop } from "./stop.ts";
 
 export type Stream = "stdout" | "stderr";
-/** `at`: bytes of both streams before it; `offset`: of its own. */
-export type Run = { stream: Stream; at: number; offset: number; bytes: Uint8Array };
-export type Reader = { at: number };
+/** `position`: bytes of both streams before it; `offset`: bytes of its own stream. */
+export type Run = { stream: Stream; position: number; offset: number; bytes: Uint8Array };
+export type Reader = { position: number };
 
 const runBytesMax = 16 * 1024;
 
@@ -19,7 +18,7 @@ export class Log {
   readonly #bytesMax: number;
   readonly #onFull: "drop" | "block";
   readonly #runs: Run[] = [];
-  readonly #watchers = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
   readonly readers = new Set<Reader>();
   #readTo = 0;
   #start = 0;
@@ -53,7 +52,7 @@ export class Log {
       while (this.#onFull === "block" && this.#end + piece.length - this.#read > this.#bytesMax) {
         await stop.wait<void>((done) => this.onChange(done));
       }
-      this.#runs.push({ stream, at: this.#end, offset: this.#written[stream], bytes: piece });
+      this.#runs.push({ stream, position: this.#end, offset: this.#written[stream], bytes: piece });
       this.#end += piece.length;
       this.#written[stream] += piece.length;
       this.#drop();
@@ -66,40 +65,44 @@ export class Log {
     this.#changed();
   }
 
-  /** The next of it, if there is any: `after` bytes of both, or `offset` bytes of the one. */
+  /** The next run after a cursor, if there is one: `after` bytes of both streams, or `offset` bytes of one. */
   next(from: { after: number } | { offset: number }, stream: Stream | undefined): Run | undefined {
     for (const run of this.#runs) {
       if (stream !== undefined && run.stream !== stream) continue;
-      const skip = "offset" in from ? from.offset - run.offset : from.after - run.at;
+      const skip = "offset" in from ? from.offset - run.offset : from.after - run.position;
       if (skip >= run.bytes.length) continue;
-      const left = Math.max(0, skip, this.#start - run.at);
-      if (left >= run.bytes.length) continue;
-      const { at, offset, bytes } = run;
-      return { stream: run.stream, at: at + left, offset: offset + left, bytes: bytes.slice(left) };
+      const skipped = Math.max(0, skip, this.#start - run.position);
+      if (skipped >= run.bytes.length) continue;
+      return {
+        stream: run.stream,
+        position: run.position + skipped,
+        offset: run.offset + skipped,
+        bytes: run.bytes.slice(skipped),
+      };
     }
     return undefined;
   }
 
   readBy(reader: Reader, to: number): void {
-    reader.at = Math.max(reader.at, to);
+    reader.position = Math.max(reader.position, to);
     this.#readTo = Math.max(this.#readTo, to);
     this.#changed();
   }
 
-  /** Once; the answered function takes it back. */
-  onChange(watcher: () => void): () => void {
-    this.#watchers.add(watcher);
-    return () => this.#watchers.delete(watcher);
+  /** Called once; the returned function cancels it. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
-  /** What is kept of one stream. */
-  kept(stream: Stream): Uint8Array {
-    return joined(this.#runs.filter((run) => run.stream === stream).map(({ bytes }) => bytes));
+  /** The retained output of one stream. */
+  retained(stream: Stream): Uint8Array {
+    return concat(this.#runs.filter((run) => run.stream === stream).map(({ bytes }) => bytes));
   }
 
   get #read(): number {
-    const places = [...this.readers].map(({ at }) => at);
-    return places.length === 0 ? this.#readTo : Math.min(...places);
+    const positions = [...this.readers].map(({ position }) => position);
+    return positions.length === 0 ? this.#readTo : Math.min(...positions);
   }
 
   #drop(): void {
@@ -107,14 +110,14 @@ export class Log {
     this.#start = Math.max(this.#start, this.#end - this.#bytesMax - replay);
     for (;;) {
       const first = this.#runs[0];
-      if (first === undefined || first.at + first.bytes.length > this.#start) return;
+      if (first === undefined || first.position + first.bytes.length > this.#start) return;
       this.#runs.shift();
     }
   }
 
   #changed(): void {
-    const watchers = [...this.#watchers];
-    this.#watchers.clear();
-    for (const watcher of watchers) watcher();
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const listener of listeners) listener();
   }
 }

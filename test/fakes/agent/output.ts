@@ -1,5 +1,5 @@
 /**
- * Owns the output of a command whose answer comes whole: up to its limit, in the encoding that was asked for.
+ * Captures the output of a command up to its limit, in the requested encoding.
  */
 const encoder = new TextEncoder();
 
@@ -15,7 +15,7 @@ export class Output {
     this.#max = max;
   }
 
-  take(stream: "stdout" | "stderr", output: string | Uint8Array): void {
+  write(stream: "stdout" | "stderr", output: string | Uint8Array): void {
     const bytes = bytesOf(output);
     const kept = bytes.subarray(0, Math.max(0, this.#max - this.#bytes));
     if (kept.length < bytes.length) this.truncated = true;
@@ -24,8 +24,8 @@ export class Output {
   }
 
   text(stream: "stdout" | "stderr", encoding: Encoding): string {
-    const whole = joined(this.#kept[stream]);
-    return encoding === "base64" ? toBase64(whole) : new TextDecoder().decode(whole);
+    const bytes = concat(this.#kept[stream]);
+    return encoding === "base64" ? toBase64(bytes) : new TextDecoder().decode(bytes);
   }
 }
 
@@ -33,30 +33,30 @@ export function bytesOf(output: string | Uint8Array): Uint8Array {
   return typeof output === "string" ? encoder.encode(output) : output;
 }
 
-export function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
+export function concat(pieces: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let offset = 0;
   for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
+    joined.set(piece, offset);
+    offset += piece.length;
   }
-  return whole;
+  return joined;
 }
 
 export function toBase64(bytes: Uint8Array): string {
   return btoa(latin1(bytes));
 }
 
-/** A character for each byte. */
+/** One character per byte. */
 export function latin1(bytes: Uint8Array): string {
   const pieces: string[] = [];
-  for (let at = 0; at < bytes.length; at += 8192) {
-    pieces.push(String.fromCharCode(...bytes.subarray(at, at + 8192)));
+  for (let from = 0; from < bytes.length; from += 8192) {
+    pieces.push(String.fromCharCode(...bytes.subarray(from, from + 8192)));
   }
   return pieces.join("");
 }
 
-export function decoded(text: string | undefined, encoding: Encoding): Uint8Array {
+export function decode(text: string | undefined, encoding: Encoding): Uint8Array {
   if (text === undefined) return new Uint8Array();
   if (encoding === "utf8") return encoder.encode(text);
   return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));

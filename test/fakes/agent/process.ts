@@ -1,5 +1,5 @@
 /**
- * Owns one process in memory: its command, its log, its input, how it ended, and the waits for it.
+ * One process in memory: its command, log, input, exit and waits.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -7,7 +7,7 @@ import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Process, StdinTaken, Waited } from "../../../src/protocol/process.ts";
 import type { FakeAgent } from "./agent.ts";
-import { nameOf, type Outcome, runOwn, timedOut } from "./command.ts";
+import { nameOf, type Outcome, runCommand, timedOut } from "./command.ts";
 import { Input } from "./input.ts";
 import { Log, type Stream } from "./log.ts";
 import { bytesOf, latin1 } from "./output.ts";
@@ -15,14 +15,14 @@ import { programs } from "./programs.ts";
 import type { Shell } from "./shell.ts";
 import { Stop } from "./stop.ts";
 
-/** They end nothing. */
+/** Signals that end nothing. */
 const harmless = new Set(["SIGCONT", "SIGSTOP", "SIGWINCH"]);
 
 export class FakeProcess {
   readonly call: AgentProcessCall;
   readonly sessionId: string | undefined;
   readonly log: Log;
-  readonly over: Promise<void>;
+  readonly finished: Promise<void>;
   readonly #agent: FakeAgent;
   readonly #shell: Shell;
   readonly #input = new Input();
@@ -39,8 +39,8 @@ export class FakeProcess {
     this.#shell = shell;
     this.#cwd = shell.cwd;
     this.log = new Log(call.logBytesMax, call.onFull);
-    agent.ran.push(nameOf(call));
-    this.over = this.#run();
+    agent.commandsRun.push(nameOf(call));
+    this.finished = this.#run();
   }
 
   get ended(): Outcome | undefined {
@@ -48,7 +48,7 @@ export class FakeProcess {
   }
 
   get exit(): Omit<Outcome, "cut"> | undefined {
-    // Who reads its log then is cut off with everything else.
+    // A reader of the log is cut off with everything else.
     if (this.#agent.ended) throw new TypeError("connection reset");
     if (this.#ended === undefined) return undefined;
     const { cut: _cut, ...exit } = this.#ended.outcome;
@@ -59,8 +59,8 @@ export class FakeProcess {
     return Date.parse(this.#ended?.at ?? "");
   }
 
-  /** As lists have it. */
-  get listed(): Process {
+  /** The form that lists show. */
+  get summary(): Process {
     const { command, argv = [], ...more } = this.record;
     if ([command ?? "", ...argv].join(" ").length <= limits.processListedCharsMax) {
       return this.record;
@@ -86,46 +86,50 @@ export class FakeProcess {
       startedAt: this.#startedAt,
       ...this.#end,
       log: this.log.facts,
-      stdin: this.taken,
+      stdin: this.stdinState,
       incarnation: this.#agent.incarnation,
     };
   }
 
-  get taken(): StdinTaken {
-    return { offset: this.#input.taken, ended: this.#input.ended };
+  get stdinState(): StdinTaken {
+    return { offset: this.#input.acceptedBytes, ended: this.#input.ended };
   }
 
   write(bytes: Uint8Array, offset: number | undefined, eof: boolean): StdinTaken {
-    const { taken } = this.#input;
-    const skip = taken - (offset ?? taken);
+    const { acceptedBytes } = this.#input;
+    const skip = acceptedBytes - (offset ?? acceptedBytes);
     if (skip < 0) {
-      throw new BerthError("stdin_gap", `only ${taken} bytes were taken so far`, {
-        facts: { offset: taken },
+      throw new BerthError("stdin_gap", `only ${acceptedBytes} bytes were taken so far`, {
+        facts: { offset: acceptedBytes },
       });
     }
     const fresh = bytes.slice(skip);
     if (fresh.length > 0 && this.#input.ended) {
-      throw new BerthError("stdin_closed", `standard input is closed after ${taken} bytes`, {
-        facts: { offset: taken },
-      });
+      throw new BerthError(
+        "stdin_closed",
+        `standard input is closed after ${acceptedBytes} bytes`,
+        {
+          facts: { offset: acceptedBytes },
+        },
+      );
     }
     if (fresh.length > 0) this.#input.write(fresh);
     if (eof) this.#input.end();
-    return this.taken;
+    return this.stdinState;
   }
 
   signal(name: string): void {
     if (!harmless.has(name)) this.stop.now(name);
   }
 
-  /** TERM to all of it. */
+  /** Ends it with SIGTERM. */
   async end(): Promise<void> {
     this.#asked = true;
     this.stop.now("SIGTERM");
-    await this.over;
+    await this.finished;
   }
 
-  /** The patience is the waiter's own: nothing of it touches the process. */
+  /** Waits for a condition. The time limit belongs to the waiter and does not touch the process. */
   async wait(what: string, timeoutMs: number): Promise<Waited> {
     const until = performance.now() + timeoutMs;
     for (;;) {
@@ -134,7 +138,7 @@ export class FakeProcess {
       if (met || this.#ended !== undefined || left <= 0) return { met, process: this.record };
       await new Promise<void>((resolve) => {
         const forget = this.log.onChange(go);
-        // A server of the sandbox tells nobody that it listens.
+        // A listening server sends no notification.
         const timer = setTimeout(go, what.startsWith("port:") ? Math.min(left, 10) : left);
         function go() {
           clearTimeout(timer);
@@ -151,19 +155,19 @@ export class FakeProcess {
     if (what.startsWith("port:")) return this.#agent.servers.has(Number(wanted));
     const text = latin1(bytesOf(wanted));
     return (["stdout", "stderr"] as const).some((stream) =>
-      latin1(this.log.kept(stream)).includes(text),
+      latin1(this.log.retained(stream)).includes(text),
     );
   }
 
   async #run(): Promise<void> {
-    const end = this.#agent.begin();
+    const end = this.#agent.markBusy();
     const stop = this.stop;
     const limit =
       this.call.timeoutMs === undefined ? () => {} : stop.after(this.call.timeoutMs, timedOut);
     const write = (stream: Stream) => (text: string | Uint8Array) =>
       this.log.write(stream, bytesOf(text), stop);
     const io = { input: this.#input, out: write("stdout"), err: write("stderr") };
-    const outcome = await runOwn(this.call, {
+    const outcome = await runCommand(this.call, {
       agent: this.#agent,
       shell: this.#shell,
       io,
@@ -175,10 +179,10 @@ export class FakeProcess {
     this.log.close();
     end();
     const { exitCode, signal } = outcome;
-    const asked = this.#asked ? "ended" : "exited";
-    const whole = outcome.cut === "fenced" ? "lease_lost" : asked;
-    const reason = outcome.timedOut ? "timed_out" : whole;
-    this.#agent.tell({ kind: "process", id: this.call.id, exitCode, signal, reason });
+    const exitReason = this.#asked ? "ended" : "exited";
+    const untimedReason = outcome.cut === "fenced" ? "lease_lost" : exitReason;
+    const reason = outcome.timedOut ? "timed_out" : untimedReason;
+    this.#agent.recordExit({ kind: "process", id: this.call.id, exitCode, signal, reason });
   }
 
   get #began(): boolean {
@@ -191,12 +195,12 @@ export class FakeProcess {
   }
 }
 
-/** One that is there. */
+/** Whether the program exists. */
 export function isProgram({ argv }: Pick<AgentProcessCall, "argv">): boolean {
   const name = argv?.[0];
   return name === undefined || name === "sh" || name === "pwd" || programs[name] !== undefined;
 }
 
-export function isForgotten(process: FakeProcess, now: number): boolean {
+export function isExpired(process: FakeProcess, now: number): boolean {
   return process.ended !== undefined && now - process.endedAt > limits.processExitedMs;
 }

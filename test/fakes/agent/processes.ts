@@ -1,21 +1,21 @@
 /**
- * Owns the processes of one agent in memory, and its routes below /v1/processes.
+ * The processes of one agent in memory, and its routes below /v1/processes.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
-import { type Call, noRoute } from "./call.ts";
+import { type AgentCall, noRoute } from "./call.ts";
 import { environment } from "./command.ts";
-import { Lines } from "./lines.ts";
-import { answerLog } from "./log-stream.ts";
-import { FakeProcess, isForgotten, isProgram } from "./process.ts";
+import { openLog } from "./log-stream.ts";
+import { FakeProcess, isExpired, isProgram } from "./process.ts";
+import { Queues } from "./queues.ts";
 import { Shell } from "./shell.ts";
 
-type Start = {
-  /** The look at the fence: what is there already is joined without one. */
-  pass: () => void;
+type StartOptions = {
+  /** Checks the fence; joining an existing process needs no check. */
+  admit: () => void;
   shellOf: () => Shell;
   sessionId?: string;
 };
@@ -25,9 +25,9 @@ type Started = { process: FakeProcess; isNew: boolean };
 export class Processes {
   readonly #agent: FakeAgent;
   readonly #all = new Map<string, FakeProcess>();
-  /** That ran and are no longer listed, with how they exited. */
+  /** Processes that are no longer listed, with their exit codes. */
   readonly #forgotten = new Map<string, number | null>();
-  readonly #lines = new Lines();
+  readonly #lines = new Queues();
 
   constructor(agent: FakeAgent) {
     this.#agent = agent;
@@ -41,7 +41,7 @@ export class Processes {
     for (const process of this.#running) process.signal(why);
   }
 
-  async answer(call: Call): Promise<Response> {
+  async answer(call: AgentCall): Promise<Response> {
     const [id, verb] = call.rest;
     if (id === undefined) return call.method === "POST" ? this.#start(call) : this.#list(call);
     const process = this.#of(id);
@@ -49,12 +49,12 @@ export class Processes {
       case "GET ":
         return call.json(process.record);
       case "DELETE ":
-        call.pass();
+        call.admitFence();
         if (process.ended !== undefined) this.#remove(process);
         else await process.end();
         return call.json(process.record);
       case "GET logs": {
-        const { body, headers } = answerLog(call.request, process.log, () => process.exit);
+        const { body, headers } = openLog(call.request, process.log, () => process.exit);
         return call.stream(body, headers);
       }
       case "GET wait": {
@@ -64,7 +64,7 @@ export class Processes {
       }
       case "POST stdin": {
         const bytes = new Uint8Array(await call.request.arrayBuffer());
-        call.pass();
+        call.admitFence();
         const { searchParams } = call.url;
         const offset = searchParams.get("offset");
         const eof = searchParams.get("eof") === "1";
@@ -72,7 +72,7 @@ export class Processes {
       }
       case "POST signal": {
         const { signal } = await call.body<{ signal: string }>();
-        call.pass();
+        call.admitFence();
         process.signal(signal);
         return call.json(process.record);
       }
@@ -80,14 +80,14 @@ export class Processes {
     throw noRoute();
   }
 
-  /** The same process for the same id: it never runs twice. */
-  async start(call: AgentProcessCall, start: Start): Promise<Started> {
+  /** Returns the same process for the same id: it never runs twice. */
+  async start(call: AgentProcessCall, start: StartOptions): Promise<Started> {
     const known = this.#known(call.id);
     if (known !== undefined) return known;
-    start.pass();
+    start.admit();
     const { name, ifRunning } = call;
     if (name === undefined) return this.#begin(call, start);
-    if (ifRunning === "replace") return this.#lines.take(name, () => this.#replace(call, start));
+    if (ifRunning === "replace") return this.#lines.run(name, () => this.#replace(call, start));
     const running = this.#named(name);
     if (running === undefined && !this.#lines.has(name)) return this.#begin(call, start);
     throw new BerthError("name_taken", `a process runs under the name ${name}`, {
@@ -95,15 +95,15 @@ export class Processes {
     });
   }
 
-  /** In its turn: what cannot start touches nothing. */
-  async #replace(call: AgentProcessCall, start: Start): Promise<Started> {
+  /** Runs in its turn. A program that cannot start ends nothing. */
+  async #replace(call: AgentProcessCall, start: StartOptions): Promise<Started> {
     const known = this.#known(call.id);
     if (known !== undefined) return known;
-    start.pass();
+    start.admit();
     const shell = start.shellOf();
     const running = this.#named(call.name);
     if (isProgram(call)) await running?.end();
-    start.pass();
+    start.admit();
     return this.#begin(call, { ...start, shellOf: () => shell });
   }
 
@@ -119,33 +119,37 @@ export class Processes {
     return this.#running.find(({ call }) => call.name === name);
   }
 
-  #begin(call: AgentProcessCall, { shellOf, sessionId }: Start): Started {
+  #begin(call: AgentProcessCall, { shellOf, sessionId }: StartOptions): Started {
     if (this.count >= limits.processesMax) {
       throw new BerthError("too_many", `at most ${limits.processesMax} processes run at once`);
     }
     const process = new FakeProcess(this.#agent, call, shellOf(), sessionId);
     this.#all.set(call.id, process);
-    if (call.endsWithLease) this.#agent.endsWithLease(call.id, process);
-    void process.over.then(() => this.#forget());
+    if (call.endsWithLease) this.#agent.trackUntilLeaseEnds(call.id, process);
+    void process.finished.then(() => this.#forget());
     return { process, isNew: true };
   }
 
-  async #start(call: Call): Promise<Response> {
-    const asked = await call.body<AgentProcessCall>();
+  async #start(call: AgentCall): Promise<Response> {
+    const processCall = await call.body<AgentProcessCall>();
     const agent = this.#agent;
-    const shellOf = () => new Shell(agent, agent.folder(asked.cwd), environment(agent, asked.env));
-    const { process, isNew } = await this.start(asked, { pass: () => call.pass(), shellOf });
+    const shellOf = () =>
+      new Shell(agent, agent.folder(processCall.cwd), environment(agent, processCall.env));
+    const { process, isNew } = await this.start(processCall, {
+      admit: () => call.admitFence(),
+      shellOf,
+    });
     return call.json(process.record, isNew ? 201 : 200);
   }
 
-  #list(call: Call): Response {
+  #list(call: AgentCall): Response {
     const { searchParams } = call.url;
     const state = searchParams.get("state");
     const session = searchParams.get("session");
     const name = searchParams.get("name");
     this.#forget();
     const processes = [...this.#all.values()]
-      .map(({ listed }) => listed)
+      .map(({ summary }) => summary)
       .filter((record) => state === null || record.state === state)
       .filter((record) => session === null || record.sessionId === session)
       .filter((record) => name === null || record.name === name)
@@ -163,13 +167,13 @@ export class Processes {
     return [...this.#all.values()].filter(({ ended }) => ended === undefined);
   }
 
-  /** The oldest that have ended. */
+  /** Forgets the oldest processes that have ended. */
   #forget(): void {
     const ended = [...this.#all].filter(([, process]) => process.ended !== undefined);
     ended.sort(([, one], [, other]) => one.endedAt - other.endedAt);
     const tooMany = Math.max(0, ended.length - limits.processesExitedMax);
     for (const [n, [, process]] of ended.entries()) {
-      if (n < tooMany || isForgotten(process, Date.now())) this.#remove(process);
+      if (n < tooMany || isExpired(process, Date.now())) this.#remove(process);
     }
   }
 

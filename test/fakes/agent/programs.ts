@@ -1,10 +1,10 @@
 /**
- * Owns the programs that an agent in memory knows. Each does what the real one of its name does.
- * Does not own what changes the shell itself (cd, export, exit): shell.ts.
+ * The programs that an agent in memory knows. Each behaves like the real one of its name; see shell.ts for the built-
+ * ins.
  */
-import type { Running } from "./shell.ts";
+import type { ProgramDeps } from "./shell.ts";
 
-type Program = (args: string[], running: Running) => Promise<number>;
+type Program = (args: string[], running: ProgramDeps) => Promise<number>;
 
 const linesAtOnce = 1000;
 

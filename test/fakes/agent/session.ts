@@ -1,5 +1,5 @@
 /**
- * Owns one session in memory: its shell, its commands one after the other, and its end.
+ * One session in memory: its shell, its commands one after the other, and its end.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -10,11 +10,11 @@ import type {
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Session } from "../../../src/protocol/session.ts";
 import type { FakeAgent } from "./agent.ts";
-import type { Answer } from "./answers.ts";
 import { environment, type Outcome, outcomeOf } from "./command.ts";
-import { answered, type Written } from "./exec.ts";
+import { type CapturedOutput, runToAnswer } from "./exec.ts";
 import { Exit, type Io, Shell } from "./shell.ts";
 import { type Stop, Stopped } from "./stop.ts";
+import type { CommandAnswer } from "./stored-answers.ts";
 
 export type Reason = "exited" | "timed_out" | "ended" | "lease_lost";
 export type SessionEnd = { reason: Reason; exitCode: number | null; signal: string | null };
@@ -52,12 +52,12 @@ export class FakeSession {
     };
   }
 
-  exec(call: AgentSessionExecCall, fence: number): Promise<Answer> {
+  exec(call: AgentSessionExecCall, fence: number): Promise<CommandAnswer> {
     const run = () => this.#queued(call, fence);
-    return call.keep === true ? this.#agent.answers.once(call.execId, run) : run();
+    return call.keep === true ? this.#agent.storedAnswers.runOnce(call.execId, run) : run();
   }
 
-  /** What runs in it is cut off. */
+  /** Ends the session; its running command is cut off. */
   end(end: SessionEnd, why = "SIGKILL"): void {
     if (this.#ended !== undefined) return;
     this.#ended = end;
@@ -65,7 +65,7 @@ export class FakeSession {
     this.#onEnd(end);
   }
 
-  async #queued(call: AgentSessionExecCall, fence: number): Promise<Answer> {
+  async #queued(call: AgentSessionExecCall, fence: number): Promise<CommandAnswer> {
     if (this.#waiting >= limits.sessionWaitersMax) {
       throw new BerthError("too_many", `at most ${limits.sessionWaitersMax} commands wait`);
     }
@@ -78,16 +78,16 @@ export class FakeSession {
     await before;
     this.#waiting--;
     try {
-      if (this.#ended !== undefined) throw terminated(this.id, this.#ended);
-      // It may have waited for longer than its lease lasted.
-      this.#agent.pass(fence);
+      if (this.#ended !== undefined) throw terminatedError(this.id, this.#ended);
+      // The command may have waited for longer than its lease lasted.
+      this.#agent.admitFence(fence);
       const timeoutMs = call.timeoutMs ?? this.#call.commandTimeoutMs;
-      return await answered(
+      return await runToAnswer(
         this.#agent,
         call,
         timeoutMs,
         (io, stop) => this.#run(call.command, io, stop),
-        (written) => this.#ended && cutOff(this.id, this.#ended, written),
+        (written) => this.#ended && cutOffError(this.id, this.#ended, written),
       );
     } finally {
       done();
@@ -115,16 +115,16 @@ export class FakeSession {
   }
 }
 
-export function terminated(id: string, end: SessionEnd, written?: Written): BerthError {
+export function terminatedError(id: string, end: SessionEnd, written?: CapturedOutput): BerthError {
   return new BerthError("session_terminated", `the session ${id} has ended`, {
-    hint: "create it anew",
+    hint: "create it again",
     facts: { ...end, timedOut: end.reason === "timed_out", ...written },
   });
 }
 
-/** To the command that ran then. */
-function cutOff(id: string, end: SessionEnd, written: Written): BerthError {
-  const { facts, message } = terminated(id, end, written);
-  if (end.reason !== "lease_lost") return terminated(id, end, written);
+/** The error for the command that was running. */
+function cutOffError(id: string, end: SessionEnd, written: CapturedOutput): BerthError {
+  const { facts, message } = terminatedError(id, end, written);
+  if (end.reason !== "lease_lost") return terminatedError(id, end, written);
   return new BerthError("operation_interrupted", message, { facts: { admitted: true, ...facts } });
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the sessions of one agent in memory, and its routes below /v1/sessions.
+ * The sessions of one agent in memory, and its routes below /v1/sessions.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -10,8 +10,8 @@ import type {
 } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
-import { type Call, noRoute } from "./call.ts";
-import { FakeSession, type SessionEnd, terminated } from "./session.ts";
+import { type AgentCall, noRoute } from "./call.ts";
+import { FakeSession, type SessionEnd, terminatedError } from "./session.ts";
 
 export class Sessions {
   readonly #agent: FakeAgent;
@@ -26,7 +26,7 @@ export class Sessions {
     return this.#all.size;
   }
 
-  /** The whole container is gone: nobody is told. */
+  /** The container is gone: nothing is reported. */
   cut(): void {
     this.#all.clear();
   }
@@ -35,43 +35,45 @@ export class Sessions {
     return this.#of(id).shell.cwd;
   }
 
-  async answer(call: Call): Promise<Response> {
+  async answer(call: AgentCall): Promise<Response> {
     const [id, verb] = call.rest;
     if (id === undefined) return call.method === "POST" ? this.#create(call) : this.#list(call);
     switch (`${call.method} ${verb ?? ""}`) {
       case "GET ":
         return call.json(this.#of(id).record);
       case "DELETE ":
-        call.pass();
+        call.admitFence();
         return call.json(this.#end(id));
       case "POST exec": {
-        const asked = await call.body<AgentSessionExecCall>();
-        const fence = call.pass();
-        return call.text((await this.#of(id).exec(asked, fence)).body);
+        const sessionCall = await call.body<AgentSessionExecCall>();
+        const fence = call.admitFence();
+        return call.text((await this.#of(id).exec(sessionCall, fence)).body);
       }
       case "POST processes": {
-        const asked = await call.body<AgentProcessCall>();
-        return this.#startProcess(call, this.#of(id), asked);
+        const sessionCall = await call.body<AgentProcessCall>();
+        return this.#startProcess(call, this.#of(id), sessionCall);
       }
     }
     throw noRoute();
   }
 
-  async #create(call: Call): Promise<Response> {
-    const asked = await call.body<AgentSessionCall>();
-    call.pass();
-    const known = this.#all.get(asked.id);
+  async #create(call: AgentCall): Promise<Response> {
+    const sessionCall = await call.body<AgentSessionCall>();
+    call.admitFence();
+    const known = this.#all.get(sessionCall.id);
     if (known !== undefined) return call.json(known.record);
     if (this.count >= limits.sessionsMax) {
       throw new BerthError("too_many", `at most ${limits.sessionsMax} sessions`);
     }
-    const session = new FakeSession(this.#agent, asked, (end) => this.#onEnd(asked.id, end));
-    this.#ended.delete(asked.id);
-    this.#all.set(asked.id, session);
+    const session = new FakeSession(this.#agent, sessionCall, (end) =>
+      this.#onEnd(sessionCall.id, end),
+    );
+    this.#ended.delete(sessionCall.id);
+    this.#all.set(sessionCall.id, session);
     return call.json(session.record, 201);
   }
 
-  #list(call: Call): Response {
+  #list(call: AgentCall): Response {
     const sessions = [...this.#all.values()].map(({ record }) => record);
     return call.json({ sessions, nextCursor: null });
   }
@@ -84,17 +86,17 @@ export class Sessions {
   }
 
   async #startProcess(
-    call: Call,
+    call: AgentCall,
     session: FakeSession,
-    asked: AgentProcessCall,
+    sessionCall: AgentProcessCall,
   ): Promise<Response> {
     const { shell } = session;
     const from = () => {
-      const cwd = asked.cwd === undefined ? undefined : this.#agent.folder(asked.cwd);
-      return shell.fork(cwd, asked.env ?? {});
+      const cwd = sessionCall.cwd === undefined ? undefined : this.#agent.folder(sessionCall.cwd);
+      return shell.fork(cwd, sessionCall.env ?? {});
     };
-    const { process, isNew } = await this.#agent.processes.start(asked, {
-      pass: () => call.pass(),
+    const { process, isNew } = await this.#agent.processes.start(sessionCall, {
+      admit: () => call.admitFence(),
       shellOf: from,
       sessionId: session.id,
     });
@@ -105,7 +107,7 @@ export class Sessions {
     const session = this.#all.get(id);
     if (session !== undefined) return session;
     const end = this.#ended.get(id);
-    if (end !== undefined) throw terminated(id, end);
+    if (end !== undefined) throw terminatedError(id, end);
     throw new BerthError("not_found", `there is no session ${id}`);
   }
 
@@ -116,6 +118,6 @@ export class Sessions {
       if (this.#ended.size <= limits.sessionsEndedMax) break;
       this.#ended.delete(oldest);
     }
-    if (!this.#agent.ended) this.#agent.tell({ kind: "session", id, ...end });
+    if (!this.#agent.ended) this.#agent.recordExit({ kind: "session", id, ...end });
   }
 }

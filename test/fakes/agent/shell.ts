@@ -1,25 +1,24 @@
 /**
- * Owns a small shell: a folder, variables, and lines that are run with them. Each of its commands means what it means
- * to a real one.
- * Does not own the programs that it finds: programs.ts.
+ * A small shell: a folder, variables, and command lines. Each of its commands behaves like the real one; see
+ * programs.ts for the programs.
  */
-import { absolute, type FakeAgent } from "./agent.ts";
+import { type FakeAgent, toAbsolute } from "./agent.ts";
 import type { Input } from "./input.ts";
+import { parseLine, type SimpleCommand, type Word } from "./parse-line.ts";
 import { programs } from "./programs.ts";
 import { type Stop, Stopped } from "./stop.ts";
-import { read, type Simple, type Word } from "./words.ts";
 
 export type Io = {
   input: Input;
   out(text: string | Uint8Array): Promise<void> | void;
   err(text: string | Uint8Array): Promise<void> | void;
-  /** Of a terminal. */
+  /** Only in a terminal. */
   size?: () => { cols: number; rows: number };
 };
 
-export type Running = { agent: FakeAgent; io: Io; stop: Stop; env: Record<string, string> };
+export type ProgramDeps = { agent: FakeAgent; io: Io; stop: Stop; env: Record<string, string> };
 
-/** `exit`: the shell itself ends. */
+/** Thrown by `exit`: the shell itself ends. */
 export class Exit extends Error {
   readonly code: number;
 
@@ -37,20 +36,20 @@ export class Shell {
   cwd: string;
   readonly exported: Map<string, string>;
   readonly #variables: Map<string, string>;
-  /** Aliases and functions: what each is short for. */
+  /** Aliases and functions, by name. */
   readonly #short = new Map<string, string>();
   readonly #agent: FakeAgent;
   #last = 0;
 
   constructor(agent: FakeAgent, cwd: string, env: Record<string, string>) {
     this.#agent = agent;
-    this.pid = agent.drawPid();
+    this.pid = agent.nextPid();
     this.cwd = cwd;
     this.exported = new Map(Object.entries(env));
     this.#variables = new Map();
   }
 
-  /** The same state; what it changes stays its own. */
+  /** A shell with the same state, which it changes for itself only. */
   fork(cwd: string | undefined, env: Record<string, string>): Shell {
     const exported = { ...Object.fromEntries(this.exported), ...env };
     const fork = new Shell(this.#agent, cwd ?? this.cwd, exported);
@@ -59,14 +58,14 @@ export class Shell {
     return fork;
   }
 
-  /** The code of the last command. Throws Exit and Stopped. */
+  /** Returns the exit code of the last command. Throws Exit and Stopped. */
   async run(line: string, io: Io, stop: Stop): Promise<number> {
     const [, defined = "", body = ""] = definition.exec(line) ?? [];
     if (defined !== "") {
       this.#short.set(defined, body);
       return 0;
     }
-    for (const command of read(line)) {
+    for (const command of parseLine(line)) {
       if (command.when === "ok" && this.#last !== 0) continue;
       if (command.when === "failed" && this.#last === 0) continue;
       const to = command.toStderr ? { ...io, out: io.err } : io;
@@ -75,7 +74,7 @@ export class Shell {
     return this.#last;
   }
 
-  async #simple(command: Simple, io: Io, stop: Stop): Promise<number> {
+  async #simple(command: SimpleCommand, io: Io, stop: Stop): Promise<number> {
     const words = command.words.map((word) => this.#expand(word));
     const [name = "", ...args] = words;
     const [, variable = "", value = ""] = assignment.exec(name) ?? [];
@@ -102,7 +101,7 @@ export class Shell {
         await io.out(`${this.cwd}\n`);
         return 0;
       case "mkdir":
-        for (const arg of args) this.#agent.tree.makeFolders(absolute(arg, this.cwd));
+        for (const arg of args) this.#agent.tree.makeFolders(toAbsolute(arg, this.cwd));
         return 0;
       case "sh":
         return this.#child(args[1] ?? "", io, stop);
@@ -130,7 +129,7 @@ export class Shell {
   }
 
   async #changeFolder(to: string, io: Io): Promise<number> {
-    const path = absolute(to, this.cwd);
+    const path = toAbsolute(to, this.cwd);
     if (this.#agent.tree.folders.has(path)) {
       this.cwd = path;
       return 0;
@@ -157,14 +156,14 @@ export class Shell {
 }
 
 function halves(text: string): [string, string] {
-  const at = text.indexOf("=");
-  return [text.slice(0, at), text.slice(at + 1)];
+  const split = text.indexOf("=");
+  return [text.slice(0, split), text.slice(split + 1)];
 }
 
-/** 127 and a line where there is no such program. */
+/** Exits with 127 and a message if there is no such program. */
 export async function runProgram(
   [name = "", ...args]: string[],
-  running: Running,
+  running: ProgramDeps,
   before = "",
 ): Promise<number> {
   const program = programs[name];

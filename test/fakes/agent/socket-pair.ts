@@ -1,6 +1,5 @@
 /**
- * Owns the two ends of a WebSocket in memory: the platform's where it has such, else a small true pair for Node.
- * Does not own what is said by it.
+ * The two ends of a WebSocket in memory: workerd's own, or a small true pair for Node.
  */
 export type Socket = {
   binaryType: string;
@@ -16,7 +15,7 @@ export type Socket = {
 
 type Listener = (event: { data: string | ArrayBuffer }) => void;
 
-/** What is sent arrives in its order, after the piece of code that sent it. */
+/** Messages arrive in order, after the current synchronous step. */
 class MemorySocket implements Socket {
   binaryType = "arraybuffer";
   other: MemorySocket | undefined;
@@ -32,19 +31,19 @@ class MemorySocket implements Socket {
   send(data: string | Uint8Array): void {
     if (this.#isClosed) throw new TypeError("it is closed");
     const sent = typeof data === "string" ? data : new Uint8Array(data).buffer;
-    queueMicrotask(() => this.other?.hear("message", sent));
+    queueMicrotask(() => this.other?.deliver("message", sent));
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     queueMicrotask(() => {
-      this.other?.hear("close", "");
+      this.other?.deliver("close", "");
       this.other?.close();
     });
   }
 
-  hear(type: string, data: string | ArrayBuffer): void {
+  deliver(type: string, data: string | ArrayBuffer): void {
     for (const listener of this.#listeners.get(type) ?? []) listener({ data });
   }
 }
@@ -61,10 +60,10 @@ export function socketPair(): [Socket, Socket] {
   return [...ends];
 }
 
-/** The answer that hands one end over. */
-export function upgraded(webSocket: Socket, headers: Record<string, string>): Response {
+/** The upgrade response that carries one end. */
+export function upgradeResponse(webSocket: Socket, headers: Record<string, string>): Response {
   if (hasSockets) return new Response(null, { status: 101, webSocket, headers } as ResponseInit);
-  // Node makes no answer of this status.
+  // Node refuses to build a response with status 101.
   const answer = new Response(null, { headers });
   return Object.defineProperties(answer, {
     status: { value: 101 },

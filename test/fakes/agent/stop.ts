@@ -1,6 +1,5 @@
 /**
- * Owns the end that comes to a command from outside: the name of a signal, or the word for why it is cut off.
- * Does not own what becomes of the command then.
+ * Stops a command from outside, with the name of a signal or the reason why it is cut off.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * Owns a viewer of a terminal in memory: its WebSocket, plain or framed, where the platform has such.
+ * One viewer of a terminal in memory: its WebSocket, plain or framed, where the platform has sockets.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -38,87 +38,92 @@ export function connect(
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     throw new BerthError("upgrade_required", "send Upgrade: websocket");
   }
-  const told = request.headers.get(agentHeaders.generation);
-  const generation = told === null ? undefined : Number(told);
+  const generationHeader = request.headers.get(agentHeaders.generation);
+  const generation = generationHeader === null ? undefined : Number(generationHeader);
   if (generation !== undefined && generation < agent.generation) {
     throw new BerthError("unauthenticated", "the token was revoked");
   }
   const { WebSocketPair } = globalThis as { WebSocketPair?: new () => [Socket, Socket] };
   if (WebSocketPair === undefined) throw new BerthError("unsupported", "no sockets in memory");
-  const [theirs, ours] = Object.values(new WebSocketPair()) as [Socket, Socket];
-  // Else binary messages come as blobs, which only a promise can read.
-  ours.binaryType = "arraybuffer";
-  ours.accept();
-  const asked = new URL(request.url).searchParams;
+  const [viewerEnd, agentEnd] = Object.values(new WebSocketPair()) as [Socket, Socket];
+  // Otherwise binary messages arrive as blobs, which only a promise can read.
+  agentEnd.binaryType = "arraybuffer";
+  agentEnd.accept();
+  const params = new URL(request.url).searchParams;
   const offered = (request.headers.get("sec-websocket-protocol") ?? "").split(/\s*,\s*/);
   const isFramed = offered.includes(terminalProtocol);
-  const after = asked.get("after");
-  attach(agent, terminal, ours, {
+  const after = params.get("after");
+  attach(agent, terminal, agentEnd, {
     isFramed,
-    mayWrite: asked.get("mode") !== "viewer",
+    mayWrite: params.get("mode") !== "viewer",
     after: after === null ? undefined : Number(after),
     generation,
   });
   const protocol = isFramed ? { "sec-websocket-protocol": terminalProtocol } : {};
-  const init = { status: 101, webSocket: theirs, headers: { ...headers, ...protocol } };
+  const init = { status: 101, webSocket: viewerEnd, headers: { ...headers, ...protocol } };
   return new Response(null, init as ResponseInit);
 }
 
-type Asked = {
+type AttachOptions = {
   isFramed: boolean;
   mayWrite: boolean;
   after: number | undefined;
   generation: number | undefined;
 };
 
-function attach(agent: FakeAgent, terminal: FakeTerminal, socket: Socket, asked: Asked): void {
-  const { isFramed, mayWrite } = asked;
-  const end = agent.begin();
-  let at = terminal.offset;
+function attach(
+  agent: FakeAgent,
+  terminal: FakeTerminal,
+  socket: Socket,
+  options: AttachOptions,
+): void {
+  const { isFramed, mayWrite } = options;
+  const end = agent.markBusy();
+  let offset = terminal.offset;
   let acked: number | undefined;
-  const tell = (frame: FromTerminal) => {
+  const sendFrame = (frame: FromTerminal) => {
     if (isFramed) socket.send(JSON.stringify(frame));
   };
-  const room = () =>
-    acked === undefined ? pieceBytes : Math.max(0, acked + limits.terminalWindowBytes - at);
+  const windowBytes = () =>
+    acked === undefined ? pieceBytes : Math.max(0, acked + limits.terminalWindowBytes - offset);
   const viewer: Viewer = {
     wrote() {
-      if (at < terminal.start) {
-        at = terminal.offset;
-        tell({ type: "truncated", offset: at });
+      if (offset < terminal.start) {
+        offset = terminal.offset;
+        sendFrame({ type: "truncated", offset });
         show();
       }
       for (;;) {
-        const bytes = terminal.from(at, Math.min(pieceBytes, room()));
+        const bytes = terminal.from(offset, Math.min(pieceBytes, windowBytes()));
         if (bytes.length === 0) return;
-        at += bytes.length;
+        offset += bytes.length;
         socket.send(bytes);
       }
     },
-    resized: () => tell({ type: "resize", ...terminal.size }),
+    resized: () => sendFrame({ type: "resize", ...terminal.size }),
     ended({ exitCode, signal }) {
-      tell({ type: "exit", exitCode, signal });
+      sendFrame({ type: "exit", exitCode, signal });
       leave();
       socket.close(1000, "exit");
     },
   };
   const show = () => {
-    tell({ type: "screen", offset: at });
-    socket.send(bytesOf(terminal.picture.replaceAll("\n", "\r\n")));
+    sendFrame({ type: "screen", offset });
+    socket.send(bytesOf(terminal.screenText.replaceAll("\n", "\r\n")));
   };
-  const warn = once(() =>
-    tell({ type: "error", code: "forbidden", message: "this connection only watches" }),
+  const warn = runOnce(() =>
+    sendFrame({ type: "error", code: "forbidden", message: "this connection only watches" }),
   );
-  const leave = once(() => {
+  const leave = runOnce(() => {
     terminal.viewers.delete(viewer);
-    agent.guests.delete(revoke);
+    agent.tokenSockets.delete(revoke);
     end();
   });
   const revoke = () => {
     leave();
     socket.close(revokedClose.code, revokedClose.reason);
   };
-  if (asked.generation !== undefined) agent.guests.set(revoke, asked.generation);
+  if (options.generation !== undefined) agent.tokenSockets.set(revoke, options.generation);
   socket.addEventListener("close", leave);
   socket.addEventListener("message", ({ data }) => {
     if (!terminal.viewers.has(viewer)) return;
@@ -136,16 +141,16 @@ function attach(agent: FakeAgent, terminal: FakeTerminal, socket: Socket, asked:
     else warn();
   });
   terminal.viewers.add(viewer);
-  const { after } = asked;
+  const { after } = options;
   const resumes = after !== undefined && after >= terminal.start && after <= terminal.offset;
-  if (resumes) at = after;
-  tell({ type: "ready", offset: at, ...terminal.size });
-  if (after !== undefined && !resumes) tell({ type: "truncated", offset: at });
+  if (resumes) offset = after;
+  sendFrame({ type: "ready", offset, ...terminal.size });
+  if (after !== undefined && !resumes) sendFrame({ type: "truncated", offset });
   if (!resumes && terminal.offset > 0) show();
   viewer.wrote();
 }
 
-function once(act: () => void): () => void {
+function runOnce(act: () => void): () => void {
   let done = false;
   return () => {
     if (!done) act();

@@ -1,14 +1,14 @@
 /**
- * Owns one terminal in memory: the line that is typed, its echo, the program that reads it, and what it wrote.
- * Does not own its sockets: terminal-socket.ts.
+ * One terminal in memory: its input line, its echo, its program and its output. See terminal-socket.ts for its
+ * viewers.
  */
 import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Screen, Terminal, TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { FakeAgent } from "./agent.ts";
-import { environment, type Outcome, outcomeOf, runOwn } from "./command.ts";
+import { environment, type Outcome, outcomeOf, runCommand } from "./command.ts";
 import { Input } from "./input.ts";
-import { bytesOf, joined } from "./output.ts";
+import { bytesOf, concat } from "./output.ts";
 import { Exit, type Io, Shell } from "./shell.ts";
 import { Stop } from "./stop.ts";
 
@@ -19,7 +19,7 @@ const interrupt = "\u0003";
 
 export class FakeTerminal {
   readonly viewers = new Set<Viewer>();
-  readonly over: Promise<Outcome>;
+  readonly finished: Promise<Outcome>;
   size: TerminalSize;
   readonly #agent: FakeAgent;
   readonly #call: AgentTerminalCall;
@@ -36,7 +36,7 @@ export class FakeTerminal {
     this.#call = call;
     this.size = { cols: call.cols, rows: call.rows };
     this.#shell = new Shell(agent, agent.folder(call.cwd), environment(agent, call.env));
-    this.over = this.#run();
+    this.finished = this.#run();
   }
 
   get record(): Terminal {
@@ -56,13 +56,13 @@ export class FakeTerminal {
     return this.#offset;
   }
 
-  /** The oldest byte that is still there. */
+  /** The offset of the oldest retained byte. */
   get start(): number {
     return this.#offset - this.#ring.length;
   }
 
   get screen(): Screen {
-    const lines = this.picture.split("\n");
+    const lines = this.screenText.split("\n");
     return {
       text: lines.join("\n"),
       ...this.size,
@@ -73,8 +73,8 @@ export class FakeTerminal {
     };
   }
 
-  /** The last lines, as far as they fit. */
-  get picture(): string {
+  /** The last lines that fit on the screen. */
+  get screenText(): string {
     const text = new TextDecoder().decode(this.#ring).replaceAll("\r", "");
     return text
       .split("\n")
@@ -87,7 +87,7 @@ export class FakeTerminal {
     return this.#ring.slice(offset - this.start, offset - this.start + bytesMax);
   }
 
-  /** Whoever did it knows it. */
+  /** Notifies all viewers except the one that resized it. */
   resize({ cols, rows }: TerminalSize, by?: Viewer): void {
     if (cols === this.size.cols && rows === this.size.rows) return;
     this.size = { cols, rows };
@@ -98,7 +98,7 @@ export class FakeTerminal {
     this.stop.now(why);
   }
 
-  /** As the kernel does it: echoed, and given to the program by the line. */
+  /** Like a kernel: echoes the input and passes it to the program line by line. */
   type(text: string): void {
     for (const char of text) {
       if (char === interrupt) this.end("SIGINT");
@@ -116,20 +116,20 @@ export class FakeTerminal {
 
   write(output: string | Uint8Array): void {
     const bytes = bytesOf(output);
-    this.#ring = joined([this.#ring, bytes]).slice(-limits.terminalRingBytes);
+    this.#ring = concat([this.#ring, bytes]).slice(-limits.terminalRingBytes);
     this.#offset += bytes.length;
     for (const viewer of this.viewers) viewer.wrote();
   }
 
   async #run(): Promise<Outcome> {
-    const shown = (output: string | Uint8Array) =>
+    const showOutput = (output: string | Uint8Array) =>
       this.write(new TextDecoder().decode(bytesOf(output)).replaceAll("\n", "\r\n"));
-    const io: Io = { input: this.#input, out: shown, err: shown, size: () => this.size };
+    const io: Io = { input: this.#input, out: showOutput, err: showOutput, size: () => this.size };
     const { argv } = this.#call;
-    const around = { agent: this.#agent, shell: this.#shell, io, stop: this.stop };
+    const deps = { agent: this.#agent, shell: this.#shell, io, stop: this.stop };
     const outcome = await (argv === undefined
       ? outcomeOf(() => this.#interact(io))
-      : runOwn({ argv }, around));
+      : runCommand({ argv }, deps));
     for (const viewer of this.viewers) viewer.ended(outcome);
     this.viewers.clear();
     return outcome;

@@ -1,5 +1,5 @@
 /**
- * Owns the terminals of one agent in memory, and its routes below /v1/terminals.
+ * The terminals of one agent in memory, and its routes below /v1/terminals.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -7,7 +7,7 @@ import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts"
 import { limits } from "../../../src/protocol/limits.ts";
 import type { TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { FakeAgent } from "./agent.ts";
-import { type Call, noRoute } from "./call.ts";
+import { type AgentCall, noRoute } from "./call.ts";
 import { FakeTerminal } from "./terminal.ts";
 import { connect } from "./terminal-socket.ts";
 
@@ -32,7 +32,7 @@ export class Terminals {
     for (const terminal of this.#all.values()) terminal.end("cut");
   }
 
-  async answer(call: Call): Promise<Response> {
+  async answer(call: AgentCall): Promise<Response> {
     const [id, verb] = call.rest;
     if (id === undefined) return call.method === "POST" ? this.#create(call) : this.#list(call);
     const terminal = this.#of(id);
@@ -45,7 +45,7 @@ export class Terminals {
       case "DELETE ":
         this.#asked.add(id);
         terminal.end();
-        await terminal.over;
+        await terminal.finished;
         return call.json({ id, ended: true });
       case "GET screen":
         return call.json(terminal.screen);
@@ -55,28 +55,28 @@ export class Terminals {
     throw noRoute();
   }
 
-  async #create(call: Call): Promise<Response> {
-    const asked = await call.body<AgentTerminalCall>();
-    call.pass();
-    const known = this.#all.get(asked.id);
+  async #create(call: AgentCall): Promise<Response> {
+    const terminalCall = await call.body<AgentTerminalCall>();
+    call.admitFence();
+    const known = this.#all.get(terminalCall.id);
     if (known !== undefined) return call.json(known.record);
     if (this.count >= limits.terminalsMax) {
       throw new BerthError("too_many", `at most ${limits.terminalsMax} terminals`);
     }
-    const terminal = new FakeTerminal(this.#agent, asked);
-    this.#all.set(asked.id, terminal);
-    if (asked.endsWithLease) this.#agent.endsWithLease(asked.id, terminal);
-    void terminal.over.then(({ exitCode, signal, cut }) => {
-      this.#all.delete(asked.id);
-      const whole = cut === "fenced" ? "lease_lost" : "exited";
-      const reason = this.#asked.delete(asked.id) ? "ended" : whole;
+    const terminal = new FakeTerminal(this.#agent, terminalCall);
+    this.#all.set(terminalCall.id, terminal);
+    if (terminalCall.endsWithLease) this.#agent.trackUntilLeaseEnds(terminalCall.id, terminal);
+    void terminal.finished.then(({ exitCode, signal, cut }) => {
+      this.#all.delete(terminalCall.id);
+      const reasonByCut = cut === "fenced" ? "lease_lost" : "exited";
+      const reason = this.#asked.delete(terminalCall.id) ? "ended" : reasonByCut;
       if (this.#agent.ended) return;
-      this.#agent.tell({ kind: "terminal", id: asked.id, exitCode, signal, reason });
+      this.#agent.recordExit({ kind: "terminal", id: terminalCall.id, exitCode, signal, reason });
     });
     return call.json(terminal.record, 201);
   }
 
-  #list(call: Call): Response {
+  #list(call: AgentCall): Response {
     const terminals = [...this.#all.values()].map(({ record }) => record);
     return call.json({ terminals, nextCursor: null });
   }

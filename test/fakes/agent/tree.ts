@@ -1,12 +1,12 @@
 /**
- * Owns the files of one machine in memory: folders, files with entity tags, and who is told of changes.
- * Does not own routes (files.ts), nor links and owners: it has none. It outlives an agent.
+ * The files of one container in memory: folders, files with entity tags, and listeners for changes. It has no links
+ * and owners, and survives its agent.
  */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { FileView } from "../../../src/protocol/file.ts";
-import type { Entries } from "../changes.ts";
+import type { TreeEntries } from "../changes.ts";
 
-export type File = { bytes: Uint8Array; mode: string; at: number; n: number };
+export type File = { bytes: Uint8Array; mode: string; modifiedAt: number; n: number };
 export type Change = {
   path: string;
   what: "made" | "written" | "removed";
@@ -16,75 +16,75 @@ export type Change = {
 const owner = { uid: 10_001, gid: 10_001 };
 
 export class FakeTree {
-  /** By path, the mode. */
+  /** Modes by path. */
   readonly folders = new Map(
     ["/", "/workspace", "/tmp", "/usr", "/etc"].map((path) => [path, "755"] as const),
   ) as Map<string, string>;
   readonly files = new Map<string, File>();
-  readonly watchers = new Set<(change: Change) => void>();
+  readonly listeners = new Set<(change: Change) => void>();
   #last = 0;
 
   view(path: string): FileView {
     const file = this.files.get(path);
     if (file !== undefined) {
-      const { bytes, mode, at } = file;
-      const rest = { size: bytes.length, mode, modifiedAt: new Date(at).toISOString() };
+      const modifiedAt = new Date(file.modifiedAt).toISOString();
+      const rest = { size: file.bytes.length, mode: file.mode, modifiedAt };
       return { path, kind: "file", ...owner, ...rest, etag: tagOf(file) };
     }
     const mode = this.folders.get(path);
-    if (mode === undefined) throw notThere(path);
+    if (mode === undefined) throw notFoundError(path);
     return { path, kind: "folder", size: 0, mode, ...owner, modifiedAt: new Date(0).toISOString() };
   }
 
   file(path: string): File {
     const file = this.files.get(path);
     if (file !== undefined) return file;
-    if (this.folders.has(path)) throw notAFile(path);
-    throw notThere(path);
+    if (this.folders.has(path)) throw notAFileError(path);
+    throw notFoundError(path);
   }
 
-  /** Throws unless a file can be there. */
-  demandPlace(path: string, mkdirs = false): void {
-    if (this.folders.has(path)) throw notAFile(path);
-    if (mkdirs) this.makeFolders(holderOf(path));
-    if (this.folders.has(holderOf(path))) return;
-    if (this.files.has(holderOf(path))) throw notAFolder(holderOf(path));
-    throw notThere(holderOf(path));
+  /** Throws unless a file can be written to the path. */
+  refuseUnlessWritable(path: string, mkdirs = false): void {
+    if (this.folders.has(path)) throw notAFileError(path);
+    if (mkdirs) this.makeFolders(parentOf(path));
+    if (this.folders.has(parentOf(path))) return;
+    if (this.files.has(parentOf(path))) throw notAFolderError(parentOf(path));
+    throw notFoundError(parentOf(path));
   }
 
   write(path: string, bytes: Uint8Array, mode: string | undefined): void {
     const old = this.files.get(path);
     const n = ++this.#last;
-    this.files.set(path, { bytes, mode: mode ?? old?.mode ?? "644", at: Date.now(), n });
-    this.#tell({ path, what: old === undefined ? "made" : "written", kind: "file" });
+    this.files.set(path, { bytes, mode: mode ?? old?.mode ?? "644", modifiedAt: Date.now(), n });
+    this.#notify({ path, what: old === undefined ? "made" : "written", kind: "file" });
   }
 
   makeFolders(path: string): void {
-    if (this.files.has(path)) throw notAFolder(path);
+    if (this.files.has(path)) throw notAFolderError(path);
     if (this.folders.has(path)) return;
-    this.makeFolders(holderOf(path));
+    this.makeFolders(parentOf(path));
     this.makeFolder(path);
   }
 
   makeFolder(path: string, mode = "755"): void {
     this.folders.set(path, mode);
-    this.#tell({ path, what: "made", kind: "folder" });
+    this.#notify({ path, what: "made", kind: "folder" });
   }
 
-  /** How many. */
+  /** Returns the number of removed entries. */
   remove(path: string, recursive: boolean): number {
-    const paths = [path, ...this.below(path)].filter((one) => this.has(one));
-    if (paths.length === 0) throw notThere(path);
+    const paths = [path, ...this.below(path)].filter((entry) => this.has(entry));
+    if (paths.length === 0) throw notFoundError(path);
     if (paths.length > 1 && !recursive) {
       throw new BerthError("not_empty", `${path} is not empty`, { hint: "say recursive=true" });
     }
-    for (const one of paths.reverse()) this.#drop(one);
+    for (const entry of paths.reverse()) this.#drop(entry);
     return paths.length;
   }
 
   move(from: string, to: string, overwrite: boolean): void {
-    if (!this.has(from)) throw notThere(from);
-    if (!this.folders.has(holderOf(to))) throw notThere(holderOf(to));
+    if (!this.has(from)) throw notFoundError(from);
+    if (!this.folders.has(parentOf(to))) throw notFoundError(parentOf(to));
     if (this.has(to)) {
       if (!overwrite) throw new BerthError("file_exists", `${to} is there already`);
       this.remove(to, false);
@@ -97,7 +97,7 @@ export class FakeTree {
       if (file !== undefined) this.files.set(target, file);
       if (mode !== undefined) this.folders.set(target, mode);
       const kind = file === undefined ? "folder" : "file";
-      this.#tell({ path: target, what: "made", kind });
+      this.#notify({ path: target, what: "made", kind });
     }
   }
 
@@ -105,14 +105,14 @@ export class FakeTree {
     return this.files.has(path) || this.folders.has(path);
   }
 
-  /** All of it, in the order of names. */
+  /** All paths below, in the order of names. */
   below(path: string): string[] {
     const prefix = path === "/" ? "/" : `${path}/`;
     const all = [...this.files.keys(), ...this.folders.keys()];
-    return all.filter((one) => one !== path && one.startsWith(prefix)).sort(byNames);
+    return all.filter((other) => other !== path && other.startsWith(prefix)).sort(byNames);
   }
 
-  /** As it stands now; nobody watches it. */
+  /** A copy of the current state, without listeners. */
   copy(): FakeTree {
     const copy = new FakeTree();
     copy.folders.clear();
@@ -122,16 +122,16 @@ export class FakeTree {
     return copy;
   }
 
-  /** A folder and what it holds, as trees are compared. */
-  entriesBelow(top: string): Entries {
-    const entries: Entries = new Map();
+  /** A folder and its content, in the form in which trees are compared. */
+  entriesBelow(top: string): TreeEntries {
+    const entries: TreeEntries = new Map();
     for (const path of [top, ...this.below(top)]) {
       const file = this.files.get(path);
       const bytes = file?.bytes ?? new Uint8Array();
       const name = rawOf(path.slice(top.length + 1));
       entries.set(name, {
         isFolder: file === undefined,
-        says: `${file?.mode ?? this.folders.get(path)} ${bytes.join()}`,
+        content: `${file?.mode ?? this.folders.get(path)} ${bytes.join()}`,
         bytes: bytes.length,
       });
     }
@@ -141,11 +141,11 @@ export class FakeTree {
   #drop(path: string): void {
     const kind = this.files.delete(path) ? "file" : "folder";
     if (kind === "folder") this.folders.delete(path);
-    this.#tell({ path, what: "removed", kind });
+    this.#notify({ path, what: "removed", kind });
   }
 
-  #tell(change: Change): void {
-    for (const watcher of this.watchers) watcher(change);
+  #notify(change: Change): void {
+    for (const watcher of this.listeners) watcher(change);
   }
 }
 
@@ -153,35 +153,35 @@ export function tagOf({ n, bytes }: File): string {
   return `"${n}-${bytes.length}"`;
 }
 
-export function holderOf(path: string): string {
+export function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
-export function notAFolder(path: string): BerthError {
+export function notAFolderError(path: string): BerthError {
   return new BerthError("not_a_folder", `${path} is no folder`, { facts: { field: "path", path } });
 }
 
-/** One character for each byte. */
+/** One character per byte. */
 function rawOf(path: string): string {
   return String.fromCharCode(...new TextEncoder().encode(path));
 }
 
-/** A folder before what it holds. */
-function byNames(one: string, other: string): number {
-  const [left, right] = [one.split("/"), other.split("/")];
-  for (let at = 0; at < Math.min(left.length, right.length); at++) {
-    const [a = "", b = ""] = [left[at], right[at]];
+/** A folder comes before its content. */
+function byNames(path: string, other: string): number {
+  const [left, right] = [path.split("/"), other.split("/")];
+  for (let n = 0; n < Math.min(left.length, right.length); n++) {
+    const [a = "", b = ""] = [left[n], right[n]];
     if (a !== b) return a < b ? -1 : 1;
   }
   return left.length - right.length;
 }
 
-function notThere(path: string): BerthError {
+function notFoundError(path: string): BerthError {
   return new BerthError("file_not_found", `${path} is not there`, {
     facts: { field: "path", path },
   });
 }
 
-function notAFile(path: string): BerthError {
+function notAFileError(path: string): BerthError {
   return new BerthError("not_a_file", `${path} is a folder`, { facts: { field: "path", path } });
 }

@@ -1,37 +1,39 @@
-/** Who calls whom: written down through a whole story of directory, plans and sandboxes, over the real objects. */
+/**
+ * Which objects call each other, recorded over a whole story of directory, plans and sandboxes with the real objects.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it } from "vitest";
 import type { BerthApi } from "../../../src/protocol/api.ts";
-import { type Calling, FakeBerth } from "../../fakes/berth.ts";
+import { FakeBerth, type ObjectCall } from "../../fakes/berth.ts";
 
-/** What there may be, and no more. */
+/** The allowed edges; all must occur. */
 const allowed = [
   "Directory → Sandbox",
-  "Door → Directory",
-  "Door → Plan",
-  "Door → Sandbox",
+  "Worker → Directory",
+  "Worker → Plan",
+  "Worker → Sandbox",
   "Plan → Directory",
   "Plan → Sandbox",
   "Sandbox → Directory",
 ];
-/** The one call that goes back: it tells a revision, and asks for nothing. */
-const report = "told";
+/** The only call in the other direction: it reports a revision and requests nothing. */
+const report = "applyReport";
 
 class Graph {
   readonly edges = new Map<string, Set<string>>();
-  /** Calls that were made on behalf of a report. */
-  readonly ofReports: string[] = [];
-  readonly #above = new AsyncLocalStorage<Calling>();
+  /** Calls made while a report was being handled. */
+  readonly callsDuringReports: string[] = [];
+  readonly #caller = new AsyncLocalStorage<ObjectCall>();
 
-  readonly around = <T>(call: Calling, work: () => T): T => {
+  readonly intercept = <T>(call: ObjectCall, work: () => T): T => {
     const edge = `${call.from} → ${call.to}`;
     this.edges.set(edge, (this.edges.get(edge) ?? new Set()).add(call.verb));
-    const above = this.#above.getStore();
-    if (above?.verb === report) this.ofReports.push(`${edge}.${call.verb}`);
-    return this.#above.run(call, work);
+    const caller = this.#caller.getStore();
+    if (caller?.verb === report) this.callsDuringReports.push(`${edge}.${call.verb}`);
+    return this.#caller.run(call, work);
   };
 
-  /** Without reports: a way from one to itself, if there is one. */
+  /** A cycle in the graph without reports, if there is one. */
   cycle(): string[] | undefined {
     const next = new Map<string, string[]>();
     for (const [edge, verbs] of this.edges) {
@@ -39,10 +41,10 @@ class Graph {
       const [from = "", to = ""] = edge.split(" → ");
       next.set(from, [...(next.get(from) ?? []), to]);
     }
-    const walk = (way: string[]): string[] | undefined => {
-      for (const to of next.get(way.at(-1) ?? "") ?? []) {
-        if (way.includes(to)) return [...way, to];
-        const found = walk([...way, to]);
+    const walk = (path: string[]): string[] | undefined => {
+      for (const to of next.get(path.at(-1) ?? "") ?? []) {
+        if (path.includes(to)) return [...path, to];
+        const found = walk([...path, to]);
         if (found !== undefined) return found;
       }
       return undefined;
@@ -55,31 +57,31 @@ class Graph {
   }
 }
 
-async function life(berth: FakeBerth, local: BerthApi): Promise<string> {
+async function useSandboxes(berth: FakeBerth, local: BerthApi): Promise<string> {
   const scope = { repo: "github.com/graph/one", branch: "main" };
   const first = await local.create({ scope, waitMs: 5_000 });
   expect((await local.create({ scope, waitMs: 5_000 })).id).toBe(first.id);
   const { id } = await local.create({ scope, onExisting: "replace", waitMs: 5_000 });
   expect(id).not.toBe(first.id);
-  const box = local.sandbox(id);
-  await box.patchMetadata({ owner: "graph" });
-  const lease = await box.acquireLease({ holder: "graph" });
+  const sandbox = local.sandbox(id);
+  await sandbox.patchMetadata({ owner: "graph" });
+  const lease = await sandbox.acquireLease({ holder: "graph" });
   if (!("token" in lease)) throw new Error("the lease is not free");
-  await box.releaseLease(lease.token);
-  const { id: saved } = await box.makeCheckpoint({});
+  await sandbox.releaseLease(lease.token);
+  const { id: saved } = await sandbox.makeCheckpoint({});
   const fork = await local.create({ from: saved, waitMs: 5_000 });
-  await box.pause();
-  await box.start();
+  await sandbox.pause();
+  await sandbox.start();
   await local.list({ limit: 10 });
   await local.counts();
   await berth.evict(id);
-  await berth.ring(id);
-  await berth.ring("local");
+  await berth.ringAlarm(id);
+  await berth.ringAlarm("local");
   await local.sandbox(fork.id).destroy();
   return id;
 }
 
-async function plans(berth: FakeBerth, local: BerthApi, adopted: string): Promise<void> {
+async function usePlans(berth: FakeBerth, local: BerthApi, adopted: string): Promise<void> {
   const plan = local.plan("graph");
   await plan.put();
   await plan.putMember("adopted", { sandboxId: adopted });
@@ -90,7 +92,7 @@ async function plans(berth: FakeBerth, local: BerthApi, adopted: string): Promis
   const cut = plan.commit({ allowEmpty: true, mode: "best_effort" }).catch(() => undefined);
   berth.crash("local/graph");
   await cut;
-  await berth.ring("local/graph");
+  await berth.ringAlarm("local/graph");
   expect((await plan.get()).members).toHaveLength(3);
   await plan.commits();
   await plan.removeMember("other", { sandbox: "destroy" });
@@ -103,15 +105,15 @@ async function plans(berth: FakeBerth, local: BerthApi, adopted: string): Promis
 }
 
 describe("calls between objects", () => {
-  it("[PL110] go from Directory and Plan to Sandbox and from Plan to Directory; back goes only the report of a revision, which calls nobody", async () => {
+  it("[PL110] go from Directory and Plan to Sandbox and from Plan to Directory; the only call back is the report of a revision, which causes no further call", async () => {
     const graph = new Graph();
-    const berth = new FakeBerth(graph.around);
+    const berth = new FakeBerth(graph.intercept);
     const local = berth.bind({ tenant: "local" });
-    await plans(berth, local, await life(berth, local));
+    await usePlans(berth, local, await useSandboxes(berth, local));
     const verbs = Object.fromEntries(
       [...graph.edges].map(([edge, all]) => [edge, [...all].sort()]),
     );
-    // Each of them happened, or nothing would be shown.
+    // Each edge must have occurred, or the test proves nothing.
     expect([...graph.edges.keys()].sort(), JSON.stringify(verbs)).toEqual(allowed);
     expect(verbs["Sandbox → Directory"]).toEqual([report]);
     expect(verbs["Plan → Sandbox"]).toEqual([
@@ -125,13 +127,13 @@ describe("calls between objects", () => {
       "prepareForPlan",
     ]);
     expect(graph.cycle()).toBeUndefined();
-    expect(graph.ofReports).toEqual([]);
+    expect(graph.callsDuringReports).toEqual([]);
   });
 
-  it("[PL110] and a call that goes back is noticed", () => {
+  it("[PL110] the graph detects a call back", () => {
     const graph = new Graph();
-    const call = (from: Calling["from"], to: Calling["to"], verb: string) =>
-      graph.around({ from, to, verb }, () => undefined);
+    const call = (from: ObjectCall["from"], to: ObjectCall["to"], verb: string) =>
+      graph.intercept({ from, to, verb }, () => undefined);
     call("Plan", "Directory", "make");
     call("Directory", "Sandbox", "create");
     call("Sandbox", "Directory", report);

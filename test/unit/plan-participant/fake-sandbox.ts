@@ -1,15 +1,15 @@
 /**
- * Owns a sandbox in memory as its plan and its users see it: the steps of runs, its files, and what is left of both.
+ * A sandbox in memory as its plan and its users see it: the steps of runs, its files, and the resources that remain.
  */
-import type { Verdict } from "../../../src/core/plan/pending.ts";
-import type { Answer } from "../../../src/objects/shared/result.ts";
+import type { ParticipantDecision } from "../../../src/core/plan/pending.ts";
+import type { Result } from "../../../src/objects/shared/result.ts";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
 import type { EventData } from "../../../src/protocol/event.ts";
 import type { CreateInput } from "../../../src/protocol/sandbox.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
-import type { FakeMachine } from "../../fakes/container.ts";
+import type { FakeContainer } from "../../fakes/container.ts";
 
-export class Box {
+export class FakeSandbox {
   readonly berth: FakeBerth;
   readonly id: string;
   readonly api: SandboxApi;
@@ -20,31 +20,31 @@ export class Box {
     this.api = berth.bind({ tenant: "local" }).sandbox(id);
   }
 
-  /** A member of the plan `release`, with one file. */
-  static async member(call: CreateInput = {}): Promise<Box> {
+  /** A member of the plan `release` with one file. */
+  static async member(call: CreateInput = {}): Promise<FakeSandbox> {
     const berth = new FakeBerth();
     const { id } = await berth.bind({ tenant: "local" }).create({ waitMs: 10_000, ...call });
-    const box = new Box(berth, id);
-    await box.join(0);
-    if (call.start !== false) await box.write("a.txt", "one");
-    return box;
+    const sandbox = new FakeSandbox(berth, id);
+    await sandbox.join(0);
+    if (call.start !== false) await sandbox.write("a.txt", "one");
+    return sandbox;
   }
 
-  /** With a first commit of that. */
-  static async committed(): Promise<Box> {
-    const box = await Box.member();
-    await box.run(1);
-    return box;
+  /** A member with a first commit. */
+  static async committed(): Promise<FakeSandbox> {
+    const sandbox = await FakeSandbox.member();
+    await sandbox.run(1);
+    return sandbox;
   }
 
-  get machine(): FakeMachine {
-    return this.berth.machine(this.id);
+  get container(): FakeContainer {
+    return this.berth.container(this.id);
   }
 
-  /** Of changes of members, as the plan counts them. */
+  /** The number of the last membership change. */
   #moves = 0;
 
-  asking(run: number, plan = "release", tenant = "local") {
+  asPlan(run: number, plan = "release", tenant = "local") {
     return { tenant, plan, run };
   }
 
@@ -52,17 +52,17 @@ export class Box {
   join = (run: number) => this.joinBy(this.nextMove(), run);
   leave = () => this.leaveBy(this.nextMove());
   joinBy = async (move: number, run: number) =>
-    told(await this.#object.joinPlan(this.asking(run), move));
-  leaveBy = async (move: number) => told(await this.#object.leavePlan(this.asking(0), move));
+    okOrCode(await this.#object.joinPlan(this.asPlan(run), move));
+  leaveBy = async (move: number) => okOrCode(await this.#object.leavePlan(this.asPlan(0), move));
   hold = async (run: number, waitMs = 0) =>
-    told(await this.#object.holdForPlan(this.asking(run), waitMs));
+    okOrCode(await this.#object.holdForPlan(this.asPlan(run), waitMs));
   prepare = async (run: number, kind: "commit" | "rollback" = "commit") =>
-    told(await this.#object.prepareForPlan(this.asking(run), kind));
-  finish = async (run: number, verdict: Verdict) =>
-    told(await this.#object.finishForPlan(this.asking(run), verdict));
+    okOrCode(await this.#object.prepareForPlan(this.asPlan(run), kind));
+  finish = async (run: number, verdict: ParticipantDecision) =>
+    okOrCode(await this.#object.finishForPlan(this.asPlan(run), verdict));
 
-  /** From hold to the end, where everything goes well. */
-  async run(run: number, verdict: Verdict = "commit"): Promise<unknown[]> {
+  /** All steps of a run. */
+  async run(run: number, verdict: ParticipantDecision = "commit"): Promise<unknown[]> {
     const kind = verdict === "roll_back" ? "rollback" : "commit";
     return [await this.hold(run), await this.prepare(run, kind), await this.finish(run, verdict)];
   }
@@ -71,20 +71,20 @@ export class Box {
     await this.api.writeFile(path, Buffer.from(text), lease === undefined ? {} : { lease });
   }
 
-  /** All files of the workspace, as they are on the machine. */
+  /** All files in the container. */
   get files(): Record<string, string> {
-    const { files } = this.machine.tree;
+    const { files } = this.container.tree;
     return Object.fromEntries(
       [...files].map(([path, { bytes }]) => [path, new TextDecoder().decode(bytes)]),
     );
   }
 
   /** What runs leave behind: checkpoints with their trees, and the lease. */
-  async left() {
+  async remainingResources() {
     const { checkpoints } = await this.api.checkpoints();
     const { state, waiterCount } = await this.api.lease();
     const committed = checkpoints.filter(({ inUse }) => inUse === "plan").map(({ id }) => id);
-    return { committed, trees: this.machine.snapshots.size, lease: state, waiterCount };
+    return { committed, trees: this.container.snapshots.size, lease: state, waiterCount };
   }
 
   async events<Type extends EventData["type"]>(type: Type) {
@@ -102,14 +102,14 @@ export class Box {
   }
 }
 
-/** What a step was answered with, or the code that it was refused with. */
-function told<T>(answer: Answer<T>): T | { code: string; facts: Record<string, unknown> } {
+/** The result of a step, or the code of its error. */
+function okOrCode<T>(answer: Result<T>): T | { code: string; facts: Record<string, unknown> } {
   if ("ok" in answer) return answer.ok;
   const { code, facts } = answer.refused;
   return { code, facts };
 }
 
-/** Looked at again and again until it holds, never for ever. The clock of the test may stand meanwhile. */
+/** Repeats the check until it holds, at most for ten seconds of real time. */
 export async function soon(holds: () => unknown): Promise<void> {
   const limit = performance.now() + 10_000;
   for (;;) {

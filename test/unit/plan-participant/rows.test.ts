@@ -1,76 +1,82 @@
-/** A sandbox that cannot write a step of its plan has not done it: the same step does it when there is room again. */
+/** A step of a plan that cannot be written has not happened: the same step succeeds when there is room again. */
 import { describe, expect, it } from "vitest";
-import { timersOfOurs } from "../sandbox/timers.ts";
-import { Box } from "./fake-sandbox.ts";
+import { useFakeTimers } from "../sandbox/timers.ts";
+import { FakeSandbox } from "./fake-sandbox.ts";
 
-timersOfOurs();
+useFakeTimers();
 
-/** As a disk without room: the write fails, and the instance lives on. */
-async function without(box: Box, write: string, work: () => Promise<unknown>): Promise<void> {
+/** Simulates a full disk: the write fails and the instance continues. */
+async function withFullDisk(
+  sandbox: FakeSandbox,
+  write: string,
+  work: () => Promise<unknown>,
+): Promise<void> {
   const fails = "SELECT RAISE(FAIL, 'SQLITE_FULL')";
-  box.berth.rows(box.id, `CREATE TRIGGER no_room BEFORE ${write} BEGIN ${fails}; END`);
+  sandbox.berth.rows(sandbox.id, `CREATE TRIGGER no_room BEFORE ${write} BEGIN ${fails}; END`);
   await expect(work()).rejects.toThrow("SQLITE_FULL");
-  box.berth.rows(box.id, "DROP TRIGGER no_room");
+  sandbox.berth.rows(sandbox.id, "DROP TRIGGER no_room");
 }
 
 describe("a step of a plan that cannot be written", () => {
-  it("[PL143] to join, is not heard: the same word joins", async () => {
-    const box = await Box.member();
-    await box.leave();
-    const move = box.nextMove();
-    await without(box, "INSERT ON seat", () => box.joinBy(move, 0));
-    expect(await box.joinBy(move, 0)).toBeNull();
-    expect(await box.api.get()).toMatchObject({ plan: "release" });
+  it("[PL143] to join, has no effect: the same request joins", async () => {
+    const sandbox = await FakeSandbox.member();
+    await sandbox.leave();
+    const move = sandbox.nextMove();
+    await withFullDisk(sandbox, "INSERT ON seat", () => sandbox.joinBy(move, 0));
+    expect(await sandbox.joinBy(move, 0)).toBeNull();
+    expect(await sandbox.api.get()).toMatchObject({ plan: "release" });
   });
 
-  it("[PL143] to leave, is not heard: the same word frees it", async () => {
-    const box = await Box.member();
-    const move = box.nextMove();
-    await without(box, "DELETE ON seat", () => box.leaveBy(move));
-    expect(await box.leaveBy(move)).toBeNull();
-    expect(await box.api.get()).not.toHaveProperty("plan");
+  it("[PL143] to leave, has no effect: the same request leaves", async () => {
+    const sandbox = await FakeSandbox.member();
+    const move = sandbox.nextMove();
+    await withFullDisk(sandbox, "DELETE ON seat", () => sandbox.leaveBy(move));
+    expect(await sandbox.leaveBy(move)).toBeNull();
+    expect(await sandbox.api.get()).not.toHaveProperty("plan");
   });
 
   it.each(["INSERT ON event", "UPDATE ON sandbox", "INSERT ON listing"])(
-    "[PL143] to go back, is not begun: the same word brings it back (%s)",
+    "[PL143] to roll back, does not start: the same request rolls back (%s)",
     async (write) => {
-      const box = await Box.committed();
-      await box.write("a.txt", "two");
-      expect(await box.hold(2)).toBeNull();
-      expect(await box.prepare(2, "rollback")).toMatchObject({ yes: {} });
-      await without(box, write, () => box.finish(2, "roll_back"));
-      expect(await box.finish(2, "roll_back")).toEqual({ outcome: "rolled_back" });
-      expect(box.files).toEqual({ "/workspace/a.txt": "one" });
-      expect(await box.left()).toMatchObject({ lease: "free", trees: 1 });
+      const sandbox = await FakeSandbox.committed();
+      await sandbox.write("a.txt", "two");
+      expect(await sandbox.hold(2)).toBeNull();
+      expect(await sandbox.prepare(2, "rollback")).toMatchObject({ yes: {} });
+      await withFullDisk(sandbox, write, () => sandbox.finish(2, "roll_back"));
+      expect(await sandbox.finish(2, "roll_back")).toEqual({ outcome: "rolled_back" });
+      expect(sandbox.files).toEqual({ "/workspace/a.txt": "one" });
+      expect(await sandbox.remainingResources()).toMatchObject({ lease: "free", trees: 1 });
     },
   );
 
   it.each([`INSERT ON event WHEN NEW.data LIKE '{"type":"lease%'`, "UPDATE ON checkpoint"])(
-    "[PL143] what it lets go is let go by the same step, told again (%s)",
+    "[PL143] to release a lease or checkpoint, is completed by the same request (%s)",
     async (write) => {
-      const box = await Box.committed();
-      await box.write("a.txt", "two");
-      expect(await box.hold(2)).toBeNull();
-      expect(await box.prepare(2)).toMatchObject({ yes: {} });
-      await without(box, write, () => box.finish(2, "commit"));
-      expect(await box.finish(2, "commit")).toEqual({ outcome: "committed" });
-      await box.write("a.txt", "three");
-      expect(await box.left()).toMatchObject({ lease: "free", trees: 1 });
+      const sandbox = await FakeSandbox.committed();
+      await sandbox.write("a.txt", "two");
+      expect(await sandbox.hold(2)).toBeNull();
+      expect(await sandbox.prepare(2)).toMatchObject({ yes: {} });
+      await withFullDisk(sandbox, write, () => sandbox.finish(2, "commit"));
+      expect(await sandbox.finish(2, "commit")).toEqual({ outcome: "committed" });
+      await sandbox.write("a.txt", "three");
+      expect(await sandbox.remainingResources()).toMatchObject({ lease: "free", trees: 1 });
     },
   );
 });
 
 describe("a change that cannot be written", () => {
-  it("[D33] has no revision: lists are told of none that does not stand in the rows", async () => {
-    const box = await Box.member();
-    const revision = () => box.berth.dump(box.id).get("listing")?.[0]?.revision;
+  it("[D33] has no revision: only stored revisions are reported", async () => {
+    const sandbox = await FakeSandbox.member();
+    const revision = () => sandbox.berth.dump(sandbox.id).get("listing")?.[0]?.revision;
     const before = revision();
-    await without(box, "INSERT ON listing", () => box.api.patchMetadata({ color: "red" }));
-    await box.berth.ring(box.id);
-    await box.evict();
+    await withFullDisk(sandbox, "INSERT ON listing", () =>
+      sandbox.api.patchMetadata({ color: "red" }),
+    );
+    await sandbox.berth.ringAlarm(sandbox.id);
+    await sandbox.evict();
     expect(revision()).toBe(before);
-    expect(await box.api.patchMetadata({ color: "blue" })).not.toHaveProperty("listed");
-    const { sandboxes } = await box.berth.bind({ tenant: "local" }).list();
+    expect(await sandbox.api.patchMetadata({ color: "blue" })).not.toHaveProperty("listed");
+    const { sandboxes } = await sandbox.berth.bind({ tenant: "local" }).list();
     expect(sandboxes).toMatchObject([{ metadata: { color: "blue" } }]);
   });
 });

@@ -1,92 +1,92 @@
-/** Why a life ended, as a sandbox finds it out, and what that means for the next one. */
+/** Why an incarnation ended, as its sandbox finds out, and what that means for the next one. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
-import type { FakeMachine } from "../../fakes/container.ts";
+import type { FakeContainer } from "../../fakes/container.ts";
 
 afterEach(() => vi.useRealTimers());
 
-const later = (ms: number) => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
+const advanceClock = (ms: number) => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
 
 async function running() {
   const berth = new FakeBerth();
   const local = berth.bind({ tenant: "local" });
   const { id } = await local.create({ waitMs: 10_000 });
-  return { berth, id, box: local.sandbox(id), machine: berth.machine(id) };
+  return { berth, id, sandbox: local.sandbox(id), container: berth.container(id) };
 }
 
-function die(machine: FakeMachine, reason: "exited" | "out_of_memory"): void {
-  machine.die({ exitCode: null, signal: "SIGKILL", reason });
+function exitContainer(container: FakeContainer, reason: "exited" | "out_of_memory"): void {
+  container.exitWith({ exitCode: null, signal: "SIGKILL", reason });
 }
 
 describe("a container that is lost", () => {
-  it("[S30] for want of memory is told as that, and the third such end in ten minutes is the last", async () => {
-    const { box, machine, id, berth } = await running();
+  it("[S30] for lack of memory says so, and the third such exit in ten minutes is final", async () => {
+    const { sandbox, container, id, berth } = await running();
     for (let n = 1; n <= limits.outOfMemoryMax; n++) {
-      expect((await box.exec({ command: "echo on" })).stdout).toBe("on\n");
-      die(machine, "out_of_memory");
-      await expect(box.exec({ command: "echo lost" })).rejects.toMatchObject({
+      expect((await sandbox.exec({ command: "echo on" })).stdout).toBe("on\n");
+      exitContainer(container, "out_of_memory");
+      await expect(sandbox.exec({ command: "echo lost" })).rejects.toMatchObject({
         code: "operation_interrupted",
       });
-      expect(await box.get()).toMatchObject({
+      expect(await sandbox.get()).toMatchObject({
         state: "failed",
         reason: "out_of_memory",
         restartable: n < limits.outOfMemoryMax,
       });
       await berth.evict(id);
     }
-    await expect(box.exec({ command: "echo no" })).rejects.toMatchObject({
+    await expect(sandbox.exec({ command: "echo no" })).rejects.toMatchObject({
       code: "start_failed",
       facts: { reason: "out_of_memory" },
     });
-    const { events } = await box.events();
+    const { events } = await sandbox.events();
     expect(events.map(({ event }) => event)).toContainEqual({
       type: "state",
       state: "failed",
       reason: "out_of_memory",
     });
-    // Who asks for it in so many words gets one more life, whose end is the fourth.
-    expect((await box.start()).state).toBe("running");
-    die(machine, "out_of_memory");
-    await expect(box.exec({ command: "echo lost" })).rejects.toThrow();
-    expect(await box.get()).toMatchObject({ state: "failed", restartable: false });
-    // Ten minutes later these ends say nothing any more.
-    later(limits.restartsWindowMs);
-    expect((await box.start()).state).toBe("running");
-    die(machine, "out_of_memory");
-    await expect(box.exec({ command: "echo lost" })).rejects.toThrow();
-    expect(await box.get()).toMatchObject({ state: "failed", restartable: true });
+    // An explicit start runs it once more; that exit is the fourth.
+    expect((await sandbox.start()).state).toBe("running");
+    exitContainer(container, "out_of_memory");
+    await expect(sandbox.exec({ command: "echo lost" })).rejects.toThrow();
+    expect(await sandbox.get()).toMatchObject({ state: "failed", restartable: false });
+    // Ten minutes later these exits no longer count.
+    advanceClock(limits.restartsWindowMs);
+    expect((await sandbox.start()).state).toBe("running");
+    exitContainer(container, "out_of_memory");
+    await expect(sandbox.exec({ command: "echo lost" })).rejects.toThrow();
+    expect(await sandbox.get()).toMatchObject({ state: "failed", restartable: true });
   });
 
-  it("[S34] names, in the event of each start and in the answer alike, where the files of that life come from", async () => {
-    const { box, machine } = await running();
-    const made = await box.makeCheckpoint();
-    const told: (string | undefined)[] = [(await box.get()).files];
-    die(machine, "exited");
-    await expect(box.exec({ command: "echo lost" })).rejects.toThrow();
-    told.push((await box.start()).files, (await box.restore(made.id)).files);
-    expect(told).toEqual(["new", "kept", "snapshot"]);
-    const states = (await box.events()).events.flatMap(({ event }) =>
+  it("[S34] names the source of its files in each start event and in the responses", async () => {
+    const { sandbox, container } = await running();
+    const made = await sandbox.makeCheckpoint();
+    const sources: (string | undefined)[] = [(await sandbox.get()).files];
+    exitContainer(container, "exited");
+    await expect(sandbox.exec({ command: "echo lost" })).rejects.toThrow();
+    sources.push((await sandbox.start()).files, (await sandbox.restore(made.id)).files);
+    expect(sources).toEqual(["new", "kept", "snapshot"]);
+    const states = (await sandbox.events()).events.flatMap(({ event }) =>
       event.type === "state" ? [event] : [],
     );
     const up = states.filter(({ state }) => state === "running");
-    expect(up.map(({ files }) => files)).toEqual(told);
+    expect(up.map(({ files }) => files)).toEqual(sources);
     expect(states.filter(({ files }) => files !== undefined)).toEqual(up);
   });
 
-  it("[S30] otherwise, or of which nobody says why in time, is lost through no fault of its own", async () => {
-    const { box, machine } = await running();
-    die(machine, "exited");
-    await expect(box.exec({ command: "echo lost" })).rejects.toThrow();
-    expect(await box.get()).toMatchObject({ reason: "container_lost", restartable: true });
-    expect((await box.exec({ command: "echo on" })).stdout).toBe("on\n");
+  it("[S30] for another reason, or for none that is known in time, counts as container_lost", async () => {
+    const { sandbox, container } = await running();
+    exitContainer(container, "exited");
+    await expect(sandbox.exec({ command: "echo lost" })).rejects.toThrow();
+    expect(await sandbox.get()).toMatchObject({ reason: "container_lost", restartable: true });
+    expect((await sandbox.exec({ command: "echo on" })).stdout).toBe("on\n");
     const began = performance.now();
-    machine.fault = { verb: "monitor", hold: true };
-    die(machine, "out_of_memory");
-    await expect(box.exec({ command: "echo lost" })).rejects.toThrow();
-    expect(await box.get()).toMatchObject({ reason: "container_lost", restartable: true });
-    expect(machine.held.size).toBe(1);
+    container.fault = { verb: "monitor", hold: true };
+    exitContainer(container, "out_of_memory");
+    await expect(sandbox.exec({ command: "echo lost" })).rejects.toThrow();
+    expect(await sandbox.get()).toMatchObject({ reason: "container_lost", restartable: true });
+    expect(container.held.size).toBe(1);
     expect(performance.now() - began).toBeLessThan(10 * limits.endToldMs);
-    machine.release();
+    container.release();
   });
 });

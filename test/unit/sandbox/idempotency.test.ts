@@ -1,29 +1,29 @@
-/** A call with a key that several send again at once, and whose agent refuses the first of them. */
+/** Several callers repeat a call with a key at once, and the agent refuses the first of them. */
 import { expect, it, vi } from "vitest";
 import { BerthError, errorBody, errors } from "../../../src/protocol/errors.ts";
 import { agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
-import { answerAsAgent } from "../../fakes/agent/answer.ts";
+import { respondAsAgent } from "../../fakes/agent/respond.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
-import type { FakeMachine } from "../../fakes/container.ts";
+import type { FakeContainer } from "../../fakes/container.ts";
 
-const sent = "POST /v1/exec";
+const execRequest = "POST /v1/exec";
 
 async function running() {
   const berth = new FakeBerth();
   const local = berth.bind({ tenant: "local" });
   const { id } = await local.create({ waitMs: 10_000 });
-  return { berth, id, box: local.sandbox(id), machine: berth.machine(id) };
+  return { berth, id, sandbox: local.sandbox(id), container: berth.container(id) };
 }
 
-/** Of the commands that are sent the first reaches nobody, the second is refused, the others run. */
-function loseOneAndRefuseOne(machine: FakeMachine, refusal: () => Response): void {
-  machine.answers = (request) => {
-    const { agent } = machine;
+/** Drops the first command, refuses the second, and runs the others. */
+function loseOneAndRefuseOne(container: FakeContainer, refusal: () => Response): void {
+  container.respond = (request) => {
+    const { agent } = container;
     if (agent === undefined) throw new TypeError("connection refused");
-    const isSent = `${request.method} ${new URL(request.url).pathname}` === sent;
-    const times = machine.asked.filter((one) => one === sent).length;
+    const isSent = `${request.method} ${new URL(request.url).pathname}` === execRequest;
+    const times = container.requests.filter((line) => line === execRequest).length;
     if (isSent && times === 1) throw new TypeError("connection reset");
-    return isSent && times === 2 ? refusal() : answerAsAgent(agent, request);
+    return isSent && times === 2 ? refusal() : respondAsAgent(agent, request);
   };
 }
 
@@ -31,7 +31,7 @@ function refusalOf(incarnation: string, isSlow: boolean): Response {
   const text = JSON.stringify(errorBody(new BerthError("too_many", "256 run already"), "none"));
   const body = new ReadableStream<Uint8Array>({
     async start(to) {
-      // On its way: whoever asks meanwhile is answered sooner.
+      // While the body is on its way, other requests are faster.
       if (isSlow) await new Promise((resolve) => setTimeout(resolve, 100));
       to.enqueue(new TextEncoder().encode(text));
       to.close();
@@ -47,42 +47,42 @@ function refusalOf(incarnation: string, isSlow: boolean): Response {
 
 it.each([
   ["at once", false],
-  ["whose words come late", true],
+  ["with a late body", true],
 ])(
-  "[K13] is sent again by one at a time: a refusal %s takes no key from another that runs",
+  "[K13] a key is retried by one call at a time: a refusal %s does not free the key of a call that runs",
   async (_how, isSlow) => {
-    const { machine, box } = await running();
-    const incarnation = machine.agent?.incarnation ?? "";
-    loseOneAndRefuseOne(machine, () => refusalOf(incarnation, isSlow));
-    const call = () => box.exec({ command: "echo once" }, { idempotencyKey: "k" });
+    const { container, sandbox } = await running();
+    const incarnation = container.agent?.incarnation ?? "";
+    loseOneAndRefuseOne(container, () => refusalOf(incarnation, isSlow));
+    const call = () => sandbox.exec({ command: "echo once" }, { idempotencyKey: "k" });
     await expect(call()).rejects.toMatchObject({ code: "operation_interrupted" });
     const both = await Promise.allSettled([call(), call()]);
     expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-    const again = await call();
-    expect(both).toContainEqual({ status: "fulfilled", value: again });
-    expect(machine.agent?.ran).toEqual(["echo once"]);
+    const repeated = await call();
+    expect(both).toContainEqual({ status: "fulfilled", value: repeated });
+    expect(container.agent?.commandsRun).toEqual(["echo once"]);
   },
 );
 
-it("[K13] is looked for again behind the gate: one that was forgotten meanwhile is a call of its own, and leaves the gate once", async () => {
-  const { machine, box, berth, id } = await running();
-  loseOneAndRefuseOne(machine, () => Response.error());
-  const lease = await box.acquireLease({ holder: "other" });
+it("[K13] a key is looked up again after admission: if it expired meanwhile, the call runs as a new one and is admitted once", async () => {
+  const { container, sandbox, berth, id } = await running();
+  loseOneAndRefuseOne(container, () => Response.error());
+  const lease = await sandbox.acquireLease({ holder: "other" });
   if (!("token" in lease)) throw new Error("nobody else has it");
   const { token } = lease;
   const options = { idempotencyKey: "k" };
   await expect(
-    box.exec({ command: "echo once" }, { ...options, lease: token }),
+    sandbox.exec({ command: "echo once" }, { ...options, lease: token }),
   ).rejects.toMatchObject({ code: "operation_interrupted" });
-  machine.answers = undefined;
-  const call = () => box.exec({ command: "echo once" }, { ...options, waitMs: 20_000 });
+  container.respond = undefined;
+  const call = () => sandbox.exec({ command: "echo once" }, { ...options, waitMs: 20_000 });
   const waiting = call();
-  await vi.waitFor(async () => expect((await box.lease()).waiterCount).toBe(1));
-  // As when its time is over.
+  await vi.waitFor(async () => expect((await sandbox.lease()).waiterCount).toBe(1));
+  // As if the key had expired.
   berth.rows(id, "DELETE FROM keyed");
-  await box.releaseLease(token);
+  await sandbox.releaseLease(token);
   const first = await waiting;
   expect(await call()).toEqual(first);
-  expect(machine.agent?.ran).toEqual(["echo once"]);
-  expect((await box.pause()).state).toBe("paused");
+  expect(container.agent?.commandsRun).toEqual(["echo once"]);
+  expect((await sandbox.pause()).state).toBe("paused");
 });

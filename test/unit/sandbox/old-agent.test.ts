@@ -1,4 +1,4 @@
-/** An agent that speaks another protocol: one that a saved tree brought along, or that runs since an earlier version. */
+/** An agent with another protocol: one that came with a saved tree, or that runs since an earlier version. */
 import { describe, expect, it } from "vitest";
 import { agentProtocol, agentProtocolMin } from "../../../src/protocol/internal/agent-wire.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
@@ -7,42 +7,42 @@ const others = [agentProtocolMin - 1, agentProtocol + 1, Number.NaN];
 const reason = "agent_unsupported";
 
 describe.each(others)("an agent of protocol %d", (protocol) => {
-  it("[S32] is refused at the start, says what to do, and is not left running", async () => {
+  it("[S32] is refused at the start with a hint, and does not stay running", async () => {
     const berth = new FakeBerth();
     const local = berth.bind({ tenant: "local" });
     const { id } = await local.create({ start: false });
-    const box = local.sandbox(id);
-    const machine = berth.machine(id);
-    machine.protocol = protocol;
+    const sandbox = local.sandbox(id);
+    const container = berth.container(id);
+    container.protocol = protocol;
     for (let n = 0; n < 2; n++) {
-      await expect(box.exec({ command: "echo no" })).rejects.toMatchObject({
+      await expect(sandbox.exec({ command: "echo no" })).rejects.toMatchObject({
         code: "start_failed",
         facts: { reason },
         hint: expect.stringMatching(/version/),
       });
     }
-    expect(machine.calls.map((verb) => verb.split(" ")[0])).toEqual(["start", "destroy"]);
-    expect(machine.agent).toBeUndefined();
-    expect(machine.asked).toEqual(["GET /v1/health"]);
-    expect(await box.get()).toMatchObject({ state: "failed", reason, restartable: false });
-    machine.protocol = agentProtocol;
-    expect(await box.start()).toMatchObject({ state: "running", files: "kept" });
-    expect((await box.exec({ command: "echo on" })).stdout).toBe("on\n");
+    expect(container.calls.map((verb) => verb.split(" ")[0])).toEqual(["start", "destroy"]);
+    expect(container.agent).toBeUndefined();
+    expect(container.requests).toEqual(["GET /v1/health"]);
+    expect(await sandbox.get()).toMatchObject({ state: "failed", reason, restartable: false });
+    container.protocol = agentProtocol;
+    expect(await sandbox.start()).toMatchObject({ state: "running", files: "kept" });
+    expect((await sandbox.exec({ command: "echo on" })).stdout).toBe("on\n");
   });
 
-  it("[S32] that runs already is given up before it is sent any work, for one that is spoken", async () => {
+  it("[S32] that already runs is replaced before it gets any work", async () => {
     const berth = new FakeBerth();
     const local = berth.bind({ tenant: "local" });
     const { id } = await local.create({ waitMs: 10_000 });
-    const box = local.sandbox(id);
-    const { agent } = berth.machine(id);
+    const sandbox = local.sandbox(id);
+    const { agent } = berth.container(id);
     if (agent === undefined) throw new Error("it runs");
     agent.protocol = protocol;
     await berth.evict(id);
-    expect((await box.exec({ command: "echo on" })).stdout).toBe("on\n");
-    expect(agent.ran).toEqual([]);
+    expect((await sandbox.exec({ command: "echo on" })).stdout).toBe("on\n");
+    expect(agent.commandsRun).toEqual([]);
     expect(agent.ended).toBe(true);
-    const { events } = await box.events();
+    const { events } = await sandbox.events();
     expect(events.map(({ event }) => event)).toContainEqual({
       type: "state",
       state: "failed",
@@ -50,14 +50,14 @@ describe.each(others)("an agent of protocol %d", (protocol) => {
     });
   });
 
-  it("[S32] keeps a restore from being told as done", async () => {
+  it("[S32] makes a restore fail", async () => {
     const berth = new FakeBerth();
     const local = berth.bind({ tenant: "local" });
     const { id } = await local.create({ waitMs: 10_000 });
-    const box = local.sandbox(id);
-    const made = await box.makeCheckpoint();
-    berth.machine(id).protocol = protocol;
-    await expect(box.restore(made.id)).rejects.toMatchObject({
+    const sandbox = local.sandbox(id);
+    const made = await sandbox.makeCheckpoint();
+    berth.container(id).protocol = protocol;
+    await expect(sandbox.restore(made.id)).rejects.toMatchObject({
       code: "start_failed",
       facts: { reason },
       hint: expect.stringMatching(/another checkpoint/),

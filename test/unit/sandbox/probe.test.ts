@@ -1,108 +1,109 @@
-/** What is seen of a sandbox whose container died while nobody was looking, by who only asks how it is. */
+/** What a status read shows of a sandbox whose container exited unnoticed. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { answerAsAgent } from "../../fakes/agent/answer.ts";
+import { respondAsAgent } from "../../fakes/agent/respond.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
 
-const look = "GET /v1/health";
+const probe = "GET /v1/health";
 const lost = { exitCode: null, signal: "SIGKILL", reason: "exited" } as const;
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() }));
 afterEach(() => vi.useRealTimers());
 
-const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
+const advanceClock = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
 async function running(call = {}) {
   const berth = new FakeBerth();
   const local = berth.bind({ tenant: "local" });
   const { id } = await local.create({ waitMs: 10_000, ...call });
-  return { berth, id, box: local.sandbox(id), machine: berth.machine(id) };
+  return { berth, id, sandbox: local.sandbox(id), container: berth.container(id) };
 }
 
-describe("a look at a sandbox", () => {
-  it("[S31] finds out that its container died unheard, also in a fresh object, and starts nothing", async () => {
-    const { berth, box, machine, id } = await running({ onIdle: "none" });
-    machine.die(lost);
-    later(limits.agentQuietMs);
-    const seen = { state: "failed", reason: "container_lost", restartable: true };
-    expect(await box.get()).toMatchObject(seen);
-    expect((await box.start()).state).toBe("running");
-    const starts = machine.calls.length;
+describe("a status read of a sandbox", () => {
+  it("[S31] notices that its container has exited, also in a fresh object, and starts nothing", async () => {
+    const { berth, sandbox, container, id } = await running({ onIdle: "none" });
+    container.exitWith(lost);
+    advanceClock(limits.agentQuietMs);
+    const failed = { state: "failed", reason: "container_lost", restartable: true };
+    expect(await sandbox.get()).toMatchObject(failed);
+    expect((await sandbox.start()).state).toBe("running");
+    const starts = container.calls.length;
     await berth.evict(id);
-    machine.die(lost);
-    expect(await box.get()).toMatchObject(seen);
-    expect(machine.calls).toHaveLength(starts);
+    container.exitWith(lost);
+    expect(await sandbox.get()).toMatchObject(failed);
+    expect(container.calls).toHaveLength(starts);
     expect((await berth.bind({ tenant: "local" }).list({})).sandboxes).toMatchObject([
       { id, state: "failed" },
     ]);
   });
 
-  it("[S31] asks only an agent that was quiet, writes nothing down, and is no work", async () => {
-    const { berth, box, machine, id } = await running({ idleTimeoutMs: 10_000 });
-    machine.asked.length = 0;
-    expect((await box.get()).state).toBe("running");
-    expect(machine.asked).toEqual([]);
+  it("[S31] probes only an agent that was quiet, writes no row, and does not count as use", async () => {
+    const { berth, sandbox, container, id } = await running({ idleTimeoutMs: 10_000 });
+    container.requests.length = 0;
+    expect((await sandbox.get()).state).toBe("running");
+    expect(container.requests).toEqual([]);
     for (let n = 0; n < 12; n++) {
       await berth.evict(id);
-      later(1_000);
-      const { fence } = machine.agent ?? { fence: -1 };
-      expect((await box.get()).state).toBe("running");
-      expect(machine.agent?.fence).toBe(fence);
+      advanceClock(1_000);
+      const { fence } = container.agent ?? { fence: -1 };
+      expect((await sandbox.get()).state).toBe("running");
+      expect(container.agent?.fence).toBe(fence);
     }
-    expect(machine.asked).toEqual(Array(12).fill(look));
-    await berth.ring(id);
-    expect((await box.get()).state).toBe("paused");
-    // Where none runs nobody is asked, and none is started.
-    later(60_000);
-    machine.asked.length = 0;
-    expect((await box.get()).state).toBe("paused");
-    expect(machine.asked).toEqual([]);
-    expect(machine.agent).toBeUndefined();
+    expect(container.requests).toEqual(Array(12).fill(probe));
+    await berth.ringAlarm(id);
+    expect((await sandbox.get()).state).toBe("paused");
+    // Without a container there is no probe and no start.
+    advanceClock(60_000);
+    container.requests.length = 0;
+    expect((await sandbox.get()).state).toBe("paused");
+    expect(container.requests).toEqual([]);
+    expect(container.agent).toBeUndefined();
   });
 
-  it("[S16] takes no broken answer for rest: what runs is not ended because it could not be told", async () => {
-    const { berth, box, machine, id } = await running({ idleTimeoutMs: 10_000 });
-    const { id: process } = await box.startProcess({ command: "sleep 600" });
+  it("[S16] does not take a truncated response for idleness: what runs is not ended", async () => {
+    const { berth, sandbox, container, id } = await running({ idleTimeoutMs: 10_000 });
+    const { id: process } = await sandbox.startProcess({ command: "sleep 600" });
     const answer = (request: Request) => {
-      const { agent } = machine;
+      const { agent } = container;
       if (agent === undefined) throw new Error("it has no agent");
-      if (new URL(request.url).pathname !== "/v1/work") return answerAsAgent(agent, request);
+      if (new URL(request.url).pathname !== "/v1/work") return respondAsAgent(agent, request);
       const headers = { "berth-incarnation": agent.incarnation, "berth-protocol": "1" };
       return new Response('{"idleMs":', { headers });
     };
-    machine.answers = answer;
+    container.respond = answer;
     for (let n = 0; n < 3; n++) {
-      later(11_000);
-      machine.asked.length = 0;
-      await berth.ring(id);
-      expect(machine.asked).toContain("GET /v1/work");
-      expect((await box.get()).state).toBe("running");
+      advanceClock(11_000);
+      container.requests.length = 0;
+      await berth.ringAlarm(id);
+      expect(container.requests).toContain("GET /v1/work");
+      expect((await sandbox.get()).state).toBe("running");
     }
-    expect((await box.process(process)).state).toBe("running");
+    expect((await sandbox.process(process)).state).toBe("running");
   });
 
-  it("[S31] waits for an agent that hangs a second and no longer, however many look", async () => {
-    const { box, machine } = await running();
-    machine.fault = { verb: "agent", silent: true };
-    later(limits.agentQuietMs);
-    machine.asked.length = 0;
-    const began = performance.now();
-    const all = await Promise.all(Array.from({ length: 20 }, () => box.get()));
+  it("[S31] waits at most a second for an agent that hangs, however many callers read", async () => {
+    const { sandbox, container } = await running();
+    container.fault = { verb: "agent", silent: true };
+    advanceClock(limits.agentQuietMs);
+    container.requests.length = 0;
+    vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout", "performance"] });
+    const reads = Promise.all(Array.from({ length: 20 }, () => sandbox.get()));
+    await vi.advanceTimersByTimeAsync(1_000);
+    const all = await reads;
     expect(all.map(({ state }) => state)).toEqual(Array(20).fill("running"));
-    expect(performance.now() - began).toBeLessThan(limits.agentHeadersMs / 2);
-    expect(machine.asked).toEqual([look]);
+    expect(container.requests).toEqual([probe]);
   });
 
-  it("[S31] while files are being saved takes the silence for nothing", async () => {
-    const { box, machine } = await running();
-    machine.fault = { verb: "snapshot", hold: true };
-    const saving = box.makeCheckpoint();
-    await vi.waitFor(() => expect(machine.held.size).toBe(1));
-    later(limits.agentQuietMs);
-    machine.asked.length = 0;
-    expect((await box.get()).state).toBe("running");
-    expect(machine.asked).toEqual([]);
-    machine.release();
+  it("[S31] ignores silence during a snapshot", async () => {
+    const { sandbox, container } = await running();
+    container.fault = { verb: "snapshot", hold: true };
+    const saving = sandbox.makeCheckpoint();
+    await vi.waitFor(() => expect(container.held.size).toBe(1));
+    advanceClock(limits.agentQuietMs);
+    container.requests.length = 0;
+    expect((await sandbox.get()).state).toBe("running");
+    expect(container.requests).toEqual([]);
+    container.release();
     await saving;
   });
 });

@@ -1,74 +1,77 @@
-/** A revocation whose agent could not be told before the object was gone. */
+/** A revocation that the agent has not confirmed before its object was lost. */
 import { expect, it } from "vitest";
 import type { Caller } from "../../../src/protocol/rights.ts";
-import { answerAsAgent } from "../../fakes/agent/answer.ts";
+import { respondAsAgent } from "../../fakes/agent/respond.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
-import type { FakeMachine } from "../../fakes/container.ts";
+import type { FakeContainer } from "../../fakes/container.ts";
 
-const told = "POST /v1/revoked";
+const revokeRequest = "POST /v1/revoked";
 const caller: Caller = { tenant: "local", rights: ["admin"] };
 const revoking = (berth: FakeBerth, id: string) => berth.dump(id).get("sandbox")?.[0]?.revoking;
-const tries = ({ asked }: FakeMachine) => asked.filter((one) => one === told).length;
+const tries = ({ requests }: FakeContainer) =>
+  requests.filter((line) => line === revokeRequest).length;
 
 async function running() {
   const berth = new FakeBerth();
   const local = berth.bind({ tenant: "local" });
   const { id } = await local.create({ waitMs: 10_000 });
-  return { berth, id, box: local.sandbox(id), machine: berth.machine(id) };
+  return { berth, id, sandbox: local.sandbox(id), container: berth.container(id) };
 }
 
-/** Does not hear of revocations; all else it answers. */
-function deafen(machine: FakeMachine): void {
-  machine.answers = (request) => {
-    const { agent } = machine;
+/** The agent fails revocations and answers everything else. */
+function failRevocations(container: FakeContainer): void {
+  container.respond = (request) => {
+    const { agent } = container;
     if (agent === undefined) throw new TypeError("connection refused");
-    if (new URL(request.url).pathname !== "/v1/revoked") return answerAsAgent(agent, request);
+    if (new URL(request.url).pathname !== "/v1/revoked") return respondAsAgent(agent, request);
     return new Response(null, { status: 503 });
   };
 }
 
-it("[SC23] a fresh instance takes up a revocation that the agent has not heard, when the alarm rings", async () => {
-  const { berth, id, machine } = await running();
-  deafen(machine);
-  expect(await berth.object(id).revokeTokens(caller)).toEqual({ ok: null });
-  await expect.poll(() => tries(machine)).toBeGreaterThan(0);
-  expect(revoking(berth, id)).toBe(machine.agent?.incarnation);
+it("[SC23] a fresh instance resends a revocation that the agent has not confirmed, when the alarm rings", async () => {
+  const { berth, id, container } = await running();
+  failRevocations(container);
+  expect(await berth.object(id).callVerb("revokeTokens", caller, {}, "revoke")).toEqual({
+    ok: null,
+  });
+  await expect.poll(() => tries(container)).toBeGreaterThan(0);
+  expect(revoking(berth, id)).toBe(container.agent?.incarnation);
   berth.crash(id);
-  machine.answers = undefined;
-  const before = tries(machine);
+  container.respond = undefined;
+  const before = tries(container);
   expect(berth.alarm(id)).toBeLessThan(Date.now() + 60_000);
-  expect(await berth.ring(id)).toBe(true);
-  await expect.poll(() => machine.agent?.generation).toBe(1);
+  expect(await berth.ringAlarm(id)).toBe(true);
+  await expect.poll(() => container.agent?.generation).toBe(1);
   await expect.poll(() => revoking(berth, id)).toBeNull();
-  expect(tries(machine)).toBe(before + 1);
-  await berth.ring(id);
+  expect(tries(container)).toBe(before + 1);
+  await berth.ringAlarm(id);
   await berth.evict(id);
-  expect(tries(machine)).toBe(before + 1);
+  expect(tries(container)).toBe(before + 1);
 });
 
-it("[SC23] one that is revoked again meanwhile is told the newest, and where its life is over nobody is", async () => {
-  const { berth, id, box, machine } = await running();
-  deafen(machine);
+it("[SC23] only the newest of two revocations is sent, and none after the incarnation has ended", async () => {
+  const { berth, id, sandbox, container } = await running();
+  failRevocations(container);
   const object = berth.object(id);
-  await object.revokeTokens(caller);
-  await expect.poll(() => tries(machine)).toBeGreaterThan(0);
-  await object.revokeTokens(caller);
-  machine.answers = undefined;
-  await expect.poll(() => machine.agent?.generation).toBe(2);
+  await object.callVerb("revokeTokens", caller, {}, "revoke");
+  await expect.poll(() => tries(container)).toBeGreaterThan(0);
+  await object.callVerb("revokeTokens", caller, {}, "revoke");
+  container.respond = undefined;
+  await expect.poll(() => container.agent?.generation).toBe(2);
   await expect.poll(() => revoking(berth, id)).toBeNull();
 
-  deafen(machine);
-  await object.revokeTokens(caller);
-  expect(revoking(berth, id)).toBe(machine.agent?.incarnation);
-  machine.answers = undefined;
-  machine.die({ exitCode: null, signal: "SIGKILL", reason: "unknown" });
-  // Telling it finds out that it is gone.
-  await expect.poll(async () => (await box.get()).state).toBe("failed");
+  failRevocations(container);
+  await object.callVerb("revokeTokens", caller, {}, "revoke");
+  expect(revoking(berth, id)).toBe(container.agent?.incarnation);
+  container.respond = undefined;
+  container.exitWith({ exitCode: null, signal: "SIGKILL", reason: "unknown" });
+  // Sending it notices that the agent is gone.
+  await expect.poll(async () => (await sandbox.get()).state).toBe("failed");
   await expect.poll(() => revoking(berth, id)).toBeNull();
-  expect((await box.exec({ command: "echo on" })).stdout).toBe("on\n");
-  expect(machine.agent?.generation).toBe(0);
-  await box.pause();
-  await object.revokeTokens(caller);
+  expect((await sandbox.exec({ command: "echo on" })).stdout).toBe("on\n");
+  expect(container.agent?.generation).toBe(0);
+  await sandbox.pause();
+  await object.callVerb("revokeTokens", caller, {}, "revoke");
   expect(revoking(berth, id)).toBeNull();
   await berth.evict(id);
 });

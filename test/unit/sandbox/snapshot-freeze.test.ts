@@ -1,19 +1,21 @@
-/** What was asked of an agent before everything in its container stood still, for longer than anybody is patient with it. */
+/** Requests that were sent before a snapshot froze the container for longer than any timeout. */
 import { expect, it, vi } from "vitest";
 import { agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { answerAsAgent } from "../../fakes/agent/answer.ts";
+import { respondAsAgent } from "../../fakes/agent/respond.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
-import type { FakeMachine } from "../../fakes/container.ts";
-import { timersOfOurs } from "./timers.ts";
+import type { FakeContainer } from "../../fakes/container.ts";
+import { useFakeTimers } from "./timers.ts";
 
-timersOfOurs();
+useFakeTimers();
 
-/** From here on it says nothing of processes, after a first word of a wait, until the answered function is called. */
-function hush(machine: FakeMachine, waited: unknown): () => void {
+/**
+ * The agent keeps requests about processes open, a wait after its first byte, until the returned function is called.
+ */
+function silenceProcesses(container: FakeContainer, waited: unknown): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
-  machine.answers = async (request) => {
-    const { agent } = machine;
+  container.respond = async (request) => {
+    const { agent } = container;
     if (agent === undefined) throw new TypeError("connection refused");
     const { pathname } = new URL(request.url);
     if (pathname.endsWith("/wait")) {
@@ -33,7 +35,7 @@ function hush(machine: FakeMachine, waited: unknown): () => void {
       return new Response(body, { headers });
     }
     if (pathname === "/v1/processes") await orAborted(promise, request.signal);
-    return answerAsAgent(agent, request);
+    return respondAsAgent(agent, request);
   };
   return resolve;
 }
@@ -42,10 +44,10 @@ async function withProcess() {
   const berth = new FakeBerth();
   const local = berth.bind({ tenant: "local" });
   const { id } = await local.create({ waitMs: 10_000 });
-  const box = local.sandbox(id);
-  const machine = berth.machine(id);
-  const process = await box.startProcess({ command: "sleep 600" });
-  return { box, machine, process };
+  const sandbox = local.sandbox(id);
+  const container = berth.container(id);
+  const process = await sandbox.startProcess({ command: "sleep 600" });
+  return { sandbox, container, process };
 }
 
 function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
@@ -55,52 +57,50 @@ function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   });
 }
 
-it("[H7] who asked before a checkpoint is answered when it has been made, however long that takes", async () => {
-  const { box, machine, process } = await withProcess();
-  const { incarnation } = await box.get();
-  const goOn = hush(machine, { met: false, process });
-  const asked = [box.waitForProcess(process.id), box.processes()];
+it("[H7] a request from before a checkpoint is answered after it, however long that takes", async () => {
+  const { sandbox, container, process } = await withProcess();
+  const { incarnation } = await sandbox.get();
+  const resume = silenceProcesses(container, { met: false, process });
+  const pending = [sandbox.waitForProcess(process.id), sandbox.processes()];
   await vi.waitFor(() => {
-    expect(machine.asked).toContain("GET /v1/processes");
-    expect(machine.asked).toContain(`GET /v1/processes/${process.id}/wait`);
+    expect(container.requests).toContain("GET /v1/processes");
+    expect(container.requests).toContain(`GET /v1/processes/${process.id}/wait`);
   });
-  machine.fault = { verb: "snapshot", hold: true };
-  const saving = box.makeCheckpoint();
-  await vi.waitFor(() => expect(machine.held.size).toBe(1));
+  container.fault = { verb: "snapshot", hold: true };
+  const saving = sandbox.makeCheckpoint();
+  await vi.waitFor(() => expect(container.held.size).toBe(1));
   await vi.advanceTimersByTimeAsync(3 * limits.streamSilenceMs);
-  machine.release();
+  container.release();
   await saving;
-  // What goes on after that begins to count only then.
+  // After the freeze the timeouts start again.
   await vi.advanceTimersByTimeAsync(limits.streamSilenceMs / 2);
-  goOn();
-  expect(await Promise.all(asked)).toMatchObject([
+  resume();
+  expect(await Promise.all(pending)).toMatchObject([
     { met: false, process: { id: process.id } },
     { processes: [{ id: process.id, state: "running" }] },
   ]);
-  expect(await box.get()).toMatchObject({ state: "running", incarnation });
+  expect(await sandbox.get()).toMatchObject({ state: "running", incarnation });
 });
 
-it("[H7] an agent that is silent after a checkpoint too is not waited for any longer", async () => {
-  const { box, machine, process } = await withProcess();
-  hush(machine, { met: false, process });
-  const waiting = box.waitForProcess(process.id).catch((error: unknown) => error);
-  await vi.waitFor(() => expect(machine.asked.at(-1)).toMatch(/wait$/));
-  await box.makeCheckpoint();
+it("[H7] an agent that stays silent after a checkpoint gets no more time than any other", async () => {
+  const { sandbox, container, process } = await withProcess();
+  silenceProcesses(container, { met: false, process });
+  const waiting = sandbox.waitForProcess(process.id).catch((error: unknown) => error);
+  await vi.waitFor(() => expect(container.requests.at(-1)).toMatch(/wait$/));
+  await sandbox.makeCheckpoint();
   await vi.advanceTimersByTimeAsync(3 * limits.streamSilenceMs);
   expect(await waiting).toMatchObject({ code: "operation_interrupted" });
 });
 
-it("[H30] a tree of whose saving nothing is heard is given up in time, and the sandbox goes on", async () => {
-  const { box, machine } = await withProcess();
-  machine.fault = { verb: "snapshot", hold: true };
-  const made = box.makeCheckpoint().catch((error: { code: string }) => error.code);
+it("[H30] a snapshot without a result is given up in time, and the sandbox continues", async () => {
+  const { sandbox, container } = await withProcess();
+  container.fault = { verb: "snapshot", hold: true };
+  const made = sandbox.makeCheckpoint().catch((error: { code: string }) => error.code);
   await vi.advanceTimersByTimeAsync(limits.snapshotTimeoutMs + limits.waitMaxMs);
-  const nothing = new Promise((resolve) => setTimeout(resolve, 5_000));
-  await vi.advanceTimersByTimeAsync(5_000);
-  expect(await Promise.race([made, nothing])).toBe("unavailable");
-  expect((await box.checkpoints()).checkpoints).toEqual([]);
-  expect((await box.exec({ command: "true" })).exitCode).toBe(0);
-  machine.release();
-  await box.pause();
-  expect((await box.checkpoints()).checkpoints).toEqual([]);
+  expect(await made).toBe("unavailable");
+  expect((await sandbox.checkpoints()).checkpoints).toEqual([]);
+  expect((await sandbox.exec({ command: "true" })).exitCode).toBe(0);
+  container.release();
+  await sandbox.pause();
+  expect((await sandbox.checkpoints()).checkpoints).toEqual([]);
 });

@@ -1,29 +1,30 @@
+/** The timers that all waits of one object share. */
 import { describe, expect, it } from "vitest";
 import { Timers } from "../../../src/objects/shared/timers.ts";
 
-/** A runtime that rings what has come due, and counts. `late`: how much later than asked. */
+/** A runtime with a virtual clock that counts its timers. `late`: how much later than due they fire. */
 class Runtime {
   now = 5_000_000;
-  set = 0;
-  readonly asked: { at: number; then: () => void }[] = [];
-  begun = 0;
+  offsetMs = 0;
+  readonly pending: { due: number; then: () => void }[] = [];
+  started = 0;
 
-  clock = () => this.now + this.set;
-  later = (ms: number, then: () => void) => {
+  clock = () => this.now + this.offsetMs;
+  setTimer = (ms: number, then: () => void) => {
     expect(Number.isInteger(ms)).toBe(true);
-    this.begun += 1;
-    this.asked.push({ at: this.now + ms, then });
+    this.started += 1;
+    this.pending.push({ due: this.now + ms, then });
   };
 
-  /** In order, as time passes; `late` holds up each. */
+  /** Fires what is due, in order; each firing is delayed by `late`. */
   pass(ms: number, late = 0): void {
     const until = this.now + ms;
     for (;;) {
-      this.asked.sort((one, other) => one.at - other.at);
-      const next = this.asked[0];
-      if (next === undefined || next.at + late > until) break;
-      this.asked.shift();
-      this.now = Math.max(this.now, next.at + late);
+      this.pending.sort((left, right) => left.due - right.due);
+      const next = this.pending[0];
+      if (next === undefined || next.due + late > until) break;
+      this.pending.shift();
+      this.now = Math.max(this.now, next.due + late);
       next.then();
     }
     this.now = until;
@@ -34,40 +35,40 @@ function made() {
   const runtime = new Runtime();
   const timers = new Timers(runtime);
   const rung: string[] = [];
-  const wait = (name: string, ms: number) => timers.wait(ms, () => rung.push(name));
+  const wait = (name: string, ms: number) => timers.set(ms, () => rung.push(name));
   return { runtime, timers, rung, wait };
 }
 
 describe("the timers of one object", () => {
-  it("[V18] ten thousand waits that are given up cost a timer in 20 ms, and none is left that does not ring", () => {
+  it("[V18] ten thousand cancelled waits cost one runtime timer per 20 ms, and none stays pending", () => {
     const { runtime, rung, wait } = made();
     for (let n = 0; n < 10_000; n++) {
       const giveUp = wait("late", 15_000);
       runtime.pass(1);
       giveUp();
     }
-    expect(runtime.begun).toBeLessThanOrEqual(10_000 / 20 + 1);
+    expect(runtime.started).toBeLessThanOrEqual(10_000 / 20 + 1);
     runtime.pass(20);
-    expect(runtime.asked).toEqual([]);
+    expect(runtime.pending).toEqual([]);
     runtime.pass(60_000);
     expect(rung).toEqual([]);
   });
 
-  it("[V18] who waits for long costs a timer a second, and keeps his object awake for as long again at most", () => {
+  it("[V18] a long wait costs one runtime timer per second, and keeps its object awake for at most as long again", () => {
     const { runtime, rung, wait } = made();
     const giveUp = wait("late", 60_000);
     runtime.pass(300);
     giveUp();
     runtime.pass(320);
-    expect(runtime.asked).toEqual([]);
+    expect(runtime.pending).toEqual([]);
     wait("late", 60_000);
     runtime.pass(60_000);
     expect(rung).toEqual(["late"]);
-    expect(runtime.begun).toBeLessThan(80);
-    expect(runtime.asked).toEqual([]);
+    expect(runtime.started).toBeLessThan(80);
+    expect(runtime.pending).toEqual([]);
   });
 
-  it("[V18] each rings at its time and once, the short ones between the long ones", () => {
+  it("[V18] each fires once at its time, short ones between long ones", () => {
     const { runtime, rung, wait } = made();
     wait("15 s", 15_000);
     wait("20 ms", 20);
@@ -86,23 +87,23 @@ describe("the timers of one object", () => {
     expect(rung).toHaveLength(4);
     runtime.pass(1);
     expect(rung.slice(4)).toEqual(["15 s"]);
-    expect(runtime.asked).toEqual([]);
+    expect(runtime.pending).toEqual([]);
   });
 
-  it("[V18] who is given up by one that rings does not ring, and who waits anew in it does", () => {
+  it("[V18] a wait that is cancelled by a firing one does not fire, and a wait started by it does", () => {
     const { runtime, rung, timers, wait } = made();
-    timers.wait(10, () => {
+    timers.set(10, () => {
       giveUp();
-      wait("anew", 5);
+      wait("again", 5);
     });
-    const giveUp = wait("given up", 10);
+    const giveUp = wait("cancelled", 10);
     runtime.pass(100);
-    expect(rung).toEqual(["anew"]);
+    expect(rung).toEqual(["again"]);
   });
 
-  it("[V18] one that throws takes no other along", () => {
+  it("[V18] one that throws does not stop the others", () => {
     const { runtime, rung, timers, wait } = made();
-    timers.wait(10, () => {
+    timers.set(10, () => {
       throw new Error("a fault");
     });
     wait("same time", 10);
@@ -113,12 +114,12 @@ describe("the timers of one object", () => {
   });
 
   it.each([3_600_000, -3_600_000])(
-    "[V18] a clock that is set by %i ms ends no wait early, nor ever late",
+    "[V18] a clock that is set by %i ms ends no wait early or late",
     (by) => {
       const { runtime, rung, wait } = made();
       wait("15 s", 15_000);
       runtime.pass(2_500);
-      runtime.set = by;
+      runtime.offsetMs = by;
       runtime.pass(10_500);
       expect(rung).toEqual([]);
       runtime.pass(4_000);
@@ -126,7 +127,7 @@ describe("the timers of one object", () => {
     },
   );
 
-  it("[V18] timers that ring late do not add up", () => {
+  it("[V18] late runtime timers do not add up", () => {
     const { runtime, rung, wait } = made();
     wait("15 s", 15_000);
     runtime.pass(14_999, 300);

@@ -1,10 +1,10 @@
 /**
- * Owns the time of a test's objects: their clock and timers are the test's to move, and go on by themselves otherwise.
+ * Fake timers and clock for the objects of a test; they also advance by themselves.
  */
 import { afterEach, beforeEach, vi } from "vitest";
 
-/** From the beginning: an object has timers on their way, and waits for them. */
-export function timersOfOurs(): void {
+/** Call first: an object already has timers that it waits for. */
+export function useFakeTimers(): void {
   beforeEach(() => {
     vi.useFakeTimers({
       toFake: ["setTimeout", "clearTimeout", "performance", "Date"],

@@ -1,5 +1,5 @@
 /**
- * Owns how an agent in memory answers: who may ask, and which noun has the route.
+ * Responds to requests like an agent: checks the caller and finds the route.
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
@@ -12,24 +12,27 @@ import type {
 import { agentHeaders, agentPaths } from "../../../src/protocol/internal/agent.ts";
 import type { FakeAgent } from "./agent.ts";
 import { answerArchive } from "./archives.ts";
-import { Call, noRoute } from "./call.ts";
+import { AgentCall, noRoute } from "./call.ts";
+import type { FakeChannel } from "./channel.ts";
 import { exec } from "./exec.ts";
-import { raise } from "./fence.ts";
+import { raiseFence } from "./fence.ts";
 import { answerGit } from "./git.ts";
-import type { FakeLine } from "./line.ts";
 
-/** Its line, and who answers the calls that come by it. */
-export type Lined = { line: FakeLine; answered: (request: Request) => Promise<Response> };
+/** The agent's channel, and the handler of requests that arrive over it. */
+export type ChannelDeps = {
+  channel: FakeChannel;
+  respond: (request: Request) => Promise<Response>;
+};
 
-export async function answerAsAgent(
+export async function respondAsAgent(
   agent: FakeAgent,
   request: Request,
-  lined?: Lined,
+  channelDeps?: ChannelDeps,
 ): Promise<Response> {
-  const call = new Call(agent, request);
+  const call = new AgentCall(agent, request);
   try {
     admit(agent, request.headers);
-    const answer = await route(agent, call, lined);
+    const answer = await route(agent, call, channelDeps);
     if (agent.ended) throw new TypeError("connection reset");
     return answer;
   } catch (error) {
@@ -42,33 +45,37 @@ function admit(agent: FakeAgent, headers: Headers): void {
   if (headers.get("authorization") !== `Bearer ${agent.secret}`) {
     throw new BerthError("unauthenticated", "The secret is wrong.");
   }
-  const named = headers.get(agentHeaders.incarnation);
-  if (named !== null && named !== agent.incarnation) {
+  const requestedIncarnation = headers.get(agentHeaders.incarnation);
+  if (requestedIncarnation !== null && requestedIncarnation !== agent.incarnation) {
     throw new BerthError("stale_handle", "This is another life.");
   }
 }
 
-async function route(agent: FakeAgent, call: Call, lined?: Lined): Promise<Response> {
+async function route(
+  agent: FakeAgent,
+  call: AgentCall,
+  channelDeps?: ChannelDeps,
+): Promise<Response> {
   switch (call.url.pathname.split("/").slice(0, 3).join("/")) {
     case agentPaths.health:
       return call.json(health(agent));
     case agentPaths.fence:
-      return call.json(await raise(agent, await call.body<AgentFence>()));
+      return call.json(await raiseFence(agent, await call.body<AgentFence>()));
     case agentPaths.metadata: {
-      const told = await call.body<AgentMetadata>();
-      if (told.version > agent.metadata.version) agent.metadata = told;
+      const metadata = await call.body<AgentMetadata>();
+      if (metadata.version > agent.metadata.version) agent.metadata = metadata;
       return call.json({ version: agent.metadata.version });
     }
     case agentPaths.revoked:
       agent.revoke((await call.body<AgentRevoked>()).generation);
       return call.json({ generation: agent.generation });
     case agentPaths.exec: {
-      const asked = await call.body<AgentExecCall>();
-      call.pass();
-      return call.text((await exec(agent, asked)).body);
+      const execCall = await call.body<AgentExecCall>();
+      call.admitFence();
+      return call.text((await exec(agent, execCall)).body);
     }
     case agentPaths.execs:
-      return call.text((await agent.answers.of(call.rest[0] ?? "")).body);
+      return call.text((await agent.storedAnswers.get(call.rest[0] ?? "")).body);
     case agentPaths.processes:
       return agent.processes.answer(call);
     case agentPaths.sessions:
@@ -82,29 +89,29 @@ async function route(agent: FakeAgent, call: Call, lined?: Lined): Promise<Respo
     case agentPaths.git:
       return answerGit(agent, call);
     case agentPaths.ports:
-      return atPort(agent, call);
+      return forwardToPort(agent, call);
     case agentPaths.work:
       return call.json(work(agent, Number(call.url.searchParams.get("after") ?? 0)));
     case agentPaths.line:
-      if (lined === undefined) break;
-      return lined.line.open(agent, call, lined.answered);
+      if (channelDeps === undefined) break;
+      return channelDeps.channel.open(agent, call, channelDeps.respond);
     case agentPaths.later:
-      if (lined === undefined) break;
-      return lined.line.take(call.rest[0] ?? "");
+      if (channelDeps === undefined) break;
+      return channelDeps.channel.fetchDeferred(call.rest[0] ?? "");
   }
   throw noRoute();
 }
 
-async function atPort(agent: FakeAgent, call: Call): Promise<Response> {
+async function forwardToPort(agent: FakeAgent, call: AgentCall): Promise<Response> {
   const [port = "", ...path] = call.rest;
-  const served = agent.servers.get(Number(port));
-  if (served === undefined) {
+  const server = agent.servers.get(Number(port));
+  if (server === undefined) {
     throw new BerthError("port_unreachable", `Nothing answers on port ${port}.`, {
       hint: "Start a server on it.",
     });
   }
   const target = `http://127.0.0.1/${path.join("/")}${call.url.search}`;
-  const answer = await served(new Request(target, call.request));
+  const answer = await server(new Request(target, call.request));
   for (const [name, value] of Object.entries(call.headers)) answer.headers.set(name, value);
   return answer;
 }
@@ -121,6 +128,6 @@ function work(agent: FakeAgent, after: number) {
     terminals: agent.terminals.count,
     attached: agent.terminals.attached,
     idleMs: agent.idleMs,
-    endings: agent.endings.filter(({ n }) => n > after),
+    endings: agent.exits.filter(({ n }) => n > after),
   };
 }

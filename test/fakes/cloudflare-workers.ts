@@ -1,5 +1,5 @@
 /**
- * Owns what stands for the module `cloudflare:workers` where the whole Worker runs in Node: its three base classes.
+ * Replaces the module `cloudflare:workers` where the Worker runs in Node: its three base classes.
  */
 export class DurableObject<Env = unknown> {
   protected readonly ctx: DurableObjectState;

@@ -1,9 +1,9 @@
 /**
- * Owns writing all of something or nothing, in a database of a test, as an object's storage does.
+ * Runs work in a transaction of a test database, like an object's storage does.
  */
 import type { DatabaseSync } from "node:sqlite";
 
-export function together<T>(rows: DatabaseSync, work: () => T): T {
+export function transaction<T>(rows: DatabaseSync, work: () => T): T {
   rows.exec("SAVEPOINT together");
   try {
     const done = work();

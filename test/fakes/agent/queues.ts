@@ -1,15 +1,15 @@
 /**
- * Owns the lines in which calls wait for one another, one line for each name.
+ * Queues by name: calls with the same name run one after the other.
  */
-export class Lines {
+export class Queues {
   readonly #last = new Map<string, Promise<unknown>>();
 
   has(name: string): boolean {
     return this.#last.has(name);
   }
 
-  /** One at a time, in the order in which they came. */
-  async take<T>(name: string, work: () => Promise<T>): Promise<T> {
+  /** Runs the work after all earlier work under this name. */
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const turn = (this.#last.get(name) ?? Promise.resolve()).then(work);
     const over = turn.catch(() => undefined);
     this.#last.set(name, over);

@@ -1,12 +1,11 @@
 /**
- * Owns how a line is read as a shell reads it: commands in a row, words, quotes, variables, `>&2`.
- * Does not own what the commands do: shell.ts.
+ * Parses a command line like a shell: commands in a row, words, quotes, variables, `>&2`.
  */
 
-/** `when`: what the command before must have come to. */
-export type Simple = { words: Word[]; toStderr: boolean; when: "always" | "ok" | "failed" };
+/** `when`: the required outcome of the previous command. */
+export type SimpleCommand = { words: Word[]; toStderr: boolean; when: "always" | "ok" | "failed" };
 
-/** A word in pieces: text, or the name of a variable. */
+/** A word: texts and names of variables. */
 export type Word = (string | { name: string })[];
 
 const token =
@@ -14,9 +13,9 @@ const token =
 
 const variable = /\$(?:([A-Za-z_]\w*|[$?])|\{([A-Za-z_]\w*)\})/g;
 
-export function read(line: string): Simple[] {
-  const commands: Simple[] = [];
-  let command: Simple = { words: [], toStderr: false, when: "always" };
+export function parseLine(line: string): SimpleCommand[] {
+  const commands: SimpleCommand[] = [];
+  let command: SimpleCommand = { words: [], toStderr: false, when: "always" };
   let word: Word | undefined;
   const endWord = () => {
     if (word !== undefined) command.words.push(word);
@@ -25,7 +24,7 @@ export function read(line: string): Simple[] {
   const add = (...pieces: Word) => {
     word = [...(word ?? []), ...pieces];
   };
-  const endCommand = (when: Simple["when"]) => {
+  const endCommand = (when: SimpleCommand["when"]) => {
     endWord();
     if (command.words.length > 0) commands.push(command);
     command = { words: [], toStderr: false, when };

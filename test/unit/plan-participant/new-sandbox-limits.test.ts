@@ -1,4 +1,4 @@
-/** What a new sandbox is made of is kept in one row, and so bounded as a whole, whichever way it is made. */
+/** The arguments of a new sandbox are stored in one row and therefore bounded in total, however it is created. */
 import { describe, expect, it } from "vitest";
 import type { Env } from "../../../src/config.ts";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -9,21 +9,21 @@ import { FakeBerth } from "../../fakes/berth.ts";
 
 const refusedEnv = { code: "bad_request", facts: { field: "env" } };
 
-/** As much as there may be as JSON, and so many bytes more. */
+/** An environment of the maximum size as JSON, plus `more` bytes. */
 function envOf(more: number): Record<string, string> {
   const env: Record<string, string> = {};
   let left = limits.envKeptBytesMax + more - 1;
   for (let n = 100; left > 0; n++) {
-    const around = `"V${n}":"",`.length;
-    const text = Math.min(limits.envValueBytesMax, left - around);
+    const overhead = `"V${n}":"",`.length;
+    const text = Math.min(limits.envValueBytesMax, left - overhead);
     env[`V${n}`] = "x".repeat(text);
-    left -= around + text;
+    left -= overhead + text;
   }
   return env;
 }
 
 describe("a new sandbox", () => {
-  it("[S26] may have so much environment in all, and not a byte more, by itself or as a member of a plan", async () => {
+  it("[S26] has a limit for its whole environment, by itself or as a member of a plan", async () => {
     const local = new FakeBerth().bind({ tenant: "local" });
     const [most, more] = [envOf(0), envOf(1)];
     expect(JSON.stringify(most)).toHaveLength(limits.envKeptBytesMax);
@@ -40,7 +40,7 @@ describe("a new sandbox", () => {
     expect((await plan.get()).members).toHaveLength(1);
   });
 
-  it("[S26] counts what a text is as JSON: a line end is two characters, a letter of another alphabet its bytes", async () => {
+  it("[S26] measures its environment as JSON: an escape counts all its characters, a letter its bytes", async () => {
     const local = new FakeBerth().bind({ tenant: "local" });
     for (const [letter, bytes] of [
       ["\n", 2],
@@ -55,7 +55,7 @@ describe("a new sandbox", () => {
     }
   });
 
-  it("[S26] has no more of it as a fork, what it inherits included, nor more variables", async () => {
+  it("[S26] has the same limits as a fork, including what it inherits", async () => {
     const local = new FakeBerth().bind({ tenant: "local" });
     const origin = await local.create({ env: envOf(0), waitMs: 10_000 });
     const { id: from } = await local.sandbox(origin.id).makeCheckpoint();
@@ -69,7 +69,7 @@ describe("a new sandbox", () => {
     expect((await local.list()).sandboxes).toHaveLength(2);
   });
 
-  it("[S26] keeps no metadata that only takes away what there is not", async () => {
+  it("[S26] stores no metadata keys that only delete", async () => {
     const none = Object.fromEntries(
       Array.from({ length: 30_000 }, (_, n) => [`${n}`.padEnd(100, "x"), n % 2 ? null : ""]),
     );
@@ -82,24 +82,28 @@ describe("a new sandbox", () => {
 
 describe("a sandbox", () => {
   it.each(["metadata", "event", "listing"])(
-    "[S27] of which something cannot be written (%s) is as it was, in memory and in its rows",
+    "[S27] stays as it was, in memory and in its rows, if a table cannot be written (%s)",
     async (table) => {
       const berth = new FakeBerth();
       const { id } = await berth
         .bind({ tenant: "local" })
         .create({ metadata: { a: "1" }, start: false });
-      const box = berth.bind({ tenant: "local" }).sandbox(id);
-      const before = [await box.get(), await box.metadata(), await box.events()];
+      const sandbox = berth.bind({ tenant: "local" }).sandbox(id);
+      const before = [await sandbox.get(), await sandbox.metadata(), await sandbox.events()];
       for (const how of ["INSERT", "UPDATE"]) {
         const full = "BEGIN SELECT RAISE(ABORT, 'full'); END";
         berth.rows(id, `CREATE TRIGGER full_${how} BEFORE ${how} ON ${table} ${full}`);
       }
-      await expect(box.patchMetadata({ a: "2" })).rejects.toThrow("full");
-      expect([await box.get(), await box.metadata(), await box.events()]).toEqual(before);
+      await expect(sandbox.patchMetadata({ a: "2" })).rejects.toThrow("full");
+      expect([await sandbox.get(), await sandbox.metadata(), await sandbox.events()]).toEqual(
+        before,
+      );
       await berth.evict(id);
-      expect([await box.get(), await box.metadata(), await box.events()]).toEqual(before);
+      expect([await sandbox.get(), await sandbox.metadata(), await sandbox.events()]).toEqual(
+        before,
+      );
       for (const how of ["INSERT", "UPDATE"]) berth.rows(id, `DROP TRIGGER full_${how}`);
-      expect(await box.patchMetadata({ a: "2" })).toMatchObject({ metadata: { a: "2" } });
+      expect(await sandbox.patchMetadata({ a: "2" })).toMatchObject({ metadata: { a: "2" } });
     },
   );
 });
