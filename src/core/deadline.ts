@@ -1,5 +1,5 @@
 /**
- * Owns the form of a deadline: a moment, and why. The owner of several takes the earliest.
+ * A moment at which an object must check its state, and why. An object with several deadlines uses the earliest.
  */
 export type Deadline = { at: number; why: string };
 

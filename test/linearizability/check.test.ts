@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { newLease } from "../../src/core/lease/lease.ts";
 import { stepLease } from "../../src/core/lease/step.ts";
-import { noMetadata, patchMetadata } from "../../src/core/metadata/patch.ts";
+import { emptyMetadata, patchMetadata } from "../../src/core/metadata/patch.ts";
 import { checkHistory } from "./check.ts";
 import {
   doubleGrant,
@@ -59,7 +59,7 @@ function leaseHistory(random: Random): LeaseOperation[] {
 
 /** The real metadata, patched, sometimes with a condition, and read. */
 function metadataHistory(random: Random): MetadataOperation[] {
-  let now = noMetadata;
+  let now = emptyMetadata;
   return history<MetadataInput, MetadataOutput>(
     random,
     plan,

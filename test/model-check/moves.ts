@@ -3,7 +3,7 @@
  * Does not own the decisions of the lease: those are the real ones.
  */
 
-import { refuseAtGate } from "../../src/core/lease/check.ts";
+import { checkLease } from "../../src/core/lease/check.ts";
 import { leaseDeadline } from "../../src/core/lease/deadline.ts";
 import type { LeaseEvent } from "../../src/core/lease/event.ts";
 import { stepLease } from "../../src/core/lease/step.ts";
@@ -76,7 +76,7 @@ function acquire(world: World, client: string): World {
 function begin(world: World, token: string | undefined): Move[] {
   if (world.calls.length >= callsMax || isFull(world)) return [];
   const settled = decide(world, token === undefined ? { type: "tick" } : { type: "used", token });
-  if (refuseAtGate(settled.lease, token) !== undefined) return [];
+  if (checkLease(settled.lease, token) !== undefined) return [];
   const { state, fence } = settled.lease;
   const grant = token !== undefined && state.name === "held" ? state.grant.fence : 0;
   const call: Call = { fence, grant };

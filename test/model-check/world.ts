@@ -2,7 +2,7 @@
  * Owns the world of the model: the lease as a row, what the object's instance remembers, messages on their way.
  * States that differ only in numbers nobody compares, or in the hour, are one state.
  */
-import type { Busy, Lease } from "../../src/core/lease/lease.ts";
+import type { CallsInFlight, Lease } from "../../src/core/lease/lease.ts";
 import { newLease } from "../../src/core/lease/lease.ts";
 import { type Agent, type Call, freshAgent } from "./agent.ts";
 
@@ -36,7 +36,7 @@ export const firstWorld: World = {
 };
 
 /** What the instance knows of calls in flight, as the lease wants it told. */
-export function busyOf({ lease, calls }: World): Busy {
+export function busyOf({ lease, calls }: World): CallsInFlight {
   const held = lease.state.name === "held" ? lease.state.grant.fence : undefined;
   const own = calls.filter(({ grant }) => grant === held).length;
   return { own, others: calls.length - own };

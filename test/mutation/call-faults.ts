@@ -11,7 +11,7 @@ const find = "src/core/directory/find.ts";
 const rights = "src/objects/sandbox/dispatch/rights.ts";
 const handles = "src/objects/sandbox/agent/handles.ts";
 const keyed = "src/objects/sandbox/idempotency/idempotent-call.ts";
-const ask = "src/objects/sandbox/agent/agent-request.ts";
+const ask = "src/objects/sandbox/agent/agent-client.ts";
 const line = "src/objects/sandbox/agent/agent-channel.ts";
 const retry = "src/client/http/retry.ts";
 const ring = "container/agent/processes/ring.ts";
@@ -24,8 +24,8 @@ export const callFaults: readonly Fault[] = [
   {
     name: "a scope is written after others had a look",
     file: directory,
-    find: "if (scope !== undefined) pointTo(this.#place, scope, spec.id);",
-    put: "if (scope !== undefined) this.#place.timer(1, () => pointTo(this.#place, scope, spec.id));",
+    find: "if (scope !== undefined) setScope(this.#host, scope, spec.id);",
+    put: "if (scope !== undefined) this.#host.setTimer(1, () => setScope(this.#host, scope, spec.id));",
     by: ["D1"],
   },
   {
@@ -38,21 +38,21 @@ export const callFaults: readonly Fault[] = [
   {
     name: "who cannot be asked is taken for gone",
     file: errands,
-    find: "const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs);",
-    put: "const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs).catch(() => undefined);",
+    find: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryAskMs);",
+    put: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryAskMs).catch(() => undefined);",
     by: ["D18", "D20"],
   },
   {
     name: "one that hangs keeps the others from their turn",
     file: errands,
-    find: "for (const id of due(this.#place, this.#place.clock())) void this.#carryOut(id);",
-    put: "for (const id of due(this.#place, this.#place.clock()).slice(0, 1)) void this.#carryOut(id);",
+    find: "for (const id of dueSandboxes(this.#host, this.#host.clock())) void this.#create(id);",
+    put: "for (const id of dueSandboxes(this.#host, this.#host.clock()).slice(0, 1)) void this.#create(id);",
     by: ["D19"],
   },
   {
     name: "a key of a create takes any call",
     file: find,
-    find: "if (keyed.hash !== call.hash) return",
+    find: "if (sameKey.hash !== call.hash) return",
     put: 'if (call.hash === "") return',
     by: ["D4"],
   },

@@ -26,8 +26,8 @@ export const faults: readonly Fault[] = [
   {
     name: "an expired lease is not drained",
     file: step,
-    find: 'return lose(next, "expired", now);',
-    put: 'return end(next, "expired", now);',
+    find: 'return loseLease(next, "expired", now);',
+    put: 'return endLease(next, "expired", now);',
     by: ["Q12", "Q23"],
   },
   {
@@ -54,8 +54,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a release does not look at running calls",
     file: end,
-    find: 'if (busy.own === 0) {\n    return { lease: end(lease, "released", now)',
-    put: 'if (busy.own >= 0) {\n    return { lease: end(lease, "released", now)',
+    find: 'if (busy.own === 0) {\n    return { lease: endLease(lease, "released", now)',
+    put: 'if (busy.own >= 0) {\n    return { lease: endLease(lease, "released", now)',
     by: ["Q14", "Q23"],
   },
   {
@@ -68,8 +68,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a lease that has ended can be renewed",
     file: hold,
-    find: "    return refuse(lease, lostBy(lease, token));\n  }\n  return { lease: used(",
-    put: "    return { lease, reply: { granted: true } };\n  }\n  return { lease: used(",
+    find: "    return refuseStep(lease, leaseLostFor(lease, token));\n  }\n  return { lease: extendLease(",
+    put: "    return { lease, reply: { granted: true } };\n  }\n  return { lease: extendLease(",
     by: ["Q10", "Q23"],
   },
   {
@@ -89,8 +89,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a loss does not raise the fence",
     file: end,
-    find: "const fence = lease.fence + 1;\n  return {\n    ...end(",
-    put: "const fence = lease.fence;\n  return {\n    ...end(",
+    find: "const fence = lease.fence + 1;\n  return {\n    ...endLease(",
+    put: "const fence = lease.fence;\n  return {\n    ...endLease(",
     by: ["Q15", "Q23", "Q24"],
   },
   {
@@ -145,8 +145,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a repeated ticket is a second waiter",
     file: queue,
-    find: "if (position >= 0) return again(",
-    put: 'if (position === 0 && state.name === "offered") return again(',
+    find: "if (position >= 0) return pollQueue(",
+    put: 'if (position === 0 && state.name === "offered") return pollQueue(',
     by: ["Q5", "Q23"],
   },
   {
@@ -159,22 +159,22 @@ export const faults: readonly Fault[] = [
   {
     name: "a fresh instance decides before it knows what runs",
     file: step,
-    find: "return { lease: { ...before, fence: before.fence + 1 }, reply: done };",
+    find: "return { lease: { ...before, fence: before.fence + 1 }, reply: doneReply };",
     put: 'return stepLease({ ...before, fence: before.fence + 1 }, { type: "tick" }, now, busy);',
     by: ["Q18", "Q11", "Q24"],
   },
   {
     name: "a fresh instance does not raise the fence",
     file: step,
-    find: "return { lease: { ...before, fence: before.fence + 1 }, reply: done };",
-    put: "return { lease: before, reply: done };",
+    find: "return { lease: { ...before, fence: before.fence + 1 }, reply: doneReply };",
+    put: "return { lease: before, reply: doneReply };",
     by: ["Q19", "Q24"],
   },
   {
     name: "whoever released by force is told that it lost the lease",
     file: end,
-    find: 'lose(lease, "forced", now, "released")',
-    put: 'lose(lease, "forced", now)',
+    find: 'loseLease(lease, "forced", now, "released")',
+    put: 'loseLease(lease, "forced", now)',
     by: ["Q13", "Q23"],
   },
   {
@@ -264,8 +264,8 @@ export const faults: readonly Fault[] = [
   {
     name: "limits are measured before the change",
     file: patch,
-    find: "overLimit(map);",
-    put: "overLimit({ ...now.map });",
+    find: "exceedsLimitError(map);",
+    put: "exceedsLimitError({ ...now.map });",
     by: ["N5", "N1"],
   },
   {

@@ -25,7 +25,7 @@ export const planFaults: readonly Fault[] = [
   {
     name: "a run begins while somebody is on the way in",
     file: run,
-    find: "if (isMoving(plan)) return { wait: true };",
+    find: "if (isMembershipChanging(plan)) return { wait: true };",
     put: "",
     by: ["PL25"],
   },
@@ -53,7 +53,7 @@ export const planFaults: readonly Fault[] = [
   {
     name: "a fresh instance goes on with what was not decided",
     file: run,
-    find: "return run.decision === null ? decided(plan, run, abort(now, interrupted)) : plan;",
+    find: "return run.decision === null ? withDecision(plan, run, abort(now, interrupted)) : plan;",
     put: "return plan;",
     by: ["PL14", "PL32"],
   },
@@ -88,15 +88,15 @@ export const planFaults: readonly Fault[] = [
   {
     name: "the name is given back before the members have heard",
     file: pending,
-    find: 'const isFree = leaving.every(({ phase }) => phase !== "leave");',
-    put: "const isFree = leaving.length >= 0;",
+    find: 'const haveAllLeft = leaving.every(({ phase }) => phase !== "leave");',
+    put: "const haveAllLeft = leaving.length >= 0;",
     by: ["PL30"],
   },
   {
     name: "members are told before the decision is written",
     file: actor,
-    find: "    this.place.together(() => {\n      save(",
-    put: "    this.asks.pursue(after);\n    this.place.together(() => {\n      save(",
+    find: "    this.host.transaction(() => {\n      savePlan(",
+    put: "    this.requests.sendPending(after);\n    this.host.transaction(() => {\n      savePlan(",
     by: ["PL14"],
   },
   {
@@ -109,29 +109,29 @@ export const planFaults: readonly Fault[] = [
   {
     name: "whoever was not heard is not asked again",
     file: actor,
-    find: "this.asks.again(plan);",
-    put: "this.asks.pursue(plan);",
+    find: "this.requests.retryFailed(plan);",
+    put: "this.requests.sendPending(plan);",
     by: ["PL10", "PL12"],
   },
   {
     name: "whoever is away is asked as often for ever",
     file: actor,
-    find: "this.#look.tries + (this.asks.areInVain ? 1 : 0)",
+    find: "this.#retry.tries + (this.requests.hasFailed ? 1 : 0)",
     put: "0",
     by: ["PL12"],
   },
   {
     name: "who says that it is not done yet is taken for silent",
     file: asks,
-    find: "if (!goesOn) this.#failed.add(key);",
-    put: "this.#failed.add(key);\n      if (!goesOn) return;",
+    find: "if (!isContinuing) this.#failed.add(key);",
+    put: "this.#failed.add(key);\n      if (!isContinuing) return;",
     by: ["PL139"],
   },
   {
     name: "a question that changed nothing is asked again at once",
     file: asks,
-    find: "if (!goesOn) this.#failed.add(key);",
-    put: "if (!goesOn) return;",
+    find: "if (!isContinuing) this.#failed.add(key);",
+    put: "if (!isContinuing) return;",
     by: ["PL138"],
   },
   {
@@ -144,8 +144,8 @@ export const planFaults: readonly Fault[] = [
   {
     name: "a call that was refused uses up its key",
     file: runs,
-    find: "return told === null || refusalOf(told) !== undefined ? undefined : known.n;",
-    put: "return told === null ? undefined : known.n;",
+    find: "return run === null || refusalOf(run) !== undefined ? undefined : known.n;",
+    put: "return run === null ? undefined : known.n;",
     by: ["PL9"],
   },
   {
@@ -158,8 +158,8 @@ export const planFaults: readonly Fault[] = [
   {
     name: "runs are kept for ever",
     file: history,
-    find: "    kept,\n",
-    put: "    kept * 1_000,\n",
+    find: "    keptMax,\n",
+    put: "    keptMax * 1_000,\n",
     by: ["PL19"],
   },
   {
@@ -172,8 +172,8 @@ export const planFaults: readonly Fault[] = [
   {
     name: "members are ended whoever holds them",
     file: holders,
-    find: 'if ("ok" in told && told.ok !== null) throw',
-    put: 'if ("ok" in told && told.ok?.name === "") throw',
+    find: 'if ("ok" in result && result.ok !== null) throw',
+    put: 'if ("ok" in result && result.ok?.name === "") throw',
     by: ["PL135"],
   },
   {
@@ -186,15 +186,15 @@ export const planFaults: readonly Fault[] = [
   {
     name: "whoever takes a place counts as one more",
     file: membership,
-    find: "if (known === undefined && countOf(plan) >= limits.planMembersMax)",
-    put: "if (countOf(plan) >= limits.planMembersMax)",
+    find: "if (member === undefined && countMembers(plan) >= limits.planMembersMax)",
+    put: "if (countMembers(plan) >= limits.planMembersMax)",
     by: ["PL130"],
   },
   {
     name: "a best effort that comes to nothing says that nothing changed",
     file: run,
-    find: "abort(now, no ?? failureOf(nothing(kind)))",
-    put: "abort(now, failureOf(nothing(kind)))",
+    find: "abort(now, no ?? failureOf(nothingToDoError(kind)))",
+    put: "abort(now, failureOf(nothingToDoError(kind)))",
     by: ["PL131"],
   },
   {
@@ -207,8 +207,8 @@ export const planFaults: readonly Fault[] = [
   {
     name: "a destroyed member is found for ever",
     file: members,
-    find: "const mayMake = wanted.makes && plan.run === null;",
-    put: "const mayMake = wanted.makes && plan.newest < 0;",
+    find: "const mayReplace = request.createsSandbox && plan.run === null;",
+    put: "const mayReplace = request.createsSandbox && plan.newestRun < 0;",
     by: ["PL133"],
   },
 ];

@@ -1,78 +1,81 @@
 /**
- * Owns the decision of find-or-create: from what is known of the key and of the scope's current sandbox, in one step.
- * Does not own rows, nor asking a sandbox how it is.
+ * Decides find-or-create in one step, from the idempotency key of the call and the current sandbox of its scope.
  */
 import { BerthError } from "../../protocol/errors.ts";
 import type { OnExisting } from "../../protocol/fields/scope.ts";
 import type { StateName } from "../../protocol/sandbox.ts";
 
-/** What the Directory knows of one sandbox, as far as this decision goes. */
-export type Known = {
+/** What the Directory knows of a sandbox and the decision needs. */
+export type KnownSandbox = {
   id: string;
-  /** `creating`: decided and durable; its object may not have heard of it yet. */
+  /** `creating`: decided and stored, but perhaps not yet created in its object. */
   phase: "creating" | "known";
-  /** Destroyed, or on its way there. */
-  over: boolean;
-  /** Not made yet, and to take the place of one that need not give way. */
+  /** Destroyed or being destroyed. */
+  isEnding: boolean;
+  /** Not created yet, and meant to replace another sandbox, which may refuse to end. */
   isReplacing: boolean;
 };
 
-/** Of such a state: no scope leads to it. */
-export function isOver(state: StateName): boolean {
+/** No scope leads to a sandbox in such a state. */
+export function isEnding(state: StateName): boolean {
   return state === "destroying" || state === "destroyed";
 }
 
-export type Keyed = { hash: string; sandbox: Known | undefined };
+export type IdempotentFind = { hash: string; sandbox: KnownSandbox | undefined };
 
-export type Decision =
-  /** The same call as before, or one whose sandbox is just being made: wait for that. */
-  | { join: Known }
-  /** It may have died unheard: ask it, then decide again. */
-  | { ask: string }
+export type FindDecision =
+  /** A repeated call, or a sandbox that exists or is being created: wait for it. */
+  | { join: KnownSandbox }
+  /** The sandbox may have ended without a report: ask it, then decide again. */
+  | { probe: string }
   | { make: true; replaces: string | undefined }
   | { refuse: BerthError };
 
-export function decide(
+export function decideFind(
   call: { hash: string; onExisting: OnExisting },
-  keyed: Keyed | undefined,
-  current: Known | undefined,
-  /** Just asked: it lives. */
+  sameKey: IdempotentFind | undefined,
+  current: KnownSandbox | undefined,
+  /** The sandbox that has just confirmed that it exists. */
   confirmed: string | undefined,
-): Decision {
-  if (keyed !== undefined) {
-    if (keyed.hash !== call.hash) return { refuse: mismatch() };
-    if (keyed.sandbox !== undefined) return { join: keyed.sandbox };
+): FindDecision {
+  if (sameKey !== undefined) {
+    if (sameKey.hash !== call.hash) return { refuse: mismatchError() };
+    if (sameKey.sandbox !== undefined) return { join: sameKey.sandbox };
   }
-  if (current === undefined || current.over) return { make: true, replaces: undefined };
+  if (current === undefined || current.isEnding) return { make: true, replaces: undefined };
   const { id, phase } = current;
   if (call.onExisting === "replace") {
-    // Who asks for a new one while one is being made gets that.
+    // A sandbox that is being created is new enough for a call that wants a new one.
     return phase === "creating" ? { join: current } : { make: true, replaces: id };
   }
-  if (phase === "known" && confirmed !== id) return { ask: id };
-  return call.onExisting === "error" ? { refuse: taken(id) } : { join: current };
+  if (phase === "known" && confirmed !== id) return { probe: id };
+  return call.onExisting === "error" ? { refuse: scopeTakenError(id) } : { join: current };
 }
 
 /**
- * Whether a caller who joined one that is not made after all decides anew: who asked for what is there finds that, and
- * who may end it where the other caller could not does so.
+ * Whether a caller decides again when the replacement that it waited for is not created: a caller that accepts the present
+ * sandbox finds that one, and a caller with the right to end it may succeed where the other one could not.
  */
-export function decidesAnew(
+export function mayDecideAgain(
   call: { onExisting: OnExisting; mayEnd: boolean },
-  joined: Known,
+  joined: KnownSandbox,
 ): boolean {
   return joined.isReplacing && (call.onExisting !== "replace" || call.mayEnd);
 }
 
-function mismatch(): BerthError {
-  return new BerthError("idempotency_mismatch", "The key was used before, with another call.", {
-    hint: "Use a new key for a new call.",
-  });
+function mismatchError(): BerthError {
+  return new BerthError(
+    "idempotency_mismatch",
+    "The idempotency key was used for a different call.",
+    {
+      hint: "Use a new key for a new call.",
+    },
+  );
 }
 
-function taken(id: string): BerthError {
-  return new BerthError("scope_taken", `The scope has a sandbox already: ${id}.`, {
-    hint: "Use it, or say onExisting: replace.",
+function scopeTakenError(id: string): BerthError {
+  return new BerthError("scope_taken", `The scope already has a sandbox: ${id}.`, {
+    hint: "Use that sandbox, or pass `onExisting: replace`.",
     facts: { sandbox: id },
   });
 }

@@ -1,10 +1,10 @@
 /**
- * Owns the moment at which a lease must be looked at again, and why.
+ * Says when a lease must be checked next, and why.
  */
 import { type Deadline, earliest } from "../deadline.ts";
-import type { Busy, Lease } from "./lease.ts";
+import type { CallsInFlight, Lease } from "./lease.ts";
 
-export function leaseDeadline(lease: Lease, busy: Busy): Deadline | undefined {
+export function leaseDeadline(lease: Lease, busy: CallsInFlight): Deadline | undefined {
   const { state, waiters } = lease;
   const all: Deadline[] = [];
   if (state.name === "offered")

@@ -1,34 +1,34 @@
 /**
- * Owns how a lease ends: let go, or lost and drained; and for how long it is remembered.
- * Does not own what time ends (step.ts), nor telling the agent: `draining` asks for that.
+ * Ends a lease: released by its holder, or lost and then drained. Ended leases are remembered for a while. See step.ts for
+ * timeouts; the `draining` state makes the object ask the agent for confirmation.
  */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type LeaseStep, refuse } from "./event.ts";
-import { lostBy } from "./hold.ts";
-import type { Busy, Ended, EndReason, Lease, LossReason } from "./lease.ts";
+import { type LeaseStep, refuseStep } from "./event.ts";
+import { leaseLostFor } from "./hold.ts";
+import type { CallsInFlight, EndedLease, EndReason, Lease, LossReason } from "./lease.ts";
 
-export function release(
+export function releaseLease(
   lease: Lease,
   token: string,
   force: boolean,
   now: number,
-  busy: Busy,
+  busy: CallsInFlight,
 ): LeaseStep {
   const { state, ended } = lease;
   if (state.name !== "held" || state.grant.token !== token) {
-    const past = ended.findLast((one) => one.token === token);
+    const past = ended.findLast((other) => other.token === token);
     if (past?.reason === "released") {
       const drains = state.name === "draining" && past === ended.at(-1);
       return { lease, reply: { released: drains ? "draining" : "released" } };
     }
-    return refuse(lease, lostBy(lease, token));
+    return refuseStep(lease, leaseLostFor(lease, token));
   }
   if (busy.own === 0) {
-    return { lease: end(lease, "released", now), reply: { released: "released" } };
+    return { lease: endLease(lease, "released", now), reply: { released: "released" } };
   }
   if (!force) {
-    return refuse(
+    return refuseStep(
       lease,
       new BerthError("lease_busy", `${busy.own} calls of this lease are still running.`, {
         hint: "Wait for them, or release with ?force=true to end them.",
@@ -36,22 +36,22 @@ export function release(
       }),
     );
   }
-  // It gave the lease up itself: asked again, that is what it is told.
-  return { lease: lose(lease, "forced", now, "released"), reply: { released: "draining" } };
+  // The holder gave the lease up itself, so a repeated release must succeed.
+  return { lease: loseLease(lease, "forced", now, "released"), reply: { released: "draining" } };
 }
 
-/** The fence grows at once; who is next waits until the agent has confirmed it. */
-export function lose(
+/** Raises the fence at once; the next holder waits until the agent has confirmed it. */
+export function loseLease(
   lease: Lease,
   reason: LossReason,
   now: number,
-  told: EndReason = reason,
+  shownReason: EndReason = reason,
 ): Lease {
   if (lease.state.name !== "held") return lease;
   const { holder } = lease.state.grant;
   const fence = lease.fence + 1;
   return {
-    ...end(lease, told, now),
+    ...endLease(lease, shownReason, now),
     fence,
     state: {
       name: "draining",
@@ -65,16 +65,16 @@ export function lose(
   };
 }
 
-export function drained(lease: Lease, fence: number): Lease {
+export function completeDrain(lease: Lease, fence: number): Lease {
   if (lease.state.name !== "draining" || fence < lease.state.fence) return lease;
   return { ...lease, state: { name: "free" } };
 }
 
-/** It ended with nothing of it running. */
-export function end(lease: Lease, reason: EndReason, now: number): Lease {
+/** Ends a lease that has no calls in flight. */
+export function endLease(lease: Lease, reason: EndReason, now: number): Lease {
   if (lease.state.name !== "held") return lease;
   const { token, ticket } = lease.state.grant;
-  const ended: Ended[] = [...lease.ended, { token, ticket, reason, at: now }];
+  const ended: EndedLease[] = [...lease.ended, { token, ticket, reason, at: now }];
   return {
     ...lease,
     state: { name: "free" },
@@ -82,13 +82,13 @@ export function end(lease: Lease, reason: EndReason, now: number): Lease {
   };
 }
 
-export function closed(lease: Lease, now: number): Lease {
-  const held = lease.state.name === "held" ? end(lease, "destroyed", now) : lease;
+export function closeLease(lease: Lease, now: number): Lease {
+  const held = lease.state.name === "held" ? endLease(lease, "destroyed", now) : lease;
   return { ...held, state: { name: "free" }, waiters: [], fence: held.fence + 1 };
 }
 
-export function forgetEnded(lease: Lease, now: number): Lease {
+export function forgetEndedLeases(lease: Lease, now: number): Lease {
   const [oldest] = lease.ended;
   if (oldest === undefined || now < oldest.at + limits.leaseEndedMs) return lease;
-  return { ...lease, ended: lease.ended.filter(({ at }) => now < at + limits.leaseEndedMs) };
+  return { ...lease, ended: lease.ended.filter((ended) => now < ended.at + limits.leaseEndedMs) };
 }

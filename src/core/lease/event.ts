@@ -1,5 +1,5 @@
 /**
- * Owns what can happen to a lease, and what whoever asked is told. Does not own the moves (step.ts).
+ * The events of a lease and the replies to them. See step.ts for the transitions.
  */
 import type { BerthError } from "../../protocol/errors.ts";
 import type { Lease, LossReason } from "./lease.ts";
@@ -8,27 +8,27 @@ export type LeaseEvent =
   | {
       type: "acquire";
       ticket: string;
-      /** For the case that it is granted now. */
+      /** Becomes the lease's token if the lease is granted now. */
       token: string;
       holder: string;
       ttlMs: number;
       queueMs: number;
     }
-  /** Its patience is over, or it went away. */
+  /** The waiter timed out or disconnected. */
   | { type: "leave"; ticket: string }
   | { type: "renew"; token: string; ttlMs?: number | undefined }
-  /** It is to last until it is let go; `until` is what others are shown. */
+  /** The lease lasts until it is released; `until` is only shown to others. */
   | { type: "pin"; token: string; until: number }
-  /** A gated call of the holder begins, or has ended. */
+  /** A gated call of the holder starts or has ended. */
   | { type: "used"; token: string }
   | { type: "release"; token: string; force: boolean }
-  /** Somebody with the right to takes it away. */
+  /** Somebody with the right to do so ends the holder's lease. */
   | { type: "take"; reason: LossReason }
-  /** The agent has confirmed: nothing below this fence is left, and nothing below it may begin. */
+  /** The agent has confirmed that no work below this fence runs or can start. */
   | { type: "drained"; fence: number }
-  /** A fresh instance of the object speaks to the agent for the first time. */
+  /** A new instance of the object calls the agent for the first time. */
   | { type: "instance" }
-  /** The sandbox is going away for good. */
+  /** The sandbox is being destroyed. */
   | { type: "destroyed" }
   | { type: "tick" };
 
@@ -41,8 +41,8 @@ export type LeaseReply =
 
 export type LeaseStep = { lease: Lease; reply: LeaseReply };
 
-export const done: LeaseReply = { done: true };
+export const doneReply: LeaseReply = { done: true };
 
-export function refuse(lease: Lease, error: BerthError): LeaseStep {
+export function refuseStep(lease: Lease, error: BerthError): LeaseStep {
   return { lease, reply: { refuse: error } };
 }

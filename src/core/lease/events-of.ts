@@ -1,10 +1,14 @@
 /**
- * Owns which events a move of a lease is told by: what is different afterwards.
+ * Derives the events of a lease from the difference between two states.
  */
 import type { EventData } from "../../protocol/event.ts";
 import type { Lease } from "./lease.ts";
 
-export function leaseEvents(before: Lease, after: Lease, by: string | undefined): EventData[] {
+export function leaseEventsBetween(
+  before: Lease,
+  after: Lease,
+  by: string | undefined,
+): EventData[] {
   const events: EventData[] = [];
   const was = before.state;
   const is = after.state;

@@ -1,13 +1,13 @@
 /**
- * Owns a lease while it is held: granted, used, renewed, pinned. Does not own how it ends (end.ts).
+ * Grants, renews, extends and pins a lease. See end.ts for its end.
  */
 import type { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type LeaseEvent, type LeaseStep, refuse } from "./event.ts";
+import { type LeaseEvent, type LeaseStep, refuseStep } from "./event.ts";
 import type { Lease } from "./lease.ts";
-import { leaseLost } from "./refusals.ts";
+import { leaseLostError } from "./refusals.ts";
 
-export function grant(
+export function grantLease(
   lease: Lease,
   to: { ticket: string; token: string; holder: string; ttlMs: number },
   now: number,
@@ -27,7 +27,7 @@ export function grant(
   };
 }
 
-export function renew(
+export function renewLease(
   lease: Lease,
   token: string,
   ttlMs: number | undefined,
@@ -35,17 +35,17 @@ export function renew(
 ): LeaseStep {
   const { state } = lease;
   if (state.name !== "held" || state.grant.token !== token) {
-    return refuse(lease, lostBy(lease, token));
+    return refuseStep(lease, leaseLostFor(lease, token));
   }
-  return { lease: used(lease, now, ttlMs), reply: { granted: true } };
+  return { lease: extendLease(lease, now, ttlMs), reply: { granted: true } };
 }
 
-/** Whoever uses a lease has it for another whole `ttlMs`. */
-export function used(lease: Lease, now: number, ttlMs?: number): Lease {
+/** Each use extends the lease by its whole `ttlMs`. */
+export function extendLease(lease: Lease, now: number, ttlMs?: number): Lease {
   if (lease.state.name !== "held") return lease;
   const { grant, expiresAt, pinned } = lease.state;
   const renewed = ttlMs === undefined ? grant : { ...grant, ttlMs };
-  // A call with the token never shortens what a renewal gave.
+  // A call with the token never shortens the lease, only a renewal with its own `ttlMs` does.
   const until = now + renewed.ttlMs;
   return {
     ...lease,
@@ -58,13 +58,13 @@ export function used(lease: Lease, now: number, ttlMs?: number): Lease {
   };
 }
 
-export function pin(
+export function pinLease(
   lease: Lease,
   { token, until }: Extract<LeaseEvent, { type: "pin" }>,
 ): LeaseStep {
   const { state } = lease;
   if (state.name !== "held" || state.grant.token !== token) {
-    return refuse(lease, lostBy(lease, token));
+    return refuseStep(lease, leaseLostFor(lease, token));
   }
   const pinned: Lease["state"] = {
     name: "held",
@@ -75,6 +75,8 @@ export function pin(
   return { lease: { ...lease, state: pinned }, reply: { granted: true } };
 }
 
-export function lostBy(lease: Lease, token: string): BerthError {
-  return leaseLost(lease.ended.findLast((ended) => ended.token === token)?.reason ?? "unknown");
+export function leaseLostFor(lease: Lease, token: string): BerthError {
+  return leaseLostError(
+    lease.ended.findLast((ended) => ended.token === token)?.reason ?? "unknown",
+  );
 }

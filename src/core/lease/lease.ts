@@ -1,23 +1,22 @@
 /**
- * Owns the facts of a lease: who holds it, who waits, which ones ended lately.
- * Does not own the moves (step.ts). Everything here is a row of the object; nothing is remembered elsewhere.
+ * Describes what an object stores about its lease: the holder, the queue and the leases that have ended lately.
+ * See step.ts for the transitions. All of it is rows.
  */
-
 export type LossReason = "expired" | "broken" | "forced" | "disconnected" | "revoked";
 
-/** How a lease came to its end, for a holder who asks later. */
+/** Why a lease ended, for a holder that uses its token afterwards. */
 export type EndReason = LossReason | "released" | "unused" | "destroyed";
 
 export type Waiter = {
-  /** Order of arrival, for the life of the sandbox. */
+  /** Order of arrival; never reused in one sandbox. */
   seq: number;
   ticket: string;
   holder: string;
   ttlMs: number;
   since: number;
-  /** Its patience ends. */
+  /** When it stops waiting. */
   until: number;
-  /** It must have asked again by then. */
+  /** It must have polled again by then. */
   pollBy: number;
 };
 
@@ -30,23 +29,25 @@ export type Grant = {
   acquiredAt: number;
 };
 
-export type Ended = { token: string; ticket: string; reason: EndReason; at: number };
+export type EndedLease = { token: string; ticket: string; reason: EndReason; at: number };
 
 export type LeaseState =
+  /** Nobody has the lease. It has no deadline: if somebody waits, the end of the other calls offers it. */
   | { name: "free" }
-  /** The head of the queue has the turn, and must take it. */
+  /** It is the turn of the first waiter, which must poll until `until` to get the lease. */
   | { name: "offered"; until: number }
+  /** The holder has the lease until `expiresAt`, and longer while its calls run. */
   | {
       name: "held";
       grant: Grant;
-      /** Of a pinned one: when it is expected to be let go. */
+      /** For a pinned lease: when it will probably be released. */
       expiresAt: number;
-      /** Given to a waiting call: must be used by then. */
+      /** Set if the lease was granted to a waiter: it must be used by then. */
       useBy?: number;
-      /** It ends by a release or by whoever takes it, never by time. */
+      /** Set for a lease that ends only when it is released or broken, never by time. */
       pinned?: true;
     }
-  /** Lost: the agent must confirm that nothing of it is left. */
+  /** The lease was lost. The agent must confirm until `until` that no work of it is left. */
   | {
       name: "draining";
       fence: number;
@@ -54,17 +55,17 @@ export type LeaseState =
       reason: LossReason;
       since: number;
       until: number;
-      /** No confirmation came in time: the container must go. */
+      /** The confirmation did not come in time, so the container must be replaced. */
       replace: boolean;
     };
 
 export type Lease = {
   state: LeaseState;
-  /** Strictly in order of arrival. While `offered`, the first of them has the turn. */
+  /** In order of arrival. While the lease is `offered`, it is the first one's turn. */
   waiters: readonly Waiter[];
-  /** Those that ended within the last ten minutes, oldest first. */
-  ended: readonly Ended[];
-  /** The highest number ever given: to a grant, to a loss, to an instance of the object. */
+  /** Leases that ended within the last ten minutes, oldest first. */
+  ended: readonly EndedLease[];
+  /** The highest number ever used: each grant, each loss and each instance of the object takes a new one. */
   fence: number;
   nextSeq: number;
 };
@@ -77,8 +78,8 @@ export const newLease: Lease = {
   nextSeq: 1,
 };
 
-/** What is in flight through the gate, by those who know: memory, or the agent after a wake. */
-export type Busy = {
+/** Counts of gated calls in flight. They come from memory or, after the object has restarted, from the agent. */
+export type CallsInFlight = {
   /** Gated calls without the present lease. */
   others: number;
   /** Gated calls of the present holder. */

@@ -1,30 +1,35 @@
 /**
- * Owns the queue for a lease: who comes is granted it, or gets a place and keeps it by asking again.
- * Does not own when the turn is offered (step.ts).
+ * Runs the queue for a lease: a caller gets the lease at once, or a place in the queue that it keeps by polling. See step.ts
+ * for the offer of the lease to the first waiter.
  */
 import { limits } from "../../protocol/limits.ts";
-import { type LeaseEvent, type LeaseStep, refuse } from "./event.ts";
-import { grant, used } from "./hold.ts";
-import type { Busy, Lease, Waiter } from "./lease.ts";
-import { leaseLost, notGranted, queueFull } from "./refusals.ts";
+import { type LeaseEvent, type LeaseStep, refuseStep } from "./event.ts";
+import { extendLease, grantLease } from "./hold.ts";
+import type { CallsInFlight, Lease, Waiter } from "./lease.ts";
+import { leaseLostError, notGrantedError, queueFullError } from "./refusals.ts";
 
 type Acquire = Extract<LeaseEvent, { type: "acquire" }>;
 
-export function acquire(lease: Lease, event: Acquire, now: number, busy: Busy): LeaseStep {
+export function acquireLease(
+  lease: Lease,
+  event: Acquire,
+  now: number,
+  busy: CallsInFlight,
+): LeaseStep {
   const { state, waiters } = lease;
   if (state.name === "held" && state.grant.ticket === event.ticket) {
-    return { lease: used(lease, now), reply: { granted: true } };
+    return { lease: extendLease(lease, now), reply: { granted: true } };
   }
   const past = lease.ended.findLast((ended) => ended.ticket === event.ticket);
-  if (past !== undefined) return refuse(lease, leaseLost(past.reason));
+  if (past !== undefined) return refuseStep(lease, leaseLostError(past.reason));
   const position = waiters.findIndex((waiter) => waiter.ticket === event.ticket);
-  if (position >= 0) return again(lease, position, event, now);
+  if (position >= 0) return pollQueue(lease, position, event, now);
   if (state.name === "free" && waiters.length === 0 && busy.others === 0) {
-    return { lease: grant(lease, event, now, false), reply: { granted: true } };
+    return { lease: grantLease(lease, event, now, false), reply: { granted: true } };
   }
-  if (event.queueMs === 0) return refuse(lease, notGranted(lease, busy));
-  const full = queueFull(lease, event.holder);
-  if (full !== undefined) return refuse(lease, full);
+  if (event.queueMs === 0) return refuseStep(lease, notGrantedError(lease, busy));
+  const full = queueFullError(lease, event.holder);
+  if (full !== undefined) return refuseStep(lease, full);
   const waiter: Waiter = {
     seq: lease.nextSeq,
     ticket: event.ticket,
@@ -40,34 +45,34 @@ export function acquire(lease: Lease, event: Acquire, now: number, busy: Busy): 
   };
 }
 
-/** A waiter asks again: it keeps its place, or takes its turn. */
-function again(lease: Lease, position: number, event: Acquire, now: number): LeaseStep {
+/** The poll of a waiter keeps its place, or takes the lease if it is its turn. */
+function pollQueue(lease: Lease, position: number, event: Acquire, now: number): LeaseStep {
   const waiter = lease.waiters[position];
-  if (waiter === undefined) throw new Error("a waiter stands at its position");
+  if (waiter === undefined) throw new Error("no waiter at this position");
   if (position === 0 && lease.state.name === "offered") {
     const { ticket, holder, ttlMs } = waiter;
     const rest = { ...lease, waiters: lease.waiters.slice(1) };
-    const granted = grant(rest, { ticket, holder, ttlMs, token: event.token }, now, true);
+    const granted = grantLease(rest, { ticket, holder, ttlMs, token: event.token }, now, true);
     return { lease: granted, reply: { granted: true } };
   }
   const waiters = lease.waiters.with(position, { ...waiter, pollBy: now + limits.leasePollMs });
   return { lease: { ...lease, waiters }, reply: { queued: { position } } };
 }
 
-export function dropWaiters(lease: Lease, now: number): Lease {
+export function dropExpiredWaiters(lease: Lease, now: number): Lease {
   const [head] = lease.waiters;
-  // While the turn is offered its own limit counts, not the head's polling.
+  // During an offer the offer's own deadline applies to the first waiter, not its polling deadline.
   const offered = lease.state.name === "offered" ? head : undefined;
-  const stays = (waiter: Waiter) =>
+  const isWaiting = (waiter: Waiter) =>
     waiter === offered || (now < waiter.until && now < waiter.pollBy);
-  if (lease.waiters.every(stays)) return lease;
-  return { ...lease, waiters: lease.waiters.filter(stays) };
+  if (lease.waiters.every(isWaiting)) return lease;
+  return { ...lease, waiters: lease.waiters.filter(isWaiting) };
 }
 
-export function without(lease: Lease, ticket: string): Lease {
-  const at = lease.waiters.findIndex((waiter) => waiter.ticket === ticket);
-  if (at < 0) return lease;
+export function removeWaiter(lease: Lease, ticket: string): Lease {
+  const position = lease.waiters.findIndex((waiter) => waiter.ticket === ticket);
+  if (position < 0) return lease;
   const state =
-    at === 0 && lease.state.name === "offered" ? { name: "free" as const } : lease.state;
-  return { ...lease, state, waiters: lease.waiters.toSpliced(at, 1) };
+    position === 0 && lease.state.name === "offered" ? { name: "free" as const } : lease.state;
+  return { ...lease, state, waiters: lease.waiters.toSpliced(position, 1) };
 }

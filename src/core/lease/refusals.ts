@@ -1,23 +1,27 @@
 /**
- * Owns the words in which a lease is refused: who has it, since when, until when, how many wait.
+ * The errors of leases, with the facts that a caller needs: the holder, since when, until when, and how many wait.
  */
 import { BerthError, type ErrorFacts } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Busy, EndReason, Lease } from "./lease.ts";
+import type { CallsInFlight, EndReason, Lease } from "./lease.ts";
 
-/** For an `acquire` that has no patience. */
-export function notGranted(lease: Lease, busy: Busy): BerthError {
+/** For an `acquire` that does not wait. */
+export function notGrantedError(lease: Lease, busy: CallsInFlight): BerthError {
   if (lease.state.name === "free" && lease.waiters.length === 0) {
-    return new BerthError("lease_pending", `${busy.others} calls of others are still running.`, {
-      hint: "Give waitMs or queueMs to wait for them.",
-      facts: { running: busy.others, waiting: 0 },
-    });
+    return new BerthError(
+      "lease_pending",
+      `${busy.others} calls of other callers are still running.`,
+      {
+        hint: "Pass `waitMs` or `queueMs` to wait for them.",
+        facts: { running: busy.others, waiting: 0 },
+      },
+    );
   }
-  return leaseHeld(lease);
+  return leaseHeldError(lease);
 }
 
-/** For a gated call without the lease's token, and for an `acquire` that has no patience. */
-export function leaseHeld(lease: Lease): BerthError {
+/** For a gated call without the lease's token, and for an `acquire` that does not wait. */
+export function leaseHeldError(lease: Lease): BerthError {
   const { state, waiters } = lease;
   const waiting = waiters.length;
   if (state.name === "held") {
@@ -38,42 +42,46 @@ export function leaseHeld(lease: Lease): BerthError {
   if (next !== undefined) facts.next = next.holder;
   const message =
     state.name === "draining"
-      ? `The lease of ${state.holder} was lost; what it started is being ended.`
-      : `${waiting} wait for the lease.`;
+      ? `The lease of ${state.holder} was lost, and its work is being ended.`
+      : `${waiting} callers wait for the lease.`;
   return new BerthError("lease_pending", message, {
     hint: "Wait with Berth-Wait-Ms, or queue for the lease.",
     facts,
   });
 }
 
-export function leaseLost(reason: EndReason | "unknown"): BerthError {
+export function leaseLostError(reason: EndReason | "unknown"): BerthError {
   return new BerthError("lease_lost", `The lease has ended: ${reason}.`, {
-    hint: "Acquire a new one.",
+    hint: "Acquire a new lease.",
     facts: { reason },
   });
 }
 
-export function waitTimedOut(lease: Lease): BerthError {
-  const { facts } = leaseHeld(lease);
+export function waitTimeoutError(lease: Lease): BerthError {
+  const { facts } = leaseHeldError(lease);
   return new BerthError("lease_wait_timeout", "The lease was not granted in time.", {
-    hint: "Queue longer (queueMs), or ask the holder.",
+    hint: "Wait longer with `queueMs`, or ask the holder to release it.",
     facts,
   });
 }
 
-export function queueFull(lease: Lease, holder: string): BerthError | undefined {
+export function queueFullError(lease: Lease, holder: string): BerthError | undefined {
   const { waiters } = lease;
   if (waiters.length >= limits.leaseWaitersMax) {
-    return new BerthError("queue_full", `${waiters.length} already wait for the lease.`, {
+    return new BerthError("queue_full", `${waiters.length} callers already wait for the lease.`, {
       facts: { waitersMax: limits.leaseWaitersMax },
     });
   }
   const ofHolder = waiters.filter((waiter) => waiter.holder === holder).length;
   if (ofHolder < limits.leaseWaitersOfHolderMax) return undefined;
-  return new BerthError("queue_full", `${ofHolder} of ${holder} already wait for the lease.`, {
-    hint: "Name each holder by itself.",
-    facts: { waitersOfHolderMax: limits.leaseWaitersOfHolderMax },
-  });
+  return new BerthError(
+    "queue_full",
+    `${ofHolder} calls of ${holder} already wait for the lease.`,
+    {
+      hint: "Use a holder name of its own for each caller.",
+      facts: { waitersOfHolderMax: limits.leaseWaitersOfHolderMax },
+    },
+  );
 }
 
 function iso(ms: number): string {

@@ -1,64 +1,81 @@
 /**
- * Owns the step of a lease: what time has ended is settled, then what was asked is done, then a free one is offered.
- * Does not own the queue (queue.ts), the holder (hold.ts), the end (end.ts), nor calls in flight: they are an argument.
+ * Steps a lease: applies timeouts, then the event, then offers a free lease to the first waiter. See queue.ts, hold.ts and
+ * end.ts for the single events. Calls in flight are an argument.
  */
 import { limits } from "../../protocol/limits.ts";
-import { closed, drained, end, forgetEnded, lose, release } from "./end.ts";
-import { done, type LeaseEvent, type LeaseStep } from "./event.ts";
-import { pin, renew } from "./hold.ts";
-import type { Busy, Lease } from "./lease.ts";
-import { acquire, dropWaiters, without } from "./queue.ts";
+import {
+  closeLease,
+  completeDrain,
+  endLease,
+  forgetEndedLeases,
+  loseLease,
+  releaseLease,
+} from "./end.ts";
+import { doneReply, type LeaseEvent, type LeaseStep } from "./event.ts";
+import { pinLease, renewLease } from "./hold.ts";
+import type { CallsInFlight, Lease } from "./lease.ts";
+import { acquireLease, dropExpiredWaiters, removeWaiter } from "./queue.ts";
 
-export function stepLease(before: Lease, event: LeaseEvent, now: number, busy: Busy): LeaseStep {
-  // It does not know yet what runs: it must neither end a lease that a call keeps alive nor offer one.
+export function stepLease(
+  before: Lease,
+  event: LeaseEvent,
+  now: number,
+  busy: CallsInFlight,
+): LeaseStep {
+  // A new instance does not know yet which calls run, so it must neither end nor offer a lease.
   if (event.type === "instance") {
-    return { lease: { ...before, fence: before.fence + 1 }, reply: done };
+    return { lease: { ...before, fence: before.fence + 1 }, reply: doneReply };
   }
-  const { lease, reply } = decide(settle(before, now, busy), event, now, busy);
-  return { lease: offer(lease, now, busy), reply };
+  const { lease, reply } = applyEvent(applyTimeouts(before, now, busy), event, now, busy);
+  return { lease: offerLease(lease, now, busy), reply };
 }
 
-type Decided = Exclude<LeaseEvent, { type: "instance" }>;
+type SettledEvent = Exclude<LeaseEvent, { type: "instance" }>;
 
-function decide(lease: Lease, event: Decided, now: number, busy: Busy): LeaseStep {
+function applyEvent(
+  lease: Lease,
+  event: SettledEvent,
+  now: number,
+  busy: CallsInFlight,
+): LeaseStep {
   switch (event.type) {
     case "acquire":
-      return acquire(lease, event, now, busy);
+      return acquireLease(lease, event, now, busy);
     case "leave":
-      return { lease: without(lease, event.ticket), reply: done };
+      return { lease: removeWaiter(lease, event.ticket), reply: doneReply };
     case "renew":
-      return renew(lease, event.token, event.ttlMs, now);
+      return renewLease(lease, event.token, event.ttlMs, now);
     case "pin":
-      return pin(lease, event);
+      return pinLease(lease, event);
     case "used":
-      return renew(lease, event.token, undefined, now);
+      return renewLease(lease, event.token, undefined, now);
     case "release":
-      return release(lease, event.token, event.force, now, busy);
+      return releaseLease(lease, event.token, event.force, now, busy);
     case "take":
       return {
-        lease: lease.state.name === "held" ? lose(lease, event.reason, now) : lease,
-        reply: done,
+        lease: lease.state.name === "held" ? loseLease(lease, event.reason, now) : lease,
+        reply: doneReply,
       };
     case "drained":
-      return { lease: drained(lease, event.fence), reply: done };
+      return { lease: completeDrain(lease, event.fence), reply: doneReply };
     case "destroyed":
-      return { lease: closed(lease, now), reply: done };
+      return { lease: closeLease(lease, now), reply: doneReply };
     case "tick":
-      return { lease, reply: done };
+      return { lease, reply: doneReply };
   }
 }
 
-/** What time has ended. Exactly once: afterwards it is no longer there to end. */
-export function settle(lease: Lease, now: number, busy: Busy): Lease {
-  let next = forgetEnded(dropWaiters(lease, now), now);
+/** Ends what has timed out. Repeating it changes nothing. */
+export function applyTimeouts(lease: Lease, now: number, busy: CallsInFlight): Lease {
+  let next = forgetEndedLeases(dropExpiredWaiters(lease, now), now);
   const { state } = next;
   if (state.name === "offered" && now >= state.until) {
     next = { ...next, state: { name: "free" }, waiters: next.waiters.slice(1) };
   }
   if (state.name === "held" && busy.own === 0) {
     if (state.pinned === true) return next;
-    if (state.useBy !== undefined && now >= state.useBy) return end(next, "unused", now);
-    if (now >= state.expiresAt) return lose(next, "expired", now);
+    if (state.useBy !== undefined && now >= state.useBy) return endLease(next, "unused", now);
+    if (now >= state.expiresAt) return loseLease(next, "expired", now);
   }
   if (state.name === "draining" && now >= state.until) {
     const until = now + limits.leaseDrainLookMs;
@@ -67,8 +84,8 @@ export function settle(lease: Lease, now: number, busy: Busy): Lease {
   return next;
 }
 
-/** A free lease goes to whoever came first, once nothing of anybody else's is in flight. */
-function offer(lease: Lease, now: number, busy: Busy): Lease {
+/** Offers a free lease to the first waiter as soon as no calls without the lease are in flight. */
+function offerLease(lease: Lease, now: number, busy: CallsInFlight): Lease {
   if (lease.state.name !== "free" || lease.waiters.length === 0 || busy.others > 0) return lease;
   return { ...lease, state: { name: "offered", until: now + limits.leaseOfferMs } };
 }

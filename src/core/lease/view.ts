@@ -1,5 +1,5 @@
 /**
- * Owns what of a lease is told: to everybody without a token or a ticket, to its holder with its token.
+ * Shows a lease to callers: to everybody without token and ticket, to its holder with the token.
  */
 import type { LeaseGranted, LeaseView } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -24,9 +24,9 @@ export function viewLease(lease: Lease, now: number): LeaseView {
   };
 }
 
-/** Only for an answer to the holder itself. */
+/** Only for the response to the holder itself. */
 export function viewGrant(lease: Lease): LeaseGranted {
-  if (lease.state.name !== "held") throw new Error("only a held lease can be told to its holder");
+  if (lease.state.name !== "held") throw new Error("the lease is not held");
   const { grant, expiresAt } = lease.state;
   return {
     token: grant.token,

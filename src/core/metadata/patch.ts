@@ -1,53 +1,55 @@
 /**
- * Owns how metadata changes: one request is one step, checked on the merged result, or nothing happens.
- * Does not own the form of keys and values (protocol/metadata.ts).
+ * Changes metadata: one request is one step, which is checked on the merged result and applied completely or not at all.
  */
-
 import { BerthError } from "../../protocol/errors.ts";
 import { utf8Bytes } from "../../protocol/fields/env.ts";
 import { limits } from "../../protocol/limits.ts";
 
-export type Versioned = { map: Readonly<Record<string, string>>; version: number };
+export type VersionedMetadata = { map: Readonly<Record<string, string>>; version: number };
 
-export type Changed =
-  | { next: Versioned; set: Record<string, string>; removed: string[] }
+export type MetadataChange =
+  | { next: VersionedMetadata; set: Record<string, string>; removed: string[] }
   | { refuse: BerthError };
 
-export const noMetadata: Versioned = { map: {}, version: 0 };
+export const emptyMetadata: VersionedMetadata = { map: {}, version: 0 };
 
 export function patchMetadata(
-  now: Versioned,
+  now: VersionedMetadata,
   patch: Readonly<Record<string, string | null>>,
   ifMatch: number | undefined,
-): Changed {
+): MetadataChange {
   const map: Record<string, string> = { ...now.map };
   for (const [key, value] of Object.entries(patch)) {
     if (value === null || value === "") delete map[key];
     else map[key] = value;
   }
-  return change(now, map, ifMatch);
+  return changeMetadata(now, map, ifMatch);
 }
 
 export function replaceMetadata(
-  now: Versioned,
+  now: VersionedMetadata,
   to: Readonly<Record<string, string | null>>,
   ifMatch: number,
-): Changed {
+): MetadataChange {
   const kept = Object.entries(to).filter(([, value]) => value !== null && value !== "");
-  return change(now, Object.fromEntries(kept) as Record<string, string>, ifMatch);
+  return changeMetadata(now, Object.fromEntries(kept) as Record<string, string>, ifMatch);
 }
 
-function change(now: Versioned, map: Record<string, string>, ifMatch: number | undefined): Changed {
+function changeMetadata(
+  now: VersionedMetadata,
+  map: Record<string, string>,
+  ifMatch: number | undefined,
+): MetadataChange {
   if (ifMatch !== undefined && ifMatch !== now.version) {
     return {
       refuse: new BerthError(
         "version_mismatch",
         `The metadata has version ${now.version}, not ${ifMatch}.`,
-        { hint: "Read it again and decide anew.", facts: { version: now.version } },
+        { hint: "Read it again and repeat the change.", facts: { version: now.version } },
       ),
     };
   }
-  const over = overLimit(map);
+  const over = exceedsLimitError(map);
   if (over !== undefined) return { refuse: over };
   const set: Record<string, string> = {};
   for (const [key, value] of Object.entries(map)) if (now.map[key] !== value) set[key] = value;
@@ -56,18 +58,18 @@ function change(now: Versioned, map: Record<string, string>, ifMatch: number | u
   return { next: same ? now : { map, version: now.version + 1 }, set, removed };
 }
 
-function overLimit(map: Record<string, string>): BerthError | undefined {
+function exceedsLimitError(map: Record<string, string>): BerthError | undefined {
   const entries = Object.entries(map);
   if (entries.length > limits.metadataKeysMax) {
-    return tooMuch(`${entries.length} keys`, `at most ${limits.metadataKeysMax} are kept`);
+    return limitError(`${entries.length} keys`, `at most ${limits.metadataKeysMax} are kept`);
   }
   const bytes = entries.reduce((sum, [key, value]) => sum + key.length + utf8Bytes(value), 0);
   if (bytes <= limits.metadataBytesMax) return undefined;
-  return tooMuch(`${bytes} bytes`, `at most ${limits.metadataBytesMax} are kept`);
+  return limitError(`${bytes} bytes`, `at most ${limits.metadataBytesMax} are kept`);
 }
 
-function tooMuch(what: string, limit: string): BerthError {
-  return new BerthError("bad_request", `metadata: it would have ${what}; ${limit}`, {
+function limitError(what: string, limit: string): BerthError {
+  return new BerthError("bad_request", `The metadata would have ${what}; ${limit}.`, {
     hint: "Remove keys with null.",
     facts: { field: "metadata" },
   });

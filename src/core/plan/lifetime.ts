@@ -1,49 +1,53 @@
 /**
- * Owns when there is a plan: from the first call that names it to the end of its removal, and again under the same
- * name. Does not own the name itself: the Directory gives it, with the time by which two of one name are told apart.
+ * Creates and removes plans: a plan exists from the first call that names it until its removal is complete, and may be
+ * created again under the same name.
  */
 import type { BerthError } from "../../protocol/errors.ts";
-import { leave, planBusy } from "./membership.ts";
-import type { Fate, PlanRecord } from "./record.ts";
+import { planBusyError, startLeave } from "./membership.ts";
+import type { Disposition, PlanRecord } from "./record.ts";
 
-export type Named = Pick<PlanRecord, "tenant" | "name" | "createdAt">;
+/** The Directory gives the name together with `createdAt`, which tells two plans of one name apart. */
+export type PlanIdentity = Pick<PlanRecord, "tenant" | "name" | "createdAt">;
 
-/** Undefined: what was named is no more, or not for long. */
-export function open(plan: PlanRecord | undefined, named: Named): PlanRecord | undefined {
-  const { tenant, name, createdAt } = named;
+/** Undefined if this plan was removed or is being removed. */
+export function openPlan(
+  plan: PlanRecord | undefined,
+  identity: PlanIdentity,
+): PlanRecord | undefined {
+  const { tenant, name, createdAt } = identity;
   if (plan === undefined) {
     return {
       tenant,
       name,
       createdAt,
-      life: "here",
-      newest: 0,
-      moves: 0,
+      status: "here",
+      newestRun: 0,
+      membershipRevision: 0,
       members: [],
       joining: [],
       leaving: [],
       run: null,
-      last: null,
+      lastRun: null,
     };
   }
-  if (plan.life === "removing") return undefined;
-  if (createdAt > plan.createdAt) return { ...plan, createdAt, life: "here" };
-  return plan.life === "here" ? plan : undefined;
+  if (plan.status === "removing") return undefined;
+  if (createdAt > plan.createdAt) return { ...plan, createdAt, status: "here" };
+  return plan.status === "here" ? plan : undefined;
 }
 
-/** Its members are let go, and its name after them. */
-export function removeAll(
+/** Releases all members; the name follows when they have left. `wait`: somebody is still joining. */
+export function startPlanRemoval(
   plan: PlanRecord,
-  fate: Fate,
+  disposition: Disposition,
 ): { plan: PlanRecord } | { wait: true } | { refuse: BerthError } {
-  const busy = planBusy(plan);
+  const busy = planBusyError(plan);
   if (busy !== undefined) return { refuse: busy };
   if (plan.joining.length > 0) return { wait: true };
   const members = plan.members.map(({ sandbox }) => sandbox);
-  return { plan: leave({ ...plan, life: "removing", members: [] }, members, fate) };
+  return { plan: startLeave({ ...plan, status: "removing", members: [] }, members, disposition) };
 }
 
-/** Its name is given back. What it ran is forgotten, the numbers are not: a late step of it must stay late. */
-export function removed(plan: PlanRecord): PlanRecord {
-  return plan.life === "removing" ? { ...plan, life: "gone", last: null } : plan;
+/** Forgets the runs but keeps the counters, so that a late step of this plan stays late for its successor. */
+export function completePlanRemoval(plan: PlanRecord): PlanRecord {
+  return plan.status === "removing" ? { ...plan, status: "gone", lastRun: null } : plan;
 }

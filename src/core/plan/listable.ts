@@ -1,28 +1,28 @@
 /**
- * Owns how much of a member's changed paths is kept: a row has a size that it cannot pass, and all members together
- * are one answer. Does not own how they are found; how many there are is told in any case.
+ * Limits how many of a member's changed paths are stored, because a row has a maximum size and all members together make
+ * up one response. The counts are always complete.
  */
 import type { Changes } from "../../protocol/changes.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const kinds = ["added", "modified", "deleted"] as const;
 
-/** Each kind has its turn, so that many of one hide none of another. */
-export function listable(changes: Changes): Changes {
+/** Takes paths of each kind in turn, so that many changes of one kind do not hide the others. */
+export function truncateChanges(changes: Changes): Changes {
   const listed = { added: [] as string[], modified: [] as string[], deleted: [] as string[] };
-  let left: number = limits.changedPathsMax;
-  let chars: number = limits.changedPathsCharsMax;
-  const open = new Set<(typeof kinds)[number]>(kinds);
-  while (open.size > 0) {
-    for (const kind of open) {
+  let pathsLeft: number = limits.changedPathsMax;
+  let charsLeft: number = limits.changedPathsCharsMax;
+  const openKinds = new Set<(typeof kinds)[number]>(kinds);
+  while (openKinds.size > 0) {
+    for (const kind of openKinds) {
       const path = changes[kind][listed[kind].length];
-      if (path === undefined || left === 0 || path.length > chars) {
-        open.delete(kind);
+      if (path === undefined || pathsLeft === 0 || path.length > charsLeft) {
+        openKinds.delete(kind);
         continue;
       }
       listed[kind].push(path);
-      left -= 1;
-      chars -= path.length;
+      pathsLeft -= 1;
+      charsLeft -= path.length;
     }
   }
   return { ...changes, ...listed };

@@ -1,130 +1,153 @@
 /**
- * Owns who is a member: joining, leaving, replacing. While a run is open all of it is refused, which is what makes
- * the members that a run has read the members that it commits.
- * Does not own telling the sandboxes: `joining` and `leaving` ask for that. Nor whether there is a plan (life.ts).
+ * Decides who joins, leaves and is replaced in a plan. All of it is refused while a run is open, so that a run commits
+ * exactly the members that it has read.
  */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Fate, Joining, Leaving, Member, PlanRecord } from "./record.ts";
+import type { Disposition, Joining, Leaving, Member, PlanRecord } from "./record.ts";
 
-export type Wanted = {
+export type MemberRequest = {
   key: string;
-  /** Minted for the case that it is made. */
+  /** The sandbox to add, or the id of the one that would be created. */
   sandbox: string;
-  makes: boolean;
-  /** The member that was found, should it have been destroyed: it is replaced. */
+  createsSandbox: boolean;
+  /** The current member's sandbox if the caller has found it destroyed: it is replaced. */
   destroyed?: string;
 };
 
-export type Put =
+export type JoinDecision =
   | { found: Member }
   | { joining: Joining }
-  /** Somebody else is being told: look again when that is over. */
+  /** Another change of this member is in progress: decide again after it. */
   | { wait: true }
   | { refuse: BerthError };
 
-export function put(plan: PlanRecord, wanted: Wanted, now: number): { plan: PlanRecord; put: Put } {
-  const same = (put: Put) => ({ plan, put });
-  const { key, sandbox, makes, destroyed } = wanted;
-  const known = plan.members.find((member) => member.key === key);
-  const isKept = makes ? known?.sandbox !== destroyed : known?.sandbox === sandbox;
-  if (known !== undefined && isKept) return same({ found: known });
-  const busy = planBusy(plan);
-  if (busy !== undefined) return same({ refuse: busy });
-  const underWay = plan.joining.find((joining) => joining.key === key);
-  if (underWay !== undefined) {
-    const asks = makes ? underWay.makes : underWay.sandbox === sandbox;
-    return same(asks ? { joining: underWay } : { wait: true });
+export function startJoin(
+  plan: PlanRecord,
+  request: MemberRequest,
+  now: number,
+): { plan: PlanRecord; decision: JoinDecision } {
+  const unchanged = (decision: JoinDecision) => ({ plan, decision });
+  const { key, sandbox, createsSandbox, destroyed } = request;
+  const member = plan.members.find((other) => other.key === key);
+  const isWanted = createsSandbox ? member?.sandbox !== destroyed : member?.sandbox === sandbox;
+  if (member !== undefined && isWanted) return unchanged({ found: member });
+  const busy = planBusyError(plan);
+  if (busy !== undefined) return unchanged({ refuse: busy });
+  const current = plan.joining.find((joining) => joining.key === key);
+  if (current !== undefined) {
+    const isSame = createsSandbox ? current.createsSandbox : current.sandbox === sandbox;
+    return unchanged(isSame ? { joining: current } : { wait: true });
   }
-  const elsewhere = [...plan.members, ...plan.joining].find((one) => one.sandbox === sandbox);
-  if (elsewhere !== undefined) return same({ refuse: inPlan(plan.name, elsewhere.key) });
-  if (plan.leaving.some((one) => one.sandbox === sandbox)) return same({ wait: true });
-  if (known === undefined && countOf(plan) >= limits.planMembersMax) {
-    return same({
+  const elsewhere = [...plan.members, ...plan.joining].find((other) => other.sandbox === sandbox);
+  if (elsewhere !== undefined) {
+    return unchanged({ refuse: inOtherPlanError(plan.name, elsewhere.key) });
+  }
+  if (plan.leaving.some((other) => other.sandbox === sandbox)) return unchanged({ wait: true });
+  if (member === undefined && countMembers(plan) >= limits.planMembersMax) {
+    return unchanged({
       refuse: new BerthError("too_many", `The plan has ${limits.planMembersMax} members.`, {
         facts: { planMembersMax: limits.planMembersMax },
       }),
     });
   }
-  const move = plan.moves + 1;
-  const joining = { key, sandbox, addedAt: now, makes, replaces: known?.sandbox ?? null, move };
-  return { plan: { ...plan, moves: move, joining: [...plan.joining, joining] }, put: { joining } };
+  const membershipRevision = plan.membershipRevision + 1;
+  const joining: Joining = {
+    key,
+    sandbox,
+    addedAt: now,
+    createsSandbox,
+    replaces: member?.sandbox ?? null,
+    membershipRevision,
+  };
+  return {
+    plan: { ...plan, membershipRevision, joining: [...plan.joining, joining] },
+    decision: { joining },
+  };
 }
 
-/** Its sandbox has heard. A call that comes late finds nobody joining, and changes nothing. */
-export function joined(plan: PlanRecord, key: string, sandbox: string): PlanRecord {
-  const joining = plan.joining.find((one) => one.key === key && one.sandbox === sandbox);
+/** Makes the sandbox a member once it has agreed. Changes nothing if it is not joining any more. */
+export function completeJoin(plan: PlanRecord, key: string, sandbox: string): PlanRecord {
+  const joining = plan.joining.find((other) => other.key === key && other.sandbox === sandbox);
   if (joining === undefined) return plan;
   const member: Member = { key, sandbox, addedAt: joining.addedAt, committed: null };
   const after = {
     ...plan,
-    joining: plan.joining.filter((one) => one !== joining),
-    members: [...plan.members.filter((one) => one.key !== key), member],
+    joining: plan.joining.filter((other) => other !== joining),
+    members: [...plan.members.filter((other) => other.key !== key), member],
   };
-  return joining.replaces === null ? after : leave(after, [joining.replaces], "keep");
+  return joining.replaces === null ? after : startLeave(after, [joining.replaces], "keep");
 }
 
-/** It cannot be: nobody is replaced. One that was made for it, and is nobody else's, is ended. */
-export function notJoined(
+/** Drops a join that cannot succeed; the present member stays. `endsSandbox`: the sandbox was created only for this. */
+export function failJoin(
   plan: PlanRecord,
   key: string,
   sandbox: string,
-  isOurs: boolean,
+  endsSandbox: boolean,
 ): PlanRecord {
-  const joining = plan.joining.filter((one) => one.key !== key || one.sandbox !== sandbox);
+  const joining = plan.joining.filter((other) => other.key !== key || other.sandbox !== sandbox);
   if (joining.length === plan.joining.length) return plan;
-  const ending: Leaving = { sandbox, phase: "end", fate: "force", move: plan.moves };
-  return { ...plan, joining, leaving: isOurs ? [...plan.leaving, ending] : plan.leaving };
+  const { membershipRevision } = plan;
+  const ending: Leaving = { sandbox, phase: "end", disposition: "force", membershipRevision };
+  return { ...plan, joining, leaving: endsSandbox ? [...plan.leaving, ending] : plan.leaving };
 }
 
-export function remove(
+export function startRemoval(
   plan: PlanRecord,
   key: string,
-  fate: Fate,
+  disposition: Disposition,
 ): { plan: PlanRecord; removed: Member } | { wait: true } | { refuse: BerthError } {
-  const busy = planBusy(plan);
+  const busy = planBusyError(plan);
   if (busy !== undefined) return { refuse: busy };
-  if (plan.joining.some((one) => one.key === key)) return { wait: true };
+  if (plan.joining.some((joining) => joining.key === key)) return { wait: true };
   const removed = plan.members.find((member) => member.key === key);
   if (removed === undefined) {
-    return { refuse: new BerthError("not_found", `The plan has no member called ${key}.`) };
+    return { refuse: new BerthError("not_found", `The plan has no member \`${key}\`.`) };
   }
-  return {
-    removed,
-    plan: leave(
-      { ...plan, members: plan.members.filter((member) => member !== removed) },
-      [removed.sandbox],
-      fate,
-    ),
-  };
+  const members = plan.members.filter((member) => member !== removed);
+  return { removed, plan: startLeave({ ...plan, members }, [removed.sandbox], disposition) };
 }
 
-/** Its sandbox knows that it is free. */
-export function left(plan: PlanRecord, sandbox: string): PlanRecord {
+export function startLeave(
+  plan: PlanRecord,
+  sandboxes: readonly string[],
+  disposition: Disposition,
+): PlanRecord {
+  const membershipRevision = plan.membershipRevision + 1;
+  const leaving = sandboxes.map(
+    (sandbox): Leaving => ({ sandbox, phase: "leave", disposition, membershipRevision }),
+  );
+  return { ...plan, membershipRevision, leaving: [...plan.leaving, ...leaving] };
+}
+
+/** The sandbox knows that it is out of the plan. */
+export function completeLeave(plan: PlanRecord, sandbox: string): PlanRecord {
   return {
     ...plan,
-    leaving: plan.leaving.flatMap((one): Leaving[] => {
-      if (one.sandbox !== sandbox || one.phase !== "leave") return [one];
-      return one.fate === "keep" ? [] : [{ ...one, phase: "end" }];
+    leaving: plan.leaving.flatMap((leaving): Leaving[] => {
+      if (leaving.sandbox !== sandbox || leaving.phase !== "leave") return [leaving];
+      return leaving.disposition === "keep" ? [] : [{ ...leaving, phase: "end" }];
     }),
   };
 }
 
-export function gone(plan: PlanRecord, sandbox: string): PlanRecord {
-  return { ...plan, leaving: plan.leaving.filter((one) => one.sandbox !== sandbox) };
+/** The sandbox has ended, or stays because somebody holds its lease. */
+export function completeEnd(plan: PlanRecord, sandbox: string): PlanRecord {
+  return { ...plan, leaving: plan.leaving.filter((leaving) => leaving.sandbox !== sandbox) };
 }
 
-/** With those on the way in; who takes a place is none more. */
-function countOf({ members, joining }: PlanRecord): number {
+/** Counts joining sandboxes too, except those that replace a member. */
+function countMembers({ members, joining }: PlanRecord): number {
   return members.length + joining.filter(({ replaces }) => replaces === null).length;
 }
 
-/** Whether somebody is on the way in or out: a run waits for that. One that is only ended is out. */
-export function isMoving({ joining, leaving }: PlanRecord): boolean {
+/** A run waits while this is true. Sandboxes that only have to be ended are not members any more. */
+export function isMembershipChanging({ joining, leaving }: PlanRecord): boolean {
   return joining.length > 0 || leaving.some(({ phase }) => phase === "leave");
 }
 
-export function planBusy({ run }: PlanRecord): BerthError | undefined {
+export function planBusyError({ run }: PlanRecord): BerthError | undefined {
   if (run === null) return undefined;
   return new BerthError("plan_busy", `A ${run.kind} of the plan is running.`, {
     hint: "Wait for its end with GET …/commits/:n?waitMs=25000.",
@@ -132,27 +155,25 @@ export function planBusy({ run }: PlanRecord): BerthError | undefined {
   });
 }
 
-/** Who would lose the lease of a member with its end: nothing is done yet. */
-export function memberHeld(
+/** Refuses to end a member whose lease is held or waited for. */
+export function memberHeldError(
   { key, sandbox }: Pick<Member, "key" | "sandbox">,
   holder: string | undefined,
 ): BerthError {
-  const who = holder === undefined ? "by somebody" : `by ${holder}`;
-  return new BerthError("lease_held", `The member ${key} is held ${who}; nothing was done.`, {
-    hint: "Wait for the lease to be let go, or end the sandbox all the same with ?force=true.",
-    facts: { key, sandbox, ...(holder === undefined ? {} : { holder }) },
-  });
+  const by = holder === undefined ? "somebody" : holder;
+  return new BerthError(
+    "lease_held",
+    `The lease of the member ${key} is held by ${by}. Nothing was changed.`,
+    {
+      hint: "Wait until the lease is released, or end the sandbox anyway with `?force=true`.",
+      facts: { key, sandbox, ...(holder === undefined ? {} : { holder }) },
+    },
+  );
 }
 
-export function inPlan(plan: string, key?: string): BerthError {
-  return new BerthError("in_other_plan", `The sandbox is in the plan ${plan} already.`, {
-    hint: "A sandbox is in at most one plan: take it out there first.",
+export function inOtherPlanError(plan: string, key?: string): BerthError {
+  return new BerthError("in_other_plan", `The sandbox is already in the plan ${plan}.`, {
+    hint: "A sandbox can be in one plan only. Remove it from that plan first.",
     facts: { plan, ...(key === undefined ? {} : { key }) },
   });
-}
-
-export function leave(plan: PlanRecord, sandboxes: readonly string[], fate: Fate): PlanRecord {
-  const move = plan.moves + 1;
-  const leaving = sandboxes.map((sandbox): Leaving => ({ sandbox, phase: "leave", fate, move }));
-  return { ...plan, moves: move, leaving: [...plan.leaving, ...leaving] };
 }

@@ -1,40 +1,39 @@
 /**
- * Owns what a plan wants asked of others next, and when it must be looked at again. A fresh wake asks anew: each
- * question is harmless when repeated.
+ * Lists the requests that a plan has yet to send to its participants and to the Directory, and says when the plan must be
+ * checked again. After a restart the same requests are sent again, so each is harmless when repeated.
  */
 import { type Deadline, earliest } from "../deadline.ts";
-import type { Joining, Part, PlanRecord, Run } from "./record.ts";
+import type { Joining, PlanRecord, Run, RunPart } from "./record.ts";
 
-export type Verdict = "commit" | "abort" | "roll_back";
+export type ParticipantDecision = "commit" | "abort" | "roll_back";
 
-export type Ask =
-  /** To let nobody else in, and the run in. */
+export type RunRequest =
+  /** Acquire the lease for the run. */
   | { type: "hold"; sandbox: string; by: number }
-  /** To do all that is slow or may fail. */
+  /** Do everything that is slow or may fail, and vote. */
   | { type: "prepare"; sandbox: string }
-  /** To do what was decided, which cannot be refused. */
-  | { type: "finish"; sandbox: string; verdict: Verdict };
+  /** Carry the decision out; a participant cannot refuse it. */
+  | { type: "finish"; sandbox: string; decision: ParticipantDecision };
 
-/** What is asked beside runs. */
-export type MoveAsk =
-  /** To be the plan's; made first, if need be. */
+export type MembershipRequest =
+  /** Join the plan; the Directory creates the sandbox first if necessary. */
   | { type: "join"; sandbox: string; joining: Joining }
-  /** To be the plan's no more, and then to end. */
-  | { type: "leave"; sandbox: string; move: number }
+  | { type: "leave"; sandbox: string; membershipRevision: number }
+  /** End the sandbox, after it has left. */
   | { type: "end"; sandbox: string; force: boolean }
-  /** The Directory, to give the name to others. */
+  /** Make the Directory give the plan's name back. */
   | { type: "unregister" };
 
-/** In the order in which they are to be asked; how many at once is the asker's. */
-export function pending({ run }: PlanRecord): Ask[] {
+/** In the order in which they are sent; the caller limits how many are sent at once. */
+export function pendingRunRequests({ run }: PlanRecord): RunRequest[] {
   if (run === null) return [];
   const { decision, parts } = run;
   if (decision !== null) {
     return parts
       .filter(({ ended }) => ended === null)
-      .map((part) => ({ type: "finish", sandbox: part.sandbox, verdict: verdict(run, part) }));
+      .map((part) => ({ type: "finish", sandbox: part.sandbox, decision: decisionFor(run, part) }));
   }
-  // Strictly one after the other: who waits for one holds only those that come before it.
+  // Leases are acquired one after the other in a fixed order: two runs that share sandboxes cannot deadlock.
   const next = parts.find(({ held, vote }) => !held && vote === null);
   if (next !== undefined) return [{ type: "hold", sandbox: next.sandbox, by: run.holdBy }];
   return parts
@@ -42,37 +41,42 @@ export function pending({ run }: PlanRecord): Ask[] {
     .map(({ sandbox }) => ({ type: "prepare", sandbox }));
 }
 
-export function pendingMoves({ joining, leaving, life }: PlanRecord): MoveAsk[] {
-  const moves: MoveAsk[] = [
-    ...joining.map((one): MoveAsk => ({ type: "join", sandbox: one.sandbox, joining: one })),
+export function pendingMembershipRequests({
+  joining,
+  leaving,
+  status,
+}: PlanRecord): MembershipRequest[] {
+  const requests: MembershipRequest[] = [
+    ...joining.map(
+      (entry): MembershipRequest => ({ type: "join", sandbox: entry.sandbox, joining: entry }),
+    ),
     ...leaving.map(
-      ({ phase, sandbox, move, fate }): MoveAsk =>
+      ({ phase, sandbox, membershipRevision, disposition }): MembershipRequest =>
         phase === "leave"
-          ? { type: phase, sandbox, move }
-          : { type: phase, sandbox, force: fate === "force" },
+          ? { type: phase, sandbox, membershipRevision }
+          : { type: phase, sandbox, force: disposition === "force" },
     ),
   ];
-  // Not before all have heard: whoever sees the name gone finds its members free.
-  const isFree = leaving.every(({ phase }) => phase !== "leave");
-  return life === "removing" && isFree ? [...moves, { type: "unregister" }] : moves;
+  // The name is given back last: a caller who sees it gone finds all members free.
+  const haveAllLeft = leaving.every(({ phase }) => phase !== "leave");
+  return status === "removing" && haveAllLeft ? [...requests, { type: "unregister" }] : requests;
 }
 
-export function verdict({ kind, decision }: Run, { vote }: Part): Verdict {
+export function decisionFor({ kind, decision }: Run, { vote }: RunPart): ParticipantDecision {
   if (decision?.go !== true || vote === null || "no" in vote) return "abort";
   return kind === "commit" ? "commit" : "roll_back";
 }
 
-/** Whether anybody has to be asked anything. */
-export function isUnderWay({ run, joining, leaving, life }: PlanRecord): boolean {
-  return run !== null || joining.length + leaving.length > 0 || life === "removing";
+export function hasPendingRequests({ run, joining, leaving, status }: PlanRecord): boolean {
+  return run !== null || joining.length + leaving.length > 0 || status === "removing";
 }
 
-/** `lookAt`: when those who have not answered are asked again. */
-export function planDeadline(plan: PlanRecord, lookAt: number): Deadline | undefined {
+/** `retryAt`: when requests without a response are sent again. */
+export function planDeadline(plan: PlanRecord, retryAt: number): Deadline | undefined {
   const { run } = plan;
-  const isDeciding = run !== null && run.decision === null;
+  const isUndecided = run !== null && run.decision === null;
   return earliest([
-    isDeciding ? { at: run.until, why: "the run must be decided" } : undefined,
-    isUnderWay(plan) ? { at: lookAt, why: "is what was asked still under way" } : undefined,
+    isUndecided ? { at: run.until, why: "the run must be decided" } : undefined,
+    hasPendingRequests(plan) ? { at: retryAt, why: "requests must be sent again" } : undefined,
   ]);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the facts that an object keeps of its plan: members, who is on the way in or out, and the one run at a time.
- * Does not own the moves (membership.ts, run.ts). All of it is rows.
+ * Describes what a plan stores: its members, who is joining or leaving, and the one open run. All of it is rows.
+ * See membership.ts and run.ts for the transitions.
  */
 import type { Changes } from "../../protocol/changes.ts";
 import type { CommitMode, Failure, MemberOutcome } from "../../protocol/plan.ts";
@@ -9,83 +9,89 @@ export type Member = {
   key: string;
   sandbox: string;
   addedAt: number;
-  /** Of the last commit that it was part of. */
+  /** The number of the last commit that included it. */
   committed: number | null;
 };
 
-/** Decided on; its sandbox is told until it has heard. */
+/** A member-to-be: the plan asks its sandbox until it agrees or refuses. */
 export type Joining = {
   key: string;
   sandbox: string;
   addedAt: number;
-  /** It is made first, by the Directory, which knows this call again. */
-  makes: boolean;
-  /** Whose place it takes, once it is in. */
+  /** The Directory creates the sandbox first; a repeated call creates it only once. */
+  createsSandbox: boolean;
+  /** The sandbox whose membership ends when this one has joined. */
   replaces: string | null;
-  /** Its number among the changes of members: a sandbox that has heard a later one takes it no more. */
-  move: number;
+  /** The membership change that this belongs to; the sandbox refuses changes older than the newest it knows. */
+  membershipRevision: number;
 };
 
-/** Of a sandbox that is taken out: `destroy` ends it unless somebody holds its lease, `force` whoever does. */
-export type Fate = "keep" | "destroy" | "force";
+/** What happens to a removed member: `destroy` ends it unless its lease is held, `force` ends it in any case. */
+export type Disposition = "keep" | "destroy" | "force";
 
-/** No member any more; its sandbox is told until it has heard, and then perhaps ended. */
+/** A former member: the plan tells its sandbox until that confirms (`leave`), and then perhaps ends it (`end`). */
 export type Leaving = {
   sandbox: string;
   phase: "leave" | "end";
-  fate: Fate;
-  move: number;
+  disposition: Disposition;
+  membershipRevision: number;
 };
 
-/** What a member says when it was asked to prepare. Whoever says yes can be committed whatever happens then. */
+/** The response to `prepare`. A participant that votes yes can commit, whatever happens afterwards. */
 export type Vote =
   | { yes: { checkpoint: string | null; changes: Changes | null } }
   | { no: Failure };
 
-export type Ended = { outcome: Exclude<MemberOutcome, "pending">; error?: Failure };
+/** How a run ended for one member. */
+export type PartResult = { outcome: Exclude<MemberOutcome, "pending">; error?: Failure };
 
-export type Part = {
+/** One member's part in a run. */
+export type RunPart = {
   key: string;
   sandbox: string;
-  /** Its lease is the run's. */
+  /** The run has the member's lease. */
   held: boolean;
   vote: Vote | null;
-  /** After the decision: it has done its part, and lets others in again. */
-  ended: Ended | null;
+  /** Set after the decision, when the member has carried it out and released the lease. */
+  ended: PartResult | null;
 };
 
+/**
+ * Two phases around one decision. While `decision` is null the run holds leases and collects votes, at most until `until`.
+ * Once it is set, each member carries it out, however long that takes; then `endedAt` is set.
+ */
 export type Run = {
   n: number;
   kind: "commit" | "rollback";
   mode: CommitMode;
   allowEmpty: boolean;
   startedAt: number;
-  /** By then all members must have let the run in. */
+  /** All leases must be held by then. */
   holdBy: number;
-  /** By then it must be decided. */
+  /** The run must be decided by then. */
   until: number;
   decision: { go: boolean; at: number; error?: Failure } | null;
   endedAt: number | null;
-  /** In order of the sandboxes' ids: two runs that share one cannot wait for each other. */
-  parts: readonly Part[];
+  /** Ordered by sandbox id, so that two runs that share sandboxes cannot wait for each other. */
+  parts: readonly RunPart[];
 };
 
 export type PlanRecord = {
   name: string;
   tenant: string;
-  /** When its name was given. A later time is another plan of the same name. */
+  /** When the name was given. A later time means another plan of the same name. */
   createdAt: number;
-  /** `removing`: its members are told, and then its name is given back. */
-  life: "here" | "removing" | "gone";
-  /** The number of the newest run. It outlives the plan: another one of the same name goes on from it. */
-  newest: number;
-  /** The number of the newest change of members; it outlives the plan too. */
-  moves: number;
+  /** `removing`: members are being released, and the name is given back after that. */
+  status: "here" | "removing" | "gone";
+  /** The number of the newest run. It remains after the plan is removed: a later plan of the same name continues from it. */
+  newestRun: number;
+  /** The number of the newest membership change; it remains, too. */
+  membershipRevision: number;
   members: readonly Member[];
   joining: readonly Joining[];
   leaving: readonly Leaving[];
-  /** The one that is not over. From its first row to its last, nobody joins or leaves. */
+  /** The open run. Nobody joins or leaves until it has ended. */
   run: Run | null;
-  /** The newest that is. */
-  last: Run | null;
+  /** The newest run that has ended. */
+  lastRun: Run | null;
 };

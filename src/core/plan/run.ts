@@ -1,45 +1,45 @@
 /**
- * Owns the moves of a run: two phases with one decision between them. Until it is written nothing has happened to
- * anybody; once it is, each member does what was decided, however late.
- * Does not own asking the members (pending.ts says what to ask). What comes late names its run.
+ * Steps a run through its two phases and the one decision between them. Nothing takes effect before the decision is
+ * written; afterwards each member carries it out, however late. Late responses name their run and change nothing.
+ * See pending.ts for the requests that each state sends.
  */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { CommitMode, Failure } from "../../protocol/plan.ts";
-import { listable } from "./listable.ts";
-import { isMoving, planBusy } from "./membership.ts";
-import type { Ended, Part, PlanRecord, Run, Vote } from "./record.ts";
+import { truncateChanges } from "./listable.ts";
+import { isMembershipChanging, planBusyError } from "./membership.ts";
+import type { PartResult, PlanRecord, Run, RunPart, Vote } from "./record.ts";
 
-export type Begin = {
+export type RunOptions = {
   kind: Run["kind"];
   mode: CommitMode;
   allowEmpty: boolean;
   waitMs: number;
 };
 
-export type Begun =
-  | { plan: PlanRecord; began: Run }
-  /** The same call is on its way: it is this one. */
+export type BeginDecision =
+  | { plan: PlanRecord; newRun: Run }
+  /** The same call is already running: wait for that run. */
   | { join: number }
-  /** Somebody is on the way in or out, or the last run has yet to end. */
+  /** Members are changing, or the last run has not ended. */
   | { wait: true }
   | { refuse: BerthError };
 
-/** The members are read and frozen in this one step. */
-export function begin(plan: PlanRecord, call: Begin, now: number): Begun {
+/** Fixes the members of the run in the same step. */
+export function beginRun(plan: PlanRecord, call: RunOptions, now: number): BeginDecision {
   const { run } = plan;
   if (run !== null) {
     const { kind, mode, allowEmpty } = call;
     const isSame = run.kind === kind && run.mode === mode && run.allowEmpty === allowEmpty;
-    if (!isSame) return { refuse: planBusy(plan) as BerthError };
-    // Once it is decided its members are let go one by one: what is done in them then is not in it.
+    if (!isSame) return { refuse: planBusyError(plan) as BerthError };
+    // After the decision members are released one by one, and what changes in them then is not part of this run.
     return run.decision === null ? { join: run.n } : { wait: true };
   }
-  if (isMoving(plan)) return { wait: true };
-  if (plan.members.length === 0) return { refuse: nobody(call.kind) };
+  if (isMembershipChanging(plan)) return { wait: true };
+  if (plan.members.length === 0) return { refuse: noMembersError(call.kind) };
   const { kind, mode, allowEmpty, waitMs } = call;
-  const began: Run = {
-    n: plan.newest + 1,
+  const newRun: Run = {
+    n: plan.newestRun + 1,
     kind,
     mode,
     allowEmpty,
@@ -49,19 +49,19 @@ export function begin(plan: PlanRecord, call: Begin, now: number): Begun {
     decision: null,
     endedAt: null,
     parts: plan.members
-      .map(({ key, sandbox }): Part => ({ key, sandbox, held: false, vote: null, ended: null }))
+      .map(({ key, sandbox }): RunPart => ({ key, sandbox, held: false, vote: null, ended: null }))
       .sort((a, b) => (a.sandbox < b.sandbox ? -1 : 1)),
   };
-  return { plan: { ...plan, newest: began.n, run: began }, began };
+  return { plan: { ...plan, newestRun: newRun.n, run: newRun }, newRun };
 }
 
 export type RunEvent =
   | { type: "held"; n: number; sandbox: string }
   | { type: "voted"; n: number; sandbox: string; vote: Vote }
-  /** After the decision. */
-  | { type: "ended"; n: number; sandbox: string; ended: Ended }
+  /** A member has carried the decision out. */
+  | { type: "ended"; n: number; sandbox: string; ended: PartResult }
   | { type: "deadline" }
-  /** A fresh instance of the object: whoever asked is gone, and what was not decided did not happen. */
+  /** A new instance of the object: the callers are gone, so an undecided run is aborted. */
   | { type: "instance" };
 
 export function stepRun(plan: PlanRecord, event: RunEvent, now: number): PlanRecord {
@@ -69,33 +69,33 @@ export function stepRun(plan: PlanRecord, event: RunEvent, now: number): PlanRec
   if (run === null) return plan;
   if (event.type === "deadline") {
     const isLate = run.decision === null && now >= run.until;
-    return isLate ? decided(plan, run, abort(now, timedOut)) : plan;
+    return isLate ? withDecision(plan, run, abort(now, prepareTimeout)) : plan;
   }
   if (event.type === "instance") {
-    return run.decision === null ? decided(plan, run, abort(now, interrupted)) : plan;
+    return run.decision === null ? withDecision(plan, run, abort(now, interrupted)) : plan;
   }
   if (event.n !== run.n) return plan;
   if (event.type === "ended") {
     if (run.decision === null) return plan;
-    return closed(
+    return closeIfComplete(
       plan,
-      change(run, event.sandbox, (part) => endPart(part, event.ended)),
+      updatePart(run, event.sandbox, (part) => endPart(part, event.ended)),
       now,
     );
   }
-  // What a member says after the decision says nothing any more.
+  // A vote that arrives after the decision has no effect.
   if (run.decision !== null) return plan;
-  const said = change(run, event.sandbox, (part) =>
-    event.type === "held" ? { ...part, held: true } : votes(part, event.vote),
+  const updated = updatePart(run, event.sandbox, (part) =>
+    event.type === "held" ? { ...part, held: true } : recordVote(part, event.vote),
   );
-  const decision = decide(said, now);
-  return decision === null ? { ...plan, run: said } : decided(plan, said, decision);
+  const decision = decideRun(updated, now);
+  return decision === null ? { ...plan, run: updated } : withDecision(plan, updated, decision);
 }
 
-/** The one place where it is decided. */
-function decide({ kind, mode, allowEmpty, parts }: Run, now: number): Run["decision"] {
-  const no = parts.map(noOf).find((failure) => failure !== undefined);
-  // To go back in part would leave a mixture: best effort is for commits.
+/** The only place where a run is decided. */
+function decideRun({ kind, mode, allowEmpty, parts }: Run, now: number): Run["decision"] {
+  const no = parts.map(noVoteOf).find((failure) => failure !== undefined);
+  // A partial rollback would leave a mixture of states, so best effort applies to commits only.
   if (no !== undefined && (mode === "atomic" || kind === "rollback")) return abort(now, no);
   if (parts.some(({ vote }) => vote === null)) return null;
   const yes = parts.flatMap(({ vote }) => (vote !== null && "yes" in vote ? [vote.yes] : []));
@@ -104,18 +104,18 @@ function decide({ kind, mode, allowEmpty, parts }: Run, now: number): Run["decis
     kind === "rollback"
       ? yes.every(({ checkpoint }) => checkpoint === null)
       : !allowEmpty && yes.every(({ changes }) => changes !== null && isUnchanged(changes.counts));
-  // Of whoever could not, nobody knows whether it has changed.
-  if (isNothing) return abort(now, no ?? failureOf(nothing(kind)));
+  // Whether a member that voted no has changed is unknown, so its failure is the reason to report.
+  if (isNothing) return abort(now, no ?? failureOf(nothingToDoError(kind)));
   return { go: true, at: now };
 }
 
-/** All are told of an abort, also who was not asked yet: a question may still be on its way. */
-function decided(plan: PlanRecord, run: Run, decision: Run["decision"]): PlanRecord {
+/** An abort goes to all members, even to those without a request: one may still be in flight. */
+function withDecision(plan: PlanRecord, run: Run, decision: Run["decision"]): PlanRecord {
   return { ...plan, run: { ...run, decision } };
 }
 
-/** With the last of its members a run is over, and the plan open again. */
-function closed(plan: PlanRecord, run: Run, now: number): PlanRecord {
+/** Ends the run when its last member has ended; the plan can change again. */
+function closeIfComplete(plan: PlanRecord, run: Run, now: number): PlanRecord {
   if (run.parts.some(({ ended }) => ended === null)) return { ...plan, run };
   const committed = new Set(
     run.parts.filter(({ ended }) => ended?.outcome === "committed").map(({ sandbox }) => sandbox),
@@ -126,45 +126,45 @@ function closed(plan: PlanRecord, run: Run, now: number): PlanRecord {
       committed.has(member.sandbox) ? { ...member, committed: run.n } : member,
     ),
     run: null,
-    last: { ...run, endedAt: now },
+    lastRun: { ...run, endedAt: now },
   };
 }
 
-function votes(part: Part, vote: Vote): Part {
+function recordVote(part: RunPart, vote: Vote): RunPart {
   if (part.vote !== null) return part;
-  if ("no" in vote) return { ...part, vote: { no: notLetIn(part, vote.no) } };
+  if ("no" in vote) return { ...part, vote: { no: normalizeLeaseFailure(part, vote.no) } };
   if (vote.yes.changes === null) return { ...part, vote };
-  return { ...part, vote: { yes: { ...vote.yes, changes: listable(vote.yes.changes) } } };
+  return { ...part, vote: { yes: { ...vote.yes, changes: truncateChanges(vote.yes.changes) } } };
 }
 
-/** Whoever commits hears one word for it, now and whenever it is read again, however the waiting ended. */
-function notLetIn({ key }: Part, no: Failure): Failure {
+/** Reports `lease_held` whichever way the wait for the lease ended, so that callers have one code to handle. */
+function normalizeLeaseFailure({ key }: RunPart, no: Failure): Failure {
   const { code, holder } = no;
   if (code !== "lease_held" && code !== "lease_wait_timeout" && code !== "lease_pending") return no;
-  const who = holder === undefined ? "" : ` by ${holder}`;
+  const by = holder === undefined ? "" : ` by ${holder}`;
   return {
     code: "lease_held",
-    message: `The member ${key} was held${who} and not let go in time.`,
-    hint: "Run it again, with a longer waitMs if need be.",
+    message: `The lease of the member ${key} was held${by} and not released in time.`,
+    hint: "Run it again, if necessary with a longer `waitMs`.",
     ...(holder === undefined ? {} : { holder }),
   };
 }
 
-function endPart(part: Part, ended: Ended): Part {
+function endPart(part: RunPart, ended: PartResult): RunPart {
   if (part.ended !== null) return part;
-  const no = noOf(part);
-  // Why it was not committed is what it said itself, not that it let go.
+  const no = noVoteOf(part);
+  // The member's own reason says more than that the run was aborted.
   return {
     ...part,
     ended: no === undefined || ended.error !== undefined ? ended : { ...ended, error: no },
   };
 }
 
-function change(run: Run, sandbox: string, to: (part: Part) => Part): Run {
+function updatePart(run: Run, sandbox: string, to: (part: RunPart) => RunPart): Run {
   return { ...run, parts: run.parts.map((part) => (part.sandbox === sandbox ? to(part) : part)) };
 }
 
-export function noOf({ vote }: Part): Failure | undefined {
+export function noVoteOf({ vote }: RunPart): Failure | undefined {
   return vote !== null && "no" in vote ? vote.no : undefined;
 }
 
@@ -180,22 +180,22 @@ function isUnchanged({
   return added + modified + deleted === 0;
 }
 
-function abort(at: number, error: Failure): NonNullable<Run["decision"]> {
-  return { go: false, at, error };
+function abort(now: number, error: Failure): NonNullable<Run["decision"]> {
+  return { go: false, at: now, error };
 }
 
-function nothing(kind: Run["kind"]): BerthError {
+function nothingToDoError(kind: Run["kind"]): BerthError {
   return kind === "commit"
     ? new BerthError("nothing_to_commit", "No member has changed since its last commit.", {
-        hint: "allowEmpty commits all the same.",
+        hint: "Pass `allowEmpty` to commit anyway.",
       })
-    : new BerthError("nothing_to_roll_back", "No member was ever committed.");
+    : new BerthError("nothing_to_roll_back", "No member has been committed yet.");
 }
 
-function nobody(kind: Run["kind"]): BerthError {
+function noMembersError(kind: Run["kind"]): BerthError {
   const code = kind === "commit" ? "nothing_to_commit" : "nothing_to_roll_back";
   return new BerthError(code, "The plan has no members.", {
-    hint: "Give it some: PUT /v1/plans/:plan/sandboxes/:key.",
+    hint: "Add one with PUT /v1/plans/:plan/sandboxes/:key.",
   });
 }
 
@@ -213,13 +213,13 @@ export function failureOf({
   };
 }
 
-const timedOut: Failure = {
+const prepareTimeout: Failure = {
   code: "unavailable",
-  message: "The members were not ready in time.",
+  message: "Some members were not prepared in time. Nothing was changed.",
 };
 
 const interrupted: Failure = {
   code: "unavailable",
-  message: "The run was interrupted before it was decided: nothing was done.",
+  message: "The run was interrupted before its decision. Nothing was changed.",
   hint: "Run it again.",
 };

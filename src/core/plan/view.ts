@@ -1,17 +1,23 @@
 /**
- * Owns what is told of a plan, of its members and of its runs; and with what a call is refused whose run came to
- * nothing. Does not own the wire (protocol/plan.ts).
+ * Shows plans, members and runs to callers, and turns the failure of a run into the refusal of the call that began it.
  */
 import { BerthError } from "../../protocol/errors.ts";
 import type { Commit, Member, MemberResult, Plan } from "../../protocol/plan.ts";
-import type { Joining, Member as MemberRecord, Part, PlanRecord, Run } from "./record.ts";
-import { noOf } from "./run.ts";
+import type { Joining, Member as MemberRecord, PlanRecord, Run, RunPart } from "./record.ts";
+import { noVoteOf } from "./run.ts";
 
-export type Head = Omit<Run, "parts">;
+export type RunHead = Omit<Run, "parts">;
 type CommitHead = Omit<Commit, "members">;
 
-export function planView({ name, createdAt, members, joining, run, last }: PlanRecord): Plan {
-  // Whoever is replaced is the member until the other one is in.
+export function planView({
+  name,
+  createdAt,
+  members,
+  joining,
+  run,
+  lastRun: last,
+}: PlanRecord): Plan {
+  // A replaced sandbox is shown as the member until its successor has joined.
   const coming = joining.filter(({ replaces }) => replaces === null);
   return {
     name,
@@ -35,7 +41,7 @@ export function commitView(run: Run): Commit {
   return { ...headView(run), members };
 }
 
-export function headView({ n, kind, mode, startedAt, decision, endedAt }: Head): CommitHead {
+export function headView({ n, kind, mode, startedAt, decision, endedAt }: RunHead): CommitHead {
   return {
     commit: n,
     kind,
@@ -48,7 +54,7 @@ export function headView({ n, kind, mode, startedAt, decision, endedAt }: Head):
   };
 }
 
-/** Undefined: it did something, or how it was aborted is for the caller to read. */
+/** Undefined if the run had an effect, or if its result already says why it was aborted. */
 export function refusalOf({ n, decision, endedAt, parts }: Run): BerthError | undefined {
   if (endedAt === null || decision === null || decision.go) return undefined;
   const { code = "", message = "", hint } = decision.error ?? {};
@@ -56,10 +62,10 @@ export function refusalOf({ n, decision, endedAt, parts }: Run): BerthError | un
   if (code === "nothing_to_commit" || code === "nothing_to_roll_back") {
     return new BerthError(code, message, { ...hinted, facts: { commit: n } });
   }
-  const part = parts.find((one) => noOf(one)?.code === "lease_held");
+  const part = parts.find((candidate) => noVoteOf(candidate)?.code === "lease_held");
   if (code !== "lease_held" || part === undefined) return undefined;
   const { key, sandbox } = part;
-  const holder = noOf(part)?.holder;
+  const holder = noVoteOf(part)?.holder;
   return new BerthError(code, message, {
     ...hinted,
     facts: { commit: n, key, sandbox, ...(holder === undefined ? {} : { holder }) },
@@ -70,18 +76,18 @@ function outcomeOf({
   kind,
   decision,
   endedAt,
-}: Pick<Head, "kind" | "decision" | "endedAt">): Commit["outcome"] {
+}: Pick<RunHead, "kind" | "decision" | "endedAt">): Commit["outcome"] {
   if (decision === null || endedAt === null) return "pending";
   if (!decision.go) return "aborted";
   return kind === "commit" ? "committed" : "rolled_back";
 }
 
-function resultOf({ kind }: Run, { key, sandbox, vote, ended }: Part): MemberResult {
+function resultOf({ kind }: Run, { key, sandbox, vote, ended }: RunPart): MemberResult {
   const outcome = ended?.outcome ?? "pending";
   const yes = vote !== null && "yes" in vote ? vote.yes : undefined;
-  // A tree that was saved for nothing is not kept.
-  const isKept = outcome === "committed" || outcome === "rolled_back";
-  const { checkpoint = null, changes = null } = isKept && yes !== undefined ? yes : {};
+  // The checkpoint of a run without effect is deleted, so it is not shown.
+  const hasEffect = outcome === "committed" || outcome === "rolled_back";
+  const { checkpoint = null, changes = null } = hasEffect && yes !== undefined ? yes : {};
   return {
     key,
     sandbox,
@@ -96,6 +102,6 @@ function byKey(a: { key: string }, b: { key: string }): number {
   return a.key < b.key ? -1 : 1;
 }
 
-function time(at: number): string {
-  return new Date(at).toISOString();
+function time(ms: number): string {
+  return new Date(ms).toISOString();
 }

@@ -1,20 +1,19 @@
 /**
- * Owns the question whether a call that needs a container may go on, must wait, or is refused.
- * Does not own leases (lease/gate.ts).
+ * Decides whether a call that needs a container may proceed, must wait, must start the container first, or is refused.
  */
 import { BerthError } from "../../protocol/errors.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
-import type { Life, SandboxRecord } from "./record.ts";
+import type { Incarnation, SandboxRecord } from "./record.ts";
 
 export type Admission =
-  | { go: Life }
-  /** The container is on its way. */
+  | { go: Incarnation }
+  /** The container is starting. */
   | { wait: true }
-  /** There is none: start it, then ask once more. */
+  /** There is no container: start it, then ask again. */
   | { wake: true }
   | { refuse: BerthError };
 
-export function admit(record: SandboxRecord, mayWake: boolean): Admission {
+export function admitCall(record: SandboxRecord, mayWake: boolean): Admission {
   const { spec, state } = record;
   switch (state.name) {
     case "running":
@@ -22,13 +21,15 @@ export function admit(record: SandboxRecord, mayWake: boolean): Admission {
     case "starting":
       return { wait: true };
     case "pausing":
-      if (!mayWake || spec.wake === "never") return { refuse: notRunning("pausing") };
+      if (!mayWake || spec.wake === "never") return { refuse: notRunningError("pausing") };
       return state.next === undefined ? { wake: true } : { wait: true };
     case "paused":
-      return mayWake && spec.wake === "auto" ? { wake: true } : { refuse: notRunning("paused") };
+      return mayWake && spec.wake === "auto"
+        ? { wake: true }
+        : { refuse: notRunningError("paused") };
     case "failed":
       if (!state.restartable) return { refuse: failedError(state.reason) };
-      return mayWake ? { wake: true } : { refuse: notRunning("failed") };
+      return mayWake ? { wake: true } : { refuse: notRunningError("failed") };
     case "destroying":
     case "destroyed":
       return { refuse: destroyedError(state.reason) };
@@ -37,12 +38,12 @@ export function admit(record: SandboxRecord, mayWake: boolean): Admission {
 
 export function destroyedError(reason: string): BerthError {
   return new BerthError("sandbox_destroyed", "The sandbox was destroyed.", {
-    hint: "Create a new one; an id is never used again.",
+    hint: "Create a new sandbox. Ids are never reused.",
     facts: { reason },
   });
 }
 
-export function notRunning(state: string): BerthError {
+export function notRunningError(state: string): BerthError {
   return new BerthError("not_running", `The sandbox is ${state} and the call may not start it.`, {
     hint: "Start it with POST /v1/sandboxes/:id/start.",
     facts: { state },
@@ -51,9 +52,9 @@ export function notRunning(state: string): BerthError {
 
 const failHints: Partial<Record<FailReason, string>> = {
   agent_unsupported:
-    "Its saved files bring an agent along that this version of Berth does not speak: start it with the version that saved them, or restore another checkpoint.",
+    "Its saved files contain an agent that this version of Berth does not support. Start it with the version that saved them, or restore another checkpoint.",
   out_of_memory:
-    "It needs more memory than it has: start it with POST /v1/sandboxes/:id/start for lighter work, or make a larger one.",
+    "It needs more memory than it has. Start it with POST /v1/sandboxes/:id/start for lighter work, or create a larger sandbox.",
 };
 
 export function failHint(reason: FailReason): string {

@@ -1,22 +1,23 @@
 /**
- * Owns what a state wants done, and when it must be looked at again. A fresh wake asks both anew.
+ * Says which effect a sandbox's state requires and when the state must be checked again. Both are derived from the state
+ * alone, so a restarted object continues by asking again.
  */
 import { limits } from "../../protocol/limits.ts";
 import { type Deadline, earliest } from "../deadline.ts";
 import type { SandboxRecord, Start } from "./record.ts";
 
-/** Each must be harmless when repeated. */
+/** Each effect is harmless when repeated. */
 export type Effect =
   | { type: "start"; start: Start }
-  /** Save the files, which would not outlive their container. */
+  /** Save the files, which would be lost with the container. */
   | { type: "save"; incarnation: string }
   /** Stop the container. */
   | { type: "stop"; incarnation: string }
   | { type: "destroy" }
-  /** The tombstone's time is over. */
+  /** Delete all rows: the retention of the tombstone is over. */
   | { type: "forget" };
 
-export function pending(record: SandboxRecord, now: number): Effect | undefined {
+export function pendingEffect(record: SandboxRecord, now: number): Effect | undefined {
   const { state } = record;
   switch (state.name) {
     case "starting":
@@ -37,15 +38,15 @@ export function pending(record: SandboxRecord, now: number): Effect | undefined 
   }
 }
 
-export function nextDeadline(record: SandboxRecord): Deadline | undefined {
-  return earliest([ofState(record), ofLifetime(record)]);
+export function sandboxDeadline(record: SandboxRecord): Deadline | undefined {
+  return earliest([stateDeadline(record), lifetimeDeadline(record)]);
 }
 
-function ofState({ spec, state }: SandboxRecord): Deadline | undefined {
+function stateDeadline({ spec, state }: SandboxRecord): Deadline | undefined {
   switch (state.name) {
     case "starting":
       return state.lookAt < state.until
-        ? { at: state.lookAt, why: "is the start still under way" }
+        ? { at: state.lookAt, why: "is the start still running" }
         : { at: state.until, why: "the start must have come up" };
     case "running":
       return spec.onIdle === "none"
@@ -53,7 +54,7 @@ function ofState({ spec, state }: SandboxRecord): Deadline | undefined {
         : { at: state.activeAt + spec.idleTimeoutMs, why: "is it idle" };
     case "pausing":
       return state.lookAt < state.until
-        ? { at: state.lookAt, why: "is the pause still under way" }
+        ? { at: state.lookAt, why: "is the pause still running" }
         : { at: state.until, why: "the pause must be done" };
     case "destroying":
       return { at: state.tryAt, why: "destroy again" };
@@ -65,9 +66,9 @@ function ofState({ spec, state }: SandboxRecord): Deadline | undefined {
   }
 }
 
-function ofLifetime({ spec, state }: SandboxRecord): Deadline | undefined {
+function lifetimeDeadline({ spec, state }: SandboxRecord): Deadline | undefined {
   const { maxLifetimeMs } = spec;
   if (maxLifetimeMs === undefined) return undefined;
   if (state.name === "destroying" || state.name === "destroyed") return undefined;
-  return { at: spec.createdAt + maxLifetimeMs, why: "its lifetime ends" };
+  return { at: spec.createdAt + maxLifetimeMs, why: "the lifetime ends" };
 }

@@ -1,13 +1,13 @@
 /**
- * Owns the facts that an object keeps of its sandbox, and its states: a union whose variants carry their own facts.
- * Does not own the moves between them (step.ts).
+ * Describes what an object stores about its sandbox: the spec, which never changes, and the state, a union whose variants
+ * carry their own facts. See step.ts for the transitions.
  */
 import type { Isolation } from "../../protocol/fields/isolation.ts";
 import type { Client, Scope } from "../../protocol/fields/scope.ts";
 import type { Size } from "../../protocol/fields/size.ts";
 import type { FailReason, Network, OnIdle } from "../../protocol/sandbox.ts";
 
-/** What `create` was given; it never changes. */
+/** What `create` was called with. */
 export type SandboxSpec = {
   id: string;
   tenant: string;
@@ -22,25 +22,25 @@ export type SandboxSpec = {
   maxLifetimeMs?: number | undefined;
   /** Whether a call that needs a container may start it. */
   wake: "auto" | "never";
-  /** What its maker stood on. */
+  /** The repository and branch for which it was created. */
   scope?: Scope | undefined;
   client?: Client | undefined;
-  /** The beginning of the digest of the key that made it. */
+  /** The beginning of the digest of the key that created it. */
   madeBy?: string | undefined;
-  /** The saved tree that it was forked from: where it has no files of its own yet, it begins from these. */
+  /** The checkpoint that it was forked from. It starts with these files until it has files of its own. */
   base?: string | undefined;
 };
 
-/** One attempt to give the sandbox a container. The secret is what its agent will demand. */
+/** One attempt to start a container. The agent in it will demand the secret from its callers. */
 export type Start = {
   startId: string;
   secret: string;
-  /** Begin from this saved tree: what a restore is, and a start from what a pause has saved. */
+  /** Start with the files of this checkpoint: for a restore, and after a pause that has saved the files. */
   snapshot?: string | undefined;
 };
 
-/** One life of the agent, pinned at its first answer. */
-export type Life = {
+/** One run of the agent, as its first response described it. */
+export type Incarnation = {
   incarnation: string;
   secret: string;
   address: string;
@@ -49,42 +49,49 @@ export type Life = {
   notes: string[];
 };
 
+/** In transient states `until` is the time limit, and `lookAt` the next time to check the progress. */
 export type SandboxState =
+  /** A container is being started. */
   | { name: "starting"; since: number; until: number; lookAt: number; start: Start }
-  /** `activeAt`: the last work that was noted; memory may know of later work. */
-  | { name: "running"; since: number; activeAt: number; life: Life }
+  /** The agent has responded. `activeAt` is the last activity that was stored; memory may know of later activity. */
+  | { name: "running"; since: number; activeAt: number; life: Incarnation }
+  /** The container is being stopped, after its files are saved if necessary. */
   | {
       name: "pausing";
       since: number;
       until: number;
       lookAt: number;
       reason: string;
-      /** What goes on where the files could not be saved. */
-      life: Life;
-      /** Where they do not outlive their container they are saved first, unless nobody wants them. */
+      /** It continues to run if its files cannot be saved. */
+      life: Incarnation;
+      /** Whether the files must be saved first, because they would be lost with the container. */
       save: boolean;
-      /** They are, under this name. */
+      /** The checkpoint with the saved files. */
       saved?: string;
-      /** Somebody wants it running again: it starts as soon as it is paused. */
+      /** Set if a start was requested during the pause: it follows at once. */
       next?: Start;
     }
+  /** No container runs. The files are kept on disk or in the checkpoint `saved`. No deadline: a start ends it. */
   | { name: "paused"; since: number; reason: string; saved?: string | undefined }
+  /** The container was lost or did not start. No deadline: a start or, if `restartable`, the next call ends it. */
   | {
       name: "failed";
       since: number;
       reason: FailReason;
       restartable: boolean;
-      /** Of a start that was refused for what passes by itself: no room on the machine, or nobody there to ask. */
+      /** Set if the start failed for a temporary reason: the machine is full or its engine does not respond. */
       passes?: true;
     }
+  /** The container and all files are being deleted, with a new try at `tryAt`. */
   | { name: "destroying"; since: number; tryAt: number; tries: number; reason: string }
+  /** Everything is deleted. The row remains as a tombstone for a while. */
   | { name: "destroyed"; since: number; reason: string };
 
 export type SandboxRecord = {
   spec: SandboxSpec;
   state: SandboxState;
-  /** When it was started again after a loss: the newest few, oldest first. */
+  /** When it was restarted after a loss: the newest few, oldest first. */
   restarts: number[];
-  /** When it ended for want of memory, in the same window: oldest first. */
+  /** When it ran out of memory, within the same window: oldest first. */
   outOfMemory: number[];
 };

@@ -1,14 +1,14 @@
 /**
- * Owns what of a record is told to callers. Secrets, addresses and the environment are not.
+ * Shows a sandbox to callers, without secrets, addresses and environment.
  */
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import type { Lease } from "../lease/lease.ts";
-import type { Versioned } from "../metadata/patch.ts";
+import type { VersionedMetadata } from "../metadata/patch.ts";
 import type { SandboxRecord } from "./record.ts";
 
-export function view(
+export function viewSandbox(
   record: SandboxRecord,
-  metadata: Versioned,
+  metadata: VersionedMetadata,
   lease: Lease,
   plan?: string,
 ): Sandbox {

@@ -1,183 +1,183 @@
 /**
- * Owns find-or-create of one tenant: decided and written in one synchronous step, and only then carried out.
- * Does not own the decision (core/directory), nor speaking to the objects of sandboxes (errands.ts).
+ * Finds or creates sandboxes for one tenant: decides and writes in one synchronous step, and carries the decision out only
+ * then. See core/directory for the decision and sandbox-tasks.ts for the calls to sandboxes.
  */
-import { decide, decidesAnew } from "../../core/directory/find.ts";
-import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
+import { decideFind, mayDecideAgain } from "../../core/directory/find.ts";
+import { emptyMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import type { Report } from "../../protocol/directory.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import { type OnExisting, scopeKey } from "../../protocol/fields/scope.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
-import type { Gate, NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import type { LeaseClaim, NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
 import { Alarm } from "../shared/alarm.ts";
-import type { Place } from "../shared/host.ts";
-import type { Refused } from "../shared/result.ts";
-import { asError } from "../shared/to-result.ts";
-import { Watchers } from "../shared/waiters.ts";
+import type { ObjectHost } from "../shared/host.ts";
+import type { ErrorValue } from "../shared/result.ts";
+import { toBerthError } from "../shared/to-result.ts";
+import { Waiters } from "../shared/waiters.ts";
 import { migrate } from "./migrations.ts";
-import { take } from "./reports.ts";
+import { applyReport } from "./reports.ts";
 import {
   currentOf,
-  forgetOld,
-  insert,
-  keep,
-  keyedOf,
-  knownOf,
-  nextTry,
-  pointTo,
+  deleteForgotten,
+  idempotentFindOf,
+  insertSandbox,
+  nextTryAt,
+  rememberKey,
   rowOf,
+  setScope,
+  toKnownSandbox,
 } from "./rows.ts";
-import { Errands, type SandboxPort } from "./sandbox-tasks.ts";
+import { type SandboxPort, SandboxTasks } from "./sandbox-tasks.ts";
 
-export type FindCall = {
-  /** As the new sandbox will be, should one be made. */
+export type FindOrCreateCall = {
+  /** Describes the sandbox that is created if none is found. */
   make: NewSandbox;
   onExisting: OnExisting;
   key: string | undefined;
-  /** Of one that replaces: how it passes the lease of the one that is there. */
-  gate?: Gate;
-  /** Of the whole call. */
+  /** For a replacement: the right to end the present sandbox although its lease may be held. */
+  claim?: LeaseClaim;
+  /** The digest of the whole call. */
   hash: string;
-  /** Why nothing new can be made of it: it finds only what is there. */
-  cannot?: Refused;
+  /** Why a new sandbox could not be created; the call can still find an existing one. */
+  createRefusal?: ErrorValue;
 };
 
-/** The sandbox as it was last told. */
+/** The sandbox as it was last reported. */
 export type Found = { sandbox: Sandbox; made: boolean };
 
-type Settled = {
+type FindOutcome = {
   id: string;
   made: boolean;
   replaced?: string;
-  /** Should it not be made after all: whether this caller looks again. */
-  decidesAnew: boolean;
+  /** Whether this caller decides again if the sandbox is not created after all. */
+  decidesAgain: boolean;
 };
 
-/** Each round corrects a row that was behind; more of them than this is a fault. */
+/** Each round corrects one outdated row. */
 const roundsMax = 8;
 
 export class DirectoryActor {
-  readonly #place: Place;
-  /** Of those who follow what happens. */
-  readonly watchers: Watchers;
+  readonly #host: ObjectHost;
+  /** Readers that follow the tenant's events. */
+  readonly waiters: Waiters;
   readonly #alarm: Alarm;
-  readonly #errands: Errands;
+  readonly #tasks: SandboxTasks;
 
-  constructor(place: Place, sandboxOf: (id: string) => SandboxPort) {
-    this.#place = place;
-    this.watchers = new Watchers(place);
-    this.#alarm = new Alarm(place);
-    this.#errands = new Errands(place, sandboxOf, {
-      take: (report) => this.#take(report),
+  constructor(host: ObjectHost, sandboxOf: (id: string) => SandboxPort) {
+    this.#host = host;
+    this.waiters = new Waiters(host);
+    this.#alarm = new Alarm(host);
+    this.#tasks = new SandboxTasks(host, sandboxOf, {
+      applyReport: (report) => this.#apply(report),
       rearm: () => this.#arm(),
     });
-    migrate(place);
+    migrate(host);
     this.#arm();
   }
 
-  async find(call: FindCall): Promise<Found> {
-    const metadata = patchMetadata(noMetadata, call.make.metadata, undefined);
+  async findOrCreate(call: FindOrCreateCall): Promise<Found> {
+    const metadata = patchMetadata(emptyMetadata, call.make.metadata, undefined);
     if ("refuse" in metadata) throw metadata.refuse;
     let confirmed: string | undefined;
     for (let round = 0; round < roundsMax; round++) {
-      const found = this.#decide(call, confirmed);
-      if ("ask" in found) {
-        confirmed = (await this.#errands.ask(found.ask)) ? found.ask : undefined;
+      const outcome = this.#decide(call, confirmed);
+      if ("probe" in outcome) {
+        confirmed = (await this.#tasks.probe(outcome.probe)) ? outcome.probe : undefined;
         continue;
       }
-      const refused = await this.#errands.finish(found.id, call.gate);
-      if (refused === undefined) return this.#answer(found);
-      if (!found.decidesAnew) throw refused;
+      const refused = await this.#tasks.ensureMade(outcome.id, call.claim);
+      if (refused === undefined) return this.#toFound(outcome);
+      if (!outcome.decidesAgain) throw refused;
       confirmed = undefined;
     }
-    throw new BerthError("unavailable", "The scope changes hands faster than it can be looked at.");
+    throw new BerthError("unavailable", "The scope's sandbox changes too fast. Try again.");
   }
 
-  /** Of a plan, which has minted the id: the same call is known by that, however late it comes. */
+  /** Creates a sandbox for a plan. The plan has chosen the id, which identifies a repeated call, however late. */
   async make(make: NewSandbox): Promise<null> {
     const { id } = make.spec;
-    const metadata = patchMetadata(noMetadata, make.metadata, undefined);
+    const metadata = patchMetadata(emptyMetadata, make.metadata, undefined);
     if ("refuse" in metadata) throw metadata.refuse;
-    if (rowOf(this.#place, id) === undefined) {
-      const now = this.#place.clock();
-      this.#errands.forgive(id);
-      forgetOld(this.#place, now);
-      insert(this.#place, make, undefined, now);
+    if (rowOf(this.#host, id) === undefined) {
+      const now = this.#host.clock();
+      this.#tasks.forgetRefusal(id);
+      deleteForgotten(this.#host, now);
+      insertSandbox(this.#host, make, undefined, now);
       this.#arm();
     }
-    const refused = await this.#errands.finish(id);
+    const refused = await this.#tasks.ensureMade(id);
     if (refused !== undefined) throw refused;
     return null;
   }
 
-  told(report: Report): void {
-    this.#take(report);
-    forgetOld(this.#place, this.#place.clock());
+  applyReport(report: Report): void {
+    this.#apply(report);
+    deleteForgotten(this.#host, this.#host.clock());
     this.#arm();
   }
 
-  /** What looks old is asked, beside whatever else happens. */
-  heal(): void {
-    this.#errands.heal();
+  /** Asks sandboxes whose rows look outdated, in the background. */
+  probeStale(): void {
+    this.#tasks.probeStale();
   }
 
   async alarm(): Promise<void> {
     this.#alarm.rang();
-    this.#place.log({ object: "directory", why: "alarm" });
-    await this.#errands.alarm();
+    this.#host.log({ object: "directory", why: "alarm" });
+    await this.#tasks.alarm();
     this.#arm();
   }
 
-  /** Looked at and written in one piece: nobody can come between. */
-  #decide(call: FindCall, confirmed: string | undefined): Settled | { ask: string } {
+  /** Reads and writes without an `await`, so that no other call can interfere. */
+  #decide(call: FindOrCreateCall, confirmed: string | undefined): FindOutcome | { probe: string } {
     const { make, key, hash } = call;
     const { spec } = make;
     const scope = spec.scope === undefined ? undefined : scopeKey(spec.scope);
-    const decision = decide(
+    const decision = decideFind(
       call,
-      keyedOf(this.#place, key),
-      knownOf(currentOf(this.#place, scope)),
+      idempotentFindOf(this.#host, key),
+      toKnownSandbox(currentOf(this.#host, scope)),
       confirmed,
     );
     if ("refuse" in decision) throw decision.refuse;
-    if ("ask" in decision) return decision;
-    const now = this.#place.clock();
+    if ("probe" in decision) return decision;
+    const now = this.#host.clock();
     if ("join" in decision) {
       const { id } = decision.join;
-      if (key !== undefined) keep(this.#place, key, hash, id, now);
-      const mayEnd = call.gate?.token !== undefined || call.gate?.force !== undefined;
+      if (key !== undefined) rememberKey(this.#host, key, hash, id, now);
+      const mayEnd = call.claim?.token !== undefined || call.claim?.force !== undefined;
       const joiner = { onExisting: call.onExisting, mayEnd };
-      return { id, made: false, decidesAnew: decidesAnew(joiner, decision.join) };
+      return { id, made: false, decidesAgain: mayDecideAgain(joiner, decision.join) };
     }
-    if (call.cannot !== undefined) throw asError(call.cannot);
-    forgetOld(this.#place, now);
+    if (call.createRefusal !== undefined) throw toBerthError(call.createRefusal);
+    deleteForgotten(this.#host, now);
     const { replaces } = decision;
-    // One that no scope and no key leads to would be made beside the next.
-    this.#place.together(() => {
-      insert(this.#place, make, replaces, now);
-      if (scope !== undefined) pointTo(this.#place, scope, spec.id);
-      if (key !== undefined) keep(this.#place, key, hash, spec.id, now);
+    // A sandbox without its scope and key could not be found by a repeated call, which would create a second one.
+    this.#host.transaction(() => {
+      insertSandbox(this.#host, make, replaces, now);
+      if (scope !== undefined) setScope(this.#host, scope, spec.id);
+      if (key !== undefined) rememberKey(this.#host, key, hash, spec.id, now);
     });
     this.#arm();
-    const found = { id: spec.id, made: true, decidesAnew: false };
+    const found = { id: spec.id, made: true, decidesAgain: false };
     return replaces === undefined ? found : { ...found, replaced: replaces };
   }
 
-  #answer({ id, made, replaced }: Settled): Found {
-    const view = rowOf(this.#place, id)?.view;
+  #toFound({ id, made, replaced }: FindOutcome): Found {
+    const view = rowOf(this.#host, id)?.view;
     if (view === null || view === undefined) throw unknownSandbox();
     const sandbox = JSON.parse(view) as Sandbox;
     return { made, sandbox: replaced === undefined ? sandbox : { ...sandbox, replaced } };
   }
 
-  #take(report: Report): void {
-    // Half of it would stay half: told again, the same revision says nothing new.
-    const isNews = this.#place.together(() => take(this.#place, report));
-    if (isNews) this.watchers.wakeAll();
+  #apply(report: Report): void {
+    // A partly applied report would stay so: when it is repeated, its revision is not new any more.
+    const isNews = this.#host.transaction(() => applyReport(this.#host, report));
+    if (isNews) this.waiters.wakeAll();
   }
 
   #arm(): void {
-    const at = nextTry(this.#place);
-    if (at !== undefined) this.#alarm.setBy(at);
+    const dueAt = nextTryAt(this.#host);
+    if (dueAt !== undefined) this.#alarm.setBy(dueAt);
   }
 }

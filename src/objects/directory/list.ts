@@ -1,6 +1,6 @@
 /**
- * Owns lists of a tenant's sandboxes: one page by filters and a cursor, counts by state, events.
- * Asks nobody: what stands here is what sandboxes last said.
+ * Lists a tenant's sandboxes and events: pages by filters and cursor, and counts by state. Reads only rows, which hold what
+ * the sandboxes have last reported.
  */
 import type {
   Counts,
@@ -13,36 +13,40 @@ import type { EventsQuery } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import { EventStreams } from "../shared/event-stream.ts";
-import type { Place } from "../shared/host.ts";
-import type { Watchers } from "../shared/waiters.ts";
+import type { ObjectHost } from "../shared/host.ts";
+import type { Waiters } from "../shared/waiters.ts";
 import { selections } from "./select.ts";
 
-/** What a page is chosen by: all of it may be read of more rows than are shown. */
-type Key = { id: string; created_at: number; bytes: number };
+/** The columns by which a page is chosen; they are read from more rows than are shown. */
+type PageKey = { id: string; created_at: number; bytes: number };
 
-type Listed = { id: string; created_at: number; view: string; as_of: number; current: number };
+type ListedRow = { id: string; created_at: number; view: string; as_of: number; current: number };
 
-/** Newest first, as many as one answer carries. `by`: whose a list of "mine" is. */
-export function page(place: Place, query: SandboxesQuery, by: string | undefined): SandboxesPage {
-  const keys = selections(place, query, by).flatMap(({ from, where, bindings }) =>
-    place.sql<Key>(
+/** Newest first, as many as fit in one response. `by` is the key whose sandboxes `mine` selects. */
+export function listPage(
+  host: ObjectHost,
+  query: SandboxesQuery,
+  by: string | undefined,
+): SandboxesPage {
+  const keys = selections(host, query, by).flatMap(({ from, where, bindings }) =>
+    host.sql<PageKey>(
       `SELECT s.id, s.created_at, octet_length(s.view) AS bytes FROM ${from} WHERE ${where}`,
       ...bindings,
       query.limit + 1,
     ),
   );
   keys.sort(newestFirst);
-  const shown = fitting(keys.slice(0, query.limit));
+  const shown = fitToPage(keys.slice(0, query.limit));
   const last = shown.at(-1);
   const more = keys.length > shown.length && last !== undefined;
   return {
-    sandboxes: rowsOf(place, shown).map(listed),
+    sandboxes: rowsOf(host, shown).map(toListed),
     nextCursor: more ? `${last.created_at}.${last.id}` : null,
   };
 }
 
-/** At least one: else a cursor would lead nowhere. */
-function fitting(keys: Key[]): Key[] {
+/** Keeps at least one row, because a cursor cannot continue after an empty page. */
+function fitToPage(keys: PageKey[]): PageKey[] {
   let bytes = 0;
   const tooMany = keys.findIndex((key) => {
     bytes += key.bytes;
@@ -51,8 +55,8 @@ function fitting(keys: Key[]): Key[] {
   return tooMany < 0 ? keys : keys.slice(0, Math.max(1, tooMany));
 }
 
-function rowsOf(place: Place, keys: Key[]): Listed[] {
-  const rows = place.sql<Listed>(
+function rowsOf(host: ObjectHost, keys: PageKey[]): ListedRow[] {
+  const rows = host.sql<ListedRow>(
     `SELECT s.id, s.created_at, s.view, s.as_of,
             EXISTS (SELECT 1 FROM scope p WHERE p.key = s.scope AND p.id = s.id) AS current
        FROM sandbox s WHERE s.id IN (SELECT value FROM json_each(?))`,
@@ -61,24 +65,27 @@ function rowsOf(place: Place, keys: Key[]): Listed[] {
   return rows.sort(newestFirst);
 }
 
-function newestFirst(a: Pick<Key, "id" | "created_at">, b: Pick<Key, "id" | "created_at">): number {
+function newestFirst(
+  a: Pick<PageKey, "id" | "created_at">,
+  b: Pick<PageKey, "id" | "created_at">,
+): number {
   return b.created_at - a.created_at || (a.id < b.id ? 1 : -1);
 }
 
-export function counts(place: Place): Counts {
-  const [unmade] = place.sql<{ n: number }>(
+export function countByState(host: ObjectHost): Counts {
+  const [unmade] = host.sql<{ n: number }>(
     "SELECT count(*) AS n FROM sandbox WHERE try_at IS NOT NULL AND view IS NULL",
   );
-  const [forgotten] = place.sql<{ n: number }>(
+  const [forgotten] = host.sql<{ n: number }>(
     "SELECT count(*) AS n FROM sandbox INDEXED BY sandbox_gone WHERE state = 'destroyed' AND state_since <= ?",
-    place.clock() - limits.tombstoneMs,
+    host.clock() - limits.tombstoneMs,
   );
-  // By the index alone: what is not made yet counts as starting there, what lists do not show any more as destroyed.
+  // Counts come from the index alone, which has uncreated sandboxes as `starting` and forgotten ones as `destroyed`.
   const hidden: Partial<Record<string, number>> = {
     starting: unmade?.n ?? 0,
     destroyed: forgotten?.n ?? 0,
   };
-  const rows = place
+  const rows = host
     .sql<{ state: string; n: number }>(
       "SELECT state, count(*) AS n FROM sandbox INDEXED BY sandbox_state GROUP BY state",
     )
@@ -89,16 +96,16 @@ export function counts(place: Place): Counts {
   return { states, total };
 }
 
-export function events(place: Place, { after, limit }: EventsQuery): TenantEvents {
-  const [newest] = place.sql<{ seq: number | null }>("SELECT max(seq) AS seq FROM event");
-  // Numbers that were never given here are of rows that were lost.
+export function listEvents(host: ObjectHost, { after, limit }: EventsQuery): TenantEvents {
+  const [newest] = host.sql<{ seq: number | null }>("SELECT max(seq) AS seq FROM event");
+  // A cursor above the newest number belongs to rows that were lost.
   const lost = after > (newest?.seq ?? 0);
-  const rows = place.sql<{ seq: number; at: string; sandbox: string; data: string }>(
+  const rows = host.sql<{ seq: number; at: string; sandbox: string; data: string }>(
     "SELECT seq, at, sandbox, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?",
     lost ? 0 : after,
     limit,
   );
-  const [oldest] = place.sql<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
+  const [oldest] = host.sql<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
   const last = rows.at(-1);
   return {
     events: rows.map(({ data, ...row }) => ({ ...row, event: JSON.parse(data) })),
@@ -107,23 +114,32 @@ export function events(place: Place, { after, limit }: EventsQuery): TenantEvent
   };
 }
 
-export function streams(place: Place, watchers: Watchers): EventStreams {
+export function eventStreams(host: ObjectHost, waiters: Waiters): EventStreams {
   return new EventStreams({
     read(after) {
-      const page = events(place, { after, limit: limits.eventsPageMax, follow: "1" });
+      const page = listEvents(host, { after, limit: limits.eventsPageMax, follow: "1" });
       return {
         gap: page.gap,
-        events: page.events.map((told) => ({ seq: told.seq, type: told.event.type, told })),
+        events: page.events.map((entry) => ({
+          seq: entry.seq,
+          type: entry.event.type,
+          data: entry,
+        })),
       };
     },
-    changed: (waitMs) => watchers.change(waitMs),
-    isOver: () => false,
+    waitForChange: (waitMs) => waiters.waitForChange(waitMs),
+    hasEnded: () => false,
   });
 }
 
-/** Those that should have moved on by now, in turn: they are asked, not guessed. */
-export function stale(place: Place, now: number, after: string, limit: number): string[] {
-  const rows = place.sql<{ id: string }>(
+/** Sandboxes that should have left a transient state by now, starting after the id `after` and wrapping around. */
+export function staleSandboxes(
+  host: ObjectHost,
+  now: number,
+  after: string,
+  limit: number,
+): string[] {
+  const rows = host.sql<{ id: string }>(
     `SELECT id FROM sandbox
       WHERE state IN ('starting', 'pausing', 'destroying') AND phase = 'known' AND as_of < ?
       ORDER BY id <= ?, id LIMIT ?`,
@@ -134,7 +150,7 @@ export function stale(place: Place, now: number, after: string, limit: number): 
   return rows.map(({ id }) => id);
 }
 
-function listed({ view, as_of, current }: Listed): ListedSandbox {
+function toListed({ view, as_of, current }: ListedRow): ListedSandbox {
   const { lease: _lease, ...sandbox } = JSON.parse(view) as Sandbox;
   return { ...sandbox, stateAsOf: new Date(as_of).toISOString(), current: current === 1 };
 }

@@ -1,9 +1,8 @@
 /**
- * Owns the tables of a Directory. A step is never changed once it was released.
+ * The tables of a Directory. A released migration never changes.
  */
-
-import type { Place } from "../shared/host.ts";
-import { migrate as migrateBy } from "../shared/migrate.ts";
+import type { ObjectHost } from "../shared/host.ts";
+import { migrate as migrateTables } from "../shared/migrate.ts";
 
 const steps: readonly string[][] = [
   [
@@ -45,7 +44,7 @@ const steps: readonly string[][] = [
   ],
   [
     "ALTER TABLE sandbox ADD COLUMN replaces TEXT",
-    // Each way to ask for a list has an index in the order of the list: none sorts, none walks all rows.
+    // Each filter of a list has an index in the order of the list, so no query sorts or scans all rows.
     "DROP INDEX sandbox_scope",
     "CREATE INDEX sandbox_scope ON sandbox (repo, over, created_at DESC, id DESC)",
     "CREATE INDEX sandbox_made ON sandbox (made_by, over, created_at DESC, id DESC)",
@@ -62,12 +61,12 @@ const steps: readonly string[][] = [
     "ALTER TABLE directory ADD COLUMN plan_at INTEGER NOT NULL DEFAULT 0",
   ],
   [
-    // One that is replaced is ended before its successor is made: of what is made nothing is left to do.
+    // A replaced sandbox is ended before its successor is created, so a created sandbox has no pending task.
     "UPDATE sandbox SET try_at = NULL, tries = 0 WHERE phase = 'known' AND try_at IS NOT NULL",
     "ALTER TABLE sandbox DROP COLUMN ending",
   ],
   [
-    // What is on its way out is listed until it is gone: lists are led by that, and not by what a scope may lead to.
+    // A sandbox that is being destroyed is listed until it is gone, although no scope leads to it any more.
     "ALTER TABLE sandbox RENAME COLUMN over TO gone",
     "ALTER TABLE meta RENAME COLUMN over TO gone",
     "UPDATE sandbox SET gone = 0 WHERE state = 'destroying'",
@@ -75,11 +74,11 @@ const steps: readonly string[][] = [
   ],
   [
     "ALTER TABLE directory DROP COLUMN epoch",
-    // The one row of what there is once in a Directory.
+    // The single row for values of the Directory itself.
     "INSERT OR IGNORE INTO directory (one) VALUES (1)",
   ],
 ];
 
-export function migrate(place: Place): void {
-  migrateBy(place, steps);
+export function migrate(host: ObjectHost): void {
+  migrateTables(host, steps);
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the calls that reach one tenant's Directory, and its alarm. A reader learns nothing about lists here.
+ * The Durable Object of one tenant's Directory: receives the calls and the alarm, and passes them to the actor and the lists.
  */
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../config.ts";
@@ -14,77 +14,77 @@ import type { EventsQuery } from "../../protocol/event.ts";
 import type { PlansPage, PlansQuery } from "../../protocol/plan.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
-import { objectPlace } from "../shared/durable-host.ts";
+import { durableHost } from "../shared/durable-host.ts";
 import type { EventStreams } from "../shared/event-stream.ts";
-import type { Place } from "../shared/host.ts";
-import type { Answer } from "../shared/result.ts";
-import { answer } from "../shared/to-result.ts";
-import { DirectoryActor, type FindCall, type Found } from "./actor.ts";
+import type { ObjectHost } from "../shared/host.ts";
+import type { Result } from "../shared/result.ts";
+import { toResult } from "../shared/to-result.ts";
+import { DirectoryActor, type FindOrCreateCall, type Found } from "./actor.ts";
 import * as lists from "./list.ts";
 import * as plans from "./plans.ts";
 
 export class DirectoryObject extends DurableObject<Env> {
-  readonly #place: Place;
+  readonly #host: ObjectHost;
   readonly #actor: DirectoryActor;
   readonly #streams: EventStreams;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    this.#place = objectPlace(state);
-    this.#actor = new DirectoryActor(this.#place, (id) => env.SANDBOX.getByName(id));
-    this.#streams = lists.streams(this.#place, this.#actor.watchers);
+    this.#host = durableHost(state);
+    this.#actor = new DirectoryActor(this.#host, (id) => env.SANDBOX.getByName(id));
+    this.#streams = lists.eventStreams(this.#host, this.#actor.waiters);
   }
 
-  find(call: FindCall): Promise<Answer<Found>> {
-    return answer(() => this.#actor.find(call));
+  find(call: FindOrCreateCall): Promise<Result<Found>> {
+    return toResult(() => this.#actor.findOrCreate(call));
   }
 
-  /** Of a sandbox's own, and of nobody else: waits for nothing. */
-  async told(report: Report): Promise<void> {
-    this.#actor.told(report);
+  /** Called by the tenant's own sandboxes only. */
+  async applyReport(report: Report): Promise<void> {
+    this.#actor.applyReport(report);
   }
 
-  list(caller: Caller, query: SandboxesQuery): Promise<Answer<SandboxesPage>> {
-    return answer(() => {
-      this.#actor.heal();
-      return lists.page(this.#place, query, caller.key);
+  list(caller: Caller, query: SandboxesQuery): Promise<Result<SandboxesPage>> {
+    return toResult(() => {
+      this.#actor.probeStale();
+      return lists.listPage(this.#host, query, caller.key);
     });
   }
 
-  async counts(): Promise<Answer<Counts>> {
-    return { ok: lists.counts(this.#place) };
+  async counts(): Promise<Result<Counts>> {
+    return { ok: lists.countByState(this.#host) };
   }
 
-  async events(query: EventsQuery): Promise<Answer<TenantEvents>> {
-    return { ok: lists.events(this.#place, query) };
+  async events(query: EventsQuery): Promise<Result<TenantEvents>> {
+    return { ok: lists.listEvents(this.#host, query) };
   }
 
-  followEvents(after: number): Promise<Answer<ReadableStream<Uint8Array>>> {
-    return answer(() => this.#streams.follow(after));
+  followEvents(after: number): Promise<Result<ReadableStream<Uint8Array>>> {
+    return toResult(() => this.#streams.follow(after));
   }
 
-  /** Of a plan alone. */
-  make(call: NewSandbox): Promise<Answer<null>> {
-    return answer(() => this.#actor.make(call));
+  /** Called by plans only. */
+  make(call: NewSandbox): Promise<Result<null>> {
+    return toResult(() => this.#actor.make(call));
   }
 
-  putPlan(name: string): Promise<Answer<plans.PlanName>> {
-    return answer(() => plans.put(this.#place, name));
+  putPlan(name: string): Promise<Result<plans.PlanName>> {
+    return toResult(() => plans.putPlanName(this.#host, name));
   }
 
-  /** When the name was given; undefined: nobody has it. */
+  /** When the name was given; undefined if there is no such plan. */
   async plan(name: string): Promise<number | undefined> {
-    return plans.createdAt(this.#place, name);
+    return plans.planCreatedAt(this.#host, name);
   }
 
-  async plans(query: PlansQuery): Promise<Answer<PlansPage>> {
-    return { ok: plans.page(this.#place, query) };
+  async plans(query: PlansQuery): Promise<Result<PlansPage>> {
+    return { ok: plans.planPage(this.#host, query) };
   }
 
-  /** Of a plan alone, that is removed. */
-  forgetPlan(name: string, createdAt: number): Promise<Answer<null>> {
-    return answer(() => {
-      plans.forget(this.#place, name, createdAt);
+  /** Called by a removed plan only. */
+  forgetPlan(name: string, createdAt: number): Promise<Result<null>> {
+    return toResult(() => {
+      plans.forgetPlanName(this.#host, name, createdAt);
       return null;
     });
   }

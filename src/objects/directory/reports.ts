@@ -1,54 +1,53 @@
 /**
- * Owns taking reports: what a sandbox says of itself becomes its row, in the order of its revisions.
- * Does not own asking for one (actor.ts). Rows that are not there yet are made: a Directory can be told from nothing.
+ * Applies the reports of sandboxes to their rows, in the order of their revisions. Missing rows are created, so that a
+ * Directory can be rebuilt from reports alone.
  */
-
-import { isOver } from "../../core/directory/find.ts";
+import { isEnding } from "../../core/directory/find.ts";
 import type { Report } from "../../protocol/directory.ts";
 import { scopeKey } from "../../protocol/fields/scope.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Place } from "../shared/host.ts";
-import { currentOf, pointTo, type Row, rowOf } from "./rows.ts";
+import type { ObjectHost } from "../shared/host.ts";
+import { currentOf, rowOf, type SandboxRow, setScope } from "./rows.ts";
 
-/** False: it says nothing new. */
-export function take(place: Place, report: Report): boolean {
+/** False if the report contains nothing new. */
+export function applyReport(host: ObjectHost, report: Report): boolean {
   const { view, revision, asOf } = report;
-  const known = rowOf(place, view.id);
+  const known = rowOf(host, view.id);
   if (known !== undefined && known.phase === "known" && revision <= known.revision) {
-    return takeAgain(place, report, known);
+    return applyOldReport(host, report, known);
   }
-  const gone = view.state === "destroyed" ? 1 : 0;
+  const destroyed = view.state === "destroyed" ? 1 : 0;
   const scope = view.scope === undefined ? null : scopeKey(view.scope);
-  if (known !== undefined && isInPlace(known, report)) {
-    // Most reports: what no index holds. Each index that is named here is a row more to write.
-    place.sql(
+  if (known !== undefined && isListedUnchanged(known, report)) {
+    // The usual case writes only columns without an index, because each index costs one more row to write.
+    host.sql(
       "UPDATE sandbox SET view = ?, revision = ?, as_of = ? WHERE id = ?",
       JSON.stringify(view),
       revision,
       asOf,
       view.id,
     );
-  } else put(place, report, scope, gone);
-  if (scope !== null) pointAt(place, scope, view.id, isOver(view.state));
-  takeMetadata(place, view, gone);
-  takeEvents(place, report, known?.event_seq ?? 0);
+  } else upsertRow(host, report, scope, destroyed);
+  if (scope !== null) updateScope(host, scope, view.id, isEnding(view.state));
+  applyMetadata(host, view, destroyed);
+  appendEvents(host, report, known?.event_seq ?? 0);
   return true;
 }
 
-/** Whether lists find it where they did, and nothing is left to do for it. */
-function isInPlace(known: Row, { view }: Report): boolean {
+/** True if no indexed column changes and the sandbox has no pending task. */
+function isListedUnchanged(known: SandboxRow, { view }: Report): boolean {
   const { phase, state, state_since, try_at, tries } = known;
   const isAtRest = phase === "known" && try_at === null && tries === 0;
   return isAtRest && state === view.state && state_since === Date.parse(view.stateSince);
 }
 
-function put(
-  place: Place,
+function upsertRow(
+  host: ObjectHost,
   { view, revision, asOf }: Report,
   scope: string | null,
-  gone: number,
+  destroyed: number,
 ): void {
-  place.sql(
+  host.sql(
     `INSERT INTO sandbox
        (id, created_at, scope, repo, branch, config, made_by, phase, state, state_since, gone, view, revision, as_of)
      VALUES (?, ?, ?, ?, ?, ?, ?, 'known', ?, ?, ?, ?, ?, ?)
@@ -64,72 +63,72 @@ function put(
     view.madeBy ?? null,
     view.state,
     Date.parse(view.stateSince),
-    gone,
+    destroyed,
     JSON.stringify(view),
     revision,
     asOf,
   );
 }
 
-/** The same as was known, of a later time; or older, with events that were not told. */
-function takeAgain(place: Place, report: Report, known: Row): boolean {
+/** Applies a report that is not newer: it may confirm the row at a later time, or bring events that are still missing. */
+function applyOldReport(host: ObjectHost, report: Report, known: SandboxRow): boolean {
   const { view, revision, asOf } = report;
-  // A write only where the row looks old: finding what has not changed waits for no disk.
+  // Writes only if the row looks outdated, so that a find that changes nothing waits for no disk.
   if (revision === known.revision && asOf - known.as_of >= limits.staleAfterMs) {
-    place.sql("UPDATE sandbox SET as_of = ? WHERE id = ?", asOf, view.id);
+    host.sql("UPDATE sandbox SET as_of = ? WHERE id = ?", asOf, view.id);
   }
-  return takeEvents(place, report, known.event_seq);
+  return appendEvents(host, report, known.event_seq);
 }
 
-/** A dead one is no scope's; one that lives is its scope's where nobody else is. */
-function pointAt(place: Place, scope: string, id: string, over: boolean): void {
-  const current = currentOf(place, scope);
+/** Removes an ending sandbox from its scope; points a scope without a sandbox to this one. */
+function updateScope(host: ObjectHost, scope: string, id: string, over: boolean): void {
+  const current = currentOf(host, scope);
   if (over) {
-    if (current?.id === id) place.sql("DELETE FROM scope WHERE key = ?", scope);
-  } else if (current === undefined) pointTo(place, scope, id);
+    if (current?.id === id) host.sql("DELETE FROM scope WHERE key = ?", scope);
+  } else if (current === undefined) setScope(host, scope, id);
 }
 
-function takeMetadata(
-  place: Place,
+function applyMetadata(
+  host: ObjectHost,
   { id, metadata, createdAt }: Report["view"],
-  gone: number,
+  destroyed: number,
 ): void {
   const before = new Map(
-    place
+    host
       .sql<{ k: string; v: string }>("SELECT k, v FROM meta WHERE id = ?", id)
       .map(({ k, v }) => [k, v]),
   );
   for (const [k, v] of Object.entries(metadata)) {
     if (before.get(k) !== v) {
-      place.sql(
+      host.sql(
         "INSERT OR REPLACE INTO meta (id, k, v, gone, created_at) VALUES (?, ?, ?, ?, ?)",
         id,
         k,
         v,
-        gone,
+        destroyed,
         Date.parse(createdAt),
       );
     }
     before.delete(k);
   }
-  for (const k of before.keys()) place.sql("DELETE FROM meta WHERE id = ? AND k = ?", id, k);
-  place.sql("UPDATE meta SET gone = ? WHERE id = ? AND gone <> ?", gone, id, gone);
+  for (const k of before.keys()) host.sql("DELETE FROM meta WHERE id = ? AND k = ?", id, k);
+  host.sql("UPDATE meta SET gone = ? WHERE id = ? AND gone <> ?", destroyed, id, destroyed);
 }
 
-function takeEvents(place: Place, { view, events }: Report, told: number): boolean {
-  const fresh = events.filter(({ seq }) => seq > told);
-  for (const { at, event } of fresh) {
-    place.sql(
+function appendEvents(host: ObjectHost, { view, events }: Report, newestSeq: number): boolean {
+  const fresh = events.filter(({ seq }) => seq > newestSeq);
+  for (const entry of fresh) {
+    host.sql(
       "INSERT INTO event (at, sandbox, data) VALUES (?, ?, ?)",
-      at,
+      entry.at,
       view.id,
-      JSON.stringify(event),
+      JSON.stringify(entry.event),
     );
   }
   const newest = fresh.at(-1);
   if (newest === undefined) return false;
-  place.sql("UPDATE sandbox SET event_seq = ? WHERE id = ?", newest.seq, view.id);
-  place.sql(
+  host.sql("UPDATE sandbox SET event_seq = ? WHERE id = ?", newest.seq, view.id);
+  host.sql(
     "DELETE FROM event WHERE seq <= (SELECT max(seq) FROM event) - ?",
     limits.tenantEventsMax,
   );

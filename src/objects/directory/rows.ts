@@ -1,44 +1,45 @@
 /**
- * Owns the rows of a Directory: one for each sandbox, the pointers of scopes, the keys of calls.
- * Does not own lists (list.ts) nor decisions (core/directory).
+ * Reads and writes the rows of a Directory: one for each sandbox, the current sandbox of each scope, and the idempotency keys
+ * of calls. See list.ts for lists and core/directory for decisions.
  */
-import { isOver, type Keyed, type Known } from "../../core/directory/find.ts";
+import { backOffMs } from "../../core/back-off.ts";
+import { type IdempotentFind, isEnding, type KnownSandbox } from "../../core/directory/find.ts";
 import { scopeKey } from "../../protocol/fields/scope.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { StateName } from "../../protocol/sandbox.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
-import type { Place } from "../shared/host.ts";
+import type { ObjectHost } from "../shared/host.ts";
 
-export type Row = {
+export type SandboxRow = {
   id: string;
   created_at: number;
   scope: string | null;
   phase: "creating" | "known";
-  /** While it is being made: what its object is to be told. */
+  /** While it is being created: the call for its object. */
   call: string | null;
   tries: number;
   try_at: number | null;
   state: StateName;
   state_since: number;
-  /** Destroyed: listed only where that is asked for. */
+  /** 1 if destroyed: listed only on request. */
   gone: number;
   view: string | null;
   revision: number;
   as_of: number;
   event_seq: number;
-  /** While it is being made: which one is ended before it is. */
+  /** While it is being created: the sandbox that is ended first. */
   replaces: string | null;
 };
 
-/** One that is decided on: its object is to be told of it. */
-export function insert(
-  place: Place,
+/** Stores a decided sandbox; a task creates it afterwards. */
+export function insertSandbox(
+  host: ObjectHost,
   make: NewSandbox,
   replaces: string | undefined,
   now: number,
 ): void {
   const { id, scope, madeBy, createdAt } = make.spec;
-  place.sql(
+  host.sql(
     `INSERT INTO sandbox
        (id, created_at, scope, repo, branch, config, made_by, phase, call, try_at, state, state_since, as_of, replaces)
      VALUES (?, ?, ?, ?, ?, ?, ?, 'creating', ?, ?, 'starting', ?, ?, ?)`,
@@ -57,60 +58,69 @@ export function insert(
   );
 }
 
-export function rowOf(place: Place, id: string): Row | undefined {
-  return place.sql<Row>("SELECT * FROM sandbox WHERE id = ?", id)[0];
+export function rowOf(host: ObjectHost, id: string): SandboxRow | undefined {
+  return host.sql<SandboxRow>("SELECT * FROM sandbox WHERE id = ?", id)[0];
 }
 
-export function knownOf(row: Row | undefined): Known | undefined {
+export function toKnownSandbox(row: SandboxRow | undefined): KnownSandbox | undefined {
   if (row === undefined) return undefined;
   const { id, phase, state, replaces } = row;
   const isReplacing = phase === "creating" && replaces !== null;
-  return { id, phase, over: isOver(state), isReplacing };
+  return { id, phase, isEnding: isEnding(state), isReplacing };
 }
 
-export function currentOf(place: Place, scope: string | undefined): Row | undefined {
+export function currentOf(host: ObjectHost, scope: string | undefined): SandboxRow | undefined {
   if (scope === undefined) return undefined;
-  const [pointer] = place.sql<{ id: string }>("SELECT id FROM scope WHERE key = ?", scope);
-  return pointer === undefined ? undefined : rowOf(place, pointer.id);
+  const [pointer] = host.sql<{ id: string }>("SELECT id FROM scope WHERE key = ?", scope);
+  return pointer === undefined ? undefined : rowOf(host, pointer.id);
 }
 
-export function pointTo(place: Place, scope: string, id: string): void {
-  place.sql("INSERT OR REPLACE INTO scope VALUES (?, ?)", scope, id);
+export function setScope(host: ObjectHost, scope: string, id: string): void {
+  host.sql("INSERT OR REPLACE INTO scope VALUES (?, ?)", scope, id);
 }
 
-export function keyedOf(place: Place, key: string | undefined): Keyed | undefined {
+export function idempotentFindOf(
+  host: ObjectHost,
+  key: string | undefined,
+): IdempotentFind | undefined {
   if (key === undefined) return undefined;
-  const [row] = place.sql<{ hash: string; id: string }>("SELECT * FROM keyed WHERE key = ?", key);
+  const [row] = host.sql<{ hash: string; id: string }>("SELECT * FROM keyed WHERE key = ?", key);
   if (row === undefined) return undefined;
-  return { hash: row.hash, sandbox: knownOf(rowOf(place, row.id)) };
+  return { hash: row.hash, sandbox: toKnownSandbox(rowOf(host, row.id)) };
 }
 
-export function keep(place: Place, key: string, hash: string, id: string, now: number): void {
-  place.sql("DELETE FROM keyed WHERE at <= ?", now - limits.createKeyMs);
-  place.sql("INSERT OR REPLACE INTO keyed VALUES (?, ?, ?, ?)", key, hash, id, now);
+export function rememberKey(
+  host: ObjectHost,
+  key: string,
+  hash: string,
+  id: string,
+  now: number,
+): void {
+  host.sql("DELETE FROM keyed WHERE at <= ?", now - limits.createKeyMs);
+  host.sql("INSERT OR REPLACE INTO keyed VALUES (?, ?, ?, ?)", key, hash, id, now);
 }
 
-/** It never came to be, or not even its own object remembers it. */
-export function forget(place: Place, id: string): void {
-  place.together(() => {
+/** For a sandbox that was never created, or that its own object has forgotten. */
+export function deleteSandbox(host: ObjectHost, id: string): void {
+  host.transaction(() => {
     for (const table of ["sandbox", "scope", "keyed", "meta"]) {
-      place.sql(`DELETE FROM ${table} WHERE id = ?`, id);
+      host.sql(`DELETE FROM ${table} WHERE id = ?`, id);
     }
   });
 }
 
-/** What is gone is listed as long as its object remembers it. A few with each create and report: more go than come. */
-export function forgetOld(place: Place, now: number): void {
-  const old = place.sql<{ id: string }>(
+/** Deletes sandboxes that their objects have forgotten: a few at a time, but more than are added in the same call. */
+export function deleteForgotten(host: ObjectHost, now: number): void {
+  const old = host.sql<{ id: string }>(
     "SELECT id FROM sandbox INDEXED BY sandbox_gone WHERE state = 'destroyed' AND state_since <= ? LIMIT 4",
     now - limits.tombstoneMs,
   );
-  for (const { id } of old) forget(place, id);
+  for (const { id } of old) deleteSandbox(host, id);
 }
 
-/** Those that a call or the alarm has to go on with. */
-export function due(place: Place, now: number): string[] {
-  const rows = place.sql<{ id: string }>(
+/** Sandboxes with a task that is due. */
+export function dueSandboxes(host: ObjectHost, now: number): string[] {
+  const rows = host.sql<{ id: string }>(
     "SELECT id FROM sandbox WHERE try_at <= ? ORDER BY try_at LIMIT ?",
     now,
     limits.healAtOnceMax,
@@ -118,23 +128,23 @@ export function due(place: Place, now: number): string[] {
   return rows.map(({ id }) => id);
 }
 
-export function nextTry(place: Place): number | undefined {
-  // Without its condition the smallest is looked for among all rows, at each call.
-  const [first] = place.sql<{ at: number | null }>(
+export function nextTryAt(host: ObjectHost): number | undefined {
+  // The condition selects the partial index; without it, each call would scan all rows.
+  const [first] = host.sql<{ at: number | null }>(
     "SELECT min(try_at) AS at FROM sandbox WHERE try_at IS NOT NULL",
   );
   return first?.at ?? undefined;
 }
 
-/** Before it is tried, so that one that hangs or stops in the middle keeps no other from its turn. */
-export function tryAgainLater(place: Place, { id, tries, try_at }: Row, now: number): void {
+/** Called before the try, so that a try that hangs or crashes does not block the others. */
+export function deferTry(host: ObjectHost, { id, tries, try_at }: SandboxRow, now: number): void {
   if (try_at === null || try_at > now) return;
-  const waitMs = Math.min(limits.tellAgainMs * 2 ** tries, limits.tellAgainMaxMs);
-  place.sql("UPDATE sandbox SET tries = ?, try_at = ? WHERE id = ?", tries + 1, now + waitMs, id);
+  const waitMs = backOffMs(limits.tellAgainMs, tries, limits.tellAgainMaxMs);
+  host.sql("UPDATE sandbox SET tries = ?, try_at = ? WHERE id = ?", tries + 1, now + waitMs, id);
 }
 
-/** What should have taken its place is not made: the scope is still its own. */
-export function giveBack(place: Place, { scope, replaces }: Row): void {
-  if (scope === null || replaces === null || currentOf(place, scope) !== undefined) return;
-  if (knownOf(rowOf(place, replaces))?.over === false) pointTo(place, scope, replaces);
+/** Points the scope to the present sandbox again, because its successor is not created after all. */
+export function restoreScope(host: ObjectHost, { scope, replaces }: SandboxRow): void {
+  if (scope === null || replaces === null || currentOf(host, scope) !== undefined) return;
+  if (toKnownSandbox(rowOf(host, replaces))?.isEnding === false) setScope(host, scope, replaces);
 }

@@ -1,176 +1,186 @@
 /**
- * Owns what the Directory says to the objects of sandboxes: give way, make it, how are you. What is decided is carried
- * out until it is done, by whoever waits or by the alarm. Does not own decisions (actor.ts), nor what a report changes
- * (reports.ts).
+ * Calls the objects of sandboxes for the Directory: ends a sandbox that is replaced, creates its successor, asks for reports.
+ * A stored task is repeated until it is done, by the waiting call or by the alarm.
  */
 import type { Report } from "../../protocol/directory.ts";
 import { asBerthError, BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Gate, NewSandbox, Successor } from "../sandbox/lifecycle/lifecycle.ts";
-import { UnderWay } from "../shared/background.ts";
-import type { Place } from "../shared/host.ts";
-import { Refusals } from "../shared/recent-refusals.ts";
-import { type Answer, type Refused, refused } from "../shared/result.ts";
-import { inTime } from "../shared/timeout.ts";
-import { asError } from "../shared/to-result.ts";
-import { stale } from "./list.ts";
-import { due, forget, giveBack, knownOf, type Row, rowOf, tryAgainLater } from "./rows.ts";
+import type { LeaseClaim, NewSandbox, Successor } from "../sandbox/lifecycle/lifecycle.ts";
+import { BackgroundTasks } from "../shared/background.ts";
+import type { ObjectHost } from "../shared/host.ts";
+import { RecentRefusals } from "../shared/recent-refusals.ts";
+import { type ErrorValue, type Result, refusedResult } from "../shared/result.ts";
+import { withTimeout } from "../shared/timeout.ts";
+import { toBerthError } from "../shared/to-result.ts";
+import { staleSandboxes } from "./list.ts";
+import {
+  deferTry,
+  deleteSandbox,
+  dueSandboxes,
+  restoreScope,
+  rowOf,
+  type SandboxRow,
+  toKnownSandbox,
+} from "./rows.ts";
 
-/** A sandbox's object, as far as the Directory speaks to it. */
+/** What the Directory needs from a sandbox's object. */
 export interface SandboxPort {
-  /** Makes it, finds it made, or refuses what cannot be had here. */
-  make(call: NewSandbox): Promise<Answer<Report>>;
-  /** Undefined: it never was, or was forgotten. */
+  /** Creates the sandbox, or finds it created; refuses what is not available here. */
+  make(call: NewSandbox): Promise<Result<Report>>;
+  /** Undefined if the sandbox never existed or was forgotten. */
   report(): Promise<Report | undefined>;
-  /** Ends it for good, unless somebody else holds its lease. Undefined: there is nobody who could stand in the way. */
-  giveWay(to: Successor, gate: Gate): Promise<Answer<Report> | undefined>;
+  /** Destroys the sandbox unless somebody else holds its lease. Undefined if the sandbox does not exist. */
+  giveWay(to: Successor, claim: LeaseClaim): Promise<Result<Report> | undefined>;
 }
 
-/** Who hears what came of an errand. */
-type Sender = {
-  take(report: Report): void;
-  /** One is over: another deadline may be the next. */
+type TaskListener = {
+  applyReport(report: Report): void;
+  /** A task has ended, so the next deadline may be another one. */
   rearm(): void;
 };
 
-export class Errands {
-  readonly #place: Place;
+export class SandboxTasks {
+  readonly #host: ObjectHost;
   readonly #sandboxOf: (id: string) => SandboxPort;
-  readonly #sender: Sender;
-  readonly #underWay: UnderWay;
-  readonly #refusals: Refusals;
-  /** The last that was asked because it looked old: the next ones come after it. */
-  #healedTo = "";
+  readonly #listener: TaskListener;
+  readonly #tasks: BackgroundTasks;
+  readonly #refusals: RecentRefusals;
+  /** The last sandbox that was probed because its row looked outdated: the next probes start after it. */
+  #probedTo = "";
 
-  constructor(place: Place, sandboxOf: (id: string) => SandboxPort, sender: Sender) {
-    this.#place = place;
+  constructor(host: ObjectHost, sandboxOf: (id: string) => SandboxPort, listener: TaskListener) {
+    this.#host = host;
     this.#sandboxOf = sandboxOf;
-    this.#sender = sender;
-    this.#underWay = new UnderWay(place);
-    this.#refusals = new Refusals(place);
+    this.#listener = listener;
+    this.#tasks = new BackgroundTasks(host);
+    this.#refusals = new RecentRefusals(host);
   }
 
-  /** Answers when its object has it, or why it never will; what keeps it from that is tried again by the alarm. */
-  async finish(id: string, gate?: Gate): Promise<BerthError | undefined> {
-    if (rowOf(this.#place, id)?.phase !== "creating") return undefined;
-    await this.#carryOut(id, gate);
-    const refused = this.#refusals.of(id);
-    if (refused !== undefined) return asError(refused);
-    if (rowOf(this.#place, id)?.phase !== "creating") return undefined;
-    throw new BerthError("unavailable", "The sandbox is decided on but not yet made.", {
-      hint: "Ask again with the same scope or Idempotency-Key: it is the same one.",
+  /** Returns when the sandbox's object has it, or why it never will. Throws if the alarm has to try again. */
+  async ensureMade(id: string, claim?: LeaseClaim): Promise<BerthError | undefined> {
+    if (rowOf(this.#host, id)?.phase !== "creating") return undefined;
+    await this.#create(id, claim);
+    const refused = this.#refusals.get(id);
+    if (refused !== undefined) return toBerthError(refused);
+    if (rowOf(this.#host, id)?.phase !== "creating") return undefined;
+    throw new BerthError("unavailable", "The sandbox is not created yet.", {
+      hint: "Repeat the call with the same scope or Idempotency-Key to get the same sandbox.",
       facts: { sandbox: id },
     });
   }
 
-  /** True: it lives. Its row is as it says then. */
-  async ask(id: string): Promise<boolean> {
-    const report = await this.#inTime(this.#sandboxOf(id).report(), limits.directoryAskMs);
-    if (report === undefined) forget(this.#place, id);
-    else this.#sender.take(report);
-    return knownOf(rowOf(this.#place, id))?.over === false;
+  /** Updates the row from the sandbox itself. True if the sandbox exists and is not ending. */
+  async probe(id: string): Promise<boolean> {
+    const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryAskMs);
+    if (report === undefined) deleteSandbox(this.#host, id);
+    else this.#listener.applyReport(report);
+    return toKnownSandbox(rowOf(this.#host, id))?.isEnding === false;
   }
 
-  /** What looks old is asked, beside whatever else happens. */
-  heal(): void {
-    const room = limits.healAtOnceMax - this.#underWay.of("ask ").length;
-    if (room <= 0) return;
-    for (const id of stale(this.#place, this.#place.clock(), this.#healedTo, room)) {
-      this.#healedTo = id;
-      void this.#begin(`ask ${id}`, async () => {
-        await this.ask(id);
+  /** Probes sandboxes whose rows look outdated, in the background. */
+  probeStale(): void {
+    const freeSlots = limits.healAtOnceMax - this.#tasks.withPrefix("probe ").length;
+    if (freeSlots <= 0) return;
+    for (const id of staleSandboxes(this.#host, this.#host.clock(), this.#probedTo, freeSlots)) {
+      this.#probedTo = id;
+      void this.#start(`probe ${id}`, async () => {
+        await this.probe(id);
       });
     }
   }
 
-  /** Whoever asks anew is told anew. */
-  forgive(id: string): void {
+  /** Called before a new try, so that its callers do not get the reason of the last one. */
+  forgetRefusal(id: string): void {
     this.#refusals.forget(id);
   }
 
-  /** For the alarm: answers when what is due is done, or goes on for longer than that waits. */
+  /** Starts the tasks that are due and waits for them a moment. */
   async alarm(): Promise<void> {
-    for (const id of due(this.#place, this.#place.clock())) void this.#carryOut(id);
-    await this.#underWay.settled();
+    for (const id of dueSandboxes(this.#host, this.#host.clock())) void this.#create(id);
+    await this.#tasks.settle();
   }
 
   /** Never rejects. */
-  #carryOut(id: string, gate: Gate = {}): Promise<void> {
-    const row = rowOf(this.#place, id);
-    if (row !== undefined) tryAgainLater(this.#place, row, this.#place.clock());
-    return this.#begin(id, async () => {
-      const row = rowOf(this.#place, id);
+  #create(id: string, claim: LeaseClaim = {}): Promise<void> {
+    const row = rowOf(this.#host, id);
+    if (row !== undefined) deferTry(this.#host, row, this.#host.clock());
+    return this.#start(id, async () => {
+      const row = rowOf(this.#host, id);
       if (row?.phase !== "creating") return;
-      await this.#place.durable();
+      await this.#host.flush();
       const call = JSON.parse(row.call ?? "") as NewSandbox;
-      const kept = await this.#kept(row, call, gate);
-      if (kept === undefined) await this.#make(id, call);
-      else this.#giveUp(id, kept);
+      const refused = await this.#endReplaced(row, call, claim);
+      if (refused === undefined) await this.#make(id, call);
+      else this.#giveUp(id, refused);
     });
   }
 
   /**
-   * Why the one that is to be replaced is there still. One that cannot be asked is not asked again by the alarm, long
-   * after its caller was told so: should it have given way unheard, the next who asks for the scope finds it dead.
+   * Returns why the replaced sandbox could not be ended. No response is such a reason, too: the alarm must not end a sandbox
+   * long after the caller got an error. If it has ended nevertheless, the next call for the scope finds that.
    */
-  async #kept({ replaces }: Row, { spec }: NewSandbox, gate: Gate): Promise<Refused | undefined> {
-    if (replaces === null || knownOf(rowOf(this.#place, replaces))?.over !== false)
-      return undefined;
+  async #endReplaced(
+    { replaces }: SandboxRow,
+    { spec }: NewSandbox,
+    claim: LeaseClaim,
+  ): Promise<ErrorValue | undefined> {
+    if (replaces === null) return undefined;
+    if (toKnownSandbox(rowOf(this.#host, replaces))?.isEnding !== false) return undefined;
     try {
-      const asked = this.#sandboxOf(replaces).giveWay({ network: spec.network }, gate);
-      const answered = await this.#inTime(asked, limits.directoryAskMs);
-      if (answered !== undefined && "refused" in answered) return answered.refused;
-      if (answered === undefined) forget(this.#place, replaces);
-      else this.#sender.take(answered.ok);
+      const giveWay = this.#sandboxOf(replaces).giveWay({ network: spec.network }, claim);
+      const result = await this.#withTimeout(giveWay, limits.directoryAskMs);
+      if (result !== undefined && "refused" in result) return result.refused;
+      if (result === undefined) deleteSandbox(this.#host, replaces);
+      else this.#listener.applyReport(result.ok);
     } catch (error) {
       const known = asBerthError(error);
       if (known === undefined) throw error;
-      return refused(known).refused;
+      return refusedResult(known).refused;
     }
-    // Its end first, for good: a stop in between leaves a dead one, which the next who asks replaces.
-    await this.#place.durable();
+    // On disk before the successor is created: after a crash in between, the next call for the scope replaces the ended one.
+    await this.#host.flush();
     return undefined;
   }
 
   async #make(id: string, call: NewSandbox): Promise<void> {
-    const made = await this.#inTime(this.#sandboxOf(id).make(call), limits.directoryAskMs);
-    if ("ok" in made) this.#sender.take(made.ok);
+    const made = await this.#withTimeout(this.#sandboxOf(id).make(call), limits.directoryAskMs);
+    if ("ok" in made) this.#listener.applyReport(made.ok);
     else this.#giveUp(id, made.refused);
   }
 
-  /** It never was: whoever waits is told why, who comes later decides anew, and nobody is replaced. */
-  #giveUp(id: string, why: Refused): void {
-    const row = rowOf(this.#place, id);
+  /** Deletes the row as if the sandbox had never been decided; waiting calls get the reason. */
+  #giveUp(id: string, reason: ErrorValue): void {
+    const row = rowOf(this.#host, id);
     if (row === undefined) return;
-    this.#refusals.keep(id, why);
-    this.#place.together(() => {
-      forget(this.#place, id);
-      giveBack(this.#place, row);
+    this.#refusals.remember(id, reason);
+    this.#host.transaction(() => {
+      deleteSandbox(this.#host, id);
+      restoreScope(this.#host, row);
     });
   }
 
-  /** What comes later is not waited for: it is asked again, or says so by itself. */
-  async #inTime<T>(answer: Promise<T>, waitMs: number): Promise<T> {
+  /** A late result is dropped: the call is repeated, or the sandbox reports by itself. */
+  async #withTimeout<T>(call: Promise<T>, waitMs: number): Promise<T> {
     try {
-      return await inTime(this.#place, answer, waitMs);
+      return await withTimeout(this.#host, call, waitMs);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      throw new BerthError("unavailable", `The sandbox cannot be asked: ${message}`, {
+      throw new BerthError("unavailable", `The sandbox does not respond: ${message}`, {
         hint: "Try again in a moment.",
       });
     }
   }
 
-  #begin(key: string, work: () => Promise<void>): Promise<void> {
-    return this.#underWay.begin(key, () =>
+  #start(key: string, work: () => Promise<void>): Promise<void> {
+    return this.#tasks.start(key, () =>
       work()
-        .catch((error: unknown) => this.#failed(key, error))
-        .finally(() => this.#sender.rearm()),
+        .catch((error: unknown) => this.#logFailure(key, error))
+        .finally(() => this.#listener.rearm()),
     );
   }
 
-  #failed(key: string, error: unknown): void {
+  #logFailure(key: string, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
-    this.#place.log({ sandbox: key, failed: "directory", message });
+    this.#host.log({ sandbox: key, failed: "directory", message });
   }
 }

@@ -1,153 +1,152 @@
 /**
- * Owns the one commit of a plan: decide, persist, arm the alarm, and only then ask. What an earlier instance left
- * undone is gone on with at the first call or alarm.
- * Does not own decisions (core/plan), asking (asks.ts), nor what callers ask for (runs.ts, members.ts).
+ * Commits every change of a plan: decides, writes rows, arms the alarm, and only then sends requests. After a restart, the
+ * first call or alarm continues what an earlier instance left unfinished.
+ * See core/plan for the decisions and requests.ts for the requests.
  */
-import { type Named, open } from "../../core/plan/lifetime.ts";
-import { isUnderWay, planDeadline } from "../../core/plan/pending.ts";
+import { backOffMs } from "../../core/back-off.ts";
+import { openPlan, type PlanIdentity } from "../../core/plan/lifetime.ts";
+import { hasPendingRequests, planDeadline } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { stepRun } from "../../core/plan/run.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
 import { Alarm } from "../shared/alarm.ts";
-import type { Place } from "../shared/host.ts";
-import { Watchers } from "../shared/waiters.ts";
-import type { Ports } from "./ports.ts";
-import { Asks } from "./requests.ts";
-import { type Look, load, save, saveLook } from "./rows.ts";
+import type { ObjectHost } from "../shared/host.ts";
+import { Waiters } from "../shared/waiters.ts";
+import type { PlanPorts } from "./ports.ts";
+import { PlanRequests } from "./requests.ts";
+import { loadPlan, type Retry, savePlan, saveRetry } from "./rows.ts";
 
-/** What is written with a change, and is no part of the record. */
-type Beside = {
-  /** By which the one that joins with this is made. */
+/** Rows that are written together with a change but are not part of the record. */
+type CommitExtras = {
+  /** The call that creates the sandbox of the new member. */
   call?: NewSandbox | undefined;
   write?: (() => void) | undefined;
 };
 
 export class PlanActor {
-  readonly place: Place;
-  readonly watchers: Watchers;
-  readonly asks: Asks;
+  readonly host: ObjectHost;
+  readonly waiters: Waiters;
+  readonly requests: PlanRequests;
   #plan: PlanRecord | undefined;
-  #look: Look;
+  #retry: Retry;
   #resumed = false;
   readonly #alarm: Alarm;
 
-  constructor(place: Place, ports: Ports) {
-    this.place = place;
-    this.watchers = new Watchers(place);
-    this.#alarm = new Alarm(place);
-    this.asks = new Asks(this, ports);
-    const loaded = load(place);
+  constructor(host: ObjectHost, ports: PlanPorts) {
+    this.host = host;
+    this.waiters = new Waiters(host);
+    this.#alarm = new Alarm(host);
+    this.requests = new PlanRequests(this, ports);
+    const loaded = loadPlan(host);
     this.#plan = loaded?.plan;
-    this.#look = loaded?.look ?? { tries: 0, at: 0 };
+    this.#retry = loaded?.retry ?? { tries: 0, dueAt: 0 };
   }
 
-  /** The first call by a name makes the plan of it; one that was removed is found no more. */
-  open(named: Named): PlanRecord {
+  /** Creates the plan with the first call that names it. Throws if this plan was removed. */
+  open(identity: PlanIdentity): PlanRecord {
     this.resume();
-    const plan = open(this.#plan, named);
-    if (plan === undefined) throw noSuchPlan();
+    const plan = openPlan(this.#plan, identity);
+    if (plan === undefined) throw noSuchPlanError();
     this.commit(plan);
     return plan;
   }
 
-  /** After a wait: it may have been removed meanwhile. */
-  get here(): PlanRecord {
-    if (this.#plan?.life === "here") return this.#plan;
-    throw noSuchPlan();
+  /** Throws if the plan was removed, for instance while the caller waited. */
+  get current(): PlanRecord {
+    if (this.#plan?.status === "here") return this.#plan;
+    throw noSuchPlanError();
   }
 
   get record(): PlanRecord | undefined {
     return this.#plan;
   }
 
-  /** A fresh instance: whoever asked for an undecided run is gone, and what was decided is gone on with. */
+  /** Once per instance: aborts an undecided run, because its callers are gone, and continues everything else. */
   resume(): void {
     if (this.#resumed) return;
     this.#resumed = true;
     if (this.#plan === undefined) return;
-    this.commit(stepRun(this.#plan, { type: "instance" }, this.place.clock()));
-    this.asks.pursue(this.#plan);
+    this.commit(stepRun(this.#plan, { type: "instance" }, this.host.clock()));
+    this.requests.sendPending(this.#plan);
     this.#arm();
   }
 
-  step(move: (plan: PlanRecord, now: number) => PlanRecord): void {
-    if (this.#plan !== undefined) this.commit(move(this.#plan, this.place.clock()));
+  step(transition: (plan: PlanRecord, now: number) => PlanRecord): void {
+    if (this.#plan !== undefined) this.commit(transition(this.#plan, this.host.clock()));
   }
 
-  /** The one way in which anything of a plan changes: all of it, or nothing. */
-  commit(after: PlanRecord, { call, write }: Beside = {}): void {
+  /** The only way to change a plan. Either everything is written or nothing. */
+  commit(after: PlanRecord, { call, write }: CommitExtras = {}): void {
     const before = this.#plan;
     if (after === before && write === undefined) return;
-    const look = isUnderWay(after) ? this.#nextLook(after, 0) : this.#look;
-    this.place.together(() => {
-      save(this.place, before, after, call);
+    const retry = hasPendingRequests(after) ? this.#nextRetry(after, 0) : this.#retry;
+    this.host.transaction(() => {
+      savePlan(this.host, before, after, call);
       write?.();
-      if (look !== this.#look) saveLook(this.place, look);
+      if (retry !== this.#retry) saveRetry(this.host, retry);
     });
-    // Not before: what could not be written has not happened.
+    // If the transaction throws, memory must not change either.
     this.#plan = after;
-    this.#look = look;
+    this.#retry = retry;
     this.#arm();
-    this.watchers.wakeAll();
-    this.asks.pursue(after);
+    this.waiters.wakeAll();
+    this.requests.sendPending(after);
   }
 
-  /** False: nothing changed by then. */
-  async changed(end: number): Promise<boolean> {
-    return this.watchers.change(end - this.place.clock());
+  /** False if nothing changed until `end`. */
+  async waitForChange(end: number): Promise<boolean> {
+    return this.waiters.waitForChange(end - this.host.clock());
   }
 
   async alarm(): Promise<void> {
     this.#alarm.rang();
-    this.place.log({ plan: this.record?.name, why: "alarm" });
+    this.host.log({ plan: this.record?.name, why: "alarm" });
     this.resume();
     this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));
     const plan = this.#plan;
-    if (plan === undefined || !isUnderWay(plan)) return;
-    if (this.#look.at <= this.place.clock()) {
-      // Whom it asks just now it has not asked in vain.
-      const tries = this.#look.tries + (this.asks.areInVain ? 1 : 0);
-      const leastMs = this.asks.areInVain ? 0 : limits.planDecidingLookMs;
-      const look = this.#nextLook(plan, tries, leastMs);
-      // Written before anybody is asked: one that hangs or stops in the middle keeps nobody from the next try.
-      saveLook(this.place, look);
-      this.#look = look;
-      this.asks.again(plan);
-    } else this.asks.pursue(plan);
+    if (plan === undefined || !hasPendingRequests(plan)) return;
+    if (this.#retry.dueAt <= this.host.clock()) {
+      // Requests that are still running do not count as failed.
+      const tries = this.#retry.tries + (this.requests.hasFailed ? 1 : 0);
+      const minMs = this.requests.hasFailed ? 0 : limits.planDecidingLookMs;
+      const retry = this.#nextRetry(plan, tries, minMs);
+      // Written before the requests are sent, so that one that hangs does not prevent the next retry.
+      saveRetry(this.host, retry);
+      this.#retry = retry;
+      this.requests.retryFailed(plan);
+    } else this.requests.sendPending(plan);
     this.#arm();
-    await this.asks.settled();
+    await this.requests.settle();
   }
 
-  /** When those are asked again who were asked in vain. */
-  #nextLook({ run }: PlanRecord, tries: number, leastMs = 0): Look {
-    const now = this.place.clock();
-    const isDeciding = run !== null && run.decision === null;
-    const waitMs = Math.min(
-      Math.max(limits.planLookMs * 2 ** tries, leastMs),
-      isDeciding ? limits.planDecidingLookMs : limits.tellAgainMaxMs,
-    );
-    const was = this.#look;
-    // What goes on does not put off whoever waits to be asked again.
-    const at = was.at > now ? Math.min(was.at, now + waitMs) : now + waitMs;
-    return at === was.at && tries === was.tries ? was : { tries, at };
+  /** When failed requests are sent again. */
+  #nextRetry({ run }: PlanRecord, tries: number, minMs = 0): Retry {
+    const now = this.host.clock();
+    const isUndecided = run !== null && run.decision === null;
+    const maxMs = isUndecided ? limits.planDecidingLookMs : limits.tellAgainMaxMs;
+    const delayMs = Math.max(backOffMs(limits.planLookMs, tries, maxMs), Math.min(minMs, maxMs));
+    const before = this.#retry;
+    // A change of the plan never postpones a retry that is due earlier.
+    const dueAt = before.dueAt > now ? Math.min(before.dueAt, now + delayMs) : now + delayMs;
+    return dueAt === before.dueAt && tries === before.tries ? before : { tries, dueAt };
   }
 
-  /** Somebody is to be asked again at a time that is no row. */
+  /** For rechecks, whose times are not stored. */
   rearm(): void {
     this.#arm();
   }
 
   #arm(): void {
     if (this.#plan === undefined) return;
-    const next = planDeadline(this.#plan, Math.min(this.#look.at, this.asks.laterAt));
+    const next = planDeadline(this.#plan, Math.min(this.#retry.dueAt, this.requests.nextRecheckAt));
     if (next !== undefined) this.#alarm.setBy(next.at);
   }
 }
 
-export function noSuchPlan(): BerthError {
+export function noSuchPlanError(): BerthError {
   return new BerthError("not_found", "No such plan for this key.", {
-    hint: "PUT /v1/plans/:plan makes one.",
+    hint: "Create it with PUT /v1/plans/:plan.",
   });
 }

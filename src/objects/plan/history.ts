@@ -1,38 +1,42 @@
 /**
- * Owns the rows of runs as they are read again: the open one, the newest that has ended, one by its number, pages of
- * them, and by which key a run was asked for. They are kept as long as each other.
+ * Reads and writes the rows of runs: the open run, the newest that has ended, one by its number, pages of them, and the
+ * idempotency key of each. A run, its parts and its key are deleted together.
  */
-import type { Part, Run } from "../../core/plan/record.ts";
-import { commitView, type Head, headView } from "../../core/plan/view.ts";
+import type { Run, RunPart } from "../../core/plan/record.ts";
+import { commitView, headView, type RunHead } from "../../core/plan/view.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Commit, CommitsPage } from "../../protocol/plan.ts";
-import type { Place } from "../shared/host.ts";
+import type { ObjectHost } from "../shared/host.ts";
 
-type Row = { n: number; head: string };
+type RunRow = { n: number; head: string };
 
-export function openRun(place: Place): Run | null {
-  return whole(place, place.sql<Row>("SELECT n, head FROM run WHERE ended_at IS NULL")[0]);
+export function loadOpenRun(host: ObjectHost): Run | null {
+  return withParts(host, host.sql<RunRow>("SELECT n, head FROM run WHERE ended_at IS NULL")[0]);
 }
 
-export function endedRun(place: Place): Run | null {
-  const [row] = place.sql<Row>(
+export function loadLastRun(host: ObjectHost): Run | null {
+  const [row] = host.sql<RunRow>(
     "SELECT n, head FROM run WHERE ended_at IS NOT NULL ORDER BY n DESC LIMIT 1",
   );
-  return whole(place, row);
+  return withParts(host, row);
 }
 
-export function runOf(place: Place, n: number): Run | null {
-  return whole(place, place.sql<Row>("SELECT n, head FROM run WHERE n = ?", n)[0]);
+export function loadRun(host: ObjectHost, n: number): Run | null {
+  return withParts(host, host.sql<RunRow>("SELECT n, head FROM run WHERE n = ?", n)[0]);
 }
 
-export function commitOf(place: Place, n: number): Commit | undefined {
-  const run = runOf(place, n);
+export function loadCommit(host: ObjectHost, n: number): Commit | undefined {
+  const run = loadRun(host, n);
   return run === null ? undefined : commitView(run);
 }
 
 /** Newest first. */
-export function page(place: Place, before: number | undefined, limit: number): CommitsPage {
-  const rows = place.sql<Row>(
+export function commitsPage(
+  host: ObjectHost,
+  before: number | undefined,
+  limit: number,
+): CommitsPage {
+  const rows = host.sql<RunRow>(
     "SELECT n, head FROM run WHERE n < ? ORDER BY n DESC LIMIT ?",
     before ?? Number.MAX_SAFE_INTEGER,
     limit + 1,
@@ -40,48 +44,51 @@ export function page(place: Place, before: number | undefined, limit: number): C
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {
-    commits: shown.map(({ head }) => headView(JSON.parse(head) as Head)),
+    commits: shown.map(({ head }) => headView(JSON.parse(head) as RunHead)),
     nextCursor: rows.length > limit && last !== undefined ? String(last.n) : null,
   };
 }
 
-export function keyedRun(place: Place, key: string): { hash: string; n: number } | undefined {
-  return place.sql<{ hash: string; n: number }>("SELECT hash, n FROM keyed WHERE key = ?", key)[0];
+export function loadRunOfKey(
+  host: ObjectHost,
+  key: string,
+): { hash: string; n: number } | undefined {
+  return host.sql<{ hash: string; n: number }>("SELECT hash, n FROM keyed WHERE key = ?", key)[0];
 }
 
-export function keepKey(place: Place, key: string, hash: string, n: number): void {
-  place.sql("INSERT OR REPLACE INTO keyed VALUES (?, ?, ?)", key, hash, n);
+export function saveKey(host: ObjectHost, key: string, hash: string, n: number): void {
+  host.sql("INSERT OR REPLACE INTO keyed VALUES (?, ?, ?)", key, hash, n);
 }
 
-/** After the end of a run. Those that came to nothing, of which somebody who tries again makes many, displace no other. */
-export function forgetOld(place: Place, { decision }: Run): void {
+/** Runs without effect have a limit of their own, so that a caller who retries often displaces no committed run. */
+export function deleteOldRuns(host: ObjectHost, { decision }: Run): void {
   const go = decision?.go === true;
-  const kept = go ? limits.commitsKeptMax : limits.abortedRunsKeptMax;
-  const old = place.sql<{ n: number }>(
+  const keptMax = go ? limits.commitsKeptMax : limits.abortedRunsKeptMax;
+  const old = host.sql<{ n: number }>(
     `SELECT n FROM run WHERE ended_at IS NOT NULL AND json_extract(head, '$.decision.go') = ?
      ORDER BY n DESC LIMIT -1 OFFSET ?`,
     go ? 1 : 0,
-    kept,
+    keptMax,
   );
   for (const { n } of old) {
     for (const table of ["run", "part", "keyed"]) {
-      place.sql(`DELETE FROM ${table} WHERE n = ?`, n);
+      host.sql(`DELETE FROM ${table} WHERE n = ?`, n);
     }
   }
 }
 
-export function forgetAll(place: Place): void {
-  for (const table of ["run", "part", "keyed"]) place.sql(`DELETE FROM ${table}`);
+export function deleteAllRuns(host: ObjectHost): void {
+  for (const table of ["run", "part", "keyed"]) host.sql(`DELETE FROM ${table}`);
 }
 
-function whole(place: Place, row: Row | undefined): Run | null {
+function withParts(host: ObjectHost, row: RunRow | undefined): Run | null {
   if (row === undefined) return null;
-  const parts = place.sql<{ body: string }>(
+  const parts = host.sql<{ body: string }>(
     "SELECT body FROM part WHERE n = ? ORDER BY sandbox",
     row.n,
   );
   return {
-    ...(JSON.parse(row.head) as Head),
-    parts: parts.map(({ body }) => JSON.parse(body) as Part),
+    ...(JSON.parse(row.head) as RunHead),
+    parts: parts.map(({ body }) => JSON.parse(body) as RunPart),
   };
 }

@@ -1,180 +1,190 @@
 /**
- * Owns the calls that change who is a member, and that end a plan: decided in one step, answered when everybody whom
- * it is about has heard. Does not own telling them (asks.ts), which goes on without the callers.
+ * Serves the calls that add and remove members or remove the plan. Each change is decided in one step, and the call returns
+ * when all affected sandboxes have confirmed; the plan continues without the caller if that takes too long.
  */
-import { noMetadata, patchMetadata } from "../../core/metadata/patch.ts";
-import { type Named, open, removeAll } from "../../core/plan/lifetime.ts";
-import { put, remove, type Wanted } from "../../core/plan/membership.ts";
-import type { Fate, Joining, PlanRecord } from "../../core/plan/record.ts";
+import { emptyMetadata, patchMetadata } from "../../core/metadata/patch.ts";
+import { openPlan, type PlanIdentity, startPlanRemoval } from "../../core/plan/lifetime.ts";
+import { type MemberRequest, startJoin, startRemoval } from "../../core/plan/membership.ts";
+import type { Disposition, Joining, PlanRecord } from "../../core/plan/record.ts";
 import { memberView, planView } from "../../core/plan/view.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Member, Plan } from "../../protocol/plan.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
-import type { Refused } from "../shared/result.ts";
-import { inTime } from "../shared/timeout.ts";
-import { asError } from "../shared/to-result.ts";
-import { noSuchPlan, type PlanActor } from "./actor.ts";
-import { askHolders, unasked } from "./holders.ts";
+import type { ErrorValue } from "../shared/result.ts";
+import { withTimeout } from "../shared/timeout.ts";
+import { toBerthError } from "../shared/to-result.ts";
+import { noSuchPlanError, type PlanActor } from "./actor.ts";
+import { checkHolders, withoutKnownFree } from "./holders.ts";
 
-export type PutMember = {
+export type PutMemberCall = {
   key: string;
   sandbox: string;
-  /** It is made, unless the key has a member already. */
+  /** Creates the sandbox, unless the key already has a member. */
   make?: NewSandbox;
-  /** Why nothing new can be made of it. */
-  cannot?: Refused;
+  /** Why a new sandbox could not be created; an existing member is still found. */
+  createRefusal?: ErrorValue;
 };
 
-export type MemberPut = { member: Member; made: boolean };
+export type PutMemberResult = { member: Member; made: boolean };
 
-/** `again`: the name was given back meanwhile, and has to be asked for anew. */
-export async function putPlan(actor: PlanActor, named: Named): Promise<Plan | "again"> {
+/** `again`: the name was given back in the meantime, so the caller must look it up in the Directory again. */
+export async function putPlan(actor: PlanActor, identity: PlanIdentity): Promise<Plan | "again"> {
   actor.resume();
-  await until(actor, () => actor.record?.life !== "removing");
-  return open(actor.record, named) === undefined ? "again" : planView(actor.open(named));
+  await waitUntil(actor, () => actor.record?.status !== "removing");
+  return openPlan(actor.record, identity) === undefined ? "again" : planView(actor.open(identity));
 }
 
 export async function putMember(
   actor: PlanActor,
-  { key, sandbox, make, cannot }: PutMember,
-): Promise<MemberPut> {
-  let wanted: Wanted = { key, sandbox, makes: make !== undefined };
-  const end = endOf(actor);
+  { key, sandbox, make, createRefusal: cannot }: PutMemberCall,
+): Promise<PutMemberResult> {
+  let request: MemberRequest = { key, sandbox, createsSandbox: make !== undefined };
+  const end = waitLimit(actor);
   for (;;) {
-    const plan = actor.here;
-    const asked = put(plan, wanted, actor.place.clock());
-    if ("refuse" in asked.put) throw asked.put.refuse;
-    if ("found" in asked.put) {
-      const { found } = asked.put;
-      const mayMake = wanted.makes && plan.run === null;
-      if (!mayMake || !(await isDestroyed(actor, found))) {
+    const plan = actor.current;
+    const { plan: after, decision } = startJoin(plan, request, actor.host.clock());
+    if ("refuse" in decision) throw decision.refuse;
+    if ("found" in decision) {
+      const { found } = decision;
+      const mayReplace = request.createsSandbox && plan.run === null;
+      if (!mayReplace || !(await isDestroyed(actor, found))) {
         return { member: memberView(found), made: false };
       }
-      wanted = { ...wanted, destroyed: found.sandbox };
+      request = { ...request, destroyed: found.sandbox };
       continue;
     }
-    if ("wait" in asked.put) {
-      if (await actor.changed(end)) continue;
-      throw late();
+    if ("wait" in decision) {
+      if (await actor.waitForChange(end)) continue;
+      throw membersChangingError();
     }
-    if (asked.plan !== plan) {
-      if (cannot !== undefined) throw asError(cannot);
-      if (make !== undefined) refuseMetadata(make);
-      actor.commit(asked.plan, { call: make });
+    if (after !== plan) {
+      if (cannot !== undefined) throw toBerthError(cannot);
+      if (make !== undefined) checkMetadata(make);
+      actor.commit(after, { call: make });
     }
-    return hasJoined(actor, asked.put.joining, end);
+    return waitUntilJoined(actor, decision.joining, end);
   }
 }
 
-/** Before it is decided on: a call that nobody could carry out is not kept. */
-function refuseMetadata({ metadata }: NewSandbox): void {
-  const made = patchMetadata(noMetadata, metadata, undefined);
-  if ("refuse" in made) throw made.refuse;
+/** Checked before the join is stored, so that no call is stored that can never succeed. */
+function checkMetadata({ metadata }: NewSandbox): void {
+  const change = patchMetadata(emptyMetadata, metadata, undefined);
+  if ("refuse" in change) throw change.refuse;
 }
 
-export async function removeMember(actor: PlanActor, key: string, fate: Fate): Promise<Member> {
-  const end = endOf(actor);
+export async function removeMember(
+  actor: PlanActor,
+  key: string,
+  disposition: Disposition,
+): Promise<Member> {
+  const end = waitLimit(actor);
   const free = new Set<string>();
   for (;;) {
-    const asked = remove(actor.here, key, fate);
-    if ("refuse" in asked) throw asked.refuse;
-    if ("wait" in asked) {
-      if (await actor.changed(end)) continue;
-      throw late();
+    const decided = startRemoval(actor.current, key, disposition);
+    if ("refuse" in decided) throw decided.refuse;
+    if ("wait" in decided) {
+      if (await actor.waitForChange(end)) continue;
+      throw membersChangingError();
     }
-    const { removed } = asked;
+    const { removed } = decided;
     const { sandbox } = removed;
-    const unknown = fate === "destroy" ? unasked([removed], free) : [];
+    const unknown = disposition === "destroy" ? withoutKnownFree([removed], free) : [];
     if (unknown.length > 0) {
-      await askHolders(actor, unknown, free);
+      await checkHolders(actor, unknown, free);
       continue;
     }
-    actor.asks.refusals.forget(sandbox);
-    actor.commit(asked.plan);
-    const phaseOf = () => actor.record?.leaving.find((one) => one.sandbox === sandbox)?.phase;
-    // Its end is certain once it is free; whether it has come is told by the sandbox.
-    await until(actor, () => phaseOf() === undefined, end).catch((error: unknown) => {
-      if (phaseOf() === "leave") throw error;
+    actor.requests.refusals.forget(sandbox);
+    actor.commit(decided.plan);
+    const phase = () => actor.record?.leaving.find((other) => other.sandbox === sandbox)?.phase;
+    // Once the sandbox has left, its end is certain: a timeout while it ends is a success.
+    await waitUntil(actor, () => phase() === undefined, end).catch((error: unknown) => {
+      if (phase() === "leave") throw error;
     });
-    const kept = actor.asks.refusals.of(sandbox);
-    if (kept !== undefined) throw livesOn(key, kept);
+    const refusal = actor.requests.refusals.get(sandbox);
+    if (refusal !== undefined) throw notEndedError(key, refusal);
     return memberView(removed);
   }
 }
 
-/** As it was. A repeated call waits for the same end. */
-export async function removePlan(actor: PlanActor, named: Named, fate: Fate): Promise<Plan> {
+/** Returns the plan as it was before. A repeated call waits for the same removal. */
+export async function removePlan(
+  actor: PlanActor,
+  identity: PlanIdentity,
+  disposition: Disposition,
+): Promise<Plan> {
   actor.resume();
   const free = new Set<string>();
-  const end = endOf(actor);
-  let was: PlanRecord | undefined = actor.record;
-  while (was?.life !== "removing") {
-    const plan = actor.open(named);
-    const asked = removeAll(plan, fate);
-    if ("refuse" in asked) throw asked.refuse;
-    if ("plan" in asked) {
-      const unknown = fate === "destroy" ? unasked(plan.members, free) : [];
+  const end = waitLimit(actor);
+  let before: PlanRecord | undefined = actor.record;
+  while (before?.status !== "removing") {
+    const plan = actor.open(identity);
+    const decided = startPlanRemoval(plan, disposition);
+    if ("refuse" in decided) throw decided.refuse;
+    if ("plan" in decided) {
+      const unknown = disposition === "destroy" ? withoutKnownFree(plan.members, free) : [];
       if (unknown.length === 0) {
-        was = plan;
-        actor.commit(asked.plan);
+        before = plan;
+        actor.commit(decided.plan);
         break;
       }
-      await askHolders(actor, unknown, free);
-    } else if (!(await actor.changed(end))) throw late();
-    was = actor.record;
+      await checkHolders(actor, unknown, free);
+    } else if (!(await actor.waitForChange(end))) throw membersChangingError();
+    before = actor.record;
   }
-  if (was === undefined) throw noSuchPlan();
-  await until(actor, () => actor.record?.life !== "removing", end);
-  return planView(was);
+  if (before === undefined) throw noSuchPlanError();
+  await waitUntil(actor, () => actor.record?.status !== "removing", end);
+  return planView(before);
 }
 
-/** One that cannot be asked is taken to be there. */
+/** False also if the sandbox does not respond. */
 async function isDestroyed(
-  { asks, place }: PlanActor,
+  { requests, host }: PlanActor,
   { sandbox }: { sandbox: string },
 ): Promise<boolean> {
-  const asked = asks.ports.memberOf(sandbox).isDestroyed();
-  return inTime(place, asked).catch(() => false);
+  const call = requests.ports.participantOf(sandbox).isDestroyed();
+  return withTimeout(host, call).catch(() => false);
 }
 
-async function hasJoined(
+async function waitUntilJoined(
   actor: PlanActor,
   { key, sandbox, replaces }: Joining,
   end: number,
-): Promise<MemberPut> {
-  const isJoining = () => actor.record?.joining.some((one) => one.sandbox === sandbox) === true;
-  await until(actor, () => !isJoining(), end);
-  const member = actor.here.members.find((one) => one.key === key && one.sandbox === sandbox);
+): Promise<PutMemberResult> {
+  const isJoining = () => actor.record?.joining.some((other) => other.sandbox === sandbox) === true;
+  await waitUntil(actor, () => !isJoining(), end);
+  const member = actor.current.members.find(
+    (other) => other.key === key && other.sandbox === sandbox,
+  );
   if (member !== undefined) {
     const replaced = replaces === null ? {} : { replaced: replaces };
     return { member: { ...memberView(member), ...replaced }, made: true };
   }
-  const refused = actor.asks.refusals.of(sandbox);
-  throw refused === undefined ? late() : asError(refused);
+  const refused = actor.requests.refusals.get(sandbox);
+  throw refused === undefined ? membersChangingError() : toBerthError(refused);
 }
 
-async function until(
+async function waitUntil(
   actor: PlanActor,
-  holds: () => boolean,
-  end: number = endOf(actor),
+  isReached: () => boolean,
+  end: number = waitLimit(actor),
 ): Promise<void> {
-  while (!holds()) if (!(await actor.changed(end))) throw late();
+  while (!isReached()) if (!(await actor.waitForChange(end))) throw membersChangingError();
 }
 
-function livesOn(key: string, { facts }: Refused): BerthError {
-  return new BerthError("lease_held", `${key} has left the plan, and was not ended.`, {
-    hint: "Somebody has taken its lease in this moment: it is to be ended by its own id.",
+function notEndedError(key: string, { facts }: ErrorValue): BerthError {
+  return new BerthError("lease_held", `The member ${key} has left the plan but was not ended.`, {
+    hint: "Its lease was acquired in the meantime. Destroy the sandbox by its id.",
     facts: { ...facts, key },
   });
 }
 
-function endOf({ place }: PlanActor): number {
-  return place.clock() + limits.waitMaxMs;
+function waitLimit({ host }: PlanActor): number {
+  return host.clock() + limits.waitMaxMs;
 }
 
-function late(): BerthError {
-  return new BerthError("unavailable", "The members of the plan are changing, and it takes long.", {
-    hint: "It goes on by itself; GET /v1/plans/:plan shows how far it is.",
+function membersChangingError(): BerthError {
+  return new BerthError("unavailable", "The members of the plan are still changing.", {
+    hint: "The change continues in the background. See its progress with GET /v1/plans/:plan.",
   });
 }

@@ -1,9 +1,8 @@
 /**
- * Owns the tables of a plan. A step is never changed once it was released.
+ * The tables of a plan. A released migration never changes.
  */
-
-import type { Place } from "../shared/host.ts";
-import { migrate as migrateBy } from "../shared/migrate.ts";
+import type { ObjectHost } from "../shared/host.ts";
+import { migrate as migrateTables } from "../shared/migrate.ts";
 
 const steps: readonly string[][] = [
   [
@@ -30,13 +29,13 @@ const steps: readonly string[][] = [
      )`,
     "CREATE TABLE leaving (sandbox TEXT PRIMARY KEY, phase TEXT NOT NULL, destroy INTEGER NOT NULL, move INTEGER NOT NULL)",
     "CREATE TABLE run (n INTEGER PRIMARY KEY, head TEXT NOT NULL, ended_at INTEGER)",
-    // One for each member: the changes of one can fill a row.
+    // One row for each member, because the changes of one member can fill a row.
     "CREATE TABLE part (n INTEGER NOT NULL, sandbox TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (n, sandbox))",
     "CREATE TABLE keyed (key TEXT PRIMARY KEY, hash TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE INDEX keyed_n ON keyed (n)",
   ],
 ];
 
-export function migrate(place: Place): void {
-  migrateBy(place, steps);
+export function migrate(host: ObjectHost): void {
+  migrateTables(host, steps);
 }

@@ -1,22 +1,23 @@
 /**
- * Owns the calls that reach one plan, and its alarm. A reader learns nothing about plans here.
- * The door has found out that there is such a name, and when it was given.
+ * The Durable Object of one plan: receives the calls and the alarm, and passes them to the plan's actor. The Worker has
+ * looked the plan's name up in the Directory before it calls.
  */
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../config.ts";
-import type { Named } from "../../core/plan/lifetime.ts";
-import type { Fate } from "../../core/plan/record.ts";
+import type { PlanIdentity } from "../../core/plan/lifetime.ts";
+import type { Disposition } from "../../core/plan/record.ts";
 import { planView } from "../../core/plan/view.ts";
 import type { LeaseView } from "../../protocol/lease.ts";
 import type { Commit, CommitsPage, Member, Plan } from "../../protocol/plan.ts";
 import { rights } from "../../protocol/rights.ts";
-import { objectPlace } from "../shared/durable-host.ts";
-import type { Answer } from "../shared/result.ts";
-import { answer } from "../shared/to-result.ts";
+import type { VerbCalls } from "../sandbox/dispatch/verb-call.ts";
+import { durableHost } from "../shared/durable-host.ts";
+import type { Result } from "../shared/result.ts";
+import { toResult } from "../shared/to-result.ts";
 import { PlanActor } from "./actor.ts";
-import { page } from "./history.ts";
+import { commitsPage } from "./history.ts";
 import * as members from "./members.ts";
-import type { MemberPort } from "./ports.ts";
+import type { ParticipantPort } from "./ports.ts";
 import * as runs from "./runs.ts";
 
 export class PlanObject extends DurableObject<Env> {
@@ -24,79 +25,93 @@ export class PlanObject extends DurableObject<Env> {
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    const place = objectPlace(state);
-    this.#actor = new PlanActor(place, {
-      memberOf: (sandbox) => memberOf(env, sandbox),
+    this.#actor = new PlanActor(durableHost(state), {
+      participantOf: (sandbox) => participantOf(env, sandbox),
       directoryOf: (tenant) => env.DIRECTORY.getByName(tenant),
     });
   }
 
-  put(named: Named): Promise<Answer<Plan | "again">> {
-    return answer(() => members.putPlan(this.#actor, named));
+  put(identity: PlanIdentity): Promise<Result<Plan | "again">> {
+    return toResult(() => members.putPlan(this.#actor, identity));
   }
 
-  get(named: Named): Promise<Answer<Plan>> {
-    return answer(() => planView(this.#actor.open(named)));
+  get(identity: PlanIdentity): Promise<Result<Plan>> {
+    return toResult(() => planView(this.#actor.open(identity)));
   }
 
-  remove(named: Named, fate: Fate): Promise<Answer<Plan>> {
-    return answer(() => members.removePlan(this.#actor, named, fate));
+  remove(identity: PlanIdentity, disposition: Disposition): Promise<Result<Plan>> {
+    return toResult(() => members.removePlan(this.#actor, identity, disposition));
   }
 
-  putMember(named: Named, call: members.PutMember): Promise<Answer<members.MemberPut>> {
-    return this.#for(named, () => members.putMember(this.#actor, call));
+  putMember(
+    identity: PlanIdentity,
+    call: members.PutMemberCall,
+  ): Promise<Result<members.PutMemberResult>> {
+    return this.#withPlan(identity, () => members.putMember(this.#actor, call));
   }
 
-  removeMember(named: Named, key: string, fate: Fate): Promise<Answer<Member>> {
-    return this.#for(named, () => members.removeMember(this.#actor, key, fate));
+  removeMember(
+    identity: PlanIdentity,
+    key: string,
+    disposition: Disposition,
+  ): Promise<Result<Member>> {
+    return this.#withPlan(identity, () => members.removeMember(this.#actor, key, disposition));
   }
 
-  run(named: Named, call: runs.RunCall): Promise<Answer<Commit>> {
-    return this.#for(named, () => runs.run(this.#actor, call));
+  run(identity: PlanIdentity, call: runs.RunCall): Promise<Result<Commit>> {
+    return this.#withPlan(identity, () => runs.commitOrRollBack(this.#actor, call));
   }
 
-  commits(named: Named, before: number | undefined, limit: number): Promise<Answer<CommitsPage>> {
-    return this.#for(named, () => page(this.#actor.place, before, limit));
+  commits(
+    identity: PlanIdentity,
+    before: number | undefined,
+    limit: number,
+  ): Promise<Result<CommitsPage>> {
+    return this.#withPlan(identity, () => commitsPage(this.#actor.host, before, limit));
   }
 
-  commitOf(named: Named, n: number, waitMs: number): Promise<Answer<Commit>> {
-    return this.#for(named, () => runs.look(this.#actor, n, waitMs));
+  commitOf(identity: PlanIdentity, n: number, waitMs: number): Promise<Result<Commit>> {
+    return this.#withPlan(identity, () => runs.waitForCommit(this.#actor, n, waitMs));
   }
 
   override async alarm(): Promise<void> {
     await this.#actor.alarm();
   }
 
-  #for<T>(named: Named, work: () => T | Promise<T>): Promise<Answer<T>> {
-    return answer(() => {
-      this.#actor.open(named);
+  #withPlan<T>(identity: PlanIdentity, work: () => T | Promise<T>): Promise<Result<T>> {
+    return toResult(() => {
+      this.#actor.open(identity);
       return work();
     });
   }
 }
 
-function memberOf(env: Env, sandbox: string): MemberPort {
+function participantOf(env: Env, sandbox: string): ParticipantPort {
   const object = env.SANDBOX.getByName(sandbox);
+  const verbs = object as unknown as VerbCalls;
   return {
     isDestroyed: async () => {
       const state = (await object.report())?.view.state;
       return state === undefined || state === "destroying" || state === "destroyed";
     },
-    join: (asking, move) => object.joinPlan(asking, move),
-    leave: (asking, move) => object.leavePlan(asking, move),
-    hold: (asking, waitMs) => object.holdForPlan(asking, waitMs),
-    prepare: (asking, kind) => object.prepareForPlan(asking, kind),
-    finish: (asking, verdict) => object.finishForPlan(asking, verdict),
+    join: (caller, membershipRevision) => object.joinPlan(caller, membershipRevision),
+    leave: (caller, membershipRevision) => object.leavePlan(caller, membershipRevision),
+    hold: (caller, waitMs) => object.holdForPlan(caller, waitMs),
+    prepare: (caller, kind) => object.prepareForPlan(caller, kind),
+    finish: (caller, decision) => object.finishForPlan(caller, decision),
     holder: async ({ tenant }) => {
-      const answer = await object.leaseState({ tenant, rights });
-      return "ok" in answer ? { ok: holderOf(answer.ok) } : answer;
+      const result = await verbs.callVerb("getLease", { tenant, rights }, {}, "plan");
+      return "ok" in result ? { ok: holderOf(result.ok) } : result;
     },
     end: (reason) => object.end(reason),
-    endUnheld: ({ tenant }) => object.destroy({ tenant, rights }, { mayWake: false }, false),
+    endUnheld: ({ tenant }) => {
+      const args = { gated: { mayWake: false }, query: { force: false } };
+      return verbs.callVerb("destroySandbox", { tenant, rights }, args, "plan");
+    },
   };
 }
 
-/** As a gate sees it: who waits comes before whoever has no lease. */
+/** The first waiter counts as the holder, because it comes before every call without a lease. */
 function holderOf({ state, holder, waiters }: LeaseView): { name: string | undefined } | null {
   if (state === "free" && waiters.length === 0) return null;
   return { name: holder ?? waiters[0]?.holder };

@@ -1,48 +1,51 @@
 /**
- * Owns one question of a plan and what its answer changes. It throws where nobody knows what became of it, and is
- * then asked again; `again` where it was answered that it goes on. What comes after its time is not waited for, an
- * answer of an earlier run is dropped.
+ * Sends one request of a plan and applies its result. Throws if the outcome is unknown, so that the request is sent again;
+ * returns `again` if the receiver said that its work continues. Results of earlier runs change nothing.
  */
-import { removed } from "../../core/plan/lifetime.ts";
-import { gone, joined, left, notJoined } from "../../core/plan/membership.ts";
-import type { Ask, MoveAsk } from "../../core/plan/pending.ts";
+import { completePlanRemoval } from "../../core/plan/lifetime.ts";
+import { completeEnd, completeJoin, completeLeave, failJoin } from "../../core/plan/membership.ts";
+import type { MembershipRequest, RunRequest } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { failureOf, type RunEvent, stepRun } from "../../core/plan/run.ts";
 import { errors } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Answer, Refused } from "../shared/result.ts";
-import { inTime } from "../shared/timeout.ts";
-import { asError } from "../shared/to-result.ts";
+import type { ErrorValue, Result } from "../shared/result.ts";
+import { withTimeout } from "../shared/timeout.ts";
+import { toBerthError } from "../shared/to-result.ts";
 import type { PlanActor } from "./actor.ts";
-import type { Asking, Ports } from "./ports.ts";
-import { callOf } from "./rows.ts";
+import type { PlanCaller, PlanPorts } from "./ports.ts";
+import { loadCreateCall } from "./rows.ts";
 
-export type Question = Ask | MoveAsk;
-type Of<Type extends Question["type"]> = Extract<Question, { type: Type }>;
+export type PlanRequest = RunRequest | MembershipRequest;
+type RequestOfType<Type extends PlanRequest["type"]> = Extract<PlanRequest, { type: Type }>;
 
-type Performed = "again" | undefined;
+type RequestOutcome = "again" | undefined;
 
-export async function perform(actor: PlanActor, ports: Ports, ask: Question): Promise<Performed> {
+export async function performRequest(
+  actor: PlanActor,
+  ports: PlanPorts,
+  request: PlanRequest,
+): Promise<RequestOutcome> {
   const { record } = actor;
   if (record === undefined) return undefined;
-  const asking: Asking = { tenant: record.tenant, plan: record.name, run: record.newest };
-  switch (ask.type) {
+  const caller: PlanCaller = { tenant: record.tenant, plan: record.name, run: record.newestRun };
+  switch (request.type) {
     case "hold":
-      await hold(actor, ports, ask, asking);
+      await hold(actor, ports, request, caller);
       return undefined;
     case "prepare":
-      await prepare(actor, ports, ask, asking);
+      await prepare(actor, ports, request, caller);
       return undefined;
     case "finish":
-      return finish(actor, ports, ask, asking);
+      return finish(actor, ports, request, caller);
     case "join":
-      await join(actor, ports, ask, asking);
+      await join(actor, ports, request, caller);
       return undefined;
     case "leave":
-      await leave(actor, ports, ask, asking);
+      await leave(actor, ports, request, caller);
       return undefined;
     case "end":
-      await end(actor, ports, ask, asking);
+      await end(actor, ports, request, caller);
       return undefined;
     case "unregister":
       await unregister(actor, ports, record);
@@ -52,150 +55,154 @@ export async function perform(actor: PlanActor, ports: Ports, ask: Question): Pr
 
 async function unregister(
   actor: PlanActor,
-  ports: Ports,
+  ports: PlanPorts,
   { tenant, name, createdAt }: PlanRecord,
 ): Promise<void> {
-  const asked = ports.directoryOf(tenant).forgetPlan(name, createdAt);
-  const told = await inTime(actor.place, asked);
-  if ("refused" in told) throw asError(told.refused);
-  actor.step(removed);
+  const call = ports.directoryOf(tenant).forgetPlan(name, createdAt);
+  const result = await withTimeout(actor.host, call);
+  if ("refused" in result) throw toBerthError(result.refused);
+  actor.step(completePlanRemoval);
 }
 
 async function hold(
   actor: PlanActor,
-  ports: Ports,
-  { sandbox, by }: Of<"hold">,
-  asking: Asking,
+  ports: PlanPorts,
+  { sandbox, by }: RequestOfType<"hold">,
+  caller: PlanCaller,
 ): Promise<void> {
-  const waitMs = Math.max(0, by - actor.place.clock());
-  let answer: Answer<null>;
+  const waitMs = Math.max(0, by - actor.host.clock());
+  let result: Result<null>;
   try {
-    const asked = ports.memberOf(sandbox).hold(asking, waitMs);
-    answer = await inTime(actor.place, asked, waitMs + limits.directoryAskMs);
+    const call = ports.participantOf(sandbox).hold(caller, waitMs);
+    result = await withTimeout(actor.host, call, waitMs + limits.directoryAskMs);
   } catch (error) {
-    if (actor.place.clock() < by) throw error;
-    answer = { refused: { ...away, facts: {} } };
+    if (actor.host.clock() < by) throw error;
+    result = { refused: { ...notReached, facts: {} } };
   }
-  const n = asking.run;
-  if ("ok" in answer) return apply(actor, { type: "held", n, sandbox });
-  const vote = { no: failureOf(asError(answer.refused)) };
-  apply(actor, { type: "voted", n, sandbox, vote });
+  const n = caller.run;
+  if ("ok" in result) return applyRunEvent(actor, { type: "held", n, sandbox });
+  const vote = { no: failureOf(toBerthError(result.refused)) };
+  applyRunEvent(actor, { type: "voted", n, sandbox, vote });
 }
 
 async function prepare(
   actor: PlanActor,
-  ports: Ports,
-  { sandbox }: Of<"prepare">,
-  asking: Asking,
+  ports: PlanPorts,
+  { sandbox }: RequestOfType<"prepare">,
+  caller: PlanCaller,
 ): Promise<void> {
   const kind = actor.record?.run?.kind;
   if (kind === undefined) return;
-  const asked = ports.memberOf(sandbox).prepare(asking, kind);
-  const answer = await inTime(actor.place, asked, limits.planPrepareAskMs);
-  const vote = "ok" in answer ? answer.ok : { no: failureOf(asError(answer.refused)) };
-  apply(actor, { type: "voted", n: asking.run, sandbox, vote });
+  const call = ports.participantOf(sandbox).prepare(caller, kind);
+  const result = await withTimeout(actor.host, call, limits.planPrepareAskMs);
+  const vote = "ok" in result ? result.ok : { no: failureOf(toBerthError(result.refused)) };
+  applyRunEvent(actor, { type: "voted", n: caller.run, sandbox, vote });
 }
 
 async function finish(
   actor: PlanActor,
-  ports: Ports,
-  { sandbox, verdict }: Of<"finish">,
-  asking: Asking,
-): Promise<Performed> {
-  const asked = ports.memberOf(sandbox).finish(asking, verdict);
-  const answer = await inTime(actor.place, asked, limits.waitMaxMs + limits.directoryAskMs);
-  if ("refused" in answer) {
-    // What was decided is not refused by anybody who is there.
-    const error = failureOf(asError(onlyForGood(answer.refused)));
+  ports: PlanPorts,
+  { sandbox, decision }: RequestOfType<"finish">,
+  caller: PlanCaller,
+): Promise<RequestOutcome> {
+  const call = ports.participantOf(sandbox).finish(caller, decision);
+  const result = await withTimeout(actor.host, call, limits.waitMaxMs + limits.directoryAskMs);
+  if ("refused" in result) {
+    // A participant cannot refuse a decision, so a final refusal means that the sandbox does not exist any more.
+    const error = failureOf(toBerthError(throwIfRetryable(result.refused)));
     const ended = { outcome: "failed" as const, error };
-    apply(actor, { type: "ended", n: asking.run, sandbox, ended });
+    applyRunEvent(actor, { type: "ended", n: caller.run, sandbox, ended });
     return undefined;
   }
-  if (answer.ok === "again") return "again";
-  apply(actor, { type: "ended", n: asking.run, sandbox, ended: answer.ok });
+  if (result.ok === "again") return "again";
+  applyRunEvent(actor, { type: "ended", n: caller.run, sandbox, ended: result.ok });
   return undefined;
 }
 
 async function join(
   actor: PlanActor,
-  ports: Ports,
-  { sandbox, joining }: Of<"join">,
-  asking: Asking,
+  ports: PlanPorts,
+  { sandbox, joining }: RequestOfType<"join">,
+  caller: PlanCaller,
 ): Promise<void> {
-  const { key, makes, addedAt } = joining;
-  // Nobody waits for it any more, and until it is in or out the plan neither runs nor ends.
-  const isOld = actor.place.clock() - addedAt >= limits.waitMaxMs;
-  const cannot = (refused: Refused, isOurs: boolean) => {
-    actor.asks.refusals.keep(sandbox, isOld ? refused : onlyForGood(refused));
-    actor.step((plan) => notJoined(plan, key, sandbox, isOurs));
+  const { key, createsSandbox, addedAt, membershipRevision } = joining;
+  // After this long no caller waits any more, and the plan can neither run nor end until the join is over. So a
+  // refusal that is normally retried ends the join, too.
+  const isOverdue = actor.host.clock() - addedAt >= limits.waitMaxMs;
+  const giveUp = (refused: ErrorValue, endsSandbox: boolean) => {
+    const final = isOverdue ? refused : throwIfRetryable(refused);
+    actor.requests.refusals.remember(sandbox, final);
+    actor.step((plan) => failJoin(plan, key, sandbox, endsSandbox));
   };
-  if (makes) {
-    const call = callOf(actor.place, sandbox);
-    if (call === undefined) return cannot(lostCall, false);
-    const made = await inTime(actor.place, ports.directoryOf(asking.tenant).make(call));
-    // An earlier try of which nobody heard may have made it.
-    if ("refused" in made) return cannot(made.refused, isOld);
+  if (createsSandbox) {
+    const call = loadCreateCall(actor.host, sandbox);
+    if (call === undefined) return giveUp(lostCall, false);
+    const made = await withTimeout(actor.host, ports.directoryOf(caller.tenant).make(call));
+    // An earlier try whose response was lost may have created the sandbox.
+    if ("refused" in made) return giveUp(made.refused, isOverdue);
   }
-  const answer = await inTime(actor.place, ports.memberOf(sandbox).join(asking, joining.move));
-  if ("ok" in answer) return actor.step((plan) => joined(plan, key, sandbox));
-  // Whoever is another plan's was taken there by somebody who wants it.
-  cannot(answer.refused, makes && answer.refused.code !== "in_other_plan");
+  const joinCall = ports.participantOf(sandbox).join(caller, membershipRevision);
+  const result = await withTimeout(actor.host, joinCall);
+  if ("ok" in result) return actor.step((plan) => completeJoin(plan, key, sandbox));
+  // A sandbox that is in another plan was put there by somebody who needs it.
+  giveUp(result.refused, createsSandbox && result.refused.code !== "in_other_plan");
 }
 
-/** Whoever is gone is free. */
+/** A sandbox that does not exist any more has left, too. */
 async function leave(
   actor: PlanActor,
-  ports: Ports,
-  { sandbox, move }: Of<"leave">,
-  asking: Asking,
+  ports: PlanPorts,
+  { sandbox, membershipRevision }: RequestOfType<"leave">,
+  caller: PlanCaller,
 ): Promise<void> {
-  const answer = await inTime(actor.place, ports.memberOf(sandbox).leave(asking, move));
-  if ("refused" in answer) onlyForGood(answer.refused);
-  actor.step((plan) => left(plan, sandbox));
+  const call = ports.participantOf(sandbox).leave(caller, membershipRevision);
+  const result = await withTimeout(actor.host, call);
+  if ("refused" in result) throwIfRetryable(result.refused);
+  actor.step((plan) => completeLeave(plan, sandbox));
 }
 
-/** Who has taken its lease since it was decided keeps it, and the sandbox with it. */
+/** If somebody has acquired the lease since the removal was decided, the sandbox stays. */
 async function end(
   actor: PlanActor,
-  ports: Ports,
-  { sandbox, force }: Of<"end">,
-  asking: Asking,
+  ports: PlanPorts,
+  { sandbox, force }: RequestOfType<"end">,
+  caller: PlanCaller,
 ): Promise<void> {
-  const member = ports.memberOf(sandbox);
+  const participant = ports.participantOf(sandbox);
   const waitMs = limits.waitMaxMs + limits.directoryAskMs;
-  if (force) await inTime(actor.place, member.end("left_plan"), waitMs);
+  if (force) await withTimeout(actor.host, participant.end("left_plan"), waitMs);
   else {
-    const answer = await inTime(actor.place, member.endUnheld(asking), waitMs);
-    if ("refused" in answer) {
-      if (isHeld(answer.refused)) actor.asks.refusals.keep(sandbox, answer.refused);
-      else onlyForGood(answer.refused);
+    const result = await withTimeout(actor.host, participant.endUnheld(caller), waitMs);
+    if ("refused" in result) {
+      if (isHeld(result.refused)) actor.requests.refusals.remember(sandbox, result.refused);
+      else throwIfRetryable(result.refused);
     }
   }
-  actor.step((plan) => gone(plan, sandbox));
+  actor.step((plan) => completeEnd(plan, sandbox));
 }
 
-export function isHeld({ code }: Refused): boolean {
+export function isHeld({ code }: ErrorValue): boolean {
   return code === "lease_held" || code === "lease_pending";
 }
 
-function apply(actor: PlanActor, event: RunEvent): void {
+function applyRunEvent(actor: PlanActor, event: RunEvent): void {
   actor.step((plan, now) => stepRun(plan, event, now));
 }
 
-/** What passes by itself is asked again, and nothing follows from it. */
-function onlyForGood(refused: Refused): Refused {
-  if (errors[refused.code].retryable) throw asError(refused);
+/** Throws a temporary failure, so that the request is sent again and nothing follows from it. */
+function throwIfRetryable(refused: ErrorValue): ErrorValue {
+  if (errors[refused.code].retryable) throw toBerthError(refused);
   return refused;
 }
 
-const lostCall: Refused = {
+const lostCall: ErrorValue = {
   code: "internal",
-  message: "What the member was to be made of is not known any more.",
-  hint: "Nothing was made: ask for it again.",
+  message: "The call that describes the new member was lost.",
+  hint: "Nothing was created. Add the member again.",
   facts: {},
 };
 
-const away = {
+const notReached = {
   code: "unavailable",
-  message: "The sandbox could not be asked in time.",
+  message: "The sandbox did not respond in time.",
 } as const;

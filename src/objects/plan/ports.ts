@@ -1,47 +1,44 @@
 /**
- * Owns what a plan asks of others: of its members' objects, and of the Directory, which makes new ones and gives names.
- * Calls go one way: nobody of these ever asks a plan. Each is harmless when repeated, and names its run.
+ * What a plan needs from other objects: from the sandboxes that are its members, and from the Directory. Calls go one way
+ * only, from the plan to the others, and each is harmless when repeated.
  */
-import type { Verdict } from "../../core/plan/pending.ts";
-import type { Ended, Vote } from "../../core/plan/record.ts";
+import type { ParticipantDecision } from "../../core/plan/pending.ts";
+import type { PartResult, Vote } from "../../core/plan/record.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
-import type { Answer } from "../shared/result.ts";
+import type { Result } from "../shared/result.ts";
 
-/**
- * Which plan asks, and for which of its runs: a lower number than one that was heard is refused. So it is with `move`,
- * the number of a change of members.
- */
-export type Asking = { tenant: string; plan: string; run: number };
+/** The plan that calls, and the run for which it does; a run lower than one that the sandbox has seen is refused. */
+export type PlanCaller = { tenant: string; plan: string; run: number };
 
-export interface MemberPort {
-  /** Also one that was forgotten since. */
+export interface ParticipantPort {
+  /** True also for a sandbox that its object has forgotten. */
   isDestroyed(): Promise<boolean>;
-  /** It is this plan's from now on, or another's already. Steps of runs up to this number are over for it. */
-  join(asking: Asking, move: number): Promise<Answer<null>>;
-  /** It is free, or was; also when it is gone. */
-  leave(asking: Asking, move: number): Promise<Answer<null>>;
-  /** Its lease is the run's, and stays so without an end until `finish`; or it was not let go in time. */
-  hold(asking: Asking, waitMs: number): Promise<Answer<null>>;
-  /** Of a commit: the tree saved and compared. Of a rollback: whether there is one to go back to. */
-  prepare(asking: Asking, kind: "commit" | "rollback"): Promise<Answer<Vote>>;
-  /** Does what was decided, and lets others in again. `again`: it is not done yet; ask once more. */
-  finish(asking: Asking, verdict: Verdict): Promise<Answer<Ended | "again">>;
-  /** Who has its lease, or waits for it; null: nobody, so that it could be ended. */
-  holder(asking: Asking): Promise<Answer<{ name: string | undefined } | null>>;
-  /** Ends it for good, whoever holds its lease. */
+  /** Adds the sandbox to the plan, or refuses because it is in another one. Steps of runs up to this number are over. */
+  join(caller: PlanCaller, membershipRevision: number): Promise<Result<null>>;
+  /** Succeeds also if the sandbox was not in the plan or is destroyed. */
+  leave(caller: PlanCaller, membershipRevision: number): Promise<Result<null>>;
+  /** Acquires the lease for the run, pinned until `finish`; refuses if that takes longer than `waitMs`. */
+  hold(caller: PlanCaller, waitMs: number): Promise<Result<null>>;
+  /** Commit: saves a checkpoint and lists the changes. Rollback: checks that there is a checkpoint to return to. */
+  prepare(caller: PlanCaller, kind: "commit" | "rollback"): Promise<Result<Vote>>;
+  /** Carries the decision out and releases the lease. `again`: it is not done yet; call again. */
+  finish(caller: PlanCaller, decision: ParticipantDecision): Promise<Result<PartResult | "again">>;
+  /** Who holds the lease or is first in its queue; null if nobody does. */
+  holder(caller: PlanCaller): Promise<Result<{ name: string | undefined } | null>>;
+  /** Destroys the sandbox even if its lease is held. */
   end(reason: string): Promise<unknown>;
-  /** The same, refused while somebody has its lease or waits for it. */
-  endUnheld(asking: Asking): Promise<Answer<unknown>>;
+  /** Destroys the sandbox; refuses while somebody holds its lease or waits for it. */
+  endUnheld(caller: PlanCaller): Promise<Result<unknown>>;
 }
 
-export interface MakerPort {
-  /** Makes it, or finds it made by this same call; answers when its object has it. */
-  make(call: NewSandbox): Promise<Answer<null>>;
-  /** Gives the name back that was given at that time, and none that was given later. */
-  forgetPlan(name: string, createdAt: number): Promise<Answer<null>>;
+export interface DirectoryPort {
+  /** Creates the sandbox, or finds it created by this same call; returns when the sandbox's object has it. */
+  make(call: NewSandbox): Promise<Result<null>>;
+  /** Gives the name back, unless it was given again after `createdAt`. */
+  forgetPlan(name: string, createdAt: number): Promise<Result<null>>;
 }
 
-export type Ports = {
-  memberOf: (sandbox: string) => MemberPort;
-  directoryOf: (tenant: string) => MakerPort;
+export type PlanPorts = {
+  participantOf: (sandbox: string) => ParticipantPort;
+  directoryOf: (tenant: string) => DirectoryPort;
 };

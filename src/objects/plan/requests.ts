@@ -1,17 +1,17 @@
 /**
- * Owns asking: of each member and of the Directory what the plan wants of them, so many at once, each for so long.
- * Never rejects: whoever does not answer is asked again when the plan looks again. Does not own what answers mean.
+ * Sends the pending requests of a plan, limiting how many of each type run at once. Never rejects: a request that fails is
+ * sent again when the plan retries. See perform.ts for what results change.
  */
-import { pending, pendingMoves } from "../../core/plan/pending.ts";
+import { pendingMembershipRequests, pendingRunRequests } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { limits } from "../../protocol/limits.ts";
-import { UnderWay } from "../shared/background.ts";
-import { Refusals } from "../shared/recent-refusals.ts";
+import { BackgroundTasks } from "../shared/background.ts";
+import { RecentRefusals } from "../shared/recent-refusals.ts";
 import type { PlanActor } from "./actor.ts";
-import { perform, type Question } from "./perform.ts";
-import type { Ports } from "./ports.ts";
+import { type PlanRequest, performRequest } from "./perform.ts";
+import type { PlanPorts } from "./ports.ts";
 
-const atOnceMax: Record<Question["type"], number> = {
+const concurrentMax: Record<PlanRequest["type"], number> = {
   hold: 1,
   prepare: limits.planPrepareAtOnceMax,
   finish: limits.planFinishAtOnceMax,
@@ -21,92 +21,98 @@ const atOnceMax: Record<Question["type"], number> = {
   unregister: 1,
 };
 
-export class Asks {
-  readonly ports: Ports;
-  /** Of those who could not join, or were not ended. */
-  readonly refusals: Refusals;
+export class PlanRequests {
+  readonly ports: PlanPorts;
+  /** Why sandboxes could not join or were not ended, for the callers that wait for that. */
+  readonly refusals: RecentRefusals;
   readonly #actor: PlanActor;
-  readonly #underWay: UnderWay;
-  /** Asked in vain since the last look. */
+  readonly #tasks: BackgroundTasks;
+  /** Requests that have failed since the last retry. */
   readonly #failed = new Set<string>();
-  /** Of whoever answered that it goes on: when it is asked again. That is an answer, and no silence. */
-  readonly #later = new Map<string, number>();
+  /** When to repeat requests whose receiver said that its work continues. They count as successful. */
+  readonly #recheckAt = new Map<string, number>();
 
-  constructor(actor: PlanActor, ports: Ports) {
+  constructor(actor: PlanActor, ports: PlanPorts) {
     this.#actor = actor;
     this.ports = ports;
-    this.#underWay = new UnderWay(actor.place);
-    this.refusals = new Refusals(actor.place);
+    this.#tasks = new BackgroundTasks(actor.host);
+    this.refusals = new RecentRefusals(actor.host);
   }
 
-  /** Whether anybody was, since the last look. */
-  get areInVain(): boolean {
+  get hasFailed(): boolean {
     return this.#failed.size > 0;
   }
 
-  /** When the next one is asked again of those who answered that it goes on. */
-  get laterAt(): number {
-    return Math.min(Number.POSITIVE_INFINITY, ...this.#later.values());
+  /** Infinity if there is nothing to recheck. */
+  get nextRecheckAt(): number {
+    return Math.min(Number.POSITIVE_INFINITY, ...this.#recheckAt.values());
   }
 
-  /** After a commit: whoever is to be asked and was not yet, or long enough ago. */
-  pursue(plan: PlanRecord): void {
-    const now = this.#actor.place.clock();
-    for (const [key, at] of this.#later) if (at <= now) this.#later.delete(key);
-    for (const ask of asksOf(plan)) {
-      const key = keyOf(ask, plan);
-      if (this.#underWay.has(key) || this.#failed.has(key) || this.#later.has(key)) continue;
-      if (this.#underWay.of(ask.type).length < atOnceMax[ask.type]) this.#begin(key, ask);
+  /** Sends requests that are not running, have not failed and do not wait for their recheck. */
+  sendPending(plan: PlanRecord): void {
+    const now = this.#actor.host.clock();
+    for (const [key, dueAt] of this.#recheckAt) if (dueAt <= now) this.#recheckAt.delete(key);
+    for (const request of pendingRequests(plan)) {
+      const key = requestKey(request, plan);
+      if (this.#tasks.has(key) || this.#failed.has(key) || this.#recheckAt.has(key)) continue;
+      if (this.#tasks.withPrefix(request.type).length < concurrentMax[request.type]) {
+        this.#send(key, request);
+      }
     }
   }
 
-  /** Also those that were asked in vain. */
-  again(plan: PlanRecord): void {
+  /** Sends failed requests again, too. */
+  retryFailed(plan: PlanRecord): void {
     this.#failed.clear();
-    this.pursue(plan);
+    this.sendPending(plan);
   }
 
-  settled(): Promise<void> {
-    return this.#underWay.settled();
+  settle(): Promise<void> {
+    return this.#tasks.settle();
   }
 
-  #begin(key: string, ask: Question): void {
-    const asked = this.#underWay.begin(key, () => this.#ask(key, ask));
-    const next = asked.then(() => {
-      // There is room for the next one.
+  #send(key: string, request: PlanRequest): void {
+    const sent = this.#tasks.start(key, () => this.#perform(key, request));
+    const next = sent.then(() => {
+      // One slot is free for the next request.
       const plan = this.#actor.record;
-      if (plan !== undefined) this.pursue(plan);
+      if (plan !== undefined) this.sendPending(plan);
     });
-    this.#actor.place.background(next);
+    this.#actor.host.waitUntil(next);
   }
 
-  async #ask(key: string, ask: Question): Promise<void> {
-    const { place } = this.#actor;
+  async #perform(key: string, request: PlanRequest): Promise<void> {
+    const { host } = this.#actor;
     try {
-      const goesOn = (await perform(this.#actor, this.ports, ask)) === "again";
+      const isContinuing = (await performRequest(this.#actor, this.ports, request)) === "again";
       const plan = this.#actor.record;
-      if (plan === undefined || !asksOf(plan).some((one) => keyOf(one, plan) === key)) return;
-      // What changed nothing would change nothing again at once, for ever.
-      if (!goesOn) this.#failed.add(key);
+      if (plan === undefined || !hasPendingRequest(plan, key)) return;
+      // A request that is still pending has changed nothing. Sending it again at once would loop.
+      if (!isContinuing) this.#failed.add(key);
       else {
-        this.#later.set(key, place.clock() + limits.planAgainMs);
+        this.#recheckAt.set(key, host.clock() + limits.planAgainMs);
         this.#actor.rearm();
       }
     } catch (error) {
       this.#failed.add(key);
       const message = error instanceof Error ? error.message : String(error);
-      place.log({ plan: this.#actor.record?.name, failed: key, message });
+      host.log({ plan: this.#actor.record?.name, failed: key, message });
     }
   }
 }
 
-function asksOf(plan: PlanRecord): Question[] {
-  return [...pendingMoves(plan), ...pending(plan)];
+function pendingRequests(plan: PlanRecord): PlanRequest[] {
+  return [...pendingMembershipRequests(plan), ...pendingRunRequests(plan)];
 }
 
-/** A question of a later run is another one. */
-function keyOf(ask: Question, { run }: PlanRecord): string {
-  if (ask.type === "unregister") return ask.type;
-  const isOfRun = ask.type === "hold" || ask.type === "prepare" || ask.type === "finish";
-  return `${ask.type} ${isOfRun ? `${run?.n} ` : ""}${ask.sandbox}`;
+function hasPendingRequest(plan: PlanRecord, key: string): boolean {
+  return pendingRequests(plan).some((request) => requestKey(request, plan) === key);
+}
+
+/** Includes the run's number, because the same request of a later run is another one. */
+function requestKey(request: PlanRequest, { run }: PlanRecord): string {
+  if (request.type === "unregister") return request.type;
+  const isOfRun =
+    request.type === "hold" || request.type === "prepare" || request.type === "finish";
+  return `${request.type} ${isOfRun ? `${run?.n} ` : ""}${request.sandbox}`;
 }

@@ -1,29 +1,36 @@
 /**
- * Owns the rows of one plan: the only SQL beside the tables themselves (migrations.ts) and its history (history.ts).
- * Does not own what they mean. Writes what differs, by identity: untouched parts cost nothing.
+ * Reads and writes the rows of one plan. Compares by identity and writes only what differs, so that unchanged parts of a
+ * plan cost nothing. See history.ts for the rows of runs.
  */
-import type { Fate, Joining, Leaving, Member, PlanRecord, Run } from "../../core/plan/record.ts";
+import type {
+  Disposition,
+  Joining,
+  Leaving,
+  Member,
+  PlanRecord,
+  Run,
+} from "../../core/plan/record.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
-import type { Place } from "../shared/host.ts";
+import type { ObjectHost } from "../shared/host.ts";
 import { storedVersion } from "../shared/migrate.ts";
-import { endedRun, forgetAll, forgetOld, openRun } from "./history.ts";
+import { deleteAllRuns, deleteOldRuns, loadLastRun, loadOpenRun } from "./history.ts";
 import { migrate } from "./migrations.ts";
 
-/** When whoever was asked and not heard is asked again, and how often that was in vain. */
-export type Look = { tries: number; at: number };
+/** When failed requests are sent again, and how often they have failed in a row. */
+export type Retry = { tries: number; dueAt: number };
 
 type PlanRow = {
   tenant: string;
   name: string;
   created_at: number;
-  life: PlanRecord["life"];
+  life: PlanRecord["status"];
   newest: number;
   moves: number;
   tries: number;
   look_at: number;
 };
-/** As they are numbered in rows. */
-const fates: readonly Fate[] = ["keep", "force", "destroy"];
+/** The index is the number that the column `destroy` holds. */
+const dispositions: readonly Disposition[] = ["keep", "force", "destroy"];
 
 type JoiningRow = {
   sandbox: string;
@@ -34,11 +41,11 @@ type JoiningRow = {
   move: number;
 };
 
-/** Undefined for one that never was: nothing is written for that. */
-export function load(place: Place): { plan: PlanRecord; look: Look } | undefined {
-  if (storedVersion(place) === 0) return undefined;
-  migrate(place);
-  const [row] = place.sql<PlanRow>("SELECT * FROM plan");
+/** Undefined for a plan that never existed; reading it writes nothing. */
+export function loadPlan(host: ObjectHost): { plan: PlanRecord; retry: Retry } | undefined {
+  if (storedVersion(host) === 0) return undefined;
+  migrate(host);
+  const [row] = host.sql<PlanRow>("SELECT * FROM plan");
   if (row === undefined) return undefined;
   const { tenant, name, created_at: createdAt, life, newest, moves } = row;
   return {
@@ -46,97 +53,102 @@ export function load(place: Place): { plan: PlanRecord; look: Look } | undefined
       tenant,
       name,
       createdAt,
-      life,
-      newest,
-      moves,
-      members: place.sql<Member>(
+      status: life,
+      newestRun: newest,
+      membershipRevision: moves,
+      members: host.sql<Member>(
         "SELECT key, sandbox, added_at AS addedAt, committed FROM member ORDER BY rowid",
       ),
-      joining: place.sql<JoiningRow>("SELECT * FROM joining ORDER BY rowid").map(joiningOf),
-      leaving: place
+      joining: host.sql<JoiningRow>("SELECT * FROM joining ORDER BY rowid").map(joiningOf),
+      leaving: host
         .sql<{ sandbox: string; phase: Leaving["phase"]; destroy: number; move: number }>(
           "SELECT sandbox, phase, destroy, move FROM leaving ORDER BY rowid",
         )
-        .map(({ destroy, ...one }) => ({ ...one, fate: fates[destroy] ?? "keep" })),
-      run: openRun(place),
-      last: endedRun(place),
+        .map(({ sandbox, phase, destroy, move }) => ({
+          sandbox,
+          phase,
+          disposition: dispositions[destroy] ?? "keep",
+          membershipRevision: move,
+        })),
+      run: loadOpenRun(host),
+      lastRun: loadLastRun(host),
     },
-    look: { tries: row.tries, at: row.look_at },
+    retry: { tries: row.tries, dueAt: row.look_at },
   };
 }
 
-/** `call`: what makes the one that joins with this; it is kept until it has. */
-export function save(
-  place: Place,
+/** `call` creates the sandbox of the member that joins with this change; it is stored until that has joined. */
+export function savePlan(
+  host: ObjectHost,
   before: PlanRecord | undefined,
   after: PlanRecord,
   call?: NewSandbox,
 ): void {
   if (before === undefined) {
-    migrate(place);
-    place.sql(
+    migrate(host);
+    host.sql(
       "INSERT INTO plan VALUES (1, ?, ?, ?, ?, ?, ?, 0, 0)",
       after.tenant,
       after.name,
       after.createdAt,
-      after.life,
-      after.newest,
-      after.moves,
+      after.status,
+      after.newestRun,
+      after.membershipRevision,
     );
     return;
   }
-  if (!isSame(before, after, "createdAt", "life", "newest", "moves")) {
-    place.sql(
+  if (!hasSame(before, after, "createdAt", "status", "newestRun", "membershipRevision")) {
+    host.sql(
       "UPDATE plan SET created_at = ?, life = ?, newest = ?, moves = ?",
       after.createdAt,
-      after.life,
-      after.newest,
-      after.moves,
+      after.status,
+      after.newestRun,
+      after.membershipRevision,
     );
   }
-  saveList(place, "member", before.members, after.members, insertMember);
-  saveList(place, "joining", before.joining, after.joining, (_place, joining) =>
-    insertJoining(place, joining, call),
+  saveList(host, "member", before.members, after.members, insertMember);
+  saveList(host, "joining", before.joining, after.joining, (_host, joining) =>
+    insertJoining(host, joining, call),
   );
-  saveList(place, "leaving", before.leaving, after.leaving, insertLeaving);
-  if (after.run !== before.run) saveRun(place, before.run, after.run ?? after.last);
-  if (before.run !== null && after.run === null && after.last !== null) {
-    forgetOld(place, after.last);
+  saveList(host, "leaving", before.leaving, after.leaving, insertLeaving);
+  if (after.run !== before.run) saveRun(host, before.run, after.run ?? after.lastRun);
+  if (before.run !== null && after.run === null && after.lastRun !== null) {
+    deleteOldRuns(host, after.lastRun);
   }
-  if (after.life === "gone" && before.life !== "gone") forgetAll(place);
+  if (after.status === "gone" && before.status !== "gone") deleteAllRuns(host);
 }
 
-export function saveLook(place: Place, { tries, at }: Look): void {
-  place.sql("UPDATE plan SET tries = ?, look_at = ?", tries, at);
+export function saveRetry(host: ObjectHost, { tries, dueAt }: Retry): void {
+  host.sql("UPDATE plan SET tries = ?, look_at = ?", tries, dueAt);
 }
 
-export function callOf(place: Place, sandbox: string): NewSandbox | undefined {
-  const [row] = place.sql<{ call: string | null }>(
+export function loadCreateCall(host: ObjectHost, sandbox: string): NewSandbox | undefined {
+  const [row] = host.sql<{ call: string | null }>(
     "SELECT call FROM joining WHERE sandbox = ?",
     sandbox,
   );
   return typeof row?.call === "string" ? (JSON.parse(row.call) as NewSandbox) : undefined;
 }
 
-/** First what is gone: another one may have its key. */
-function saveList<One extends { sandbox: string }>(
-  place: Place,
+/** Deletes before it inserts, because a new row may have the key of a deleted one. */
+function saveList<Entry extends { sandbox: string }>(
+  host: ObjectHost,
   table: "member" | "joining" | "leaving",
-  before: readonly One[],
-  after: readonly One[],
-  insert: (place: Place, one: One) => void,
+  before: readonly Entry[],
+  after: readonly Entry[],
+  insert: (host: ObjectHost, entry: Entry) => void,
 ): void {
   if (after === before) return;
   const kept = new Set(after);
-  for (const one of before) {
-    if (!kept.has(one)) place.sql(`DELETE FROM ${table} WHERE sandbox = ?`, one.sandbox);
+  for (const entry of before) {
+    if (!kept.has(entry)) host.sql(`DELETE FROM ${table} WHERE sandbox = ?`, entry.sandbox);
   }
   const known = new Set(before);
-  for (const one of after) if (!known.has(one)) insert(place, one);
+  for (const entry of after) if (!known.has(entry)) insert(host, entry);
 }
 
-function insertMember(place: Place, { key, sandbox, addedAt, committed }: Member): void {
-  place.sql(
+function insertMember(host: ObjectHost, { key, sandbox, addedAt, committed }: Member): void {
+  host.sql(
     "INSERT INTO member (key, sandbox, added_at, committed) VALUES (?, ?, ?, ?)",
     key,
     sandbox,
@@ -146,30 +158,34 @@ function insertMember(place: Place, { key, sandbox, addedAt, committed }: Member
 }
 
 function insertJoining(
-  place: Place,
-  { key, sandbox, addedAt, makes, replaces, move }: Joining,
+  host: ObjectHost,
+  { key, sandbox, addedAt, createsSandbox, replaces, membershipRevision }: Joining,
   call: NewSandbox | undefined,
 ): void {
-  place.sql(
+  host.sql(
     "INSERT INTO joining (sandbox, key, added_at, makes, replaces, move, call) VALUES (?, ?, ?, ?, ?, ?, ?)",
     sandbox,
     key,
     addedAt,
-    makes ? 1 : 0,
+    createsSandbox ? 1 : 0,
     replaces,
-    move,
-    makes && call !== undefined ? JSON.stringify(call) : null,
+    membershipRevision,
+    createsSandbox && call !== undefined ? JSON.stringify(call) : null,
   );
 }
 
-function insertLeaving(place: Place, { sandbox, phase, fate, move }: Leaving): void {
-  place.sql("INSERT INTO leaving VALUES (?, ?, ?, ?)", sandbox, phase, fates.indexOf(fate), move);
+function insertLeaving(
+  host: ObjectHost,
+  { sandbox, phase, disposition, membershipRevision }: Leaving,
+): void {
+  const destroy = dispositions.indexOf(disposition);
+  host.sql("INSERT INTO leaving VALUES (?, ?, ?, ?)", sandbox, phase, destroy, membershipRevision);
 }
 
-function saveRun(place: Place, before: Run | null, after: Run | null): void {
+function saveRun(host: ObjectHost, before: Run | null, after: Run | null): void {
   if (after === null) return;
   const { parts, ...head } = after;
-  place.sql(
+  host.sql(
     "INSERT OR REPLACE INTO run VALUES (?, ?, ?)",
     head.n,
     JSON.stringify(head),
@@ -178,7 +194,7 @@ function saveRun(place: Place, before: Run | null, after: Run | null): void {
   const known = new Set(before?.n === after.n ? before.parts : []);
   for (const part of parts) {
     if (known.has(part)) continue;
-    place.sql(
+    host.sql(
       "INSERT OR REPLACE INTO part VALUES (?, ?, ?)",
       after.n,
       part.sandbox,
@@ -195,9 +211,9 @@ function joiningOf({
   replaces,
   move,
 }: JoiningRow): Joining {
-  return { sandbox, key, addedAt, makes: makes === 1, replaces, move };
+  return { sandbox, key, addedAt, createsSandbox: makes === 1, replaces, membershipRevision: move };
 }
 
-function isSame<Of, Name extends keyof Of>(before: Of, after: Of, ...names: Name[]): boolean {
+function hasSame<T>(before: T, after: T, ...names: (keyof T)[]): boolean {
   return names.every((name) => before[name] === after[name]);
 }

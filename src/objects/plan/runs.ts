@@ -1,89 +1,93 @@
 /**
- * Owns the calls that commit or roll back: known again by their key, begun or joined in one step, answered at the end
- * of the run or when they have waited long enough. Does not own the run itself, which goes on without them.
+ * Serves the calls that commit or roll back a plan: finds the run of a repeated call, begins or joins a run, and waits for its
+ * end. The run itself continues without its callers.
  */
-import { planBusy } from "../../core/plan/membership.ts";
-import { type Begin, begin } from "../../core/plan/run.ts";
+import { planBusyError } from "../../core/plan/membership.ts";
+import { beginRun, type RunOptions } from "../../core/plan/run.ts";
 import { commitView, refusalOf } from "../../core/plan/view.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Commit } from "../../protocol/plan.ts";
 import type { PlanActor } from "./actor.ts";
-import { commitOf, keepKey, keyedRun, runOf } from "./history.ts";
+import { loadCommit, loadRun, loadRunOfKey, saveKey } from "./history.ts";
 
-export type RunCall = Begin & {
+export type RunCall = RunOptions & {
   key: string | undefined;
-  /** Of the whole call but its patience. */
+  /** The digest of the whole call except its `waitMs`. */
   hash: string;
 };
 
-export async function run(actor: PlanActor, call: RunCall): Promise<Commit> {
-  const n = await begun(actor, call);
-  await ended(actor, n, limits.planAnswerMs);
-  const told = runOf(actor.place, n);
-  if (told === null) throw forgotten();
-  const refused = refusalOf(told);
+export async function commitOrRollBack(actor: PlanActor, call: RunCall): Promise<Commit> {
+  const n = await beginOrJoin(actor, call);
+  await waitForEnd(actor, n, limits.planAnswerMs);
+  const run = loadRun(actor.host, n);
+  if (run === null) throw outcomeForgottenError();
+  const refused = refusalOf(run);
   if (refused !== undefined) throw refused;
-  return commitView(told);
+  return commitView(run);
 }
 
-/** Waits for its end, which may have been long ago. */
-export async function look(actor: PlanActor, n: number, waitMs: number): Promise<Commit> {
-  await ended(actor, n, waitMs);
-  const told = commitOf(actor.place, n);
-  if (told === undefined) throw new BerthError("not_found", `The plan has no commit ${n}.`);
-  return told;
+/** Waits until the run has ended, at most `waitMs`. */
+export async function waitForCommit(actor: PlanActor, n: number, waitMs: number): Promise<Commit> {
+  await waitForEnd(actor, n, waitMs);
+  const run = loadCommit(actor.host, n);
+  if (run === undefined) throw new BerthError("not_found", `The plan has no commit ${n}.`);
+  return run;
 }
 
-async function begun(actor: PlanActor, call: RunCall): Promise<number> {
-  const end = actor.place.clock() + call.waitMs;
+async function beginOrJoin(actor: PlanActor, call: RunCall): Promise<number> {
+  const end = actor.host.clock() + call.waitMs;
   for (;;) {
-    const plan = actor.here;
-    const known = knownBy(actor, call);
+    const plan = actor.current;
+    const known = runOfKey(actor, call);
     if (known !== undefined) return known;
-    const begun = begin(plan, call, actor.place.clock());
-    if ("refuse" in begun) throw begun.refuse;
-    if ("wait" in begun) {
-      if (await actor.changed(end)) continue;
-      const moving = new BerthError(
+    const decision = beginRun(plan, call, actor.host.clock());
+    if ("refuse" in decision) throw decision.refuse;
+    if ("wait" in decision) {
+      if (await actor.waitForChange(end)) continue;
+      const changingError = new BerthError(
         "unavailable",
-        "A member is on its way in or out of the plan.",
+        "A member is joining or leaving the plan.",
         {
           hint: "Try again in a moment.",
         },
       );
-      throw planBusy(plan) ?? moving;
+      throw planBusyError(plan) ?? changingError;
     }
-    const n = "join" in begun ? begun.join : begun.began.n;
+    const n = "join" in decision ? decision.join : decision.newRun.n;
     const { key, hash } = call;
-    const write = key === undefined ? undefined : () => keepKey(actor.place, key, hash, n);
-    actor.commit("join" in begun ? plan : begun.plan, { write });
+    const write = key === undefined ? undefined : () => saveKey(actor.host, key, hash, n);
+    actor.commit("join" in decision ? plan : decision.plan, { write });
     return n;
   }
 }
 
-function knownBy({ place }: PlanActor, { key, hash }: RunCall): number | undefined {
+function runOfKey({ host }: PlanActor, { key, hash }: RunCall): number | undefined {
   if (key === undefined) return undefined;
-  const known = keyedRun(place, key);
+  const known = loadRunOfKey(host, key);
   if (known === undefined) return undefined;
   if (known.hash !== hash) {
-    throw new BerthError("idempotency_mismatch", "The key was used before, with another call.", {
-      hint: "Use a new key for a new call.",
-    });
+    throw new BerthError(
+      "idempotency_mismatch",
+      "The idempotency key was used for a different call.",
+      {
+        hint: "Use a new key for a new call.",
+      },
+    );
   }
-  const told = runOf(place, known.n);
-  // A call that was refused has done nothing: its key may try again.
-  return told === null || refusalOf(told) !== undefined ? undefined : known.n;
+  const run = loadRun(host, known.n);
+  // A refused call has had no effect, so its key may be used to try again.
+  return run === null || refusalOf(run) !== undefined ? undefined : known.n;
 }
 
-async function ended(actor: PlanActor, n: number, waitMs: number): Promise<void> {
-  const end = actor.place.clock() + waitMs;
+async function waitForEnd(actor: PlanActor, n: number, waitMs: number): Promise<void> {
+  const end = actor.host.clock() + waitMs;
   while (actor.record?.run?.n === n) {
-    if (!(await actor.changed(end))) return;
+    if (!(await actor.waitForChange(end))) return;
   }
 }
 
-/** So many runs have ended since then. */
-function forgotten(): BerthError {
-  return new BerthError("unavailable", "How the run ended is no longer known.");
+/** The run was deleted because many others have ended since. */
+function outcomeForgottenError(): BerthError {
+  return new BerthError("unavailable", "The result of the run is no longer stored.");
 }

@@ -1,33 +1,34 @@
 /**
- * Owns the one alarm of an object. Does not own deadlines: it is told the nearest.
+ * Keeps the one alarm of an object at the nearest deadline, with as few writes as possible.
  */
-import type { Place } from "./host.ts";
+import type { ObjectHost } from "./host.ts";
 
-/** One that should have rung this long ago is not relied on. */
+/** An alarm that is this late is assumed to be lost. */
 const overdueMs = 60_000;
 
 export class Alarm {
-  readonly #place: Place;
-  /** As this instance has set it; what an earlier one has set may still ring, early and harmless. */
+  readonly #host: ObjectHost;
+  /** Set by this instance. An alarm that an earlier instance set may ring early, which is harmless. */
   #at: number | undefined;
 
-  constructor(place: Place) {
-    this.#place = place;
+  constructor(host: ObjectHost) {
+    this.#host = host;
   }
 
-  /** It is not moved later: one that rings early looks and sets it anew, and costs less than a write for each call. */
-  setBy(at: number): void {
-    const set = this.#at;
-    if (set !== undefined && set <= at && set > this.#place.clock() - overdueMs) return;
-    this.#at = at;
-    this.#place.setAlarm(at);
+  /** Never moves the alarm later: ringing early and setting it again costs less than a write with each call. */
+  setBy(dueAt: number): void {
+    const current = this.#at;
+    const isReliable = current !== undefined && current > this.#host.clock() - overdueMs;
+    if (isReliable && current <= dueAt) return;
+    this.#at = dueAt;
+    this.#host.setAlarm(dueAt);
   }
 
-  /** For one that would ring for nothing, and then be set to this: it is the same write. */
-  moveTo(at: number): void {
-    if (this.#at === undefined || this.#at >= at) return;
-    this.#at = at;
-    this.#place.setAlarm(at);
+  /** Moves the alarm later if the caller knows that the earlier one would be useless: it is the same single write. */
+  moveTo(dueAt: number): void {
+    if (this.#at === undefined || this.#at >= dueAt) return;
+    this.#at = dueAt;
+    this.#host.setAlarm(dueAt);
   }
 
   rang(): void {

@@ -1,46 +1,44 @@
 /**
- * Owns what an object does beside its calls, by what it is: begun twice it is done once, and an alarm waits for it a moment.
- * Does not own what is done, which never rejects.
+ * Runs an object's background work by key: a task that is started twice runs once, and an alarm waits for tasks a moment.
+ * Tasks never reject.
  */
+import type { ObjectHost } from "./host.ts";
+import { withTimeout } from "./timeout.ts";
 
-import type { Place } from "./host.ts";
-import { inTime } from "./timeout.ts";
-
-/** The next alarm cannot ring before this one has ended: work that lasts must not keep it from that. */
+/** The next alarm cannot ring before this one has ended, so long tasks must not hold it up. */
 const alarmWaitMs = 1_000;
 
-export class UnderWay {
-  readonly #place: Place;
-  readonly #works = new Map<string, Promise<void>>();
+export class BackgroundTasks {
+  readonly #host: ObjectHost;
+  readonly #tasks = new Map<string, Promise<void>>();
 
-  constructor(place: Place) {
-    this.#place = place;
+  constructor(host: ObjectHost) {
+    this.#host = host;
   }
 
-  /** Joins what is under way by that key. The object is kept until it is done. */
-  begin(key: string, work: () => Promise<void>): Promise<void> {
-    const known = this.#works.get(key);
-    if (known !== undefined) return known;
-    const done = work().finally(() => this.#works.delete(key));
-    this.#works.set(key, done);
-    this.#place.background(done);
-    return done;
+  /** Joins the task that runs under this key, if there is one. Keeps the object in memory until it is done. */
+  start(key: string, work: () => Promise<void>): Promise<void> {
+    const running = this.#tasks.get(key);
+    if (running !== undefined) return running;
+    const task = work().finally(() => this.#tasks.delete(key));
+    this.#tasks.set(key, task);
+    this.#host.waitUntil(task);
+    return task;
   }
 
   has(key: string): boolean {
-    return this.#works.has(key);
+    return this.#tasks.has(key);
   }
 
-  /** Those whose key begins so. */
-  of(prefix: string): Promise<void>[] {
-    return [...this.#works].filter(([key]) => key.startsWith(prefix)).map(([, done]) => done);
+  withPrefix(prefix: string): Promise<void>[] {
+    return [...this.#tasks].filter(([key]) => key.startsWith(prefix)).map(([, task]) => task);
   }
 
-  /** For an alarm: answers when all is done that is under way now, or when the wait is over. */
-  async settled(): Promise<void> {
-    if (this.#works.size === 0) return;
-    const all = Promise.all(this.#works.values());
-    // What is late goes on.
-    await inTime(this.#place, all, alarmWaitMs).catch(() => undefined);
+  /** For an alarm: resolves when the present tasks are done, or after a second. */
+  async settle(): Promise<void> {
+    if (this.#tasks.size === 0) return;
+    const all = Promise.all(this.#tasks.values());
+    // Tasks that take longer continue in the background.
+    await withTimeout(this.#host, all, alarmWaitMs).catch(() => undefined);
   }
 }

@@ -1,17 +1,17 @@
 /**
- * Owns events that go on: server-sent events of any list that grows, for so many readers.
- * A reader who is gone is noticed at the next heartbeat; one who is slow holds nobody up.
+ * Sends a growing list of events as server-sent events, to a limited number of readers. A disconnected reader is noticed at
+ * the next heartbeat; a slow one delays nobody else.
  */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 
 export type EventSource = {
-  /** What came after the cursor, as it is told, and whether something before it is gone. */
-  read(after: number): { events: { seq: number; type: string; told: unknown }[]; gap: boolean };
-  /** False when nothing changed in time. */
-  changed(waitMs: number): Promise<boolean>;
-  /** Nothing will come any more. */
-  isOver(): boolean;
+  /** The events after the cursor with the data to send, and whether events before them are missing. */
+  read(after: number): { events: { seq: number; type: string; data: unknown }[]; gap: boolean };
+  /** False if nothing changed in time. */
+  waitForChange(waitMs: number): Promise<boolean>;
+  /** True if no more events will follow. */
+  hasEnded(): boolean;
 };
 
 export class EventStreams {
@@ -22,10 +22,10 @@ export class EventStreams {
     this.#source = source;
   }
 
-  /** `demand` throws once its reader may not read on: it then breaks off. */
-  follow(after: number, demand: () => void = () => {}): ReadableStream<Uint8Array> {
+  /** `checkAccess` throws when the reader has lost its right to read; the stream then breaks off. */
+  follow(after: number, checkAccess: () => void = () => {}): ReadableStream<Uint8Array> {
     if (this.#open >= limits.eventFollowersMax) {
-      throw new BerthError("too_many", `${this.#open} already follow the events.`, {
+      throw new BerthError("too_many", `${this.#open} readers already follow the events.`, {
         facts: { followersMax: limits.eventFollowersMax },
       });
     }
@@ -33,15 +33,15 @@ export class EventStreams {
     const source = this.#source;
     const encoder = new TextEncoder();
     let cursor = after;
-    let first = true;
-    let closed = false;
+    let isFirst = true;
+    let isClosed = false;
     const close = () => {
-      if (!closed) this.#open--;
-      closed = true;
+      if (!isClosed) this.#open--;
+      isClosed = true;
     };
-    const mayGoOn = () => {
+    const closeUnlessAllowed = () => {
       try {
-        demand();
+        checkAccess();
       } catch (error) {
         close();
         throw error;
@@ -49,25 +49,25 @@ export class EventStreams {
     };
     return new ReadableStream<Uint8Array>({
       async pull(controller) {
-        while (!closed) {
-          mayGoOn();
+        while (!isClosed) {
+          closeUnlessAllowed();
           const { events, gap } = source.read(cursor);
           const lines: string[] = [];
-          if (gap && (first || events.length > 0)) lines.push("event: gap\ndata: {}\n\n");
-          for (const { seq, type, told } of events) {
-            lines.push(`id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(told)}\n\n`);
+          if (gap && (isFirst || events.length > 0)) lines.push("event: gap\ndata: {}\n\n");
+          for (const { seq, type, data } of events) {
+            lines.push(`id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
           }
           cursor = events.at(-1)?.seq ?? cursor;
-          if (first && lines.length === 0) lines.push(": hello\n\n");
-          first = false;
+          if (isFirst && lines.length === 0) lines.push(": hello\n\n");
+          isFirst = false;
           if (lines.length > 0) return controller.enqueue(encoder.encode(lines.join("")));
-          if (source.isOver()) {
-            // Told, so that nobody takes it for a connection that broke.
+          if (source.hasEnded()) {
+            // An explicit end, so that readers do not take it for a broken connection and reconnect.
             controller.enqueue(encoder.encode("event: over\ndata: {}\n\n"));
             close();
             return controller.close();
           }
-          if (!(await source.changed(limits.eventHeartbeatMs))) {
+          if (!(await source.waitForChange(limits.eventHeartbeatMs))) {
             return controller.enqueue(encoder.encode(": still here\n\n"));
           }
         }

@@ -1,27 +1,30 @@
 /**
- * Owns what every object needs of where it lives. In production that is a Durable Object; in the simulation it is a
- * database in memory and a clock that a seed moves.
+ * What an object needs from the platform: storage, alarm, clock and timers. In production that is a Durable Object, in
+ * tests a database in memory and a clock that the test controls.
  */
 
 export type SqlValue = string | number | null;
 
-export interface Place {
-  /** Synchronous; writes without an await between them are one atomic unit. */
+/** The work of a transaction. An `async` function does not fit: whatever it writes after its first `await` would be outside. */
+export type TransactionWork<T> = () => T extends PromiseLike<unknown> ? never : T;
+
+export interface ObjectHost {
+  /** Synchronous. Writes without an `await` between them are one atomic unit. */
   sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[];
-  /** All that the work writes, or where it throws nothing: a row that cannot be written leaves no half of a commit. */
-  together<T>(work: () => T): T;
-  /** One alarm: the earliest deadline of the whole object. Part of the same commit as the rows beside it. */
-  setAlarm(at: number): void;
-  /** Rows are on disk. Calls to other objects wait for that by themselves; control of a container does not. */
-  durable(): Promise<void>;
-  /** Keeps the object until the work is done; the work never rejects. */
-  background(work: Promise<void>): void;
-  /** Everything that was stored is gone. */
-  wipe(): Promise<void>;
+  /** Writes everything or, if the work throws, nothing. Without it, a failing statement leaves the earlier ones written. */
+  transaction<T>(work: TransactionWork<T>): T;
+  /** Sets the one alarm of the object, as part of the same commit as the rows. */
+  setAlarm(dueAt: number): void;
+  /** Resolves when all rows are on disk. Calls to other objects wait for that by themselves, calls to a container do not. */
+  flush(): Promise<void>;
+  /** Keeps the object in memory until the work is done. The work never rejects. */
+  waitUntil(work: Promise<void>): void;
+  /** Deletes everything that is stored. */
+  deleteAll(): Promise<void>;
   clock(): number;
-  /** Calls back once, unless the answered function is called before. */
-  timer(ms: number, ring: () => void): () => void;
-  /** Letters and digits, drawn by chance. */
-  draw(length: number): string;
+  /** Calls back once, unless the returned function is called first. */
+  setTimer(ms: number, callback: () => void): () => void;
+  /** Random lower-case letters and digits. */
+  randomId(length: number): string;
   log(line: Record<string, string | number | undefined>): void;
 }

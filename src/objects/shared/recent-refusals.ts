@@ -1,32 +1,31 @@
 /**
- * Owns why somebody was refused just now, kept long enough for whoever waited to hear it. Memory: who comes later asks anew.
+ * Remembers for a moment why something was refused, so that all callers who wait for it get the reason. In memory only.
  */
+import type { ObjectHost } from "./host.ts";
+import type { ErrorValue } from "./result.ts";
 
-import type { Place } from "./host.ts";
-import type { Refused } from "./result.ts";
+const retentionMs = 10_000;
 
-const keptMs = 10_000;
+export class RecentRefusals {
+  readonly #host: ObjectHost;
+  readonly #byId = new Map<string, ErrorValue>();
 
-export class Refusals {
-  readonly #place: Place;
-  readonly #of = new Map<string, Refused>();
-
-  constructor(place: Place) {
-    this.#place = place;
+  constructor(host: ObjectHost) {
+    this.#host = host;
   }
 
-  keep(id: string, refused: Refused): void {
-    this.#of.set(id, refused);
-    this.#place.timer(keptMs, () => {
-      if (this.#of.get(id) === refused) this.#of.delete(id);
+  remember(id: string, refusal: ErrorValue): void {
+    this.#byId.set(id, refusal);
+    this.#host.setTimer(retentionMs, () => {
+      if (this.#byId.get(id) === refusal) this.#byId.delete(id);
     });
   }
 
-  of(id: string): Refused | undefined {
-    return this.#of.get(id);
+  get(id: string): ErrorValue | undefined {
+    return this.#byId.get(id);
   }
 
   forget(id: string): void {
-    this.#of.delete(id);
+    this.#byId.delete(id);
   }
 }

@@ -1,29 +1,29 @@
 /**
- * Owns waiting by the clock of a place: a pause, and how long something is waited for, by default an answer of another
- * object. What comes later is dropped here.
+ * Waits by the clock of a host: a deadline for a promise, and a sleep.
  */
 import { limits } from "../../protocol/limits.ts";
-import type { Place } from "./host.ts";
+import type { ObjectHost } from "./host.ts";
 
-export async function inTime<T>(
-  place: Place,
-  answer: Promise<T>,
+/** Rejects after `waitMs`, by default the limit for a call to another object. A later result is dropped. */
+export async function withTimeout<T>(
+  host: ObjectHost,
+  work: Promise<T>,
   waitMs: number = limits.directoryAskMs,
-  why: () => Error = () => new Error(`no answer in ${waitMs} ms`),
+  timeoutError: () => Error = () => new Error(`no response within ${waitMs} ms`),
 ): Promise<T> {
   let cancel = () => {};
-  const late = new Promise<never>((_resolve, reject) => {
-    cancel = place.timer(waitMs, () => reject(why()));
+  const timeout = new Promise<never>((_resolve, reject) => {
+    cancel = host.setTimer(waitMs, () => reject(timeoutError()));
   });
   try {
-    return await Promise.race([answer, late]);
+    return await Promise.race([work, timeout]);
   } finally {
     cancel();
   }
 }
 
-export function pause(place: Pick<Place, "timer">, ms: number): Promise<void> {
+export function sleep(host: Pick<ObjectHost, "setTimer">, ms: number): Promise<void> {
   return new Promise((resolve) => {
-    place.timer(ms, resolve);
+    host.setTimer(ms, resolve);
   });
 }

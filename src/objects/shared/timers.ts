@@ -1,81 +1,84 @@
 /**
- * Owns the waits of one object, which share the timers of the runtime. Most waits are given up within milliseconds, and
- * workerd keeps some 270 bytes of each timer that is cleared, until the object leaves memory. So none is cleared here: a
- * timer rings soon, looks who is due, and another follows while somebody waits.
+ * Lets all timers of one object share a few timers of the runtime. Most timers are cancelled within milliseconds, and workerd
+ * keeps about 270 bytes of each cleared timer until the object leaves memory. So none is cleared here: one runtime timer
+ * fires soon, calls back what is due, and another one follows while timers remain.
  */
 
-/** An object is awake until its last timer has rung. Who has waited for long will for longer: he is looked at more rarely. */
-const looksAfterMs = { min: 20, max: 1_000 };
+/** An object stays awake until its last runtime timer has fired. The older the oldest timer, the rarer the checks. */
+const checkIntervalMs = { min: 20, max: 1_000 };
 
-type Wait = { due: number; ring: () => void };
+type Timer = { dueAt: number; callback: () => void };
 
-/** The runtime's, but for tests. */
-export type Clockwork = { clock: () => number; later: (ms: number, then: () => void) => void };
+/** The clock and the timers underneath; tests replace them. */
+export type TimerRuntime = {
+  clock: () => number;
+  setTimer: (ms: number, callback: () => void) => void;
+};
 
-const runtime: Clockwork = {
+const platform: TimerRuntime = {
   clock: () => performance.now(),
-  later: (ms, then) => void setTimeout(then, ms),
+  setTimer: (ms, callback) => void setTimeout(callback, ms),
 };
 
 export class Timers {
-  readonly #runtime: Clockwork;
-  readonly #waits = new Set<Wait>();
-  /** When timers ring that are on their way: each sooner than those before it. */
-  readonly #rings: number[] = [];
-  /** A time of its own: a clock that is set, or a machine that slept, brings it on by a second at most. */
-  #then = 0;
-  #clockThen = 0;
-  /** When the first came of those who wait. */
+  readonly #runtime: TimerRuntime;
+  readonly #timers = new Set<Timer>();
+  /** When the pending runtime timers fire. Each one was set to fire before those that were already pending. */
+  readonly #firesAt: number[] = [];
+  /** The object's own time: if the clock jumps or the machine sleeps, it moves forward by a second at most. */
+  #nowAtLastFire = 0;
+  #clockAtLastFire = 0;
+  /** Since when there has always been a timer. */
   #since = 0;
 
-  constructor(clockwork = runtime) {
-    this.#runtime = clockwork;
+  constructor(runtime = platform) {
+    this.#runtime = runtime;
   }
 
-  /** Rings once, unless what is answered is called before. */
-  wait(ms: number, ring: () => void): () => void {
+  /** Calls back once, unless the returned function is called first. */
+  set(ms: number, callback: () => void): () => void {
     const now = this.#now();
-    if (this.#waits.size === 0) this.#since = now;
-    const wait = { due: now + ms, ring };
-    this.#waits.add(wait);
-    this.#ringBy(wait.due);
-    return () => void this.#waits.delete(wait);
+    if (this.#timers.size === 0) this.#since = now;
+    const timer = { dueAt: now + ms, callback };
+    this.#timers.add(timer);
+    this.#fireBy(timer.dueAt);
+    return () => void this.#timers.delete(timer);
   }
 
-  #ringBy(due: number): void {
+  #fireBy(dueAt: number): void {
     const now = this.#now();
-    const { min, max } = looksAfterMs;
-    const at = Math.min(due, now + Math.min(max, Math.max(min, now - this.#since)));
-    if ((this.#rings.at(-1) ?? Number.POSITIVE_INFINITY) <= at) return;
-    this.#rings.push(at);
-    this.#runtime.later(Math.max(0, Math.ceil(at - now)), () => this.#rung());
+    const { min, max } = checkIntervalMs;
+    const fireAt = Math.min(dueAt, now + Math.min(max, Math.max(min, now - this.#since)));
+    if ((this.#firesAt.at(-1) ?? Number.POSITIVE_INFINITY) <= fireAt) return;
+    this.#firesAt.push(fireAt);
+    this.#runtime.setTimer(Math.max(0, Math.ceil(fireAt - now)), () => this.#fired());
   }
 
-  #rung(): void {
-    const planned = this.#rings.at(-1) ?? 0;
+  #fired(): void {
+    const planned = this.#firesAt.at(-1) ?? 0;
     const now = Math.max(planned, this.#now());
-    this.#rings.pop();
-    this.#then = now;
-    this.#clockThen = this.#runtime.clock();
+    this.#firesAt.pop();
+    this.#nowAtLastFire = now;
+    this.#clockAtLastFire = this.#runtime.clock();
     try {
-      for (const wait of [...this.#waits]) {
-        if (wait.due <= now && this.#waits.delete(wait)) wait.ring();
+      for (const timer of [...this.#timers]) {
+        if (timer.dueAt <= now && this.#timers.delete(timer)) timer.callback();
       }
     } finally {
       const soonest = this.#soonest();
-      if (soonest !== undefined) this.#ringBy(soonest);
+      if (soonest !== undefined) this.#fireBy(soonest);
     }
   }
 
   #now(): number {
-    const passed = Math.max(0, this.#runtime.clock() - this.#clockThen);
-    const next = this.#rings.at(-1) ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#then + passed, next + looksAfterMs.max);
+    const passed = Math.max(0, this.#runtime.clock() - this.#clockAtLastFire);
+    const next = this.#firesAt.at(-1) ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#nowAtLastFire + passed, next + checkIntervalMs.max);
   }
 
   #soonest(): number | undefined {
     let soonest: number | undefined;
-    for (const { due } of this.#waits) soonest = Math.min(due, soonest ?? due);
+    for (const { dueAt } of this.#timers) soonest = Math.min(dueAt, soonest ?? dueAt);
     return soonest;
   }
 }

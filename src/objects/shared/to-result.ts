@@ -1,24 +1,24 @@
 /**
- * Owns making an object's answer of work that may be refused: an expected failure is a value, a fault is thrown.
+ * Converts between thrown errors and results: an expected failure becomes a value, a bug stays an exception.
  */
 import { asBerthError, BerthError, errorBody, errors } from "../../protocol/errors.ts";
-import { type Answer, type Refused, refused } from "./result.ts";
+import { type ErrorValue, type Result, refusedResult } from "./result.ts";
 
-export async function answer<T>(work: () => T | Promise<T>): Promise<Answer<T>> {
+export async function toResult<T>(work: () => T | Promise<T>): Promise<Result<T>> {
   try {
     return { ok: await work() };
   } catch (error) {
     const known = asBerthError(error);
     if (known === undefined) throw error;
-    return refused(known);
+    return refusedResult(known);
   }
 }
 
-export function asError({ code, message, hint, facts }: Refused): BerthError {
+export function toBerthError({ code, message, hint, facts }: ErrorValue): BerthError {
   return new BerthError(code, message, { facts, ...(hint === undefined ? {} : { hint }) });
 }
 
-export function failure(error: unknown, requestId: string): Response {
+export function errorResponse(error: unknown, requestId: string): Response {
   const known = asBerthError(error);
   if (known === undefined) throw error;
   const { status, retryable } = errors[known.code];

@@ -1,24 +1,24 @@
 /**
- * Owns who waits for a change: of anything, or of the turn of one ticket. Wakes; decides nothing.
+ * Wakes calls that wait for a change of the object or for the turn of a lease ticket. See the callers for what they wait for.
  */
-import type { Place } from "./host.ts";
+import type { ObjectHost } from "./host.ts";
 
-export class Watchers {
-  readonly #host: Pick<Place, "timer">;
+export class Waiters {
+  readonly #host: Pick<ObjectHost, "setTimer">;
   readonly #all = new Set<() => void>();
   readonly #byTicket = new Map<string, Set<() => void>>();
 
-  constructor(host: Pick<Place, "timer">) {
+  constructor(host: Pick<ObjectHost, "setTimer">) {
     this.#host = host;
   }
 
-  /** False when nothing changed in time. */
-  change(waitMs: number): Promise<boolean> {
+  /** False if nothing changed in time. */
+  waitForChange(waitMs: number): Promise<boolean> {
     return this.#wait(this.#all, waitMs);
   }
 
-  /** False when its turn did not come in time. */
-  async turn(ticket: string, waitMs: number): Promise<boolean> {
+  /** False if the ticket's turn did not come in time. */
+  async waitForTurn(ticket: string, waitMs: number): Promise<boolean> {
     const waiting = this.#byTicket.get(ticket) ?? new Set();
     this.#byTicket.set(ticket, waiting);
     try {
@@ -36,21 +36,21 @@ export class Watchers {
     for (const wake of [...(this.#byTicket.get(ticket) ?? [])]) wake();
   }
 
-  wakeEveryTurn(): void {
+  wakeAllTurns(): void {
     for (const ticket of [...this.#byTicket.keys()]) this.wakeTurn(ticket);
   }
 
-  #wait(among: Set<() => void>, waitMs: number): Promise<boolean> {
+  #wait(waiting: Set<() => void>, waitMs: number): Promise<boolean> {
     if (waitMs <= 0) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const finish = (changed: boolean) => {
+      const finish = (hasChanged: boolean) => {
         cancel();
-        among.delete(woken);
-        resolve(changed);
+        waiting.delete(wake);
+        resolve(hasChanged);
       };
-      const woken = () => finish(true);
-      const cancel = this.#host.timer(waitMs, () => finish(false));
-      among.add(woken);
+      const wake = () => finish(true);
+      const cancel = this.#host.setTimer(waitMs, () => finish(false));
+      waiting.add(wake);
     });
   }
 }

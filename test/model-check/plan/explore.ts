@@ -71,7 +71,7 @@ function violation(before: World, { members, outcomes, plan }: World): string | 
     if (is !== null && is.run !== was?.run && saved[is.checkpoint] !== tree && !wasBroken) {
       return `${name} changed between its vote and its commit`;
     }
-    if (is !== null && is.run > plan.newest) return `${name} committed a run that never was`;
+    if (is !== null && is.run > plan.newestRun) return `${name} committed a run that never was`;
     if (seat?.phase.name === "over" && lease?.startsWith("run ")) return `${name} keeps a lease`;
   }
   return undefined;

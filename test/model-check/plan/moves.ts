@@ -3,10 +3,10 @@
  * is lost and comes back, its time is over, a lease is broken, somebody works in a member.
  */
 
-import { type SeatEvent, stepSeat } from "../../../src/core/plan/participant/step.ts";
-import { pending } from "../../../src/core/plan/pending.ts";
+import { type ParticipantEvent, stepParticipant } from "../../../src/core/plan/participant/step.ts";
+import { pendingRunRequests } from "../../../src/core/plan/pending.ts";
 import type { PlanRecord } from "../../../src/core/plan/record.ts";
-import { begin, stepRun } from "../../../src/core/plan/run.ts";
+import { beginRun, stepRun } from "../../../src/core/plan/run.ts";
 import type { Answered, MemberWorld, Question, World } from "./world.ts";
 
 export type Move = { name: string; to: World };
@@ -33,10 +33,10 @@ export function movesOf(world: World, bounds: Bounds, hole?: Hole): Move[] {
 }
 
 function begins(world: World, { runs }: Bounds): Move[] {
-  if (world.plan.newest >= runs) return [];
+  if (world.plan.newestRun >= runs) return [];
   return (["commit", "rollback"] as const).flatMap((kind) => {
-    const begun = begin(world.plan, { kind, mode: "atomic", allowEmpty: true, waitMs: 1 }, 0);
-    return "began" in begun
+    const begun = beginRun(world.plan, { kind, mode: "atomic", allowEmpty: true, waitMs: 1 }, 0);
+    return "newRun" in begun
       ? [{ name: `begin a ${kind}`, to: { ...world, plan: begun.plan } }]
       : [];
   });
@@ -44,12 +44,12 @@ function begins(world: World, { runs }: Bounds): Move[] {
 
 function asks(world: World, hole: Hole | undefined): Move[] {
   const { run } = world.plan;
-  const asked = pending(world.plan);
+  const asked = pendingRunRequests(world.plan);
   const early =
     hole === "the decision is told before it is written" && run !== null && run.decision === null
       ? run.parts
           .filter(({ vote }) => vote !== null && "yes" in vote)
-          .map(({ sandbox }) => ({ type: "finish" as const, sandbox, verdict: "commit" as const }))
+          .map(({ sandbox }) => ({ type: "finish" as const, sandbox, decision: "commit" as const }))
       : [];
   return [...asked, ...early].flatMap((ask): Move[] => {
     if (run === null) return [];
@@ -60,7 +60,7 @@ function asks(world: World, hole: Hole | undefined): Move[] {
         : ask.type === "prepare"
           ? { ask: "prepare", ...about, kind: run.kind }
           : ask.type === "finish"
-            ? { ask: "finish", ...about, verdict: ask.verdict }
+            ? { ask: "finish", ...about, decision: ask.decision }
             : undefined;
     if (question === undefined || has(world.questions, question)) return [];
     const to = { ...world, questions: sorted([...world.questions, question]) };
@@ -86,8 +86,8 @@ function arrives(world: World, question: Question, hole: Hole | undefined): Move
     return said(world, name, held.member, hold(question, "done" in held.reply));
   }
   if (question.ask === "prepare") return prepares(world, question, member, hole);
-  const { verdict } = question;
-  const done = take(member, { type: "finish", plan: "p", run, verdict, now: 0 }, hole);
+  const { decision } = question;
+  const done = take(member, { type: "finish", plan: "p", run, decision, now: 0 }, hole);
   if ("restore" in done.reply) return restores(world, question, done.member, done.reply.restore);
   if (!("ended" in done.reply)) return [];
   const { ended } = done.reply;
@@ -126,14 +126,14 @@ function prepares(
     return said(world, name, may.member, no);
   }
   const { ticket } = may.reply;
-  const artefact = kind === "commit" ? `c${run}` : null;
-  const checkpoint = artefact ?? may.member.seat?.committed?.checkpoint ?? null;
+  const preparedCheckpoint = kind === "commit" ? `c${run}` : null;
+  const checkpoint = preparedCheckpoint ?? may.member.seat?.committed?.checkpoint ?? null;
   const saving =
-    artefact === null
+    preparedCheckpoint === null
       ? may.member
-      : { ...may.member, saved: { ...may.member.saved, [artefact]: may.member.tree } };
+      : { ...may.member, saved: { ...may.member.saved, [preparedCheckpoint]: may.member.tree } };
   const vote = { yes: { checkpoint, changes: null } };
-  const about = { plan: "p", run, ticket, vote, artefact };
+  const about = { plan: "p", run, ticket, vote, preparedCheckpoint };
   const done = take(saving, { type: "prepared", ...about }, hole);
   const answered: Answered =
     "vote" in done.reply ? { to: "prepare", run, member: name, vote: done.reply.vote } : no;
@@ -151,7 +151,7 @@ function restores(
   member: MemberWorld,
   checkpoint: string,
 ): Move[] {
-  const { run, verdict, member: name } = question;
+  const { run, decision, member: name } = question;
   const startId = `s${run}`;
   const begun = take(member, { type: "restoring", run, startId });
   const tree = begun.member.saved[checkpoint];
@@ -161,9 +161,9 @@ function restores(
   const back = {
     ...begun.member,
     tree,
-    seat: { ...seat, phase: { ...seat.phase, came: "restored" as const } },
+    seat: { ...seat, phase: { ...seat.phase, result: "restored" as const } },
   };
-  const done = take(back, { type: "finish", plan: "p", run, verdict, now: 0 });
+  const done = take(back, { type: "finish", plan: "p", run, decision, now: 0 });
   if (!("ended" in done.reply)) throw new Error("it has come back");
   const { ended } = done.reply;
   const outcomes = { ...world.outcomes, [`${run} ${name}`]: ended.outcome };
@@ -222,7 +222,7 @@ function disturbances(world: World, { breaks, trees }: Bounds, hole: Hole | unde
   });
 }
 
-function take(member: MemberWorld, event: SeatEvent, hole?: Hole) {
+function take(member: MemberWorld, event: ParticipantEvent, hole?: Hole) {
   const { seat } = member;
   const forgets =
     hole === "members forget which runs are over" &&
@@ -232,13 +232,13 @@ function take(member: MemberWorld, event: SeatEvent, hole?: Hole) {
     forgets && seat !== null
       ? { ...seat, run: Math.min(seat.run, event.run - 1), last: null }
       : seat;
-  const move = stepSeat(from, event);
+  const move = stepParticipant(from, event);
   const lease =
-    member.lease !== null && move.frees.tickets.includes(member.lease) ? null : member.lease;
+    member.lease !== null && move.releases.tickets.includes(member.lease) ? null : member.lease;
   const saved = Object.fromEntries(
-    Object.entries(member.saved).filter(([id]) => !move.frees.checkpoints.includes(id)),
+    Object.entries(member.saved).filter(([id]) => !move.releases.checkpoints.includes(id)),
   );
-  return { reply: move.reply, member: { ...member, seat: move.seat, lease, saved } };
+  return { reply: move.reply, member: { ...member, seat: move.participant, lease, saved } };
 }
 
 function said(world: World, name: string, member: MemberWorld, answered: Answered): Move[] {

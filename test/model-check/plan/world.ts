@@ -4,22 +4,22 @@
  * Does not own the decisions: those are the real ones.
  */
 
-import type { Seat } from "../../../src/core/plan/participant/participant.ts";
-import type { Verdict } from "../../../src/core/plan/pending.ts";
-import type { Ended, PlanRecord, Vote } from "../../../src/core/plan/record.ts";
+import type { Participant } from "../../../src/core/plan/participant/participant.ts";
+import type { ParticipantDecision } from "../../../src/core/plan/pending.ts";
+import type { PartResult, PlanRecord, Vote } from "../../../src/core/plan/record.ts";
 
 export type Question =
   | { ask: "hold"; run: number; member: string }
   | { ask: "prepare"; run: number; member: string; kind: "commit" | "rollback" }
-  | { ask: "finish"; run: number; member: string; verdict: Verdict };
+  | { ask: "finish"; run: number; member: string; decision: ParticipantDecision };
 
 export type Answered =
   | { to: "hold"; run: number; member: string; held: boolean }
   | { to: "prepare"; run: number; member: string; vote: Vote }
-  | { to: "finish"; run: number; member: string; ended: Ended };
+  | { to: "finish"; run: number; member: string; ended: PartResult };
 
 export type MemberWorld = {
-  seat: Seat | null;
+  seat: Participant | null;
   /** The ticket of whoever has its lease; a client's is `client`. */
   lease: string | null;
   /** Somebody with the right to it took the lease of the present run away. */
@@ -36,7 +36,7 @@ export type World = {
   questions: readonly Question[];
   answers: readonly Answered[];
   /** What each run did to each member, as the member said it: `run member` → outcome. */
-  outcomes: Record<string, Ended["outcome"]>;
+  outcomes: Record<string, PartResult["outcome"]>;
 };
 
 export function firstWorld(names: readonly string[]): World {
@@ -57,14 +57,14 @@ export function firstWorld(names: readonly string[]): World {
       name: "p",
       tenant: "t",
       createdAt: 0,
-      life: "here",
-      newest: 0,
-      moves: 0,
+      status: "here",
+      newestRun: 0,
+      membershipRevision: 0,
       members: names.map((name) => ({ key: name, sandbox: name, addedAt: 0, committed: null })),
       joining: [],
       leaving: [],
       run: null,
-      last: null,
+      lastRun: null,
     },
     members,
     questions: [],

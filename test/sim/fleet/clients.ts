@@ -2,8 +2,8 @@
  * Owns what the clients of a history of many objects do, one step after the other each, as the door would pass it on.
  * Does not own what they may expect (watch.ts, rest.ts).
  */
-import type { Fate } from "../../../src/core/plan/record.ts";
-import { page } from "../../../src/objects/directory/list.ts";
+import type { Disposition } from "../../../src/core/plan/record.ts";
+import { listPage } from "../../../src/objects/directory/list.ts";
 import * as members from "../../../src/objects/plan/members.ts";
 import * as runs from "../../../src/objects/plan/runs.ts";
 import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
@@ -91,7 +91,7 @@ export class FleetClient {
     // With a key a lost answer may be asked for again.
     for (let tries = 0; tries < triesMax; tries++) {
       const outcome = await askPlan(this.#fleet, action.plan, kind, (actor) =>
-        runs.run(actor, call),
+        runs.commitOrRollBack(actor, call),
       );
       this.#note(kind, outcome);
       if ("ok" in outcome) {
@@ -112,7 +112,7 @@ export class FleetClient {
     for (let tries = 0; tries < triesMax; tries++) {
       const call = { make, onExisting, gate, key, hash: `${name} ${onExisting}` };
       const outcome = await this.#fleet.directory.call(`find ${name}`, (directory) =>
-        directory.find(call),
+        directory.findOrCreate(call),
       );
       this.#note("find", outcome);
       if ("ok" in outcome) return this.#fleet.watch.found(name, outcome.ok.sandbox.id);
@@ -125,8 +125,8 @@ export class FleetClient {
     const { directory, watch } = this.#fleet;
     const before = watch.answered;
     const outcome = await directory.call("list", (actor, place) => {
-      actor.heal();
-      return page(place, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes;
+      actor.probeStale();
+      return listPage(place, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes;
     });
     this.#note("list", outcome);
     if ("ok" in outcome) watch.listed(outcome.ok, before);
@@ -201,7 +201,7 @@ export class FleetClient {
 }
 
 /** Unforced, which is refused of the few who are held, every other time: whatever takes its lease in that moment is kept. */
-function fateOf({ destroy }: { destroy: boolean }, number: number): Fate {
+function fateOf({ destroy }: { destroy: boolean }, number: number): Disposition {
   if (number % 2 === 1) return "destroy";
   return destroy ? "force" : "keep";
 }

@@ -5,7 +5,7 @@
 import { DirectoryActor } from "../../../src/objects/directory/actor.ts";
 import type { SandboxPort } from "../../../src/objects/directory/sandbox-tasks.ts";
 import * as lifecycle from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
-import { answer } from "../../../src/objects/shared/to-result.ts";
+import { toResult } from "../../../src/objects/shared/to-result.ts";
 import { BasePlace } from "../base-host.ts";
 import { Being, type Outcome } from "../instance.ts";
 import type { Fleet } from "./fleet.ts";
@@ -60,24 +60,25 @@ export class DirectoryBeing extends Being<Instance> {
     return {
       make: (call) =>
         ask(this.#fleet, place, to, "make", (actor) =>
-          answer(() => {
+          toResult(() => {
             lifecycle.make(actor, call);
-            return actor.listing.report();
+            return actor.outbox.report();
           }),
         ),
       report: () =>
         ask(this.#fleet, place, to, "report", (actor) =>
-          actor.known === undefined ? undefined : actor.listing.report(),
+          actor.existing === undefined ? undefined : actor.outbox.report(),
         ),
       giveWay: (successor, gate) =>
         ask(this.#fleet, place, to, "give way", async (actor) => {
-          if (actor.known === undefined) return undefined;
-          return answer(async () => {
+          if (actor.existing === undefined) return undefined;
+          return toResult(async () => {
             const { breakage } = this.#fleet;
-            if (breakage === "who is replaced is not asked") await lifecycle.end(actor, "replaced");
+            if (breakage === "who is replaced is not asked")
+              await lifecycle.endForPlan(actor, "replaced");
             await lifecycle.giveWay(actor, successor, gate);
             if (gate.force === undefined) this.#fleet.watch.gaveWay(id, actor);
-            return actor.listing.report();
+            return actor.outbox.report();
           });
         }),
     };

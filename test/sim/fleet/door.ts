@@ -2,7 +2,7 @@
  * Owns how a client reaches a plan, as the door does it: by its name in the Directory, given anew where it was given back.
  * Does not own what is asked (clients.ts).
  */
-import type { Named } from "../../../src/core/plan/lifetime.ts";
+import type { PlanIdentity } from "../../../src/core/plan/lifetime.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
 import type { PlanActor } from "../../../src/objects/plan/actor.ts";
 import { putPlan } from "../../../src/objects/plan/members.ts";
@@ -17,7 +17,7 @@ export async function isThere(fleet: Fleet, number: number): Promise<boolean> {
   const plan = fleet.plan(`p${number}`);
   for (let round = 0; round < roundsMax; round++) {
     const given = await fleet.directory.call(`give the name ${plan.name}`, (_directory, place) =>
-      names.put(place, plan.name),
+      names.putPlanName(place, plan.name),
     );
     if (!("ok" in given)) return false;
     if (given.ok.made) fleet.count("outcome", "a plan was named");
@@ -33,11 +33,11 @@ export async function askPlan<T>(
   fleet: Fleet,
   number: number,
   what: string,
-  work: (plan: PlanActor, named: Named) => T | Promise<T>,
+  work: (plan: PlanActor, named: PlanIdentity) => T | Promise<T>,
 ): Promise<Outcome<T>> {
   const plan = fleet.plan(`p${number}`);
   const named = await fleet.directory.call(`look up ${plan.name}`, (_directory, place) =>
-    names.createdAt(place, plan.name),
+    names.planCreatedAt(place, plan.name),
   );
   if (!("ok" in named)) return named;
   const createdAt = named.ok;

@@ -3,16 +3,16 @@
  */
 
 import { PlanActor } from "../../../src/objects/plan/actor.ts";
-import type { MemberPort } from "../../../src/objects/plan/ports.ts";
+import type { ParticipantPort } from "../../../src/objects/plan/ports.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 
 const found = {
   /** Members may be added, replaced and removed while a run is open. */
   "members are not frozen": ["a run ends"],
   /** A fresh instance of the plan goes on as if it had decided to commit. */
-  "an undecided run is committed": ["one run, one verdict"],
+  "an undecided run is committed": ["one run, one decision"],
   /** The plan tells its members before its decision is on disk, and has members made before it knows of them. */
-  "what is told does not wait": ["one run, one verdict", "nothing is made for nobody"],
+  "what is told does not wait": ["one run, one decision", "nothing is made for nobody"],
   /** A member takes steps of runs that are over. */
   "members forget which runs are over": ["nobody is held for ever"],
   /** The lease of a held member ends with its time. */
@@ -46,13 +46,13 @@ export function planActor(
 }
 
 class Unfrozen extends PlanActor {
-  override get here() {
-    return { ...super.here, run: null };
+  override get current() {
+    return { ...super.current, run: null };
   }
 
   override commit(...[after, beside]: Parameters<PlanActor["commit"]>): void {
     const open = this.record?.run ?? null;
-    const isOver = open !== null && after.last?.n === open.n;
+    const isOver = open !== null && after.lastRun?.n === open.n;
     super.commit(after.run === null && !isOver ? { ...after, run: open } : after, beside);
   }
 }
@@ -73,28 +73,31 @@ export function breakSeat(
   actor: SandboxActor,
   run: number,
 ): void {
-  const seat = actor.known?.seat;
+  const seat = actor.existing?.participant;
   if (breakage !== "members forget which runs are over" || seat == null) return;
   if (seat.phase.name === "over" && seat.run >= run) {
-    actor.commit({ seat: { ...seat, run: run - 1, last: null } }, [], "forgets");
+    actor.commit({ participant: { ...seat, run: run - 1, last: null } }, [], "forgets");
   }
 }
 
 export function breakLease(breakage: FleetBreakage | undefined, actor: SandboxActor): void {
-  const state = actor.known?.lease.state;
+  const state = actor.existing?.lease.state;
   if (breakage !== "a held lease expires" || state?.name !== "held") return;
   const { pinned: _, ...ends } = { ...state, expiresAt: actor.now() + 1_000 };
   actor.commit({ lease: { ...actor.facts.lease, state: ends } }, [], "is not pinned");
 }
 
 /** Whoever does not answer is taken to have done it. */
-export function once(breakage: FleetBreakage | undefined, member: MemberPort): MemberPort {
+export function once(
+  breakage: FleetBreakage | undefined,
+  member: ParticipantPort,
+): ParticipantPort {
   if (breakage !== "finishing is tried once") return member;
   return {
     ...member,
-    finish: (asking, verdict) =>
-      member.finish(asking, verdict).catch(() => ({
-        ok: { outcome: verdict === "commit" ? "committed" : "aborted" },
+    finish: (asking, decision) =>
+      member.finish(asking, decision).catch(() => ({
+        ok: { outcome: decision === "commit" ? "committed" : "aborted" },
       })),
   };
 }

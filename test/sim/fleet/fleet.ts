@@ -50,7 +50,7 @@ export class Fleet {
       weather: this.weather,
       counts: this.counts,
       tell: (report, from) =>
-        ask(this, from, this.directory, "a report", (it) => it.told(this.#ordered(report))),
+        ask(this, from, this.directory, "a report", (it) => it.applyReport(this.#ordered(report))),
     };
     const world = new World(0, undefined, shared);
     this.sandboxes.set(id, world);

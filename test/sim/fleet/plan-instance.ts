@@ -2,14 +2,14 @@
  * Owns a plan of a history: the real actor over rows in memory, asked as the door asks it, and what it may ask of others.
  * Does not own what members do (sandbox-asked.ts).
  */
-import type { Named } from "../../../src/core/plan/lifetime.ts";
+import type { PlanIdentity } from "../../../src/core/plan/lifetime.ts";
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
 import type { PlanActor } from "../../../src/objects/plan/actor.ts";
-import { runOf } from "../../../src/objects/plan/history.ts";
-import type { Ports } from "../../../src/objects/plan/ports.ts";
-import { load } from "../../../src/objects/plan/rows.ts";
-import { answer } from "../../../src/objects/shared/to-result.ts";
+import { loadRun } from "../../../src/objects/plan/history.ts";
+import type { PlanPorts } from "../../../src/objects/plan/ports.ts";
+import { loadPlan } from "../../../src/objects/plan/rows.ts";
+import { toResult } from "../../../src/objects/shared/to-result.ts";
 import { BasePlace } from "../base-host.ts";
 import { Being } from "../instance.ts";
 import { type Fleet, tenant } from "./fleet.ts";
@@ -35,18 +35,18 @@ export class PlanBeing extends Being<Instance> {
 
   /** What its rows say. */
   get record(): PlanRecord | undefined {
-    return load(new BasePlace(this.ground))?.plan;
+    return loadPlan(new BasePlace(this.ground))?.plan;
   }
 
   runOf(n: number): Run | null {
-    return runOf(new BasePlace(this.ground), n);
+    return loadRun(new BasePlace(this.ground), n);
   }
 
   /** As it was named at that time. */
   call<T>(
     what: string,
     createdAt: number,
-    work: (plan: PlanActor, named: Named) => T | Promise<T>,
+    work: (plan: PlanActor, named: PlanIdentity) => T | Promise<T>,
   ) {
     const named = { tenant, name: this.name, createdAt };
     return this.ask(`${this.name}: ${what}`, ({ plan }) => work(plan, named));
@@ -65,19 +65,19 @@ export class PlanBeing extends Being<Instance> {
     return plan.alarm();
   }
 
-  #ports(place: BasePlace): Ports {
+  #ports(place: BasePlace): PlanPorts {
     const fleet = this.#fleet;
     return {
-      memberOf: (id) => once(fleet.breakage, memberOf(fleet, place, id)),
+      participantOf: (id) => once(fleet.breakage, memberOf(fleet, place, id)),
       directoryOf: () => ({
         make: (call) =>
           ask(fleet, place, fleet.directory, "make a member", (directory) =>
-            answer(() => directory.make(call)),
+            toResult(() => directory.make(call)),
           ),
         forgetPlan: (name, createdAt) =>
           ask(fleet, place, fleet.directory.rows, "forget a plan", (rows) =>
-            answer(() => {
-              names.forget(rows, name, createdAt);
+            toResult(() => {
+              names.forgetPlanName(rows, name, createdAt);
               return null;
             }),
           ),

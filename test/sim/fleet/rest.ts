@@ -3,10 +3,10 @@
  * no run is open or half committed, members and plans agree, lists say what is, and all of it can be used again.
  */
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
-import { isOver } from "../../../src/core/sandbox/step.ts";
-import { page } from "../../../src/objects/directory/list.ts";
+import { isEnding } from "../../../src/core/sandbox/step.ts";
+import { listPage } from "../../../src/objects/directory/list.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
-import { rows } from "../../../src/objects/sandbox/lifecycle/checkpoint-rows.ts";
+import { listRows } from "../../../src/objects/sandbox/lifecycle/checkpoint-rows.ts";
 import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
 import { BasePlace } from "../base-host.ts";
 import { Place } from "../host.ts";
@@ -52,8 +52,8 @@ function checkPlans(fleet: Fleet): void {
 }
 
 /** Whoever has a name can be asked for by it, and nobody else has one. */
-function checkName(fleet: Fleet, { name, life, createdAt }: PlanRecord): void {
-  const given = names.createdAt(
+function checkName(fleet: Fleet, { name, status: life, createdAt }: PlanRecord): void {
+  const given = names.planCreatedAt(
     fleet.directory.place ?? new BasePlace(fleet.directory.ground),
     name,
   );
@@ -93,15 +93,15 @@ function checkWhole(fleet: Fleet, plan: string, run: Run): void {
 
 function checkMember(fleet: Fleet, plan: PlanRecord, member: PlanRecord["members"][number]): void {
   const facts = fleet.sandboxes.get(member.sandbox)?.observer.facts;
-  if (facts === undefined || isOver(facts.sandbox.state)) return;
-  const { seat } = facts;
-  if (seat?.plan !== plan.name) {
+  if (facts === undefined || isEnding(facts.sandbox.state)) return;
+  const { participant } = facts;
+  if (participant?.plan !== plan.name) {
     fleet.fail(
       "plans and members agree",
-      `${member.sandbox} says it is in ${seat?.plan ?? "no plan"}`,
+      `${member.sandbox} says it is in ${participant?.plan ?? "no plan"}`,
     );
-  } else if ((seat.committed?.run ?? null) !== member.committed) {
-    const message = `${member.sandbox}: ${seat.committed?.run ?? "nothing"} is committed, not ${member.committed}`;
+  } else if ((participant.committed?.run ?? null) !== member.committed) {
+    const message = `${member.sandbox}: ${participant.committed?.run ?? "nothing"} is committed, not ${member.committed}`;
     fleet.fail("plans and members agree", message);
   }
 }
@@ -109,17 +109,20 @@ function checkMember(fleet: Fleet, plan: PlanRecord, member: PlanRecord["members
 function checkSeats(fleet: Fleet): void {
   for (const [id, world] of fleet.sandboxes) {
     const facts = world.observer.facts;
-    if (facts === undefined || isOver(facts.sandbox.state)) continue;
-    const { seat, lease } = facts;
+    if (facts === undefined || isEnding(facts.sandbox.state)) continue;
+    const { participant, lease } = facts;
     if (lease.state.name === "held" && lease.state.pinned === true) {
       fleet.fail("nobody is held for ever", `${id} is held by ${lease.state.grant.holder}`);
     }
-    if (seat !== null && seat.phase.name !== "over") {
-      fleet.fail("nobody is held for ever", `${id} is still ${seat.phase.name}`);
+    if (participant !== null && participant.phase.name !== "over") {
+      fleet.fail("nobody is held for ever", `${id} is still ${participant.phase.name}`);
     }
-    const plan = fleet.plans.find(({ name }) => name === seat?.plan);
-    if (seat !== null && plan?.record?.members.every(({ sandbox }) => sandbox !== id) !== false) {
-      fleet.fail("plans and members agree", `${id} thinks it is in ${seat.plan}`);
+    const plan = fleet.plans.find(({ name }) => name === participant?.plan);
+    if (
+      participant !== null &&
+      plan?.record?.members.every(({ sandbox }) => sandbox !== id) !== false
+    ) {
+      fleet.fail("plans and members agree", `${id} thinks it is in ${participant.plan}`);
     }
     checkWanted(fleet, id, world);
     checkKept(fleet, id, world);
@@ -129,7 +132,7 @@ function checkSeats(fleet: Fleet): void {
 /** What a plan has made is its member, was let go by it, or has ended; and what it was to end has. */
 function checkWanted(fleet: Fleet, id: string, { observer, database }: World): void {
   if (fleet.watch.ended.has(id)) fleet.fail("what is to end ends", `${id} lives`);
-  if (!fleet.watch.madeForPlans.has(id) || observer.facts?.seat != null) return;
+  if (!fleet.watch.madeForPlans.has(id) || observer.facts?.participant != null) return;
   const [joined] = database.sql<{ n: number }>(
     `SELECT count(*) AS n FROM event WHERE data LIKE '%"joined"%'`,
   );
@@ -138,8 +141,8 @@ function checkWanted(fleet: Fleet, id: string, { observer, database }: World): v
 
 /** Of the plan's checkpoints exactly the committed one can be used, and its tree is there. */
 function checkKept(fleet: Fleet, id: string, world: World): void {
-  const committed = world.observer.facts?.seat?.committed?.checkpoint;
-  const kept = rows(new Place(world)).filter(
+  const committed = world.observer.facts?.participant?.committed?.checkpoint;
+  const kept = listRows(new Place(world)).filter(
     ({ used_by, state }) => used_by === "plan" && state !== "leaving",
   );
   const names = kept.map((row) => row.id);
@@ -161,7 +164,7 @@ async function checkLists(fleet: Fleet): Promise<void> {
     .call(
       "the last list",
       (_actor, place) =>
-        page(place, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes,
+        listPage(place, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes,
     )
     .then((outcome) => {
       isDone = true;
@@ -185,7 +188,7 @@ function checkScopes(fleet: Fleet): void {
   for (const [id, { observer }] of fleet.sandboxes) {
     const facts = observer.facts;
     const scope = facts?.sandbox.spec.scope?.repo;
-    if (facts === undefined || scope === undefined || isOver(facts.sandbox.state)) continue;
+    if (facts === undefined || scope === undefined || isEnding(facts.sandbox.state)) continue;
     const other = alive.get(scope);
     if (other !== undefined) fleet.fail("one sandbox for a scope", `${other} and ${id} live`);
     alive.set(scope, id);
@@ -200,7 +203,7 @@ async function checkUse(fleet: Fleet, plan: PlanBeing): Promise<void> {
     const record = plan.record;
     for (const { sandbox, key } of record?.members ?? []) {
       const state = fleet.sandboxes.get(sandbox)?.observer.facts?.sandbox.state;
-      if (state === undefined || isOver(state)) {
+      if (state === undefined || isEnding(state)) {
         await auditor.act({
           type: "remove",
           plan: numberOf(plan),

@@ -27,7 +27,7 @@ export function ask<Object, T>(
       return;
     }
     const ready =
-      fleet.breakage === "what is told does not wait" ? Promise.resolve() : from.durable();
+      fleet.breakage === "what is told does not wait" ? Promise.resolve() : from.flush();
     const comesAgain = fleet.weather.repeats && fleet.random.chance(0.3);
     const lateMs = comesAgain ? fleet.random.between(1, 20_000) : 0;
     void ready.then(() => {

@@ -1,12 +1,12 @@
 /**
  * Owns asking a sandbox's object as other objects do.
  */
-import { refuseAtGate } from "../../../src/core/lease/check.ts";
-import { isOver } from "../../../src/core/sandbox/step.ts";
-import type { MemberPort } from "../../../src/objects/plan/ports.ts";
+import { checkLease } from "../../../src/core/lease/check.ts";
+import { isEnding } from "../../../src/core/sandbox/step.ts";
+import type { ParticipantPort } from "../../../src/objects/plan/ports.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 import * as lifecycle from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
-import { answer } from "../../../src/objects/shared/to-result.ts";
+import { toResult } from "../../../src/objects/shared/to-result.ts";
 import { unknownSandbox } from "../../../src/protocol/errors.ts";
 import type { BasePlace } from "../base-host.ts";
 import type { Fleet } from "./fleet.ts";
@@ -20,45 +20,47 @@ export function sandboxAsked(fleet: Fleet, id: string): Asked<SandboxActor> {
   };
 }
 
-export function memberOf(fleet: Fleet, from: BasePlace, id: string): MemberPort {
+export function memberOf(fleet: Fleet, from: BasePlace, id: string): ParticipantPort {
   const to = sandboxAsked(fleet, id);
   const member = <T>(what: string, work: (actor: SandboxActor) => Promise<T>) =>
     ask(fleet, from, to, what, (actor) =>
-      answer(() => {
-        if (actor.known === undefined) throw unknownSandbox();
+      toResult(() => {
+        if (actor.existing === undefined) throw unknownSandbox();
         return work(actor);
       }),
     );
   return {
     isDestroyed: () =>
-      ask(fleet, from, to, "are you there", ({ known }) => {
-        return known === undefined || isOver(known.sandbox.state);
+      ask(fleet, from, to, "are you there", ({ existing: known }) => {
+        return known === undefined || isEnding(known.sandbox.state);
       }),
-    join: (asking, move) => member("join", (actor) => actor.member.join(asking, move)),
+    join: (asking, move) => member("join", (actor) => actor.participant.join(asking, move)),
     leave: (asking, move) =>
       ask(fleet, from, to, "leave", (actor) =>
-        answer(() => (actor.known === undefined ? null : actor.member.leave(asking, move))),
+        toResult(() =>
+          actor.existing === undefined ? null : actor.participant.leave(asking, move),
+        ),
       ),
     hold: (asking, waitMs) =>
       member("hold", async (actor) => {
         breakSeat(fleet.breakage, actor, asking.run);
-        await actor.member.hold(asking, waitMs);
+        await actor.participant.hold(asking, waitMs);
         breakLease(fleet.breakage, actor);
         return null;
       }),
     prepare: (asking, kind) =>
       member("prepare", (actor) => {
         breakSeat(fleet.breakage, actor, asking.run);
-        return actor.member.prepare(asking, kind);
+        return actor.participant.prepare(asking, kind);
       }),
     finish: (asking, verdict) =>
       member(`finish by ${verdict}`, (actor) => {
         fleet.watch.told(asking, id, verdict);
-        return actor.member.finish(asking, verdict);
+        return actor.participant.finish(asking, verdict);
       }),
     holder: () =>
       member("who holds you", async ({ facts: { lease } }) => {
-        const isFree = refuseAtGate(lease, undefined) === undefined;
+        const isFree = checkLease(lease, undefined) === undefined;
         return isFree ? null : { name: undefined };
       }),
     endUnheld: () =>
@@ -67,7 +69,7 @@ export function memberOf(fleet: Fleet, from: BasePlace, id: string): MemberPort 
       ),
     end: (reason) =>
       ask(fleet, from, to, "end", async (actor) => {
-        if (actor.known !== undefined) await lifecycle.end(actor, reason);
+        if (actor.existing !== undefined) await lifecycle.endForPlan(actor, reason);
       }),
   };
 }

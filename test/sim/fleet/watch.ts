@@ -2,9 +2,9 @@
  * Owns what must hold at every moment of a history of many objects, beyond what each sandbox's own observer holds:
  * one verdict for a run, one sandbox for a scope, no list that hides or invents.
  */
-import type { Verdict } from "../../../src/core/plan/pending.ts";
-import { isOver } from "../../../src/core/sandbox/step.ts";
-import type { Asking } from "../../../src/objects/plan/ports.ts";
+import type { ParticipantDecision } from "../../../src/core/plan/pending.ts";
+import { isEnding } from "../../../src/core/sandbox/step.ts";
+import type { PlanCaller } from "../../../src/objects/plan/ports.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 import type { ListedSandbox } from "../../../src/protocol/directory.ts";
 import type { EventData } from "../../../src/protocol/event.ts";
@@ -12,7 +12,7 @@ import type { Fleet } from "./fleet.ts";
 
 export class Watch {
   readonly #fleet: Fleet;
-  readonly #verdicts = new Map<string, Map<string, Verdict>>();
+  readonly #verdicts = new Map<string, Map<string, ParticipantDecision>>();
   /** Answered to a caller: from then on a list has it, until it is over. */
   readonly #answered = new Set<string>();
   /** Made by a plan, not by a caller. */
@@ -25,9 +25,9 @@ export class Watch {
   }
 
   /** A verdict has reached a member. */
-  told({ plan, run }: Asking, id: string, verdict: Verdict): void {
+  told({ plan, run }: PlanCaller, id: string, verdict: ParticipantDecision): void {
     const key = `${plan} ${run}`;
-    const said = this.#verdicts.get(key) ?? new Map<string, Verdict>();
+    const said = this.#verdicts.get(key) ?? new Map<string, ParticipantDecision>();
     this.#verdicts.set(key, said);
     const before = said.get(id);
     if (before !== undefined && before !== verdict) {
@@ -87,6 +87,6 @@ export class Watch {
 
   #lives(id: string): boolean {
     const facts = this.#fleet.sandboxes.get(id)?.observer.facts;
-    return facts !== undefined && !isOver(facts.sandbox.state);
+    return facts !== undefined && !isEnding(facts.sandbox.state);
   }
 }

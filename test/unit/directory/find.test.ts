@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { stale } from "../../../src/objects/directory/list.ts";
+import { staleSandboxes } from "../../../src/objects/directory/list.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Desk, quiet } from "./harness.ts";
 
@@ -47,7 +47,7 @@ describe("find or create", () => {
     box.metadata = { a: "1" };
     box.become("running");
     box.tell();
-    desk.directory.told(late);
+    desk.directory.applyReport(late);
     expect(desk.row(box.id)).toMatchObject({ state: "running", revision: box.revision });
     expect(desk.sql("SELECT k, v FROM meta WHERE id = ?", box.id)).toEqual([{ k: "a", v: "1" }]);
   });
@@ -58,14 +58,14 @@ describe("replace", () => {
   const force = { by: "local" };
 
   it("[D3] one whose lease is held stays its scope's, and nothing is made; its token or force ends it", async () => {
-    const gates = [{ token: desk.box(await made()).token }, { force }];
-    for (const gate of gates) {
+    const claims = [{ token: desk.box(await made()).token }, { force }];
+    for (const claim of claims) {
       const old = await made();
       desk.box(old).isHeld = true;
       const rows = () => desk.sql("SELECT * FROM sandbox ORDER BY id");
       const before = rows();
       for (const tokens of [undefined, { token: "another" }]) {
-        const refused = desk.find({ ...replace, key: "k", ...(tokens && { gate: tokens }) });
+        const refused = desk.find({ ...replace, key: "k", ...(tokens && { claim: tokens }) });
         await expect(refused).rejects.toMatchObject({ code: "lease_held" });
       }
       expect(rows()).toEqual(before);
@@ -73,7 +73,7 @@ describe("replace", () => {
       expect((await desk.find({ scope })).sandbox.id).toBe(old);
       desk.asked.length = 0;
       // The key is as good as new: what it asked for was not done.
-      const { sandbox } = await desk.find({ ...replace, key: "k", gate });
+      const { sandbox } = await desk.find({ ...replace, key: "k", claim });
       expect(desk.asked).toEqual([`give way ${old}`, `make ${sandbox.id}`]);
       expect(sandbox).toMatchObject({ replaced: old });
       expect(desk.box(old).state).toBe("destroying");
@@ -98,8 +98,8 @@ describe("replace", () => {
     expect(desk.boxes.size).toBe(1);
     const [first, ...others] = await Promise.allSettled([
       desk.find(replace),
-      desk.find({ ...replace, gate: { force } }),
-      desk.find({ ...replace, gate: { force } }),
+      desk.find({ ...replace, claim: { force } }),
+      desk.find({ ...replace, claim: { force } }),
     ]);
     expect(first).toMatchObject(refused);
     const current = { value: { sandbox: { id: desk.current(scope) } } };
@@ -168,8 +168,8 @@ describe("replace", () => {
   it("[D16] what cannot be made replaces nothing: the old one lives and is its scope's", async () => {
     const old = await made();
     desk.next = "refuses";
-    for (const gate of [{}, { force }]) {
-      const refused = desk.find({ ...replace, gate });
+    for (const claim of [{}, { force }]) {
+      const refused = desk.find({ ...replace, claim });
       await expect(refused).rejects.toMatchObject({ code: "unsupported" });
     }
     expect(desk.box(old).state).toBe("paused");
@@ -183,7 +183,7 @@ describe("replace", () => {
     const { sandbox } = await desk.find(replace);
     desk.box(sandbox.id).become("destroyed");
     desk.box(sandbox.id).tell();
-    desk.directory.told(late);
+    desk.directory.applyReport(late);
     expect(desk.current(scope)).toBeUndefined();
     const { sandbox: third } = await desk.find({ scope });
     expect([old, sandbox.id]).not.toContain(third.id);
@@ -295,12 +295,12 @@ describe("sandboxes that do not answer", () => {
     await desk.pass(limits.staleAfterMs + 1);
     desk.asked.length = 0;
     for (let n = 0; n < 3; n++) {
-      desk.directory.heal();
+      desk.directory.probeStale();
       await quiet();
     }
     expect(new Set(desk.asked)).toEqual(new Set(ids.map((id) => `report ${id}`)));
     // Who has answered is not asked again for a while, though nothing has changed.
-    const left = stale(desk, desk.now, "", 1_000);
+    const left = staleSandboxes(desk, desk.now, "", 1_000);
     expect(left).toEqual(ids.slice(0, limits.healAtOnceMax));
   });
 
@@ -313,7 +313,7 @@ describe("sandboxes that do not answer", () => {
     }
     await desk.pass(limits.staleAfterMs + 1);
     desk.asked.length = 0;
-    for (let n = 0; n < 20; n++) desk.directory.heal();
+    for (let n = 0; n < 20; n++) desk.directory.probeStale();
     expect(desk.asked).toHaveLength(limits.healAtOnceMax);
   });
 });

@@ -3,22 +3,22 @@
  * The Directory is the real one; it can be stopped and come back to its rows.
  */
 import { DatabaseSync } from "node:sqlite";
-import { DirectoryActor, type FindCall } from "../../../src/objects/directory/actor.ts";
+import { DirectoryActor, type FindOrCreateCall } from "../../../src/objects/directory/actor.ts";
 import type { SandboxPort } from "../../../src/objects/directory/sandbox-tasks.ts";
 import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
-import type { Place, SqlValue } from "../../../src/objects/shared/host.ts";
-import { type Answer, type Refused, refused } from "../../../src/objects/shared/result.ts";
+import type { ObjectHost, SqlValue } from "../../../src/objects/shared/host.ts";
+import { type ErrorValue, type Result, refusedResult } from "../../../src/objects/shared/result.ts";
 import type { Report } from "../../../src/protocol/directory.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
-import { together } from "../../fakes/together.ts";
+import { transaction } from "../../fakes/transaction.ts";
 
 type Timer = { at: number; ring: () => void };
 type Call = { scope?: string | undefined; key?: string | undefined } & Partial<
-  Pick<FindCall, "onExisting" | "gate">
+  Pick<FindOrCreateCall, "onExisting" | "claim">
 >;
 
-export class Desk implements Place {
+export class Desk implements ObjectHost {
   readonly rows = new DatabaseSync(":memory:");
   readonly boxes = new Map<string, Box>();
   /** What was asked of sandboxes, in order. */
@@ -43,11 +43,11 @@ export class Desk implements Place {
     return this.directory;
   }
 
-  find(call: Call = {}): Promise<Awaited<ReturnType<DirectoryActor["find"]>>> {
-    return this.directory.find(this.call(call));
+  find(call: Call = {}): Promise<Awaited<ReturnType<DirectoryActor["findOrCreate"]>>> {
+    return this.directory.findOrCreate(this.call(call));
   }
 
-  call({ onExisting = "reuse", key, scope, gate }: Call): FindCall {
+  call({ onExisting = "reuse", key, scope, claim }: Call): FindOrCreateCall {
     const spec = {
       id: this.newId(),
       tenant: "local",
@@ -63,7 +63,7 @@ export class Desk implements Place {
       make: { spec, metadata: {}, start: false } as NewSandbox,
       onExisting,
       key,
-      ...(gate === undefined ? {} : { gate }),
+      ...(claim === undefined ? {} : { claim }),
       hash: JSON.stringify({ scope, onExisting }),
     };
   }
@@ -113,21 +113,21 @@ export class Desk implements Place {
     return this.rows.prepare(query).all(...bindings) as Row[];
   }
 
-  together<T>(work: () => T): T {
-    return together(this.rows, work);
+  transaction<T>(work: () => T): T {
+    return transaction(this.rows, work);
   }
 
   setAlarm(at: number): void {
     this.alarmAt = at;
   }
 
-  durable(): Promise<void> {
+  flush(): Promise<void> {
     return Promise.resolve();
   }
 
-  background(): void {}
+  waitUntil(): void {}
 
-  async wipe(): Promise<void> {
+  async deleteAll(): Promise<void> {
     throw new Error("a Directory is never wiped");
   }
 
@@ -135,7 +135,7 @@ export class Desk implements Place {
     return this.now;
   }
 
-  timer(ms: number, ring: () => void): () => void {
+  setTimer(ms: number, ring: () => void): () => void {
     const timer = { at: this.now + ms, ring };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
@@ -145,7 +145,7 @@ export class Desk implements Place {
     return this.#timers.size;
   }
 
-  draw(length: number): string {
+  randomId(length: number): string {
     return "e".repeat(length);
   }
 
@@ -155,7 +155,7 @@ export class Desk implements Place {
 
   #port(id: string): SandboxPort {
     return {
-      make: async (call): Promise<Answer<Report>> => {
+      make: async (call): Promise<Result<Report>> => {
         this.asked.push(`make ${id}`);
         const box = this.boxes.get(id) ?? new Box(this, call, this.next);
         if (box.mode === "refuses") return unsupported();
@@ -176,7 +176,7 @@ export class Desk implements Place {
         if (box === undefined) return undefined;
         if (this.next === "refuses") return unsupported();
         if (box.isHeld && gate.force === undefined && gate.token !== box.token) {
-          return refused(new BerthError("lease_held", "somebody has it"));
+          return refusedResult(new BerthError("lease_held", "somebody has it"));
         }
         if (box.state !== "destroyed" && box.state !== "destroying") box.become("destroying");
         if (box.loses) throw new Error("the answer was lost");
@@ -186,8 +186,8 @@ export class Desk implements Place {
   }
 }
 
-function unsupported(): { refused: Refused } {
-  return refused(new BerthError("unsupported", "not here"));
+function unsupported(): { refused: ErrorValue } {
+  return refusedResult(new BerthError("unsupported", "not here"));
 }
 
 /** A sandbox as the Directory sees it. */
@@ -238,7 +238,7 @@ export class Box {
   }
 
   tell(): void {
-    this.#desk.directory.told(this.report());
+    this.#desk.directory.applyReport(this.report());
   }
 
   async reached(): Promise<void> {

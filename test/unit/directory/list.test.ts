@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { counts, events, page } from "../../../src/objects/directory/list.ts";
+import { countByState, listEvents, listPage } from "../../../src/objects/directory/list.ts";
 import { selections } from "../../../src/objects/directory/select.ts";
 import { type SandboxesQuery, sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -63,9 +63,9 @@ function told(desk: Desk, wanted: Wanted, id: string): void {
         ...(repo === undefined ? {} : { scope: { repo, branch, config: "" } }),
       },
       events: [],
-    }) as unknown as Parameters<typeof desk.directory.told>[0];
-  if (changed) desk.directory.told(report(1, { a: "1", gone: "1" }, "running"));
-  desk.directory.told(report(2, metadata, state));
+    }) as unknown as Parameters<typeof desk.directory.applyReport>[0];
+  if (changed) desk.directory.applyReport(report(1, { a: "1", gone: "1" }, "running"));
+  desk.directory.applyReport(report(2, metadata, state));
 }
 
 /** Reads all of them and compares. */
@@ -97,7 +97,7 @@ function read(desk: Desk, { state, ...query }: Query): string[] {
       ...(state === undefined ? {} : { state: state.join(",") }),
       ...(cursor === undefined ? {} : { cursor }),
     });
-    const { sandboxes: shown, nextCursor } = page(desk, asked, "one");
+    const { sandboxes: shown, nextCursor } = listPage(desk, asked, "one");
     expect(shown.length).toBeLessThanOrEqual(query.limit);
     seen.push(...shown.map(({ id }) => id));
     cursor = nextCursor;
@@ -123,9 +123,9 @@ describe("lists", () => {
           }
           for (const state of stateNames) {
             const n = all.filter((one) => one.state === state).length;
-            expect(counts(desk).states[state] ?? 0).toBe(n);
+            expect(countByState(desk).states[state] ?? 0).toBe(n);
           }
-          expect(counts(desk).total).toBe(fits(all, { limit: 1 }).length);
+          expect(countByState(desk).total).toBe(fits(all, { limit: 1 }).length);
           desk.rows.close();
         },
       ),
@@ -141,7 +141,7 @@ describe("lists", () => {
     const { sandbox } = await desk.find({ scope });
     const box = desk.box(sandbox.id);
     const asked = (query: object) =>
-      page(desk, sandboxesQuerySchema.parse(query), undefined).sandboxes.map(({ id }) => id);
+      listPage(desk, sandboxesQuerySchema.parse(query), undefined).sandboxes.map(({ id }) => id);
     box.metadata = { a: "1" };
     for (const [state, shown] of [
       ["running", [box.id]],
@@ -154,7 +154,7 @@ describe("lists", () => {
         expect(asked(query), state).toEqual(shown);
         expect(asked({ ...query, state }), state).toEqual([box.id]);
       }
-      expect(counts(desk)).toMatchObject({ total: shown.length, states: { [state]: 1 } });
+      expect(countByState(desk)).toMatchObject({ total: shown.length, states: { [state]: 1 } });
     }
   });
 
@@ -163,17 +163,18 @@ describe("lists", () => {
     const gone: string[] = [];
     for (let n = 0; n < 6; n++) gone.push((await desk.find()).sandbox.id);
     const { sandbox } = await desk.find();
-    const asked = () => page(desk, sandboxesQuerySchema.parse({ state: "destroyed" }), undefined);
+    const asked = () =>
+      listPage(desk, sandboxesQuerySchema.parse({ state: "destroyed" }), undefined);
     for (const id of gone) {
       desk.box(id).become("destroyed");
       desk.box(id).tell();
     }
     await desk.pass(limits.tombstoneMs - 1);
     expect(asked().sandboxes).toHaveLength(6);
-    expect(counts(desk).states.destroyed).toBe(6);
+    expect(countByState(desk).states.destroyed).toBe(6);
     await desk.pass(1);
     expect(asked().sandboxes).toEqual([]);
-    expect(counts(desk)).toEqual({ states: { paused: 1 }, total: 1 });
+    expect(countByState(desk)).toEqual({ states: { paused: 1 }, total: 1 });
     // Nor kept: each report takes a few along.
     for (let n = 0; n < 3; n++) {
       desk.box(sandbox.id).become("running");
@@ -206,7 +207,7 @@ describe("lists", () => {
       let pages = 0;
       do {
         const asked = { ...sandboxesQuerySchema.parse({ limit: 1000 }), ...query };
-        const told = page(desk, cursor == null ? asked : { ...asked, cursor }, undefined);
+        const told = listPage(desk, cursor == null ? asked : { ...asked, cursor }, undefined);
         const bytes = new TextEncoder().encode(JSON.stringify(told)).length;
         expect(bytes).toBeLessThan(limits.sandboxesPageBytesMax * 1.01);
         expect(bytes).toBeGreaterThan(limits.sandboxesPageBytesMax / 2);
@@ -253,7 +254,7 @@ describe("lists", () => {
     };
     await desk.find({ scope: "r", key: "k" });
     await desk.find({ scope: "r", onExisting: "replace" });
-    desk.directory.heal();
+    desk.directory.probeStale();
     await desk.pass(1);
     await desk.ring();
     expect(ran.filter((step) => step.startsWith("SEARCH")).length).toBeGreaterThan(20);
@@ -281,11 +282,11 @@ describe("events of all sandboxes", () => {
     box.events = [event(2), event(3), event(4)];
     box.revision = 3;
     box.tell();
-    desk.directory.told(late);
+    desk.directory.applyReport(late);
     // More than fit into one report come in the next, though nothing else has changed.
     box.events = [event(5)];
     box.tell();
-    const page = events(desk, { after: 0, limit: 100, follow: "0" });
+    const page = listEvents(desk, { after: 0, limit: 100, follow: "0" });
     expect(page.events.map(({ event: told }) => ("set" in told ? told.set : {}))).toEqual(
       [1, 2, 3, 4, 5].map((n) => ({ n: String(n) })),
     );
@@ -301,9 +302,9 @@ describe("events of all sandboxes", () => {
     ];
     box.revision = 2;
     box.tell();
-    const page = events(desk, { after: 5_000, limit: limits.eventsPageMax, follow: "1" });
+    const page = listEvents(desk, { after: 5_000, limit: limits.eventsPageMax, follow: "1" });
     expect(page).toMatchObject({ gap: true, events: [{ seq: 1, sandbox: sandbox.id }] });
-    expect(events(desk, { after: 1, limit: 10, follow: "0" })).toMatchObject({
+    expect(listEvents(desk, { after: 1, limit: 10, follow: "0" })).toMatchObject({
       gap: false,
       events: [],
     });

@@ -52,18 +52,18 @@ describe("a sandbox that a plan makes", () => {
 
 describe("the name of a plan", () => {
   it("[PL34] is given once at a time, each time with a later time, whatever the clock does", () => {
-    const first = plans.put(desk, "release");
+    const first = plans.putPlanName(desk, "release");
     expect(first.made).toBe(true);
-    expect(plans.put(desk, "release")).toEqual({ ...first, made: false });
-    const others = ["a", "b"].map((name) => plans.put(desk, name).createdAt);
+    expect(plans.putPlanName(desk, "release")).toEqual({ ...first, made: false });
+    const others = ["a", "b"].map((name) => plans.putPlanName(desk, name).createdAt);
     expect(new Set([first.createdAt, ...others]).size).toBe(3);
-    plans.forget(desk, "release", first.createdAt);
-    expect(plans.createdAt(desk, "release")).toBeUndefined();
+    plans.forgetPlanName(desk, "release", first.createdAt);
+    expect(plans.planCreatedAt(desk, "release")).toBeUndefined();
     desk.now -= 60_000;
-    const second = plans.put(desk, "release");
+    const second = plans.putPlanName(desk, "release");
     expect(second.createdAt).toBeGreaterThan(Math.max(first.createdAt, ...others));
     // One that comes late gives back what was given then, and nothing of now.
-    plans.forget(desk, "release", first.createdAt);
-    expect(plans.createdAt(desk, "release")).toBe(second.createdAt);
+    plans.forgetPlanName(desk, "release", first.createdAt);
+    expect(plans.planCreatedAt(desk, "release")).toBe(second.createdAt);
   });
 });

@@ -8,7 +8,7 @@ import {
 } from "../../../src/objects/sandbox/migrations.ts";
 import type { BerthApi } from "../../../src/protocol/api.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
-import { type Formerly, lay, newestOf } from "./older.ts";
+import { type Formerly, newestOf, writeOlderRows } from "./older.ts";
 
 const scope = { repo: "github.com/a/b", branch: "main", config: "berth.toml" };
 const formerly: Formerly = {
@@ -34,7 +34,7 @@ async function story() {
   await box.createTicket();
   const object = berth.object(id);
   const caller = { tenant: "local", rights: ["admin"] } as never;
-  await object.openPort(caller, { port: 3000, wake: false });
+  await object.callVerb("openPort", caller, { call: { port: 3000, wake: false } }, "open");
   await local.plan("release").put();
   await local.plan("release").putMember("web", { sandboxId: id });
   await box.pause();
@@ -53,7 +53,7 @@ async function seenOf(berth: FakeBerth, local: BerthApi, id: string) {
     lease: await box.lease(),
     events: await box.events({ limit: 1000 }),
     checkpoints: await box.checkpoints(),
-    ports: await berth.object(id).ports(caller),
+    ports: await berth.object(id).callVerb("listPorts", caller, {}, "ports"),
   };
 }
 
@@ -72,7 +72,7 @@ describe.each(versions(newestOf(migrateSandbox)))("rows of version %i of a sandb
     const { berth: before, id, seen } = await story();
     const dump = before.dump(id);
     const berth = new FakeBerth();
-    const had = lay(berth, id, { migrate: migrateSandbox, version, dump });
+    const had = writeOlderRows(berth, id, { migrate: migrateSandbox, version, dump });
     const local = berth.bind({ tenant: "local" });
     expect(await seenOf(berth, local, id)).toEqual({
       ...seen,
@@ -101,9 +101,9 @@ describe.each(versions(newestOf(migrateDirectory)))(
       const { berth: before, id, lists } = await story();
       const berth = new FakeBerth();
       const sandbox = { migrate: migrateSandbox, version: newestVersion, dump: before.dump(id) };
-      lay(berth, id, sandbox);
+      writeOlderRows(berth, id, sandbox);
       const dump = before.dump("local");
-      lay(berth, "local", { migrate: migrateDirectory, version, dump, formerly });
+      writeOlderRows(berth, "local", { migrate: migrateDirectory, version, dump, formerly });
       const local = berth.bind({ tenant: "local" });
       expect(await listsOf(local)).toEqual(lists);
       const call = { waitMs: 10_000, scope, metadata: { owner: "ci" }, env: { A: "1" } };
@@ -126,7 +126,7 @@ describe.each(versions(newestOf(migratePlan)))("rows of version %i of a plan", (
     const dump = berth.dump(name);
     await berth.evict(name);
     for (const table of dump.keys()) berth.rows(name, `DROP TABLE ${table}`);
-    lay(berth, name, { migrate: migratePlan, version, dump });
+    writeOlderRows(berth, name, { migrate: migratePlan, version, dump });
     expect(await local.plan("release").get()).toEqual(seen);
   });
 });
@@ -145,7 +145,7 @@ describe("rows of a version that is to come", () => {
         Directory: () => local.list({}),
         plan: () => local.plan("release").get(),
       }[kind];
-      await expect(ask?.()).rejects.toThrow(/version \d+.*deploy the newer one/);
+      await expect(ask?.()).rejects.toThrow(/version \d+.*Deploy the newer program/);
       expect(berth.dump(name)).toEqual(before);
     },
   );

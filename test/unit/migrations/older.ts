@@ -1,28 +1,28 @@
 /**
- * Owns taking the rows of an object back to an earlier version: its first steps, and of what is stored only what had a
- * place then. Does not own the steps: it finds them out by what each version still has to do.
+ * Converts the rows of an object back to an earlier version: runs only its first migrations, and keeps of the stored values
+ * those that had a column then. Which migrations a version still needs is found out by running them.
  */
-import type { Place } from "../../../src/objects/shared/host.ts";
-import type { FakeBerth, Stored } from "../../fakes/berth.ts";
+import type { ObjectHost } from "../../../src/objects/shared/host.ts";
+import type { FakeBerth, StoredRow } from "../../fakes/berth.ts";
 
-/** By table and column: what stood in one that is no more, or has another name. */
-export type Formerly = Record<string, (row: Stored) => string | number | null | undefined>;
+/** By table and column: the value of a column that was removed or renamed since. */
+export type Formerly = Record<string, (row: StoredRow) => string | number | null | undefined>;
 
-export type Migrate = (place: Place) => void;
+export type Migrate = (host: ObjectHost) => void;
 export type Dump = ReturnType<FakeBerth["dump"]>;
 
-/** What brings an object of this version to the newest one. */
+/** The statements that bring an object of this version to the newest one. */
 function stepsFrom(migrate: Migrate, version: number): string[] {
-  const said: string[] = [];
+  const statements: string[] = [];
   const sql = (query: string) => {
     if (query.includes("sqlite_master")) return [{ n: version === 0 ? 0 : 1 }];
     if (query.startsWith("SELECT version")) return [{ version }];
-    if (!query.includes("schema_version")) said.push(query);
+    if (!query.includes("schema_version")) statements.push(query);
     return [];
   };
-  const together = (work: () => void) => work();
-  migrate({ sql, together } as unknown as Place);
-  return said;
+  const transaction = (work: () => void) => work();
+  migrate({ sql, transaction } as unknown as ObjectHost);
+  return statements;
 }
 
 export function newestOf(migrate: Migrate): number {
@@ -31,8 +31,8 @@ export function newestOf(migrate: Migrate): number {
   return version;
 }
 
-/** The object's rows, as that version would have had them. Answers which tables it had. */
-export function lay(
+/** Rewrites the object's rows as that version would have had them. Returns the tables that it had. */
+export function writeOlderRows(
   berth: FakeBerth,
   id: string,
   {
@@ -54,7 +54,13 @@ export function lay(
   return had;
 }
 
-function put(berth: FakeBerth, id: string, table: string, row: Stored, formerly: Formerly): void {
+function put(
+  berth: FakeBerth,
+  id: string,
+  table: string,
+  row: StoredRow,
+  formerly: Formerly,
+): void {
   const of = (name: string) => row[name] ?? formerly[`${table}.${name}`]?.(row);
   const columns = [...berth.columns(id, table)].filter((name) => of(name) !== undefined);
   berth.rows(

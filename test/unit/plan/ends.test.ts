@@ -119,7 +119,7 @@ describe("a member that cannot be asked", () => {
     away = false;
     await desk.rest();
     expect(committed()).toEqual([2, 2, 2]);
-    expect(desk.plan.record?.last).toMatchObject({ n: 2, decision: { go: true } });
+    expect(desk.plan.record?.lastRun).toMatchObject({ n: 2, decision: { go: true } });
   });
 
   it("[PL13] because it is gone is told as failed, and keeps nobody from the end", async () => {
@@ -146,16 +146,16 @@ describe("a plan that is stopped", () => {
       for (let n = 0; n < 500 && desk.boxes.asked.length <= began + stop; n++) {
         await new Promise<void>((resolve) => setImmediate(resolve));
       }
-      const { run, last } = desk.plan.record ?? {};
+      const { run, lastRun: last } = desk.plan.record ?? {};
       const known = run?.n === 2 ? run.decision : (last?.decision ?? null);
       desk.restart();
       // Nobody calls: the alarm alone goes on.
       await desk.rest();
       expect(desk.plan.record?.run).toBeNull();
-      expect(desk.plan.record?.last).toMatchObject({ n: 2 });
+      expect(desk.plan.record?.lastRun).toMatchObject({ n: 2 });
       expectWhole();
       if (known !== null) expect(committed()[0]).toBe(known.go ? 2 : 1);
-      else expect(desk.plan.record?.last?.decision).toMatchObject({ go: false });
+      else expect(desk.plan.record?.lastRun?.decision).toMatchObject({ go: false });
       expect(boxes().map(({ files }) => files)).toEqual([2, 2, 2]);
       const after = await desk.drive(desk.run({ allowEmpty: true }));
       expect(after).toMatchObject({ commit: 3, outcome: "committed" });
@@ -172,7 +172,7 @@ describe("a plan that is stopped", () => {
       }
       desk.restart();
       await desk.rest();
-      expect(desk.plan.record?.last, `stop ${stop}`).toMatchObject({ n: 2 });
+      expect(desk.plan.record?.lastRun, `stop ${stop}`).toMatchObject({ n: 2 });
       expect(new Set(boxes().map(({ files }) => files)).size, `stop ${stop}`).toBe(1);
     }
   });
@@ -189,7 +189,7 @@ describe("a plan that is stopped", () => {
       desk.stopsAt = () => false;
       desk.restart();
       await desk.rest();
-      expect(desk.plan.record?.last).toMatchObject({ n: 2, decision: { go: false } });
+      expect(desk.plan.record?.lastRun).toMatchObject({ n: 2, decision: { go: false } });
       expect(boxes().map(({ files, committed }) => [files, committed])).toEqual(
         boxes().map(() => [2, 1]),
       );

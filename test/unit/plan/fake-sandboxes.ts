@@ -3,8 +3,8 @@
  * A test says of any step that it refuses, fails before or after it was done, never answers, or waits at a gate.
  */
 
-import type { Asking, MemberPort, Ports } from "../../../src/objects/plan/ports.ts";
-import type { Answer } from "../../../src/objects/shared/result.ts";
+import type { ParticipantPort, PlanCaller, PlanPorts } from "../../../src/objects/plan/ports.ts";
+import type { Result } from "../../../src/objects/shared/result.ts";
 import type { ErrorCode, ErrorFacts } from "../../../src/protocol/errors.ts";
 
 export type Step = "make" | "join" | "leave" | "hold" | "prepare" | "finish" | "holder" | "end";
@@ -73,9 +73,9 @@ export class Boxes {
     return this.asked.filter((call) => call.startsWith(start)).length;
   }
 
-  ports(lives: () => boolean): Ports {
+  ports(lives: () => boolean): PlanPorts {
     return {
-      memberOf: (id) => this.#member(id, lives),
+      participantOf: (id) => this.#member(id, lives),
       directoryOf: () => ({
         make: (call) =>
           this.#do(lives, "make", call.spec.id, 0, () => {
@@ -92,8 +92,8 @@ export class Boxes {
     };
   }
 
-  #member(id: string, lives: () => boolean): MemberPort {
-    const step = <T>(name: Step, asking: Asking, work: (box: Box) => T) =>
+  #member(id: string, lives: () => boolean): ParticipantPort {
+    const step = <T>(name: Step, asking: PlanCaller, work: (box: Box) => T) =>
       this.#do(lives, name, id, asking.run, () => work(this.#found(id)));
     return {
       isDestroyed: async () => (this.isAway ? never() : this.all.get(id)?.ended !== false),
@@ -173,7 +173,7 @@ export class Boxes {
     id: string,
     run: number,
     work: () => T,
-  ): Promise<Answer<T>> {
+  ): Promise<Result<T>> {
     if (!lives()) return never();
     this.asked.push(`${step} ${id} #${run}`);
     const fault = this.fault(step, id, this.count(step, id));
@@ -207,7 +207,7 @@ export class Boxes {
 }
 
 /** A step of a run that is over, or of one before, finds the door shut. */
-function heard(box: Box, { run }: Asking): void {
+function heard(box: Box, { run }: PlanCaller): void {
   if (run < box.heard || (run === box.heard && box.isOver)) throw refuse("stale_run");
   box.heard = run;
   box.isOver = false;

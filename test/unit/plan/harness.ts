@@ -3,15 +3,15 @@
  * it can be stopped between any two of its steps and come back to its rows.
  */
 import { DatabaseSync } from "node:sqlite";
-import type { Named } from "../../../src/core/plan/lifetime.ts";
+import type { PlanIdentity } from "../../../src/core/plan/lifetime.ts";
 import { PlanActor } from "../../../src/objects/plan/actor.ts";
-import { page } from "../../../src/objects/plan/history.ts";
+import { commitsPage } from "../../../src/objects/plan/history.ts";
 import { putMember } from "../../../src/objects/plan/members.ts";
-import { look, type RunCall, run } from "../../../src/objects/plan/runs.ts";
+import { commitOrRollBack, type RunCall, waitForCommit } from "../../../src/objects/plan/runs.ts";
 import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
-import type { Place, SqlValue } from "../../../src/objects/shared/host.ts";
+import type { ObjectHost, SqlValue } from "../../../src/objects/shared/host.ts";
 import type { Commit, CommitsPage, Member } from "../../../src/protocol/plan.ts";
-import { together } from "../../fakes/together.ts";
+import { transaction } from "../../fakes/transaction.ts";
 import { Boxes } from "./fake-sandboxes.ts";
 
 type Timer = { at: number; ring: () => void };
@@ -19,7 +19,7 @@ type Timer = { at: number; ring: () => void };
 export class Desk {
   readonly rows = new DatabaseSync(":memory:");
   readonly boxes: Boxes;
-  readonly named: Named;
+  readonly named: PlanIdentity;
   now = 1_800_000_000_000;
   alarmAt: number | undefined;
   /** How often rows were written. */
@@ -74,15 +74,15 @@ export class Desk {
   run(call: Partial<RunCall> = {}): Promise<Commit> {
     const { kind = "commit", mode = "atomic", allowEmpty = false, waitMs = 10_000, key } = call;
     const hash = call.hash ?? JSON.stringify({ kind, mode, allowEmpty });
-    return run(this.open(), { kind, mode, allowEmpty, waitMs, key, hash });
+    return commitOrRollBack(this.open(), { kind, mode, allowEmpty, waitMs, key, hash });
   }
 
   look(n: number, waitMs: number): Promise<Commit> {
-    return look(this.open(), n, waitMs);
+    return waitForCommit(this.open(), n, waitMs);
   }
 
   page(before: number | undefined, limit: number): CommitsPage {
-    return page(this.open().place, before, limit);
+    return commitsPage(this.open().host, before, limit);
   }
 
   /** Time passes to whatever comes next, again and again, until the work has an answer. */
@@ -140,7 +140,7 @@ export class Desk {
     return this.#timers.size;
   }
 
-  #place(lives: () => boolean): Place {
+  #place(lives: () => boolean): ObjectHost {
     return {
       sql: <Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]) => {
         if (!lives()) throw new Error("this instance was stopped");
@@ -151,21 +151,21 @@ export class Desk {
         if (!/^\s*SELECT/.test(query)) this.writes++;
         return this.rows.prepare(query).all(...bindings) as Row[];
       },
-      together: (work) => together(this.rows, work),
+      transaction: (work) => transaction(this.rows, work),
       setAlarm: (at) => {
         if (lives()) this.alarmAt = at;
       },
-      durable: () => Promise.resolve(),
-      background: () => {},
-      wipe: () => Promise.reject(new Error("a plan is never wiped")),
+      flush: () => Promise.resolve(),
+      waitUntil: () => {},
+      deleteAll: () => Promise.reject(new Error("a plan is never wiped")),
       clock: () => this.now,
-      timer: (ms, ring) => {
+      setTimer: (ms, ring) => {
         if (!lives()) return () => {};
         const timer = { at: this.now + ms, ring };
         this.#timers.add(timer);
         return () => this.#timers.delete(timer);
       },
-      draw: (length) => "e".repeat(length),
+      randomId: (length) => "e".repeat(length),
       log: (line) => void this.logged.push(line),
     };
   }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Fate } from "../../../src/core/plan/record.ts";
+import type { Disposition } from "../../../src/core/plan/record.ts";
 import { removeMember, removePlan } from "../../../src/objects/plan/members.ts";
 import { Desk, quiet, refusal } from "./harness.ts";
 
@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const ended = () => [...desk.boxes.all.values()].map((box) => box.ended);
 const keys = () => desk.plan.record?.members.map(({ key }) => key);
-const ways: Record<string, (fate: Fate) => Promise<unknown>> = {
+const ways: Record<string, (fate: Disposition) => Promise<unknown>> = {
   "taken out": (fate) => removeMember(desk.plan, "m1", fate),
   "of a plan that ends": (fate) => removePlan(desk.plan, desk.named, fate),
 };

@@ -206,7 +206,12 @@ describe("a member", () => {
     const cannot = { code: "checkpoint_expired" as const, message: "gone", facts: {} };
     const call = { spec: { id: "new1" }, metadata: {}, start: true };
     const put = () =>
-      putMember(desk.open(), { key: "a", sandbox: "new1", make: call as never, cannot });
+      putMember(desk.open(), {
+        key: "a",
+        sandbox: "new1",
+        make: call as never,
+        createRefusal: cannot,
+      });
     expect(await refusal(put())).toMatchObject({ code: "checkpoint_expired" });
     expect(desk.plan.record?.joining).toEqual([]);
     await desk.drive(desk.put("a", "new0"));
@@ -232,7 +237,7 @@ describe("a plan", () => {
     expect(await putPlan(desk.plan, desk.named)).toBe("again");
     const later = { ...desk.named, createdAt: desk.named.createdAt + 1 };
     expect(await putPlan(desk.plan, later)).toMatchObject({ name: "plan", members: [] });
-    expect(desk.plan.record).toMatchObject({ newest: 1, last: null });
+    expect(desk.plan.record).toMatchObject({ newestRun: 1, lastRun: null });
     Object.assign(desk.named, later);
     await desk.adopt("b", "box");
     desk.boxes.of("box").files++;

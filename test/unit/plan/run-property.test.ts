@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { open } from "../../../src/core/plan/lifetime.ts";
-import { joined, put, remove } from "../../../src/core/plan/membership.ts";
-import { pending } from "../../../src/core/plan/pending.ts";
+import { openPlan } from "../../../src/core/plan/lifetime.ts";
+import { completeJoin, startJoin, startRemoval } from "../../../src/core/plan/membership.ts";
+import { pendingRunRequests } from "../../../src/core/plan/pending.ts";
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
-import { begin, type RunEvent, stepRun } from "../../../src/core/plan/run.ts";
+import { beginRun, type RunEvent, stepRun } from "../../../src/core/plan/run.ts";
 
 const sandboxes = ["a", "b", "c"];
 const counts = { added: 0, modified: 1, deleted: 0 };
@@ -71,26 +71,26 @@ function eventOf(one: Happening, n: number): RunEvent | undefined {
 function happens(plan: PlanRecord, one: Happening, now: number): PlanRecord {
   if (one.what === "begin") {
     const { kind, mode } = one;
-    const begun = begin(plan, { kind, mode, allowEmpty: false, waitMs: 1_000 }, now);
+    const begun = beginRun(plan, { kind, mode, allowEmpty: false, waitMs: 1_000 }, now);
     return "plan" in begun ? begun.plan : plan;
   }
   if (one.what === "put") {
-    const wanted = { key: `k${one.sandbox}`, sandbox: one.sandbox, makes: false };
-    return joined(put(plan, wanted, now).plan, wanted.key, one.sandbox);
+    const wanted = { key: `k${one.sandbox}`, sandbox: one.sandbox, createsSandbox: false };
+    return completeJoin(startJoin(plan, wanted, now).plan, wanted.key, one.sandbox);
   }
   if (one.what === "remove") {
-    const asked = remove(plan, `k${one.sandbox}`, "keep");
+    const asked = startRemoval(plan, `k${one.sandbox}`, "keep");
     return "plan" in asked ? { ...asked.plan, leaving: [] } : plan;
   }
-  const event = eventOf(one, plan.newest);
+  const event = eventOf(one, plan.newestRun);
   return event === undefined ? plan : stepRun(plan, event, now);
 }
 
 const membersOf = ({ members }: PlanRecord) => members.map(({ sandbox }) => sandbox).sort();
 
 function expectRight(before: PlanRecord, after: PlanRecord, now: number): void {
-  const [was, is] = [before.run, after.run ?? (before.run === null ? null : after.last)];
-  expect(after.newest).toBeGreaterThanOrEqual(before.newest);
+  const [was, is] = [before.run, after.run ?? (before.run === null ? null : after.lastRun)];
+  expect(after.newestRun).toBeGreaterThanOrEqual(before.newestRun);
   if (before.run !== null && after.run !== null) expect(after.run.n).toBe(before.run.n);
   if (is === null) return;
   // Frozen from the first row to the last.
@@ -103,7 +103,7 @@ function expectRight(before: PlanRecord, after: PlanRecord, now: number): void {
   const isOver = after.run === null;
   expect(isOver).toBe(is.decision !== null && is.parts.every(({ ended }) => ended !== null));
   if (is.decision === null) expect(now).toBeLessThan(is.until + 900_001);
-  if (!isOver) expect(pending(after).length).toBeGreaterThan(0);
+  if (!isOver) expect(pendingRunRequests(after).length).toBeGreaterThan(0);
 }
 
 function expectDecided({ decision, mode, kind, parts }: Run): void {
@@ -120,7 +120,7 @@ describe("a run, whatever comes in whatever order", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 20, maxLength: 80, size: "max" }), (history) => {
         let now = 1;
-        let plan = open(undefined, { tenant: "t", name: "p", createdAt: 1 });
+        let plan = openPlan(undefined, { tenant: "t", name: "p", createdAt: 1 });
         if (plan === undefined) throw new Error("a plan that is named is there");
         for (const sandbox of sandboxes) plan = happens(plan, { what: "put", sandbox }, now);
         for (const one of history) {
@@ -129,7 +129,7 @@ describe("a run, whatever comes in whatever order", () => {
           plan = happens(plan, one, now);
           if (before.run !== null && (one.what === "put" || one.what === "remove")) seen.frozen++;
           if (before.run !== null && plan.run === null) {
-            seen[plan.last?.decision?.go === true ? "committed" : "aborted"]++;
+            seen[plan.lastRun?.decision?.go === true ? "committed" : "aborted"]++;
           }
           expectRight(before, plan, now);
         }
@@ -137,8 +137,8 @@ describe("a run, whatever comes in whatever order", () => {
         plan = stepRun(plan, { type: "instance" }, now);
         for (let n = 0; plan.run !== null; n++) {
           expect(n).toBeLessThan(sandboxes.length);
-          for (const { sandbox } of pending(plan)) {
-            const ended = { type: "ended", n: plan.newest, sandbox } as const;
+          for (const { sandbox } of pendingRunRequests(plan)) {
+            const ended = { type: "ended", n: plan.newestRun, sandbox } as const;
             plan = stepRun(plan, { ...ended, ended: { outcome: "committed" } }, now);
           }
         }

@@ -1,132 +1,178 @@
 /**
- * Owns the end of a run at its member: what was decided is done once, and answered in the same way ever after.
- * Does not own the steps before it (seat-step.ts).
+ * Ends a run at its participant: carries the decision out once, and repeats the same result to every later request.
+ * See step.ts for the steps before it.
  */
 import type { EventData } from "../../../protocol/event.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Failure } from "../../../protocol/plan.ts";
-import type { Verdict } from "../pending.ts";
-import type { Ended } from "../record.ts";
-import { committedOf, type Seat, type SeatPhase } from "./participant.ts";
+import { backOffMs } from "../../back-off.ts";
+import type { ParticipantDecision } from "../pending.ts";
+import type { PartResult } from "../record.ts";
+import { committedCheckpoints, type Participant, type ParticipantPhase } from "./participant.ts";
 import {
-  freed,
-  isOver,
-  move,
-  overtaken,
-  type SeatMove,
-  type SeatReply,
-  staleRun,
+  advanceToRun,
+  isRunOver,
+  type ParticipantReply,
+  type ParticipantStep,
+  releaseRun,
+  replyWith,
+  staleRunError,
 } from "./transition.ts";
 
-export type Finish = { type: "finish"; plan: string; run: number; verdict: Verdict; now: number };
-/** It cannot be done, and never will. */
-export type Fail = { type: "fail"; plan: string; run: number; error: Failure };
-/** In the same step in which the sandbox starts from its last commit. */
-export type Restoring = { type: "restoring"; run: number; startId: string };
-/** Its lease was taken away since it was decided: it queues for it anew, by this ticket. */
-export type Requeue = { type: "requeue"; run: number; ticket: string };
+export type FinishEvent = {
+  type: "finish";
+  plan: string;
+  run: number;
+  decision: ParticipantDecision;
+  now: number;
+};
+/** The decision can never be carried out here. */
+export type FailEvent = { type: "fail"; plan: string; run: number; error: Failure };
+/** The sandbox starts from its last commit; committed in the same transaction as that start. */
+export type RestoringEvent = { type: "restoring"; run: number; startId: string };
+/** The run lost its lease after the decision and queues for it again with this ticket. */
+export type RequeueEvent = { type: "requeue"; run: number; ticket: string };
 
-export function finish(seat: Seat | null, { plan, run, verdict, now }: Finish): SeatMove {
-  const isAbort = verdict === "abort";
-  const nothingHere: Ended = isAbort
+export function finishRun(
+  participant: Participant | null,
+  { plan, run, decision, now }: FinishEvent,
+): ParticipantStep {
+  const isAbort = decision === "abort";
+  const nothingHere: PartResult = isAbort
     ? { outcome: "aborted" }
     : { outcome: "failed", error: nothingPrepared };
-  // Asked for ever it would keep the plan from its end.
-  if (seat === null || seat.plan !== plan) return move(seat, { ended: nothingHere });
-  const known = endedBefore(seat, run);
-  if (known !== undefined) return move(seat, known);
-  // Never heard of: whatever of it is still on its way finds the door shut.
-  if (run > seat.run) return closed(overtaken(seat, run, { name: "over" }), nothingHere);
-  if (isAbort) return closed(freed(seat), { outcome: "aborted" });
-  return verdict === "commit" ? commit(seat) : rollBack(seat, now);
+  // A refusal would be repeated forever and keep the run from ending, so a sandbox outside the plan gives a result.
+  if (participant?.plan !== plan) return replyWith(participant, { ended: nothingHere });
+  const known = endedBefore(participant, run);
+  if (known !== undefined) return replyWith(participant, known);
+  // The run is unknown here. Recording its end refuses those of its steps that are still in flight.
+  if (run > participant.run) {
+    return closeRun(advanceToRun(participant, run, { name: "over" }), nothingHere);
+  }
+  if (isAbort) return closeRun(releaseRun(participant), { outcome: "aborted" });
+  return decision === "commit" ? commit(participant) : rollBack(participant, now);
 }
 
-function commit(seat: Seat): SeatMove {
-  const { phase, run } = seat;
-  if (phase.name !== "prepared" || phase.artefact === null) {
-    return closed(freed(seat), { outcome: "failed", error: nothingPrepared });
+function commit(participant: Participant): ParticipantStep {
+  const { phase, run } = participant;
+  if (phase.name !== "prepared" || phase.preparedCheckpoint === null) {
+    return closeRun(releaseRun(participant), { outcome: "failed", error: nothingPrepared });
   }
-  const committed = { checkpoint: phase.artefact, run };
-  const frees = { tickets: [phase.ticket], checkpoints: committedOf(seat) };
-  return closed(
-    { ...move({ ...seat, committed }, { done: true }), frees },
-    { outcome: "committed" },
+  const committed = { checkpoint: phase.preparedCheckpoint, run };
+  const releases = { tickets: [phase.ticket], checkpoints: committedCheckpoints(participant) };
+  const step = { ...replyWith({ ...participant, committed }, { done: true }), releases };
+  return closeRun(step, { outcome: "committed" });
+}
+
+function rollBack(participant: Participant, now: number): ParticipantStep {
+  const { phase, committed } = participant;
+  if (phase.name === "prepared" && phase.preparedCheckpoint === null) {
+    return committed === null
+      ? closeRun(releaseRun(participant), { outcome: "skipped" })
+      : replyWith(participant, { restore: committed.checkpoint });
+  }
+  if (phase.name !== "restoring" || committed === null) {
+    return closeRun(releaseRun(participant), { outcome: "failed", error: nothingPrepared });
+  }
+  const { result, tries } = phase;
+  if (result === null) return replyWith(participant, { wait: true });
+  if (result === "restored") return closeRun(releaseRun(participant), { outcome: "rolled_back" });
+  const restore = replyWith(participant, { restore: committed.checkpoint });
+  if (result.passedAt !== undefined) {
+    const retryAt = result.passedAt + restoreDelayMs(phase.deferrals ?? 0);
+    return now < retryAt ? replyWith(participant, { later: retryAt }) : restore;
+  }
+  if (tries < limits.planRestoreTriesMax) return restore;
+  return closeRun(releaseRun(participant), {
+    outcome: "failed",
+    error: restoreFailure(result.failed, tries),
+  });
+}
+
+export function failRun(
+  participant: Participant | null,
+  { plan, run, error }: FailEvent,
+): ParticipantStep {
+  const ended: PartResult = { outcome: "failed", error };
+  if (participant?.plan !== plan) return replyWith(participant, { ended });
+  const known = endedBefore(participant, run);
+  if (known !== undefined) return replyWith(participant, known);
+  return closeRun(
+    run > participant.run
+      ? advanceToRun(participant, run, { name: "over" })
+      : releaseRun(participant),
+    ended,
   );
 }
 
-function rollBack(seat: Seat, now: number): SeatMove {
-  const { phase, committed } = seat;
-  if (phase.name === "prepared" && phase.artefact === null) {
-    return committed === null
-      ? closed(freed(seat), { outcome: "skipped" })
-      : move(seat, { restore: committed.checkpoint });
-  }
-  if (phase.name !== "restoring" || committed === null) {
-    return closed(freed(seat), { outcome: "failed", error: nothingPrepared });
-  }
-  const { came, tries } = phase;
-  if (came === null) return move(seat, { wait: true });
-  if (came === "restored") return closed(freed(seat), { outcome: "rolled_back" });
-  if (came.passedAt !== undefined) {
-    const again = came.passedAt + restorePauseMs(phase.waits ?? 0);
-    return move(seat, now < again ? { later: again } : { restore: committed.checkpoint });
-  }
-  if (tries < limits.planRestoreTriesMax) return move(seat, { restore: committed.checkpoint });
-  return closed(freed(seat), { outcome: "failed", error: notBroughtBack(came.failed, tries) });
-}
-
-export function fail(seat: Seat | null, { plan, run, error }: Fail): SeatMove {
-  const ended: Ended = { outcome: "failed", error };
-  if (seat === null || seat.plan !== plan) return move(seat, { ended });
-  const known = endedBefore(seat, run);
-  if (known !== undefined) return move(seat, known);
-  return closed(run > seat.run ? overtaken(seat, run, { name: "over" }) : freed(seat), ended);
-}
-
-export function restoring(seat: Seat | null, { run, startId }: Restoring): SeatMove {
-  const phase = seat?.phase;
-  if (seat?.run !== run || (phase?.name !== "prepared" && phase?.name !== "restoring")) {
+export function startRestore(
+  participant: Participant | null,
+  { run, startId }: RestoringEvent,
+): ParticipantStep {
+  const phase = participant?.phase;
+  if (participant?.run !== run || (phase?.name !== "prepared" && phase?.name !== "restoring")) {
     throw new Error("only a prepared member is restored");
   }
   const { ticket } = phase;
-  const next: SeatPhase = { name: "restoring", ticket, startId, ...triesOf(phase), came: null };
-  return move({ ...seat, phase: next }, { wait: true });
+  const next: ParticipantPhase = {
+    name: "restoring",
+    ticket,
+    startId,
+    ...nextTries(phase),
+    result: null,
+  };
+  return replyWith({ ...participant, phase: next }, { wait: true });
 }
 
-export function requeue(seat: Seat | null, { run, ticket }: Requeue): SeatMove {
-  const phase = seat?.phase;
-  if (seat?.run !== run || (phase?.name !== "prepared" && phase?.name !== "restoring")) {
+export function requeueLease(
+  participant: Participant | null,
+  { run, ticket }: RequeueEvent,
+): ParticipantStep {
+  const phase = participant?.phase;
+  if (participant?.run !== run || (phase?.name !== "prepared" && phase?.name !== "restoring")) {
     throw new Error("only what is decided is queued for again");
   }
-  return move({ ...seat, phase: { ...phase, ticket } }, { ticket });
+  return replyWith({ ...participant, phase: { ...phase, ticket } }, { ticket });
 }
 
-/** What was only in its way just then is not held against the commit. */
-function triesOf(phase: SeatPhase): { tries: number; waits?: number } {
+/** A start that failed for a temporary reason does not count as a try. */
+function nextTries(phase: ParticipantPhase): { tries: number; deferrals?: number } {
   if (phase.name !== "restoring") return { tries: 1 };
-  const { tries, waits = 0, came } = phase;
-  const passed = came !== null && came !== "restored" && came.passedAt !== undefined;
-  return passed ? { tries, waits: waits + 1 } : { tries: tries + 1, waits };
+  const { tries, deferrals = 0, result } = phase;
+  const isTemporary = result !== null && result !== "restored" && result.passedAt !== undefined;
+  return isTemporary ? { tries, deferrals: deferrals + 1 } : { tries: tries + 1, deferrals };
 }
 
-function restorePauseMs(waits: number): number {
-  return Math.min(limits.planRestorePauseMs * 2 ** waits, limits.planRestorePauseMaxMs);
+function restoreDelayMs(deferrals: number): number {
+  return backOffMs(limits.planRestorePauseMs, deferrals, limits.planRestorePauseMaxMs);
 }
 
-/** A run that is over here answers as it did; one of before is not answered any more. */
-function endedBefore(seat: Seat, run: number): SeatReply | undefined {
-  if (seat.last?.run === run) return { ended: seat.last.ended };
-  return isOver(seat, run) ? { refuse: staleRun(seat.run) } : undefined;
+/** The newest ended run repeats its result; earlier runs are refused. */
+function endedBefore(participant: Participant, run: number): ParticipantReply | undefined {
+  if (participant.last?.run === run) return { ended: participant.last.ended };
+  return isRunOver(participant, run) ? { refuse: staleRunError(participant.run) } : undefined;
 }
 
-/** With the run what it has left is over too; that is in the move already. */
-function closed({ seat, frees }: SeatMove, ended: Ended): SeatMove {
-  if (seat === null) throw new Error("only a member ends a run");
-  const over: Seat = { ...seat, phase: { name: "over" }, last: { run: seat.run, ended } };
-  return { seat: over, reply: { ended }, frees, tells: toldEnd(seat, ended) };
+/** Records the result. The step already releases what the run kept. */
+function closeRun({ participant, releases }: ParticipantStep, ended: PartResult): ParticipantStep {
+  if (participant === null) throw new Error("only a member ends a run");
+  const over: Participant = {
+    ...participant,
+    phase: { name: "over" },
+    last: { run: participant.run, ended },
+  };
+  return {
+    participant: over,
+    reply: { ended },
+    releases,
+    events: endEvents(participant, ended),
+  };
 }
 
-function toldEnd({ plan, run, phase, committed }: Seat, { outcome }: Ended): EventData[] {
+function endEvents(
+  { plan, run, phase, committed }: Participant,
+  { outcome }: PartResult,
+): EventData[] {
   const checkpoint = committed === null ? {} : { checkpoint: committed.checkpoint };
   switch (outcome) {
     case "aborted":
@@ -141,12 +187,12 @@ function toldEnd({ plan, run, phase, committed }: Seat, { outcome }: Ended): Eve
 
 const nothingPrepared: Failure = {
   code: "stale_run",
-  message: "The sandbox had prepared nothing for this run.",
+  message: "The sandbox has not prepared anything for this run.",
 };
 
-function notBroughtBack(reason: string, tries: number): Failure {
+function restoreFailure(reason: string, tries: number): Failure {
   return {
     code: "start_failed",
-    message: `The sandbox did not start from its last commit in ${tries} tries: ${reason}.`,
+    message: `The sandbox did not start from its last commit after ${tries} tries: ${reason}.`,
   };
 }

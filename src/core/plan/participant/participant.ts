@@ -1,84 +1,101 @@
 /**
- * Owns what a sandbox knows of the plan that it is a member of. Does not own the moves (seat-step.ts), nor what the
- * plan knows of it (record.ts).
+ * Describes what a sandbox knows of the plan that it belongs to: the plan, the newest run and how far that run is.
+ * See step.ts for the transitions and plan/record.ts for the plan's own side.
  */
 import type { SandboxState } from "../../sandbox/record.ts";
-import type { Ended, Vote } from "../record.ts";
+import type { PartResult, Vote } from "../record.ts";
 
-export type Seat = {
+export type Participant = {
   plan: string;
-  /** The highest number of a run that was heard. */
+  /** The highest run number that the plan has sent; steps of lower runs are refused. */
   run: number;
-  phase: SeatPhase;
-  /** The checkpoint of the last commit, and which one that was. */
+  phase: ParticipantPhase;
+  /** The checkpoint of the last commit, and the number of that commit. */
   committed: { checkpoint: string; run: number } | null;
-  /** How the newest run that ended here did so, for the plan that asks again. */
-  last: { run: number; ended: Ended } | null;
+  /** The result of the newest run that ended here, so that a repeated request gets the same response. */
+  last: { run: number; ended: PartResult } | null;
 };
 
-/** The ticket is that of the run's lease: whose grant has another one, the lease is lost. */
-export type SeatPhase =
+/**
+ * How far the run `Participant.run` is here. `ticket` identifies the lease that the run acquired: if the lease is
+ * granted to another ticket, the run has lost it. No phase has a deadline of its own: the plan decides or aborts its run in
+ * time and repeats `finish` until it gets a result.
+ */
+export type ParticipantPhase =
+  /** No run is open: the sandbox has just joined, or its newest run has ended. */
   | { name: "over" }
+  /** The run waits in the lease queue. */
   | { name: "holding"; ticket: string }
+  /** The run has the lease, pinned until `finish`. */
   | { name: "held"; ticket: string }
-  /** `artefact`: the checkpoint that a commit makes the committed one. */
-  | { name: "prepared"; ticket: string; vote: Vote; artefact: string | null }
-  /** Started from its last commit; `came` says how that start ended. `waits`: of those that count as no try. */
+  /** The sandbox has voted. `preparedCheckpoint` becomes the committed checkpoint if the plan decides to commit. */
+  | { name: "prepared"; ticket: string; vote: Vote; preparedCheckpoint: string | null }
+  /** A decided rollback is starting the sandbox from its committed checkpoint. */
   | {
       name: "restoring";
       ticket: string;
       startId: string;
       tries: number;
-      waits?: number;
-      came: Came | null;
+      /** Starts that failed for a temporary reason; they do not count as tries. */
+      deferrals?: number;
+      /** How the start ended; null while it is running. */
+      result: RestoreResult | null;
     };
 
-/** `passedAt`: it was refused then, for what passes by itself. */
-export type Came = "restored" | { failed: string; passedAt?: number };
+/** `passedAt`: the start failed at this time for a temporary reason. */
+export type RestoreResult = "restored" | { failed: string; passedAt?: number };
 
-export type Needed = { tickets: string[]; checkpoints: string[] };
+/** What a run keeps at its participant: lease tickets and checkpoints. */
+export type RunResources = { tickets: string[]; checkpoints: string[] };
 
-/** Of all that the plan has here. */
-export function neededBy(seat: Seat | null): Needed {
-  if (seat === null) return { tickets: [], checkpoints: [] };
-  const { tickets, checkpoints } = freedBy(seat.phase);
-  return { tickets, checkpoints: [...checkpoints, ...committedOf(seat)] };
+/** Everything that the plan keeps at this sandbox. */
+export function resourcesOf(participant: Participant | null): RunResources {
+  if (participant === null) return { tickets: [], checkpoints: [] };
+  const { tickets, checkpoints } = runResourcesOf(participant.phase);
+  return { tickets, checkpoints: [...checkpoints, ...committedCheckpoints(participant)] };
 }
 
-export function ticketOf(seat: Seat | null): string | undefined {
-  return seat === null || seat.phase.name === "over" ? undefined : seat.phase.ticket;
+export function ticketOf(participant: Participant | null): string | undefined {
+  if (participant === null || participant.phase.name === "over") return undefined;
+  return participant.phase.ticket;
 }
 
-/** What the run has that is open here. */
-export function freedBy(phase: SeatPhase): Needed {
-  const artefact = phase.name === "prepared" ? phase.artefact : null;
+/** What the open run keeps, without the committed checkpoint. */
+export function runResourcesOf(phase: ParticipantPhase): RunResources {
+  const checkpoint = phase.name === "prepared" ? phase.preparedCheckpoint : null;
   return {
     tickets: phase.name === "over" ? [] : [phase.ticket],
-    checkpoints: artefact === null ? [] : [artefact],
+    checkpoints: checkpoint === null ? [] : [checkpoint],
   };
 }
 
-export function committedOf({ committed }: Seat): string[] {
+export function committedCheckpoints({ committed }: Participant): string[] {
   return committed === null ? [] : [committed.checkpoint];
 }
 
 /**
- * How the start has ended that a rollback began, noted in the commit in which the sandbox itself learns of it, so
- * that no crash and no later start can tell another tale.
+ * Records how the start of a rollback ended. The caller commits this together with the sandbox's own transition, so that
+ * neither a crash nor a later start can change the result.
  */
-export function seatAfter(seat: Seat | null, was: SandboxState, is: SandboxState): Seat | null {
-  if (seat === null || was === is || seat.phase.name !== "restoring") return seat;
-  const { phase } = seat;
-  if (!isOf(phase.startId, was) || isOf(phase.startId, is)) return seat;
-  return { ...seat, phase: { ...phase, came: cameOf(is) } };
+export function recordRestoreResult(
+  participant: Participant | null,
+  before: SandboxState,
+  after: SandboxState,
+): Participant | null {
+  if (participant === null || before === after) return participant;
+  const { phase } = participant;
+  if (phase.name !== "restoring") return participant;
+  if (!isStartOf(phase.startId, before) || isStartOf(phase.startId, after)) return participant;
+  return { ...participant, phase: { ...phase, result: restoreResultOf(after) } };
 }
 
-function cameOf(is: SandboxState): Came {
-  if (is.name === "running") return "restored";
-  const failed = "reason" in is ? is.reason : is.name;
-  return is.name === "failed" && is.passes === true ? { failed, passedAt: is.since } : { failed };
+function restoreResultOf(state: SandboxState): RestoreResult {
+  if (state.name === "running") return "restored";
+  const failed = "reason" in state ? state.reason : state.name;
+  const isTemporary = state.name === "failed" && state.passes === true;
+  return isTemporary ? { failed, passedAt: state.since } : { failed };
 }
 
-function isOf(startId: string, state: SandboxState): boolean {
+function isStartOf(startId: string, state: SandboxState): boolean {
   return state.name === "starting" && state.start.startId === startId;
 }

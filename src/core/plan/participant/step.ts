@@ -1,145 +1,160 @@
 /**
- * Owns the moves of a member of a plan: joined, held, prepared. Each step names its run, whose number is its fence.
- * Does not own how a run ends (seat-finish.ts), nor leases and trees: a move says which of them are let go.
+ * Steps a plan's participant through a run: hold the lease, prepare, vote. The run's number is the fence of each step.
+ * See finish.ts for the end of a run.
  */
-import { leaseLost } from "../../lease/refusals.ts";
-import { inPlan } from "../membership.ts";
+import { leaseLostError } from "../../lease/refusals.ts";
+import { inOtherPlanError } from "../membership.ts";
 import type { Vote } from "../record.ts";
 import {
-  type Fail,
-  type Finish,
-  fail,
-  finish,
-  type Requeue,
-  type Restoring,
-  requeue,
-  restoring,
+  type FailEvent,
+  type FinishEvent,
+  failRun,
+  finishRun,
+  type RequeueEvent,
+  type RestoringEvent,
+  requeueLease,
+  startRestore,
 } from "./finish.ts";
-import { neededBy, type Seat, type SeatPhase, ticketOf } from "./participant.ts";
+import { type Participant, type ParticipantPhase, resourcesOf, ticketOf } from "./participant.ts";
 import {
-  move,
-  notMember,
-  overtaken,
-  type SeatMove,
-  type SeatReply,
-  staleStep,
+  advanceToRun,
+  notMemberError,
+  type ParticipantReply,
+  type ParticipantStep,
+  replyWith,
+  staleStepError,
 } from "./transition.ts";
 
-export type SeatEvent =
+export type ParticipantEvent =
   | { type: "join"; plan: string; run: number }
   | { type: "leave"; plan: string }
-  /** `ticket`: for the case that it begins now. */
+  /** `ticket` is used if the run starts here with this step. */
   | { type: "hold"; plan: string; run: number; ticket: string }
-  /** The lease is this run's. */
+  /** The run has been granted the lease. */
   | { type: "held"; plan: string; run: number; ticket: string }
   | { type: "prepare"; plan: string; run: number }
-  /** All that is slow is done. */
+  /** The slow work of preparing is done. */
   | {
       type: "prepared";
       plan: string;
       run: number;
       ticket: string;
       vote: Vote;
-      artefact: string | null;
+      preparedCheckpoint: string | null;
     }
-  | Finish
-  | Fail
-  | Restoring
-  | Requeue;
+  | FinishEvent
+  | FailEvent
+  | RestoringEvent
+  | RequeueEvent;
 
-export function stepSeat(seat: Seat | null, event: SeatEvent): SeatMove {
+export function stepParticipant(
+  participant: Participant | null,
+  event: ParticipantEvent,
+): ParticipantStep {
   switch (event.type) {
     case "join":
-      return join(seat, event.plan, event.run);
+      return join(participant, event.plan, event.run);
     case "leave":
-      return leave(seat, event.plan);
+      return leave(participant, event.plan);
     case "hold":
-      return hold(seat, event);
+      return hold(participant, event);
     case "held":
-      return held(seat, event);
+      return held(participant, event);
     case "prepare":
-      return move(seat, mayPrepare(seat, event.plan, event.run));
+      return replyWith(participant, mayPrepare(participant, event.plan, event.run));
     case "prepared":
-      return prepared(seat, event);
+      return prepared(participant, event);
     case "finish":
-      return finish(seat, event);
+      return finishRun(participant, event);
     case "fail":
-      return fail(seat, event);
+      return failRun(participant, event);
     case "restoring":
-      return restoring(seat, event);
+      return startRestore(participant, event);
     case "requeue":
-      return requeue(seat, event);
+      return requeueLease(participant, event);
   }
 }
 
-function join(seat: Seat | null, plan: string, run: number): SeatMove {
-  if (seat === null) {
-    const joined: Seat = { plan, run, phase: { name: "over" }, committed: null, last: null };
-    return { ...move(joined, { done: true }), tells: [{ type: "plan", what: "joined", plan }] };
+function join(participant: Participant | null, plan: string, run: number): ParticipantStep {
+  if (participant === null) {
+    const joined: Participant = { plan, run, phase: { name: "over" }, committed: null, last: null };
+    return {
+      ...replyWith(joined, { done: true }),
+      events: [{ type: "plan", what: "joined", plan }],
+    };
   }
-  if (seat.plan !== plan) return move(seat, { refuse: inPlan(seat.plan) });
-  return run > seat.run ? overtaken(seat, run, { name: "over" }) : move(seat, { done: true });
+  if (participant.plan !== plan) {
+    return replyWith(participant, { refuse: inOtherPlanError(participant.plan) });
+  }
+  return run > participant.run
+    ? advanceToRun(participant, run, { name: "over" })
+    : replyWith(participant, { done: true });
 }
 
-function leave(seat: Seat | null, plan: string): SeatMove {
-  if (seat === null || seat.plan !== plan) return move(seat, { done: true });
+function leave(participant: Participant | null, plan: string): ParticipantStep {
+  if (participant?.plan !== plan) return replyWith(participant, { done: true });
   return {
-    seat: null,
+    participant: null,
     reply: { done: true },
-    frees: neededBy(seat),
-    tells: [{ type: "plan", what: "left", plan }],
+    releases: resourcesOf(participant),
+    events: [{ type: "plan", what: "left", plan }],
   };
 }
 
-type Hold = Extract<SeatEvent, { type: "hold" }>;
+type Hold = Extract<ParticipantEvent, { type: "hold" }>;
 
-function hold(seat: Seat | null, { plan, run, ticket }: Hold): SeatMove {
-  const stale = staleStep(seat, plan, run);
-  if (seat === null || stale !== undefined) return move(seat, { refuse: stale ?? notMember(plan) });
-  if (run === seat.run && seat.phase.name !== "over") {
-    return move(seat, { ticket: seat.phase.ticket });
+function hold(participant: Participant | null, { plan, run, ticket }: Hold): ParticipantStep {
+  const stale = staleStepError(participant, plan, run);
+  if (participant === null || stale !== undefined) {
+    return replyWith(participant, { refuse: stale ?? notMemberError(plan) });
   }
-  return { ...overtaken(seat, run, { name: "holding", ticket }), reply: { ticket } };
+  if (run === participant.run && participant.phase.name !== "over") {
+    return replyWith(participant, { ticket: participant.phase.ticket });
+  }
+  return { ...advanceToRun(participant, run, { name: "holding", ticket }), reply: { ticket } };
 }
 
-type Held = Extract<SeatEvent, { type: "held" }>;
+type Held = Extract<ParticipantEvent, { type: "held" }>;
 
-/** The seat is looked at again: a lease that comes too late is let go. */
-function held(seat: Seat | null, { plan, run, ticket }: Held): SeatMove {
-  if (seat?.plan === plan && seat.run === run) {
-    const { phase } = seat;
+/** Releases a lease that was granted after the run had ended. */
+function held(participant: Participant | null, { plan, run, ticket }: Held): ParticipantStep {
+  if (participant?.plan === plan && participant.run === run) {
+    const { phase } = participant;
     if (phase.name === "holding" && phase.ticket === ticket) {
-      return move({ ...seat, phase: { name: "held", ticket } }, { done: true });
+      return replyWith({ ...participant, phase: { name: "held", ticket } }, { done: true });
     }
-    if (ticketOf(seat) === ticket) return move(seat, { done: true });
+    if (ticketOf(participant) === ticket) return replyWith(participant, { done: true });
   }
-  const refuse = staleStep(seat, plan, run) ?? leaseLost("unknown");
-  return { ...move(seat, { refuse }), frees: { tickets: [ticket], checkpoints: [] } };
+  const refuse = staleStepError(participant, plan, run) ?? leaseLostError("unknown");
+  return {
+    ...replyWith(participant, { refuse }),
+    releases: { tickets: [ticket], checkpoints: [] },
+  };
 }
 
-function mayPrepare(seat: Seat | null, plan: string, run: number): SeatReply {
-  const stale = staleStep(seat, plan, run);
-  if (seat === null || stale !== undefined) return { refuse: stale ?? notMember(plan) };
-  const { phase } = seat;
-  if (run === seat.run && phase.name === "held") return { ticket: phase.ticket };
-  if (run === seat.run && phase.name === "prepared") return { vote: phase.vote };
-  return { refuse: leaseLost("unknown") };
+function mayPrepare(participant: Participant | null, plan: string, run: number): ParticipantReply {
+  const stale = staleStepError(participant, plan, run);
+  if (participant === null || stale !== undefined) return { refuse: stale ?? notMemberError(plan) };
+  const { phase } = participant;
+  if (run === participant.run && phase.name === "held") return { ticket: phase.ticket };
+  if (run === participant.run && phase.name === "prepared") return { vote: phase.vote };
+  return { refuse: leaseLostError("unknown") };
 }
 
-type Prepared = Extract<SeatEvent, { type: "prepared" }>;
+type Prepared = Extract<ParticipantEvent, { type: "prepared" }>;
 
-function prepared(seat: Seat | null, event: Prepared): SeatMove {
-  const { plan, run, ticket, vote, artefact } = event;
-  const isOurs = seat?.plan === plan && seat.run === run;
-  if (isOurs && seat.phase.name === "held" && seat.phase.ticket === ticket) {
-    const phase: SeatPhase = { name: "prepared", ticket, vote, artefact };
-    const checkpoint = artefact === null ? {} : { checkpoint: artefact };
+function prepared(participant: Participant | null, event: Prepared): ParticipantStep {
+  const { plan, run, ticket, vote, preparedCheckpoint } = event;
+  const isOurs = participant?.plan === plan && participant.run === run;
+  if (isOurs && participant.phase.name === "held" && participant.phase.ticket === ticket) {
+    const phase: ParticipantPhase = { name: "prepared", ticket, vote, preparedCheckpoint };
+    const checkpoint = preparedCheckpoint === null ? {} : { checkpoint: preparedCheckpoint };
     return {
-      ...move({ ...seat, phase }, { vote }),
-      tells: [{ type: "plan", what: "prepared", plan, commit: run, ...checkpoint }],
+      ...replyWith({ ...participant, phase }, { vote }),
+      events: [{ type: "plan", what: "prepared", plan, commit: run, ...checkpoint }],
     };
   }
-  const refuse = staleStep(seat, plan, run) ?? leaseLost("unknown");
-  const checkpoints = artefact === null ? [] : [artefact];
-  return { ...move(seat, { refuse }), frees: { tickets: [], checkpoints } };
+  const refuse = staleStepError(participant, plan, run) ?? leaseLostError("unknown");
+  const checkpoints = preparedCheckpoint === null ? [] : [preparedCheckpoint];
+  return { ...replyWith(participant, { refuse }), releases: { tickets: [], checkpoints } };
 }

@@ -1,69 +1,85 @@
 /**
- * Owns what comes of a step of a plan at its member: the seat, the answer, what is let go and what is told, together;
- * and whether a step comes too late. Does not own the steps (seat-step.ts, seat-finish.ts).
+ * Builds the result of a participant's step: the new state, the reply, the resources to release and the events; and
+ * refuses steps that come too late.
  */
 import { BerthError } from "../../../protocol/errors.ts";
 import type { EventData } from "../../../protocol/event.ts";
-import type { Ended, Vote } from "../record.ts";
-import { freedBy, type Needed, type Seat, type SeatPhase } from "./participant.ts";
+import type { PartResult, Vote } from "../record.ts";
+import {
+  type Participant,
+  type ParticipantPhase,
+  type RunResources,
+  runResourcesOf,
+} from "./participant.ts";
 
-export type SeatReply =
+export type ParticipantReply =
   | { done: true }
-  /** By which the run has, or is to get, its lease. */
+  /** The ticket of the lease that the run has or waits for. */
   | { ticket: string }
   | { vote: Vote }
-  | { ended: Ended }
-  /** First its files become those of this checkpoint. */
+  | { ended: PartResult }
+  /** The caller must first start the sandbox from this checkpoint. */
   | { restore: string }
-  /** The same, but not before this time: what was in its way has to pass first. */
+  /** The same, but not before this time: the last start failed for a temporary reason. */
   | { later: number }
-  /** They are about to. */
+  /** A restore is running. */
   | { wait: true }
   | { refuse: BerthError };
 
-export type SeatMove = {
-  seat: Seat | null;
-  reply: SeatReply;
-  /** What nobody needs any more. */
-  frees: Needed;
-  tells: EventData[];
+export type ParticipantStep = {
+  participant: Participant | null;
+  reply: ParticipantReply;
+  /** Leases and checkpoints that nothing needs any more. */
+  releases: RunResources;
+  events: EventData[];
 };
 
-/** The plan speaks of a later run, so the one that is open here is over for it. */
-export function overtaken(seat: Seat, run: number, phase: SeatPhase): SeatMove {
-  return { ...freed(seat), seat: { ...seat, run, phase } };
+/** Moves on to a later run of the plan: whatever run was open here is over. */
+export function advanceToRun(
+  participant: Participant,
+  run: number,
+  phase: ParticipantPhase,
+): ParticipantStep {
+  return { ...releaseRun(participant), participant: { ...participant, run, phase } };
 }
 
-/** The same, without what its run holds. */
-export function freed(seat: Seat): SeatMove {
-  return { ...move(seat, { done: true }), frees: freedBy(seat.phase) };
+/** Leaves the state as it is and releases what the open run keeps. */
+export function releaseRun(participant: Participant): ParticipantStep {
+  return { ...replyWith(participant, { done: true }), releases: runResourcesOf(participant.phase) };
 }
 
-export function move(seat: Seat | null, reply: SeatReply): SeatMove {
-  return { seat, reply, frees: { tickets: [], checkpoints: [] }, tells: [] };
+export function replyWith(
+  participant: Participant | null,
+  reply: ParticipantReply,
+): ParticipantStep {
+  return { participant, reply, releases: { tickets: [], checkpoints: [] }, events: [] };
 }
 
-export function staleStep(seat: Seat | null, plan: string, run: number): BerthError | undefined {
-  if (seat === null || seat.plan !== plan) return notMember(plan);
-  return isOver(seat, run) ? staleRun(seat.run) : undefined;
+export function staleStepError(
+  participant: Participant | null,
+  plan: string,
+  run: number,
+): BerthError | undefined {
+  if (participant === null || participant.plan !== plan) return notMemberError(plan);
+  return isRunOver(participant, run) ? staleRunError(participant.run) : undefined;
 }
 
-export function isOver(seat: Seat, run: number): boolean {
-  return run < seat.run || (run === seat.run && seat.phase.name === "over");
+export function isRunOver(participant: Participant, run: number): boolean {
+  return run < participant.run || (run === participant.run && participant.phase.name === "over");
 }
 
-export function staleRun(run: number): BerthError {
-  return new BerthError("stale_run", `The run is over here; the newest that was heard is ${run}.`, {
+export function staleRunError(run: number): BerthError {
+  return new BerthError("stale_run", `The run is over here; the newest run is ${run}.`, {
     facts: { run },
   });
 }
 
-export function staleMove(plan: string, move: number): BerthError {
+export function staleMembershipError(plan: string, membershipRevision: number): BerthError {
   return new BerthError("stale_run", `The plan ${plan} has changed its members since.`, {
-    facts: { move },
+    facts: { move: membershipRevision },
   });
 }
 
-export function notMember(plan: string): BerthError {
-  return new BerthError("stale_run", `The sandbox is no member of the plan ${plan}.`);
+export function notMemberError(plan: string): BerthError {
+  return new BerthError("stale_run", `The sandbox is not a member of the plan ${plan}.`);
 }

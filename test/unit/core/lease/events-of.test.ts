@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { waitTimedOut } from "../../../../src/core/lease/refusals.ts";
+import { waitTimeoutError } from "../../../../src/core/lease/refusals.ts";
 import { viewGrant, viewLease } from "../../../../src/core/lease/view.ts";
 import { leaseSchema, leaseStateSchema } from "../../../../src/protocol/lease.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
@@ -89,7 +89,7 @@ describe("what is told", () => {
   it("[Q21] whoever runs out of patience is told who has the lease", () => {
     const desk = new Desk();
     desk.held("ann");
-    expect(waitTimedOut(desk.lease)).toMatchObject({
+    expect(waitTimeoutError(desk.lease)).toMatchObject({
       code: "lease_wait_timeout",
       facts: { holder: "ann", waiting: 0 },
     });
@@ -133,7 +133,7 @@ describe("what is told", () => {
 
   it("[Q21] only the holder is told the token", () => {
     const desk = new Desk();
-    expect(() => viewGrant(desk.lease)).toThrow("only a held lease");
+    expect(() => viewGrant(desk.lease)).toThrow("the lease is not held");
     const ann = desk.held("ann");
     expect(leaseSchema.parse(viewGrant(desk.lease))).toEqual({
       token: ann,

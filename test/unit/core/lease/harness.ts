@@ -3,10 +3,15 @@
  * Does not own a single rule: every move is the real one.
  */
 import type { Deadline } from "../../../../src/core/deadline.ts";
-import { refuseAtGate } from "../../../../src/core/lease/check.ts";
+import { checkLease } from "../../../../src/core/lease/check.ts";
 import { leaseDeadline } from "../../../../src/core/lease/deadline.ts";
 import type { LeaseEvent, LeaseReply } from "../../../../src/core/lease/event.ts";
-import { type Busy, type Grant, type Lease, newLease } from "../../../../src/core/lease/lease.ts";
+import {
+  type CallsInFlight,
+  type Grant,
+  type Lease,
+  newLease,
+} from "../../../../src/core/lease/lease.ts";
 import { stepLease } from "../../../../src/core/lease/step.ts";
 import type { BerthError } from "../../../../src/protocol/errors.ts";
 
@@ -18,7 +23,7 @@ export const minute = 60 * second;
 export class Desk {
   lease: Lease = newLease;
   now = Date.UTC(2030, 0, 1);
-  busy: Busy = { others: 0, own: 0 };
+  busy: CallsInFlight = { others: 0, own: 0 };
   /** The last refusal, for those who read its words. */
   refused: BerthError | undefined;
   #tokens = 0;
@@ -68,7 +73,7 @@ export class Desk {
 
   /** What the gate says to a gated call. */
   gate(token?: string): string {
-    const refused = refuseAtGate(this.lease, token);
+    const refused = checkLease(this.lease, token);
     this.refused = refused;
     return refused === undefined ? "passes" : inWords({ refuse: refused });
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { settle } from "../../../../src/core/lease/step.ts";
+import { applyTimeouts } from "../../../../src/core/lease/step.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
 import { Desk, minute, second } from "./harness.ts";
 
@@ -170,6 +170,6 @@ describe("holding", () => {
     desk.held("ann");
     desk.acquire("bob");
     desk.after(31 * second).tick();
-    expect(settle(desk.lease, desk.now, desk.busy)).toBe(desk.lease);
+    expect(applyTimeouts(desk.lease, desk.now, desk.busy)).toBe(desk.lease);
   });
 });

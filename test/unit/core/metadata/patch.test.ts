@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
 import {
-  noMetadata,
+  emptyMetadata,
   patchMetadata,
   replaceMetadata,
-  type Versioned,
+  type VersionedMetadata,
 } from "../../../../src/core/metadata/patch.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
 import { metadataPatchSchema } from "../../../../src/protocol/metadata.ts";
 
 type Patch = Record<string, string | null>;
 
-const some: Versioned = Object.freeze({
+const some: VersionedMetadata = Object.freeze({
   map: Object.freeze({ owner: "ci", stage: "build" }),
   version: 7,
 });
 
-function patched(now: Versioned, patch: Patch, ifMatch?: number): Versioned {
+function patched(now: VersionedMetadata, patch: Patch, ifMatch?: number): VersionedMetadata {
   return accepted(patchMetadata(now, patch, ifMatch)).next;
 }
 
@@ -42,7 +42,7 @@ function mapOf(count: number, bytes: number): Record<string, string> {
 
 describe("a patch", () => {
   it("[N1] sets what is given, removes null and the empty string, and leaves the rest", () => {
-    const full: Versioned = { map: { a: "1", b: "2", c: "3", d: "4" }, version: 3 };
+    const full: VersionedMetadata = { map: { a: "1", b: "2", c: "3", d: "4" }, version: 3 };
     expect(patched(full, { a: "x", b: null, c: "", e: "5" })).toEqual({
       map: { a: "x", d: "4", e: "5" },
       version: 4,
@@ -50,13 +50,13 @@ describe("a patch", () => {
   });
 
   it("[N1] begins with an empty map of version 0", () => {
-    expect(noMetadata).toEqual({ map: {}, version: 0 });
-    expect(patched(noMetadata, { owner: "ci" })).toEqual({ map: { owner: "ci" }, version: 1 });
+    expect(emptyMetadata).toEqual({ map: {}, version: 0 });
+    expect(patched(emptyMetadata, { owner: "ci" })).toEqual({ map: { owner: "ci" }, version: 1 });
   });
 
   it("[N1] takes names that objects have of their own as any other key", () => {
     const names = { constructor: "a", toString: "b", hasOwnProperty: "c" };
-    const next = patched(noMetadata, names);
+    const next = patched(emptyMetadata, names);
     expect(next).toEqual({ map: names, version: 1 });
     expect(accepted(patchMetadata(some, { valueOf: null }, undefined)).next).toBe(some);
     expect(patched(next, { toString: null }).map).toEqual({
@@ -95,10 +95,10 @@ describe("a patch", () => {
 
 describe("limits", () => {
   it("[N5] 64 keys are kept and the 65th is refused, counted on the merged result", () => {
-    const full: Versioned = { map: mapOf(64, 640), version: 1 };
+    const full: VersionedMetadata = { map: mapOf(64, 640), version: 1 };
     expect(refusal(patchMetadata(full, { more: "1" }, undefined))).toMatchObject({
       code: "bad_request",
-      message: "metadata: it would have 65 keys; at most 64 are kept",
+      message: "The metadata would have 65 keys; at most 64 are kept.",
       facts: { field: "metadata" },
     });
     expect(Object.keys(patched(full, { more: "1", k00: null }).map)).toHaveLength(64);
@@ -107,12 +107,12 @@ describe("limits", () => {
   });
 
   it("[N5] 16 KiB of keys and values are kept and one byte more is refused", () => {
-    const full = patched(noMetadata, mapOf(32, limits.metadataBytesMax));
+    const full = patched(emptyMetadata, mapOf(32, limits.metadataBytesMax));
     expect(full.version).toBe(1);
     const over = refusal(
-      patchMetadata(noMetadata, mapOf(32, limits.metadataBytesMax + 1), undefined),
+      patchMetadata(emptyMetadata, mapOf(32, limits.metadataBytesMax + 1), undefined),
     );
-    expect(over.message).toBe("metadata: it would have 16385 bytes; at most 16384 are kept");
+    expect(over.message).toBe("The metadata would have 16385 bytes; at most 16384 are kept.");
     expect(refusal(patchMetadata(full, { x: "y" }, undefined)).code).toBe("bad_request");
     expect(patched(full, { k00: null, x: "y" }).version).toBe(2);
   });
@@ -121,7 +121,7 @@ describe("limits", () => {
     const wide = Object.fromEntries(
       Array.from({ length: 21 }, (_, at) => [String.fromCharCode(97 + at), "é".repeat(400)]),
     );
-    expect(refusal(patchMetadata(noMetadata, wide, undefined)).message).toContain("16821 bytes");
+    expect(refusal(patchMetadata(emptyMetadata, wide, undefined)).message).toContain("16821 bytes");
   });
 
   it.each<[string, unknown, boolean]>([
@@ -144,13 +144,16 @@ describe("limits", () => {
 
   it("[N5] __proto__ never gets into the map", () => {
     const patch = metadataPatchSchema.parse(JSON.parse('{"__proto__": "v", "k": "v"}'));
-    const next = patched(noMetadata, patch);
+    const next = patched(emptyMetadata, patch);
     expect(Object.getOwnPropertyNames(next.map)).toEqual(["k"]);
     expect(Object.getPrototypeOf(next.map)).toBe(Object.prototype);
   });
 
   it("[N6] a patch of which a part is refused changes nothing", () => {
-    const full: Versioned = Object.freeze({ map: Object.freeze(mapOf(64, 640)), version: 5 });
+    const full: VersionedMetadata = Object.freeze({
+      map: Object.freeze(mapOf(64, 640)),
+      version: 5,
+    });
     const before = structuredClone(full);
     const changed = patchMetadata(full, { k00: "changed", k01: null, a: "1", b: "2" }, undefined);
     expect(Object.keys(changed)).toEqual(["refuse"]);
@@ -168,7 +171,7 @@ describe("conditions", () => {
       });
     }
     expect(refusal(patchMetadata(some, {}, 6)).code).toBe("version_mismatch");
-    expect(refusal(patchMetadata(noMetadata, { more: "1" }, 1)).code).toBe("version_mismatch");
+    expect(refusal(patchMetadata(emptyMetadata, { more: "1" }, 1)).code).toBe("version_mismatch");
   });
 
   it("[N20] a replacement keeps nothing of before, and needs the present version", () => {

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  type Changed,
-  noMetadata,
+  emptyMetadata,
+  type MetadataChange,
   patchMetadata,
   replaceMetadata,
-  type Versioned,
+  type VersionedMetadata,
 } from "../../../../src/core/metadata/patch.ts";
 
 const key = fc.constantFrom("a", "b", "c", "owner", "constructor", "0", "10");
@@ -22,7 +22,10 @@ const change = fc.record({
 });
 
 /** The promise once more, as a list of pairs. */
-function expected(now: Versioned, one: { verb: string; pairs: object; off?: number | undefined }) {
+function expected(
+  now: VersionedMetadata,
+  one: { verb: string; pairs: object; off?: number | undefined },
+) {
   if (one.off) return "version_mismatch";
   const given = Object.entries(one.pairs) as [string, string | null][];
   const stays = ([name]: [string, unknown]) =>
@@ -38,10 +41,10 @@ describe("any sequence of changes", () => {
     const outcomes = new Map<string, number>();
     fc.assert(
       fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
-        let now: Versioned = noMetadata;
+        let now: VersionedMetadata = emptyMetadata;
         for (const one of changes) {
           const ifMatch = one.off === undefined ? undefined : now.version + one.off;
-          const got: Changed =
+          const got: MetadataChange =
             one.verb === "patch"
               ? patchMetadata(now, one.pairs, ifMatch)
               : replaceMetadata(now, one.pairs, ifMatch ?? now.version);
@@ -62,7 +65,10 @@ describe("any sequence of changes", () => {
 });
 
 /** What is told of the change must make of the old map the new one. */
-function replay(now: Versioned, got: Exclude<Changed, { refuse: unknown }>): Versioned {
+function replay(
+  now: VersionedMetadata,
+  got: Exclude<MetadataChange, { refuse: unknown }>,
+): VersionedMetadata {
   const left = Object.entries(now.map).filter(([name]) => !got.removed.includes(name));
   expect({ ...Object.fromEntries(left), ...got.set }).toEqual(got.next.map);
   return got.next;

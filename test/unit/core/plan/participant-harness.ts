@@ -4,20 +4,23 @@
  */
 
 import {
-  neededBy,
-  type Seat,
-  seatAfter,
+  type Participant,
+  recordRestoreResult,
+  resourcesOf,
 } from "../../../../src/core/plan/participant/participant.ts";
-import { type SeatEvent, stepSeat } from "../../../../src/core/plan/participant/step.ts";
-import type { SeatReply } from "../../../../src/core/plan/participant/transition.ts";
-import type { Verdict } from "../../../../src/core/plan/pending.ts";
-import type { Ended } from "../../../../src/core/plan/record.ts";
+import {
+  type ParticipantEvent,
+  stepParticipant,
+} from "../../../../src/core/plan/participant/step.ts";
+import type { ParticipantReply } from "../../../../src/core/plan/participant/transition.ts";
+import type { ParticipantDecision } from "../../../../src/core/plan/pending.ts";
+import type { PartResult } from "../../../../src/core/plan/record.ts";
 import type { SandboxState } from "../../../../src/core/sandbox/record.ts";
 
 export const plan = "release";
 
 export class MemberDesk {
-  seat: Seat | null = null;
+  seat: Participant | null = null;
   /** By ticket: those that a run has got. */
   readonly leases = new Set<string>();
   /** By id, the run that it was saved for. */
@@ -26,8 +29,13 @@ export class MemberDesk {
   readonly #tickets = new Map<number, string>();
   #drawn = 0;
 
-  step(event: SeatEvent): SeatReply {
-    const { seat, reply, frees, tells } = stepSeat(this.seat, event);
+  step(event: ParticipantEvent): ParticipantReply {
+    const {
+      participant: seat,
+      reply,
+      releases: frees,
+      events: tells,
+    } = stepParticipant(this.seat, event);
     this.seat = seat;
     for (const ticket of frees.tickets) this.leases.delete(ticket);
     for (const id of frees.checkpoints) this.checkpoints.delete(id);
@@ -66,19 +74,23 @@ export class MemberDesk {
     this.checkpoints.set(artefact, run);
     const ticket = this.#tickets.get(run) ?? this.#draw("ticket");
     const vote = { yes: { checkpoint: artefact, changes: null } };
-    return inWords(this.step({ type: "prepared", plan, run, ticket, vote, artefact }));
+    return inWords(
+      this.step({ type: "prepared", plan, run, ticket, vote, preparedCheckpoint: artefact }),
+    );
   }
 
   /** There is a commit to go back to, or none. */
   looked(run: number): string {
     const ticket = this.#tickets.get(run) ?? this.#draw("ticket");
     const vote = { yes: { checkpoint: this.committed ?? null, changes: null } };
-    return inWords(this.step({ type: "prepared", plan, run, ticket, vote, artefact: null }));
+    return inWords(
+      this.step({ type: "prepared", plan, run, ticket, vote, preparedCheckpoint: null }),
+    );
   }
 
   /** Where it asks for a start, one is begun. */
-  finish(run: number, verdict: Verdict, of = plan): string {
-    const reply = this.step({ type: "finish", plan: of, run, verdict, now: 0 });
+  finish(run: number, verdict: ParticipantDecision, of = plan): string {
+    const reply = this.step({ type: "finish", plan: of, run, decision: verdict, now: 0 });
     if ("restore" in reply) this.step({ type: "restoring", run, startId: this.#draw("start") });
     return inWords(reply);
   }
@@ -93,7 +105,7 @@ export class MemberDesk {
     if (this.seat?.phase.name !== "restoring") return;
     const was = { name: "starting", start: { startId: this.seat.phase.startId } };
     const is = name === "failed" ? { name, reason: "snapshot_missing" } : { name };
-    this.seat = seatAfter(this.seat, was as SandboxState, is as SandboxState);
+    this.seat = recordRestoreResult(this.seat, was as SandboxState, is as SandboxState);
   }
 
   get committed(): string | undefined {
@@ -102,7 +114,7 @@ export class MemberDesk {
 
   /** What is there and nobody needs, or is needed and not there. */
   get faults(): string[] {
-    const { tickets, checkpoints } = neededBy(this.seat);
+    const { tickets, checkpoints } = resourcesOf(this.seat);
     return [
       ...[...this.leases].filter((one) => !tickets.includes(one)).map((one) => `${one} leaks`),
       ...[...this.checkpoints.keys()]
@@ -118,13 +130,13 @@ export class MemberDesk {
   }
 }
 
-function inWords(reply: SeatReply): string {
+function inWords(reply: ParticipantReply): string {
   if ("refuse" in reply) return reply.refuse.code;
   if ("ended" in reply) return words(reply.ended);
   const [name = ""] = Object.keys(reply);
   return name;
 }
 
-function words({ outcome, error }: Ended): string {
+function words({ outcome, error }: PartResult): string {
   return error === undefined ? outcome : `${outcome}: ${error.code}`;
 }

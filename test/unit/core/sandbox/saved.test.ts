@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { pending } from "../../../../src/core/sandbox/pending.ts";
-import type { Life, SandboxRecord, Start } from "../../../../src/core/sandbox/record.ts";
-import { createRecord, type SandboxEvent, step } from "../../../../src/core/sandbox/step.ts";
+import { pendingEffect } from "../../../../src/core/sandbox/pending.ts";
+import type { Incarnation, SandboxRecord, Start } from "../../../../src/core/sandbox/record.ts";
+import { createRecord, type SandboxEvent, stepSandbox } from "../../../../src/core/sandbox/step.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
 
 const spec = {
@@ -15,7 +15,7 @@ const spec = {
   wake: "auto" as const,
 };
 const start = (n: number): Start => ({ startId: `start${n}`, secret: `secret${n}` });
-const life: Life = {
+const life: Incarnation = {
   incarnation: "start1.life",
   secret: "secret1",
   address: "",
@@ -35,7 +35,7 @@ const life: Life = {
 };
 
 function having(record: SandboxRecord, ...events: SandboxEvent[]): SandboxRecord {
-  return events.reduce((now, event, at) => step(now, event, 2_000 + at * 1_000), record);
+  return events.reduce((now, event, at) => stepSandbox(now, event, 2_000 + at * 1_000), record);
 }
 
 const running = having(createRecord(spec, start(1), 1_000), {
@@ -51,9 +51,9 @@ const stopped: SandboxEvent = { type: "paused", incarnation: "start1.life" };
 describe("files that do not outlive their container", () => {
   it("[H1] a pause saves them before anything is stopped, and the next start begins from them", () => {
     const pausing = having(running, pause);
-    expect(pending(pausing, 9_000)).toMatchObject({ type: "save" });
+    expect(pendingEffect(pausing, 9_000)).toMatchObject({ type: "save" });
     const kept = having(pausing, saved);
-    expect(pending(kept, 9_000)).toMatchObject({ type: "stop" });
+    expect(pendingEffect(kept, 9_000)).toMatchObject({ type: "stop" });
     const paused = having(kept, stopped);
     expect(paused.state).toMatchObject({ name: "paused", saved: "saved1" });
     const next = having(paused, { type: "wake", start: start(2) });
@@ -65,7 +65,7 @@ describe("files that do not outlive their container", () => {
     expect(back.state).toMatchObject({ name: "running", life });
     // Too late: once saved, or once stopped, nothing is taken back.
     const kept = having(running, pause, saved);
-    expect(step(kept, notSaved, 9_000)).toBe(kept);
+    expect(stepSandbox(kept, notSaved, 9_000)).toBe(kept);
   });
 
   it("[H3] who wants it running while it is saved gets it from what was saved", () => {
@@ -84,14 +84,14 @@ describe("files that do not outlive their container", () => {
       reason: "container_lost",
     };
     for (const from of [running, having(running, lost), having(running, pause, stopped)]) {
-      const restoring = step(from, restore, 9_000);
+      const restoring = stepSandbox(from, restore, 9_000);
       expect(restoring.state).toMatchObject({ name: "starting", start: { snapshot: "tree" } });
-      expect(step(restoring, lost, 9_500)).toBe(restoring);
+      expect(stepSandbox(restoring, lost, 9_500)).toBe(restoring);
       // Copying a tree takes its time.
       expect(restoring.state).toMatchObject({ until: 9_000 + limits.snapshotTimeoutMs });
     }
     const destroying = having(running, { type: "destroy", reason: "requested" });
-    expect(step(destroying, restore, 9_000)).toBe(destroying);
+    expect(stepSandbox(destroying, restore, 9_000)).toBe(destroying);
   });
 
   it("[H5] a saved tree that is gone leaves the sandbox with the files it had", () => {
@@ -118,11 +118,12 @@ describe("what comes late of a pause that was given up", () => {
       life: { ...life, incarnation: "start2.life" },
     } as const;
     const late = { type: "deadline", busy: false, save: true } as const;
-    const given = step(having(running, pause), late, 9_000 + limits.snapshotTimeoutMs);
+    const given = stepSandbox(having(running, pause), late, 9_000 + limits.snapshotTimeoutMs);
     expect(given.state).toMatchObject({ name: "failed", reason: "pause_timed_out" });
     const pausing = having(given, { type: "wake", start: start(2) }, second, pause);
     expect(pausing.state).toMatchObject({ name: "pausing", life: { incarnation: "start2.life" } });
-    for (const word of [saved, notSaved, stopped]) expect(step(pausing, word, 9_000)).toBe(pausing);
-    expect(pending(pausing, 9_000)).toEqual({ type: "save", incarnation: "start2.life" });
+    for (const word of [saved, notSaved, stopped])
+      expect(stepSandbox(pausing, word, 9_000)).toBe(pausing);
+    expect(pendingEffect(pausing, 9_000)).toEqual({ type: "save", incarnation: "start2.life" });
   });
 });

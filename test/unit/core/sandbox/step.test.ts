@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { newLease } from "../../../../src/core/lease/lease.ts";
-import { noMetadata } from "../../../../src/core/metadata/patch.ts";
-import { admit } from "../../../../src/core/sandbox/admit.ts";
-import { nextDeadline, pending } from "../../../../src/core/sandbox/pending.ts";
+import { emptyMetadata } from "../../../../src/core/metadata/patch.ts";
+import { admitCall } from "../../../../src/core/sandbox/admit.ts";
+import { pendingEffect, sandboxDeadline } from "../../../../src/core/sandbox/pending.ts";
 import type {
-  Life,
+  Incarnation,
   SandboxRecord,
   SandboxState,
   Start,
 } from "../../../../src/core/sandbox/record.ts";
-import { createRecord, type SandboxEvent, step } from "../../../../src/core/sandbox/step.ts";
-import { view } from "../../../../src/core/sandbox/view.ts";
+import { createRecord, type SandboxEvent, stepSandbox } from "../../../../src/core/sandbox/step.ts";
+import { viewSandbox } from "../../../../src/core/sandbox/view.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
 import { sandboxSchema, stateNames } from "../../../../src/protocol/sandbox.ts";
 
@@ -26,7 +26,7 @@ const spec = {
   wake: "auto" as const,
 };
 const start = (n: number): Start => ({ startId: `start${n}`, secret: `secret${n}` });
-const life = (n: number): Life => ({
+const life = (n: number): Incarnation => ({
   incarnation: `start${n}.life`,
   secret: `secret${n}`,
   address: "http://127.0.0.1:1",
@@ -48,7 +48,7 @@ const created = createRecord(spec, start(1), 1_000);
 
 /** Applies events a second apart and answers the last record. */
 function having(record: SandboxRecord, ...events: SandboxEvent[]): SandboxRecord {
-  return events.reduce((now, event, at) => step(now, event, 2_000 + at * 1_000), record);
+  return events.reduce((now, event, at) => stepSandbox(now, event, 2_000 + at * 1_000), record);
 }
 
 const up: SandboxEvent = { type: "started", startId: "start1", life: life(1) };
@@ -58,8 +58,8 @@ const destroy: SandboxEvent = { type: "destroy", reason: "requested" };
 describe("the moves of a sandbox", () => {
   it("[S1] a created sandbox wants its container started, whoever asks", () => {
     expect(created.state.name).toBe("starting");
-    expect(pending(created, 1_000)).toEqual({ type: "start", start: start(1) });
-    expect(pending(created, 9_000)).toEqual({ type: "start", start: start(1) });
+    expect(pendingEffect(created, 1_000)).toEqual({ type: "start", start: start(1) });
+    expect(pendingEffect(created, 9_000)).toEqual({ type: "start", start: start(1) });
   });
 
   it("[S3] an answer of an earlier start, or of an earlier life, changes nothing", () => {
@@ -73,20 +73,20 @@ describe("the moves of a sandbox", () => {
       { type: "destroyed" },
       { type: "deadline", busy: false, save: false },
     ];
-    for (const event of late) expect(step(running, event, 9_000), event.type).toBe(running);
+    for (const event of late) expect(stepSandbox(running, event, 9_000), event.type).toBe(running);
   });
 
   it("[S30] a third end for want of memory in ten minutes is the last, and an older one does not count", () => {
     const ends = (...at: number[]) =>
       at.reduce((record, now) => {
-        const again = step(record, { type: "start", start: start(1) }, now);
-        const running = step(again, { ...up }, now);
-        return step(running, { ...lost, reason: "out_of_memory" }, now);
+        const again = stepSandbox(record, { type: "start", start: start(1) }, now);
+        const running = stepSandbox(again, { ...up }, now);
+        return stepSandbox(running, { ...lost, reason: "out_of_memory" }, now);
       }, created);
     const window = limits.restartsWindowMs;
     expect(ends(10, 20).state).toMatchObject({ reason: "out_of_memory", restartable: true });
     expect(ends(10, 20, 30).state).toMatchObject({ reason: "out_of_memory", restartable: false });
-    expect(admit(ends(10, 20, 30), true)).toMatchObject({ refuse: { code: "start_failed" } });
+    expect(admitCall(ends(10, 20, 30), true)).toMatchObject({ refuse: { code: "start_failed" } });
     expect(ends(10, 20, 9 + window).state).toMatchObject({ restartable: false });
     expect(ends(10, 20, 10 + window).state).toMatchObject({ restartable: true });
     expect(ends(10, 20, 30, 30 + window).outOfMemory).toEqual([30 + window]);
@@ -95,69 +95,83 @@ describe("the moves of a sandbox", () => {
   it("[S4] a destroy wins over a start under way: its late success is dropped", () => {
     const destroying = having(created, destroy);
     expect(destroying.state.name).toBe("destroying");
-    expect(step(destroying, up, 9_000)).toBe(destroying);
-    expect(pending(destroying, 9_000)).toEqual({ type: "destroy" });
+    expect(stepSandbox(destroying, up, 9_000)).toBe(destroying);
+    expect(pendingEffect(destroying, 9_000)).toEqual({ type: "destroy" });
   });
 
   it("[S5] destroyed is final, and forgotten after seven days", () => {
     const gone = having(created, destroy, { type: "destroyed" });
     expect(gone.state).toMatchObject({ name: "destroyed", reason: "requested", since: 3_000 });
     for (const event of [up, lost, destroy, { type: "wake", start: start(2) } as const]) {
-      expect(step(gone, event, 9_000)).toBe(gone);
+      expect(stepSandbox(gone, event, 9_000)).toBe(gone);
     }
     const end = 3_000 + limits.tombstoneMs;
-    expect(nextDeadline(gone)).toEqual({ at: end, why: "the tombstone ends" });
-    expect(pending(gone, end - 1)).toBeUndefined();
-    expect(pending(gone, end)).toEqual({ type: "forget" });
+    expect(sandboxDeadline(gone)).toEqual({ at: end, why: "the tombstone ends" });
+    expect(pendingEffect(gone, end - 1)).toBeUndefined();
+    expect(pendingEffect(gone, end)).toEqual({ type: "forget" });
   });
 
   it("[S6] a lost container is started again, three times in ten minutes and no more", () => {
     let record = having(created, up);
     for (let n = 2; n <= 4; n++) {
       const incarnation = `start${n - 1}.life`;
-      record = step(record, { type: "lost", incarnation, reason: "container_lost" }, n * 10_000);
-      expect(admit(record, true)).toEqual({ wake: true });
-      record = step(record, { type: "wake", start: start(n) }, n * 10_000);
+      record = stepSandbox(
+        record,
+        { type: "lost", incarnation, reason: "container_lost" },
+        n * 10_000,
+      );
+      expect(admitCall(record, true)).toEqual({ wake: true });
+      record = stepSandbox(record, { type: "wake", start: start(n) }, n * 10_000);
       expect(record.state).toMatchObject({ name: "starting", start: start(n) });
-      record = step(record, { type: "started", startId: `start${n}`, life: life(n) }, n * 10_000);
+      record = stepSandbox(
+        record,
+        { type: "started", startId: `start${n}`, life: life(n) },
+        n * 10_000,
+      );
     }
-    record = step(
+    record = stepSandbox(
       record,
       { type: "lost", incarnation: "start4.life", reason: "container_lost" },
       50_000,
     );
-    const tooOften = step(record, { type: "wake", start: start(5) }, 50_000);
+    const tooOften = stepSandbox(record, { type: "wake", start: start(5) }, 50_000);
     expect(tooOften.state).toMatchObject({ name: "failed", reason: "restarted_too_often" });
-    expect(admit(tooOften, true)).toMatchObject({ refuse: { code: "start_failed" } });
-    const later = step(record, { type: "wake", start: start(5) }, 50_000 + limits.restartsWindowMs);
+    expect(admitCall(tooOften, true)).toMatchObject({ refuse: { code: "start_failed" } });
+    const later = stepSandbox(
+      record,
+      { type: "wake", start: start(5) },
+      50_000 + limits.restartsWindowMs,
+    );
     expect(later.state.name).toBe("starting");
   });
 
   it("[S7] a start that never comes up fails at its limit and is not tried again", () => {
-    const looked = step(
+    const looked = stepSandbox(
       created,
       { type: "deadline", busy: false, save: false },
       1_000 + limits.startLookMs,
     );
     expect(looked.state).toMatchObject({ name: "starting", start: start(1) });
-    const late = step(
+    const late = stepSandbox(
       looked,
       { type: "deadline", busy: false, save: false },
       1_000 + limits.startTimeoutMs,
     );
     expect(late.state).toMatchObject({ reason: "start_timed_out", restartable: false });
-    expect(admit(late, true)).toMatchObject({ refuse: { code: "start_failed" } });
+    expect(admitCall(late, true)).toMatchObject({ refuse: { code: "start_failed" } });
   });
 
   it("[S8] a destroy that is not confirmed is tried again, ever more slowly, without end", () => {
     let record = having(created, destroy);
     const pauses: number[] = [];
     for (let n = 0; n < 10; n++) {
-      const at = nextDeadline(record)?.at ?? 0;
-      expect(step(record, { type: "deadline", busy: false, save: false }, at - 1)).toBe(record);
-      record = step(record, { type: "deadline", busy: false, save: false }, at);
-      pauses.push((nextDeadline(record)?.at ?? 0) - at);
-      expect(pending(record, at)).toEqual({ type: "destroy" });
+      const at = sandboxDeadline(record)?.at ?? 0;
+      expect(stepSandbox(record, { type: "deadline", busy: false, save: false }, at - 1)).toBe(
+        record,
+      );
+      record = stepSandbox(record, { type: "deadline", busy: false, save: false }, at);
+      pauses.push((sandboxDeadline(record)?.at ?? 0) - at);
+      expect(pendingEffect(record, at)).toEqual({ type: "destroy" });
     }
     expect(pauses).toEqual([2, 4, 8, 16, 32, 64, 64, 64, 64, 64].map((s) => s * 1000));
   });
@@ -197,15 +211,15 @@ describe("the moves of a sandbox", () => {
         let over = false;
         for (const [next, ms] of events) {
           now += ms;
-          record = step(record, next, now);
+          record = stepSandbox(record, next, now);
           const { state } = record;
           seen.add(state.name);
           if (over) expect(["destroying", "destroyed"]).toContain(state.name);
           over ||= state.name === "destroying";
           const transient = ["starting", "pausing", "destroying"].includes(state.name);
-          if (transient) expect(nextDeadline(record)?.why).toBeTruthy();
-          expect(transient).toBe(pending(record, state.since) !== undefined);
-          sandboxSchema.parse(view(record, noMetadata, newLease));
+          if (transient) expect(sandboxDeadline(record)?.why).toBeTruthy();
+          expect(transient).toBe(pendingEffect(record, state.since) !== undefined);
+          sandboxSchema.parse(viewSandbox(record, emptyMetadata, newLease));
         }
       }),
       { numRuns: 2000, seed: 7 },
@@ -215,23 +229,31 @@ describe("the moves of a sandbox", () => {
 
   it("[S14] pauses, keeps its files for the next start, and joins a start that comes meanwhile", () => {
     const running = having(created, up);
-    const pausing = step(running, { type: "pause", reason: "requested", save: false }, 9_000);
+    const pausing = stepSandbox(
+      running,
+      { type: "pause", reason: "requested", save: false },
+      9_000,
+    );
     expect(pausing.state.name).toBe("pausing");
-    expect(step(pausing, { type: "pause", reason: "again", save: false }, 9_500)).toBe(pausing);
-    const paused = step(pausing, { type: "paused", incarnation: "start1.life" }, 10_000);
+    expect(stepSandbox(pausing, { type: "pause", reason: "again", save: false }, 9_500)).toBe(
+      pausing,
+    );
+    const paused = stepSandbox(pausing, { type: "paused", incarnation: "start1.life" }, 10_000);
     expect(paused.state).toMatchObject({ name: "paused", reason: "requested" });
-    expect(admit(paused, true)).toEqual({ wake: true });
-    expect(admit(paused, false)).toMatchObject({ refuse: { code: "not_running" } });
-    expect(step(paused, { type: "wake", start: start(2) }, 11_000).state.name).toBe("starting");
-    const wanted = step(pausing, { type: "start", start: start(3) }, 9_600);
-    expect(admit(wanted, true)).toEqual({ wait: true });
+    expect(admitCall(paused, true)).toEqual({ wake: true });
+    expect(admitCall(paused, false)).toMatchObject({ refuse: { code: "not_running" } });
+    expect(stepSandbox(paused, { type: "wake", start: start(2) }, 11_000).state.name).toBe(
+      "starting",
+    );
+    const wanted = stepSandbox(pausing, { type: "start", start: start(3) }, 9_600);
+    expect(admitCall(wanted, true)).toEqual({ wait: true });
     expect(
-      step(wanted, { type: "paused", incarnation: "start1.life" }, 10_000).state,
+      stepSandbox(wanted, { type: "paused", incarnation: "start1.life" }, 10_000).state,
     ).toMatchObject({
       name: "starting",
       start: start(3),
     });
-    const stuck = step(
+    const stuck = stepSandbox(
       pausing,
       { type: "deadline", busy: false, save: false },
       9_000 + limits.pauseTimeoutMs,
@@ -242,39 +264,45 @@ describe("the moves of a sandbox", () => {
   it("[S15] starts paused where it was asked to, and never by a call where it was told not to", () => {
     const asleep = createRecord({ ...spec, wake: "never" }, undefined, 1_000);
     expect(asleep.state.name).toBe("paused");
-    expect(pending(asleep, 1_000)).toBeUndefined();
-    expect(admit(asleep, true)).toMatchObject({ refuse: { code: "not_running" } });
-    expect(step(asleep, { type: "wake", start: start(1) }, 2_000)).toBe(asleep);
-    expect(step(asleep, { type: "start", start: start(1) }, 2_000).state.name).toBe("starting");
+    expect(pendingEffect(asleep, 1_000)).toBeUndefined();
+    expect(admitCall(asleep, true)).toMatchObject({ refuse: { code: "not_running" } });
+    expect(stepSandbox(asleep, { type: "wake", start: start(1) }, 2_000)).toBe(asleep);
+    expect(stepSandbox(asleep, { type: "start", start: start(1) }, 2_000).state.name).toBe(
+      "starting",
+    );
   });
 
   it("[S16] does what it was told when it is idle, and only then", () => {
-    const idleAt = (record: SandboxRecord) => nextDeadline(record)?.at ?? 0;
+    const idleAt = (record: SandboxRecord) => sandboxDeadline(record)?.at ?? 0;
     const running = having(created, up);
     const tick = { type: "deadline", busy: false, save: false } as const;
     expect(idleAt(running)).toBe(2_000 + spec.idleTimeoutMs);
-    expect(step(running, tick, idleAt(running) - 1)).toBe(running);
-    expect(step(running, tick, idleAt(running)).state).toMatchObject({
+    expect(stepSandbox(running, tick, idleAt(running) - 1)).toBe(running);
+    expect(stepSandbox(running, tick, idleAt(running)).state).toMatchObject({
       name: "pausing",
       reason: "idle",
     });
-    const active = step(running, { type: "active", at: 5_000 }, 5_000);
+    const active = stepSandbox(running, { type: "active", at: 5_000 }, 5_000);
     expect(idleAt(active)).toBe(5_000 + spec.idleTimeoutMs);
-    const busy = step(running, { type: "deadline", busy: true, save: false }, idleAt(running));
+    const busy = stepSandbox(
+      running,
+      { type: "deadline", busy: true, save: false },
+      idleAt(running),
+    );
     expect(idleAt(busy)).toBe(idleAt(running) + spec.idleTimeoutMs);
     const policy = (onIdle: "destroy" | "none") =>
       having(createRecord({ ...spec, onIdle }, start(1), 1_000), up);
-    expect(step(policy("destroy"), tick, idleAt(running)).state.name).toBe("destroying");
-    expect(nextDeadline(policy("none"))).toBeUndefined();
+    expect(stepSandbox(policy("destroy"), tick, idleAt(running)).state.name).toBe("destroying");
+    expect(sandboxDeadline(policy("none"))).toBeUndefined();
   });
 
   it("[S17] ends when its lifetime is over, whatever it does", () => {
     const short = createRecord({ ...spec, maxLifetimeMs: 5_000 }, start(1), 1_000);
     const tick = { type: "deadline", busy: true, save: false } as const;
     for (const record of [short, having(short, up), createRecord(short.spec, undefined, 1_000)]) {
-      expect(step(record, tick, 5_999).state.name).toBe(record.state.name);
-      expect(nextDeadline(record)?.at).toBeLessThanOrEqual(6_000);
-      expect(step(record, tick, 6_000).state).toMatchObject({
+      expect(stepSandbox(record, tick, 5_999).state.name).toBe(record.state.name);
+      expect(sandboxDeadline(record)?.at).toBeLessThanOrEqual(6_000);
+      expect(stepSandbox(record, tick, 6_000).state).toMatchObject({
         name: "destroying",
         reason: "expired",
       });
@@ -282,16 +310,16 @@ describe("the moves of a sandbox", () => {
   });
 
   it("[S9] a call on a starting sandbox waits, and one on a running sandbox gets its life", () => {
-    expect(admit(created, true)).toEqual({ wait: true });
-    expect(admit(having(created, up), true)).toEqual({ go: life(1) });
-    expect(admit(having(created, destroy), true)).toMatchObject({
+    expect(admitCall(created, true)).toEqual({ wait: true });
+    expect(admitCall(having(created, up), true)).toEqual({ go: life(1) });
+    expect(admitCall(having(created, destroy), true)).toMatchObject({
       refuse: { code: "sandbox_destroyed" },
     });
   });
 
   it("[S13] what is told of a sandbox holds neither its environment nor a secret nor an address", () => {
     for (const record of [created, having(created, up), having(created, up, lost)]) {
-      const told = JSON.stringify(view(record, noMetadata, newLease));
+      const told = JSON.stringify(viewSandbox(record, emptyMetadata, newLease));
       expect(told).toContain(spec.id);
       expect(told).not.toMatch(/canary|secret1|127\.0\.0\.1/);
     }
