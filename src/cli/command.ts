@@ -1,6 +1,6 @@
 /**
- * Owns how a command is declared: its name, arguments, options, examples, and what it does.
- * Does not own parsing (program.ts), nor which commands there are (commands.ts).
+ * Declares what a command is: name, arguments, options, examples and action. See program.ts for parsing and commands.ts
+ * for the list.
  */
 import type { Option } from "./args/option.ts";
 import type { Positional } from "./args/positional.ts";
@@ -15,22 +15,22 @@ export type Values<D> = {
 
 export type Declaration<P, O> = {
   name: string;
-  /** One line of `berth --help`. */
+  /** Shown in `berth --help`, and as the first sentence of the command's own help. Without a period. */
   summary: string;
-  /** What else `--help` says, as whole sentences. */
+  /** The rest of the description, in whole sentences. */
   about?: string;
   args?: P;
   options?: O;
-  /** What it is for, and the line. */
+  /** A title and a command line each. */
   examples: [what: string, line: string][];
-  /** All from the first argument on belongs to another command: `berth exec ls -l`. */
+  /** Everything after the first argument belongs to another command: `berth exec ls -l`. */
   passThrough?: boolean;
-  /** Ctrl-C and TERM end a command at once, unless it looks after them itself. */
+  /** true: the command handles Ctrl-C and TERM itself; otherwise they end it at once. */
   ownSignals?: boolean;
-  /** What help says of `--json`, where that is not one document of this command. */
+  /** The help for `--json`, where it is not one document. */
   json?: string;
   commands?: Command[];
-  /** Gives the exit code; 0 where it gives none. */
+  /** Resolves to the exit code; undefined is 0. */
   run(
     context: Context,
     given: { args: Values<P>; options: Values<O> },

@@ -1,5 +1,5 @@
 /**
- * Owns which commands there are, in the order of `berth --help`.
+ * Lists the commands in the order of `berth --help`.
  */
 import type { Command } from "./command.ts";
 import { attachCommand } from "./commands/attach.ts";

@@ -1,29 +1,29 @@
 /**
- * Owns telling that a sandbox was made by another configuration than there is: it goes on working, as it was made.
- * Does not own the configuration, nor its hash (checkout/config.ts).
+ * Warns when the configuration has changed since the sandbox was created. The sandbox continues to work with the old
+ * one.
  */
 import type { Sandbox } from "../protocol/sandbox.ts";
 import type { FoundConfig } from "./checkout/config.ts";
 import type { Output } from "./output/output.ts";
-import type { Memory } from "./state/memory.ts";
+import type { LocalState } from "./state/local-state.ts";
 
-/** Of a checkout without a configuration. */
+/** Stands for a checkout without a configuration. */
 const noHash = "none";
 
-/** Says it once for each change; gives whether they differ. */
-export function tellDrift(
+/** Warns once for each change. Returns whether the configurations differ. */
+export function warnOfDrift(
   { id, client }: Sandbox,
   { file, hash }: FoundConfig,
-  memory: Memory,
+  state: LocalState,
   output: Output,
 ): boolean {
   const differs = hash !== client?.configHash;
-  const isNews = memory.noteDrift(id, differs ? (hash ?? noHash) : undefined);
+  const isNews = state.noteDrift(id, differs ? (hash ?? noHash) : undefined);
   if (differs && isNews) {
     const name = file ?? client?.configFile ?? "the configuration";
     output.warn(
-      `${name} has changed since sandbox ${id} was made`,
-      "`berth reset` makes a new one; until then it goes on as it was made.",
+      `\`${name}\` has changed since sandbox ${id} was created.`,
+      "The sandbox keeps its old configuration. `berth reset` creates a new one.",
     );
   }
   return differs;

@@ -1,15 +1,14 @@
 /**
- * Owns what every command is given: the server, where it stands, and whom it talks to.
- * Does not own finding the server (server/find.ts) nor the checkout (checkout/checkout.ts): it asks once, when needed.
+ * What every command gets: server, streams, working directory, output. The server is looked up when it is first needed.
  */
 import { WebSocket } from "ws";
 import { type Berth, connect } from "../client/index.ts";
 import { Failure } from "./failure.ts";
 import { Output } from "./output/output.ts";
 import { Progress } from "./output/progress.ts";
-import { findServer, type Server } from "./server/find.ts";
+import { findServer, type Server } from "./server/find-server.ts";
 
-export type World = {
+export type HostProcess = {
   cwd(): string;
   env: NodeJS.ProcessEnv;
   stdin: NodeJS.ReadStream;
@@ -23,15 +22,15 @@ export class Context {
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
-  /** Whether a person sees what is said. */
+  /** stderr is a terminal that can show progress. */
   readonly tty: boolean;
   readonly output: Output;
   readonly progress: Progress;
-  readonly #world: World;
+  readonly #world: HostProcess;
   #server: Server | undefined;
   #berth: Berth | undefined;
 
-  constructor(world: World, json: boolean) {
+  constructor(world: HostProcess, json: boolean) {
     const { env, stdin, stdout, stderr } = world;
     this.#world = world;
     this.env = env;
@@ -48,11 +47,11 @@ export class Context {
     try {
       return this.#world.cwd();
     } catch {
-      throw new Failure("the folder you stand in is gone", { code: "no_checkout" });
+      throw new Failure("The current directory no longer exists.", { code: "no_checkout" });
     }
   }
 
-  /** Found when it is first needed: help and completion need none. */
+  /** Looked up on first use, because help and completion need no server. */
   get server(): Server {
     this.#server ??= findServer(this.cwd, this.env);
     return this.#server;
@@ -60,13 +59,13 @@ export class Context {
 
   get berth(): Berth {
     const { url, key } = this.server;
-    // Node 20 has no WebSocket of its own.
+    // Node 20 has no `WebSocket`.
     this.#berth ??= connect({ url, key, WebSocket });
     return this.#berth;
   }
 }
 
-/** As no-color.org has it: whatever its value, unless that is empty. */
+/** As no-color.org defines it: any value but the empty one. */
 function isPlain(env: NodeJS.ProcessEnv): boolean {
   return (env.NO_COLOR ?? "") !== "" || env.TERM === "dumb";
 }

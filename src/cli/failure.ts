@@ -1,6 +1,5 @@
 /**
- * Owns the command's own failures, and how any failure is put into words: once, on stderr or as JSON.
- * Does not own the failures of the server, which bring their own words (BerthError).
+ * The command's own failures, and the one place that prints a failure: on stderr, or as JSON.
  */
 import { CommanderError } from "commander";
 import { asBerthError, errors } from "../protocol/errors.ts";
@@ -8,11 +7,11 @@ import { hintFor, hintForSystem } from "./hints.ts";
 import type { Output } from "./output/output.ts";
 
 type FailureOptions = {
-  /** What to do about it, as one line. */
+  /** The next step, in one line. */
   hint?: string;
   code?: string;
   exitCode?: number;
-  /** Goes along with `--json`. */
+  /** Printed with `--json`. */
   facts?: Record<string, unknown>;
   cause?: unknown;
 };
@@ -33,27 +32,27 @@ export class Failure extends Error {
   }
 }
 
-/** Says it, and gives the exit code. The only place that does. */
-export function report(thrown: unknown, output: Output, command: string): number {
+/** Prints the failure and returns the exit code. Nothing else prints failures. */
+export function reportFailure(thrown: unknown, output: Output, command: string): number {
   if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
-  const { message, hint, code, exitCode, facts } = inWords(thrown, command);
+  const { message, hint, code, exitCode, facts } = toFailure(thrown, command);
   if (output.json) {
     const hinted = hint === undefined ? {} : { hint };
-    output.document({ error: { ...facts, code, message, ...hinted } });
+    output.printJson({ error: { ...facts, code, message, ...hinted } });
   } else {
-    output.say(`${output.paint("red", "error:")} ${message}`);
-    if (hint !== undefined) output.say(`${output.paint("cyan", "hint:")} ${hint}`);
+    output.info(`${output.paint("red", "error:")} ${message}`);
+    if (hint !== undefined) output.info(`${output.paint("cyan", "hint:")} ${hint}`);
   }
   return exitCode;
 }
 
-function inWords(thrown: unknown, command: string): Failure {
+function toFailure(thrown: unknown, command: string): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof CommanderError) {
-    const [message = "", meant] = thrown.message.replace(/^error: /, "").split("\n");
-    return new Failure(message, {
-      // In brackets: the option or command of the closest name.
-      hint: meant?.replace(/^\((.*)\)$/, "$1") ?? `${command} --help says how it is called.`,
+    const [message = "", suggestion] = thrown.message.replace(/^error: /, "").split("\n");
+    return new Failure(toSentence(message), {
+      // The suggestion in brackets names the closest option or command.
+      hint: suggestion?.replace(/^\((.*)\)$/, "$1") ?? usageHint(command),
       code: "bad_usage",
     });
   }
@@ -68,20 +67,30 @@ function inWords(thrown: unknown, command: string): Failure {
   const system = systemError(thrown);
   if (system !== undefined) {
     const hint = hintForSystem(system.code, system.path);
-    return new Failure(unexpected(thrown), { code: "local_io", hint });
+    return new Failure(messageOf(thrown), { code: "local_io", hint });
   }
-  return new Failure(unexpected(thrown), {
+  return new Failure(messageOf(thrown), {
     code: "internal",
-    hint: "This is a fault of the command itself. BERTH_DEBUG=1 shows where.",
+    hint: "This is a bug in `berth`. Set BERTH_DEBUG=1 to see where it happened.",
   });
 }
 
-function unexpected(thrown: unknown): string {
+/** Where to find out how a command is called. */
+export function usageHint(command: string): string {
+  return `Run \`${command} --help\` for usage.`;
+}
+
+function toSentence(text: string): string {
+  const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}
+
+function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return process.env.BERTH_DEBUG === "1" ? (thrown.stack ?? thrown.message) : thrown.message;
 }
 
-/** This machine refused something: no fault of the command. */
+/** An operation of this machine failed: not a bug in the command. */
 function systemError(thrown: unknown): { code: string; path: string | undefined } | undefined {
   if (!(thrown instanceof Error)) return undefined;
   const { code, syscall, path } = thrown as NodeJS.ErrnoException;

@@ -1,6 +1,6 @@
 /**
- * Owns which sandbox a command is about: one that is named, or that of the checkout, found or made, and ready.
- * Does not own what is done in it. The server decides in one step; what is remembered here only saves a look around.
+ * Finds the sandbox that a command is about: by id, or that of the checkout, created if necessary, and ready to use.
+ * The server decides in one step; the local state only saves a lookup.
  */
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
@@ -12,74 +12,77 @@ import { clientSchema } from "../protocol/fields/scope.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
 import { type Checkout, readCheckout } from "./checkout/checkout.ts";
 import { type FoundConfig, readConfig } from "./checkout/config.ts";
-import { tellDrift } from "./config-drift.ts";
+import { warnOfDrift } from "./config-drift.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
-import { lookAround } from "./resolve-scope.ts";
-import { setUp, setupPending } from "./set-up.ts";
-import { Memory } from "./state/memory.ts";
-import { untilReady } from "./until-ready.ts";
+import { resolveScope } from "./resolve-scope.ts";
+import { runSetup, setupPending } from "./run-setup.ts";
+import { LocalState } from "./state/local-state.ts";
+import { waitUntilReady } from "./wait-until-ready.ts";
 
 export type FindOptions = {
-  /** A sandbox by its id: nothing is looked up, nothing is made, nothing is remembered. */
+  /** A sandbox id: nothing is looked up, created or recorded. */
   id?: string | undefined;
-  /** Another configuration than the usual one. */
+  /** A configuration file other than the default one. */
   config?: string | undefined;
   onExisting?: OnExisting | undefined;
-  /** With `replace`: also one that somebody holds. */
+  /** With `replace`: also if somebody holds the lease of the old one. */
   force?: boolean;
-  /** false: only one that is there already. */
+  /** false: only an existing sandbox. */
   make?: boolean;
-  /** false: as it is, without waiting for it and without its set-up commands. */
+  /** false: in its current state, without waiting for it and without its set-up commands. */
   ready?: boolean;
   signal?: AbortSignal | undefined;
-  /** For somebody else who works in it, before its set-up commands; as long as leases allow unless given. */
+  /** How long to wait for the lease before the set-up commands, in ms. Default: as long as leases allow. */
   waitMs?: number | undefined;
 };
 
-export type Found = {
+export type FoundSandbox = {
   id: string;
   sandbox: SandboxHandle;
   view: Sandbox;
-  /** Made by this call. */
+  /** Created by this call. */
   made: boolean;
-  /** Whose place it took. */
+  /** The id of the sandbox it replaced. */
   replaced: string | undefined;
-  /** Where the command stands; nothing where the sandbox was named. */
+  /** The checkout of the working directory; undefined if the sandbox was given by id. */
   checkout: Checkout | undefined;
   config: FoundConfig | undefined;
-  /** Made by another configuration than there is. */
+  /** Created with another configuration than the current one. */
   drifted: boolean;
 };
 
-/** While it is being made by this call or another one. */
-const oneWaitMs = 20_000;
+/** How long one call waits while this or another call creates the sandbox. */
+const createWaitMs = 20_000;
 
-export async function findSandbox(context: Context, options: FindOptions = {}): Promise<Found> {
+export async function findSandbox(
+  context: Context,
+  options: FindOptions = {},
+): Promise<FoundSandbox> {
   const { ready = true, signal } = options;
-  const asked = signal === undefined ? context.berth : context.berth.with({ signal });
+  const berth = signal === undefined ? context.berth : context.berth.with({ signal });
   try {
     const found =
       options.id === undefined
-        ? await ofCheckout(context, asked, options)
-        : await named(context, asked, options.id);
+        ? await findForCheckout(context, berth, options)
+        : await findById(context, berth, options.id);
     if (!ready) return found;
-    const view = await untilReady(context, found, signal);
+    const view = await waitUntilReady(context, found, signal);
     const settled = { ...found, view };
-    if (found.checkout !== undefined) await setUp(context, settled, found.checkout, options);
+    if (found.checkout !== undefined) await runSetup(context, settled, found.checkout, options);
     return settled;
   } finally {
     context.progress.end();
   }
 }
 
-async function named(context: Context, asked: Berth, id: string): Promise<Found> {
+async function findById(context: Context, berth: Berth, id: string): Promise<FoundSandbox> {
   const sandbox = context.berth.sandbox(id);
-  context.progress.tell(`looking for ${id}`);
-  const view = await asked.sandbox(id).get();
+  context.progress.show(`Looking for ${id}`);
+  const view = await berth.sandbox(id).get();
   if (view.state === "destroyed" || view.state === "destroying") {
-    throw new Failure(`sandbox ${id} is gone: ${view.reason ?? view.state}`, {
-      hint: "`berth list` shows those that are there.",
+    throw new Failure(`Sandbox ${id} was destroyed: ${view.reason ?? view.state}.`, {
+      hint: "Run `berth list` to see the existing sandboxes.",
       code: "sandbox_destroyed",
     });
   }
@@ -89,15 +92,19 @@ async function named(context: Context, asked: Berth, id: string): Promise<Found>
   };
 }
 
-async function ofCheckout(context: Context, asked: Berth, options: FindOptions): Promise<Found> {
+async function findForCheckout(
+  context: Context,
+  berth: Berth,
+  options: FindOptions,
+): Promise<FoundSandbox> {
   const checkout = readCheckout(context.cwd, "id" in options);
-  const meant = readConfig(checkout.root, context.cwd, options.config);
-  const memory = new Memory(checkout, context.output);
-  context.progress.tell("looking for the sandbox");
-  const scope = await lookAround(asked, context.output, checkout, meant, memory);
-  const config = configOf(checkout, meant, scope);
-  const view = await findOrMake(asked, checkout, config, scope, options);
-  memory.remember({
+  const expected = readConfig(checkout.root, context.cwd, options.config);
+  const state = new LocalState(checkout, context.output);
+  context.progress.show("Looking for the sandbox");
+  const scope = await resolveScope(berth, context.output, checkout, expected, state);
+  const config = resolveConfig(checkout, expected, scope);
+  const view = await findOrCreate(berth, checkout, config, scope, options);
+  state.remember({
     id: view.id,
     ...{ repo: scope.repo, branch: scope.branch, config: scope.config },
     ...(config.file === undefined ? {} : { configFile: config.file }),
@@ -107,19 +114,24 @@ async function ofCheckout(context: Context, asked: Berth, options: FindOptions):
   const sandbox = context.berth.sandbox(id);
   const made = view.found !== true;
   const isUsed = !made && options.make !== false;
-  const drifted = isUsed && tellDrift(view, config, memory, context.output);
+  const drifted = isUsed && warnOfDrift(view, config, state, context.output);
   return { id, sandbox, view, made, replaced, checkout, config, drifted };
 }
 
-/** The scope that was found may be of another file than the one that was looked for. */
-function configOf({ root }: Checkout, meant: FoundConfig, scope: Required<Scope>): FoundConfig {
-  if (scope.config === meant.scope) return meant;
+/** The scope may belong to another file than the one that was looked for. */
+function resolveConfig(
+  { root }: Checkout,
+  expected: FoundConfig,
+  scope: Required<Scope>,
+): FoundConfig {
+  if (scope.config === expected.scope) return expected;
   if (existsSync(join(root, scope.config))) return readConfig(root, root, scope.config);
-  // Another machine has it. To use what it made is no mistake, and a warning says that they differ.
+  // The file exists on another machine. Using its sandbox is no mistake, and a warning says that the configurations
+  // differ.
   return { file: scope.config, scope: scope.config, content: {}, hash: undefined };
 }
 
-async function findOrMake(
+async function findOrCreate(
   berth: Berth,
   checkout: Checkout,
   config: FoundConfig,
@@ -127,35 +139,35 @@ async function findOrMake(
   { make = true, onExisting = "reuse", ready = true, force = false }: FindOptions,
 ): Promise<Sandbox> {
   if (!make) {
-    const there = await findExisting(berth, scope);
-    if (there !== undefined) return { ...there, found: true };
-    throw new Failure(`there is no sandbox for ${scope.branch}`, {
-      hint: "`berth start` makes one, `berth list` shows those that are there.",
+    const existing = await findExisting(berth, scope);
+    if (existing !== undefined) return { ...existing, found: true };
+    throw new Failure(`There is no sandbox for ${scope.branch}.`, {
+      hint: "Run `berth start` to create one, or `berth list` to see the existing ones.",
       code: "no_sandbox",
     });
   }
   try {
-    const how = { scope, onExisting, waitMs: ready ? oneWaitMs : 0 };
-    const call = { ...createCall(checkout, config), ...how };
+    const options = { scope, onExisting, waitMs: ready ? createWaitMs : 0 };
+    const call = { ...createInput(checkout, config), ...options };
     return await berth.create(call, force ? { force } : {});
   } catch (thrown) {
     const known = asBerthError(thrown);
     if (known?.code === "lease_held") {
       throw new Failure(known.message, {
-        hint: "`berth lock status` shows who; wait for it, or say --force.",
+        hint: "Run `berth lock status` to see the holder. Wait for the lease, or use `--force`.",
         ...{ code: known.code, facts: known.facts },
       });
     }
     if (known?.code !== "scope_taken") throw thrown;
-    throw new Failure(`${scope.branch} has a sandbox already: ${known.facts.sandbox}`, {
-      hint: "Use it, or say --on-existing replace.",
+    throw new Failure(`${scope.branch} already has a sandbox: ${known.facts.sandbox}.`, {
+      hint: "Use that one, or replace it with `--on-existing replace`.",
       code: known.code,
       facts: known.facts,
     });
   }
 }
 
-/** The current one of a scope, as it is told in the list. */
+/** The current sandbox of a scope, as the list shows it. */
 export async function findExisting(
   berth: Berth,
   scope: Required<Scope>,
@@ -171,25 +183,25 @@ export async function findExisting(
   return view;
 }
 
-function createCall(checkout: Checkout, { content, file, hash }: FoundConfig): CreateInput {
+function createInput(checkout: Checkout, { content, file, hash }: FoundConfig): CreateInput {
   const { setup = [], ports: _opened, ...policy } = content;
   const given = Object.entries(policy).filter(([, value]) => value !== undefined);
   return {
     ...(Object.fromEntries(given) as CreateInput),
-    client: clientOf({
+    client: clientInfo({
       cwd: checkout.root,
       branch: checkout.branchKey,
       configFile: file,
       configHash: hash,
       host: hostname(),
     }),
-    // In the same step as the sandbox itself: whoever finds it knows what is left to do.
+    // Written in the same step as the sandbox, so that every command that finds it knows that set-up is pending.
     metadata: setup.length === 0 ? {} : setupPending,
   };
 }
 
-/** What does not fit (a path of a thousand characters) is left out: it is only told to people. */
-function clientOf(all: Record<string, string | undefined>): NonNullable<CreateInput["client"]> {
+/** Leaves out what is too long: it is only informative. */
+function clientInfo(all: Record<string, string | undefined>): NonNullable<CreateInput["client"]> {
   const fit = Object.entries(all).filter(
     ([name, value]) => value !== undefined && clientSchema.safeParse({ [name]: value }).success,
   );

@@ -1,11 +1,10 @@
 /**
- * Owns running the command from its sources, as this repository does: what Node makes of them is kept between runs,
- * because reading them is most of a short one.
- * Does not own the command (main.ts), which the package has as one file.
+ * Runs the command from its sources, as this repository does, with Node's compile cache, because reading the sources
+ * takes most of a short run. The package has the command as one file.
  */
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 
-// A folder of the checkout, not one that others could put programs of theirs into.
+// A folder of the checkout: nobody else can put programs there.
 enableCompileCache(join(import.meta.dirname, "../../dist/compile-cache"));
 await import("./main.ts");

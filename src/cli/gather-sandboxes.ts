@@ -1,98 +1,101 @@
 /**
- * Owns bringing together what the server lists and what is remembered here: one call, and one more for each sandbox
- * that is remembered and not listed. Only a definite end makes it forgotten; what cannot be told is `unknown`.
+ * Joins what the server lists with the sandboxes recorded locally: one call, and one more for each recorded sandbox
+ * that is not listed. Only a definite end removes a record; a failed call shows `unknown`.
  */
 import type { Berth } from "../client/index.ts";
 import type { ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
 import { asBerthError } from "../protocol/errors.ts";
-import { forEach, listAll } from "./list-all.ts";
-import type { Memory, Remembered, ScopePart } from "./state/memory.ts";
+import { listAll, mapConcurrently } from "./list-all.ts";
+import type { KnownSandbox, LocalState, ScopeKey } from "./state/local-state.ts";
 
-export type Wanted = {
+export type ListFilter = {
   repo: string | undefined;
   branch: string | undefined;
   state: ListedSandbox["state"] | undefined;
   metadata: string[];
   mine: boolean;
-  /** The scope of the checkout. */
-  here: ScopePart | undefined;
+  /** The scope of the current checkout. */
+  here: ScopeKey | undefined;
 };
 
-export type Row = {
+export type SandboxRow = {
   id: string;
   state: string;
   repo: string | undefined;
   branch: string | undefined;
   configFile: string | undefined;
   createdAt: string;
-  /** Its scope leads to it. */
+  /** It is the current sandbox of its scope. */
   current: boolean;
-  /** And that scope is the checkout's. */
+  /** It is the current sandbox of this checkout. */
   here: boolean;
   listed: ListedSandbox | undefined;
 };
 
-export async function gather(
+export async function gatherSandboxes(
   berth: Berth,
-  memory: Memory | undefined,
-  wanted: Wanted,
-): Promise<Row[]> {
-  const listed = await listAll(berth, queryOf(wanted));
-  const isFiltered = wanted.state !== undefined || wanted.mine || wanted.metadata.length > 0;
-  const before = memory?.all() ?? [];
+  state: LocalState | undefined,
+  filter: ListFilter,
+): Promise<SandboxRow[]> {
+  const listed = await listAll(berth, toQuery(filter));
+  const isFiltered = filter.state !== undefined || filter.mine || filter.metadata.length > 0;
+  const before = state?.list() ?? [];
   const missing = isFiltered
     ? []
     : before.filter(
         ({ id, repo, branch }) =>
-          (wanted.repo ?? repo) === repo &&
-          (wanted.branch ?? branch) === branch &&
-          !listed.some((one) => one.id === id),
+          (filter.repo ?? repo) === repo &&
+          (filter.branch ?? branch) === branch &&
+          !listed.some((item) => item.id === id),
       );
-  const asked = await forEach(missing, (one) => ask(berth, one));
-  memory?.forget(asked.flatMap((one) => ("gone" in one ? [one.gone] : [])));
-  memory?.merge(listed.flatMap((one) => rememberable(one, wanted.here)));
+  const probed = await mapConcurrently(missing, (known) => probe(berth, known));
+  state?.forget(probed.flatMap((item) => ("destroyed" in item ? [item.destroyed] : [])));
+  state?.merge(listed.flatMap((item) => toKnownSandboxes(item, filter.here)));
   return [
-    ...listed.map((one) => ofListed(one, wanted.here)),
-    ...asked.flatMap((one) => ("row" in one ? [one.row] : [])),
-  ].sort((one, other) => compare(other.createdAt, one.createdAt) || compare(one.id, other.id));
+    ...listed.map((item) => toRow(item, filter.here)),
+    ...probed.flatMap((item) => ("row" in item ? [item.row] : [])),
+  ].sort((a, b) => compare(b.createdAt, a.createdAt) || compare(a.id, b.id));
 }
 
-function queryOf(wanted: Wanted): SandboxesInput {
+function toQuery(filter: ListFilter): SandboxesInput {
   return {
-    metadata: wanted.metadata,
-    ...(wanted.repo === undefined ? {} : { "scope.repo": wanted.repo }),
-    ...(wanted.branch === undefined ? {} : { "scope.branch": wanted.branch }),
-    ...(wanted.state === undefined ? {} : { state: wanted.state }),
-    ...(wanted.mine ? { mine: "1" as const } : {}),
+    metadata: filter.metadata,
+    ...(filter.repo === undefined ? {} : { "scope.repo": filter.repo }),
+    ...(filter.branch === undefined ? {} : { "scope.branch": filter.branch }),
+    ...(filter.state === undefined ? {} : { state: filter.state }),
+    ...(filter.mine ? { mine: "1" as const } : {}),
   };
 }
 
-/** The server did not name it: that alone is no proof. */
-async function ask(berth: Berth, one: Remembered): Promise<{ gone: string } | { row: Row }> {
+/** Not being listed does not prove that a sandbox was destroyed. */
+async function probe(
+  berth: Berth,
+  known: KnownSandbox,
+): Promise<{ destroyed: string } | { row: SandboxRow }> {
   try {
-    const view = await berth.sandbox(one.id).get();
-    if (view.state === "destroyed") return { gone: one.id };
-    return { row: ofRemembered(one, view.state) };
+    const view = await berth.sandbox(known.id).get();
+    if (view.state === "destroyed") return { destroyed: known.id };
+    return { row: toUnlistedRow(known, view.state) };
   } catch (thrown) {
     const code = asBerthError(thrown)?.code;
-    if (code === "not_found" || code === "sandbox_destroyed") return { gone: one.id };
-    return { row: ofRemembered(one, "unknown") };
+    if (code === "not_found" || code === "sandbox_destroyed") return { destroyed: known.id };
+    return { row: toUnlistedRow(known, "unknown") };
   }
 }
 
-function ofListed(one: ListedSandbox, here: ScopePart | undefined): Row {
-  const { id, state, scope, client, createdAt, current } = one;
+function toRow(sandbox: ListedSandbox, here: ScopeKey | undefined): SandboxRow {
+  const { id, state, scope, client, createdAt, current } = sandbox;
   return {
-    ...{ id, state, createdAt, current, listed: one },
+    ...{ id, state, createdAt, current, listed: sandbox },
     repo: scope?.repo,
     branch: scope?.branch ?? client?.branch,
     configFile: client?.configFile,
-    here: current && scope !== undefined && here !== undefined && isSame(scope, here),
+    here: current && scope !== undefined && here !== undefined && isSameScope(scope, here),
   };
 }
 
-function ofRemembered(one: Remembered, state: string): Row {
-  const { id, repo, branch, configFile, createdAt } = one;
+function toUnlistedRow(known: KnownSandbox, state: string): SandboxRow {
+  const { id, repo, branch, configFile, createdAt } = known;
   return {
     id,
     state,
@@ -106,17 +109,17 @@ function ofRemembered(one: Remembered, state: string): Row {
   };
 }
 
-function rememberable(one: ListedSandbox, here: ScopePart | undefined): Remembered[] {
-  const { id, scope, client, createdAt, current } = one;
+function toKnownSandboxes(sandbox: ListedSandbox, here: ScopeKey | undefined): KnownSandbox[] {
+  const { id, scope, client, createdAt, current } = sandbox;
   if (!current || scope === undefined || scope.repo !== here?.repo) return [];
   const configFile = client?.configFile === undefined ? {} : { configFile: client.configFile };
   return [{ id, ...scope, ...configFile, createdAt }];
 }
 
-function isSame(one: ScopePart, other: ScopePart): boolean {
-  return one.repo === other.repo && one.branch === other.branch && one.config === other.config;
+function isSameScope(a: ScopeKey, b: ScopeKey): boolean {
+  return a.repo === b.repo && a.branch === b.branch && a.config === b.config;
 }
 
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

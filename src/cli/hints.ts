@@ -1,71 +1,73 @@
 /**
- * Owns what to do at a shell about a failure of the server, or of this machine's disk: by its code and the command.
- * Does not own the failure's message. The server's own hints are for those who write the calls.
+ * The next step for each failure of the server or of this machine, by error code and command. The server's own hints
+ * are for people who write API calls.
  */
 import type { ErrorCode } from "../protocol/errors.ts";
 
 const byCode: Partial<Record<ErrorCode, string>> = {
-  unauthenticated: "`berth login` keeps another key; BERTH_KEY wins over it.",
-  unavailable: "Try again; `berth login`, or BERTH_URL, says which server is asked.",
-  operation_interrupted: "It may have been done: look before you repeat it.",
-  lease_held: "`berth lock status` shows who; try again when it is free.",
-  lease_pending: "`berth lock status` shows who; try again when it is free.",
-  lease_wait_timeout: "Wait longer by --wait; `berth lock status` shows for whom.",
-  lease_lost: "Run it again: what ran under the lease was ended.",
-  file_not_found: "`berth exec -- ls` shows what is in the sandbox, below /workspace.",
-  not_running: "`berth resume` wakes it.",
-  start_failed: "`berth reset` makes a new one in its place.",
-  sandbox_destroyed: "`berth list` shows those that are there, `berth start` makes one.",
-  scope_taken: "Use it, or say --on-existing replace.",
-  nothing_to_commit: "`--allow-empty` commits all the same; `berth plan add` adds a sandbox.",
-  plan_busy: "Wait for its end: `berth plan show` tells of it.",
+  unauthenticated: "Run `berth login` to store another key. BERTH_KEY overrides it.",
+  unavailable: "Try again. `berth login` or BERTH_URL sets the server.",
+  operation_interrupted: "It may have taken effect. Check before you repeat it.",
+  lease_held: "Run `berth lock status` to see the holder. Try again when the lease is free.",
+  lease_pending: "Run `berth lock status` to see the holder. Try again when the lease is free.",
+  lease_wait_timeout: "Wait longer with `--wait`. `berth lock status` shows the holder.",
+  lease_lost: "Run it again: everything that ran under the lease was ended.",
+  file_not_found: "Run `berth exec -- ls` to see the files in the sandbox, below /workspace.",
+  not_running: "Run `berth resume` to wake it.",
+  start_failed: "Run `berth reset` to replace it.",
+  sandbox_destroyed:
+    "Run `berth list` to see the existing sandboxes, or `berth start` to create one.",
+  scope_taken: "Use that one, or replace it with `--on-existing replace`.",
+  nothing_to_commit:
+    "Use `--allow-empty` to commit anyway, or add a sandbox with `berth plan add`.",
+  plan_busy: "Wait until it ends. `berth plan show` shows its state.",
 };
 
-export const lastProcesses =
-  "`berth ps --all` lists the processes; of the ended ones the last 50, for an hour.";
+export const processesHint =
+  "Run `berth ps --all` to list the processes. The last 50 that ended stay for an hour.";
 
-/** These ask for nothing that might not be there. */
+/** These commands only call routes that every Berth has. */
 const wrongAddress =
-  "Look at the address of `berth login` or BERTH_URL: what answers there knows no such call.";
+  "Check the address in `berth login` or BERTH_URL: the server there does not know this call.";
 
-/** What is not there depends on what was asked for. */
+/** The hint for `not_found` depends on what the command looked for. */
 const notFound: [command: string, hint: string][] = [
   [
     "berth plan",
-    "`berth plan` lists the plans, `berth plan show` what is in one, `berth plan create` makes one.",
+    "Run `berth plan` to list the plans, `berth plan show` to see one, `berth plan create` to create one.",
   ],
   ["berth list", wrongAddress],
   ["berth login", wrongAddress],
-  ["berth logs", lastProcesses],
-  ["berth kill", lastProcesses],
+  ["berth logs", processesHint],
+  ["berth kill", processesHint],
 ];
 
 export function hintFor(code: ErrorCode, command: string): string | undefined {
   if (code === "unsupported" && command === "berth pause") {
-    return "--discard-files pauses it without them.";
+    return "Use `--discard-files` to pause it without saving its files.";
   }
-  const ends = command === "berth plan delete" || command === "berth plan remove";
-  if (code === "lease_held" && ends) return "Wait for it, or say --force.";
+  const mayDestroy = command === "berth plan delete" || command === "berth plan remove";
+  if (code === "lease_held" && mayDestroy) return "Wait for the lease, or use `--force`.";
   if (code !== "not_found") return byCode[code];
-  const [, known] = notFound.find(([name]) => command.startsWith(name)) ?? [];
-  return known ?? "`berth list --all` shows those that there are.";
+  const [, hint] = notFound.find(([name]) => command.startsWith(name)) ?? [];
+  return hint ?? "Run `berth list --all` to see all sandboxes.";
 }
 
 const onThisMachine: Record<string, string> = {
-  ENOSPC: "Make room on this machine's disk.",
-  EDQUOT: "Make room on this machine's disk.",
-  EMFILE: "Too many files are open at once: `ulimit -n` says how many may be.",
+  ENOSPC: "Free disk space on this machine.",
+  EDQUOT: "Free disk space on this machine.",
+  EMFILE: "Too many files are open. `ulimit -n` shows the limit.",
 };
 
-/** Where a checkout's sandboxes are remembered, and what is being sent. */
-const ours = /\/\.berth(\/|$)|\.git\/(.*\/)?berth(\/|$)/;
+/** Where the local state of a checkout and files in transit are. */
+const berthFiles = /\/\.berth(\/|$)|\.git\/(.*\/)?berth(\/|$)/;
 
-/** Of what this machine refuses: files that cannot be written, no room, and the like. */
+/** For failures of this machine: files that cannot be written, a full disk, and the like. */
 export function hintForSystem(code: string, path: string | undefined): string {
-  const known = onThisMachine[code];
-  if (known !== undefined) return known;
-  if (path !== undefined && ours.test(path)) {
-    return "`.berth` and `.git/berth` of the checkout must be writable: that is where it is remembered.";
+  const hint = onThisMachine[code];
+  if (hint !== undefined) return hint;
+  if (path !== undefined && berthFiles.test(path)) {
+    return "`.berth` and `.git/berth` of the checkout must be writable: Berth keeps its local state there.";
   }
-  return "This user must be allowed to use what it names, and the folder that it lies in.";
+  return "Check that this user has access to the file and its folder.";
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the way from arguments to a command and back to an exit code, by the library that parses them.
- * Does not own what commands do, nor the words of failures (failure.ts).
+ * Parses the arguments with commander, runs the command and returns the exit code. See failure.ts for how failures are
+ * printed.
  */
 import tab from "@bomb.sh/tab/commander";
 import * as commander from "commander";
@@ -8,68 +8,74 @@ import manifest from "../../package.json" with { type: "json" };
 import type { Option } from "./args/option.ts";
 import type { Command } from "./command.ts";
 import { commands } from "./commands.ts";
-import { Context, type World } from "./context.ts";
-import { Failure, report } from "./failure.ts";
-import { interruptedDocument } from "./live/interrupts.ts";
-import { overview } from "./overview.ts";
+import { Context, type HostProcess } from "./context.ts";
+import { Failure, reportFailure, usageHint } from "./failure.ts";
+import { toInterruptedDocument } from "./live/interrupts.ts";
 
-type Chosen = {
+type Invocation = {
   json: boolean;
   command: Command;
   run(context: Context): Promise<number | undefined>;
-  words: string;
+  /** `berth plan add`. */
+  commandName: string;
 };
 
 const jsonOption: Option<boolean> = {
   flags: "--json",
-  about: "stdout is exactly one JSON document",
+  about: "Print exactly one JSON document on stdout",
   initial: false,
 };
 
-export async function runProgram(argv: string[], world: World): Promise<number> {
-  // What cannot be parsed is said as JSON as well.
-  let context = new Context(world, asksForJson(argv));
-  const chosen: { one?: Chosen } = {};
-  const program = makeProgram((one) => {
-    chosen.one = one;
+export async function runProgram(argv: string[], host: HostProcess): Promise<number> {
+  // Failures of parsing are printed as JSON too.
+  let context = new Context(host, hasJsonFlag(argv));
+  const parsed: { invocation?: Invocation } = {};
+  const program = makeProgram((invocation) => {
+    parsed.invocation = invocation;
   });
   try {
-    await program.parseAsync(asOptions(argv, program), { from: "user" });
-    const { one } = chosen;
-    if (one === undefined) return 0;
-    // `--json` may have been meant for the command that is run.
-    context = new Context(world, one.json);
-    // Talk that cannot be written ends nothing where the result is a document.
-    if (one.json) world.stderr.on("error", () => {});
-    const letGo = one.command.ownSignals === true ? () => {} : endOnSignals(context);
+    await program.parseAsync(normaliseArgs(argv, program), { from: "user" });
+    const { invocation } = parsed;
+    if (invocation === undefined) return 0;
+    // `--json` may belong to the command that is run.
+    context = new Context(host, invocation.json);
+    // With `--json`, lost messages on stderr do not end the command.
+    if (invocation.json) host.stderr.on("error", () => {});
+    const stopListening =
+      invocation.command.ownSignals === true ? () => {} : exitOnSignals(context);
     try {
-      return (await one.run(context)) ?? 0;
+      return (await invocation.run(context)) ?? 0;
     } finally {
-      letGo();
+      stopListening();
       context.progress.end();
     }
   } catch (thrown) {
     context.progress.end();
-    return report(thrown, context.output, chosen.one?.words ?? wordsOf(argv, program));
+    return reportFailure(
+      thrown,
+      context.output,
+      parsed.invocation?.commandName ?? commandNameIn(argv, program),
+    );
   }
 }
 
-/** `berth` and `berth help exec` ask for help as other programs have it; of no command there is none. */
-function asOptions(argv: string[], program: commander.Command): string[] {
+/** `berth` and `berth help exec` print help, as in other programs. An unknown command has none. */
+function normaliseArgs(argv: string[], program: commander.Command): string[] {
   const [first, ...rest] = argv;
   if (first === undefined) return ["--help"];
-  const asked = first === "help" ? [...rest, "--help"] : argv;
-  const [name = ""] = asked;
-  const isKnown = name.startsWith("-") || program.commands.some((one) => one.name() === name);
-  return isKnown ? asked : [name];
+  const args = first === "help" ? [...rest, "--help"] : argv;
+  const [name = ""] = args;
+  const isKnown =
+    name.startsWith("-") || program.commands.some((command) => command.name() === name);
+  return isKnown ? args : [name];
 }
 
-function asksForJson(argv: string[]): boolean {
+function hasJsonFlag(argv: string[]): boolean {
   const end = argv.indexOf("--");
   return (end < 0 ? argv : argv.slice(0, end)).includes("--json");
 }
 
-function makeProgram(choose: (one: Chosen) => void): commander.Command {
+function makeProgram(choose: (invocation: Invocation) => void): commander.Command {
   const program = new commander.Command("berth");
   program
     .exitOverride()
@@ -77,14 +83,14 @@ function makeProgram(choose: (one: Chosen) => void): commander.Command {
     .enablePositionalOptions()
     .helpCommand(false)
     .version(manifest.version, "-V, --version")
-    .configureHelp({ formatHelp: helpOf });
+    .configureHelp({ formatHelp: formatHelp });
   for (const command of commands) program.addCommand(declare(program, command, "berth", choose));
   tab(program, { completionCommandName: "completion" });
-  const completion = program.commands.find((one) => one.name() === "completion");
+  const completion = program.commands.find((command) => command.name() === "completion");
   completion
-    ?.summary("print the completion script of a shell")
+    ?.summary("Print the completion script of a shell")
     .description("Print the completion script of a shell.")
-    .helpOption("-h, --help", "say this")
+    .helpOption("-h, --help", "Show this help")
     .addHelpText("after", completionExamples);
   return program;
 }
@@ -100,111 +106,135 @@ const completionExamples = [
   "  berth completion fish > ~/.config/fish/completions/berth.fish",
 ].join("\n");
 
-function helpOf(one: commander.Command, help: commander.Help): string {
-  if (one.parent === null) return overview(one);
-  return commander.Help.prototype.formatHelp.call(help, one, help);
+function formatHelp(command: commander.Command, help: commander.Help): string {
+  if (command.parent === null) return formatOverview(command);
+  return commander.Help.prototype.formatHelp.call(help, command, help);
 }
 
 function declare(
   parent: commander.Command,
-  one: Command,
+  command: Command,
   before: string,
-  choose: (one: Chosen) => void,
+  choose: (invocation: Invocation) => void,
 ): commander.Command {
-  const words = `${before} ${one.name}`;
-  const made = new commander.Command(one.name).copyInheritedSettings(parent);
-  // Completion shows the first sentence beside the name; help shows all of it.
-  made.summary(one.summary).description(sentence(one));
-  made.configureHelp({ commandDescription: () => describe(one) });
-  made.helpOption("-h, --help", "say this");
-  for (const { form, about, choices } of Object.values(one.args ?? {})) {
+  const words = `${before} ${command.name}`;
+  const made = new commander.Command(command.name).copyInheritedSettings(parent);
+  // Shells show the description in completions; the command's own help shows all of it.
+  made.summary(command.summary).description(toSentence(command));
+  made.configureHelp({ commandDescription: () => describe(command) });
+  made.helpOption("-h, --help", "Show this help");
+  for (const { form, about, choices } of Object.values(command.args ?? {})) {
     const argument = new commander.Argument(form, about);
     made.addArgument(choices === undefined ? argument : argument.choices(choices));
   }
-  const json = { ...jsonOption, about: one.json ?? jsonOption.about };
-  const options = Object.entries({ ...one.options, json }).map(([key, option]) => ({
+  const json = { ...jsonOption, about: command.json ?? jsonOption.about };
+  const options = Object.entries({ ...command.options, json }).map(([key, option]) => ({
     ...{ key, initial: option.initial },
-    option: asOption(option),
+    option: toCommanderOption(option),
   }));
   for (const { option } of options) made.addOption(option);
-  if (one.passThrough === true) made.passThroughOptions();
-  // The library would count the arguments of a command that also does something alone.
-  const isFamily = one.commands !== undefined && one.args === undefined;
-  if (isFamily) made.allowExcessArguments();
-  for (const below of one.commands ?? []) made.addCommand(declare(made, below, words, choose));
-  made.addHelpText("after", examplesOf(one));
+  if (command.passThrough === true) made.passThroughOptions();
+  // Commander would reject excess arguments of a command that also runs alone, before this code can name the unknown
+  // subcommand.
+  const hasSubcommands = command.commands !== undefined && command.args === undefined;
+  if (hasSubcommands) made.allowExcessArguments();
+  for (const below of command.commands ?? []) made.addCommand(declare(made, below, words, choose));
+  made.addHelpText("after", formatExamples(command));
   made.action((...given) => {
-    const [unknown] = isFamily ? made.args : [];
-    if (unknown !== undefined) throw unknownCommand(one.name, unknown);
+    const [unknown] = hasSubcommands ? made.args : [];
+    if (unknown !== undefined) throw unknownCommand(command.name, unknown);
     const values = made.opts();
-    const names = Object.keys(one.args ?? {});
-    const args = Object.fromEntries(names.map((name, at) => [name, given[at]]));
+    const names = Object.keys(command.args ?? {});
+    const args = Object.fromEntries(names.map((name, index) => [name, given[index]]));
     const read = options.map(({ key, initial, option }) => [
       key,
       values[option.attributeName()] ?? initial,
     ]);
     const call = { args, options: Object.fromEntries(read) };
     choose({
-      command: one,
-      words,
+      command: command,
+      commandName: words,
       json: values.json === true,
-      run: (context) => one.run(context, call),
+      run: (context) => command.run(context, call),
     });
   });
   return made;
 }
 
 function unknownCommand(family: string, name: string): Failure {
-  return new Failure(`unknown command '${family} ${name}'`, {
-    hint: `berth ${family} --help says how it is called.`,
+  return new Failure(`Unknown command '${family} ${name}'.`, {
+    hint: usageHint(`berth ${family}`),
     code: "bad_usage",
   });
 }
 
-function asOption({ flags, about, initial, choices, read }: Option<unknown>): commander.Option {
+function toCommanderOption({
+  flags,
+  about,
+  initial,
+  choices,
+  read,
+}: Option<unknown>): commander.Option {
   const option = new commander.Option(flags, about);
-  // Shown in help and completed; our own reader refuses what is none of them.
+  // For help and completion; our own reader validates the value.
   if (choices !== undefined) option.choices(choices);
   if (read !== undefined) option.argParser((text, before) => read(text, before ?? initial));
   return option;
 }
 
-function sentence({ summary }: Command): string {
-  return `${summary[0]?.toUpperCase() ?? ""}${summary.slice(1)}.`;
+function toSentence({ summary }: Command): string {
+  return `${summary}.`;
 }
 
-function describe(one: Command): string {
-  return one.about === undefined ? sentence(one) : `${sentence(one)} ${one.about}`;
+function describe(command: Command): string {
+  const { about } = command;
+  return about === undefined ? toSentence(command) : `${toSentence(command)} ${about}`;
 }
 
-function examplesOf({ examples }: Command): string {
+function formatExamples({ examples }: Command): string {
   const lines = examples.map(([what, line]) => `  # ${what}\n  ${line}`);
   return ["", "Examples:", ...lines].join("\n");
 }
 
-/** The longest run of words that names a command: where help is to be had. */
-function wordsOf(argv: string[], program: commander.Command): string {
+/** The longest prefix of the arguments that names a command. */
+function commandNameIn(argv: string[], program: commander.Command): string {
   const words = ["berth"];
-  let at: commander.Command | undefined = program;
+  let current: commander.Command | undefined = program;
   for (const word of argv) {
-    at = at.commands.find((one) => one.name() === word);
-    if (at === undefined) break;
+    current = current.commands.find((command) => command.name() === word);
+    if (current === undefined) break;
     words.push(word);
   }
   return words.join(" ");
 }
 
-/** A command that holds nothing may end at any point; the progress line must not stay behind. */
-function endOnSignals(context: Context): () => void {
+/** A command that holds no lease may end at any point, once the progress line is removed. */
+function exitOnSignals(context: Context): () => void {
   const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
   const end = (signal: keyof typeof signals) => {
     context.progress.end();
     const { json, output } = context;
-    if (json && !output.isTold) output.document(interruptedDocument(signal));
+    if (json && !output.hasDocument) output.printJson(toInterruptedDocument(signal));
     process.exit(signals[signal]);
   };
   for (const signal of Object.keys(signals)) process.once(signal, end);
   return () => {
     for (const signal of Object.keys(signals)) process.off(signal, end);
   };
+}
+
+const nameColumns = 12;
+
+/** `berth --help`: all commands on one screen of 24 lines. */
+function formatOverview(program: commander.Command): string {
+  const commands = program.commands.filter((command) => !command.name().startsWith("complete"));
+  const lines = commands.map(
+    (command) => `  ${command.name().padEnd(nameColumns)}${command.summary()}`,
+  );
+  return [
+    "Usage: berth <command> [options]        Help: berth <command> --help",
+    ...lines,
+    "Server: set by `berth login`, by BERTH_URL and BERTH_KEY, or started here.",
+    "",
+  ].join("\n");
 }

@@ -1,5 +1,5 @@
 /**
- * Owns reading a secret: a line of standard input, or what a person types, unseen.
+ * Reads a secret: from standard input, or typed without being shown.
  */
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
@@ -13,17 +13,17 @@ export async function readSecret(
 ): Promise<string> {
   if (fromPipe || stdin.isTTY !== true) {
     if (!fromPipe) {
-      throw new Failure("there is no terminal to type the key on", {
-        hint: "Pipe it: `berth login --key-stdin < file`.",
+      throw new Failure("There is no terminal to type the key on.", {
+        hint: "Pass it on standard input: `berth login --key-stdin < file`.",
         code: "bad_usage",
       });
     }
-    return first(await collected(stdin));
+    return firstLine(await readPipe(stdin));
   }
   stderr.write(prompt);
   stdin.setRawMode(true);
   try {
-    return await typed(stdin);
+    return await readTyped(stdin);
   } finally {
     stdin.setRawMode(false);
     stdin.pause();
@@ -31,38 +31,38 @@ export async function readSecret(
   }
 }
 
-async function collected(stdin: NodeJS.ReadStream): Promise<string> {
-  const pieces: Buffer[] = [];
+async function readPipe(stdin: NodeJS.ReadStream): Promise<string> {
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of stdin) {
-    pieces.push(Buffer.from(piece));
-    bytes += piece.length;
-    if (bytes > secretBytesMax) throw new Failure(`a key has at most ${secretBytesMax} bytes`);
+  for await (const chunk of stdin) {
+    chunks.push(Buffer.from(chunk));
+    bytes += chunk.length;
+    if (bytes > secretBytesMax) throw new Failure(`A key has at most ${secretBytesMax} bytes.`);
   }
-  return Buffer.concat(pieces).toString("utf8");
+  return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Raw: neither shown nor edited by the terminal, so the keys that people use are looked after here. */
-async function typed(stdin: NodeJS.ReadStream): Promise<string> {
+/** The terminal is in raw mode: it shows and edits nothing, so this handles the usual keys. */
+async function readTyped(stdin: NodeJS.ReadStream): Promise<string> {
   let text = "";
-  for await (const piece of stdin) {
-    for (const key of Buffer.from(piece).toString("utf8")) {
-      if (key === "\r" || key === "\n") return first(text);
+  for await (const chunk of stdin) {
+    for (const key of Buffer.from(chunk).toString("utf8")) {
+      if (key === "\r" || key === "\n") return firstLine(text);
       if (key === "\u0003" || (key === "\u0004" && text === "")) {
-        throw new Failure("nothing was typed", { exitCode: 130, code: "interrupted" });
+        throw new Failure("No key was typed.", { exitCode: 130, code: "interrupted" });
       }
       if (key === "\u007f" || key === "\b") text = text.slice(0, -1);
       else if (key === "\u0015") text = "";
       else if (key >= " ") text += key;
       if (text.length > secretBytesMax)
-        throw new Failure(`a key has at most ${secretBytesMax} bytes`);
+        throw new Failure(`A key has at most ${secretBytesMax} bytes.`);
     }
   }
-  return first(text);
+  return firstLine(text);
 }
 
-function first(text: string): string {
+function firstLine(text: string): string {
   const [line = ""] = text.split(/\r?\n/);
-  if (line.trim() === "") throw new Failure("no key was given", { code: "bad_key" });
+  if (line.trim() === "") throw new Failure("No key was given.", { code: "bad_key" });
   return line.trim();
 }

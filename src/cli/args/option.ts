@@ -1,6 +1,5 @@
 /**
- * Owns the kinds of options that commands are declared with, each with the type of what it gives.
- * Does not own parsing: program.ts hands them to the library.
+ * Declares options of commands, each with the type of its value. See program.ts for how commander parses them.
  */
 import { Failure } from "../failure.ts";
 
@@ -10,7 +9,7 @@ export type Option<T> = {
   about: string;
   initial: T;
   choices?: readonly string[];
-  /** Of an option with a value; `before` is what an earlier one of the same name gave. */
+  /** Parses the value of an option that takes one; `before` is the value of an earlier occurrence. */
   read?(text: string, before: T): T;
 };
 
@@ -46,7 +45,7 @@ export function choice<const C extends readonly string[]>(
   };
 }
 
-export function whole(
+export function wholeNumber(
   flags: string,
   about: string,
   bounds: { min: number; max: number },
@@ -66,11 +65,12 @@ export function whole(
 }
 
 /** May be given several times. */
-export function several(flags: string, about: string): Option<string[]> {
+export function repeatable(flags: string, about: string): Option<string[]> {
   return { flags, about, initial: [], read: (given, before) => [...before, given] };
 }
 
-export function badOption(flags: string, what: string): Failure {
+/** `problem` continues the name of the option: "must be a number". */
+export function badOption(flags: string, problem: string): Failure {
   const name = /--[a-z-]+/.exec(flags)?.[0] ?? flags;
-  return new Failure(`${name} ${what}`, { code: "bad_usage" });
+  return new Failure(`\`${name}\` ${problem}.`, { code: "bad_usage" });
 }

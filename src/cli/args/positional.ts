@@ -1,12 +1,12 @@
 /**
- * Owns the kinds of arguments without a name that commands are declared with.
+ * Declares the arguments without a name that commands take.
  */
 export type Positional<T> = {
-  /** As in help: `<port>`, `[sandbox]`, `<command...>`. */
+  /** As help shows it: `<port>`, `[sandbox]`, `<command...>`. */
   form: string;
   about: string;
   choices?: readonly string[];
-  /** Ties the type of what it gives to the declaration. */
+  /** Carries the type of the value. */
   none: T;
 };
 
@@ -18,7 +18,7 @@ export function optional(name: string, about: string): Positional<string | undef
   return { form: `[${name}]`, about, none: undefined };
 }
 
-/** All that follow; at least one. */
+/** All following arguments; at least one. */
 export function rest(name: string, about: string): Positional<string[]> {
   return { form: `<${name}...>`, about, none: [] };
 }

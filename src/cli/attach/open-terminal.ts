@@ -1,6 +1,5 @@
 /**
- * Owns finding the terminal to attach to: the one that is there, else a new one, once nobody works alone any more.
- * Does not own attaching.
+ * Finds the terminal to attach to, or creates it once nobody else holds the lease.
  */
 import type { SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
@@ -8,9 +7,9 @@ import { limits } from "../../protocol/limits.ts";
 import type { Context } from "../context.ts";
 import type { Size } from "./local-terminal.ts";
 
-/** Of one call; it is repeated until the person has had enough. */
-const gateMs = limits.waitMaxMs;
-const gateAllMs = 60 * 60_000;
+/** The wait of one call; it is repeated until the user interrupts it. */
+const leaseWaitMs = limits.waitMaxMs;
+const totalWaitMs = 60 * 60_000;
 
 export async function openTerminal(
   context: Context,
@@ -19,23 +18,23 @@ export async function openTerminal(
   size: Size,
   signal: AbortSignal,
 ): Promise<{ made: boolean }> {
-  if (await isThere(sandbox, terminal, signal)) return { made: false };
-  const until = performance.now() + gateAllMs;
+  if (await exists(sandbox, terminal, signal)) return { made: false };
+  const until = performance.now() + totalWaitMs;
   for (;;) {
     try {
-      await sandbox.createTerminal({ id: terminal, ...size }, { waitMs: gateMs, signal });
+      await sandbox.createTerminal({ id: terminal, ...size }, { waitMs: leaseWaitMs, signal });
       return { made: true };
     } catch (thrown) {
       const known = asBerthError(thrown);
-      const waits = known?.code === "lease_wait_timeout" || known?.code === "lease_held";
-      if (!waits || performance.now() > until) throw thrown;
-      const who = known.facts.holder ?? "somebody else";
-      context.progress.tell(`waiting for ${who} to finish, to begin terminal ${terminal}`);
+      const isHeld = known?.code === "lease_wait_timeout" || known?.code === "lease_held";
+      if (!isHeld || performance.now() > until) throw thrown;
+      const holder = known.facts.holder ?? "the current holder";
+      context.progress.show(`Waiting for ${holder} to finish before creating terminal ${terminal}`);
     }
   }
 }
 
-async function isThere(
+async function exists(
   sandbox: SandboxHandle,
   terminal: string,
   signal: AbortSignal,

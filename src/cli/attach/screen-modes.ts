@@ -1,25 +1,25 @@
 /**
- * Owns which modes of the person's own terminal a remote program has switched on, and what switches them off again.
- * Does not own the terminal. Reads output as it passes; keeps no more of it than an unfinished sequence.
+ * Tracks which modes a remote program has switched on in the user's terminal, and switches them off again. Reads the
+ * output as it passes and stores no more of it than an unfinished escape sequence.
  */
 
-/** The end of a piece may hold the beginning of a sequence. */
+/** A chunk may end within a sequence. */
 const restBytesMax = 64;
-/** Switched on when a terminal begins: the cursor, and lines that wrap. */
-const usuallyOn = new Set(["25", "7"]);
+/** On by default: the cursor and line wrapping. */
+const onByDefault = new Set(["25", "7"]);
 const otherScreen = ["47", "1047", "1049"];
-/** Of keys with modifiers xterm knows these kinds. */
+/** The kinds of modifier reports that xterm knows. */
 const kindOfKeys = /^[0-7]$/;
 const sequences =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what terminals are told by.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with a control character.
   /\x1b(?:\[\?([\d;]{1,40})([hl])|\[([<=>])([\d;]{0,40})u|\[>([\d;]{0,40})([mn])|([=>c]))/g;
 
-/** Of kitty's protocol, for each screen its own: entries that were pushed, and the flags below them. */
+/** kitty's keyboard protocol, per screen: the entries pushed, and the flags below them. */
 type Keyboard = { pushed: number; flags: number };
 
 export class ScreenModes {
   readonly #changed = new Set<string>();
-  /** Of xterm: which keys are told with their modifiers, and how. */
+  /** xterm: which keys report their modifiers, and how. */
   readonly #modifiers = new Set<string>();
   #rest = "";
   #keypad = false;
@@ -37,15 +37,17 @@ export class ScreenModes {
     this.#rest = open >= end ? text.slice(open, open + restBytesMax) : "";
   }
 
-  /** As the person had it: no mouse, no other screen, a cursor, no colours, no margins, keys as they were. */
+  /** The sequences that restore the terminal: no mouse, main screen, cursor, no colours, no margins, keys as before. */
   restore(): string {
-    const off = [...this.#changed].map((mode) => `\x1b[?${mode}${usuallyOn.has(mode) ? "h" : "l"}`);
+    const off = [...this.#changed].map(
+      (mode) => `\x1b[?${mode}${onByDefault.has(mode) ? "h" : "l"}`,
+    );
     const other = this.#isOther() ? cleared(this.#keyboard.other) : "";
     const usual = cleared(this.#keyboard.usual);
     const modifiers = [...this.#modifiers].map((which) => `\x1b[>${which};m`).join("");
     const keypad = this.#keypad ? "\x1b>" : "";
     this.#forget();
-    // Without margins the cursor stands at the top: it is put back, on the screen that stays.
+    // Resetting the margins moves the cursor to the top: save and restore it.
     return `\x1b[m${other}${off.join("")}${usual}${modifiers}${keypad}\x1b7\x1b[r\x1b8`;
   }
 
@@ -55,27 +57,27 @@ export class ScreenModes {
     else if (mark !== undefined) this.#noteKeyboard(mark, flags);
     else if (keys !== undefined) this.#noteModifiers(keys, how === "n");
     for (const mode of modes?.split(";") ?? []) {
-      if ((to === "h") === usuallyOn.has(mode)) this.#changed.delete(mode);
+      if ((to === "h") === onByDefault.has(mode)) this.#changed.delete(mode);
       else this.#changed.add(mode);
     }
   }
 
   #noteKeyboard(mark: string, numbers: string): void {
-    const one = this.#keyboard[this.#isOther() ? "other" : "usual"];
+    const keyboard = this.#keyboard[this.#isOther() ? "other" : "usual"];
     const [first = 0, how = 1] = numbers.split(";").map(Number);
-    if (mark === ">") one.pushed += 1;
+    if (mark === ">") keyboard.pushed += 1;
     else if (mark === "<") {
       const popped = first || 1;
-      // Who takes off more than there is clears what lies below.
-      if (popped > one.pushed) one.flags = 0;
-      one.pushed = Math.max(0, one.pushed - popped);
-    } else if (one.pushed === 0) {
-      const { flags } = one;
-      one.flags = how === 2 ? flags | first : how === 3 ? flags & ~first : first;
+      // Popping more than was pushed clears the flags below.
+      if (popped > keyboard.pushed) keyboard.flags = 0;
+      keyboard.pushed = Math.max(0, keyboard.pushed - popped);
+    } else if (keyboard.pushed === 0) {
+      const { flags } = keyboard;
+      keyboard.flags = how === 2 ? flags | first : how === 3 ? flags & ~first : first;
     }
   }
 
-  /** Without a value the terminal takes what it began with; without a key for all of them. */
+  /** Without a value the default applies; without a key, to all of them. */
   #noteModifiers(numbers: string, isOff: boolean): void {
     const [which = "", value = ""] = numbers.split(";");
     if (which === "" && !isOff) this.#modifiers.clear();
@@ -87,7 +89,7 @@ export class ScreenModes {
     return otherScreen.some((mode) => this.#changed.has(mode));
   }
 
-  /** Its terminal was reset. */
+  /** After a reset of the terminal nothing is switched on. */
   #forget(): void {
     this.#changed.clear();
     this.#modifiers.clear();

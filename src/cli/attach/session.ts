@@ -1,6 +1,5 @@
 /**
- * Owns a person's time at a remote terminal: keys there, output here, sizes, and leaving by the detach key.
- * Does not own the person's terminal (local-terminal.ts), nor the connection (the SDK's LiveTerminal).
+ * Connects the user's terminal to a remote one: keys, output, sizes, and the detach key.
  */
 import type { LiveTerminal } from "../../client/index.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
@@ -8,43 +7,43 @@ import type { LocalTerminal } from "./local-terminal.ts";
 export type SessionEnd =
   | { by: "exit"; exitCode: number | null; signal: string | null }
   | { by: "detached" }
-  /** The signal that was given: an interrupt, or the loss of what it runs under. */
+  /** The given signal aborted: an interrupt, or the loss of the lease. */
   | { by: "aborted"; reason: unknown };
 
 export const detachKey = 0x1c;
 export const detachWords = "Ctrl-\\";
 
-type Options = {
+type SessionOptions = {
   signal: AbortSignal;
   detaches: boolean;
-  /** How much of the output's beginning is not shown; once it has come, `starts` is sent, and then what is typed. */
+  /** How many bytes of the first output to hide; once they have arrived, `starts` is sent, then what was typed. */
   skip?: number;
   starts?: string;
 };
 
-export async function session(
+export async function runSession(
   live: LiveTerminal,
   local: LocalTerminal,
-  { signal, detaches, skip = 0, starts = "" }: Options,
+  { signal, detaches, skip = 0, starts = "" }: SessionOptions,
 ): Promise<SessionEnd> {
   let left = skip;
   const early: Uint8Array[] = [];
   let end: SessionEnd | undefined;
-  const finish = (with_: SessionEnd) => {
-    end ??= with_;
+  const finish = (newEnd: SessionEnd) => {
+    end ??= newEnd;
     live.close();
   };
   const abort = () => finish({ by: "aborted", reason: signal.reason });
   signal.addEventListener("abort", abort);
   if (signal.aborted) abort();
   const typed = (bytes: Uint8Array) => {
-    const at = detaches ? bytes.indexOf(detachKey) : -1;
-    const meant = at < 0 ? bytes : bytes.subarray(0, at);
-    if (left > 0) early.push(meant);
-    else live.write(meant);
-    if (at >= 0) finish({ by: "detached" });
+    const detachAt = detaches ? bytes.indexOf(detachKey) : -1;
+    const input = detachAt < 0 ? bytes : bytes.subarray(0, detachAt);
+    if (left > 0) early.push(input);
+    else live.write(input);
+    if (detachAt >= 0) finish({ by: "detached" });
   };
-  local.take(typed, (size) => live.resize(size));
+  local.start(typed, (size) => live.resize(size));
   live.resize(local.size);
   try {
     for await (const event of live) {
@@ -56,10 +55,10 @@ export async function session(
         }
         await local.show(event.bytes.subarray(hidden));
       } else if (event.type === "screen") await local.show(event.bytes);
-      else if (event.type === "refused") local.say(`[${event.message}]`);
+      else if (event.type === "refused") local.printLine(`[${event.message}]`);
       else if (event.type === "connection" && event.state === "lost") {
-        local.say("[connection lost; trying again]");
-      } else if (event.type === "connection") local.say("[connected again]");
+        local.printLine("[Connection lost; reconnecting]");
+      } else if (event.type === "connection") local.printLine("[Connected again]");
       else if (event.type === "exit") {
         end ??= { by: "exit", exitCode: event.exitCode, signal: event.signal };
       }
@@ -68,6 +67,6 @@ export async function session(
     signal.removeEventListener("abort", abort);
     local.restore();
   }
-  if (end === undefined) throw new Error("the terminal was closed by nobody");
+  if (end === undefined) throw new Error("the terminal closed without a reason");
   return end;
 }

@@ -1,51 +1,50 @@
 /**
- * Owns where a command stands: the repository, its branch, the folder of the checkout.
- * Does not own its configuration (config.ts) nor the content of its files (sync/).
+ * Finds the checkout of the working directory: its folder, repository and branch.
  */
 import { realpathSync } from "node:fs";
 import { Failure } from "../failure.ts";
-import { askGit, noGit } from "./git.ts";
-import { normaliseRemote, storedId } from "./repo-id.ts";
+import { noGit, runGit } from "./git.ts";
+import { normaliseRemote, readOrCreateId } from "./repo-id.ts";
 
 export type Checkout = {
-  /** The folder that holds all of it. */
+  /** The top folder of the checkout. */
   root: string;
-  /** Where the command stands, below the root; empty at the root itself. */
+  /** The working directory relative to the root; empty at the root. */
   below: string;
   gitDir: string;
   /** Shared by the worktrees of one repository. */
   commonDir: string;
   repo: string;
-  /** Nothing where the head is detached. */
+  /** Undefined when HEAD is detached. */
   branch: string | undefined;
-  /** Nothing before the first commit. */
+  /** Undefined before the first commit. */
   commit: string | undefined;
-  /** The branch as scopes have it. */
+  /** The branch as scopes name it. */
   branchKey: string;
 };
 
 export const detachedPrefix = "detached@";
 
-/** `takesId`: a sandbox could have been named in its place. */
+/** `takesId`: the command also takes `--id`, for the hint. */
 export function readCheckout(cwd: string, takesId: boolean): Checkout {
   const checkout = findCheckout(cwd);
   if (checkout !== undefined) return checkout;
-  if (askGit(cwd, ["--version"]).code === noGit) {
-    throw new Failure("git is not installed", {
-      hint: takesId ? "Install git, or name a sandbox by --id." : "Install git.",
+  if (runGit(cwd, ["--version"]).code === noGit) {
+    throw new Failure("git is not installed.", {
+      hint: takesId ? "Install git, or give a sandbox with `--id`." : "Install git.",
       code: "no_git",
     });
   }
-  throw new Failure(`${cwd} is not inside a git checkout`, {
+  throw new Failure(`${cwd} is not inside a git checkout.`, {
     hint: takesId
-      ? "Change into one, run `git init`, or name a sandbox by --id."
-      : "Change into one, or run `git init`.",
+      ? "Change into a checkout, run `git init`, or give a sandbox with `--id`."
+      : "Change into a checkout, or run `git init`.",
     code: "no_checkout",
   });
 }
 
 export function findCheckout(cwd: string): Checkout | undefined {
-  const places = askGit(cwd, [
+  const paths = runGit(cwd, [
     "rev-parse",
     "--path-format=absolute",
     "--is-bare-repository",
@@ -54,57 +53,57 @@ export function findCheckout(cwd: string): Checkout | undefined {
     "--show-prefix",
     "--show-toplevel",
   ]);
-  if (!places.ok) return refused(places.stderr);
-  const [bare, gitDir = "", commonDir = "", below = "", root, ...rest] = places.stdout.split("\n");
-  if (rest.length > 1) throw lineBreak(cwd);
+  if (!paths.ok) return failIfDistrusted(paths.stderr);
+  const [bare, gitDir = "", commonDir = "", below = "", root, ...rest] = paths.stdout.split("\n");
+  if (rest.length > 1) throw lineBreakInPath(cwd);
   if (bare === "true" || root === undefined || root === "") return undefined;
-  // Its short name would be another one beside a tag of that name.
-  const head = line(askGit(cwd, ["symbolic-ref", "--quiet", "HEAD"]));
+  // The full name, because a short one is ambiguous next to a tag of that name.
+  const head = outputLine(runGit(cwd, ["symbolic-ref", "--quiet", "HEAD"]));
   const branch = head?.replace(/^refs\/heads\//, "");
-  const commit = line(askGit(cwd, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]));
+  const commit = outputLine(runGit(cwd, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]));
   return {
     root: realpathSync(root),
     below: below.replace(/\/$/, ""),
     gitDir,
     commonDir,
-    repo: repoOf(cwd) ?? storedId(commonDir),
+    repo: findRemoteId(cwd) ?? readOrCreateId(commonDir),
     branch,
     commit,
     branchKey: branch ?? (commit === undefined ? "detached" : `${detachedPrefix}${commit}`),
   };
 }
 
-/** Not being in one is an answer; git being unwilling to say is a failure. */
-function refused(stderr: string): undefined {
+/** Not being in a checkout is a normal result; git refusing to look is a failure. */
+function failIfDistrusted(stderr: string): undefined {
   if (/dubious ownership/.test(stderr)) {
-    throw new Failure("git does not trust this checkout: it belongs to somebody else", {
-      hint: "git config --global --add safe.directory <folder> says that you do.",
+    throw new Failure("git does not trust this checkout, because it belongs to another user.", {
+      hint: "To trust it, run `git config --global --add safe.directory <folder>`.",
       code: "no_checkout",
     });
   }
   return undefined;
 }
 
-/** git tells places a line each. */
-function lineBreak(cwd: string): Failure {
-  return new Failure(`${JSON.stringify(cwd)} has a line break in its name`, {
-    hint: "Rename the folder: git does not tell such places apart.",
+/** git prints each path on a line of its own. */
+function lineBreakInPath(cwd: string): Failure {
+  return new Failure(`${JSON.stringify(cwd)} has a line break in its name.`, {
+    hint: "Rename the folder: git cannot print such paths.",
     code: "no_checkout",
   });
 }
 
-/** `origin`, or the only remote there is. */
-function repoOf(cwd: string): string | undefined {
-  const origin = line(askGit(cwd, ["remote", "get-url", "origin"]));
+/** The id from the remote `origin`, or from the only remote. */
+function findRemoteId(cwd: string): string | undefined {
+  const origin = outputLine(runGit(cwd, ["remote", "get-url", "origin"]));
   if (origin !== undefined) return normaliseRemote(origin);
-  const names = askGit(cwd, ["remote"]).stdout.split("\n").filter(Boolean);
+  const names = runGit(cwd, ["remote"]).stdout.split("\n").filter(Boolean);
   const [only] = names;
   if (names.length !== 1 || only === undefined) return undefined;
-  const url = line(askGit(cwd, ["remote", "get-url", only]));
+  const url = outputLine(runGit(cwd, ["remote", "get-url", only]));
   return url === undefined ? undefined : normaliseRemote(url);
 }
 
-function line({ ok, stdout }: { ok: boolean; stdout: string }): string | undefined {
+function outputLine({ ok, stdout }: { ok: boolean; stdout: string }): string | undefined {
   const text = stdout.replace(/\n$/, "");
   return ok && text !== "" ? text : undefined;
 }

@@ -1,6 +1,5 @@
 /**
- * Owns what may stand in `.berth/sandbox.json` or `.toml`: how a checkout wants its sandbox made.
- * Does not own finding and reading the file (config.ts).
+ * The schema of `.berth/sandbox.json` and `.toml`: how a checkout wants its sandbox created.
  */
 import { z } from "zod";
 import { portNumberSchema } from "../../protocol/port.ts";
@@ -21,9 +20,9 @@ export const configSchema = z.strictObject({
   idleTimeoutMs: idleTimeoutMs.unwrap().optional(),
   onIdle: onIdle.unwrap().optional(),
   maxLifetimeMs,
-  /** Run once, in this order, on the checkout's files, before the sandbox is used. */
+  /** Commands run once, in order, on the checkout's files, before the sandbox is used. */
   setup: z.array(z.string().min(1)).max(setupCommandsMax).optional(),
-  /** What `berth open` opens. */
+  /** The ports that `berth open` opens. */
   ports: z.array(portNumberSchema).max(portsMax).optional(),
 });
 

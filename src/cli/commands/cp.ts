@@ -1,81 +1,80 @@
 /**
- * Owns `berth cp`: files and folders between this machine and a sandbox.
- * Does not own how they travel (copy/).
+ * `berth cp`: copies files and folders between this machine and a sandbox. See copy/ for the transfers.
  */
 import { required } from "../args/positional.ts";
-import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
+import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
+import { type CopyPath, parseCopyPath } from "../copy/copy-path.ts";
 import { download } from "../copy/download.ts";
-import { type Place, readPlace } from "../copy/place.ts";
 import { upload } from "../copy/upload.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
-import { takeLease } from "../lock/take-lease.ts";
-import { size } from "../output/size.ts";
-import { codeOfInterrupt } from "../run/run.ts";
+import { acquireLease } from "../lock/acquire-lease.ts";
+import { formatSize } from "../output/size.ts";
+import { interruptExitCode } from "../run/run.ts";
 
 export const cpCommand = command({
   name: "cp",
-  summary: "copy files and folders to the sandbox and from it",
+  summary: "Copy files and folders to the sandbox and from it",
   about:
-    "A place in the sandbox begins with a colon, or with its id and a colon; it is below /workspace unless it " +
-    "begins with a slash. As with cp, what is copied to a folder that is there comes into it.",
+    "A path in the sandbox begins with a colon, or with its id and a colon; it is relative to /workspace unless it " +
+    "begins with a slash. As with cp, a copy to an existing folder goes into it.",
   args: {
-    from: required("from", "a path here, or `:path` there"),
-    to: required("to", "the other side"),
+    from: required("from", "Path on this machine, or `:path` in the sandbox"),
+    to: required("to", "Path on the other side"),
   },
   options: sandboxOptions,
   examples: [
     ["A folder from the sandbox", "berth cp :coverage ."],
-    ["A file to another one", "berth cp data.sql k3v9q2m7x1c5b8n4tq0w8e2r:/tmp/data.sql"],
+    ["A file to another sandbox", "berth cp data.sql k3v9q2m7x1c5b8n4tq0w8e2r:/tmp/data.sql"],
     ["A local name with a colon", "berth cp ./a:b :"],
   ],
-  // Of a copy that is broken off nothing must stay.
+  // An interrupted copy must leave nothing behind.
   ownSignals: true,
   async run(context, { args, options }) {
-    const from = readPlace(args.from);
-    const to = readPlace(args.to);
+    const from = parseCopyPath(args.from);
+    const to = parseCopyPath(args.to);
     if (from.isRemote === to.isRemote) {
-      throw new Failure("one of the two must be in a sandbox, and one here", {
-        hint: "Begin the one in the sandbox with a colon: `berth cp :dist .`.",
+      throw new Failure("One path must be in a sandbox and the other on this machine.", {
+        hint: "Begin the path in the sandbox with a colon: `berth cp :dist .`.",
         code: "bad_usage",
       });
     }
     const id = from.sandbox ?? to.sandbox;
-    const which = readSandbox({ ...options, id: options.id ?? id });
+    const target = parseSandboxOptions({ ...options, id: options.id ?? id });
     using interrupts = new Interrupts();
     try {
-      return await copy(context, which, [from, to], args, interrupts.asked);
+      return await copy(context, target, [from, to], args, interrupts.requested);
     } catch (thrown) {
-      // What is broken off may fail in any words.
-      return codeOfInterrupt(context, interrupts.first ?? thrown, interrupts);
+      // An interrupted transfer may fail with any error.
+      return interruptExitCode(context, interrupts.first ?? thrown, interrupts);
     }
   },
 });
 
 async function copy(
   context: Context,
-  which: ReturnType<typeof readSandbox>,
-  [from, to]: [Place, Place],
+  target: ReturnType<typeof parseSandboxOptions>,
+  [from, to]: [CopyPath, CopyPath],
   args: { from: string; to: string },
   signal: AbortSignal,
 ): Promise<number> {
-  const found = await findSandbox(context, { ...which, make: false, signal });
+  const found = await findSandbox(context, { ...target, make: false, signal });
   const sandbox = found.sandbox.with({ signal });
-  const tell = (bytes: number) =>
-    context.progress.tell(`${args.from} → ${args.to}: ${size(bytes)}`);
+  const report = (bytes: number) =>
+    context.progress.show(`${args.from} → ${args.to}: ${formatSize(bytes)}`);
   let copied: { bytes: number; to: string };
   if (from.isRemote) {
-    copied = await download(sandbox, from.path, to.path, context.cwd, tell);
+    copied = await download(sandbox, from.path, to.path, context.cwd, report);
   } else {
-    await using lease = await takeLease(context, found.sandbox, { signal });
-    const around = { lease: lease.token, signal };
-    copied = await upload(sandbox, from.path, to.path, context.cwd, around, tell);
+    await using lease = await acquireLease(context, found.sandbox, { signal });
+    const options = { lease: lease.token, signal };
+    copied = await upload(sandbox, from.path, to.path, context.cwd, options, report);
   }
   context.progress.end();
-  if (context.json) context.output.document({ sandbox: found.id, from: args.from, ...copied });
-  else context.output.line(`${size(copied.bytes)} to ${copied.to}`);
+  if (context.json) context.output.printJson({ sandbox: found.id, from: args.from, ...copied });
+  else context.output.print(`${formatSize(copied.bytes)} to ${copied.to}`);
   return 0;
 }

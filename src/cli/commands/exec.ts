@@ -1,132 +1,137 @@
 /**
- * Owns `berth exec`: its arguments, and what is told when it is over.
- * Does not own the order of a run (exec-flow/flow.ts).
+ * `berth exec`: its options, and what it prints at the end. See run/run.ts for the order of a run.
  */
 import { environmentOption } from "../args/environment.ts";
-import { badOption, flag, notFlag, text, whole } from "../args/option.ts";
+import { badOption, flag, notFlag, text, wholeNumber } from "../args/option.ts";
 import { rest } from "../args/positional.ts";
-import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
+import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
-import { programOf } from "../run/program-of.ts";
-import { documentOf, tell } from "../run/report.ts";
-import { codeOfInterrupt, runFlow } from "../run/run.ts";
+import { toCheckoutSync } from "../run/checkout-sync.ts";
+import { CapturedOutput, StreamedOutput } from "../run/output-sinks.ts";
+import { printReport, toRunDocument } from "../run/report.ts";
+import { interruptExitCode, runInSandbox } from "../run/run.ts";
 import { type Program, runProcess } from "../run/run-process.ts";
 import { runTerminal } from "../run/run-terminal.ts";
-import { Kept, PassedOn } from "../run/sinks.ts";
-import { syncingOf } from "../run/sync-checkout.ts";
+import { toProgram } from "../run/to-program.ts";
 
 const secondsMax = 7 * 24 * 60 * 60;
 const waitSecondsMax = 60 * 60;
 
 export const execCommand = command({
   name: "exec",
-  summary: "run a command on this checkout, in its sandbox",
+  summary: "Run a command on this checkout, in its sandbox",
   about:
-    "The sandbox gets the checkout as it is now, staged and unstaged changes included; the command runs with live output and input, alone; what it changed comes back. With --id it runs on the files that are there: nothing is sent or fetched. The exit code is the command's.",
-  args: { command: rest("command", "what to run, and its arguments") },
+    "Sends the checkout as it is now, with staged and unstaged changes, runs the command under the lease with live input and output, and fetches what it changed. With `--id` no files are sent or fetched. The exit code is the command's.",
+  args: { command: rest("command", "Command to run, and its arguments") },
   options: {
-    pull: notFlag("--no-pull", "leave what the command changes in the sandbox"),
-    reset: flag("--reset", "begin with a new sandbox in place of the old one"),
-    force: flag("--force", "with --reset: also while somebody holds the old one"),
+    pull: notFlag("--no-pull", "Do not fetch what the command changes"),
+    reset: flag("--reset", "Replace the sandbox by a new one first"),
+    force: flag("--force", "With --reset: even if somebody holds its lease"),
     ...sandboxOptions,
-    tty: flag("-t, --tty", "give it a terminal; else it reads nothing of what is typed"),
-    cwd: text("--cwd <folder>", "where to run it; relative ones are below the top of the checkout"),
+    tty: flag("-t, --tty", "Run it in a terminal; otherwise it cannot read what is typed"),
+    cwd: text("--cwd <folder>", "Working directory; relative to the top of the checkout"),
     env: environmentOption,
-    timeout: whole("--timeout <seconds>", "end it after this long, with exit code 124", {
+    timeout: wholeNumber("--timeout <seconds>", "End it after this time, with exit code 124", {
       min: 1,
       max: secondsMax,
     }),
-    wait: whole("--wait <seconds>", "how long to wait for others to finish (an hour)", {
+    wait: wholeNumber("--wait <seconds>", "How long to wait for the lease (default: 3600)", {
       min: 0,
       max: waitSecondsMax,
     }),
   },
   examples: [
-    ["Run the tests on the changes of this moment", "berth exec -- npm test"],
+    ["Run the tests on the current changes", "berth exec -- npm test"],
     ["With input", "git log | berth exec -- wc -l"],
-    ["What only a shell understands", "berth exec -- sh -c 'make && ls dist | wc -l'"],
-    ["A program with a screen", "berth exec --tty -- vim README.md"],
-    ["For a program", "berth exec --json -- make | jq .exitCode"],
+    ["With shell syntax", "berth exec -- sh -c 'make && ls dist | wc -l'"],
+    ["A full-screen program", "berth exec --tty -- vim README.md"],
+    ["Machine-readable output", "berth exec --json -- make | jq .exitCode"],
   ],
   passThrough: true,
   ownSignals: true,
   async run(context, { args, options }) {
-    // With --json only the document is output, and talk may be lost.
+    // With `--json` only the document counts; messages on stderr may be lost.
     const outputs = context.json ? [context.stdout] : [context.stdout, context.stderr];
     using interrupts = new Interrupts(...outputs);
     const { tty, timeout, wait } = options;
-    if (tty) demandTerminal(context, timeout);
-    if (options.reset && options.id !== undefined) throw noReset();
-    if (options.force && !options.reset) throw badOption("--force", "is for --reset");
+    if (tty) requireTerminal(context, timeout);
+    if (options.reset && options.id !== undefined) throw resetWithId();
+    if (options.force && !options.reset)
+      throw badOption("--force", "can only be used with `--reset`");
     const waitMs = wait === undefined ? undefined : wait * 1000;
     try {
       const found = await findSandbox(context, {
-        ...readSandbox(options),
-        ...{ signal: interrupts.asked, waitMs },
+        ...parseSandboxOptions(options),
+        ...{ signal: interrupts.requested, waitMs },
         ...(options.reset ? { onExisting: "replace" as const, force: options.force } : {}),
       });
       const program: Program = {
-        ...programOf(context, found, args.command, options),
+        ...toProgram(context, found, args.command, options),
         ...(timeout === undefined ? {} : { timeoutMs: timeout * 1000 }),
       };
-      const kept = new Kept();
-      const outcome = await runFlow(context, {
-        ...{ sandbox: found.sandbox, syncing: syncingOf(context, found), pulls: options.pull },
+      const captured = new CapturedOutput();
+      const outcome = await runInSandbox(context, {
+        ...{
+          sandbox: found.sandbox,
+          checkoutSync: toCheckoutSync(context, found),
+          pulls: options.pull,
+        },
         ...{ waitMs, interrupts },
         run: (lease) => {
           const { sandbox } = found;
           if (tty) return runTerminal(context, program, { sandbox, lease, interrupts });
-          const sinks = context.json ? kept : new PassedOn(context);
+          const sinks = context.json ? captured : new StreamedOutput(context);
           const { stdin } = context;
-          const onConnection = (state: "lost" | "back") => tellConnection(context, state);
+          const onConnection = (state: "lost" | "back") => printConnection(context, state);
           return runProcess(program, {
             ...{ sandbox, lease, interrupts, stdin, sinks, onConnection },
-            onSlowEnd: () => tellSlowEnd(context),
+            onSlowEnd: () => printSlowEnd(context),
           });
         },
       });
-      if (context.json) context.output.document(documentOf(found, outcome, kept.document()));
-      else tell(context, found, outcome, program.timeoutMs);
+      if (context.json)
+        context.output.printJson(toRunDocument(found, outcome, captured.document()));
+      else printReport(context, found, outcome, program.timeoutMs);
       const unwritten = interrupts.first?.unwritten;
-      if (unwritten !== undefined) throw notWritten(unwritten);
+      if (unwritten !== undefined) throw outputLost(unwritten);
       return outcome.code;
     } catch (thrown) {
-      return codeOfInterrupt(context, thrown, interrupts);
+      return interruptExitCode(context, thrown, interrupts);
     }
   },
 });
 
-function demandTerminal({ stdin, stdout, json }: Context, timeout: number | undefined): void {
-  if (json) throw badOption("--tty", "shows a screen, and --json one document: use one of them");
-  if (timeout !== undefined) throw badOption("--timeout", "is for commands without --tty");
+function requireTerminal({ stdin, stdout, json }: Context, timeout: number | undefined): void {
+  if (json) throw badOption("--tty", "and `--json` cannot be combined");
+  if (timeout !== undefined) throw badOption("--timeout", "and `--tty` cannot be combined");
   if (stdin.isTTY === true && stdout.isTTY === true) return;
-  throw badOption("--tty", "needs a terminal on both ends: leave it out in a pipe");
+  throw badOption("--tty", "needs a terminal for input and output; leave it out in a pipe");
 }
 
-function noReset(): Failure {
-  return new Failure("--reset and --id cannot be said together", {
-    hint: "--id names one sandbox, and runs in that; `berth reset` replaces the one of a checkout.",
+function resetWithId(): Failure {
+  return new Failure("`--reset` and `--id` cannot be combined.", {
+    hint: "`--id` runs in an existing sandbox. Run `berth reset` to replace the checkout's.",
     code: "bad_usage",
   });
 }
 
-function tellConnection({ output, json }: Context, state: "lost" | "back"): void {
+function printConnection({ output, json }: Context, state: "lost" | "back"): void {
   if (json) return;
-  output.say(state === "lost" ? "connection lost; trying again" : "connected again");
+  output.info(state === "lost" ? "Connection lost; reconnecting." : "Connected again.");
 }
 
-/** Ten seconds are long for somebody who has pressed Ctrl-C. */
-function tellSlowEnd({ output, json }: Context): void {
-  if (!json) output.say("it was asked to end and goes on; Ctrl-C again ends it");
+/** Ten seconds are long for a user who has pressed Ctrl-C. */
+function printSlowEnd({ output, json }: Context): void {
+  if (!json) output.info("The command has not ended yet. Press Ctrl-C again to kill it.");
 }
 
-function notWritten(why: string): Failure {
-  return new Failure(`the output could not be written: ${why}`, {
-    hint: "The command was ended then: make room, and run it again.",
+function outputLost(reason: string): Failure {
+  return new Failure(`The output could not be written: ${reason}.`, {
+    hint: "The command was ended. Free disk space and run it again.",
     code: "output_lost",
   });
 }

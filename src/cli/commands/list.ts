@@ -1,47 +1,47 @@
 /**
- * Owns `berth list`: the sandboxes of the repository, or of everybody with this key, as the server knows them.
- * Does not own what is remembered here (memory/): it is looked through only for what the server does not name.
+ * `berth list`: the sandboxes of the repository, or of this key. The local state only adds sandboxes that the server
+ * does not list.
  */
 
 import { stateNames } from "../../protocol/sandbox.ts";
-import { badOption, choice, flag, several, text } from "../args/option.ts";
+import { badOption, choice, flag, repeatable, text } from "../args/option.ts";
 import { findCheckout } from "../checkout/checkout.ts";
 import { readConfig } from "../checkout/config.ts";
 import { command } from "../command.ts";
-import { gather, type Row } from "../gather-sandboxes.ts";
-import { age } from "../output/age.ts";
-import { type Column, table } from "../output/table.ts";
-import { Memory } from "../state/memory.ts";
+import { gatherSandboxes, type SandboxRow } from "../gather-sandboxes.ts";
+import { formatAge } from "../output/age.ts";
+import { type Column, formatTable } from "../output/table.ts";
+import { LocalState } from "../state/local-state.ts";
 
 export const listCommand = command({
   name: "list",
-  summary: "list the sandboxes of this repository",
+  summary: "List the sandboxes of this repository",
   about:
-    "Outside of a checkout, or with --all, those of every repository. `*` marks the checkout's own.",
+    "Outside of a checkout, or with `--all`, it lists those of every repository. `*` marks the checkout's own.",
   options: {
-    all: flag("-a, --all", "of every repository"),
-    state: choice("--state <state>", "only those", stateNames),
-    branch: text("--branch <branch>", "only of this branch"),
-    metadata: several("--metadata <key=value>", "only with this; may be repeated"),
-    mine: flag("--mine", "only those made with my key"),
+    all: flag("-a, --all", "List those of every repository"),
+    state: choice("--state <state>", "Only in this state", stateNames),
+    branch: text("--branch <branch>", "Only of this branch"),
+    metadata: repeatable("--metadata <key=value>", "Only with this metadata; can be repeated"),
+    mine: flag("--mine", "Only those created with this key"),
   },
   examples: [
     ["Those of this repository", "berth list"],
-    ["What runs at all", "berth list --all --state running"],
+    ["All that are running", "berth list --all --state running"],
     ["Their ids", "berth list --json | jq -r '.sandboxes[].id'"],
   ],
   async run(context, { options }) {
-    const unpaired = options.metadata.find((one) => !/^[^=]+=/.test(one));
+    const unpaired = options.metadata.find((pair) => !/^[^=]+=/.test(pair));
     if (unpaired !== undefined) {
       throw badOption("--metadata", `must be key=value, not '${unpaired}'`);
     }
     const { output, berth } = context;
     const checkout = findCheckout(context.cwd);
-    const memory = checkout === undefined ? undefined : new Memory(checkout, output);
-    const isWhole = options.all || checkout === undefined;
-    context.progress.tell("asking the server");
-    const rows = await gather(berth, memory, {
-      repo: isWhole ? undefined : checkout.repo,
+    const state = checkout === undefined ? undefined : new LocalState(checkout, output);
+    const isAll = options.all || checkout === undefined;
+    context.progress.show("Asking the server");
+    const rows = await gatherSandboxes(berth, state, {
+      repo: isAll ? undefined : checkout.repo,
       branch: options.branch,
       state: options.state,
       metadata: options.metadata,
@@ -53,32 +53,36 @@ export const listCommand = command({
       },
     });
     context.progress.end();
-    if (context.json) return void output.document({ sandboxes: rows.map(asJson) });
-    if (rows.length === 0) return void output.say("no sandboxes");
-    const columns = isWhole ? [...rowColumns, repoColumn] : rowColumns;
-    for (const line of table(columns, rows, context.stdout.columns)) output.line(line);
+    if (context.json) return void output.printJson({ sandboxes: rows.map(toJson) });
+    if (rows.length === 0) return void output.info("No sandboxes.");
+    const columns = isAll ? [...rowColumns, repoColumn] : rowColumns;
+    for (const line of formatTable(columns, rows, context.stdout.columns)) output.print(line);
   },
 });
 
-const rowColumns: Column<Row>[] = [
+const rowColumns: Column<SandboxRow>[] = [
   { name: "SANDBOX", cell: ({ id, here }) => (here ? `${id} *` : id) },
-  { name: "STATE", cell: shownState },
-  { name: "BRANCH", cell: ({ branch }) => shortBranch(branch), shrinks: true },
+  { name: "STATE", cell: formatState },
+  { name: "BRANCH", cell: ({ branch }) => formatBranch(branch), shrinks: true },
   { name: "CONFIG", cell: ({ configFile }) => configFile ?? "-", shrinks: true },
-  { name: "AGE", cell: ({ createdAt }) => age(createdAt) },
+  { name: "AGE", cell: ({ createdAt }) => formatAge(createdAt) },
 ];
 
-const repoColumn: Column<Row> = { name: "REPO", cell: ({ repo }) => repo ?? "-", shrinks: true };
+const repoColumn: Column<SandboxRow> = {
+  name: "REPO",
+  cell: ({ repo }) => repo ?? "-",
+  shrinks: true,
+};
 
-/** One whose container is gone is well but for that: the next command starts it again. */
-function shownState({ state, listed }: Row): string {
+/** Only the container is lost: the next command starts the sandbox again. */
+function formatState({ state, listed }: SandboxRow): string {
   return state === "failed" && listed?.restartable === true ? "lost" : state;
 }
 
-function shortBranch(branch: string | undefined): string {
+function formatBranch(branch: string | undefined): string {
   return branch?.replace(/^(detached@[0-9a-f]{10})[0-9a-f]+$/, "$1") ?? "-";
 }
 
-function asJson({ here, listed, ...row }: Row): Record<string, unknown> {
+function toJson({ here, listed, ...row }: SandboxRow): Record<string, unknown> {
   return { ...row, here, ...(listed === undefined ? {} : { sandbox: listed }) };
 }

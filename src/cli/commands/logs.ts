@@ -1,10 +1,9 @@
 /**
- * Owns `berth logs`: what a process wrote, to the same streams; what it writes from now on with --follow.
- * Does not own reading it (the SDK's followLogs, which comes back after a cut).
+ * `berth logs`: prints what a process wrote, to the same streams, and with `--follow` what it writes from now on.
  */
 import { choice, flag } from "../args/option.ts";
 import { optional } from "../args/positional.ts";
-import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
+import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { findProcess } from "../find-process.ts";
@@ -12,36 +11,36 @@ import { findSandbox } from "../find-sandbox.ts";
 
 export const logsCommand = command({
   name: "logs",
-  summary: "print what a process wrote",
-  args: { process: optional("process", "its name or id; the newest one unless given") },
+  summary: "Print what a process wrote",
+  args: { process: optional("process", "Name or id (default: the newest process)") },
   options: {
     ...sandboxOptions,
-    follow: flag("-f, --follow", "and what it writes until it ends"),
-    stream: choice("--stream <stream>", "only that", ["stdout", "stderr"]),
+    follow: flag("-f, --follow", "Continue until the process ends"),
+    stream: choice("--stream <stream>", "Only this stream", ["stdout", "stderr"]),
   },
   examples: [
-    ["Of the newest", "berth logs"],
-    ["As it comes", "berth logs -f --stream stderr"],
+    ["Of the newest process", "berth logs"],
+    ["As it is written", "berth logs -f --stream stderr"],
     ["Of the newest of a name", "berth logs web -f"],
   ],
-  json: "stdout is JSON documents, one a line",
+  json: "Print JSON documents on stdout, one per line",
   async run(context, { args, options: { follow, stream, ...which } }) {
     const { sandbox } = await findSandbox(context, {
-      ...readSandbox(which),
+      ...parseSandboxOptions(which),
       ...{ make: false, ready: false },
     });
     const process = await findProcess(sandbox, args.process);
     const options = { follow, ...(stream === undefined ? {} : { stream }) };
     for await (const event of sandbox.followLogs(process.id, options)) {
       if (event.type === "output") await write(context, event.stream, event.bytes);
-      else if (event.type === "truncated") tellGap(context, event);
-      else if (context.json) context.output.document(event);
+      else if (event.type === "truncated") printGap(context, event);
+      else if (context.json) context.output.printJson(event);
     }
     return 0;
   },
 });
 
-/** At the pace of whoever reads it. */
+/** Waits for the reader of the output. */
 async function write(
   { json, output, stdout, stderr }: Context,
   stream: "stdout" | "stderr",
@@ -49,13 +48,16 @@ async function write(
 ): Promise<void> {
   const to = json || stream === "stdout" ? stdout : stderr;
   if (json)
-    output.document({ type: "output", stream, data: Buffer.from(bytes).toString("base64") });
+    output.printJson({ type: "output", stream, data: Buffer.from(bytes).toString("base64") });
   else to.write(bytes);
-  // `once` would take the loss of the reader for a failure: that is looked after where the process is (main.ts).
+  // `once` would reject when the reader closes the output; main.ts handles that.
   if (to.writableNeedDrain) await new Promise<void>((resolve) => to.once("drain", resolve));
 }
 
-function tellGap({ json, output }: Context, gap: { type: string; from: number; to: number }): void {
-  if (json) output.document(gap);
-  else output.warn(`${gap.to - gap.from} bytes are no longer kept`);
+function printGap(
+  { json, output }: Context,
+  gap: { type: string; from: number; to: number },
+): void {
+  if (json) output.printJson(gap);
+  else output.warn(`${gap.to - gap.from} bytes of the log are no longer stored.`);
 }

@@ -1,10 +1,11 @@
 /**
- * Owns `berth plan`: sandboxes that are committed or rolled back together. Alone it lists the plans.
+ * `berth plan`: commits or rolls back several sandboxes together. Without a subcommand it lists the plans.
  */
+import type { Berth } from "../../client/index.ts";
+import type { PlansPage } from "../../protocol/plan.ts";
 import { command } from "../command.ts";
-import { age } from "../output/age.ts";
-import { table } from "../output/table.ts";
-import { allPlans } from "../plan/all-plans.ts";
+import { formatAge } from "../output/age.ts";
+import { formatTable } from "../output/table.ts";
 import { addCommand } from "./plan/add.ts";
 import { commitCommand } from "./plan/commit.ts";
 import { createCommand } from "./plan/create.ts";
@@ -15,8 +16,8 @@ import { showCommand } from "./plan/show.ts";
 
 export const planCommand = command({
   name: "plan",
-  summary: "commit or roll back several sandboxes together",
-  about: "Without more it lists the plans.",
+  summary: "Commit or roll back several sandboxes together",
+  about: "Without a subcommand it lists the plans.",
   examples: [
     [
       "A plan, and this checkout's sandbox in it",
@@ -30,13 +31,25 @@ export const planCommand = command({
     ...[removeCommand, deleteCommand],
   ],
   async run(context) {
-    const plans = await allPlans(context.berth);
-    if (context.json) return void context.output.document({ plans });
-    if (plans.length === 0) return void context.output.say("no plans");
+    const plans = await listAllPlans(context.berth);
+    if (context.json) return void context.output.printJson({ plans });
+    if (plans.length === 0) return void context.output.info("No plans.");
     const columns = [
       { name: "PLAN", cell: ({ name }: { name: string }) => name, shrinks: true },
-      { name: "AGE", cell: ({ createdAt }: { createdAt: string }) => age(createdAt) },
+      { name: "AGE", cell: ({ createdAt }: { createdAt: string }) => formatAge(createdAt) },
     ];
-    for (const line of table(columns, plans, context.stdout.columns)) context.output.line(line);
+    for (const line of formatTable(columns, plans, context.stdout.columns))
+      context.output.print(line);
   },
 });
+
+async function listAllPlans(berth: Berth): Promise<PlansPage["plans"]> {
+  const all: PlansPage["plans"] = [];
+  let cursor: string | null = null;
+  do {
+    const page: PlansPage = await berth.plans(cursor === null ? {} : { cursor });
+    all.push(...page.plans);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return all;
+}

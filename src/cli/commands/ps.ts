@@ -1,43 +1,43 @@
 /**
- * Owns `berth ps`: the processes of a sandbox. Wakes nothing: a paused one has none.
+ * `berth ps`: lists the processes of a sandbox without waking it.
  */
 import type { Process } from "../../protocol/process.ts";
 import { flag } from "../args/option.ts";
-import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
+import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { age } from "../output/age.ts";
-import { type Column, table } from "../output/table.ts";
+import { formatAge } from "../output/age.ts";
+import { type Column, formatTable } from "../output/table.ts";
 
 export const psCommand = command({
   name: "ps",
-  summary: "list the sandbox's processes",
-  options: { ...sandboxOptions, all: flag("-a, --all", "also those that have ended") },
+  summary: "List the sandbox's processes",
+  options: { ...sandboxOptions, all: flag("-a, --all", "Include processes that have ended") },
   examples: [
-    ["What runs", "berth ps"],
+    ["What is running", "berth ps"],
     ["How the last ones ended", "berth ps --all"],
   ],
   async run(context, { options: { all, ...which } }) {
     const { output } = context;
     const { sandbox } = await findSandbox(context, {
-      ...readSandbox(which),
+      ...parseSandboxOptions(which),
       ...{ make: false, ready: false },
     });
     const { processes } = await sandbox.processes(all ? {} : { state: "running" });
-    if (context.json) return void output.document({ processes });
-    if (processes.length === 0) return void output.say("no processes");
-    for (const line of table(columns, processes, context.stdout.columns)) output.line(line);
+    if (context.json) return void output.printJson({ processes });
+    if (processes.length === 0) return void output.info("No processes.");
+    for (const line of formatTable(columns, processes, context.stdout.columns)) output.print(line);
   },
 });
 
 const columns: Column<Process>[] = [
   { name: "PROCESS", cell: ({ id }) => id },
   { name: "NAME", cell: ({ name }) => name ?? "-" },
-  { name: "STATE", cell: stateOf },
-  { name: "AGE", cell: ({ startedAt }) => age(startedAt) },
+  { name: "STATE", cell: formatState },
+  { name: "AGE", cell: ({ startedAt }) => formatAge(startedAt) },
   { name: "COMMAND", cell: ({ command, argv }) => command ?? argv?.join(" ") ?? "-" },
 ];
 
-function stateOf({ state, exitCode, signal }: Process): string {
+function formatState({ state, exitCode, signal }: Process): string {
   return state === "running" ? state : `${state} ${signal ?? exitCode ?? ""}`.trimEnd();
 }

@@ -1,37 +1,39 @@
 /**
- * Owns `berth push`: this checkout's state into its sandbox, and nothing else.
- * Does not own how it travels (sync/).
+ * `berth push`: sends the state of this checkout to its sandbox and runs nothing.
  */
 
 import { flag } from "../args/option.ts";
-import { sandboxOptions } from "../args/sandbox.ts";
+import { sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { takeLease } from "../lock/take-lease.ts";
-import { size } from "../output/size.ts";
-import { syncUp } from "../sync/index.ts";
+import { acquireLease } from "../lock/acquire-lease.ts";
+import { formatSize } from "../output/size.ts";
+import { syncUp } from "../sync/sync.ts";
 
 export const pushCommand = command({
   name: "push",
-  summary: "bring this checkout's state into the sandbox, run nothing",
+  summary: "Send this checkout to its sandbox, run nothing",
   about:
-    "Commit, branch, staged, unstaged and new files, as they are; ignored ones stay where they are.",
+    "Sends commit, branch, staged, unstaged and new files. Ignored files stay as they are, here and there.",
   options: {
     config: sandboxOptions.config,
-    make: flag("--start", "make the sandbox if there is none"),
+    make: flag("--start", "Create the sandbox if there is none"),
   },
-  examples: [["Ahead of `berth attach`", "berth push"]],
+  examples: [["Before `berth attach`", "berth push"]],
   async run(context, { options: { config, make } }) {
     const found = await findSandbox(context, { config, make });
     if (found.checkout === undefined) return 1;
-    await using lease = await takeLease(context, found.sandbox);
+    await using lease = await acquireLease(context, found.sandbox);
     const { sentBytes } = await syncUp(found.sandbox, found.checkout, {
       lease: lease.token,
-      progress: (text) => context.progress.tell(text),
+      progress: (text) => context.progress.show(text),
     });
     context.progress.end();
-    if (context.json) context.output.document({ sandbox: found.id, sentBytes });
-    else context.output.line(sentBytes === 0 ? "nothing has changed" : `sent ${size(sentBytes)}`);
+    if (context.json) context.output.printJson({ sandbox: found.id, sentBytes });
+    else
+      context.output.print(
+        sentBytes === 0 ? "Nothing has changed." : `Sent ${formatSize(sentBytes)}.`,
+      );
     return 0;
   },
 });

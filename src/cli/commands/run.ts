@@ -1,23 +1,27 @@
 /**
- * Owns `berth run`: what is to run in the background under a name, and what is told when it is ready.
- * Does not own the lease and the way of the checkout (exec-flow/flow.ts), nor the wait (exec-flow/run-named.ts).
+ * `berth run`: starts a command in the background under a name, and says when it is ready. See run/run.ts for the lease
+ * and the checkout, run/start-background.ts for the wait.
  */
 import type { SandboxHandle } from "../../client/index.ts";
 import { environmentOption } from "../args/environment.ts";
-import { badOption, text, whole } from "../args/option.ts";
+import { badOption, text, wholeNumber } from "../args/option.ts";
 import { optionalRest, required } from "../args/positional.ts";
 import { checkNewName } from "../args/process-name.ts";
-import { readSandbox, sandboxOptions } from "../args/sandbox.ts";
+import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findProcess } from "../find-process.ts";
-import { type Found, findSandbox } from "../find-sandbox.ts";
+import { type FoundSandbox, findSandbox } from "../find-sandbox.ts";
 import { Interrupts } from "../live/interrupts.ts";
-import { programOf, variablesOf } from "../run/program-of.ts";
-import { alone, codeOfInterrupt, sentUp } from "../run/run.ts";
-import { type Begun, type Named, runNamed } from "../run/run-named.ts";
-import { syncingOf } from "../run/sync-checkout.ts";
+import { toCheckoutSync } from "../run/checkout-sync.ts";
+import { interruptExitCode, sendCheckout, withLease } from "../run/run.ts";
+import {
+  type BackgroundCommand,
+  type StartedProcess,
+  startBackground,
+} from "../run/start-background.ts";
+import { toProgram, toVariables } from "../run/to-program.ts";
 
 const readySeconds = 30;
 const secondsMax = 60 * 60;
@@ -26,124 +30,157 @@ const logCharsMax = 1024;
 
 export const runCommand = command({
   name: "run",
-  summary: "run a command in the background, by name",
+  summary: "Run a command in the background, by name",
   about:
-    "The sandbox gets the checkout as it is now, as for `berth exec`; what runs there under the name is ended, and the command starts in its place and goes on. It is ready when it listens on the port, has written the text, or else still runs after a moment. Where it exits before that, or the time is over, that is a failure, with the end of what it wrote. Nothing comes back, and the sandbox is free for others as soon as it is ready. Without a command it runs again, in the same folder, what runs under the name, or else what the newest of it ran; variables are to be given again.",
+    "Sends the checkout as `berth exec` does, replaces the process of that name, and returns once the new one is ready: it listens on the port, has written the text, or otherwise is still running after half a second. If it exits earlier or the time is over, the command fails and prints the end of the log. No files are fetched, and the lease is released when it is ready. Without a command it repeats the last one of that name, in the same folder; give variables again.",
   args: {
-    name: required("name", "letters, digits, _ and -; one process at a time has it"),
-    command: optionalRest("command", "what to run, and its arguments, after `--`"),
+    name: required("name", "Name: letters, digits, _ and -; one process at a time has it"),
+    command: optionalRest("command", "Command to run and its arguments, after `--`"),
   },
   options: {
-    port: whole("-p, --port <port>", "it is ready when it takes connections there", {
+    port: wholeNumber("-p, --port <port>", "Ready when it accepts connections on this port", {
       ...{ min: 1, max: portMax },
     }),
-    log: text("--log <text>", "it is ready when it has written that"),
-    timeout: whole("--timeout <seconds>", `how long that may take (${readySeconds})`, {
-      ...{ min: 1, max: secondsMax },
-    }),
+    log: text("--log <text>", "Ready when it has written this text"),
+    timeout: wholeNumber(
+      "--timeout <seconds>",
+      `How long it may take to be ready (default: ${readySeconds})`,
+      {
+        ...{ min: 1, max: secondsMax },
+      },
+    ),
     ...sandboxOptions,
-    cwd: text("--cwd <folder>", "where to run it; relative ones are below the top of the checkout"),
+    cwd: text("--cwd <folder>", "Working directory; relative to the top of the checkout"),
     env: environmentOption,
-    wait: whole("--wait <seconds>", "how long to wait for others to finish (an hour)", {
+    wait: wholeNumber("--wait <seconds>", "How long to wait for the lease (default: 3600)", {
       ...{ min: 0, max: secondsMax },
     }),
   },
   examples: [
     ["A server, ready for the first request", "berth run web --port 3000 -- npm start"],
-    ["Again, on the files of this moment", "berth run web --port 3000"],
-    ["One that says so", "berth run worker --log 'waiting for jobs' -- ./worker"],
-    ["What it writes; its end", "berth logs web -f; berth kill web"],
+    ["Again, on the current files", "berth run web --port 3000"],
+    [
+      "A process that logs when it is ready",
+      "berth run worker --log 'waiting for jobs' -- ./worker",
+    ],
+    ["Follow its log; end it", "berth logs web -f; berth kill web"],
   ],
   ownSignals: true,
   async run(context, { args, options }) {
     const { port, log, timeout = readySeconds, wait, cwd } = options;
     const name = checkNewName(args.name);
     if (log !== undefined && (log === "" || log.length > logCharsMax)) {
-      throw badOption("--log", `must be a text of 1 to ${logCharsMax} characters`);
+      throw badOption("--log", `must have 1 to ${logCharsMax} characters`);
     }
-    const which = readSandbox(options);
-    const variables = variablesOf(context, options.env);
+    const which = parseSandboxOptions(options);
+    const variables = toVariables(context, options.env);
     const outputs = context.json ? [context.stdout] : [context.stdout, context.stderr];
     using interrupts = new Interrupts(...outputs);
     const waitMs = wait === undefined ? undefined : wait * 1000;
-    const isAgain = args.command.length === 0;
+    const isRepeat = args.command.length === 0;
     try {
       const found = await findSandbox(context, {
-        ...{ ...which, signal: interrupts.asked, waitMs },
-        ...(isAgain ? { make: false } : {}),
+        ...{ ...which, signal: interrupts.requested, waitMs },
+        ...(isRepeat ? { make: false } : {}),
       });
       const { sandbox } = found;
-      const program = isAgain
-        ? { ...(await lastOf(sandbox, name)), ...(cwd === undefined ? {} : { cwd }), ...variables }
-        : programOf(context, found, args.command, options);
-      const words = options.id === undefined ? name : `${name} --id ${options.id}`;
-      const named: Named = { name, program, port, log, withinMs: timeout * 1000, words };
-      const syncing = syncingOf(context, found);
-      const begun = await alone(context, { sandbox, interrupts, waitMs }, async (lease, trace) => {
-        const sent = await sentUp(context, { sandbox, interrupts, syncing }, lease, trace);
-        trace("run");
-        const around = { sandbox, lease: lease.token, interrupts };
-        const running = await runNamed(context, named, around).catch((thrown: unknown) => {
-          throw tellOutput(context, thrown);
-        });
-        trace("ran", { process: running.process.id });
-        return { ...running, sync: sent === undefined ? null : { sentBytes: sent.sentBytes } };
-      });
-      tell(context, found, begun, words);
+      const program = isRepeat
+        ? {
+            ...(await findLastProgram(sandbox, name)),
+            ...(cwd === undefined ? {} : { cwd }),
+            ...variables,
+          }
+        : toProgram(context, found, args.command, options);
+      const nameArgs = options.id === undefined ? name : `${name} --id ${options.id}`;
+      const background: BackgroundCommand = {
+        name,
+        program,
+        port,
+        log,
+        timeoutMs: timeout * 1000,
+        nameArgs,
+      };
+      const checkoutSync = toCheckoutSync(context, found);
+      const started = await withLease(
+        context,
+        { sandbox, interrupts, waitMs },
+        async (lease, trace) => {
+          const sent = await sendCheckout(
+            context,
+            { sandbox, interrupts, checkoutSync },
+            lease,
+            trace,
+          );
+          trace("run");
+          const deps = { sandbox, lease: lease.token, interrupts };
+          const running = await startBackground(context, background, deps).catch(
+            (thrown: unknown) => {
+              throw printOutput(context, thrown);
+            },
+          );
+          trace("ran", { process: running.process.id });
+          return { ...running, sync: sent === undefined ? null : { sentBytes: sent.sentBytes } };
+        },
+      );
+      printStarted(context, found, started, nameArgs);
       return 0;
     } catch (thrown) {
-      return codeOfInterrupt(context, thrown, interrupts);
+      return interruptExitCode(context, thrown, interrupts);
     }
   },
 });
 
-/** Whole: a list shows only the beginning of a long one. */
-async function lastOf(sandbox: SandboxHandle, name: string): Promise<Named["program"]> {
-  const { id } = await findNamed(sandbox, name);
+/** Read singly, because a list shortens a long command. */
+async function findLastProgram(
+  sandbox: SandboxHandle,
+  name: string,
+): Promise<BackgroundCommand["program"]> {
+  const { id } = await findProcessToRepeat(sandbox, name);
   const { command: line, argv, cwd, abridged } = await sandbox.process(id);
   if (abridged) {
-    throw new Failure(`what ${name} ran is too long to be kept whole`, {
-      hint: `Give it again: berth run ${name} -- <command>`,
+    throw new Failure(`The command that ${name} ran is too long to be repeated.`, {
+      hint: `Run \`berth run ${name} -- <command>\`.`,
       code: "no_process",
     });
   }
   return argv === undefined ? { command: line ?? "", cwd } : { argv, cwd };
 }
 
-async function findNamed(sandbox: SandboxHandle, name: string) {
+async function findProcessToRepeat(sandbox: SandboxHandle, name: string) {
   try {
     return await findProcess(sandbox, name);
   } catch (thrown) {
     if (!(thrown instanceof Failure)) throw thrown;
-    throw new Failure(`there is no process ${name} to run again`, {
-      hint: `Say what to run: berth run ${name} -- <command>`,
+    throw new Failure(`There is no process \`${name}\` to run again.`, {
+      hint: `Run \`berth run ${name} -- <command>\`.`,
       code: thrown.code,
     });
   }
 }
 
-/** As after a failed set-up: with `--json` it stands in the document. */
-function tellOutput({ json, output, progress }: Context, thrown: unknown): unknown {
-  const said = thrown instanceof Failure ? thrown.facts.output : undefined;
-  if (json || typeof said !== "string" || said === "") return thrown;
+/** Prints the end of the log; with `--json` it is in the document. */
+function printOutput({ json, output, progress }: Context, thrown: unknown): unknown {
+  const text = thrown instanceof Failure ? thrown.facts.output : undefined;
+  if (json || typeof text !== "string" || text === "") return thrown;
   progress.end();
-  output.say(said);
+  output.info(text);
   return thrown;
 }
 
-function tell(
+function printStarted(
   { json, output }: Context,
-  { id, drifted }: Pick<Found, "id" | "drifted">,
-  { process, replaced, readyMs, sync }: Begun & { sync: { sentBytes: number } | null },
-  words: string,
+  { id, drifted }: Pick<FoundSandbox, "id" | "drifted">,
+  { process, replaced, readyMs, sync }: StartedProcess & { sync: { sentBytes: number } | null },
+  nameArgs: string,
 ): void {
   if (json) {
-    const how = { process, replaced, readyMs, sync };
-    output.document({ sandbox: id, configChanged: drifted, ...how });
+    output.printJson({ sandbox: id, configChanged: drifted, process, replaced, readyMs, sync });
     return;
   }
   const { name = "" } = process;
-  const how = replaced === null ? "" : `, in place of ${replaced}`;
-  output.line(`${name} runs: process ${process.id}${how}`);
-  output.say(`follow it: berth logs ${words} -f; end it: berth kill ${words}`);
+  const replacement = replaced === null ? "" : `, in place of ${replaced}`;
+  output.print(`${name} is running: process ${process.id}${replacement}`);
+  output.info(
+    `Follow it with \`berth logs ${nameArgs} -f\`, end it with \`berth kill ${nameArgs}\`.`,
+  );
 }

@@ -1,69 +1,70 @@
 /**
- * Owns `berth stop`: ends sandboxes for good. What is stopped already stays so, and that is no failure.
+ * `berth stop`: destroys sandboxes. Stopping one that is stopped is not a failure.
  */
-import type { Berth } from "../../client/index.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Berth, SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
+import type { Sandbox } from "../../protocol/sandbox.ts";
 import { flag } from "../args/option.ts";
 import { optionalRest } from "../args/positional.ts";
-import { checkId, readSandbox, sandboxOptions } from "../args/sandbox.ts";
+import { checkSandboxId, parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { findCheckout, readCheckout } from "../checkout/checkout.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { hintFor } from "../hints.ts";
-import { forEach, listAll } from "../list-all.ts";
-import { Memory } from "../state/memory.ts";
-import { untilDestroyed } from "../until-destroyed.ts";
+import { listAll, mapConcurrently } from "../list-all.ts";
+import { LocalState } from "../state/local-state.ts";
 
-type Stopped = { id: string; wasRunning: boolean; state: string };
-type Failed = { id: string; error: { code: string; message: string; hint?: string } };
+type StoppedSandbox = { id: string; wasRunning: boolean; state: string };
+type FailedStop = { id: string; error: { code: string; message: string; hint?: string } };
 
 export const stopCommand = command({
   name: "stop",
-  summary: "end the sandbox for good, with its files",
-  about: "To keep the files, pause it instead.",
-  args: { sandboxes: optionalRest("sandbox", "those, by their ids") },
+  summary: "Destroy the sandbox and its files",
+  about: "To keep the files, use `berth pause`.",
+  args: { sandboxes: optionalRest("sandbox", "Ids of sandboxes (default: the checkout's)") },
   options: {
     ...sandboxOptions,
-    all: flag("-a, --all", "all sandboxes of this repository"),
-    force: flag("--force", "also one whose lease somebody holds"),
+    all: flag("-a, --all", "All sandboxes of this repository"),
+    force: flag("--force", "Even if somebody holds the lease"),
   },
   examples: [
-    ["That of this checkout", "berth stop"],
-    ["One of the list", "berth stop k3v9q2m7x1c5b8n4tq0w8e2r"],
+    ["The sandbox of this checkout", "berth stop"],
+    ["A sandbox by its id", "berth stop k3v9q2m7x1c5b8n4tq0w8e2r"],
     ["All of this repository", "berth stop --all"],
   ],
   async run(context, { args: { sandboxes }, options: { all, force, ...which } }) {
-    const { id, config } = readSandbox(which);
-    const named = id === undefined ? sandboxes : [id, ...sandboxes];
-    const ids = await idsOf(context, named, { config, all });
-    const ended = await forEach(ids, (id) => stop(context.berth, id, force));
+    const { id, config } = parseSandboxOptions(which);
+    const given = id === undefined ? sandboxes : [id, ...sandboxes];
+    const ids = await resolveIds(context, given, { config, all });
+    const ended = await mapConcurrently(ids, (id) => stop(context.berth, id, force));
     context.progress.end();
     const checkout = findCheckout(context.cwd);
-    const stopped = ended.filter((one) => !("error" in one));
+    const stopped = ended.filter((result) => !("error" in result));
     if (checkout !== undefined) {
-      new Memory(checkout, context.output).forget(stopped.map(({ id }) => id));
+      new LocalState(checkout, context.output).forget(stopped.map(({ id }) => id));
     }
-    tell(context, ended);
+    printResults(context, ended);
     return stopped.length === ended.length ? 0 : 1;
   },
 });
 
-async function idsOf(
+async function resolveIds(
   context: Context,
-  named: string[],
+  given: string[],
   { config, all }: { config: string | undefined; all: boolean },
 ): Promise<string[]> {
-  if (named.length > 0) {
+  if (given.length > 0) {
     if (all || config !== undefined) {
-      throw new Failure("ids cannot be said together with --all or --config", {
+      throw new Failure("Ids cannot be combined with `--all` or `--config`.", {
         code: "bad_usage",
       });
     }
-    return [...new Set(named.map((id) => checkId(id, "stop")))];
+    return [...new Set(given.map((id) => checkSandboxId(id, "stop")))];
   }
-  context.progress.tell("asking the server");
+  context.progress.show("Asking the server");
   if (all) {
     const { repo } = readCheckout(context.cwd, true);
     return (await listAll(context.berth, { "scope.repo": repo })).map(({ id }) => id);
@@ -76,45 +77,65 @@ async function idsOf(
   }
 }
 
-async function stop(berth: Berth, id: string, force: boolean): Promise<Stopped | Failed> {
+async function stop(
+  berth: Berth,
+  id: string,
+  force: boolean,
+): Promise<StoppedSandbox | FailedStop> {
   const sandbox = berth.sandbox(id);
   try {
     const before = await sandbox.get();
     if (before.state === "destroyed") return { id, wasRunning: false, state: before.state };
     const after = await sandbox.destroy({ force });
-    return { id, wasRunning: true, state: (await untilDestroyed(sandbox, after)).state };
+    return { id, wasRunning: true, state: (await waitUntilDestroyed(sandbox, after)).state };
   } catch (thrown) {
     const known = asBerthError(thrown);
     if (known === undefined) throw thrown;
     if (known.code === "sandbox_destroyed") return { id, wasRunning: false, state: "destroyed" };
     const isHeld = known.code === "lease_held";
-    const todo = isHeld ? "Wait for it, or say --force." : hintFor(known.code, "berth stop");
-    const hint = todo === undefined ? {} : { hint: todo };
+    const nextStep = isHeld
+      ? "Wait for the lease, or use `--force`."
+      : hintFor(known.code, "berth stop");
+    const hint = nextStep === undefined ? {} : { hint: nextStep };
     return { id, error: { code: known.code, message: known.message, ...hint } };
   }
 }
 
-function tell({ output, json }: Context, ended: (Stopped | Failed)[]): void {
+function printResults({ output, json }: Context, ended: (StoppedSandbox | FailedStop)[]): void {
   if (json) {
-    output.document({ sandboxes: ended });
+    output.printJson({ sandboxes: ended });
     return;
   }
-  if (ended.length === 0) output.line("already stopped: there is no sandbox");
-  for (const one of ended) {
-    if ("error" in one) {
-      output.say(`${output.paint("red", "error:")} ${one.id}: ${one.error.message}`);
-      if (one.error.hint !== undefined)
-        output.say(`${output.paint("cyan", "hint:")} ${one.error.hint}`);
-    } else if (!one.wasRunning) {
-      output.line(`sandbox ${one.id} was already stopped`);
-    } else if (one.state === "destroyed") {
-      output.line(`sandbox ${one.id} is stopped`);
+  if (ended.length === 0) output.print("There is no sandbox to stop.");
+  for (const result of ended) {
+    if ("error" in result) {
+      output.info(`${output.paint("red", "error:")} ${result.id}: ${result.error.message}`);
+      if (result.error.hint !== undefined)
+        output.info(`${output.paint("cyan", "hint:")} ${result.error.hint}`);
+    } else if (!result.wasRunning) {
+      output.print(`Sandbox ${result.id} was already stopped.`);
+    } else if (result.state === "destroyed") {
+      output.print(`Sandbox ${result.id} is stopped.`);
     } else {
-      output.line(`sandbox ${one.id} is stopping`);
+      output.print(`Sandbox ${result.id} is stopping.`);
       output.warn(
-        `sandbox ${one.id} is not gone yet`,
-        "The server goes on; `berth list` shows when.",
+        `Sandbox ${result.id} has not stopped yet.`,
+        "The server continues. `berth list` shows its state.",
       );
     }
   }
+}
+
+const waitMs = 30_000;
+const pollMs = 250;
+
+/** Resolves to the sandbox after at most 30 s, destroyed or not. */
+async function waitUntilDestroyed(sandbox: SandboxHandle, view: Sandbox): Promise<Sandbox> {
+  const limit = Date.now() + waitMs;
+  let current = view;
+  while (current.state !== "destroyed" && Date.now() < limit) {
+    await sleep(pollMs);
+    current = await sandbox.get();
+  }
+  return current;
 }

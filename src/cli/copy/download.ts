@@ -1,8 +1,6 @@
 /**
- * Owns copying a file or a folder from a sandbox to this machine: whole or not at all.
- *
- * A sandbox may hold anything, so nothing of it is unpacked where something of ours is: an archive goes into a folder
- * made for it, which then takes its place.
+ * Copies a file or a folder from a sandbox to this machine, completely or not at all.
+ * A sandbox may hold anything, so an archive is unpacked into a new folder, which then moves into place.
  */
 import { createWriteStream, existsSync, mkdtempSync, renameSync, rmSync, statSync } from "node:fs";
 import { chmod } from "node:fs/promises";
@@ -13,61 +11,61 @@ import type { SandboxHandle } from "../../client/index.ts";
 import { Failure } from "../failure.ts";
 import { unpack } from "./tar.ts";
 
-type Copied = { bytes: number; to: string };
+type CopyResult = { bytes: number; to: string };
 
 export async function download(
   sandbox: SandboxHandle,
   from: string,
   to: string,
   cwd: string,
-  tell: (bytes: number) => void,
-): Promise<Copied> {
-  const there = await sandbox.stat(from);
-  const target = targetOf(resolve(cwd, to), to, there.path);
+  report: (bytes: number) => void,
+): Promise<CopyResult> {
+  const remote = await sandbox.stat(from);
+  const target = resolveTarget(resolve(cwd, to), to, remote.path);
   if (!existsSync(dirname(target))) {
-    throw new Failure(`there is no folder ${dirname(target)}`, {
-      hint: "Make it first, or name another place.",
+    throw new Failure(`${dirname(target)} does not exist.`, {
+      hint: "Create the folder first, or choose another target.",
       code: "file_not_found",
     });
   }
-  const beside = mkdtempSync(join(dirname(target), ".berth-copy-"));
-  const progress = ({ bytes }: { bytes: number }) => tell(bytes);
+  const temporary = mkdtempSync(join(dirname(target), ".berth-copy-"));
+  const progress = ({ bytes }: { bytes: number }) => report(bytes);
   try {
-    const made = join(beside, "content");
+    const partial = join(temporary, "content");
     let bytes: number;
-    if (there.kind === "folder") {
+    if (remote.kind === "folder") {
       if (existsSync(target)) {
-        throw new Failure(`${target} is there already`, {
-          hint: "Remove it first, or name another place.",
+        throw new Failure(`${target} already exists.`, {
+          hint: "Remove it first, or choose another target.",
           code: "file_exists",
         });
       }
-      bytes = await unpack(await sandbox.downloadArchive(from, { progress }), made);
-    } else if (there.kind === "file") {
+      bytes = await unpack(await sandbox.downloadArchive(from, { progress }), partial);
+    } else if (remote.kind === "file") {
       const content = await sandbox.readFile(from, { progress });
-      await pipeline(Readable.from(content.body), createWriteStream(made, { flags: "wx" }));
-      await chmod(made, Number.parseInt(there.mode, 8) & 0o777);
+      await pipeline(Readable.from(content.body), createWriteStream(partial, { flags: "wx" }));
+      await chmod(partial, Number.parseInt(remote.mode, 8) & 0o777);
       bytes = content.size;
     } else {
-      throw new Failure(`${from} is no file and no folder`, {
-        ...(there.target === undefined ? {} : { hint: `It is a link to ${there.target}.` }),
+      throw new Failure(`${from} is neither a file nor a folder.`, {
+        ...(remote.target === undefined ? {} : { hint: `It is a link to ${remote.target}.` }),
         code: "not_a_file",
       });
     }
-    renameSync(made, target);
+    renameSync(partial, target);
     return { bytes, to: target };
   } finally {
-    rmSync(beside, { recursive: true, force: true });
+    rmSync(temporary, { recursive: true, force: true });
   }
 }
 
-function targetOf(local: string, written: string, remote: string): string {
+function resolveTarget(local: string, given: string, remote: string): string {
   const isFolder = statSync(local, { throwIfNoEntry: false })?.isDirectory() === true;
   if (!isFolder) return local;
   const name = posix.basename(remote);
   if (name === "" || name === "." || name === "..") {
-    throw new Failure(`${written} is a folder, and the place in the sandbox has no name`, {
-      hint: "Name the new folder: `berth cp : copy`.",
+    throw new Failure(`${given} is a folder, and the path in the sandbox has no name`, {
+      hint: "Give the new folder a name: `berth cp : copy`.",
       code: "bad_usage",
     });
   }

@@ -1,5 +1,5 @@
 /**
- * Owns copying a file or a folder from this machine into a sandbox.
+ * Copies a file or a folder from this machine into a sandbox.
  */
 import { createReadStream, statSync } from "node:fs";
 import { basename, posix, resolve } from "node:path";
@@ -7,9 +7,9 @@ import type { SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import type { FileView } from "../../protocol/file.ts";
 import { Failure } from "../failure.ts";
-import { packed } from "./tar.ts";
+import { packFolder } from "./tar.ts";
 
-type Copied = { bytes: number; to: string };
+type CopyResult = { bytes: number; to: string };
 
 export async function upload(
   sandbox: SandboxHandle,
@@ -17,20 +17,20 @@ export async function upload(
   to: string,
   cwd: string,
   { lease, signal }: { lease: string; signal: AbortSignal },
-  tell: (bytes: number) => void,
-): Promise<Copied> {
+  report: (bytes: number) => void,
+): Promise<CopyResult> {
   const local = resolve(cwd, from);
   const stat = statSync(local, { throwIfNoEntry: false });
   if (stat === undefined) {
-    throw new Failure(`there is no ${from} here`, {
-      hint: `What is in the sandbox begins with a colon: \`:${from}\`.`,
+    throw new Failure(`${from} does not exist on this machine.`, {
+      hint: `A path in the sandbox begins with a colon: \`:${from}\`.`,
       code: "file_not_found",
     });
   }
-  const there = await statOf(sandbox, to);
-  const isInto = to.endsWith("/") || there?.kind === "folder";
+  const remote = await statIfExists(sandbox, to);
+  const isInto = to.endsWith("/") || remote?.kind === "folder";
   const target = isInto ? posix.join(to, basename(local)) : to;
-  const progress = ({ bytes }: { bytes: number }) => tell(bytes);
+  const progress = ({ bytes }: { bytes: number }) => report(bytes);
   if (stat.isFile()) {
     const content = { stream: createReadStream(local), bytes: stat.size };
     const mode = (stat.mode & 0o777).toString(8).padStart(3, "0");
@@ -38,9 +38,9 @@ export async function upload(
     return { bytes: stat.size, to: `:${target}` };
   }
   if (!stat.isDirectory()) {
-    throw new Failure(`${from} is no file and no folder`, { code: "not_a_file" });
+    throw new Failure(`${from} is neither a file nor a folder.`, { code: "not_a_file" });
   }
-  await using archive = await packed(local, signal);
+  await using archive = await packFolder(local, signal);
   const unpacked = await sandbox.uploadArchive(
     target,
     { stream: createReadStream(archive.path), bytes: archive.bytes },
@@ -49,8 +49,8 @@ export async function upload(
   return { bytes: unpacked.bytes, to: `:${target}` };
 }
 
-/** Of what is not there: nothing. */
-export async function statOf(sandbox: SandboxHandle, path: string): Promise<FileView | undefined> {
+/** Undefined if it does not exist. */
+async function statIfExists(sandbox: SandboxHandle, path: string): Promise<FileView | undefined> {
   try {
     return await sandbox.stat(path);
   } catch (thrown) {

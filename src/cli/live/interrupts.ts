@@ -1,18 +1,18 @@
 /**
- * Owns what Ctrl-C, TERM and a closed terminal mean while a command holds or runs something: the first one asks it to
- * end, the second one insists, the third one ends the command itself. Output that cannot be written any more asks too.
- * Does not own what is done then.
+ * Handles Ctrl-C, TERM and a closed terminal while a command holds or runs something: the first one requests the end,
+ * the second one forces it, the third one ends the command itself. A failed write of the output counts as a request
+ * too.
  */
 import { constants } from "node:os";
 
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** SIGPIPE comes from nobody: it stands for output that cannot be written. */
+/** SIGPIPE stands for output that cannot be written. */
 export type Interrupt = (typeof names)[number] | "SIGPIPE";
 
-/** The reason with which `asked` and `insisted` are aborted. */
+/** The reason with which `requested` and `forced` abort. */
 export class Interrupted extends Error {
   readonly signal: Interrupt;
-  /** Why output could not be written; nothing where its reader has only gone. */
+  /** Why the output could not be written; undefined if its reader has closed it. */
   readonly unwritten: string | undefined;
 
   constructor(signal: Interrupt, unwritten?: string) {
@@ -22,69 +22,71 @@ export class Interrupted extends Error {
     this.unwritten = unwritten;
   }
 
-  /** As a shell has it. */
+  /** The exit code that a shell reports for the signal. */
   get exitCode(): number {
-    return this.unwritten === undefined ? exitCodeOf(this.signal) : 1;
+    return this.unwritten === undefined ? signalExitCode(this.signal) : 1;
   }
 }
 
-/** With `--json`, where nothing else is told. */
-export function interruptedDocument(signal: string): { error: Record<string, unknown> } {
-  return { error: { code: "interrupted", message: `ended by ${signal}`, signal } };
+/** The document of `--json` when the command was interrupted. */
+export function toInterruptedDocument(signal: string): { error: Record<string, unknown> } {
+  return { error: { code: "interrupted", message: `Ended by ${signal}.`, signal } };
 }
 
-export function exitCodeOf(signal: string): number {
+export function signalExitCode(signal: string): number {
   return 128 + (constants.signals[signal as NodeJS.Signals] ?? 0);
 }
 
 export class Interrupts implements Disposable {
-  readonly #asked = new AbortController();
-  readonly #insisted = new AbortController();
-  readonly #hear = (signal: NodeJS.Signals) => this.#heard(signal as Interrupt);
-  readonly #lose = (error: NodeJS.ErrnoException) => this.#lost(error);
+  readonly #requested = new AbortController();
+  readonly #forced = new AbortController();
+  readonly #onSignal = (signal: NodeJS.Signals) => this.#handleSignal(signal as Interrupt);
+  readonly #onOutputError = (error: NodeJS.ErrnoException) => this.#handleOutputError(error);
   readonly #outputs: NodeJS.WriteStream[];
-  readonly #left = new Set<Interrupt>();
+  readonly #ignored = new Set<Interrupt>();
 
-  /** `outputs`: those whose loss is the end of what is done. */
+  /** `outputs`: the streams whose failure requests the end. */
   constructor(...outputs: NodeJS.WriteStream[]) {
     this.#outputs = outputs;
-    for (const name of names) process.on(name, this.#hear);
-    for (const output of outputs) output.on("error", this.#lose);
+    for (const name of names) process.on(name, this.#onSignal);
+    for (const output of outputs) output.on("error", this.#onOutputError);
   }
 
-  get asked(): AbortSignal {
-    return this.#asked.signal;
+  /** Aborts at the first interrupt. */
+  get requested(): AbortSignal {
+    return this.#requested.signal;
   }
 
-  get insisted(): AbortSignal {
-    return this.#insisted.signal;
+  /** Aborts at the second interrupt. */
+  get forced(): AbortSignal {
+    return this.#forced.signal;
   }
 
-  /** The first one, if there was one. */
+  /** The first interrupt, if there was one. */
   get first(): Interrupted | undefined {
-    return this.asked.aborted ? (this.asked.reason as Interrupted) : undefined;
+    return this.requested.aborted ? (this.requested.reason as Interrupted) : undefined;
   }
 
-  /** From here on that one is the affair of a program that hears it as well: it asks for nothing, and ends nothing. */
-  leave(signal: Interrupt): void {
-    this.#left.add(signal);
+  /** Ignores this signal from now on, because a child process receives it too. */
+  ignore(signal: Interrupt): void {
+    this.#ignored.add(signal);
   }
 
   [Symbol.dispose](): void {
-    for (const name of names) process.off(name, this.#hear);
-    for (const output of this.#outputs) output.off("error", this.#lose);
+    for (const name of names) process.off(name, this.#onSignal);
+    for (const output of this.#outputs) output.off("error", this.#onOutputError);
   }
 
-  #heard(signal: Interrupt): void {
-    if (this.#left.has(signal)) return;
+  #handleSignal(signal: Interrupt): void {
+    if (this.#ignored.has(signal)) return;
     const reason = new Interrupted(signal);
-    if (this.insisted.aborted) process.exit(reason.exitCode);
-    (this.asked.aborted ? this.#insisted : this.#asked).abort(reason);
+    if (this.forced.aborted) process.exit(reason.exitCode);
+    (this.requested.aborted ? this.#forced : this.#requested).abort(reason);
   }
 
-  /** Each further write fails as well: that insists on nothing. */
-  #lost({ code, message }: NodeJS.ErrnoException): void {
-    if (this.asked.aborted) return;
-    this.#asked.abort(new Interrupted("SIGPIPE", code === "EPIPE" ? undefined : message));
+  /** Later failures of the output do not force the end. */
+  #handleOutputError({ code, message }: NodeJS.ErrnoException): void {
+    if (this.requested.aborted) return;
+    this.#requested.abort(new Interrupted("SIGPIPE", code === "EPIPE" ? undefined : message));
   }
 }

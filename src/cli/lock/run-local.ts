@@ -1,69 +1,74 @@
 /**
- * Owns a local command that runs under a lease: its environment, its signals, its exit code.
- * Does not own the lease. The token is handed over by the environment alone: arguments are seen by everybody.
+ * Runs a local command under a lease: its environment, signals and exit code. The token is passed by the environment
+ * only, because other users can see arguments.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import type { SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import { exitCodeOf, type Interrupts } from "../live/interrupts.ts";
-import { clearAway } from "./clear-away.ts";
-import { leasedVariable, leaseVariable, type Taken, turnsVariable } from "./take-lease.ts";
-import { Turns } from "./turns.ts";
+import { type Interrupts, signalExitCode } from "../live/interrupts.ts";
+import {
+  type CommandLease,
+  leaseSandboxVariable,
+  leaseVariable,
+  queueVariable,
+} from "./acquire-lease.ts";
+import { endOrphans } from "./end-orphans.ts";
+import { LeaseQueue } from "./lease-queue.ts";
 
-type Around = { sandbox: SandboxHandle; lease: Taken; interrupts: Interrupts };
+type LocalRunDeps = { sandbox: SandboxHandle; lease: CommandLease; interrupts: Interrupts };
 
-/** After it was asked to end. */
-const endsWithinMs = 10_000;
+/** How long after the first signal the command is killed. */
+const killDelayMs = 10_000;
 
 export async function runLocal(
   { env, cwd }: Context,
   [program = "", ...args]: string[],
-  { sandbox, lease, interrupts }: Around,
+  { sandbox, lease, interrupts }: LocalRunDeps,
 ): Promise<number> {
-  interrupts.asked.throwIfAborted();
+  interrupts.requested.throwIfAborted();
   lease.lost.throwIfAborted();
-  // Without a terminal it is a group of its own: a signal reaches all that it started.
+  // Without a terminal the command is a process group of its own, so that a signal reaches all it started.
   const isGroup = !hasTerminal();
-  // The keys of a terminal reach it by themselves, and mean whatever it takes them for.
-  if (!isGroup) interrupts.leave("SIGINT");
-  using turns = await Turns.open((work) => clearAway(sandbox, lease.token, work));
+  // A terminal's Ctrl-C reaches the command by itself.
+  if (!isGroup) interrupts.ignore("SIGINT");
+  using queue = await LeaseQueue.open((work) => endOrphans(sandbox, lease.token, work));
   const child = spawn(program, args, {
     cwd,
     env: {
-      ...{ ...env, [leaseVariable]: lease.token, [leasedVariable]: sandbox.id },
-      [turnsVariable]: turns.path,
+      ...{ ...env, [leaseVariable]: lease.token, [leaseSandboxVariable]: sandbox.id },
+      [queueVariable]: queue.path,
     },
     stdio: "inherit",
     detached: isGroup,
   });
   const ended = new Promise<number>((resolve, reject) => {
-    child.once("error", (error) => reject(notStarted(program, error)));
-    child.once("exit", (code, signal) => resolve(code ?? exitCodeOf(signal ?? "SIGKILL")));
+    child.once("error", (error) => reject(spawnFailure(program, error)));
+    child.once("exit", (code, signal) => resolve(code ?? signalExitCode(signal ?? "SIGKILL")));
   });
   let timer: NodeJS.Timeout | undefined;
-  const insist = () => send(child, "SIGKILL", isGroup);
+  const kill = () => send(child, "SIGKILL", isGroup);
   const end = (signal: NodeJS.Signals) => {
     send(child, signal, isGroup);
-    timer ??= setTimeout(insist, endsWithinMs);
+    timer ??= setTimeout(kill, killDelayMs);
   };
-  const pass = () => end((interrupts.first?.signal ?? "SIGTERM") as NodeJS.Signals);
-  const lose = () => end("SIGTERM");
-  interrupts.asked.addEventListener("abort", pass);
-  interrupts.insisted.addEventListener("abort", insist);
-  lease.lost.addEventListener("abort", lose);
+  const passOn = () => end((interrupts.first?.signal ?? "SIGTERM") as NodeJS.Signals);
+  const endOnLoss = () => end("SIGTERM");
+  interrupts.requested.addEventListener("abort", passOn);
+  interrupts.forced.addEventListener("abort", kill);
+  lease.lost.addEventListener("abort", endOnLoss);
   try {
     const code = await ended;
     if (lease.lost.aborted) throw lease.lost.reason;
     return code;
   } finally {
     clearTimeout(timer);
-    // What a shell has left in the background hears no SIGINT.
+    // Processes that a shell left in the background ignore SIGINT.
     if (isGroup && timer !== undefined) send(child, "SIGTERM", isGroup);
-    interrupts.asked.removeEventListener("abort", pass);
-    interrupts.insisted.removeEventListener("abort", insist);
-    lease.lost.removeEventListener("abort", lose);
+    interrupts.requested.removeEventListener("abort", passOn);
+    interrupts.forced.removeEventListener("abort", kill);
+    lease.lost.removeEventListener("abort", endOnLoss);
   }
 }
 
@@ -83,15 +88,18 @@ function send(child: ChildProcess, signal: NodeJS.Signals, isGroup: boolean): vo
   try {
     process.kill(-pid, signal);
   } catch {
-    // All of it has ended.
+    // The whole group has ended.
   }
 }
 
-function notStarted(program: string, error: NodeJS.ErrnoException): Failure {
+function spawnFailure(program: string, error: NodeJS.ErrnoException): Failure {
   const isMissing = error.code === "ENOENT";
-  return new Failure(`${program} could not be started: ${isMissing ? "not found" : error.code}`, {
-    hint: "It is looked for on this machine; `berth exec` runs in the sandbox.",
-    code: "local_command",
-    exitCode: isMissing ? 127 : 126,
-  });
+  return new Failure(
+    `\`${program}\` could not be started: ${isMissing ? "not found" : error.code}.`,
+    {
+      hint: "`berth lock` runs it on this machine; `berth exec` runs it in the sandbox.",
+      code: "local_command",
+      exitCode: isMissing ? 127 : 126,
+    },
+  );
 }

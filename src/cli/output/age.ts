@@ -1,5 +1,5 @@
 /**
- * Owns how long ago something was, in two or three characters.
+ * Formats how long ago something was, in two or three characters.
  */
 const units: [string, number][] = [
   ["d", 86_400_000],
@@ -8,7 +8,7 @@ const units: [string, number][] = [
   ["s", 1000],
 ];
 
-export function age(since: string, now = Date.now()): string {
+export function formatAge(since: string, now = Date.now()): string {
   const passedMs = Math.max(0, now - Date.parse(since));
   for (const [unit, ms] of units) {
     if (passedMs >= ms) return `${Math.floor(passedMs / ms)}${unit}`;

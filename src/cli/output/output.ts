@@ -1,8 +1,6 @@
 /**
- * Owns the two channels of a command: stdout is data, stderr is talk.
- * Does not own progress (progress.ts) nor tables (table.ts).
- *
- * Colours go to a terminal only, and not where NO_COLOR asks for none.
+ * The output channels of a command: results on stdout, messages on stderr. Colours only go to a terminal, and not if
+ * NO_COLOR is set.
  */
 import { styleText } from "node:util";
 
@@ -14,7 +12,7 @@ export class Output {
   readonly stderr: Sink;
   readonly json: boolean;
   readonly #plain: boolean;
-  #isTold = false;
+  #hasDocument = false;
 
   constructor(stdout: Sink, stderr: Sink, options: { json: boolean; plain: boolean }) {
     this.stdout = stdout;
@@ -23,30 +21,30 @@ export class Output {
     this.#plain = options.plain;
   }
 
-  /** A line of the result; with `--json` there is none but the document. */
-  line(text: string): void {
+  /** Prints a line of the result; with `--json` only the document is printed. */
+  print(text: string): void {
     if (!this.json) this.stdout.write(`${text}\n`);
   }
 
-  /** A document was printed. */
-  get isTold(): boolean {
-    return this.#isTold;
+  /** Whether a document was printed. */
+  get hasDocument(): boolean {
+    return this.#hasDocument;
   }
 
-  /** With `--json`: the one document, or one of a stream's. */
-  document(value: unknown): void {
-    this.#isTold = true;
+  /** With `--json`: prints the document, or one of a stream of documents. */
+  printJson(value: unknown): void {
+    this.#hasDocument = true;
     this.stdout.write(`${JSON.stringify(value)}\n`);
   }
 
-  /** A line of talk. */
-  say(text: string): void {
+  /** Prints a message on stderr. */
+  info(text: string): void {
     this.stderr.write(`${text}\n`);
   }
 
   warn(text: string, hint?: string): void {
-    this.say(`${this.paint("yellow", "warning:")} ${text}`);
-    if (hint !== undefined) this.say(`${this.paint("cyan", "hint:")} ${hint}`);
+    this.info(`${this.paint("yellow", "warning:")} ${text}`);
+    if (hint !== undefined) this.info(`${this.paint("cyan", "hint:")} ${hint}`);
   }
 
   paint(colour: Colour, text: string, on: Sink = this.stderr): string {

@@ -1,10 +1,9 @@
 /**
- * Owns the one line that says what a command waits for: on a terminal, never in a pipe and never with `--json`.
- * Does not own signals: whoever ends the command ends its progress.
+ * Shows what a command waits for in one line on a terminal; never in a pipe, never with `--json`.
  */
 import yoctoSpinner from "yocto-spinner";
 
-/** Where nothing needs to be told it is not even begun. */
+/** A wait shorter than this shows nothing. */
 const showAfterMs = 150;
 
 export class Progress {
@@ -17,21 +16,20 @@ export class Progress {
     this.#show = show;
   }
 
-  /** What is waited for now; it replaces what was told before. */
-  tell(text: string): void {
+  /** Shows what the command waits for now, in place of the previous text. */
+  show(text: string): void {
     if (!this.#show) return;
     this.#text = text;
     if (this.#spinner !== undefined) this.#spinner.text = text;
     this.#timer ??= setTimeout(() => this.#begin(), showAfterMs);
   }
 
-  /** Removes the line; `kept` stays in its place. */
-  end(kept?: string): void {
+  /** Removes the line. */
+  end(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#spinner?.stop();
     this.#spinner = undefined;
-    if (kept !== undefined && this.#show) process.stderr.write(`${kept}\n`);
   }
 
   #begin(): void {

@@ -1,9 +1,9 @@
 /**
- * Owns how many bytes something has, in words: three digits and a unit.
+ * Formats a number of bytes: three digits and a unit.
  */
 const units = ["B", "kB", "MB", "GB", "TB"];
 
-export function size(bytes: number): string {
+export function formatSize(bytes: number): string {
   let value = bytes;
   let unit = 0;
   while (value >= 999.5 && unit < units.length - 1) {

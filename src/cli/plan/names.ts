@@ -1,27 +1,27 @@
 /**
- * Owns how plans and their members are named on a command line.
+ * Checks names of plans and members given on the command line.
  */
 import { memberKeySchema, planNameSchema } from "../../protocol/plan.ts";
 import { required } from "../args/positional.ts";
 import { Failure } from "../failure.ts";
 
-export const planArgument = required("plan", "its name");
+export const planArgument = required("plan", "Name of the plan");
 
-/** Before it becomes part of an address. */
-export function checkPlan(name: string): string {
-  return checked(planNameSchema.safeParse(name), `'${name}' cannot be the name of a plan`);
+/** Checked before the name becomes part of a URL. */
+export function checkPlanName(name: string): string {
+  return requireValid(planNameSchema.safeParse(name), `'${name}' is not a valid name of a plan.`);
 }
 
-export function checkMember(key: string): string {
-  return checked(memberKeySchema.safeParse(key), `'${key}' cannot be the name of a member`);
+export function checkMemberName(key: string): string {
+  return requireValid(memberKeySchema.safeParse(key), `'${key}' is not a valid name of a member.`);
 }
 
 type Parsed = { success: boolean; data?: string; error?: { issues: { message: string }[] } };
 
-function checked({ data, error }: Parsed, message: string): string {
+function requireValid({ data, error }: Parsed, message: string): string {
   if (data !== undefined) return data;
   throw new Failure(message, {
-    hint: `It ${error?.issues[0]?.message ?? "must be a name"}.`,
+    hint: `The name ${error?.issues[0]?.message ?? "is invalid"}.`,
     code: "bad_usage",
   });
 }

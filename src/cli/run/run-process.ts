@@ -1,14 +1,13 @@
 /**
- * Owns one remote command that is followed live: started under the lease, its output as it comes, its input fed, its
- * end by itself, by an interrupt or with the lease.
- * Does not own what comes before and after (flow.ts).
+ * Runs a remote command live: starts it under the lease, passes its output and input on, and ends it with an interrupt
+ * or with the lease. See run.ts for what happens before and after.
  */
 import { randomUUID } from "node:crypto";
 import type { SandboxHandle } from "../../client/index.ts";
-import { exitCodeOf, type Interrupts } from "../live/interrupts.ts";
-import type { Taken } from "../lock/take-lease.ts";
-import { feed } from "./feed.ts";
-import type { Sinks } from "./sinks.ts";
+import { type Interrupts, signalExitCode } from "../live/interrupts.ts";
+import type { CommandLease } from "../lock/acquire-lease.ts";
+import { feedStdin } from "./feed-stdin.ts";
+import type { OutputSink } from "./output-sinks.ts";
 
 export type Program = {
   argv: string[];
@@ -17,44 +16,44 @@ export type Program = {
   timeoutMs?: number;
 };
 
-export type Ended = { exitCode: number | null; signal: string | null; timedOut: boolean };
+export type ProcessExit = { exitCode: number | null; signal: string | null; timedOut: boolean };
 
-export type Around = {
+export type ProcessDeps = {
   sandbox: SandboxHandle;
-  lease: Taken;
+  lease: CommandLease;
   interrupts: Interrupts;
   stdin: NodeJS.ReadStream;
-  sinks: Sinks;
+  sinks: OutputSink;
   onConnection: (state: "lost" | "back") => void;
-  /** It was asked to end, and has not. */
+  /** Called when the command has not ended soon after an interrupt. */
   onSlowEnd: () => void;
 };
 
-/** After the first interrupt; then it is ended, whatever it does with its signal. */
-const endsWithinMs = 10_000;
-/** Until somebody wonders whether it was heard. */
-const slowMs = 1_000;
+/** How long after the first interrupt the command is killed. */
+const killDelayMs = 10_000;
+/** When to say that the interrupt has not ended it yet. */
+const slowEndMs = 1_000;
 
-export async function runProcess(program: Program, around: Around): Promise<Ended> {
-  const { sandbox, lease, sinks } = around;
+export async function runProcess(program: Program, deps: ProcessDeps): Promise<ProcessExit> {
+  const { sandbox, lease, sinks } = deps;
   const { id } = await sandbox.startProcess(
     { ...program, onFull: "block", endsWithLease: true },
-    // Sent again after a lost answer it is still the same process.
+    // The key makes a repeated call start no second process.
     { lease: lease.token, idempotencyKey: randomUUID() },
   );
-  lease.runs({ process: id });
+  lease.registerWork({ process: id });
   const over = new AbortController();
-  const feeding = feed(
-    around.stdin,
+  const stdinSent = feedStdin(
+    deps.stdin,
     { sandbox, process: id, lease: lease.token },
     over.signal,
   ).catch(() => {
-    // The process is over, or its connection: whoever follows its output hears why.
+    // The process has ended or the connection is lost: following the log reports it.
   });
-  const ending = endOnInterrupt(id, around, over.signal);
+  const interrupted = endOnInterrupt(id, deps, over.signal);
   try {
     const signal = lease.lost;
-    const { onConnection } = around;
+    const { onConnection } = deps;
     for await (const event of sandbox.followLogs(id, { signal, onConnection })) {
       if (event.type === "output") await sinks.write(event.stream, event.bytes);
       if (event.type === "exit") {
@@ -65,42 +64,42 @@ export async function runProcess(program: Program, around: Around): Promise<Ende
     throw new Error(`the log of process ${id} ended without its exit`);
   } finally {
     over.abort();
-    around.stdin.destroy();
-    await Promise.all([feeding, ending]);
+    deps.stdin.destroy();
+    await Promise.all([stdinSent, interrupted]);
   }
 }
 
-/** Ctrl-C is the remote command's first, and only then the end of it. */
+/** Ctrl-C is first sent to the remote command as a signal; later the command is killed. */
 async function endOnInterrupt(
   id: string,
-  { sandbox, lease, interrupts, onSlowEnd }: Around,
+  { sandbox, lease, interrupts, onSlowEnd }: ProcessDeps,
   over: AbortSignal,
 ): Promise<void> {
-  await either(interrupts.asked, over);
+  await waitForEither(interrupts.requested, over);
   const { first } = interrupts;
   if (over.aborted || first === undefined) return;
   const options = { lease: lease.token, signal: over };
-  // Whose output nobody takes has nothing left to do; many would not even notice a closed pipe.
+  // Kills at once when nobody reads the output: many programs would not notice a closed pipe.
   if (first.signal !== "SIGPIPE") {
     await sandbox.signalProcess(id, first.signal, options).catch(() => {});
-    const { insisted } = interrupts;
-    const late = AbortSignal.timeout(endsWithinMs);
-    await either(AbortSignal.any([insisted, AbortSignal.timeout(slowMs)]), over);
+    const { forced: insisted } = interrupts;
+    const killTimeout = AbortSignal.timeout(killDelayMs);
+    await waitForEither(AbortSignal.any([insisted, AbortSignal.timeout(slowEndMs)]), over);
     if (!over.aborted && !insisted.aborted) onSlowEnd();
-    await either(AbortSignal.any([insisted, late]), over);
+    await waitForEither(AbortSignal.any([insisted, killTimeout]), over);
   }
   if (over.aborted) return;
   await sandbox.endProcess(id, options).catch(() => {});
 }
 
-function either(one: AbortSignal, other: AbortSignal): Promise<void> {
-  const any = AbortSignal.any([one, other]);
+function waitForEither(first: AbortSignal, second: AbortSignal): Promise<void> {
+  const any = AbortSignal.any([first, second]);
   if (any.aborted) return Promise.resolve();
   return new Promise((resolve) => any.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-/** As a shell would tell it; `timeout` ends with 124. */
-export function shellCode({ exitCode, signal, timedOut }: Ended): number {
+/** The exit code that a shell would report; 124 for a timeout, as `timeout` does. */
+export function toExitCode({ exitCode, signal, timedOut }: ProcessExit): number {
   if (timedOut) return 124;
-  return exitCode ?? exitCodeOf(signal ?? "SIGKILL");
+  return exitCode ?? signalExitCode(signal ?? "SIGKILL");
 }

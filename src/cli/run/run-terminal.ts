@@ -1,51 +1,50 @@
 /**
- * Owns one remote command with a terminal of its own, shown on the person's one: `berth exec --tty`.
- * Does not own what comes before and after (flow.ts).
+ * Runs a remote command in a terminal of its own, shown on the user's: `berth exec --tty`.
  */
 import { randomBytes } from "node:crypto";
 import type { SandboxHandle } from "../../client/index.ts";
 import { LocalTerminal } from "../attach/local-terminal.ts";
-import { session } from "../attach/session.ts";
+import { runSession } from "../attach/session.ts";
 import type { Context } from "../context.ts";
 import type { Interrupts } from "../live/interrupts.ts";
-import type { Taken } from "../lock/take-lease.ts";
-import type { Ended, Program } from "./run-process.ts";
+import type { CommandLease } from "../lock/acquire-lease.ts";
+import type { ProcessExit, Program } from "./run-process.ts";
 
-type Around = { sandbox: SandboxHandle; lease: Taken; interrupts: Interrupts };
+type TerminalDeps = { sandbox: SandboxHandle; lease: CommandLease; interrupts: Interrupts };
 
 /**
- * A terminal whose program has exited is gone with all it showed. So the program waits until somebody looks: for one
- * line of input, which is not shown, after one NUL byte, which no terminal shows.
+ * A terminal disappears when its program exits, with everything it showed. So the program waits until a viewer is
+ * attached: it writes one NUL byte, which no terminal shows, and reads one line of input without echo.
  */
-const waitsForViewer =
+const waitForViewerScript =
   'before=$(stty -g); stty -echo; printf "\\000"; IFS= read -r _; stty "$before"; exec "$@"';
-const signBytes = 1;
+const readyMarkBytes = 1;
 
-/** Where nobody answers it ends with its lease, and the person is told without. */
-const endsWithinMs = 5_000;
+/** If the server does not respond, the terminal ends with its lease. */
+const endTimeoutMs = 5_000;
 
 export async function runTerminal(
   context: Context,
   { argv, cwd, env }: Program,
-  { sandbox, lease, interrupts }: Around,
-): Promise<Ended> {
+  { sandbox, lease, interrupts }: TerminalDeps,
+): Promise<ProcessExit> {
   using local = new LocalTerminal(context);
   const id = `exec-${randomBytes(6).toString("hex")}`;
   const call = {
-    ...{ id, ...local.size, argv: ["sh", "-c", waitsForViewer, "sh", ...argv] },
+    ...{ id, ...local.size, argv: ["sh", "-c", waitForViewerScript, "sh", ...argv] },
     ...(cwd === undefined ? {} : { cwd }),
     env: { TERM: context.env.TERM ?? "xterm-256color", ...env },
     endsWithLease: true,
   };
-  lease.runs({ terminal: id });
+  lease.registerWork({ terminal: id });
   await sandbox.createTerminal(call, { lease: lease.token });
   try {
-    const signal = AbortSignal.any([lease.lost, interrupts.asked]);
+    const signal = AbortSignal.any([lease.lost, interrupts.requested]);
     const live = await sandbox.attachTerminal(id, { after: 0, signal });
-    const end = await session(live, local, {
+    const end = await runSession(live, local, {
       signal,
       detaches: false,
-      skip: signBytes,
+      skip: readyMarkBytes,
       starts: "\n",
     });
     if (end.by === "exit") {
@@ -54,6 +53,6 @@ export async function runTerminal(
     if (interrupts.first === undefined) throw lease.lost.reason;
     return { exitCode: null, signal: interrupts.first.signal, timedOut: false };
   } finally {
-    await sandbox.endTerminal(id, { answerWithinMs: endsWithinMs }).catch(() => {});
+    await sandbox.endTerminal(id, { answerWithinMs: endTimeoutMs }).catch(() => {});
   }
 }

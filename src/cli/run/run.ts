@@ -1,59 +1,64 @@
 /**
- * Owns the order of a run: the sandbox, its lease, the checkout's way up, the command, what it changed, letting go.
- * Whatever happens in between, the lease is let go; whatever the command's exit code, what it changed is fetched.
+ * The order of a run: lease, send the checkout, run the command, fetch what it changed, release the lease. The lease is
+ * always released, and changes are fetched whatever the exit code.
  */
+import { appendFileSync } from "node:fs";
 import type { SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import { Interrupted, type Interrupts, interruptedDocument } from "../live/interrupts.ts";
-import { type Trace, traceOf } from "../live/trace.ts";
-import { type Taken, takeLease } from "../lock/take-lease.ts";
-import { inWordsOfLoss } from "../lock/why-lost.ts";
-import { type Ended, shellCode } from "./run-process.ts";
-import type { Pulled, SentUp, Syncing } from "./syncing.ts";
+import { Interrupted, type Interrupts, toInterruptedDocument } from "../live/interrupts.ts";
+import { acquireLease, type CommandLease } from "../lock/acquire-lease.ts";
+import { explainLeaseLoss } from "../lock/explain-lease-loss.ts";
+import type { CheckoutSync, PullResult, SentCheckout } from "./checkout-sync.ts";
+import { type ProcessExit, toExitCode } from "./run-process.ts";
 
-export type Plan<Baseline> = {
+export type RunPlan<Baseline> = {
   sandbox: SandboxHandle;
-  /** Left out: its files stay as they are. */
-  syncing?: Syncing<Baseline> | undefined;
+  /** Left out: no files are sent or fetched. */
+  checkoutSync?: CheckoutSync<Baseline> | undefined;
   pulls: boolean;
   waitMs?: number | undefined;
   interrupts: Interrupts;
-  run(lease: Taken): Promise<Ended>;
+  run(lease: CommandLease): Promise<ProcessExit>;
 };
 
-export type Outcome = {
-  ended: Ended;
+export type RunOutcome = {
+  ended: ProcessExit;
   code: number;
-  /** Of the command alone. */
+  /** The time of the command alone. */
   durationMs: number;
   sync: { sentBytes: number } | null;
   pull: PullOutcome | null;
 };
 
 export type PullOutcome =
-  | (Pulled & { status: "done" | "conflict" })
+  | (PullResult & { status: "done" | "conflict" })
   | { status: "failed"; thrown: unknown };
 
-/** Throws `Interrupted` where that came before the command, and anything that kept the command from running. */
-export async function runFlow<Baseline>(context: Context, plan: Plan<Baseline>): Promise<Outcome> {
-  return await alone(context, plan, (lease, trace) => underLease(context, plan, lease, trace));
+/** Throws `Interrupted` if an interrupt came before the command, and whatever kept the command from running. */
+export async function runInSandbox<Baseline>(
+  context: Context,
+  plan: RunPlan<Baseline>,
+): Promise<RunOutcome> {
+  return await withLease(context, plan, (lease, trace) =>
+    runUnderLease(context, plan, lease, trace),
+  );
 }
 
-/** Work under the lease, which is let go whatever becomes of it. */
-export async function alone<Done>(
+/** Runs `work` under the lease and always releases it. */
+export async function withLease<Done>(
   context: Context,
-  { sandbox, interrupts, waitMs }: Pick<Plan<unknown>, "sandbox" | "interrupts" | "waitMs">,
-  work: (lease: Taken, trace: Trace) => Promise<Done>,
+  { sandbox, interrupts, waitMs }: Pick<RunPlan<unknown>, "sandbox" | "interrupts" | "waitMs">,
+  work: (lease: CommandLease, trace: Trace) => Promise<Done>,
 ): Promise<Done> {
-  const trace = traceOf(context.env);
+  const trace = openTrace(context.env);
   trace("waiting", { sandbox: sandbox.id });
-  const lease = await takeLease(context, sandbox, { signal: interrupts.asked, waitMs });
+  const lease = await acquireLease(context, sandbox, { signal: interrupts.requested, waitMs });
   try {
     trace("granted");
     return await work(lease, trace);
   } catch (thrown) {
-    throw await inWordsOfLoss(thrown, sandbox, lease.fence);
+    throw await explainLeaseLoss(thrown, sandbox, lease.fence);
   } finally {
     context.progress.end();
     trace("release");
@@ -61,71 +66,84 @@ export async function alone<Done>(
   }
 }
 
-async function underLease<Baseline>(
+async function runUnderLease<Baseline>(
   context: Context,
-  plan: Plan<Baseline>,
-  lease: Taken,
+  plan: RunPlan<Baseline>,
+  lease: CommandLease,
   trace: Trace,
-): Promise<Outcome> {
-  const { sandbox, interrupts, syncing } = plan;
+): Promise<RunOutcome> {
+  const { sandbox, interrupts, checkoutSync } = plan;
   const token = lease.token;
-  const sent = await sentUp(context, plan, lease, trace);
+  const sent = await sendCheckout(context, plan, lease, trace);
   trace("run");
-  const began = performance.now();
+  const startedAt = performance.now();
   const ended = await plan.run(lease);
-  const durationMs = Math.round(performance.now() - began);
+  const durationMs = Math.round(performance.now() - startedAt);
   trace("ran", { ...ended });
   let pull: PullOutcome | null = null;
-  if (syncing !== undefined && sent !== undefined && plan.pulls) {
+  if (checkoutSync !== undefined && sent !== undefined && plan.pulls) {
     trace("pull");
-    // What the command has changed is fetched, whatever it took to end it; another Ctrl-C calls that off.
-    const { insisted } = interrupts;
-    const after = insisted.aborted ? lease.lost : AbortSignal.any([lease.lost, insisted]);
-    pull = await pulled(syncing.pull(sandbox, sent.baseline, { lease: token, signal: after }));
+    // Changes are fetched however the command ended; another Ctrl-C cancels that.
+    const { forced: insisted } = interrupts;
+    const cancelled = insisted.aborted ? lease.lost : AbortSignal.any([lease.lost, insisted]);
+    pull = await toPullOutcome(
+      checkoutSync.pull(sandbox, sent.baseline, { lease: token, signal: cancelled }),
+    );
   }
   const sync = sent === undefined ? null : { sentBytes: sent.sentBytes };
-  return { ended, code: codeOf(ended, pull, interrupts.first), durationMs, sync, pull };
+  return { ended, code: runExitCode(ended, pull, interrupts.first), durationMs, sync, pull };
 }
 
-/** The checkout as it is now; nothing where none is brought along. */
-export async function sentUp<Baseline>(
+/** Sends the checkout as it is now; undefined if there is none to send. */
+export async function sendCheckout<Baseline>(
   context: Context,
-  { sandbox, interrupts, syncing }: Pick<Plan<Baseline>, "sandbox" | "interrupts" | "syncing">,
-  lease: Taken,
+  {
+    sandbox,
+    interrupts,
+    checkoutSync,
+  }: Pick<RunPlan<Baseline>, "sandbox" | "interrupts" | "checkoutSync">,
+  lease: CommandLease,
   trace: Trace,
-): Promise<SentUp<Baseline> | undefined> {
-  interrupts.asked.throwIfAborted();
-  const before = AbortSignal.any([lease.lost, interrupts.asked]);
-  let sent: SentUp<Baseline> | undefined;
-  if (syncing !== undefined) {
+): Promise<SentCheckout<Baseline> | undefined> {
+  interrupts.requested.throwIfAborted();
+  const stopped = AbortSignal.any([lease.lost, interrupts.requested]);
+  let sent: SentCheckout<Baseline> | undefined;
+  if (checkoutSync !== undefined) {
     trace("sync");
-    sent = await orReason(syncing.up(sandbox, { lease: lease.token, signal: before }), before);
+    sent = await preferAbortReason(
+      checkoutSync.up(sandbox, { lease: lease.token, signal: stopped }),
+      stopped,
+    );
     context.progress.end();
   }
-  before.throwIfAborted();
+  stopped.throwIfAborted();
   return sent;
 }
 
-async function pulled(pulling: Promise<Pulled>): Promise<PullOutcome> {
+async function toPullOutcome(pending: Promise<PullResult>): Promise<PullOutcome> {
   try {
-    const done = await pulling;
+    const done = await pending;
     const { conflicts, kept, refused } = done;
-    const isAll = conflicts.length + kept.length + refused.length === 0;
-    return { status: isAll ? "done" : "conflict", ...done };
+    const isComplete = conflicts.length + kept.length + refused.length === 0;
+    return { status: isComplete ? "done" : "conflict", ...done };
   } catch (thrown) {
-    // The command has run: its exit code is told all the same.
+    // The command has run, so its exit code is reported anyway.
     return { status: "failed", thrown };
   }
 }
 
-function codeOf(ended: Ended, pull: PullOutcome | null, first: Interrupted | undefined): number {
+function runExitCode(
+  ended: ProcessExit,
+  pull: PullOutcome | null,
+  first: Interrupted | undefined,
+): number {
   if (first !== undefined) return first.exitCode;
-  const code = shellCode(ended);
+  const code = toExitCode(ended);
   return code === 0 && pull !== null && pull.status !== "done" ? 1 : code;
 }
 
-/** What an abort makes fail may fail in any words: the reason of the abort is the reason. */
-async function orReason<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+/** After an abort, the error of the work may be anything: throw the reason of the abort. */
+async function preferAbortReason<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   try {
     return await work;
   } catch (thrown) {
@@ -134,23 +152,36 @@ async function orReason<Value>(work: Promise<Value>, signal: AbortSignal): Promi
   }
 }
 
-/** An interrupt before the command began is told to people by the exit code alone. */
-export function codeOfInterrupt(
+/** The exit code of an interrupt; people get no message. */
+export function interruptExitCode(
   { json, output }: Context,
   thrown: unknown,
   interrupts: Interrupts,
 ): number {
-  const interrupt = interruptOf(thrown, interrupts);
+  const interrupt = findInterrupt(thrown, interrupts);
   if (interrupt === undefined) throw thrown;
-  if (json) output.document(interruptedDocument(interrupt.signal));
+  if (json) output.printJson(toInterruptedDocument(interrupt.signal));
   return interrupt.exitCode;
 }
 
-function interruptOf(thrown: unknown, { first }: Interrupts): Interrupted | undefined {
+function findInterrupt(thrown: unknown, { first }: Interrupts): Interrupted | undefined {
   if (thrown instanceof Interrupted) return thrown;
   return !(thrown instanceof Failure) && isAbort(thrown) ? first : undefined;
 }
 
 function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && (thrown.name === "AbortError" || thrown.name === "Interrupted");
+}
+
+type Step = "waiting" | "granted" | "sync" | "run" | "ran" | "pull" | "release";
+
+export type Trace = (step: Step, facts?: Record<string, unknown>) => void;
+
+/** Records the steps of a run in the file that BERTH_TRACE names. Each line is one write, so commands may share a file. */
+function openTrace(env: NodeJS.ProcessEnv): Trace {
+  const file = env.BERTH_TRACE;
+  if (file === undefined || file === "") return () => {};
+  return (step, facts = {}) => {
+    appendFileSync(file, `${JSON.stringify({ pid: process.pid, step, ...facts })}\n`);
+  };
 }

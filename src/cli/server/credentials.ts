@@ -1,12 +1,12 @@
 /**
- * Owns the file in which `berth login` keeps the server's address and key: readable to its owner alone.
+ * The file in which `berth login` stores the server's address and key, readable by its owner only.
  */
 import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { Failure } from "../failure.ts";
-import { writeWhole } from "../state/write-whole.ts";
+import { writeFileAtomically } from "../state/write-file.ts";
 
 const credentialsSchema = z.strictObject({ url: z.url(), key: z.string().min(1) });
 
@@ -26,17 +26,19 @@ export function readCredentials(env: NodeJS.ProcessEnv): Credentials | undefined
     text = readFileSync(path, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new Failure(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
+    throw new Failure(`Cannot read ${path}: ${(error as Error).message}.`, { cause: error });
   }
-  const read = credentialsSchema.safeParse(parsed(text));
+  const read = credentialsSchema.safeParse(parseJson(text));
   if (read.success) return read.data;
-  throw new Failure(`${path} does not hold a login`, { hint: "Run `berth login` again." });
+  throw new Failure(`${path} does not contain a valid login.`, {
+    hint: "Run `berth login` again.",
+  });
 }
 
 export function storeCredentials(env: NodeJS.ProcessEnv, credentials: Credentials): string {
   const path = credentialsPath(env);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  writeWhole(path, `${JSON.stringify(credentials, null, 2)}\n`, 0o600);
+  writeFileAtomically(path, `${JSON.stringify(credentials, null, 2)}\n`, 0o600);
   chmodSync(path, 0o600);
   return path;
 }
@@ -45,7 +47,7 @@ export function removeCredentials(env: NodeJS.ProcessEnv): void {
   rmSync(credentialsPath(env), { force: true });
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

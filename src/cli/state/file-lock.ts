@@ -1,72 +1,73 @@
 /**
- * Owns a lock between processes of one machine, held for a few synchronous lines and never across a wait.
- * Does not own what it guards.
- *
- * The holder is the newest of a row of numbered files. One takes the lock by making the next number, which the file
- * system lets only one do, once the newest was let go or its maker is dead. The newest is never removed, so nobody
- * can make a number a second time and be taken for the holder.
+ * A lock between processes of one machine, held for a few synchronous lines and never across an await.
+ * The holder is the highest of a series of numbered files. A process takes the lock by creating the next number, which
+ * the file system lets only one do, once the highest was released or its creator is dead. The highest number is never
+ * removed, so nobody can create a number a second time and be taken for the holder.
  */
 import { linkSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 
-const lookEveryMs = 5;
-/** Nothing here holds it as long: a number this old belongs to a process that was stopped, or to another of its pid. */
-const heldAtMostMs = 10_000;
+const pollMs = 5;
+/**
+ * Nothing here holds the lock this long: an older number belongs to a stopped process, or to another one with the same
+ * pid.
+ */
+const holdMaxMs = 10_000;
 
 export class LockBusy extends Error {}
 
-export function withFileLock<T>(path: string, waitMs: number, work: () => T): T {
-  const mine = take(path, waitMs);
+export function withFileLock<T>(path: string, waitMs: number, action: () => T): T {
+  const own = acquire(path, waitMs);
   try {
-    return work();
+    return action();
   } finally {
-    // Let go, but left as the newest.
-    writeFileSync(`${mine}.free`, "");
+    // Released, but still the highest number.
+    writeFileSync(`${own}.free`, "");
   }
 }
 
-function take(path: string, waitMs: number): string {
-  const limit = Date.now() + waitMs;
+function acquire(path: string, waitMs: number): string {
+  const deadline = Date.now() + waitMs;
   for (;;) {
-    const newest = numbersOf(path).at(-1) ?? 0;
-    if (newest === 0 || isOver(path, newest)) {
-      const mine = make(path, newest + 1);
-      if (mine !== undefined) return mine;
+    const newest = readNumbers(path).at(-1) ?? 0;
+    if (newest === 0 || isReleased(path, newest)) {
+      const own = createNumber(path, newest + 1);
+      if (own !== undefined) return own;
       continue;
     }
-    if (Date.now() > limit) throw new LockBusy(`${path} is held by ${holderOf(path, newest)}`);
-    pause(lookEveryMs);
+    if (Date.now() > deadline) throw new LockBusy(`${path} is held by ${readHolder(path, newest)}`);
+    sleepSync(pollMs);
   }
 }
 
-/** Nothing where somebody else was first. */
-function make(path: string, number: number): string | undefined {
-  const mine = `${path}.${number}`;
-  const beside = `${path}.of-${process.pid}`;
-  writeFileSync(beside, String(process.pid));
+/** Undefined where another process was first. */
+function createNumber(path: string, number: number): string | undefined {
+  const own = `${path}.${number}`;
+  const temporary = `${path}.of-${process.pid}`;
+  writeFileSync(temporary, String(process.pid));
   try {
-    // With its content at once: nobody sees it empty.
-    linkSync(beside, mine);
+    // Linked with its content, so that nobody sees it empty.
+    linkSync(temporary, own);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined;
     throw error;
   } finally {
-    rmSync(beside, { force: true });
+    rmSync(temporary, { force: true });
   }
-  // Who looked long ago may make a number that was removed since; the newest tells.
-  const all = numbersOf(path);
+  // A process that read the numbers long ago may create one that was removed since; the highest decides.
+  const all = readNumbers(path);
   if (all.at(-1) !== number) {
-    rmSync(mine, { force: true });
+    rmSync(own, { force: true });
     return undefined;
   }
   for (const old of all.slice(0, -1)) {
     rmSync(`${path}.${old}`, { force: true });
     rmSync(`${path}.${old}.free`, { force: true });
   }
-  return mine;
+  return own;
 }
 
-function numbersOf(path: string): number[] {
+function readNumbers(path: string): number[] {
   const prefix = `${basename(path)}.`;
   return readdirSync(dirname(path))
     .filter((name) => name.startsWith(prefix))
@@ -76,27 +77,27 @@ function numbersOf(path: string): number[] {
     .sort((a, b) => a - b);
 }
 
-function isOver(path: string, number: number): boolean {
+function isReleased(path: string, number: number): boolean {
   try {
     statSync(`${path}.${number}.free`);
     return true;
   } catch {
-    return !isAlive(holderOf(path, number)) || isOld(`${path}.${number}`);
+    return !isAlive(readHolder(path, number)) || isOld(`${path}.${number}`);
   }
 }
 
-function holderOf(path: string, number: number): number {
+function readHolder(path: string, number: number): number {
   try {
     return Number(readFileSync(`${path}.${number}`, "utf8"));
   } catch {
-    // Removed since: another look finds a newer one.
+    // Removed since: the next check finds a higher one.
     return process.pid;
   }
 }
 
 function isOld(path: string): boolean {
   try {
-    return Date.now() - statSync(path).mtimeMs > heldAtMostMs;
+    return Date.now() - statSync(path).mtimeMs > holdMaxMs;
   } catch {
     return false;
   }
@@ -111,6 +112,6 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-function pause(ms: number): void {
+function sleepSync(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -1,6 +1,5 @@
 /**
- * Owns running git on this machine: arguments as they are, an environment without settings of others, a limit on each wait.
- * Does not own what is asked of it.
+ * Runs git on this machine: arguments without a shell, an environment without other settings, a time limit.
  */
 import { spawn } from "node:child_process";
 import { Failure } from "../failure.ts";
@@ -11,26 +10,26 @@ export type GitOptions = {
   signal?: AbortSignal | undefined;
 };
 
-export type GitAsk = {
+export type GitRunOptions = {
   input?: Buffer | string;
-  /** An open file to read in its place. */
+  /** A file descriptor to read instead. */
   from?: number;
-  /** Exit codes that are answers too. */
-  answers?: number[];
+  /** Exit codes that are not failures. */
+  okCodes?: number[];
   env?: Record<string, string>;
-  /** Gets what it writes, piece by piece, in place of keeping it. */
-  onOutput?: (piece: Buffer) => void;
+  /** Receives the output in chunks; it is not collected then. */
+  onOutput?: (chunk: Buffer) => void;
 };
 
-export type GitAnswer = { code: number; stdout: Buffer };
+export type GitResult = { code: number; stdout: Buffer };
 
-/** The largest repositories take minutes to pack; a git that hangs should still end. */
-const gitMs = 30 * 60_000;
-/** A list of a million names. */
+/** Packing the largest repositories takes minutes; a hanging git must end some time. */
+const gitTimeoutMs = 30 * 60_000;
+/** Enough for a million names. */
 const outputBytesMax = 512 * 1024 * 1024;
-const saidBytesMax = 64 * 1024;
+const stderrCharsMax = 64 * 1024;
 
-/** Nothing of hooks, watchers or a pager of the person who runs it. */
+/** Without the user's hooks, file watcher and quoting. */
 const settings = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false"];
 
 export class Git {
@@ -44,79 +43,79 @@ export class Git {
     return new Git({ ...this.#options, env: { ...this.#options.env, ...env } });
   }
 
-  async text(args: string[], ask: GitAsk = {}): Promise<string> {
-    return (await this.run(args, ask)).stdout.toString("latin1").replace(/\n$/, "");
+  async text(args: string[], options: GitRunOptions = {}): Promise<string> {
+    return (await this.run(args, options)).stdout.toString("latin1").replace(/\n$/, "");
   }
 
-  /** Names as bytes, each byte a character. */
-  async list(args: string[], ask: GitAsk = {}): Promise<string[]> {
-    return fields((await this.run(args, ask)).stdout);
+  /** A list separated by NUL. Names are bytes, each byte one character. */
+  async list(args: string[], options: GitRunOptions = {}): Promise<string[]> {
+    return splitNul((await this.run(args, options)).stdout);
   }
 
   run(
     args: string[],
-    { input, from, answers = [], env, onOutput }: GitAsk = {},
-  ): Promise<GitAnswer> {
+    { input, from, okCodes: answers = [], env, onOutput }: GitRunOptions = {},
+  ): Promise<GitResult> {
     const { cwd, signal } = this.#options;
     signal?.throwIfAborted();
-    const given = settings.flatMap((setting) => ["-c", setting]);
-    const child = spawn("git", [...given, ...args], {
+    const configArgs = settings.flatMap((setting) => ["-c", setting]);
+    const child = spawn("git", [...configArgs, ...args], {
       cwd,
       env: { ...cleanEnvironment(), ...this.#options.env, ...env },
       stdio: [from ?? "pipe", "pipe", "pipe"],
-      timeout: gitMs,
+      timeout: gitTimeoutMs,
       killSignal: "SIGKILL",
       ...(signal === undefined ? {} : { signal }),
     });
-    const kept: Buffer[] = [];
+    const chunks: Buffer[] = [];
     let bytes = 0;
-    let said = "";
+    let stderr = "";
     let broken: unknown;
-    child.stdout?.on("data", (piece: Buffer) => {
-      bytes += piece.byteLength;
+    child.stdout?.on("data", (chunk: Buffer) => {
+      bytes += chunk.byteLength;
       if (onOutput !== undefined) {
         try {
-          onOutput(piece);
+          onOutput(chunk);
         } catch (error) {
           broken = error;
           child.kill("SIGKILL");
         }
-      } else if (bytes <= outputBytesMax) kept.push(piece);
+      } else if (bytes <= outputBytesMax) chunks.push(chunk);
       else child.kill("SIGKILL");
     });
-    child.stderr?.on("data", (piece: Buffer) => {
-      if (said.length < saidBytesMax) said += piece.toString();
+    child.stderr?.on("data", (chunk: Buffer) => {
+      if (stderr.length < stderrCharsMax) stderr += chunk.toString();
     });
-    // It may end without reading what it is given; its exit code says why.
+    // git may exit without reading its input; the exit code says why.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(input);
     return new Promise((resolve, reject) => {
-      child.once("error", (error) => reject(signal?.aborted ? signal.reason : unstarted(error)));
+      child.once("error", (error) => reject(signal?.aborted ? signal.reason : spawnFailure(error)));
       child.once("close", (code) => {
         if (signal?.aborted) return reject(signal.reason);
         if (broken !== undefined) return reject(broken);
         if (code === 0 || (code !== null && answers.includes(code))) {
-          return resolve({ code, stdout: Buffer.concat(kept) });
+          return resolve({ code, stdout: Buffer.concat(chunks) });
         }
-        reject(gitFailure(args, code, said));
+        reject(gitFailure(args, code, stderr));
       });
     });
   }
 }
 
-export function fields(output: Buffer): string[] {
+export function splitNul(output: Buffer): string[] {
   const all = output.toString("latin1").split("\0");
   if (all.at(-1) === "") all.pop();
   return all;
 }
 
-/** As git reads them with `-z`. */
-export function listed(names: Iterable<string>): Buffer {
+/** The form that git reads with `-z`. */
+export function joinNul(names: Iterable<string>): Buffer {
   return Buffer.from([...names].map((name) => `${name}\0`).join(""), "latin1");
 }
 
-/** What a person reads of a name. */
-export function shown(name: string): string {
+/** A name as UTF-8 text. */
+export function displayName(name: string): string {
   return Buffer.from(name, "latin1").toString();
 }
 
@@ -131,24 +130,26 @@ function cleanEnvironment(): Record<string, string | undefined> {
   };
 }
 
-/** How his git reaches his remotes, where he has said so in his shell. */
-export function connecting(): Record<string, string> {
-  const told = Object.entries(process.env).filter(([name]) => /^GIT_(SSH|ASKPASS|SSL_)/.test(name));
-  return Object.fromEntries(told.map(([name, value]) => [name, value ?? ""]));
+/** The variables by which the user's git reaches its remotes. */
+export function remoteEnvironment(): Record<string, string> {
+  const variables = Object.entries(process.env).filter(([name]) =>
+    /^GIT_(SSH|ASKPASS|SSL_)/.test(name),
+  );
+  return Object.fromEntries(variables.map(([name, value]) => [name, value ?? ""]));
 }
 
-function unstarted(error: Error): Failure {
+function spawnFailure(error: Error): Failure {
   const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
   return new Failure(missing ? "git is not installed on this machine." : error.message, {
     code: "git_failed",
     cause: error,
-    ...(missing ? { hint: "Install git; Berth asks it what your checkout holds." } : {}),
+    ...(missing ? { hint: "Install git. Berth uses it to read your checkout." } : {}),
   });
 }
 
-function gitFailure(args: string[], code: number | null, said: string): Failure {
-  const why = said.trim() === "" ? `it ended with ${code ?? "a signal"}` : said.trim();
-  return new Failure(`git ${args.find((arg) => /^[a-z]/.test(arg)) ?? ""}: ${why}`, {
+function gitFailure(args: string[], code: number | null, stderr: string): Failure {
+  const reason = stderr.trim() === "" ? `it ended with ${code ?? "a signal"}` : stderr.trim();
+  return new Failure(`git ${args.find((arg) => /^[a-z]/.test(arg)) ?? ""}: ${reason}`, {
     code: "git_failed",
   });
 }

@@ -1,17 +1,16 @@
 /**
- * Owns copies of an index to work on: the one that is copied is never locked nor written by us.
- * Does not own what is done with them.
+ * Makes temporary copies of a git index to work on, so that the original is neither locked nor written.
  */
 import { copyFileSync, rmSync, statSync, utimesSync } from "node:fs";
-import { passingFile } from "./passing-files.ts";
+import { temporaryPath } from "./temporary-files.ts";
 
-/** Of an index that is not there the copy is not there either: git takes that as an empty one. */
-export async function withCopy<T>(
+/** A missing index has no copy either: git treats that as an empty one. */
+export async function withIndexCopy<T>(
   from: string,
   folder: string,
   work: (copy: string) => Promise<T>,
 ): Promise<T> {
-  const copy = copyOf(from, folder);
+  const copy = copyIndex(from, folder);
   try {
     return await work(copy);
   } finally {
@@ -20,12 +19,12 @@ export async function withCopy<T>(
   }
 }
 
-function copyOf(from: string, folder: string): string {
-  const path = passingFile(folder, "index");
+function copyIndex(from: string, folder: string): string {
+  const path = temporaryPath(folder, "index");
   try {
     const { mtimeMs } = statSync(from);
     copyFileSync(from, path);
-    // Git looks into files that are not older than the index: a copy that seems younger would hide a change.
+    // git rereads files that are not older than the index: a copy with a later time would hide changes.
     const seconds = Math.floor(mtimeMs) / 1000;
     utimesSync(path, seconds, seconds);
   } catch (error) {

@@ -1,6 +1,5 @@
 /**
- * Owns writing small git objects without asking git: a process for each would cost more than all else of a sync.
- * Does not own reading, nor packs.
+ * Writes small git objects directly: a git process for each would cost more than the rest of a sync.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
@@ -23,32 +22,32 @@ export class ObjectStore {
   }
 
   tree(entries: TreeEntry[]): string {
-    // As git orders them: a folder as if its name ended with a slash.
+    // git's order: a folder sorts as if its name ended with a slash.
     const key = ({ name, mode }: TreeEntry) => (mode === "40000" ? `${name}/` : name);
-    const sorted = [...entries].sort((one, other) => (key(one) < key(other) ? -1 : 1));
+    const sorted = [...entries].sort((a, b) => (key(a) < key(b) ? -1 : 1));
     const parts = sorted.map(({ name, mode, id }) =>
       Buffer.concat([Buffer.from(`${mode} ${name}\0`, "latin1"), Buffer.from(id, "hex")]),
     );
     return this.#write("tree", Buffer.concat(parts));
   }
 
-  /** The same tree and parent are the same commit: it has no time of its own. */
+  /** Without a time of its own, so that the same tree and parent make the same commit. */
   commit(tree: string, parent: string | undefined): string {
-    const who = "berth <berth@localhost> 0 +0000";
+    const author = "berth <berth@localhost> 0 +0000";
     const parents = parent === undefined ? "" : `parent ${parent}\n`;
-    const text = `tree ${tree}\n${parents}author ${who}\ncommitter ${who}\n\nA checkout\n`;
+    const text = `tree ${tree}\n${parents}author ${author}\ncommitter ${author}\n\nA checkout\n`;
     return this.#write("commit", Buffer.from(text));
   }
 
   #write(kind: string, content: Buffer): string {
-    const whole = Buffer.concat([Buffer.from(`${kind} ${content.byteLength}\0`), content]);
-    const id = createHash(this.#format).update(whole).digest("hex");
+    const object = Buffer.concat([Buffer.from(`${kind} ${content.byteLength}\0`), content]);
+    const id = createHash(this.#format).update(object).digest("hex");
     const folder = join(this.#folder, id.slice(0, 2));
     const path = join(folder, id.slice(2));
     if (existsSync(path)) return id;
     mkdirSync(folder, { recursive: true });
     const temporary = join(folder, `tmp_obj_${randomUUID()}`);
-    writeFileSync(temporary, deflateSync(whole), { mode: 0o444 });
+    writeFileSync(temporary, deflateSync(object), { mode: 0o444 });
     renameSync(temporary, path);
     return id;
   }

@@ -1,130 +1,133 @@
 /**
- * Owns bringing back what a command changed in one repository: which of it may come, and what became of each.
- * Does not own fetching (changes.ts), nor a file's place (put-back.ts).
+ * Brings back what a command changed in one repository: which changes are acceptable, and the result of each.
  */
-import type { Change } from "./changes.ts";
-import { changesThere, type Sent } from "./changes.ts";
-import { listed, shown } from "./git.ts";
-import { look, pathOf } from "./here.ts";
-import { PutBack } from "./put-back.ts";
+import type { Change } from "./fetch-changes.ts";
+import { fetchChanges, type SentState } from "./fetch-changes.ts";
+import { displayName, joinNul } from "./git.ts";
+import { withIncomingFiles } from "./incoming-files.ts";
+import { readIndex } from "./index-state.ts";
 import type { Repository } from "./repository.ts";
-import { whyUnsafe } from "./safe-name.ts";
-import { pulledScript } from "./sandbox-scripts.ts";
-import { runThere, type SandboxSide } from "./sandbox-side.ts";
-import { readStaged } from "./staged.ts";
-import { withStaging } from "./staging.ts";
+import { runScript, type SyncTarget } from "./run-script.ts";
+import { findNameProblem } from "./safe-name.ts";
+import { markPulledScript } from "./sandbox-scripts.ts";
+import { lstatIfExists, toPath } from "./working-file.ts";
+import { WorktreeWriter } from "./worktree-writer.ts";
 
 export type Conflict = { path: string; savedAs: string };
-export type Refused = { path: string; why: string };
-export type Pulled = {
+export type RefusedPath = { path: string; why: string };
+export type PullResult = {
   changed: string[];
-  /** Changed here too: left as they are here; the sandbox's version lies beside. */
+  /** Changed here too: the version here stays, and the sandbox's is saved next to it. */
   conflicts: Conflict[];
-  /** Removed there, but changed here: left as they are here. */
+  /** Removed in the sandbox but changed here: the version here stays. */
   kept: string[];
-  /** What cannot or may not come. */
-  refused: Refused[];
+  /** Changes that cannot or must not be applied. */
+  refused: RefusedPath[];
   receivedBytes: number;
-  /** Where HEAD was moved there: of how many new commits the files come, but not they themselves. */
+  /**
+   * How many new commits the sandbox's HEAD has; their files are fetched, the commits are not. Missing if HEAD has not
+   * moved.
+   */
   newCommits?: number;
 };
 
-export async function pullOne(
-  side: SandboxSide,
+export async function pullRepository(
+  target: SyncTarget,
   repository: Repository,
   folder: string,
-  sent: Sent,
-): Promise<Pulled> {
-  const there = await changesThere(side, repository, folder, sent);
-  const refused: Refused[] = there.unread.map((name) => {
-    return { path: shown(name), why: "it cannot be read in the sandbox" };
+  sent: SentState,
+): Promise<PullResult> {
+  const fetched = await fetchChanges(target, repository, folder, sent);
+  const refused: RefusedPath[] = fetched.unread.map((name) => {
+    return { path: displayName(name), why: "it cannot be read in the sandbox" };
   });
-  const sound = there.changes.filter(({ name, from, to }) => {
-    const why = whyUnsafe(name) ?? odd(from?.mode) ?? odd(to?.mode);
-    if (why !== undefined) refused.push({ path: shown(name), why });
+  const acceptable = fetched.changes.filter(({ name, from, to }) => {
+    const why = findNameProblem(name) ?? findModeProblem(from?.mode) ?? findModeProblem(to?.mode);
+    if (why !== undefined) refused.push({ path: displayName(name), why });
     return why === undefined;
   });
-  // All contents are there before anything is changed.
-  const placed = await withStaging(repository, sound, (staging) => {
-    const putBack = new PutBack(repository.top, repository.format, staging);
-    return placeAll(repository, putBack, sound, refused, side.signal);
+  // All contents are extracted before anything is changed.
+  const applied = await withIncomingFiles(repository, acceptable, (incoming) => {
+    const writer = new WorktreeWriter(repository.top, repository.format, incoming);
+    return applyChanges(repository, writer, acceptable, refused, target.signal);
   });
-  if (there.isFirst) await runThere(side, pulledScript, [folder]);
-  const { receivedBytes, newCommits } = there;
+  if (fetched.isFirst) await runScript(target, markPulledScript, [folder]);
+  const { receivedBytes, newCommits } = fetched;
   const moved = newCommits === undefined ? {} : { newCommits };
-  return { ...placed, refused, receivedBytes, ...moved };
+  return { ...applied, refused, receivedBytes, ...moved };
 }
 
-/** Files and links; a repository of its own is none of this one's files. */
-function odd(mode: string | undefined): string | undefined {
+/** Only files and links are accepted; nested repositories are synced separately. */
+function findModeProblem(mode: string | undefined): string | undefined {
   if (mode === undefined || /^(100644|100755|120000)$/.test(mode)) return undefined;
   return "it is neither a file nor a link";
 }
 
-/** Behind a link, or in a repository below: git would say the one, and break off at the other. */
-function foreign(top: string, name: string, links: Set<string>): string | undefined {
+/** Behind a link, or in a nested repository: git would report the first and fail at the second. */
+function findPlaceProblem(top: string, name: string, links: Set<string>): string | undefined {
   const parts = name.split("/");
   for (let count = 1; count < parts.length; count += 1) {
     const part = parts.slice(0, count).join("/");
-    if (look(pathOf(top, part))?.isSymbolicLink()) return "a link leads there";
-    if (links.has(part) || look(pathOf(top, `${part}/.git`)) !== undefined) {
+    if (lstatIfExists(toPath(top, part))?.isSymbolicLink()) return "a link leads there";
+    if (links.has(part) || lstatIfExists(toPath(top, `${part}/.git`)) !== undefined) {
       return "it lies in another repository";
     }
   }
   return undefined;
 }
 
-/** What git ignores here stays as it is here, whatever the lists in the sandbox have become. */
-async function ignoredHere({ plain }: Repository, changes: Change[]): Promise<Set<string>> {
+/** Files that git ignores here stay, whatever the ignore lists in the sandbox say. */
+async function findIgnored({ plain }: Repository, changes: Change[]): Promise<Set<string>> {
   const fresh = changes.filter(({ from }) => from === undefined).map(({ name }) => name);
   if (fresh.length === 0) return new Set();
-  const asked = ["check-ignore", "-z", "--stdin"];
-  // It knows no literal names: one that begins with a colon would be taken for a pattern.
-  const input = listed(fresh.map((name) => `./${name}`));
+  const args = ["check-ignore", "-z", "--stdin"];
+  // `check-ignore` has no literal names: a name that begins with a colon would be a pattern.
+  const input = joinNul(fresh.map((name) => `./${name}`));
   const env = { GIT_LITERAL_PATHSPECS: "0" };
-  const ignored = await plain.list(asked, { input, env, answers: [1] });
+  const ignored = await plain.list(args, { input, env, okCodes: [1] });
   return new Set(ignored.map((name) => name.slice(2)));
 }
 
-function isList({ name }: Change): boolean {
+function isGitignore({ name }: Change): boolean {
   return name === ".gitignore" || name.endsWith("/.gitignore");
 }
 
-async function placeAll(
+async function applyChanges(
   repository: Repository,
-  putBack: PutBack,
+  writer: WorktreeWriter,
   changes: Change[],
-  refused: Refused[],
+  refused: RefusedPath[],
   signal: AbortSignal | undefined,
-): Promise<Pick<Pulled, "changed" | "conflicts" | "kept">> {
+): Promise<Pick<PullResult, "changed" | "conflicts" | "kept">> {
   const [changed, conflicts, kept]: [string[], Conflict[], string[]] = [[], [], []];
-  const place = (change: Change): void => {
+  const apply = (change: Change): void => {
     signal?.throwIfAborted();
-    const path = shown(change.name);
+    const path = displayName(change.name);
     try {
-      const placed = putBack.place(change);
-      if (placed.what === "changed") changed.push(path);
-      if (placed.what === "conflict") conflicts.push({ path, savedAs: placed.savedAs });
-      if (placed.what === "kept") kept.push(path);
-      if (placed.what === "refused") refused.push({ path, why: placed.why });
+      const applied = writer.apply(change);
+      if (applied.what === "changed") changed.push(path);
+      if (applied.what === "conflict") conflicts.push({ path, savedAs: applied.savedAs });
+      if (applied.what === "kept") kept.push(path);
+      if (applied.what === "refused") refused.push({ path, why: applied.why });
     } catch (error) {
       refused.push({ path, why: (error as Error).message });
     }
   };
-  const nested = new Set((await readStaged(repository)).links);
-  const ours = ({ name }: Change): boolean => {
-    const why = foreign(repository.top, name, nested);
-    if (why !== undefined) refused.push({ path: shown(name), why });
+  const nested = new Set((await readIndex(repository)).links);
+  const isInRepository = ({ name }: Change): boolean => {
+    const why = findPlaceProblem(repository.top, name, nested);
+    if (why !== undefined) refused.push({ path: displayName(name), why });
     return why === undefined;
   };
-  // What goes first makes room: a file may come where a folder was, and files where a link led away.
-  const gone = changes.filter(({ to }) => to === undefined).reverse();
-  const lists = new Set(gone.filter(isList));
-  for (const change of gone) if (!lists.has(change) && ours(change)) place(change);
-  const come = changes.filter(({ to }) => to !== undefined).filter(ours);
-  const ignored = await ignoredHere(repository, come);
-  // What they say has been asked.
-  for (const change of lists) if (ours(change)) place(change);
-  for (const change of come) if (!ignored.has(change.name)) place(change);
+  // Removals come first: a file may replace a folder, and files may replace a link.
+  const removed = changes.filter(({ to }) => to === undefined).reverse();
+  const gitignores = new Set(removed.filter(isGitignore));
+  for (const change of removed)
+    if (!gitignores.has(change) && isInRepository(change)) apply(change);
+  const written = changes.filter(({ to }) => to !== undefined).filter(isInRepository);
+  const ignored = await findIgnored(repository, written);
+  // The ignore lists have been evaluated by now.
+  for (const change of gitignores) if (isInRepository(change)) apply(change);
+  for (const change of written) if (!ignored.has(change.name)) apply(change);
   return { changed: changed.sort(), conflicts, kept };
 }

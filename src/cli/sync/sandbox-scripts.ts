@@ -1,14 +1,13 @@
 /**
- * Owns what runs in the sandbox for a sync and a pull: plain sh and git, nothing that has to be installed before.
- * Does not own what is sent there.
- *
- * A repository of ours inside the sandbox's own holds what we sent and an index in which files are as they lie on the
- * disk; the sandbox's own one borrows its objects. Names go through pipes, ended by NUL: they may hold anything.
+ * The scripts that run in the sandbox for a sync: plain sh and git, nothing that must be installed first.
+ * A repository of ours inside the sandbox's own holds what was sent, and an index in which files are as they are on
+ * disk; the sandbox's own one borrows its objects. Names go through pipes, separated by NUL, because they may contain
+ * anything.
  */
 import { rawAttributes } from "./repository.ts";
 
-/** The repository's folder, then what each script names. */
-const beginning = `
+/** $1 is the repository's folder; each script describes its further arguments. */
+const preamble = `
 set -eu
 umask 022
 export LC_ALL=C GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_CONFIG_NOSYSTEM=1
@@ -22,7 +21,7 @@ ours=$real/berth
 quiet='-c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.logAllRefUpdates=false -c gc.auto=0'
 plain() { git $quiet --git-dir="$real" --work-tree="$root" "$@"; }
 raw() { git $quiet --git-dir="$ours" --work-tree="$root" "$@"; }
-# What git knows and what was not there when it was sent, but is by now: not behind a link, where it is another file.
+# Tracked files that were missing when the state was sent and exist by now; not behind a link, where it is another file.
 returned() {
   if [ ! -s "$ours/m/absent" ]; then return; fi
   xargs -0 sh -c 'for name; do
@@ -37,17 +36,17 @@ returned() {
 `;
 
 /**
- * Arguments: folder, state, object format, where the pack is (\`-\`: none, \`=\`: standard input, else a file), how it
- * is kept (as one, or as many), anew or -, how many released names begin standard input in bytes, the folder in which
- * the caller stands: git knows no empty one, nor what it ignores.
- * Says \`done\`, or \`need\` and then the objects that it has; none of them where history is not whole.
+ * Checks a state out. Arguments: folder, state, object format, pack (\`-\`: none, \`=\`: standard input, else a file),
+ * how to keep it (\`one\` pack or \`many\` objects), \`reset\` or \`-\`, the bytes of released names at the beginning of
+ * standard input, the caller's folder (which git may not know: empty or ignored).
+ * Prints \`done\`, or \`need\` and the objects that it has; none of them if its history is incomplete.
  */
-export const arriveScript = `${beginning}
-state=$2 format=$3 pack=$4 keep=$5 anew=$6 released=$7 stands=$8
+export const checkOutScript = `${preamble}
+state=$2 format=$3 pack=$4 keep=$5 reset=$6 released=$7 caller=$8
 if [ -L "$root" ] || { [ -e "$root" ] && [ ! -d "$root" ]; }; then rm -f -- "$root"; fi
 mkdir -p -- "$root"
 cd -- "$root"
-if [ "$anew" = anew ] || [ ! -d "$real" ] || [ ! -f "$real/HEAD" ]; then
+if [ "$reset" = reset ] || [ ! -d "$real" ] || [ ! -f "$real/HEAD" ]; then
   rm -rf -- "$real"
 fi
 [ -d "$real" ] || git $quiet init -q --template= --object-format="$format" "$root"
@@ -81,8 +80,8 @@ if ! raw cat-file -e "$state^{commit}" 2>/dev/null; then
   plain for-each-ref --count=200 --sort=-committerdate --format='%(objectname)' refs/heads refs/remotes
   exit 0
 fi
-# Whether no commit lacks its parents, but where history ends in the checkout too. What was whole is not walked again.
-whole() {
+# Whether history is complete up to where it ends in the checkout too. What was complete before is not walked again.
+has_history() {
   end=$(raw rev-parse -q --verify "$state:m/shallow") && raw cat-file blob "$end" > "$ours/ends" || return 1
   before=
   if [ "$(raw rev-parse -q --verify refs/berth/state:m/shallow)" = "$end" ]; then before=^refs/berth/state; fi
@@ -90,12 +89,12 @@ whole() {
 }
 known=
 if [ "$(cat "$ours/m.state" 2>/dev/null)" = "$state" ]; then known=yes
-elif ! whole; then
+elif ! has_history; then
   echo need
   exit 0
 fi
 
-# What git is told beside the files. The note of a state stands only while all of it does.
+# Metadata for git. m.state names the state only while all of its metadata is in place.
 if [ -z "$known" ]; then
   rm -f "$ours/m.state"
   rm -rf -- "$ours/m" "$ours/m.before" "$ours/m.left"
@@ -108,7 +107,7 @@ if [ -z "$known" ]; then
     git --git-dir="$ours" --work-tree="$ours/m" checkout-index -qfa)
   raw config --file "$ours/m/config" core.attributesFile "$ours/m/usual"
   if [ -s "$ours/m.before" ]; then
-    # What is below no more makes room; where nothing comes in its place it is asked later whether it is ignored.
+    # Removes nested repositories that are gone; if nothing replaces one, \`clean\` below decides whether it is ignored.
     xargs -0 sh -c 'for name; do
       if grep -zqxF -e "$name" "$0/m/nested"; then continue; fi
       if git --git-dir="$0" cat-file -e "$1:w/$name" 2>/dev/null; then rm -rf -- "./$name"
@@ -126,7 +125,7 @@ else rm -f "$real/shallow" "$ours/shallow"; fi
 grep -qxF '	path = berth/settings' "$real/config" 2>/dev/null ||
   printf '[include]\\n\\tpath = berth/settings\\n' >> "$real/config"
 
-# Files: exactly those of the state; what is ignored stays.
+# Files: exactly those of the state; ignored ones stay.
 if [ -s "$ours/released" ]; then
   raw update-index --force-remove -z --stdin < "$ours/released"
 fi
@@ -134,21 +133,21 @@ if [ -z "$known" ] || ! raw diff-files --quiet 2>/dev/null; then
   raw update-index -q --refresh >/dev/null || :
   raw read-tree --reset -u "$state:w" || { rm -f "$ours/index"; raw read-tree --reset -u "$state:w"; }
 fi
-# It may have come here in the very moment of looking: then it was sent, and stays.
+# A file that appeared during the scan was sent and stays.
 returned | xargs -0 sh -c 'for name; do
   git --git-dir=.git/berth cat-file -e "$0/$name" 2>/dev/null || rm -f -- "./$name"
 done' "$state:w"
 if [ -e "$ours/pulled" ]; then
-  # Of repositories below those of the state stay, each for its own sync, whatever the tree's own lists say of them.
+  # Nested repositories of the state stay for their own sync, whatever the ignore lists say.
   tr '\\0' '\\n' < "$m/nested" | sed 's/[] \\*?[]/\\\\&/g; s/^/\\//' > "$ours/m.kept"
   set --
-  while IFS= read -r kept; do set -- "$@" -e "$kept"; done < "$ours/m.kept"
+  while IFS= read -r nested; do set -- "$@" -e "$nested"; done < "$ours/m.kept"
   GIT_INDEX_FILE=$ours/index plain clean -ffdq "$@" || :
 elif [ -z "$known" ] && [ -s "$ours/m.left" ]; then
   GIT_INDEX_FILE=$ours/index xargs -0 git $quiet --git-dir="$real" --work-tree="$root" clean -ffdq -- < "$ours/m.left" || :
 fi
 if [ -s "$m/folders" ]; then xargs -0 mkdir -p -- < "$m/folders" 2>/dev/null || :; fi
-if [ -n "$stands" ]; then mkdir -p -- "./$stands" 2>/dev/null || :; fi
+if [ -n "$caller" ]; then mkdir -p -- "./$caller" 2>/dev/null || :; fi
 
 # HEAD and branch.
 head=$(cat "$m/head")
@@ -160,7 +159,7 @@ else
   plain symbolic-ref HEAD "$head"
   if [ -z "$commit" ]; then plain update-ref -d "$head"
   elif [ "$(plain rev-parse -q --verify HEAD || :)" != "$commit" ]; then
-    # A branch that is called as a folder of branches was is in the way of it.
+    # A branch may have the name of a former folder of branches.
     plain update-ref "$head" "$commit" 2>/dev/null || {
       plain for-each-ref --format='delete %(refname)' refs/heads | plain update-ref --stdin
       find "$real/refs" -name '*.lock' -exec rm -f {} +
@@ -169,9 +168,9 @@ else
   fi
 fi
 
-# The index: what our own knows of the files saves reading them all again.
+# The index: our own one knows the files, which saves reading them again.
 staged() { GIT_INDEX_FILE=$ours/next plain "$@"; }
-# Announced with the mode that they had then, whatever lies there by now.
+# Adds with -N in the mode of that time, whatever is there by now.
 announce() {
   rm -rf -- "$ours/n" "$ours/n.index"
   mkdir "$ours/n"
@@ -201,11 +200,12 @@ echo done
 `;
 
 /**
- * Arguments: folder, the tree that was sent, how much of the pack comes in the answer itself, the commit that was sent
- * or -. Says how many bytes the names of files take that could not be read, whether this is the first time, and how many
- * commits HEAD has that were not sent, or = where it is as it was; then \`same\`, or \`<tree> <bytes>\`; then those names; then the pack, where it is small.
+ * Packs what a command has changed. Arguments: folder, the tree that was sent, the size up to which the pack is printed,
+ * the commit that was sent or -. Prints a line with the bytes of names that could not be read, \`first\` or \`again\`, and
+ * how many commits HEAD has that were not sent (= if it has not moved); then \`same\` or \`<tree> <bytes>\`; then those
+ * names; then the pack, if it is small.
  */
-export const leaveScript = `${beginning}
+export const packChangesScript = `${preamble}
 base=$2 inline=$3 sent=$4
 cd -- "$root"
 if [ ! -f "$ours/index" ]; then exit 66; fi
@@ -237,7 +237,7 @@ elif [ "$head" = - ]; then ahead=0
 else
   beyond=
   if [ "$sent" != - ]; then beyond=^$sent; fi
-  # Of commits whose parents are not there nobody knows how many; the files come all the same.
+  # Commits without their parents cannot be counted; the files are fetched anyway.
   ahead=$(plain rev-list --count "$head" $beyond 2>/dev/null || echo 0)
 fi
 echo $(wc -c < "$ours/leave.unread") $flag $ahead
@@ -254,8 +254,8 @@ else
 fi
 `;
 
-/** Whatever the command left has been brought back: from here on a sync removes what is not from us. */
-export const pulledScript = `${beginning}
+/** Marks that changes have been fetched: from now on a sync removes files that were not sent. */
+export const markPulledScript = `${preamble}
 : > "$ours/pulled"
 rm -f -- "$ours/leave.pack"
 `;

@@ -1,127 +1,132 @@
 /**
- * Owns bringing one repository's state into the sandbox: ask whether it is known there, send what lacks, check it out.
- * Does not own repositories below it (index.ts), nor what runs there (sandbox-scripts.ts).
+ * Sends the state of one repository to the sandbox: asks whether it is known there, sends what is missing, checks it
+ * out.
  */
 
 import { randomUUID } from "node:crypto";
 import { createReadStream, readFileSync } from "node:fs";
 import { Failure } from "../failure.ts";
-import { listed } from "./git.ts";
-import { type Pack, packFor } from "./pack.ts";
+import type { CheckoutState } from "./checkout-state.ts";
+import { joinNul } from "./git.ts";
+import { type Pack, packMissing } from "./pack.ts";
 import type { Repository } from "./repository.ts";
-import { arriveScript } from "./sandbox-scripts.ts";
-import { givenOf, runThere, type SandboxSide } from "./sandbox-side.ts";
-import type { State } from "./state.ts";
+import { callOptions, runScript, type SyncTarget } from "./run-script.ts";
+import { checkOutScript } from "./sandbox-scripts.ts";
 
 export type SyncProgress =
-  | { step: "looking" }
+  | { step: "scanning" }
   | { step: "packing" }
   | { step: "arriving" }
   | { step: "sending"; bytes: number; total: number };
 
-/** Within one call: standard input is 2 MiB at most. */
+/** What fits into one call: standard input has at most 2 MiB. */
 const inlineBytesMax = 1024 * 1024;
-/** Names of files that have become ignored; more of them are rare, and lose only their copies there. */
+/** Limits the names of files that have become ignored. More are rare, and then their copies in the sandbox are lost. */
 const releasedBytesMax = 512 * 1024;
-/** Small packs become single files, so that a pack is not left behind by each sync. */
+/** Small packs are unpacked, so that not every sync leaves a pack behind. */
 const unpackedObjectsMax = 200;
 
-export type Sent = { sentBytes: number };
+export type SendResult = { sentBytes: number };
 
 export async function send(
-  side: SandboxSide,
+  target: SyncTarget,
   repository: Repository,
-  state: State,
+  state: CheckoutState,
   folder: string,
-  tell: (progress: SyncProgress) => void,
-): Promise<Sent> {
+  report: (progress: SyncProgress) => void,
+): Promise<SendResult> {
   try {
-    return await bring(side, repository, state, folder, tell, false);
+    return await sendState(target, repository, state, folder, report, false);
   } catch (error) {
-    // A command may have done anything to the repository there: it is ours to make anew.
+    // A command may have broken the repository there: create it again.
     const isBroken = error instanceof Failure && error.code === "sync_failed";
     if (!isBroken) throw error;
-    return await bring(side, repository, state, folder, tell, true);
+    return await sendState(target, repository, state, folder, report, true);
   }
 }
 
-async function bring(
-  side: SandboxSide,
+async function sendState(
+  target: SyncTarget,
   repository: Repository,
-  state: State,
+  state: CheckoutState,
   folder: string,
-  tell: (progress: SyncProgress) => void,
-  anew: boolean,
-): Promise<Sent> {
-  const names = listed(state.released);
+  report: (progress: SyncProgress) => void,
+  reset: boolean,
+): Promise<SendResult> {
+  const names = joinNul(state.released);
   const released = names.byteLength <= releasedBytesMax ? names : Buffer.alloc(0);
-  const arrive = async (pack: string, keep: string, again: boolean, bytes: Uint8Array) => {
-    const how = [pack, keep, again ? "anew" : "-", String(released.byteLength), repository.prefix];
+  const checkOut = async (pack: string, keep: string, shouldReset: boolean, bytes: Uint8Array) => {
+    const { prefix } = repository;
+    const options = [pack, keep, shouldReset ? "reset" : "-", String(released.byteLength), prefix];
     const input = Buffer.concat([released, bytes]);
-    const args = [folder, state.id, repository.format, ...how];
-    return (await runThere(side, arriveScript, args, input)).toString().trim().split("\n");
+    const args = [folder, state.id, repository.format, ...options];
+    return (await runScript(target, checkOutScript, args, input)).toString().trim().split("\n");
   };
-  const nothing = new Uint8Array();
-  const [answer, ...had] = await arrive("-", "-", anew, nothing);
-  if (answer === "done") return { sentBytes: 0 };
+  const noBytes = new Uint8Array();
+  const [response, ...haves] = await checkOut("-", "-", reset, noBytes);
+  if (response === "done") return { sentBytes: 0 };
   let sentBytes = 0;
-  // Where history ends elsewhere there, what it has says nothing of what comes before it: then all is sent.
-  for (const known of anew || had.length === 0 ? [[]] : [had, []]) {
-    tell({ step: "packing" });
-    const pack = await packFor(repository, state.id, known);
+  // If history ends elsewhere in the sandbox, what it has says nothing about earlier commits: then everything is sent.
+  for (const known of reset || haves.length === 0 ? [[]] : [haves, []]) {
+    report({ step: "packing" });
+    const pack = await packMissing(repository, state.id, known);
     try {
-      const how = pack.objects <= unpackedObjectsMax ? "many" : "one";
+      const keep = pack.objects <= unpackedObjectsMax ? "many" : "one";
       const isSmall = pack.bytes <= inlineBytesMax;
-      const place = isSmall ? "=" : await upload(side, pack, folder, tell);
-      tell({ step: "arriving" });
-      const bytes = isSmall ? readFileSync(pack.path) : nothing;
-      const [said] = await arrive(place, how, false, bytes);
+      const packPath = isSmall ? "=" : await uploadPack(target, pack, folder, report);
+      report({ step: "arriving" });
+      const bytes = isSmall ? readFileSync(pack.path) : noBytes;
+      const [result] = await checkOut(packPath, keep, false, bytes);
       sentBytes += pack.bytes;
-      if (said !== "done") continue;
-      await tidy(repository, state.id);
+      if (result !== "done") continue;
+      await retainState(repository, state.id);
       return { sentBytes };
     } finally {
       pack.remove();
     }
   }
-  throw new Failure("The sandbox does not hold what was sent to it.", { code: "sync_failed" });
+  throw new Failure("The sandbox is incomplete after everything was sent.", {
+    code: "sync_failed",
+  });
 }
 
-/** What the last state needs is kept; the rest goes when git thinks that there is much of it. */
-async function tidy({ raw }: Repository, state: string): Promise<void> {
-  // Somebody else who syncs may hold either: then it is theirs to do.
-  const answers = [1, 128, 255];
-  await raw.run(["update-ref", "refs/berth/state", state], { answers });
-  await raw.run(["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"], { answers });
+/** Keeps what the last state needs; git removes the rest when there is much of it. */
+async function retainState({ raw }: Repository, state: string): Promise<void> {
+  // Another sync may hold either lock: then it does this work.
+  const okCodes = [1, 128, 255];
+  await raw.run(["update-ref", "refs/berth/state", state], { okCodes });
+  await raw.run(["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"], { okCodes });
 }
 
-async function upload(
-  side: SandboxSide,
+async function uploadPack(
+  target: SyncTarget,
   { path, bytes }: Pack,
   folder: string,
-  tell: (progress: SyncProgress) => void,
+  report: (progress: SyncProgress) => void,
 ): Promise<string> {
-  const place = `${folder}/.git/berth/in.${randomUUID()}.pack`;
+  const packPath = `${folder}/.git/berth/in.${randomUUID()}.pack`;
   async function* counted() {
     let sent = 0;
-    tell({ step: "sending", bytes: sent, total: bytes });
-    for await (const piece of createReadStream(path, { highWaterMark: 256 * 1024 })) {
-      sent += piece.byteLength;
-      yield piece as Uint8Array;
-      tell({ step: "sending", bytes: sent, total: bytes });
+    report({ step: "sending", bytes: sent, total: bytes });
+    for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
+      sent += chunk.byteLength;
+      yield chunk as Uint8Array;
+      report({ step: "sending", bytes: sent, total: bytes });
     }
   }
   const stream = counted();
-  await side.sandbox.writeFile(place, { stream, bytes }, givenOf(side));
-  return place;
+  await target.sandbox.writeFile(packPath, { stream, bytes }, callOptions(target));
+  return packPath;
 }
 
 const megabyte = 1_000_000;
 
-export function inWords(progress: SyncProgress): string {
-  if (progress.step === "looking") return "looking at the checkout";
-  if (progress.step === "packing") return "packing what the sandbox lacks";
-  if (progress.step === "arriving") return "checking out in the sandbox";
-  const [sent, total] = [progress.bytes, progress.total].map((one) => (one / megabyte).toFixed(1));
-  return `sending ${sent} of ${total} MB`;
+export function describeProgress(progress: SyncProgress): string {
+  if (progress.step === "scanning") return "Reading the checkout";
+  if (progress.step === "packing") return "Packing what the sandbox lacks";
+  if (progress.step === "arriving") return "Checking out in the sandbox";
+  const [sent, total] = [progress.bytes, progress.total].map((bytes) =>
+    (bytes / megabyte).toFixed(1),
+  );
+  return `Sending ${sent} of ${total} MB`;
 }

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readCheckout } from "../../../src/cli/checkout/checkout.ts";
 import { Person } from "./cli-user.ts";
 
-const memoryModule = new URL("../../../src/cli/state/memory.ts", import.meta.url).href;
+const memoryModule = new URL("../../../src/cli/state/local-state.ts", import.meta.url).href;
 
 /** Remembers a sandbox; prints the warnings. */
 const remembering = `

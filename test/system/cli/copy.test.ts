@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readPlace } from "../../../src/cli/copy/place.ts";
+import { parseCopyPath } from "../../../src/cli/copy/copy-path.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
@@ -152,11 +152,15 @@ describe("copying", () => {
 
   it("[CL22] tells places here from places there", () => {
     const other = "k3v9q2m7x1c5b8n4tq0w8e2r";
-    expect(readPlace("a/b")).toEqual({ isRemote: false, sandbox: undefined, path: "a/b" });
-    expect(readPlace("./a:b")).toEqual({ isRemote: false, sandbox: undefined, path: "./a:b" });
-    expect(readPlace(":")).toEqual({ isRemote: true, sandbox: undefined, path: "." });
-    expect(readPlace(":/a:b\nc")).toEqual({ isRemote: true, sandbox: undefined, path: "/a:b\nc" });
-    expect(readPlace(`${other}:x`)).toEqual({ isRemote: true, sandbox: other, path: "x" });
-    expect(readPlace("C:\\x")).toMatchObject({ isRemote: false });
+    expect(parseCopyPath("a/b")).toEqual({ isRemote: false, sandbox: undefined, path: "a/b" });
+    expect(parseCopyPath("./a:b")).toEqual({ isRemote: false, sandbox: undefined, path: "./a:b" });
+    expect(parseCopyPath(":")).toEqual({ isRemote: true, sandbox: undefined, path: "." });
+    expect(parseCopyPath(":/a:b\nc")).toEqual({
+      isRemote: true,
+      sandbox: undefined,
+      path: "/a:b\nc",
+    });
+    expect(parseCopyPath(`${other}:x`)).toEqual({ isRemote: true, sandbox: other, path: "x" });
+    expect(parseCopyPath("C:\\x")).toMatchObject({ isRemote: false });
   });
 });

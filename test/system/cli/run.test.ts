@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { root } from "../../../container/launch/paths.js";
-import { isTaken } from "../../../src/cli/run/demand-port.ts";
+import { isListening } from "../../../src/cli/run/require-free-port.ts";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import type { Process } from "../../../src/protocol/process.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
@@ -329,9 +329,13 @@ describe("what runs in the background by name", () => {
       `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  0  0 1 1 0`;
     const head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt";
     const tables = [head, line("0100007F:0BB8", "0A"), line("0100007F:0BB9", "01"), ""].join("\n");
-    expect([3000, 3001, 8].map((port) => isTaken(tables, port))).toEqual([true, false, false]);
+    expect([3000, 3001, 8].map((port) => isListening(tables, port))).toEqual([true, false, false]);
     const six = `${head}\n${line("00000000000000000000000001000000:0BB8", "0A")}`;
-    expect([isTaken(six, 3000), isTaken(six, 1), isTaken("", 3000)]).toEqual([true, false, false]);
+    expect([isListening(six, 3000), isListening(six, 1), isListening("", 3000)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 
   it("[CL33] a log is followed while others run commands", async () => {

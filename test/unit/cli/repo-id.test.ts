@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { normaliseRemote, storedId } from "../../../src/cli/checkout/repo-id.ts";
+import { normaliseRemote, readOrCreateId } from "../../../src/cli/checkout/repo-id.ts";
 
 describe("which repository a checkout is of", () => {
   it.each([
@@ -79,20 +79,20 @@ describe("a repository without a remote", () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   it("[CL9] has an id that is drawn once and kept in its git folder", () => {
-    const id = storedId(folder);
+    const id = readOrCreateId(folder);
     expect(id).toMatch(/^id\/[0-9a-f]{24}$/);
-    expect(storedId(folder)).toBe(id);
+    expect(readOrCreateId(folder)).toBe(id);
     expect(`id/${readFileSync(join(folder, "berth/id"), "utf8").trim()}`).toBe(id);
     const other = mkdtempSync(join(tmpdir(), "berth-id-"));
-    expect(storedId(other)).not.toBe(id);
+    expect(readOrCreateId(other)).not.toBe(id);
     rmSync(other, { recursive: true });
   });
 
   it("[CL9] draws another where what is kept is no id", () => {
-    storedId(folder);
+    readOrCreateId(folder);
     writeFileSync(join(folder, "berth/id"), "half an");
-    const id = storedId(folder);
+    const id = readOrCreateId(folder);
     expect(id).toMatch(/^id\/[0-9a-f]{24}$/);
-    expect(storedId(folder)).toBe(id);
+    expect(readOrCreateId(folder)).toBe(id);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Column, table } from "../../../src/cli/output/table.ts";
+import { type Column, formatTable } from "../../../src/cli/output/table.ts";
 
 type Row = { id: string; branch: string; config: string; age: string };
 
@@ -15,22 +15,22 @@ const short = { id, branch: "main", config: "-", age: "36m" };
 
 describe("a table of long names", () => {
   it("[CL13] keeps each column on the terminal; those that may shrink do, the widest first", () => {
-    expect(table(columns, [long, short], 80)).toEqual([
+    expect(formatTable(columns, [long, short], 80)).toEqual([
       "ID                        BRANCH                            CONFIG           AGE",
       `${id}  feature/日本語-feature/日本語-f…  ci/sandbox.json  3d`,
       `${id}  main                              -                36m`,
     ]);
     for (const width of [60, 70]) {
-      const lines = table(columns, [long, short], width);
+      const lines = formatTable(columns, [long, short], width);
       expect(lines.map((line) => line.slice(-3).trim())).toEqual(["AGE", "3d", "36m"]);
       for (const line of lines) expect(line).not.toContain(`${id}…`);
     }
   });
 
   it("[CL13] is cut at the edge of a terminal that is too narrow for that, and whole in a pipe", () => {
-    for (const line of table(columns, [long, short], 30)) expect(line).toMatch(/^.{26,29}…$/);
+    for (const line of formatTable(columns, [long, short], 30)) expect(line).toMatch(/^.{26,29}…$/);
     const whole = `${id}  ${long.branch}  ci/sandbox.json  3d`;
     // So wide calls itself a terminal that nobody has told its size.
-    for (const width of [undefined, 0]) expect(table(columns, [long], width)[1]).toBe(whole);
+    for (const width of [undefined, 0]) expect(formatTable(columns, [long], width)[1]).toBe(whole);
   });
 });

@@ -1,17 +1,17 @@
 /**
- * Owns `berth plan create`: a plan without members, or the one that is there.
+ * `berth plan create`: creates a plan, or finds the existing one.
  */
 import { command } from "../../command.ts";
-import { checkPlan, planArgument } from "../../plan/names.ts";
+import { checkPlanName, planArgument } from "../../plan/names.ts";
 
 export const createCommand = command({
   name: "create",
-  summary: "make a plan, or find it",
+  summary: "Create a plan, or find it",
   args: { plan: planArgument },
-  examples: [["One for a release", "berth plan create release"]],
+  examples: [["A plan for a release", "berth plan create release"]],
   async run({ berth, output, json }, { args }) {
-    const plan = await berth.plan(checkPlan(args.plan)).put();
-    if (json) output.document({ plan });
-    else output.line(`plan ${plan.name} has ${plan.members.length} sandboxes`);
+    const plan = await berth.plan(checkPlanName(args.plan)).put();
+    if (json) output.printJson({ plan });
+    else output.print(`Plan ${plan.name} has ${plan.members.length} sandboxes.`);
   },
 });

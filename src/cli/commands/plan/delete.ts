@@ -1,23 +1,23 @@
 /**
- * Owns `berth plan delete`: ends a plan; its sandboxes stay unless it is said.
+ * `berth plan delete`: deletes a plan. Its sandboxes stay unless `--stop` is given.
  */
 import { flag } from "../../args/option.ts";
 import { command } from "../../command.ts";
-import { checkPlan, planArgument } from "../../plan/names.ts";
+import { checkPlanName, planArgument } from "../../plan/names.ts";
 
 export const deleteCommand = command({
   name: "delete",
-  summary: "end a plan",
+  summary: "Delete a plan",
   args: { plan: planArgument },
   options: {
-    stop: flag("--stop", "and end its sandboxes for good"),
-    force: flag("--force", "with --stop: also one whose lease somebody holds"),
+    stop: flag("--stop", "Destroy its sandboxes too"),
+    force: flag("--force", "With --stop: even if somebody holds a lease"),
   },
-  examples: [["With all that belongs to it", "berth plan delete release --stop"]],
+  examples: [["With its sandboxes", "berth plan delete release --stop"]],
   async run({ berth, output, json }, { args, options: { stop, force } }) {
     const sandboxes = stop ? "destroy" : "keep";
-    const plan = await berth.plan(checkPlan(args.plan)).remove({ sandboxes, force });
-    if (json) output.document({ plan });
-    else output.line(`plan ${args.plan} is gone`);
+    const plan = await berth.plan(checkPlanName(args.plan)).remove({ sandboxes, force });
+    if (json) output.printJson({ plan });
+    else output.print(`Plan ${args.plan} is deleted.`);
   },
 });

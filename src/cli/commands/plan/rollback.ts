@@ -1,21 +1,21 @@
 /**
- * Owns `berth plan rollback`: every member gets the files of its last commit.
+ * `berth plan rollback`: gives every member the files of its last commit.
  */
 import { randomUUID } from "node:crypto";
 import { command } from "../../command.ts";
-import { checkPlan, planArgument } from "../../plan/names.ts";
-import { tellEnd, untilEnded } from "../../plan/until-ended.ts";
+import { checkPlanName, planArgument } from "../../plan/names.ts";
+import { printRun, waitForRun } from "../../plan/wait-for-run.ts";
 
 export const rollbackCommand = command({
   name: "rollback",
-  summary: "bring all sandboxes of a plan back to their last commit",
-  about: "What they hold beyond that is lost, and what runs in them ends.",
+  summary: "Roll all sandboxes of a plan back to their last commit",
+  about: "Later changes are lost, and everything that runs in them ends.",
   args: { plan: planArgument },
   examples: [["All of them", "berth plan rollback release"]],
   async run(context, { args }) {
-    const plan = context.berth.plan(checkPlan(args.plan));
-    context.progress.tell(`rolling ${args.plan} back`);
+    const plan = context.berth.plan(checkPlanName(args.plan));
+    context.progress.show(`Rolling back ${args.plan}`);
     const begun = await plan.rollback({}, { idempotencyKey: randomUUID() });
-    return tellEnd(context, await untilEnded(context, plan, begun));
+    return printRun(context, await waitForRun(context, plan, begun));
   },
 });

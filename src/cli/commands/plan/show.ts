@@ -1,18 +1,19 @@
 /**
- * Owns `berth plan show`: its members, and how its last run ended; or one run with all it changed.
+ * `berth plan show`: shows a plan's members and its last run, or the changes of one run.
  */
 import type { Commit, Member } from "../../../protocol/plan.ts";
-import { whole } from "../../args/option.ts";
+import { wholeNumber } from "../../args/option.ts";
 import { command } from "../../command.ts";
-import { type Column, table } from "../../output/table.ts";
-import { checkPlan, planArgument } from "../../plan/names.ts";
+import { type Column, formatTable } from "../../output/table.ts";
+import { checkPlanName, planArgument } from "../../plan/names.ts";
+import { capitalise } from "../../plan/wait-for-run.ts";
 
 export const showCommand = command({
   name: "show",
-  summary: "show a plan's members, and its last commit or rollback",
+  summary: "Show a plan's members and its last commit or rollback",
   args: { plan: planArgument },
   options: {
-    commit: whole("--commit <number>", "what that one changed", {
+    commit: wholeNumber("--commit <number>", "Show what this commit changed", {
       ...{ min: 1, max: Number.MAX_SAFE_INTEGER },
     }),
   },
@@ -21,29 +22,29 @@ export const showCommand = command({
     ["The paths that a commit changed", "berth plan show release --commit 3"],
   ],
   async run({ berth, output, stdout, json }, { args, options: { commit } }) {
-    const one = berth.plan(checkPlan(args.plan));
+    const plan = berth.plan(checkPlanName(args.plan));
     if (commit !== undefined) {
-      const run = await one.commitOf(commit);
-      if (json) return void output.document(run);
-      output.line(inWords(run));
+      const run = await plan.commitOf(commit);
+      if (json) return void output.printJson(run);
+      output.print(formatRun(run));
       for (const { key, changes } of run.members) {
-        for (const path of changes?.added ?? []) output.line(`${key}  added     ${path}`);
-        for (const path of changes?.modified ?? []) output.line(`${key}  modified  ${path}`);
-        for (const path of changes?.deleted ?? []) output.line(`${key}  deleted   ${path}`);
+        for (const path of changes?.added ?? []) output.print(`${key}  added     ${path}`);
+        for (const path of changes?.modified ?? []) output.print(`${key}  modified  ${path}`);
+        for (const path of changes?.deleted ?? []) output.print(`${key}  deleted   ${path}`);
       }
       return;
     }
-    const plan = await one.get();
-    if (json) return void output.document({ plan });
-    for (const line of table(columns, plan.members, stdout.columns)) output.line(line);
-    const run = plan.running ?? plan.last;
-    if (run !== undefined) output.say(inWords(run));
+    const view = await plan.get();
+    if (json) return void output.printJson({ plan: view });
+    for (const line of formatTable(columns, view.members, stdout.columns)) output.print(line);
+    const run = view.running ?? view.last;
+    if (run !== undefined) output.info(formatRun(run));
   },
 });
 
-function inWords({ kind, commit, outcome, error }: Omit<Commit, "members">): string {
-  const why = error === undefined ? "" : `: ${error.message}`;
-  return `${kind} ${commit}: ${outcome.replace("_", " ")}${why}`;
+function formatRun({ kind, commit, outcome, error }: Omit<Commit, "members">): string {
+  const reason = error === undefined ? "" : `: ${error.message}`;
+  return `${capitalise(kind)} ${commit}: ${outcome.replace("_", " ")}${reason}`;
 }
 
 const columns: Column<Member>[] = [

@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { syncUp } from "../../../../src/cli/sync/index.ts";
+import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
 import { same, World } from "./world.ts";
 

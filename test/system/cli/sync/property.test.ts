@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Pulled } from "../../../../src/cli/sync/index.ts";
+import type { PullResult } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
 import { type Deed, doing, edit, ownEdit } from "./deeds.ts";
 import { type Pair, World } from "./world.ts";
@@ -108,7 +108,7 @@ type Sides = { base: Files; remote: Files; local: Files; after: Files };
 
 function judge(
   { base, remote, local, after }: Sides,
-  pulled: Pulled,
+  pulled: PullResult,
   isFolder: (name: string) => boolean,
 ): void {
   const saved = new Map(pulled.conflicts.map(({ path, savedAs }) => [path, savedAs]));

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PutBack } from "../../../../src/cli/sync/put-back.ts";
+import { WorktreeWriter } from "../../../../src/cli/sync/worktree-writer.ts";
 import { Checkout } from "./checkout.ts";
 import { type Pair, World } from "./world.ts";
 
@@ -326,7 +326,7 @@ describe("what was changed here meanwhile", () => {
       };
       const entry = (text: string) => ({ mode: "100644", id: idOf(text) });
       let asked = 0;
-      const place = new PutBack(of.root, "sha1", {
+      const place = new WorktreeWriter(of.root, "sha1", {
         // The content is asked for after the file was found to be what was sent.
         of() {
           asked += 1;
@@ -335,7 +335,7 @@ describe("what was changed here meanwhile", () => {
         },
       });
       const from = before === undefined ? undefined : entry(before);
-      const placed = place.place({ name: "file", from, to: entry("there\n") });
+      const placed = place.apply({ name: "file", from, to: entry("there\n") });
       expect(placed).toEqual({ what: "conflict", savedAs: "file.from-sandbox" });
       expect([of.read("file"), of.read("file.from-sandbox")]).toEqual(["here\n", "there\n"]);
       clean(of);

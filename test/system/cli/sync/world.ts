@@ -4,7 +4,7 @@
  */
 
 import { expect } from "vitest";
-import { type Pulled, pull, type Synced, syncUp } from "../../../../src/cli/sync/index.ts";
+import { type PullResult, pull, type Synced, syncUp } from "../../../../src/cli/sync/sync.ts";
 import { connect, type SandboxHandle } from "../../../../src/client/index.ts";
 import { type SharedServer, useSharedServer } from "../../shared-server.ts";
 import type { Checkout } from "./checkout.ts";
@@ -45,7 +45,7 @@ export class Pair implements AsyncDisposable {
     return await withHome(this.checkout, () => syncUp(this.sandbox, folder));
   }
 
-  async pull(synced: Synced, folder = this.checkout.root): Promise<Pulled> {
+  async pull(synced: Synced, folder = this.checkout.root): Promise<PullResult> {
     return await withHome(this.checkout, () => pull(this.sandbox, folder, synced.baseline));
   }
 

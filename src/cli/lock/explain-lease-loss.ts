@@ -1,0 +1,55 @@
+/**
+ * Explains how a command lost its lease, and who took it. The connection only gives the reason; the sandbox's events
+ * say who.
+ */
+import type { SandboxHandle } from "../../client/index.ts";
+import { asBerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import { Failure } from "../failure.ts";
+
+const causes: Record<string, string> = {
+  disconnected: "the server could not be reached for ten seconds",
+  expired: "the command did not renew it in time",
+  broken: "broken by",
+  forced: "forced by",
+  destroyed: "the sandbox was destroyed",
+  revoked: "the token that held it was revoked",
+};
+const eventsTimeoutMs = 2_000;
+
+/** Other errors are returned as they are. */
+export async function explainLeaseLoss(
+  thrown: unknown,
+  sandbox: SandboxHandle,
+  fence: number | undefined,
+): Promise<unknown> {
+  const known = asBerthError(thrown);
+  const { reason } = known?.facts ?? {};
+  if (known?.code !== "lease_lost" || typeof reason !== "string") return thrown;
+  const wasTaken = reason === "broken" || reason === "forced";
+  const by = wasTaken ? await findTaker(sandbox, fence) : undefined;
+  const cause = wasTaken && by === undefined ? reason : (causes[reason] ?? reason);
+  return new Failure(`The lease has ended: ${cause}${by === undefined ? "" : ` ${by}`}.`, {
+    hint: "What ran under it was ended. Its changes stay in the sandbox until the next `berth exec`; fetch them with `berth cp`.",
+    code: known.code,
+    facts: { ...known.facts, ...(by === undefined ? {} : { by }) },
+    cause: thrown,
+  });
+}
+
+async function findTaker(sandbox: SandboxHandle, fence?: number): Promise<string | undefined> {
+  try {
+    const query = { limit: limits.eventsPageMax, answerWithinMs: eventsTimeoutMs };
+    const { events } = await sandbox.events(query);
+    const lost = events.findLast(
+      ({ event }) =>
+        event.type === "lease" &&
+        event.fence === fence &&
+        (event.what === "lost" || event.what === "ended"),
+    );
+    return lost?.event.type === "lease" ? lost.event.by : undefined;
+  } catch {
+    // Explained without the name.
+    return undefined;
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * Starts a background process under a name, in place of the one that has it, and waits until it is ready. The process
+ * outlasts the lease under which it starts.
+ */
+import { randomUUID } from "node:crypto";
+import type { SandboxHandle } from "../../client/index.ts";
+import type { Process, ProcessInput } from "../../protocol/process.ts";
+import type { Context } from "../context.ts";
+import { Failure } from "../failure.ts";
+import type { Interrupts } from "../live/interrupts.ts";
+import { requireFreePort } from "./require-free-port.ts";
+
+export type BackgroundCommand = {
+  name: string;
+  program: Pick<ProcessInput, "command" | "argv" | "cwd" | "env">;
+  /** Without port and log text: ready if it still runs after a moment. */
+  port: number | undefined;
+  log: string | undefined;
+  timeoutMs: number;
+  /** The name in hints, with `--id` if the sandbox was given by id. */
+  nameArgs: string;
+};
+
+export type BackgroundDeps = { sandbox: SandboxHandle; lease: string; interrupts: Interrupts };
+
+export type StartedProcess = { process: Process; replaced: string | null; readyMs: number };
+
+/** Long enough for a wrong option or a taken port to end the process. */
+const settleMs = 500;
+
+const logLinesMax = 20;
+const logCharsMax = 4000;
+const logBytesMax = 16 * 1024;
+
+export async function startBackground(
+  context: Context,
+  command: BackgroundCommand,
+  deps: BackgroundDeps,
+): Promise<StartedProcess> {
+  const { sandbox, lease, interrupts } = deps;
+  const { name, program, port } = command;
+  const { requested: signal } = interrupts;
+  const [old] = (await sandbox.processes({ name, state: "running" })).processes;
+  context.progress.show(`${old === undefined ? "Starting" : "Replacing"} ${name}`);
+  signal.throwIfAborted();
+  // A process that is replaced frees its own port.
+  if (port !== undefined && old === undefined)
+    await requireFreePort(sandbox, port, { lease, signal });
+  const startedAt = performance.now();
+  const started = await sandbox.startProcess(
+    { ...program, name, ifRunning: "replace" },
+    // The key makes a repeated call start no second process. Only a second interrupt cancels it, because it may have
+    // started.
+    { lease, idempotencyKey: randomUUID(), signal: interrupts.forced },
+  );
+  try {
+    // A process without a pid never ran and replaced nothing.
+    if (started.pid === null) throw await exitedEarly(sandbox, command, started, old);
+    const process = await waitUntilReady(context, started, command, deps);
+    const readyMs = Math.round(performance.now() - startedAt);
+    return { process, replaced: old?.id ?? null, readyMs };
+  } catch (thrown) {
+    if (signal.aborted && !context.json) {
+      context.progress.end();
+      context.output.info(
+        `${name} is still running. End it with \`berth kill ${command.nameArgs}\`.`,
+      );
+    }
+    throw thrown;
+  }
+}
+
+async function waitUntilReady(
+  { progress }: Context,
+  { id }: Process,
+  command: BackgroundCommand,
+  { sandbox, interrupts }: BackgroundDeps,
+): Promise<Process> {
+  const { name, port, log, timeoutMs } = command;
+  const { requested: signal } = interrupts;
+  const until = performance.now() + timeoutMs;
+  const waitFor = async (what: string, timeoutMs: number) =>
+    await sandbox.waitForProcess(id, { for: what, timeoutMs, signal });
+  const conditions = [
+    ...(port === undefined ? [] : [{ what: `port:${port}`, does: `listens on port ${port}` }]),
+    ...(log === undefined
+      ? []
+      : [{ what: `log:${log}`, does: `has written ${JSON.stringify(log)}` }]),
+  ];
+  let last: Process | undefined;
+  for (const { what, does } of conditions) {
+    progress.show(`Waiting until ${name} ${does}`);
+    const leftMs = Math.max(0, Math.ceil(until - performance.now()));
+    const { met, process } = await waitFor(what, leftMs);
+    if (process.state === "exited") throw await exitedEarly(sandbox, command, process);
+    if (!met) throw await notReady(sandbox, command, process, does);
+    last = process;
+  }
+  if (last !== undefined) return last;
+  const { met, process } = await waitFor("exit", Math.min(settleMs, timeoutMs));
+  if (met) throw await exitedEarly(sandbox, command, process);
+  return process;
+}
+
+async function exitedEarly(
+  sandbox: SandboxHandle,
+  { name, nameArgs }: BackgroundCommand,
+  process: Process,
+  old?: Process,
+): Promise<Failure> {
+  const { id, exitCode = null, signal = null } = process;
+  const output = await readLogEnd(sandbox, process);
+  const isOldRunning = old !== undefined && (await sandbox.process(old.id)).state === "running";
+  return new Failure(`${name} exited with ${signal ?? exitCode} before it was ready.`, {
+    hint: isOldRunning
+      ? `The previous process continues: ${old.id}.`
+      : `Run \`berth logs ${nameArgs}\` to see its log.`,
+    code: "exited_early",
+    facts: { sandbox: sandbox.id, process: id, name, exitCode, signal, output },
+  });
+}
+
+/** The process continues: it may only be slow, and its log says more. */
+async function notReady(
+  sandbox: SandboxHandle,
+  { name, nameArgs, timeoutMs }: BackgroundCommand,
+  process: Process,
+  does: string,
+): Promise<Failure> {
+  const output = await readLogEnd(sandbox, process);
+  return new Failure(
+    `${name} is running but was not ready within ${timeoutMs / 1000} s: waited until it ${does}.`,
+    {
+      hint: `Follow it with \`berth logs ${nameArgs} -f\`, end it with \`berth kill ${nameArgs}\`, or wait longer with \`--timeout\`.`,
+      code: "not_ready",
+      facts: { sandbox: sandbox.id, process: process.id, name, output },
+    },
+  );
+}
+
+/** The end of its log, both streams in order. */
+async function readLogEnd(sandbox: SandboxHandle, { id, log }: Process): Promise<string> {
+  const after = Math.max(log.start, log.end - logBytesMax);
+  const chunks: Uint8Array[] = [];
+  try {
+    for await (const event of sandbox.followLogs(id, { after, follow: false })) {
+      if (event.type === "output") chunks.push(event.bytes);
+    }
+  } catch {
+    // Reports the failure even without the log.
+  }
+  const lines = Buffer.concat(chunks).toString("utf8").trimEnd().split("\n");
+  return lines.slice(-logLinesMax).join("\n").slice(-logCharsMax);
+}

@@ -1,0 +1,171 @@
+/**
+ * Records the sandboxes of a checkout in `.berth/state.json` at its root, ignored by git. It is a cache: the server
+ * decides, and an unreadable file is rebuilt from what the server says.
+ */
+import { appendFileSync, existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { sandboxIdSchema } from "../../protocol/fields/id.ts";
+import type { Checkout } from "../checkout/checkout.ts";
+import type { Output } from "../output/output.ts";
+import { LockBusy, withFileLock } from "./file-lock.ts";
+import { writeFileAtomically } from "./write-file.ts";
+
+const knownSandboxSchema = z.strictObject({
+  id: sandboxIdSchema,
+  repo: z.string(),
+  branch: z.string(),
+  config: z.string(),
+  configFile: z.string().optional(),
+  /** The hash of the configuration for which drift was reported. */
+  toldConfig: z.string().optional(),
+  createdAt: z.iso.datetime(),
+});
+
+const stateSchema = z.strictObject({
+  version: z.literal(1),
+  sandboxes: z.array(knownSandboxSchema),
+});
+
+export type KnownSandbox = z.infer<typeof knownSandboxSchema>;
+export type ScopeKey = Pick<KnownSandbox, "repo" | "branch" | "config">;
+
+/** The oldest are dropped: branches come and go. */
+const knownSandboxesMax = 500;
+const lockWaitMs = 5000;
+const ignored = "/.berth/state.*";
+
+export class LocalState {
+  readonly #checkout: Checkout;
+  readonly #output: Output;
+  #hasWarned = false;
+
+  constructor(checkout: Checkout, output: Output) {
+    this.#checkout = checkout;
+    this.#output = output;
+  }
+
+  list(): KnownSandbox[] {
+    return this.#read();
+  }
+
+  find(scope: ScopeKey): KnownSandbox | undefined {
+    return this.#read().find((record) => hasScope(record, scope));
+  }
+
+  /** Records the sandbox of a scope, in place of an earlier one. */
+  remember(record: KnownSandbox): void {
+    this.#change((before) => {
+      const same = before.find((other) => hasScope(other, record));
+      if (same?.id === record.id && same.configFile === record.configFile) return before;
+      return [...before.filter((other) => !hasScope(other, record)), record].slice(
+        -knownSandboxesMax,
+      );
+    });
+  }
+
+  /** Records the configuration hash for which drift was reported (undefined: no drift). Returns whether it changed. */
+  noteDrift(id: string, toldConfig: string | undefined): boolean {
+    const known = this.#read().find((record) => record.id === id);
+    if (known?.toldConfig === toldConfig) return false;
+    this.#change((before) =>
+      before.map((record) => {
+        const { toldConfig: _before, ...rest } = record;
+        if (record.id !== id) return record;
+        return toldConfig === undefined ? rest : { ...rest, toldConfig };
+      }),
+    );
+    return true;
+  }
+
+  /** Adds sandboxes for scopes that have no record. */
+  merge(found: KnownSandbox[]): void {
+    this.#change((before) => {
+      const fresh = found.filter((record) => !before.some((other) => hasScope(other, record)));
+      return fresh.length === 0 ? before : [...before, ...fresh].slice(-knownSandboxesMax);
+    });
+  }
+
+  /** By id and not by scope, because another sandbox may have taken its place meanwhile. */
+  forget(ids: string[]): void {
+    this.#change((before) =>
+      before.some(({ id }) => ids.includes(id))
+        ? before.filter(({ id }) => !ids.includes(id))
+        : before,
+    );
+  }
+
+  get #path(): string {
+    return join(this.#checkout.root, ".berth/state.json");
+  }
+
+  #read(): KnownSandbox[] {
+    let text: string;
+    try {
+      text = readFileSync(this.#path, "utf8");
+    } catch {
+      return [];
+    }
+    const read = stateSchema.safeParse(parseJson(text));
+    if (read.success) return read.data.sandboxes;
+    if (!this.#hasWarned) {
+      this.#hasWarned = true;
+      this.#output.warn(
+        "`.berth/state.json` cannot be read and is rebuilt from what the server says.",
+      );
+    }
+    return [];
+  }
+
+  #change(change: (before: KnownSandbox[]) => KnownSandbox[]): void {
+    try {
+      this.#ownFolder();
+      withFileLock(join(dirname(this.#path), "state.lock"), lockWaitMs, () => {
+        this.#hideFromGit();
+        const before = this.#read();
+        const after = change(before);
+        if (after === before && (existsSync(this.#path) || after.length === 0) && !this.#hasWarned)
+          return;
+        const state = { version: 1, sandboxes: after };
+        writeFileAtomically(this.#path, `${JSON.stringify(state, null, 2)}\n`);
+      });
+    } catch (error) {
+      // A failure to record must not stop the command.
+      const reason =
+        error instanceof LockBusy ? "another process has locked it" : (error as Error).message;
+      this.#output.warn(`\`.berth/state.json\` was not written: ${reason}.`);
+    }
+  }
+
+  /** A checkout may contain anything: never write through a link. */
+  #ownFolder(): void {
+    const folder = dirname(this.#path);
+    mkdirSync(folder, { recursive: true });
+    if (!lstatSync(folder).isDirectory()) throw new Error("`.berth` is a link");
+  }
+
+  /** The repository's local exclude file: nothing that is committed changes. */
+  #hideFromGit(): void {
+    const path = join(this.#checkout.commonDir, "info/exclude");
+    const before = existsSync(path) ? readFileSync(path, "utf8") : "";
+    if (before.split("\n").includes(ignored)) return;
+    mkdirSync(dirname(path), { recursive: true });
+    const gap = before === "" || before.endsWith("\n") ? "" : "\n";
+    // Appended, so that the owner's lines stay whatever happens.
+    appendFileSync(path, `${gap}${ignored}\n`);
+  }
+}
+
+function hasScope(record: ScopeKey, scope: ScopeKey): boolean {
+  return (
+    record.repo === scope.repo && record.branch === scope.branch && record.config === scope.config
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Describes a checkout as one commit: index, files on disk, HEAD, and the settings that decide how git sees it. The
+ * same state has the same id.
+ */
+import { lstatSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { Failure } from "../failure.ts";
+import { resolveFilters } from "./filters.ts";
+import { displayName, joinNul } from "./git.ts";
+import { entryName, type IndexState, readIndex } from "./index-state.ts";
+import { ObjectStore, type TreeEntry } from "./object-store.ts";
+import type { Repository } from "./repository.ts";
+import { readSettings } from "./settings.ts";
+import { readWorktree } from "./worktree.ts";
+
+export type CheckoutState = {
+  /** The commit that contains all of it; its parent is HEAD's commit. */
+  id: string;
+  /** The tree of the files as they are on disk. */
+  files: string;
+  head: string | undefined;
+  branch: string | undefined;
+  /** Nested repositories: each has a state of its own. */
+  nested: string[];
+  /** Files that have become ignored since the last state. */
+  released: string[];
+};
+
+export async function readCheckoutState(repository: Repository): Promise<CheckoutState> {
+  try {
+    return await buildCheckoutState(repository);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== "git_failed") throw error;
+    return await rereadCheckoutState(repository);
+  }
+}
+
+/** Without our caches: they may name objects that the owner's git has removed. */
+export async function rereadCheckoutState(repository: Repository): Promise<CheckoutState> {
+  for (const name of ["index", "staged.json"])
+    rmSync(join(repository.berthDir, name), { force: true });
+  return await buildCheckoutState(repository);
+}
+
+async function buildCheckoutState(repository: Repository): Promise<CheckoutState> {
+  const [head, branch, staged, worktree, settings] = await Promise.all([
+    readHead(repository),
+    readBranch(repository),
+    readIndex(repository),
+    readWorktree(repository),
+    readSettings(repository),
+  ]);
+  const { tree: files, assumed } = await resolveFilters(repository, head, staged, worktree.tree);
+  const store = new ObjectStore(join(repository.berthDir, "objects"), repository.format);
+  const text: Record<string, string | Buffer> = {
+    ...settings,
+    absent: joinNul(worktree.absent),
+    assumed: joinNul([...staged.assumed, ...assumed]),
+    folders: joinNul(findEmptySubmodules(repository.top, staged.links, worktree.nested)),
+    head: branch ?? "",
+    intended: joinNul(staged.intended),
+    nested: joinNul(worktree.nested),
+    skipped: joinNul(staged.skipped),
+    unmerged: joinNul(staged.unmerged.flatMap(withRemovalFirst)),
+  };
+  const file = (name: string, content: string | Buffer): TreeEntry => {
+    return { name, mode: "100644", id: store.blob(content) };
+  };
+  const folder = (name: string, id: string): TreeEntry => ({ name, mode: "40000", id });
+  const tree = store.tree([
+    folder("i", staged.tree),
+    folder("m", store.tree(Object.entries(text).map(([name, content]) => file(name, content)))),
+    folder("n", staged.intendedTree),
+    folder("s", store.tree(toConflictEntries(staged))),
+    folder("w", files),
+  ]);
+  const { nested, released } = worktree;
+  return { id: store.commit(tree, head), files, head, branch, nested, released };
+}
+
+async function readHead({ plain }: Repository): Promise<string | undefined> {
+  const args = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
+  const { code, stdout } = await plain.run(args, { okCodes: [1, 128] });
+  return code === 0 ? stdout.toString().trim() : undefined;
+}
+
+async function readBranch({ plain }: Repository): Promise<string | undefined> {
+  const { code, stdout } = await plain.run(["symbolic-ref", "--quiet", "HEAD"], { okCodes: [1] });
+  return code === 0 ? stdout.toString("latin1").replace(/\n$/, "") : undefined;
+}
+
+/** The sides of a conflict are not in the index's tree: this tree keeps them with the state. */
+function toConflictEntries({ unmerged }: IndexState): TreeEntry[] {
+  const ids = unmerged
+    .filter((entry) => !entry.startsWith("160000 "))
+    .map((entry) => entry.split(" ")[1] ?? "");
+  return [...new Set(ids)].sort().map((id) => ({ name: id, mode: "100644", id }));
+}
+
+function withRemovalFirst(entry: string, index: number, all: string[]): string[] {
+  const before = all[index - 1];
+  if (before !== undefined && entryName(before) === entryName(entry)) return [entry];
+  const id = entry.split(" ")[1] ?? "";
+  return [`0 ${"0".repeat(id.length)}\t${entryName(entry)}`, entry];
+}
+
+/** A submodule that is not checked out is an empty folder; without the folder it would count as deleted. */
+function findEmptySubmodules(top: string, links: string[], nested: string[]): string[] {
+  return links.filter((name) => {
+    if (nested.includes(name)) return false;
+    return (
+      lstatSync(join(top, displayName(name)), { throwIfNoEntry: false })?.isDirectory() ?? false
+    );
+  });
+}
