@@ -124,7 +124,16 @@ export const logsQuerySchema = z.strictObject({
   offset: cursorSchema.optional(),
   follow: z.enum(["0", "1"]).default("0"),
   stream: streamSchema.optional(),
+  /** Names the reader: a new connection with the same id replaces the earlier one. */
+  reader: handleSchema.optional(),
 });
+
+const portMax = 65_535;
+
+function isPortInRange(condition: string): boolean {
+  const port = /^port:(\d+)$/.exec(condition)?.[1];
+  return port === undefined || Number(port) <= portMax;
+}
 
 /** Raw bytes: how many of the stream came before the first one of the answer. */
 export const logOffsetHeader = "berth-offset";
@@ -133,6 +142,7 @@ export const waitQuerySchema = z.strictObject({
   for: z
     .string()
     .regex(/^(?:exit|port:[1-9]\d{0,4}|log:[\s\S]{1,1024})$/, "must be exit, port:N or log:<text>")
+    .refine(isPortInRange, `the port must be at most ${portMax}`)
     .default("exit"),
   timeoutMs: wholeNumber(0, limits.processWaitMaxMs).prefault(limits.processWaitDefaultMs),
 });

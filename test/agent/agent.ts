@@ -18,11 +18,15 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
-import { oneThread } from "../../container/engine/jail/runtime.ts";
+import { singleThreadedBun } from "../../container/engine/jail/bun-options.ts";
 import type { ErrorBody } from "../../src/protocol/errors.ts";
 import type { ExecInput, ExecResult } from "../../src/protocol/exec.ts";
+import { completeCall } from "./checked-call.ts";
 import { processesWith } from "./environment.ts";
 import { until } from "./until.ts";
+
+/** USER_HZ: the same on every Linux that Node runs on. */
+const ticksPerSecond = 100;
 
 export const binary = resolve("dist/berth-agent");
 export const isRoot = process.getuid?.() === 0;
@@ -93,7 +97,7 @@ export class Agent {
       differences: { ...place, tree },
     });
     this.process = spawn(options.program ?? binary, ["serve"], {
-      env: viaEntry ? { ...ownEnv, BERTH_BOOT: document } : { ...oneThread, ...ownEnv },
+      env: viaEntry ? { ...ownEnv, BERTH_BOOT: document } : { ...singleThreadedBun, ...ownEnv },
       cwd: ownCwd,
       stdio: ["ignore", "pipe", "pipe", viaEntry ? "ignore" : "pipe"],
       ...(ownUid === undefined ? {} : { uid: ownUid, gid: ownUid }),
@@ -118,9 +122,23 @@ export class Agent {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  request(path: string, { headers, ...init }: RequestInit = {}): Promise<Response> {
+  /** Processor time of the agent itself, which other load on the machine does not change. */
+  cpuSeconds(): number {
+    const stat = readFileSync(`/proc/${this.pid}/stat`, "utf8");
+    const [user = 0, system = 0] = stat
+      .slice(stat.lastIndexOf(")") + 2)
+      .split(" ")
+      .slice(11, 13)
+      .map(Number);
+    return (user + system) / ticksPerSecond;
+  }
+
+  /** Sends JSON calls as an object does: with the defaults of their schemas. */
+  request(path: string, { headers, body, ...init }: RequestInit = {}): Promise<Response> {
+    const sent = typeof body === "string" ? completeCall(path, body) : body;
     return fetch(`${this.url}${path}`, {
       ...init,
+      ...(sent === undefined ? {} : { body: sent }),
       headers: { authorization: `Bearer ${this.secret}`, ...(headers as Record<string, string>) },
     });
   }
@@ -236,7 +254,8 @@ export function childrenOf(pid: number): number[] {
     .map(Number);
 }
 
-function stateOf(pid: number): string {
+/** The letter of the kernel for a process, such as `Z` for a zombie; empty where there is no such process. */
+export function stateOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);

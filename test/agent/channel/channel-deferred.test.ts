@@ -6,39 +6,39 @@ import { later } from "../../../src/protocol/internal/agent-channel.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Agent, kinds } from "../agent.ts";
 import { until } from "../until.ts";
-import { Line } from "./channel.ts";
+import { ChannelClient } from "./channel.ts";
 
-describe.each(kinds)("answers of a line that wait to be taken, trees held by %s", (tree) => {
+describe.each(kinds)("deferred responses of a channel, process trees in a %s", (tree) => {
   let agent: Agent;
-  let line: Line;
+  let channel: ChannelClient;
   beforeAll(async () => {
     agent = await Agent.start({ tree });
-    line = await Line.open(agent);
+    channel = await ChannelClient.open(agent);
   });
   afterAll(async () => {
-    await line.close();
+    await channel.close();
     await agent.stop();
   });
 
   const take = (id: string, init: RequestInit = {}) => agent.request(`/v1/later/${id}`, init);
-  /** Told that it takes longer, or is longer. */
-  const called = async (command: string, more: object = {}) => {
-    const id = line.call({ command, timeoutMs: 600_000, ...more });
-    expect(await line.answer(id)).toEqual({ id, status: later, json: "" });
+  /** Calls a command whose response is deferred. */
+  const callDeferred = async (command: string, more: object = {}) => {
+    const id = channel.call({ command, timeoutMs: 600_000, ...more });
+    expect(await channel.response(id)).toEqual({ id, status: later, json: "" });
     return id;
   };
-  const untaken = async (id: string) => {
+  const expectTaken = async (id: string) => {
     const response = await take(id);
     expect(response.status).toBe(404);
     expect(errorBodySchema.parse(await response.json()).error.code).toBe("not_found");
   };
 
-  test("[X55] what takes longer than 2 s is taken as its POST would answer, once", async () => {
+  test("[X55] a response that takes longer than 2 s is fetched like the response of a POST, once", async () => {
     const before = performance.now();
-    const id = await called("sleep 3.5; echo late");
+    const id = await callDeferred("sleep 3.5; echo late");
     expect(performance.now() - before).toBeGreaterThan(limits.execHeartbeatAfterMs - 100);
     const response = await take(id);
-    const second = untaken(id);
+    const second = expectTaken(id);
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toMatch(/^application\/json/);
     expect(response.headers.get("berth-incarnation")).toBe(agent.incarnation);
@@ -49,11 +49,11 @@ describe.each(kinds)("answers of a line that wait to be taken, trees held by %s"
       stdout: "late\n",
     });
     await second;
-    await untaken(id);
+    await expectTaken(id);
   });
 
-  test("[X55] what fails after that is an error in its answer", async () => {
-    const id = await called("sleep 1000");
+  test("[X55] a command that fails later has an error in its response", async () => {
+    const id = await callDeferred("sleep 1000");
     const response = await take(id);
     const fence = { fence: 1, drain: true, waitMs: 20_000 };
     await agent.request("/v1/fence", { method: "POST", body: JSON.stringify(fence) });
@@ -65,89 +65,90 @@ describe.each(kinds)("answers of a line that wait to be taken, trees held by %s"
 
   test.each([
     ["long", "head -c 200000 /dev/zero | tr '\\0' x", {}],
-    ["of bytes that JSON makes longer", "head -c 50000 /dev/zero", {}],
+    ["made of bytes that JSON makes longer", "head -c 50000 /dev/zero", {}],
     [
-      "as long as there is",
+      "as long as possible",
       `head -c ${limits.execOutputMaxBytes} /dev/zero | tr '\\0' x`,
       { maxOutputBytes: limits.execOutputMaxBytes },
     ],
-  ])("[X55] an answer that is %s is taken whole", async (_what, command, more) => {
-    const id = line.call({ command, ...more }, { fence: 1 });
-    expect((await line.answer(id)).status).toBe(later);
+  ])("[X55] a response that is %s is fetched entirely", async (_what, command, more) => {
+    const id = channel.call({ command, ...more }, { fence: 1 });
+    expect((await channel.response(id)).status).toBe(later);
     const text = await (await take(id)).text();
     const posted = await agent.post({ command, ...more }, { headers: { "berth-fence": "1" } });
-    const of = (json: string) => execResultSchema.parse(JSON.parse(json)).stdout;
+    const stdoutOf = (json: string) => execResultSchema.parse(JSON.parse(json)).stdout;
     expect(text.length).toBeGreaterThan(limits.answerWholeBytesMax);
-    expect(of(text) === of(await posted.text())).toBe(true);
-    await untaken(id);
+    expect(stdoutOf(text) === stdoutOf(await posted.text())).toBe(true);
+    await expectTaken(id);
   });
 
-  test("[X55] an answer of the largest short length comes by the line, and of one byte more does not", async () => {
+  test("[X55] a response of the largest short length arrives by the channel, a longer one does not", async () => {
     const id = (length: number) => `length${length}`;
-    const ask = (length: number) => {
+    const respond = (length: number) => {
       const command = `head -c ${length} /dev/zero | tr '\\0' x`;
-      return line.answer(line.call({ command }, { id: id(length), fence: 1 }));
+      return channel.response(channel.call({ command }, { id: id(length), fence: 1 }));
     };
-    const around = (await ask(10_000)).json.length - 10_000;
-    // The time that it took is in it, in a few digits.
-    const most = limits.answerWholeBytesMax - around;
-    const short = await ask(most - 10);
+    const overhead = (await respond(10_000)).json.length - 10_000;
+    // The response contains its duration, in a few digits.
+    const lengthMax = limits.answerWholeBytesMax - overhead;
+    const short = await respond(lengthMax - 10);
     expect(short.status).toBe(200);
-    expect(JSON.parse(short.json).stdout).toHaveLength(most - 10);
-    expect((await ask(most + 10)).status).toBe(later);
-    expect((await take(id(most + 10))).status).toBe(200);
+    expect(JSON.parse(short.json).stdout).toHaveLength(lengthMax - 10);
+    expect((await respond(lengthMax + 10)).status).toBe(later);
+    expect((await take(id(lengthMax + 10))).status).toBe(200);
   });
 
-  test("[X55] whoever leaves what he has taken ends the command and all it started", async () => {
-    const id = line.call(
+  test("[X55] a caller that disconnects from a fetched response ends the command and its whole tree", async () => {
+    const id = channel.call(
       { command: `setsid sh -c 'trap "" TERM; sleep 1000' & sleep 1000`, timeoutMs: 600_000 },
       { fence: 1 },
     );
-    expect((await line.answer(id)).status).toBe(later);
+    expect((await channel.response(id)).status).toBe(later);
     const caller = new AbortController();
     const response = await take(id, { signal: caller.signal });
     expect(response.status).toBe(200);
     expect(agent.left().length).toBeGreaterThanOrEqual(3);
     caller.abort();
-    await until("nothing of it is left", () => agent.left().length === 0);
-    await untaken(id);
+    await until("its tree has ended", () => agent.left().length === 0);
+    await expectTaken(id);
   });
 
-  test("[X55] an id that comes again while it waits is the later call's", async () => {
+  test("[X55] a repeated id replaces the response that waits under it", async () => {
     const call = (command: string) =>
-      line.call({ command, timeoutMs: 600_000 }, { id: "again", fence: 1 });
+      channel.call({ command, timeoutMs: 600_000 }, { id: "again", fence: 1 });
     call("sleep 1000");
-    await line.answer("again");
-    line.told.length = 0;
+    await channel.response("again");
+    channel.responses.length = 0;
     call("sleep 3; echo second");
-    expect((await line.answer("again")).status).toBe(later);
+    expect((await channel.response("again")).status).toBe(later);
     expect(JSON.parse(await (await take("again")).text())).toMatchObject({ stdout: "second\n" });
-    await until("nothing of the first is left", () => agent.left().length === 0);
+    await until("the tree of the first call has ended", () => agent.left().length === 0);
   });
 
   test.runIf(tree === kinds[0])(
-    "[X56] what nobody takes is ended, and not before its time",
+    "[X56] a response that nobody fetches is dropped with its command, and not too early",
     async () => {
-      const long = line.call(
+      const calledAt = performance.now();
+      const long = channel.call(
         { command: `setsid sh -c 'trap "" TERM; sleep 1000' & sleep 1000`, timeoutMs: 600_000 },
         { fence: 1 },
       );
-      const large = line.call({ command: "head -c 200000 /dev/zero" }, { fence: 1 });
-      expect((await line.answer(large)).status).toBe(later);
-      expect((await line.answer(long)).status).toBe(later);
-      const toldAt = performance.now();
-      await until("nothing of it is left", () => agent.left().length === 0);
-      expect(performance.now() - toldAt).toBeGreaterThan(limits.agentHeadersMs - 2_000);
-      await untaken(long);
-      await untaken(large);
+      const large = channel.call({ command: "head -c 200000 /dev/zero" }, { fence: 1 });
+      expect((await channel.response(large)).status).toBe(later);
+      expect((await channel.response(long)).status).toBe(later);
+      await until("its tree has ended", () => agent.left().length === 0);
+      // The time runs from the deferral, which comes after the call, so a slow machine only makes it longer.
+      expect(performance.now() - calledAt).toBeGreaterThan(limits.agentHeadersMs);
+      await expectTaken(long);
+      await expectTaken(large);
     },
   );
 
   test.runIf(tree === kinds[0])(
-    "[X56] an agent that stands still does not count that time",
+    "[X56] the time during which an agent is frozen does not count",
     async () => {
-      const id = line.call({ command: "sleep 2.5; echo on" }, { fence: 1 });
-      expect((await line.answer(id)).status).toBe(later);
+      const id = channel.call({ command: "sleep 2.5; echo on" }, { fence: 1 });
+      expect((await channel.response(id)).status).toBe(later);
       agent.process.kill("SIGSTOP");
       await pause(limits.agentHeadersMs + 3_000);
       agent.process.kill("SIGCONT");

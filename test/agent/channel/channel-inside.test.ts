@@ -1,93 +1,93 @@
-/** The moments of a line that no wire can hit: an end while an answer is being made, told, or taken. */
+/** Moments that no connection can hit: a channel that closes while a response is made, sent or fetched. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Line } from "../../../container/agent/server/channel.ts";
-import { Later } from "../../../container/agent/server/deferred.ts";
+import { Channel } from "../../../container/agent/server/channel.ts";
+import { DeferredResponses } from "../../../container/agent/server/deferred.ts";
 import { later, readAnswer, writeCall } from "../../../src/protocol/internal/agent-channel.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 
 const call = writeCall({ id: "e", path: "/v1/exec", fence: 0, requestId: "r", body: "{}" });
 const large = () => new Response("x".repeat(limits.answerWholeBytesMax + 1));
 
-/** A line whose calls are answered by the test. */
-class Bench {
-  readonly told: (string | number)[] = [];
-  readonly later = new Later();
+/** A channel whose calls the test answers. */
+class Harness {
+  readonly sent: (string | number)[] = [];
+  readonly deferred = new DeferredResponses();
   readonly signals: AbortSignal[] = [];
   readonly answers: ((response: Response) => void)[] = [];
-  readonly line = new Line((request) => {
+  readonly channel = new Channel((request) => {
     this.signals.push(request.signal);
     return new Promise((resolve) => this.answers.push(resolve));
-  }, this.later);
+  }, this.deferred);
   readonly #socket = {
-    send: (message: string) => this.told.push(readAnswer(message)?.status ?? message),
-    close: (code: number) => this.told.push(`closed ${code}`),
+    send: (message: string) => this.sent.push(readAnswer(message)?.status ?? message),
+    close: (code: number) => this.sent.push(`closed ${code}`),
   };
 
-  say(message: string): void {
-    this.line.message(this.#socket, message);
+  receive(message: string): void {
+    this.channel.message(this.#socket, message);
   }
 
-  /** Throws where none waits. */
+  /** Throws if no response waits. */
   take(signal?: AbortSignal): Response {
     const init = signal === undefined ? {} : { signal };
-    return this.later.take(new Request("http://agent/v1/later/e", init), "/v1/later/e");
+    return this.deferred.take(new Request("http://agent/v1/later/e", init), "/v1/later/e");
   }
 }
 
-describe("inside a line", () => {
+describe("inside a channel", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => {
     expect(vi.getTimerCount()).toBe(0);
     vi.useRealTimers();
   });
-  /** All that follows by itself. */
+  /** Runs everything that needs no time. */
   const settle = () => vi.advanceTimersByTimeAsync(0);
 
-  test("[X57] an answer that is made as the line ends is nobody's", async () => {
-    const bench = new Bench();
-    bench.say(call);
+  test("[X57] a response that is ready when the channel closes is dropped", async () => {
+    const harness = new Harness();
+    harness.receive(call);
     const response = large();
     const bytes = response.bytes.bind(response);
     response.bytes = async () => {
-      bench.line.close();
+      harness.channel.close();
       return bytes();
     };
-    bench.answers[0]?.(response);
+    harness.answers[0]?.(response);
     await settle();
-    expect(bench.signals[0]?.aborted).toBe(true);
-    expect(bench.told).toEqual([]);
-    expect(() => bench.take()).toThrow("no answer waits");
+    expect(harness.signals[0]?.aborted).toBe(true);
+    expect(harness.sent).toEqual([]);
+    expect(() => harness.take()).toThrow("No response waits");
   });
 
-  test("[X57] what was handed over is not the line's to end, but of whoever takes it", async () => {
-    const bench = new Bench();
-    bench.say(call);
-    bench.answers[0]?.(large());
-    await vi.waitFor(() => expect(bench.told).toEqual([later]));
-    bench.line.close();
-    expect(bench.signals[0]?.aborted).toBe(false);
-    const taker = new AbortController();
-    expect((await bench.take(taker.signal).text()).length).toBe(limits.answerWholeBytesMax + 1);
-    taker.abort();
-    expect(bench.signals[0]?.aborted).toBe(true);
+  test("[X57] a deferred response ends with the request that fetches it, not with the channel", async () => {
+    const harness = new Harness();
+    harness.receive(call);
+    harness.answers[0]?.(large());
+    await vi.waitFor(() => expect(harness.sent).toEqual([later]));
+    harness.channel.close();
+    expect(harness.signals[0]?.aborted).toBe(false);
+    const caller = new AbortController();
+    expect((await harness.take(caller.signal).text()).length).toBe(limits.answerWholeBytesMax + 1);
+    caller.abort();
+    expect(harness.signals[0]?.aborted).toBe(true);
   });
 
-  test("[X57] one who has gone before he took it ends it", async () => {
-    const bench = new Bench();
-    bench.say(call);
-    bench.answers[0]?.(large());
-    await vi.waitFor(() => expect(bench.told).toEqual([later]));
-    bench.take(AbortSignal.abort());
-    expect(bench.signals[0]?.aborted).toBe(true);
+  test("[X57] a caller that disconnects before the fetch ends it", async () => {
+    const harness = new Harness();
+    harness.receive(call);
+    harness.answers[0]?.(large());
+    await vi.waitFor(() => expect(harness.sent).toEqual([later]));
+    harness.take(AbortSignal.abort());
+    expect(harness.signals[0]?.aborted).toBe(true);
   });
 
-  test("[X56] what waits is let go after its time, and what is kept anew has all of it", async () => {
-    const waiting = new Later();
+  test("[X56] a deferred response is dropped after its time, and a new one gets the whole time", async () => {
+    const deferred = new DeferredResponses();
     const [first, second] = [new AbortController(), new AbortController()];
-    waiting.keep("e", large(), first);
+    deferred.add("e", large(), first);
     await vi.advanceTimersByTimeAsync(limits.agentHeadersMs - 1);
     expect(first.signal.aborted).toBe(false);
-    waiting.keep("e", large(), second);
+    deferred.add("e", large(), second);
     expect(first.signal.aborted).toBe(true);
     await vi.advanceTimersByTimeAsync(limits.agentHeadersMs - 1);
     expect(second.signal.aborted).toBe(false);
@@ -95,10 +95,10 @@ describe("inside a line", () => {
     expect(second.signal.aborted).toBe(true);
   });
 
-  test("[X54] what is no call does not reach what answers calls", () => {
-    const bench = new Bench();
-    bench.say("no call");
-    expect(bench.told).toEqual(["closed 1002"]);
-    expect(bench.signals).toEqual([]);
+  test("[X54] a message that is not a call is not handled", () => {
+    const harness = new Harness();
+    harness.receive("not a call");
+    expect(harness.sent).toEqual(["closed 1002"]);
+    expect(harness.signals).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The messages of the line by themselves: what was written is what is read, and nothing else is. */
+/** The messages of the channel: readers return what writers wrote, and refuse everything else. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -23,18 +23,18 @@ const call: fc.Arbitrary<LineCall> = fc.record({
 const status = fc.oneof(fc.constantFrom(200, later), fc.integer({ min: 400, max: 599 }));
 const answer: fc.Arbitrary<LineAnswer> = fc.record({ id: text, status, json: text });
 
-test("[X51] a call and an answer are read as they were written, whatever stands in them", () => {
-  const isCall = fc.property(call, (one) => {
-    expect(readCall(writeCall(one))).toEqual(one);
+test("[X51] a call and a response are read as they were written, whatever they contain", () => {
+  const isCall = fc.property(call, (written) => {
+    expect(readCall(writeCall(written))).toEqual(written);
   });
-  const isAnswer = fc.property(answer, (one) => {
-    expect(readAnswer(writeAnswer(one))).toEqual(one);
+  const isAnswer = fc.property(answer, (written) => {
+    expect(readAnswer(writeAnswer(written))).toEqual(written);
   });
   fc.assert(isCall);
   fc.assert(isAnswer);
 });
 
-test("[X51] no message throws, and what is read of one is whole", () => {
+test("[X51] no message throws, and a call or response that is read is complete", () => {
   const head = fc.oneof(fc.json(), fc.constant("[".repeat(100_000)), text);
   const message = fc.oneof(
     fc.anything(),
@@ -45,9 +45,9 @@ test("[X51] no message throws, and what is read of one is whole", () => {
       .map(([first, rest]) => `${JSON.stringify(first)}\n${rest}`),
   );
   let read = 0;
-  const looked = (one: unknown) => {
-    const called = readCall(one);
-    const answered = readAnswer(one);
+  const check = (received: unknown) => {
+    const called = readCall(received);
+    const answered = readAnswer(received);
     if (called !== undefined) {
       expect(Number.isSafeInteger(called.fence) && called.fence >= 0).toBe(true);
       expect(called.requestId).toMatch(/^[\x20-\x7e]*$/);
@@ -58,9 +58,9 @@ test("[X51] no message throws, and what is read of one is whole", () => {
       read++;
     }
   };
-  fc.assert(fc.property(message, looked), { numRuns: 2_000 });
-  looked(`["e","/v1/exec",0,"r"]\n`);
-  looked(`["e",200]\n{}`);
+  fc.assert(fc.property(message, check), { numRuns: 2_000 });
+  check(`["e","/v1/exec",0,"r"]\n`);
+  check(`["e",200]\n{}`);
   expect(read).toBeGreaterThanOrEqual(2);
 });
 
@@ -68,18 +68,18 @@ test.each([
   ["no line break", `["e","/v1/exec",0,"r"]`],
   ["bytes", Buffer.from(`["e","/v1/exec",0,"r"]\n{}`)],
   ["no list", `{"id":"e"}\n{}`],
-  ["a fence that is none", `["e","/v1/exec",0.5,"r"]\n{}`],
-  ["a fence below all", `["e","/v1/exec",-1,"r"]\n{}`],
-  ["a fence too large to be counted", `["e","/v1/exec",9007199254740992,"r"]\n{}`],
+  ["a fence that is not a whole number", `["e","/v1/exec",0.5,"r"]\n{}`],
+  ["a negative fence", `["e","/v1/exec",-1,"r"]\n{}`],
+  ["a fence beyond the safe integers", `["e","/v1/exec",9007199254740992,"r"]\n{}`],
   ["no request id", `["e","/v1/exec",0]\n{}`],
-  ["a request id that no header carries", `["e","/v1/exec",0,"a\\nb"]\n{}`],
-])("[X51] a message with %s is no call", (_what, message) => {
+  ["a request id that no header can carry", `["e","/v1/exec",0,"a\\nb"]\n{}`],
+])("[X51] a message with %s is not a call", (_what, message) => {
   expect(readCall(message)).toBeUndefined();
 });
 
 test.each([100, 101, 103, 201, 204, 301, 399, 600, 200.5, "200", null])(
-  "[X51] a message with the status %s is no answer",
-  (told) => {
-    expect(readAnswer(`${JSON.stringify(["e", told])}\n{}`)).toBeUndefined();
+  "[X51] a message with the status %s is not a response",
+  (received) => {
+    expect(readAnswer(`${JSON.stringify(["e", received])}\n{}`)).toBeUndefined();
   },
 );

@@ -6,17 +6,17 @@ import { limits } from "../../../src/protocol/limits.ts";
 import { Agent, kinds } from "../agent.ts";
 import { Sessions } from "../sessions/sessions.ts";
 import { until } from "../until.ts";
-import { Line, opened } from "./channel.ts";
+import { ChannelClient, openSocket } from "./channel.ts";
 
 describe.each(kinds)("the line of an agent, trees held by %s", (tree) => {
   let agent: Agent;
-  let line: Line;
+  let channel: ChannelClient;
   beforeAll(async () => {
     agent = await Agent.start({ tree });
-    line = await Line.open(agent);
+    channel = await ChannelClient.open(agent);
   });
   afterAll(async () => {
-    await line.close();
+    await channel.close();
     await agent.stop();
   });
 
@@ -27,7 +27,7 @@ describe.each(kinds)("the line of an agent, trees held by %s", (tree) => {
 
   test("[X52] it opens with the secret and for the life that is meant, and says so as every answer does", async () => {
     const meant = { "berth-incarnation": agent.incarnation };
-    const { socket, answer } = await opened(agent, { headers: meant });
+    const { socket, answer } = await openSocket(agent, { headers: meant });
     expect(answer.statusCode).toBe(101);
     expect(answer.headers).toMatchObject({
       "berth-incarnation": agent.incarnation,
@@ -35,30 +35,30 @@ describe.each(kinds)("the line of an agent, trees held by %s", (tree) => {
     });
     socket?.close();
     const other = { "berth-incarnation": `${agent.startId}.aaaaaaaaaaaaaaaa` };
-    expect((await opened(agent, { headers: other })).answer.statusCode).toBe(410);
-    expect((await opened(agent, { secret: "wrong" })).answer.statusCode).toBe(401);
+    expect((await openSocket(agent, { headers: other })).answer.statusCode).toBe(410);
+    expect((await openSocket(agent, { secret: "wrong" })).answer.statusCode).toBe(401);
   });
 
-  test("[X52] who asks for it by what is no WebSocket is told so", async () => {
+  test("[X52] a request that is not a WebSocket upgrade is refused", async () => {
     const plain = await agent.request("/v1/line");
     expect(plain.status).toBe(426);
     expect(await plain.json()).toMatchObject({ error: { code: "upgrade_required" } });
     expect((await agent.request("/v1/line", { method: "POST" })).status).toBe(405);
   });
 
-  test("[X52] one that is open keeps nothing busy and is no viewer", async () => {
+  test("[X52] an open channel neither keeps the sandbox busy nor counts as a viewer", async () => {
     const work = async () => agentWorkSchema.parse(await (await agent.request("/v1/work")).json());
-    await line.ask({ command: "true" });
+    await channel.request({ command: "true" });
     const before = await work();
     expect(before).toMatchObject({ execs: 0, attached: 0 });
     expect(before.idleMs).toBeGreaterThan(0);
     await until("it is idle for longer", async () => (await work()).idleMs > before.idleMs);
   });
 
-  /** What differs from run to run. */
-  const fixed = (answer: unknown) => ({ ...(answer as object), durationMs: 0, execId: "" });
+  /** Without what differs from run to run. */
+  const normalize = (answer: unknown) => ({ ...(answer as object), durationMs: 0, execId: "" });
 
-  test("[X53] a command is answered as the same POST answers it", async () => {
+  test("[X53] a command gets the same response as by POST", async () => {
     const calls = [
       { command: "echo out; echo err >&2; exit 3" },
       { argv: ["cat"], stdin: "ü\0\n", encoding: "utf8" as const },
@@ -68,46 +68,45 @@ describe.each(kinds)("the line of an agent, trees held by %s", (tree) => {
       { command: "pwd; echo $A", cwd: "/", env: { A: "a" } },
     ];
     for (const call of calls) {
-      const { status, answer } = await line.ask(call);
+      const { status, answer } = await channel.request(call);
       expect(status).toBe(200);
       const posted = await agent.exec(call);
-      expect(fixed(answer)).toEqual(fixed(posted));
+      expect(normalize(answer)).toEqual(normalize(posted));
       expect(Object.keys(answer as object)).toEqual(Object.keys(posted));
     }
   });
 
-  test("[X53] a command of a session is answered as the same POST answers it, in the order of the calls", async () => {
+  test("[X53] a command of a session gets the same response as by POST, in the order of the calls", async () => {
     const sessions = new Sessions(agent);
     const id = await sessions.make();
     const path = `/v1/sessions/${id}/exec`;
-    expect((await line.ask({ command: "cd /; A=1" }, { path })).status).toBe(200);
+    expect((await channel.request({ command: "cd /; A=1" }, { path })).status).toBe(200);
     const call = { command: "pwd; echo $A" };
-    const { status, answer } = await line.ask(call, { path });
+    const { status, answer } = await channel.request(call, { path });
     expect(status).toBe(200);
     expect(answer).toMatchObject({ stdout: "/\n1\n", exitCode: 0 });
-    expect(fixed(answer)).toEqual(fixed(await sessions.exec(id, call)));
+    expect(normalize(answer)).toEqual(normalize(await sessions.exec(id, call)));
     const inOrder: string[] = [];
-    line.atOnce(() => {
-      for (let at = 0; at < 20; at++) inOrder.push(line.call({ command: `echo ${at}` }, { path }));
+    channel.sendTogether(() => {
+      for (let n = 0; n < 20; n++) inOrder.push(channel.call({ command: `echo ${n}` }, { path }));
     });
-    for (const [at, one] of inOrder.entries()) {
-      expect(JSON.parse((await line.answer(one)).json)).toMatchObject({ stdout: `${at}\n` });
+    for (const [n, id] of inOrder.entries()) {
+      expect(JSON.parse((await channel.response(id)).json)).toMatchObject({ stdout: `${n}\n` });
     }
-    expect(line.told.slice(-20).map((told) => told.id)).toEqual(inOrder);
+    expect(channel.responses.slice(-20).map((response) => response.id)).toEqual(inOrder);
     await sessions.end(id);
   });
 
   test.each([
-    ["a folder that is none", { command: "true", cwd: "/nope" }, {}, 400],
-    ["a field that is not known", { command: "true", more: 1 }, {}, 400],
-    ["no JSON", "{", {}, 400],
-    ["a session that is none", { command: "true" }, { path: "/v1/sessions/none/exec" }, 404],
-    ["too much", `{"command":"${"x".repeat(limits.bodyBytesMax)}"}`, {}, 413],
-  ])("[X53] a call with %s is refused as its POST is", async (_what, body, called, status) => {
+    ["a folder that does not exist", { command: "true", cwd: "/nope" }, {}, 400],
+    ["a body that is not JSON", "{", {}, 400],
+    ["a session that does not exist", { command: "true" }, { path: "/v1/sessions/none/exec" }, 404],
+    ["too large a body", `{"command":"${"x".repeat(limits.bodyBytesMax)}"}`, {}, 413],
+  ])("[X53] a call with %s is refused like by POST", async (_what, body, called, status) => {
     const { path = "/v1/exec" } = called as { path?: string };
-    const told = await line.ask(body, { ...called, id: "refused" });
-    line.told.length = 0;
-    expect(told.status).toBe(status);
+    const response = await channel.request(body, { ...called, id: "refused" });
+    channel.responses.length = 0;
+    expect(response.status).toBe(status);
     const text =
       typeof body === "string"
         ? body
@@ -115,64 +114,64 @@ describe.each(kinds)("the line of an agent, trees held by %s", (tree) => {
     const headers = { "berth-request-id": "request1" };
     const posted = await agent.request(path, { method: "POST", body: text, headers });
     expect(posted.status).toBe(status);
-    expect(told.answer).toEqual(await posted.json());
+    expect(response.answer).toEqual(await posted.json());
   });
 
-  test("[X53] a fence that has passed is refused, and nothing is run", async () => {
+  test("[X53] a call below the fence is refused, and nothing is run", async () => {
     const own = await Agent.start({ tree });
-    const fenced = await Line.open(own);
-    expect((await fenced.ask({ command: "true" }, { fence: 7 })).status).toBe(200);
-    const { status, answer } = await fenced.ask({ command: "touch late" }, { fence: 6 });
+    const fenced = await ChannelClient.open(own);
+    expect((await fenced.request({ command: "true" }, { fence: 7 })).status).toBe(200);
+    const { status, answer } = await fenced.request({ command: "touch late" }, { fence: 6 });
     expect(status).toBe(409);
     expect(answer).toMatchObject({ error: { code: "stale_fence", fence: 7 } });
     expect(existsSync(`${own.workspace}/late`)).toBe(false);
-    expect((await fenced.ask({ command: "true" }, { fence: 7 })).status).toBe(200);
+    expect((await fenced.request({ command: "true" }, { fence: 7 })).status).toBe(200);
     await fenced.close();
     await own.stop();
   });
 
-  test("[X53] many at once are answered each under its id, when it ends", async () => {
-    const held = (at: number) => ({ command: `until [ -e end${at} ]; do sleep 0.1; done` });
-    const first = line.call(held(1));
-    const second = line.call(held(2));
+  test("[X53] many concurrent commands get their responses by id, each when it ends", async () => {
+    const waitFor = (n: number) => ({ command: `until [ -e end${n} ]; do sleep 0.1; done` });
+    const first = channel.call(waitFor(1));
+    const second = channel.call(waitFor(2));
     await until("both run", isRunning(2));
-    const others = Array.from({ length: 30 }, (_, at) => line.call({ command: `echo ${at}` }));
-    for (const [at, id] of others.entries()) {
-      const { status, json } = await line.answer(id);
+    const others = Array.from({ length: 30 }, (_, n) => channel.call({ command: `echo ${n}` }));
+    for (const [n, id] of others.entries()) {
+      const { status, json } = await channel.response(id);
       expect(status).toBe(200);
-      expect(JSON.parse(json)).toMatchObject({ execId: id, stdout: `${at}\n` });
+      expect(JSON.parse(json)).toMatchObject({ execId: id, stdout: `${n}\n` });
     }
     await agent.sh("touch end2");
-    await line.answer(second);
-    // Where this machine is slow, it is told at most that it takes longer.
-    expect(line.told.find(({ id }) => id === first)?.status ?? later).toBe(later);
+    await channel.response(second);
+    // On a slow machine its response may have been deferred.
+    expect(channel.responses.find(({ id }) => id === first)?.status ?? later).toBe(later);
     await agent.sh("touch end1");
-    await line.answer(first);
-    expect(line.told.filter(({ id }) => id === first || id === second)).toHaveLength(2);
+    await channel.response(first);
+    expect(channel.responses.filter(({ id }) => id === first || id === second)).toHaveLength(2);
     await until("nothing runs", isRunning(0));
   });
 
-  // A tender costs a process of its own: one kind proves it.
+  // A subreaper is a process of its own, so one kind of tree must suffice.
   test.runIf(tree === "cgroup")("[X53] one command too many is refused", async () => {
-    const own = await Line.open(agent);
+    const own = await ChannelClient.open(agent);
     const { execConcurrentMax } = limits;
-    for (let at = 0; at < execConcurrentMax; at++) own.call({ argv: ["sleep", "1000"] });
-    const { status, answer } = await own.ask({ command: "true" }, { id: "more" });
+    for (let n = 0; n < execConcurrentMax; n++) own.call({ argv: ["sleep", "1000"] });
+    const { status, answer } = await own.request({ command: "true" }, { id: "more" });
     expect(status).toBe(429);
     expect(answer).toMatchObject({ error: { code: "too_many", limit: execConcurrentMax } });
     await own.close();
     await until("nothing runs", isRunning(0));
   });
 
-  test("[X54] what is no call of a command closes the line and ends what it called, and nothing else", async () => {
+  test("[X54] a message that is not a command closes the channel and ends its commands, and no others", async () => {
     const call = { id: "e", path: "/v1/exec", fence: 0, requestId: "r", body: "{}" };
     const messages = [
       ...["", "{}", "[]\n{}", `["e","/v1/exec",0]\n{}`, Buffer.from(writeCall(call))],
-      // None of these is a path or a header that a request could be made of.
+      // No request can be made of these paths and headers.
       ...[":x", "@other/v1/exec", "/v1/exec?", "/v1/sessions/../exec", ""].map((path) =>
         writeCall({ ...call, path }),
       ),
-      // Their answers are no commands'.
+      // These paths are not commands.
       ...["/v1/line", "/v1/ports/80/", "/v1/processes", "/v1/later/e"].map((path) =>
         writeCall({ ...call, path }),
       ),
@@ -183,22 +182,22 @@ describe.each(kinds)("the line of an agent, trees held by %s", (tree) => {
     const other = agent.post({ command: "until [ -e other ]; do sleep 0.1; done" });
     await until("it runs", isRunning(1));
     for (const message of messages) {
-      const wrong = await Line.open(agent);
+      const wrong = await ChannelClient.open(agent);
       wrong.call({ command: "sleep 1000" });
       await until("both run", isRunning(2));
-      wrong.atOnce(() => {
+      wrong.sendTogether(() => {
         wrong.say(message);
         wrong.call({ command: "touch after" });
       });
-      expect(await wrong.ended(), String(message)).toBe(1002);
+      expect(await wrong.waitForClose(), String(message)).toBe(1002);
       await until("its command has ended", isRunning(1));
-      expect(wrong.told.filter(({ status }) => status !== later)).toEqual([]);
+      expect(wrong.responses.filter(({ status }) => status !== later)).toEqual([]);
     }
-    const large = await Line.open(agent);
+    const large = await ChannelClient.open(agent);
     large.call({ command: "sleep 1000" });
     await until("both run", isRunning(2));
     large.say("x".repeat(17 * 1024 * 1024));
-    expect(await large.ended()).toBe(1009);
+    expect(await large.waitForClose()).toBe(1009);
     await until("its command has ended", isRunning(1));
     await agent.sh("touch other");
     expect(await (await other).json()).toMatchObject({ exitCode: 0 });

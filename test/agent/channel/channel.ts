@@ -1,7 +1,4 @@
-/**
- * Owns a line to a real agent for a test, spoken as the object speaks it: calls and what is told of each, and an end
- * that stops reading or is cut. Does not own the messages (src/protocol/internal/agent-channel.ts), nor what is asserted.
- */
+/** Opens a channel to a real agent as the object does: sends calls, collects responses, stops reading, disconnects. */
 import type { IncomingMessage } from "node:http";
 import { createConnection, type Socket } from "node:net";
 import { WebSocket } from "ws";
@@ -11,22 +8,23 @@ import {
   writeCall,
 } from "../../../src/protocol/internal/agent-channel.ts";
 import type { Agent } from "../agent.ts";
+import { completeCall } from "../checked-call.ts";
 import { until } from "../until.ts";
 
-type Called = { id?: string; path?: string; fence?: number; requestId?: string };
+type CallOptions = { id?: string; path?: string; fence?: number; requestId?: string };
 
-export class Line {
-  /** All that was told, in that order. */
-  readonly told: LineAnswer[] = [];
+export class ChannelClient {
+  /** All responses, in the order of their arrival. */
+  readonly responses: LineAnswer[] = [];
   closed: { code: number } | undefined;
   readonly #socket: WebSocket;
   readonly #tcp: Socket;
-  #called = 0;
+  #calls = 0;
 
-  static async open(agent: Agent): Promise<Line> {
-    const { socket, tcp } = await opened(agent);
-    if (socket === undefined) throw new Error("the agent did not open a line");
-    return new Line(socket, tcp);
+  static async open(agent: Agent): Promise<ChannelClient> {
+    const { socket, tcp } = await openSocket(agent);
+    if (socket === undefined) throw new Error("the agent did not open a channel");
+    return new ChannelClient(socket, tcp);
   }
 
   private constructor(socket: WebSocket, tcp: Socket) {
@@ -34,8 +32,8 @@ export class Line {
     this.#tcp = tcp;
     socket.on("message", (bytes) => {
       const answer = readAnswer(String(bytes));
-      if (answer === undefined) throw new Error(`no answer: ${String(bytes).slice(0, 200)}`);
-      this.told.push(answer);
+      if (answer === undefined) throw new Error(`not a response: ${String(bytes).slice(0, 200)}`);
+      this.responses.push(answer);
     });
     socket.on("close", (code) => {
       this.closed = { code };
@@ -43,37 +41,42 @@ export class Line {
     socket.on("error", () => {});
   }
 
-  /** Answers its id. */
-  call(body: unknown, { id, path = "/v1/exec", fence = 0, requestId = "request1" }: Called = {}) {
-    this.#called += 1;
-    const own = id ?? `line${this.#called}`;
-    const named =
+  /** Returns the id of the call. */
+  call(
+    body: unknown,
+    { id, path = "/v1/exec", fence = 0, requestId = "request1" }: CallOptions = {},
+  ) {
+    this.#calls += 1;
+    const callId = id ?? `call${this.#calls}`;
+    const text =
       typeof body === "string"
         ? body
-        : JSON.stringify({ execId: own, requestId, ...(body as object) });
-    this.say(writeCall({ id: own, path, fence, requestId, body: named }));
-    return own;
+        : JSON.stringify({ execId: callId, requestId, ...(body as object) });
+    this.say(writeCall({ id: callId, path, fence, requestId, body: completeCall(path, text) }));
+    return callId;
   }
 
   say(message: string | Uint8Array): void {
     this.#socket.send(message);
   }
 
-  /** What is said meanwhile arrives as one. */
-  atOnce(say: () => void): void {
+  /** What `send` sends arrives at once. */
+  sendTogether(send: () => void): void {
     this.#tcp.cork();
-    say();
+    send();
     this.#tcp.uncork();
   }
 
-  async answer(id: string): Promise<LineAnswer> {
-    await until(`${id} is answered`, () => this.told.some((one) => one.id === id));
-    return this.told.find((one) => one.id === id) as LineAnswer;
+  async response(id: string): Promise<LineAnswer> {
+    await until(`${id} has a response`, () =>
+      this.responses.some((response) => response.id === id),
+    );
+    return this.responses.find((response) => response.id === id) as LineAnswer;
   }
 
-  /** Of a command, which has ended. */
-  async ask(body: unknown, called?: Called): Promise<{ status: number; answer: unknown }> {
-    const { status, json } = await this.answer(this.call(body, called));
+  /** Waits for the response of a command that ends. */
+  async request(body: unknown, called?: CallOptions): Promise<{ status: number; answer: unknown }> {
+    const { status, json } = await this.response(this.call(body, called));
     return { status, answer: JSON.parse(json) };
   }
 
@@ -85,26 +88,26 @@ export class Line {
     this.#tcp.pause();
   }
 
-  /** As a lost connection. */
+  /** Like a lost connection. */
   cut(): void {
     this.#tcp.resetAndDestroy();
   }
 
   async close(): Promise<void> {
     this.#socket.close();
-    await this.ended();
+    await this.waitForClose();
   }
 
-  async ended(): Promise<number> {
-    await until("the line is closed", () => this.closed !== undefined);
+  async waitForClose(): Promise<number> {
+    await until("the channel is closed", () => this.closed !== undefined);
     return this.closed?.code ?? 0;
   }
 }
 
 type Opening = { headers?: Record<string, string>; path?: string; secret?: string };
 
-/** The socket, or what the agent says in place of one. */
-export function opened(
+/** Resolves with the socket, or with the response that refused it. */
+export function openSocket(
   agent: Agent,
   { headers, path = "/v1/line", secret = agent.secret }: Opening = {},
 ): Promise<{ socket: WebSocket | undefined; tcp: Socket; answer: IncomingMessage }> {
@@ -116,13 +119,13 @@ export function opened(
       createConnection: () => tcp,
     });
     let answer: IncomingMessage | undefined;
-    socket.once("upgrade", (told) => {
-      answer = told;
+    socket.once("upgrade", (response) => {
+      answer = response;
     });
     socket.once("open", () => resolve({ socket, tcp, answer: answer as IncomingMessage }));
-    socket.once("unexpected-response", (_request, told) => {
+    socket.once("unexpected-response", (_request, response) => {
       tcp.destroy();
-      resolve({ socket: undefined, tcp, answer: told });
+      resolve({ socket: undefined, tcp, answer: response });
     });
     socket.once("error", reject);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Output, OutputRoom } from "../../../container/agent/exec/output.ts";
+import { Output, OutputBudget } from "../../../container/agent/exec/output.ts";
 import type { ExecResult } from "../../../src/protocol/exec.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Agent } from "../agent.ts";
@@ -11,7 +11,7 @@ const bytes = (length: number) => new Uint8Array(length).fill(120);
 
 describe("the output of all commands together", () => {
   test("[X30] beyond its first part a command keeps only what the others leave it, and gives it back", () => {
-    const room = new OutputRoom(1000);
+    const room = new OutputBudget(1000);
     const [one, two, three] = [0, 1, 2].map(() => new Output(10 * MiB, room)) as [
       Output,
       Output,

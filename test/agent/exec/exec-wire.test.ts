@@ -160,27 +160,6 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     expect(await agent.sh("true")).toMatchObject({ exitCode: 0 });
   });
 
-  test("[X20] what is not of the route's form is refused by name, and nothing is run", async () => {
-    const bad: [Record<string, unknown>, string][] = [
-      [{}, "command"],
-      [{ command: "" }, "command"],
-      [{ command: "a", argv: ["b"] }, "command"],
-      [{ argv: [] }, "argv"],
-      [{ argv: ["a\0b"] }, "argv.0"],
-      [{ command: "a", cwd: 1 }, "cwd"],
-      [{ command: "a", env: { "A=B": "" } }, "env.A=B"],
-      [{ command: "a", timeoutMs: 0 }, "timeoutMs"],
-      [{ command: "a", maxOutputBytes: 1e9 }, "maxOutputBytes"],
-      [{ command: "a", encoding: "latin1" }, "encoding"],
-      [{ command: "a", stdin: "%", encoding: "base64" }, "stdin"],
-      [{ command: "a", unknown: 1 }, "unknown"],
-    ];
-    for (const [call, field] of bad) {
-      const refused = await agent.refused(call);
-      expect(refused, field).toMatchObject({ status: 400, error: { code: "bad_request", field } });
-    }
-  });
-
   test("[X20] errors carry the request's id and a fitting status", async () => {
     const headers = { "berth-request-id": "request77" };
     const notJson = await agent.request("/v1/exec", { method: "POST", body: "{", headers });

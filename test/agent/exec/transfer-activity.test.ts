@@ -1,16 +1,14 @@
-/**
- * Proves that a sandbox whose files somebody reads at a pace of his own is not idle meanwhile.
- */
+/** A sandbox is not idle while a caller reads a file or an archive from it slowly. */
 import { describe, expect, test } from "vitest";
 import { Agent } from "../agent.ts";
 import { until } from "../until.ts";
 
-describe("what is read", () => {
+describe("a transfer", () => {
   const reads = [
     ["a large file", "/v1/files?path=large"],
     ["an archive", "/v1/archive?path=."],
   ] as const;
-  test.each(reads)("[S16] %s on its way keeps the sandbox from being idle", async (_, path) => {
+  test.each(reads)("[S16] %s in transfer keeps the sandbox from being idle", async (_, path) => {
     const agent = await Agent.start({ tree: "subreaper" });
     await agent.sh("head -c 67108864 /dev/urandom > large");
     const idleMs = async () => {
@@ -23,7 +21,7 @@ describe("what is read", () => {
     expect((await body?.read())?.done).toBe(false);
     expect(await idleMs()).toBe(0);
     reader.abort();
-    await until("nobody reads", async () => (await idleMs()) > 0);
+    await until("the transfer has ended", async () => (await idleMs()) > 0);
     await agent.stop();
   });
 });
