@@ -10,7 +10,15 @@ import { install } from "../container/launch/install.js";
 import { root, tools } from "../container/launch/paths.js";
 import { runProgram } from "../container/launch/program.js";
 import { child } from "./child.js";
-import { closingLine, countsOf, failuresOf, flakyMax, flakyOf, patternOf } from "./tier-report.js";
+import {
+  closingLine,
+  countsOf,
+  failuresOf,
+  flakyMax,
+  flakyOf,
+  mergeReports,
+  patternOf,
+} from "./tier-report.js";
 
 /** @typedef {import("./tier-report.js").Counts} Counts */
 /** @typedef {import("./tier-report.js").Failure} Failure */
@@ -29,7 +37,7 @@ await runProgram(async () => {
   await build();
   try {
     const results = [];
-    for (const run of runsOf()) results.push(await run());
+    for (const start of runsOf()) results.push(await start());
     return conclude(results);
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -58,18 +66,15 @@ async function runTier(name) {
   const failures = failuresOf(report);
   // More failures than may be flaky fail the run anyway, as does an error outside of all tests.
   if (failures.length === 0 || failures.length > flakyMax) return resultOf(report, code);
-  const flaky = [];
+  let merged = report;
   for (const [file, ofFile] of Map.groupBy(failures, (failure) => failure.file)) {
     const pattern = patternOf(ofFile);
     const only = pattern === undefined ? [] : [`--testNamePattern=${pattern}`];
     const second = await vitest([...projects, relative(root, file), ...only]);
-    flaky.push(...flakyOf(ofFile, second.report));
+    merged = mergeReports(merged, second.report);
   }
-  const first = countsOf(report);
-  // A whole file that failed counted as one failure, and its tests as skipped; they stay so.
-  const passed = first.passed + flaky.filter(({ test }) => test !== undefined).length;
-  const counts = { ...first, passed, failed: first.failed - flaky.length };
-  return { counts, flaky, code: counts.failed === 0 ? 0 : code };
+  const counts = countsOf(merged);
+  return { counts, flaky: flakyOf(failures, merged), code: counts.failed === 0 ? 0 : code };
 }
 
 /**

@@ -38,28 +38,51 @@ export function countsOf({ testResults }) {
  */
 export function failuresOf({ testResults }) {
   return testResults.flatMap((file) => {
-    if (hasFailedOutsideItsTests(file)) return [{ file: file.name, test: undefined }];
-    return file.assertionResults
-      .filter(({ status }) => status === "failed")
-      .map(({ fullName }) => ({ file: file.name, test: fullName }));
+    /** @type {(string | undefined)[]} */
+    const tests = hasFailedOutsideItsTests(file)
+      ? [undefined]
+      : file.assertionResults
+          .filter(({ status }) => status === "failed")
+          .map(({ fullName }) => fullName);
+    return tests.map((test) => ({ file: file.name, test }));
   });
 }
 
 /**
- * The failures that did not fail in the second run. A test that the second run did not reach still counts as failed.
- * @param {Failure[]} failures
+ * The first run with the results of the second in place of its failures.
+ * @param {Report} first
  * @param {Report} second
- * @returns {Failure[]}
+ * @returns {Report}
  */
-export function flakyOf(failures, second) {
-  return failures.filter(({ file, test }) => {
-    const result = second.testResults.find(({ name }) => name === file);
-    if (result === undefined) return false;
-    if (test === undefined) return result.status === "passed";
-    return result.assertionResults.some(
-      ({ fullName, status }) => fullName === test && status === "passed",
-    );
+export function mergeReports(first, second) {
+  const testResults = first.testResults.map((file) => {
+    const repeated = second.testResults.find(({ name }) => name === file.name);
+    if (repeated === undefined) return file;
+    if (hasFailedOutsideItsTests(file)) return repeated;
+    const assertionResults = file.assertionResults.map((result) => {
+      const isSame = (/** @type {AssertionResult} */ { fullName, status }) =>
+        fullName === result.fullName && status === "passed";
+      return result.status === "failed" && repeated.assertionResults.some(isSame)
+        ? { ...result, status: "passed" }
+        : result;
+    });
+    const failed = assertionResults.some(({ status }) => status === "failed");
+    return { ...file, status: failed ? "failed" : "passed", assertionResults };
   });
+  return { testResults };
+}
+
+/**
+ * The failures that are no longer there after the second run.
+ * @param {Failure[]} failures
+ * @param {Report} merged
+ */
+export function flakyOf(failures, merged) {
+  const remaining = failuresOf(merged);
+  return failures.filter(
+    ({ file, test }) =>
+      !remaining.some((left) => left.file === file && (test === undefined || left.test === test)),
+  );
 }
 
 /**

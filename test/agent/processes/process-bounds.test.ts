@@ -1,32 +1,32 @@
 import { execFileSync } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { beginningOf, CalledRoom } from "../../../container/agent/processes/called.ts";
+import { abridge, CommandTextBudget } from "../../../container/agent/processes/command-text.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { processesSchema } from "../../../src/protocol/process.ts";
-import { Agent } from "../agent.ts";
+import { Agent, stateOf } from "../agent.ts";
 import { until } from "../until.ts";
 import { Asker, refusalOf } from "./processes.ts";
 
 test("[P27] the beginning of a command has no half of a character and no more than its bound", () => {
   const max = limits.processListedCharsMax;
-  expect(beginningOf({ command: "x".repeat(max) })).toEqual({ command: "x".repeat(max) });
+  expect(abridge({ command: "x".repeat(max) })).toEqual({ command: "x".repeat(max) });
   const pairs = `x${"\u{1F600}".repeat(max)}`;
-  const { command = "", abridged } = beginningOf({ command: pairs });
+  const { command = "", abridged } = abridge({ command: pairs });
   expect([abridged, command.isWellFormed(), pairs.startsWith(command)]).toEqual([true, true, true]);
   expect(command.length).toBe(max - 1);
   const argv = ["a", "", "b".repeat(max), "never"];
-  expect(beginningOf({ argv })).toEqual({ argv: ["a", "", "b".repeat(max - 3)], abridged: true });
-  expect(beginningOf({ argv: Array(4096).fill("") }).argv).toHaveLength(max);
+  expect(abridge({ argv })).toEqual({ argv: ["a", "", "b".repeat(max - 3)], abridged: true });
+  expect(abridge({ argv: Array(4096).fill("") }).argv).toHaveLength(max);
 });
 
 test("[P27] commands are remembered whole while there is room for all, and room is given back", () => {
-  const room = new CalledRoom();
+  const room = new CommandTextBudget();
   const half = { command: "x".repeat(limits.processCalledCharsMax / 2) };
-  const kept = [room.take(half), room.take(half), room.take(half)];
+  const kept = [room.reserve(half), room.reserve(half), room.reserve(half)];
   expect(kept.map(({ abridged }) => abridged)).toEqual([undefined, undefined, true]);
-  for (const one of kept) room.giveBack(one);
-  expect(room.take({ command: "x".repeat(limits.processCalledCharsMax) })).not.toHaveProperty(
+  for (const one of kept) room.release(one);
+  expect(room.reserve({ command: "x".repeat(limits.processCalledCharsMax) })).not.toHaveProperty(
     "abridged",
   );
 });
@@ -78,9 +78,11 @@ describe("the bounds of processes", () => {
     );
     let failed = 0;
     // One that dies while not even the list of the dead can be opened.
-    const { id: dying } = await ask.sh("sleep 0.2");
+    const { id: dying, pid } = await ask.sh("sleep 0.2");
     limitTo(1);
-    await pause(500);
+    await until("it is dead", () => ["", "Z"].includes(stateOf(pid ?? 0)));
+    // The agent gets some time in which it cannot collect the process; the checks below decide.
+    await pause(100);
     limitTo(usual);
     await ask.exited(dying);
     await until("it is collected", () => agent.zombies() === 0);

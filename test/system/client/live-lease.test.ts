@@ -176,9 +176,10 @@ test("[LV4] a holder by renewal whose server says nothing any more is told befor
   const told = ended.then(() => "told");
   expect(await Promise.race([told, next.granted.then(() => "granted")])).toBe("told");
   expect(lease.signal.reason).toMatchObject({ facts: { reason: "disconnected" } });
-  const letGo = performance.now();
+  // It asks the silent server nothing.
+  const { swallowedBytes } = proxy;
   await lease.release();
-  expect(performance.now() - letGo).toBeLessThan(5_000);
+  expect(proxy.swallowedBytes).toBe(swallowedBytes);
   await (await next.granted).release();
 });
 
@@ -245,16 +246,15 @@ test("[LV6] kill -9 of a holder lets the next one go on at once, with nothing of
   expect((await sandbox.exec({ command: "echo mine" }, { lease: lease.token })).stdout).toBe(
     "mine\n",
   );
-  // The same by a holder who lets go himself: a second is the promise, and on a busy machine as much as that takes.
+  // For the log, the same by a release.
   await sandbox.startProcess(leashed, { lease: lease.token });
   const after = sandbox.hold({ holder: "after" });
   await waiting(1);
   const releasedMs = await msUntil(after, () => void lease.release());
   await (await after).release();
-  console.log(
-    `granted ${killedMs} ms after kill -9, ${releasedMs} ms after a release; at most 1 s`,
-  );
-  expect(killedMs).toBeLessThan(Math.max(1000, 10 * releasedMs));
+  console.log(`granted ${killedMs} ms after kill -9, ${releasedMs} ms after a release`);
+  // The server has seen the end of the connection: it does not wait whether the holder comes back.
+  expect(killedMs).toBeLessThan(limits.leaseReconnectMs);
 });
 
 const leashed = { argv: ["sleep", "600"], endsWithLease: true };

@@ -66,9 +66,12 @@ test("[LV20] a signal that has ended attaches to nothing, and one that ends lets
   await expect(sandbox.attachTerminal("given-up", { signal: ended })).rejects.toThrow("given up");
   const ends = new AbortController();
   await using live = await sandbox.attachTerminal("given-up", { signal: ends.signal });
-  setTimeout(() => ends.abort(), 100);
   const seen: string[] = [];
-  for await (const event of live) seen.push(event.type);
+  const reading = (async () => {
+    for await (const event of live) seen.push(event.type);
+  })();
+  ends.abort();
+  await reading;
   expect(seen).not.toContain("exit");
   await sandbox.endTerminal("given-up");
 });

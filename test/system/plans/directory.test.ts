@@ -10,6 +10,7 @@ import { until } from "../until.ts";
 const data = mkdtempSync(join(tmpdir(), "berth-directory-"));
 const callers = 50;
 const scopes = 4;
+const lifetimeMs = 3_000;
 
 /** The one that runs now: a test that fails in the middle leaves it to the end. */
 let server: Server | undefined;
@@ -140,13 +141,13 @@ describe("find or create under kill -9", () => {
     try {
       const first = await startServer({ data: place });
       const { body } = await first.call("POST", "/v1/sandboxes", {
-        maxLifetimeMs: 3_000,
+        maxLifetimeMs: lifetimeMs,
         waitMs: 20_000,
       });
       kill(first);
       await first.ended();
-      // Its deadline passes while nothing runs.
-      await new Promise((resolve) => setTimeout(resolve, 3_500));
+      const deadline = Date.parse(String(body.createdAt)) + lifetimeMs;
+      await until("its deadline has passed while nothing runs", () => Date.now() > deadline);
       await using second = await startServer({ data: place });
       // Nobody asks the sandbox: only its alarm can end it, and only its report can say so.
       await until(

@@ -119,14 +119,12 @@ describe.concurrent("the pulse of WebSockets, at the agent", () => {
     return work.idleMs;
   };
   const letGo = async (viewer: AgentViewer) => {
-    const began = performance.now();
     await untilAtAgent(
       "the mute viewer is let go",
       () => viewer.closed !== undefined,
       letGoWithinMs,
     );
-    // It had its time, and was told nothing: nobody is there.
-    expect(performance.now() - began).toBeGreaterThan(socketSilenceMs / 2);
+    // It was pinged as often as fits into its time, and got no close frame.
     expect(viewer.closed?.code).toBeUndefined();
     expect(viewer.pings).toBeGreaterThanOrEqual(Math.floor(socketSilenceMs / socketPingMs) - 1);
   };

@@ -5,6 +5,7 @@ import {
   type FileResult,
   failuresOf,
   flakyOf,
+  mergeReports,
   patternOf,
 } from "../../tier-report.js";
 
@@ -51,7 +52,9 @@ describe("the report of a tier", () => {
         file("/b.test.ts", [passed("four"), passed("five")]),
       ],
     };
-    expect(flakyOf(failuresOf(first), second)).toEqual([
+    const merged = mergeReports(first, second);
+    expect(countsOf(merged)).toEqual({ passed: 5, failed: 2, skipped: 0 });
+    expect(flakyOf(failuresOf(first), merged)).toEqual([
       { file: "/a.test.ts", test: "two (2)" },
       { file: "/b.test.ts", test: undefined },
     ]);
