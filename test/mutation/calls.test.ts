@@ -1,6 +1,10 @@
 import { callFaults } from "./call-faults.ts";
-import { areNoticed } from "./noticed.ts";
+import { expectFaultsNoticed } from "./noticed.ts";
 
-areNoticed("the Directory, keys, handles, tenants, logs and repeats", callFaults, 8, {
+expectFaultsNoticed({
+  name: "calls",
+  what: "the Directory, keys, handles, tenants, logs and repeats",
+  faults: callFaults,
+  passesMin: 8,
   wide: true,
 });

@@ -1,5 +1,10 @@
 import { faults as leaseFaults } from "./faults.ts";
 import { keyFaults } from "./key-faults.ts";
-import { areNoticed } from "./noticed.ts";
+import { expectFaultsNoticed } from "./noticed.ts";
 
-areNoticed("leases, metadata and keyed calls", [...leaseFaults, ...keyFaults], 20);
+expectFaultsNoticed({
+  name: "leases",
+  what: "leases, metadata and calls with an idempotency key",
+  faults: [...leaseFaults, ...keyFaults],
+  passesMin: 20,
+});

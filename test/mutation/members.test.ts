@@ -1,4 +1,9 @@
 import { memberFaults } from "./member-faults.ts";
-import { areNoticed } from "./noticed.ts";
+import { expectFaultsNoticed } from "./noticed.ts";
 
-areNoticed("members of plans", memberFaults, 10);
+expectFaultsNoticed({
+  name: "members",
+  what: "members of plans",
+  faults: memberFaults,
+  passesMin: 10,
+});

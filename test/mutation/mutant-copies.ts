@@ -1,29 +1,34 @@
 /**
- * Owns copies of the sources with one fault each, and one run of the tests that must notice it over all of them.
- * Does not own faults or tests. Everything lies in one folder outside of the sources, which `close` removes.
+ * Makes copies of the sources with one fault each, and runs the tests that must notice them over all copies at once.
+ * Everything lies in one folder outside of the sources, which `close` removes.
  */
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fault } from "./faults.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const runMsMax = 280_000;
 const sources = ["package.json", "tsconfig.json", "src", "test/fakes", "test/contract/sizes.ts"];
-const together = [
-  ...["test/core", "test/lives", "test/members", "test/model", "test/plan", "test/sim"],
+const coreTests = [
+  "test/unit/core",
+  "test/unit/sandbox",
+  "test/unit/plan",
+  "test/unit/plan-participant",
+  "test/model-check",
+  "test/sim",
 ];
-/** These know nothing of the others, and hold much beside a rule: they come along where one of their tests does. */
-const apart = ["test/agent", "test/client", "test/contract", "test/directory"];
-/** The whole Worker runs over a platform in memory: one for all copies. */
-const platform = join(root, "test/fakes/workers.ts");
+/** Tests of other parts, which hold much besides one rule: a copy gets a folder only where one of its tests is needed. */
+const otherTests = ["test/agent", "test/unit/client", "test/unit/directory", "test/contract"];
+/** The in-memory platform that the whole Worker runs on; all copies share it. */
+const platform = join(root, "test/fakes/cloudflare-workers.ts");
 
 type Report = {
   testResults: { name: string; assertionResults: { title: string; status: string }[] }[];
 };
-/** Of the tests in a copy: the rules of those that passed and of those that failed. */
+/** The rules of the tests in one copy that passed, and of those that failed. */
 export type Outcome = { passed: Set<string>; failed: Set<string> };
 
 export class Workshop {
@@ -35,13 +40,13 @@ export class Workshop {
     this.#testsOf = testsOf;
   }
 
-  /** `wide`: rules may have their tests in the folders apart, too. */
+  /** `wide`: rules may also have their tests in the folders of other parts. */
   static async open({ wide }: { wide: boolean }): Promise<Workshop> {
     const folder = await mkdtemp(join(tmpdir(), "berth-mutants-"));
     await symlink(join(root, "node_modules"), join(folder, "node_modules"));
     await writeFile(join(folder, "package.json"), '{ "type": "module" }');
-    // The first failure of a property tells enough; a smaller one takes seconds to find. With one seed each
-    // run finds the same.
+    // The first failure of a property is enough, because a smaller one takes seconds to find. With a fixed seed each
+    // run finds the same one.
     const setup =
       'import fc from "fast-check";\nfc.configureGlobal({ endOnFailure: true, seed: 1 });\n';
     await writeFile(join(folder, "setup.ts"), setup);
@@ -52,26 +57,24 @@ export class Workshop {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** A copy of the sources, with the tests of these rules, and the fault where there is one. */
+  /** Copies the sources with the tests of these rules, and puts the fault in if there is one. */
   async copy(name: string, rules: readonly string[], fault?: Fault): Promise<void> {
     const to = join(this.#folder, name);
     const tests = new Set(rules.flatMap((rule) => [...this.#of(rule)]));
     const has = (folder: string) => [...tests].some((path) => path.startsWith(`${folder}/`));
     const parts = has("test/agent") ? [...sources, "container"] : sources;
     for (const part of parts) await cp(join(root, part), join(to, part), { recursive: true });
-    for (const folder of [...together, ...apart.filter(has)]) {
-      await mkdir(join(to, folder), { recursive: true });
-      for (const file of await readdir(join(root, folder))) {
-        const path = join(folder, file);
-        if (!file.endsWith(".test.ts") || tests.has(path)) {
-          await cp(join(root, path), join(to, path), { recursive: true });
-        }
+    for (const folder of [...coreTests, ...otherTests.filter(has)]) {
+      for (const path of await filesBelow(folder)) {
+        if (path.endsWith(".test.ts") && !tests.has(path)) continue;
+        await mkdir(dirname(join(to, path)), { recursive: true });
+        await cp(join(root, path), join(to, path));
       }
     }
     if (fault !== undefined) await damage(join(to, fault.file), fault);
   }
 
-  /** `only`: of the tests that were copied those of these rules. */
+  /** Runs the copied tests; with `only` just those of these rules. */
   async run(only?: readonly string[]): Promise<Map<string, Outcome>> {
     const report = join(this.#folder, "report.json");
     await writeFile(join(this.#folder, "vitest.config.ts"), config);
@@ -79,7 +82,7 @@ export class Workshop {
     const args = ["run", "--root", this.#folder, "--reporter=json", `--outputFile=${report}`];
     if (only !== undefined) args.push(`--testNamePattern=\\[(${only.join("|")})\\]`);
     const { PATH, HOME } = process.env;
-    // It ends with 1 because tests fail, as they must; the report alone tells.
+    // It ends with 1 because tests fail, as they must; only the report decides.
     await new Promise<void>((resolve) => {
       const options = { timeout: runMsMax, env: { PATH, HOME }, killSignal: "SIGKILL" } as const;
       execFile(process.execPath, [vitest, ...args], options, () => resolve());
@@ -127,10 +130,10 @@ async function damage(path: string, { name, find, put }: Fault): Promise<void> {
   await writeFile(path, pieces.join(put));
 }
 
-/** Sentences that a test file plays, in a folder of their own. */
+/** The sentences of the contract, which one test file runs from a folder of their own. */
 const sentences = { folder: "test/contract/sandbox", test: "test/contract/sandbox-api.test.ts" };
 
-/** Which files hold tests of a rule. */
+/** The test files of each rule. */
 async function testsByRule(wide: boolean): Promise<Map<string, Set<string>>> {
   const tests = new Map<string, Set<string>>();
   const add = (text: string, path: string) => {
@@ -141,11 +144,18 @@ async function testsByRule(wide: boolean): Promise<Map<string, Set<string>>> {
   for (const file of wide ? await readdir(join(root, sentences.folder)) : []) {
     add(await readFile(join(root, sentences.folder, file), "utf8"), sentences.test);
   }
-  for (const folder of wide ? [...together, ...apart] : together) {
-    for (const file of await readdir(join(root, folder))) {
-      if (!file.endsWith(".test.ts")) continue;
-      add(await readFile(join(root, folder, file), "utf8"), join(folder, file));
+  for (const folder of wide ? [...coreTests, ...otherTests] : coreTests) {
+    for (const path of await filesBelow(folder)) {
+      if (path.endsWith(".test.ts")) add(await readFile(join(root, path), "utf8"), path);
     }
   }
   return tests;
+}
+
+/** All files below a folder, by their paths from the root. */
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
 }

@@ -1,4 +1,4 @@
-import { areNoticed } from "./noticed.ts";
+import { expectFaultsNoticed } from "./noticed.ts";
 import { planFaults } from "./plan-faults.ts";
 
-areNoticed("plans", planFaults, 20);
+expectFaultsNoticed({ name: "plans", what: "plans", faults: planFaults, passesMin: 20 });
