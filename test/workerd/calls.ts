@@ -1,9 +1,9 @@
 /**
- * Owns how the object tests call the door, and the keys of its two tenants.
+ * Calls the Worker in the workerd tests, with the keys of two tenants.
  */
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import door from "./worker.ts";
+import worker from "./worker.ts";
 
 export const keys = { local: "berth_local_of_the_tests", other: "berth_other_of_the_tests" };
 
@@ -19,15 +19,15 @@ export function call(method: string, path: string, options: Options = {}): Promi
     const isBytes = body instanceof Uint8Array || body instanceof ReadableStream;
     init.body = typeof body === "string" || isBytes ? body : JSON.stringify(body);
   }
-  return ask(new Request(`http://berth.test${path}`, init));
+  return fetchWorker(new Request(`http://berth.test${path}`, init));
 }
 
-/** The door itself: the pool's own way to it loads the Worker anew for each call, slower each time. */
-export async function ask(request: Request): Promise<Response> {
-  return await door.fetch(request, env, createExecutionContext());
+/** Calls the Worker directly: the pool's own way loads it again for each call, slower each time. */
+export async function fetchWorker(request: Request): Promise<Response> {
+  return await worker.fetch(request, env, createExecutionContext());
 }
 
-/** A body of any form, errors included: the tests say what they expect of it. */
+/** A body of any form, errors included; the tests check its fields. */
 // biome-ignore lint/suspicious/noExplicitAny: reads of fields that are not there must fail in the test, not here
 type Body = Record<string, any>;
 

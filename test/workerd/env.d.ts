@@ -1,5 +1,5 @@
 /**
- * The bindings of the object tests, as vitest.config.ts gives them.
+ * The bindings of the workerd tests, as vitest.config.ts defines them.
  */
 declare namespace Cloudflare {
   interface GlobalProps {
@@ -9,7 +9,7 @@ declare namespace Cloudflare {
     SANDBOX: DurableObjectNamespace<import("./worker.ts").SandboxObject>;
     DIRECTORY: DurableObjectNamespace<import("./worker.ts").DirectoryObject>;
     PLAN: DurableObjectNamespace<import("./worker.ts").PlanObject>;
-    MACHINE: DurableObjectNamespace<import("./worker.ts").MachineObject>;
+    MACHINE: DurableObjectNamespace<import("./worker.ts").ContainerObject>;
     /** The entry for other Workers, bound as tenant `local`, as tenant `other`, and without a tenant. */
     BERTH: Service<typeof import("./worker.ts").BerthApi>;
     OTHER: Service<typeof import("./worker.ts").BerthApi>;

@@ -1,7 +1,7 @@
 /**
- * Owns one call of each route that is right in form, for tests that go through the table of routes.
+ * One valid call of each route, for tests that go through the table of verbs.
  */
-import type { Route } from "../../src/protocol/verbs.ts";
+import type { VerbRow } from "../../src/protocol/verbs.ts";
 
 type Sample = { body?: unknown; headers?: Record<string, string> };
 
@@ -33,7 +33,7 @@ const samples: Record<string, Sample> = {
   cloneRepository: { body: { url: "https://git.example/sample" } },
 };
 
-/** What a route cannot be without. `/tmp` is empty. */
+/** Required queries. `/tmp` is empty. */
 const queries: Record<string, string> = {
   "GET files": "?path=sample",
   "PUT files": "?path=sample",
@@ -45,8 +45,11 @@ export function sample(route: string): Sample {
   return samples[route] ?? {};
 }
 
-/** The path of a route in one sandbox; what else it names, nobody has made. */
-export function pathIn(id: string, { method, path }: Pick<Route, "path"> & Partial<Route>): string {
+/** The path of a route in one sandbox; other ids in it do not exist. */
+export function samplePath(
+  id: string,
+  { method, path }: Pick<VerbRow, "path"> & Partial<VerbRow>,
+): string {
   const query = queries[`${method} ${path.split(":id/")[1]}`] ?? "";
   return `${path}${query}`
     .replace(":id", id)

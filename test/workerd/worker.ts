@@ -1,16 +1,16 @@
 /**
- * The Worker that the object tests run: the real door and objects over containers in memory.
+ * The Worker of the workerd tests: the real entry and objects over containers in memory.
  */
 
 import { SandboxObject as RealSandboxObject } from "../../src/objects/sandbox/object.ts";
-import type { Container } from "../../src/runtime/runtime.ts";
-import { containerIn } from "./machine.ts";
+import type { ContainerRuntime } from "../../src/runtime/runtime.ts";
+import { runtimeOf } from "./container.ts";
 
 export { BerthApi, DirectoryObject, default, PlanObject } from "../../src/index.ts";
-export { MachineObject } from "./machine.ts";
+export { ContainerObject } from "./container.ts";
 
 export class SandboxObject extends RealSandboxObject {
-  protected override openContainer(id: string): Container {
-    return containerIn(id);
+  protected override openRuntime(id: string): ContainerRuntime {
+    return runtimeOf(id);
   }
 }

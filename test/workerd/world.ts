@@ -1,14 +1,14 @@
 /**
- * Owns the world of the object tests: containers in memory, evictions, alarms rung by hand, a clock that can stand.
+ * The environment of the contract suite in workerd: containers in memory, evictions, alarms rung by hand, a clock
+ * that can stand.
  */
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import type { BerthApi, SandboxApi } from "../../src/protocol/api.ts";
-import type { PlanApi } from "../../src/protocol/plan-api.ts";
+import type { BerthApi, PlanApi, SandboxApi } from "../../src/protocol/api.ts";
 import type { Power, Socket, World } from "../contract/sandbox-api.ts";
-import { ask, keys } from "./calls.ts";
-import { machine } from "./machine.ts";
+import { fetchWorker, keys } from "./calls.ts";
+import { containerOf } from "./container.ts";
 import { restBerth } from "./rest.ts";
 
 export const stubOf = (id: string) => env.SANDBOX.getByName(id);
@@ -16,7 +16,7 @@ export const stubOf = (id: string) => env.SANDBOX.getByName(id);
 export const alarmOf = (id: string) =>
   runInDurableObject(stubOf(id), (_object, state) => state.storage.getAlarm());
 
-const around = {
+const shared = {
   can: new Set<Power>([
     "clock",
     "compare",
@@ -27,13 +27,13 @@ const around = {
     "ring",
     "sockets",
   ]),
-  inside: (id: string) => machine(id).facts(),
-  holdStarts: (id: string) => machine(id).fault({ verb: "start", hold: true }),
-  goOn: (id: string) => machine(id).release(),
+  inside: (id: string) => containerOf(id).facts(),
+  holdStarts: (id: string) => containerOf(id).fault({ verb: "start", hold: true }),
+  goOn: (id: string) => containerOf(id).release(),
   evict: (id: string) =>
     id.includes("/") ? evictDurableObject(env.PLAN.getByName(id)) : evictDurableObject(stubOf(id)),
-  clock(at: number) {
-    vi.useFakeTimers({ toFake: ["Date"], now: at });
+  clock(time: number) {
+    vi.useFakeTimers({ toFake: ["Date"], now: time });
   },
   fillEvents: (id: string, count: number) =>
     runInDurableObject(stubOf(id), (_object, { storage }) => {
@@ -49,7 +49,7 @@ const around = {
 };
 
 export const overRest: World = {
-  ...around,
+  ...shared,
   berth: restBerth(keys.local),
   other: restBerth(keys.other),
   async leaser(id) {
@@ -61,7 +61,7 @@ export const overRest: World = {
 };
 
 export const overRpc: World = {
-  ...around,
+  ...shared,
   berth: rpcBerth(env.BERTH),
   other: rpcBerth(env.OTHER),
   leaser: async (id) => rpcBerth(env.LEASER).sandbox(id),
@@ -79,7 +79,7 @@ async function connectTerminal(
   };
   if (protocol !== undefined) headers["sec-websocket-protocol"] = protocol;
   const url = `http://berth.test/v1/sandboxes/${id}/terminals/${terminal}/connect?${query}`;
-  const { status, webSocket } = await ask(new Request(url, { headers }));
+  const { status, webSocket } = await fetchWorker(new Request(url, { headers }));
   if (webSocket === null) throw new Error(`the socket was refused: ${status}`);
   const received: Socket["received"][number][] = [];
   let closed: number | undefined;
@@ -105,7 +105,7 @@ async function connectTerminal(
 type Bound = typeof env.BERTH;
 type Verb = (...args: unknown[]) => PromiseLike<unknown>;
 
-/** A promise of RPC is not quite a promise: each is awaited once, here. */
+/** RPC returns thenables, not promises: each is awaited once, here. */
 function rpcBerth(bound: Bound): BerthApi {
   return {
     create: async (call, options) => await bound.create(call, options),

@@ -1,8 +1,8 @@
-/** Bad input that needs the clock or the inside of an object; the catalogue of the rest: test/security/catalogue. */
+/** Bad input that needs the clock or the inside of an object. See test/security/catalogue for the rest. */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 
 const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const lease = async (id: string, body: Record<string, unknown> = {}) =>
@@ -10,26 +10,26 @@ const lease = async (id: string, body: Record<string, unknown> = {}) =>
 const release = (id: string, token: string) =>
   json(call("DELETE", of(id, "/lease"), { headers: { "berth-lease": token } }));
 
-/** Everything of a sandbox that anybody can see, and what its container was asked to do. */
+/** The visible state of a sandbox, and the requests to its container. */
 async function allOf(id: string) {
-  const told = await Promise.all(
+  const responses = await Promise.all(
     ["", "/lease", "/metadata", "/events?limit=1000"].map((tail) =>
       json(call("GET", of(id, tail))),
     ),
   );
-  const { ran, starts, calls } = await machine(id).facts();
-  return { told, ran, starts, calls };
+  const { ran, starts, calls } = await containerOf(id).facts();
+  return { responses, ran, starts, calls };
 }
 
 describe("bad input", () => {
-  it("[Y29] of a destroyed sandbox stays bad, and good input is 410", async () => {
-    const gone = await createSandbox({ metadata: { a: "1" } });
-    const token = await lease(gone);
-    await json(call("DELETE", of(gone, "?force=true")));
-    const before = await allOf(gone);
+  it("[Y29] for a destroyed sandbox is still refused as such, and good input fails with 410", async () => {
+    const destroyed = await createSandbox({ metadata: { a: "1" } });
+    const token = await lease(destroyed);
+    await json(call("DELETE", of(destroyed, "?force=true")));
+    const before = await allOf(destroyed);
     const headers = { "berth-lease": token };
     const status = async (method: string, tail: string, body?: unknown) => {
-      const answer = await call(method, of(gone, tail), { body, headers });
+      const answer = await call(method, of(destroyed, tail), { body, headers });
       await answer.text();
       return answer.status;
     };
@@ -39,10 +39,10 @@ describe("bad input", () => {
     expect(await status("POST", "/lease", {})).toBe(410);
     expect(await status("PUT", "/lease", {})).toBe(410);
     expect(await status("DELETE", "/lease")).toBe(410);
-    expect(await allOf(gone)).toEqual(before);
+    expect(await allOf(destroyed)).toEqual(before);
   });
 
-  it("[Q4] [Y29] is the 1,001st who waits, and the 17th of one holder", async () => {
+  it("[Q4] [Y29] is the 1,001st waiter, and the 17th of one holder", async () => {
     const full = await createSandbox();
     const token = await lease(full, { holder: "the holder", ttlMs: limits.leaseTtlMaxMs });
     const waits = (holder: string) =>
@@ -71,7 +71,7 @@ describe("bad input", () => {
     await release(full, token);
   });
 
-  it("[Y29] cannot say who it is by a header of our own", async () => {
+  it("[Y29] cannot pass an identity in an internal header", async () => {
     const id = await createSandbox({ metadata: { a: "1", b: "2", c: "3" } });
     await lease(id, { holder: "the holder", ttlMs: limits.leaseTtlMaxMs });
     const before = await allOf(id);

@@ -1,16 +1,16 @@
-/** The line between an object and its agent, by which commands go that follow each other closely. */
+/** The channel between an object and its agent, which carries commands in quick succession. */
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 import { stubOf } from "../world.ts";
 
 const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
-const opened = "GET /v1/line";
-const byLine = "LINE /v1/exec";
-const byRequest = "POST /v1/exec";
+const openRequest = "GET /v1/line";
+const overChannel = "CHANNEL /v1/exec";
+const overHttp = "POST /v1/exec";
 const interrupted = (admitted: unknown) => ({
   error: { code: "operation_interrupted", admitted },
 });
@@ -18,34 +18,34 @@ const interrupted = (admitted: unknown) => ({
 const run = (id: string, command: string, headers = {}) =>
   json(call("POST", of(id, "/exec"), { body: { command }, headers }));
 
-async function timesOf(id: string): Promise<Record<string, number>> {
-  const times: Record<string, number> = { [opened]: 0, [byLine]: 0, [byRequest]: 0 };
-  for (const asked of (await machine(id).facts()).asked) {
-    if (asked in times) times[asked] = (times[asked] ?? 0) + 1;
+async function countRequests(id: string): Promise<Record<string, number>> {
+  const times: Record<string, number> = { [openRequest]: 0, [overChannel]: 0, [overHttp]: 0 };
+  for (const request of (await containerOf(id).facts()).requests) {
+    if (request in times) times[request] = (times[request] ?? 0) + 1;
   }
   return times;
 }
 
-const ranIn = async (id: string, command: string) =>
-  (await machine(id).facts()).ran.filter((one) => one === command).length;
+const runsOf = async (id: string, command: string) =>
+  (await containerOf(id).facts()).ran.filter((ran) => ran === command).length;
 
-/** Two that follow each other open it; what comes then goes by it. */
-async function withLine(id: string): Promise<void> {
-  const before = await timesOf(id);
+/** Two commands in quick succession open it; the next one uses it. */
+async function openChannel(id: string): Promise<void> {
+  const before = await countRequests(id);
   await soon(async () => {
     await Promise.all([run(id, "true"), run(id, "true")]);
     await run(id, "echo warm");
-    expect((await timesOf(id))[byLine]).toBeGreaterThan(before[byLine] ?? 0);
+    expect((await countRequests(id))[overChannel]).toBeGreaterThan(before[overChannel] ?? 0);
   });
 }
 
 afterEach(() => vi.useRealTimers());
 
-describe("commands that follow each other closely", () => {
-  it("[U15] go by a line, and each has its own answer, long and refused ones too", async () => {
+describe("commands in quick succession", () => {
+  it("[U15] go over a channel, and each gets its own response, also if it is long or refused", async () => {
     const id = await createSandbox();
-    await withLine(id);
-    const before = await timesOf(id);
+    await openChannel(id);
+    const before = await countRequests(id);
     const long = "x".repeat(100_000);
     const texts = Array.from({ length: 40 }, (_, n) => (n % 10 === 3 ? `${n}${long}` : `${n}`));
     const answers = await Promise.all(
@@ -59,231 +59,239 @@ describe("commands that follow each other closely", () => {
     expect(await json(call("POST", of(id, "/exec"), { body }))).toMatchObject({
       error: { code: "bad_cwd" },
     });
-    const after = await timesOf(id);
-    // What is long itself has a request of its own.
-    expect(after[byLine]).toBe((before[byLine] ?? 0) + 37);
-    expect(after[byRequest]).toBe((before[byRequest] ?? 0) + 4);
-    expect((await machine(id).facts()).ran).toHaveLength(
-      (after[byLine] ?? 0) + (after[byRequest] ?? 0) - 1,
+    const after = await countRequests(id);
+    // Long commands go over HTTP.
+    expect(after[overChannel]).toBe((before[overChannel] ?? 0) + 37);
+    expect(after[overHttp]).toBe((before[overHttp] ?? 0) + 4);
+    expect((await containerOf(id).facts()).ran).toHaveLength(
+      (after[overChannel] ?? 0) + (after[overHttp] ?? 0) - 1,
     );
   });
 
-  it("[U15] are answered whole where the answer is long or comes late", async () => {
+  it("[U15] get complete responses that are long or late", async () => {
     const id = await createSandbox();
-    await withLine(id);
-    const asked = run(id, "sleep 2.5; echo late");
+    await openChannel(id);
+    const running = run(id, "sleep 2.5; echo late");
     const long = await run(id, "seq 20000");
     expect(long.stdout).toHaveLength(108_894);
-    expect(await asked).toMatchObject({ stdout: "late\n" });
-    const later = (await machine(id).facts()).asked.filter((one) =>
-      one.startsWith("GET /v1/later/"),
+    expect(await running).toMatchObject({ stdout: "late\n" });
+    const later = (await containerOf(id).facts()).requests.filter((line) =>
+      line.startsWith("GET /v1/later/"),
     );
     expect(later).toHaveLength(2);
   });
 });
 
-describe("a line that breaks", () => {
-  it("[U16] leaves whoever waits told as interrupted, and nothing is run twice", async () => {
+describe("a channel that breaks", () => {
+  it("[U16] interrupts the waiting commands, and runs none twice", async () => {
     const id = await createSandbox();
     const other = await createSandbox();
-    await withLine(id);
-    await withLine(other);
-    await machine(id).spoilLine("cut");
-    const told = await run(id, "echo cut");
-    expect(told).toMatchObject(interrupted("unknown"));
-    expect(await ranIn(id, "echo cut")).toBe(1);
+    await openChannel(id);
+    await openChannel(other);
+    await containerOf(id).setChannelFault("cut");
+    const result = await run(id, "echo cut");
+    expect(result).toMatchObject(interrupted("unknown"));
+    expect(await runsOf(id, "echo cut")).toBe(1);
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
     expect(await json(call("GET", of(id)))).toMatchObject({ state: "running" });
-    const before = await timesOf(other);
+    const before = await countRequests(other);
     expect(await run(other, "echo on")).toMatchObject({ stdout: "on\n" });
-    expect((await timesOf(other))[opened]).toBe(before[opened]);
+    expect((await countRequests(other))[openRequest]).toBe(before[openRequest]);
   });
 
-  it("[U16] after it said that it takes longer, and has nothing then, has begun", async () => {
+  it("[U16] after deferring a response that is then missing, reports the command as admitted", async () => {
     const id = await createSandbox();
-    await withLine(id);
-    await machine(id).spoilLine("lost");
+    await openChannel(id);
+    await containerOf(id).setChannelFault("lost");
     expect(await run(id, "echo lost")).toMatchObject(interrupted(true));
-    await machine(id).spoilLine(null);
+    await containerOf(id).setChannelFault(null);
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
-    expect(await ranIn(id, "echo lost")).toBe(1);
+    expect(await runsOf(id, "echo lost")).toBe(1);
   });
 
-  it("[U16] with its container, however that ends, leaves nobody waiting", async () => {
+  it("[U16] with its container leaves no command waiting", async () => {
     for (const end of [
-      (id: string) => machine(id).die(),
+      (id: string) => containerOf(id).exit(),
       (id: string) => json(call("DELETE", of(id, "?force=true"))),
     ]) {
       const id = await createSandbox();
-      await withLine(id);
-      await machine(id).spoilLine("silent");
+      await openChannel(id);
+      await containerOf(id).setChannelFault("silent");
       const waiting = [run(id, "echo one"), run(id, "echo two")];
-      await soon(async () => expect(await ranIn(id, "echo two")).toBe(1));
+      await soon(async () => expect(await runsOf(id, "echo two")).toBe(1));
       await end(id);
-      for (const told of await Promise.all(waiting)) {
-        expect(told).toMatchObject(interrupted("unknown"));
+      for (const result of await Promise.all(waiting)) {
+        expect(result).toMatchObject(interrupted("unknown"));
       }
     }
   });
 
-  it("[U16] is opened once in its life: what comes then goes as requests, and a new life has a line again", async () => {
+  it("[U16] is not opened again in this incarnation; the next one has a channel again", async () => {
     const id = await createSandbox();
-    await withLine(id);
-    await machine(id).spoilLine("cut");
+    await openChannel(id);
+    await containerOf(id).setChannelFault("cut");
     await run(id, "echo cut");
-    await machine(id).spoilLine(null);
-    const before = await timesOf(id);
+    await containerOf(id).setChannelFault(null);
+    const before = await countRequests(id);
     for (let n = 0; n < 5; n++) {
       expect(await run(id, `echo ${n}`)).toMatchObject({ stdout: `${n}\n` });
     }
-    const after = await timesOf(id);
-    expect(after).toEqual({ ...before, [byRequest]: (before[byRequest] ?? 0) + 5 });
+    const after = await countRequests(id);
+    expect(after).toEqual({ ...before, [overHttp]: (before[overHttp] ?? 0) + 5 });
     await json(call("POST", of(id, "/pause")));
-    await withLine(id);
+    await openChannel(id);
   });
 });
 
-describe("the line of a life", () => {
-  it("[U17] carries nothing of another one", async () => {
+describe("the channel of an incarnation", () => {
+  it("[U17] carries nothing for another incarnation", async () => {
     const id = await createSandbox();
-    await withLine(id);
+    await openChannel(id);
     const { incarnation } = await run(id, "echo one");
-    await machine(id).restartBehindOurBack();
+    await containerOf(id).replaceAgent();
     await json(call("POST", of(id, "/pause")));
-    const before = await timesOf(id);
-    const again = await run(id, "echo two");
-    expect(again).toMatchObject({ stdout: "two\n" });
-    expect(again.incarnation).not.toBe(incarnation);
-    expect((await timesOf(id))[byLine]).toBe(before[byLine]);
-    await withLine(id);
-    expect((await run(id, "echo three")).incarnation).toBe(again.incarnation);
-    expect((await machine(id).facts()).lines).toBe(1);
+    const before = await countRequests(id);
+    const next = await run(id, "echo two");
+    expect(next).toMatchObject({ stdout: "two\n" });
+    expect(next.incarnation).not.toBe(incarnation);
+    expect((await countRequests(id))[overChannel]).toBe(before[overChannel]);
+    await openChannel(id);
+    expect((await run(id, "echo three")).incarnation).toBe(next.incarnation);
+    expect((await containerOf(id).facts()).openChannels).toBe(1);
   });
 
-  it("[U17] that comes up when the life is over is not used", async () => {
+  it("[U17] is not used if it opens after its incarnation has ended", async () => {
     const id = await createSandbox();
-    await machine(id).holdAnswers(opened);
+    await containerOf(id).holdResponses(openRequest);
     await Promise.all([run(id, "true"), run(id, "true")]);
-    await soon(async () => expect((await timesOf(id))[opened]).toBe(1));
+    await soon(async () => expect((await countRequests(id))[openRequest]).toBe(1));
     await json(call("POST", of(id, "/pause")));
     await json(call("POST", of(id, "/start")));
-    await machine(id).letAnswersGo();
+    await containerOf(id).releaseHeld();
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
-    await withLine(id);
+    await openChannel(id);
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
   });
 
-  it("[U18] is asked for once where the agent has none, and commands go as requests", async () => {
+  it("[U18] is tried once if the agent has no such route; commands go over HTTP", async () => {
     const id = await createSandbox();
-    await machine(id).hasNoLine();
+    await containerOf(id).removeChannelRoute();
     for (let n = 0; n < 8; n++) {
       expect(await run(id, `echo ${n}`)).toMatchObject({ stdout: `${n}\n` });
     }
-    expect(await timesOf(id)).toEqual({ [opened]: 1, [byLine]: 0, [byRequest]: 8 });
+    expect(await countRequests(id)).toEqual({ [openRequest]: 1, [overChannel]: 0, [overHttp]: 8 });
   });
 });
 
-describe("an agent that says by its line", () => {
+describe("an agent that sends over its channel", () => {
   const refusal = JSON.stringify({ error: { code: "no", message: "no" } });
   const hostile: Record<string, readonly (string | number)[]> = {
-    "what nobody asked": ['["xnobodys",200]\n{}'],
+    "a response to no command": ['["xnobodys",200]\n{}'],
     bytes: [4096],
-    "what is too long": [`["ID",200]\n${" ".repeat(100_000)}{}`],
+    "a message that is too long": [`["ID",200]\n${" ".repeat(100_000)}{}`],
     "no head": ["{}"],
     "no JSON": ['["ID",\n{}'],
-    "a status that there is not": ['["ID",101]\n{}'],
-    "nests without end": [`${"[".repeat(60_000)}\n{}`],
+    "an unknown status": ['["ID",101]\n{}'],
+    "endless nesting": [`${"[".repeat(60_000)}\n{}`],
     "a flood": Array(2000).fill('["xnobodys",200]\n{}'),
   };
 
-  it.each(Object.entries(hostile))("[U19] %s: its line ends, and nothing else", async (_, says) => {
-    const id = await createSandbox();
-    await withLine(id);
-    await machine(id).spoilLine({ says });
-    const at = Date.now();
-    expect(await run(id, "echo one")).toMatchObject(interrupted("unknown"));
-    expect(Date.now() - at).toBeLessThan(limits.agentHeadersMs);
-    await soon(async () => expect((await machine(id).facts()).lines).toBe(0));
-    await machine(id).spoilLine(null);
-    expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
-    expect(await ranIn(id, "echo one")).toBe(1);
-  });
+  it.each(Object.entries(hostile))(
+    "[U19] %s, loses the channel and nothing else",
+    async (_, messages) => {
+      const id = await createSandbox();
+      await openChannel(id);
+      await containerOf(id).setChannelFault({ sends: messages });
+      const startedAt = Date.now();
+      expect(await run(id, "echo one")).toMatchObject(interrupted("unknown"));
+      expect(Date.now() - startedAt).toBeLessThan(limits.agentHeadersMs);
+      await soon(async () => expect((await containerOf(id).facts()).openChannels).toBe(0));
+      await containerOf(id).setChannelFault(null);
+      expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
+      expect(await runsOf(id, "echo one")).toBe(1);
+    },
+  );
 
   it.each([
     ["no object", '["ID",200]\n1'],
-    ["a refusal that is none", `["ID",500]\n${refusal}`],
+    ["an invalid error", `["ID",500]\n${refusal}`],
     ["nothing", '["ID",200]\n'],
-  ])("[U19] %s as an answer: it is none", async (_, said) => {
+  ])("[U19] %s as a response, has not responded", async (_, message) => {
     const id = await createSandbox();
-    await withLine(id);
-    await machine(id).spoilLine({ says: [said] });
+    await openChannel(id);
+    await containerOf(id).setChannelFault({ sends: [message] });
     expect(await run(id, "echo one")).toMatchObject(interrupted(true));
-    await machine(id).spoilLine(null);
+    await containerOf(id).setChannelFault(null);
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
   });
 
-  it("[U19] an answer twice: the first is told, and the second to nobody", async () => {
+  it("[U19] a response twice, is heard once", async () => {
     const id = await createSandbox();
-    await withLine(id);
+    await openChannel(id);
     const twice = '["ID",200]\n{"stdout":"mine"}';
-    await machine(id).spoilLine({ says: [twice, twice] });
+    await containerOf(id).setChannelFault({ sends: [twice, twice] });
     expect(await run(id, "echo one")).toMatchObject({ stdout: "mine" });
-    await soon(async () => expect((await machine(id).facts()).lines).toBe(0));
-    await machine(id).spoilLine(null);
+    await soon(async () => expect((await containerOf(id).facts()).openChannels).toBe(0));
+    await containerOf(id).setChannelFault(null);
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
   });
 });
 
-describe("a line that nobody uses", () => {
+describe("an idle channel", () => {
   it.each([0, -3_600_000, 3_600_000])(
-    "[U20] is closed soon, also where the clock steps by %d ms",
+    "[U20] is closed soon, also if the clock steps by %d ms",
     async (stepMs) => {
       const id = await createSandbox();
-      await withLine(id);
-      expect((await machine(id).facts()).lines).toBe(1);
+      await openChannel(id);
+      expect((await containerOf(id).facts()).openChannels).toBe(1);
       await runInDurableObject(stubOf(id), () => {
         vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + stepMs });
       });
-      await vi.waitFor(async () => expect((await machine(id).facts()).lines).toBe(0), 5_000);
+      await vi.waitFor(
+        async () => expect((await containerOf(id).facts()).openChannels).toBe(0),
+        5_000,
+      );
       vi.useRealTimers();
       expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
-      await withLine(id);
+      await openChannel(id);
     },
   );
 
-  it("[U20] stays while a command by it waits, and takes those that come at any moment", async () => {
+  it("[U20] stays open while a command waits, and takes commands at any moment", async () => {
     const id = await createSandbox();
-    await withLine(id);
-    const before = await timesOf(id);
+    await openChannel(id);
+    const before = await countRequests(id);
     for (const pauseMs of [970, 1_000, 1_030, 2_000]) {
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      const told = await Promise.all([run(id, "echo one"), run(id, "echo two")]);
-      expect(told.map(({ stdout }) => stdout)).toEqual(["one\n", "two\n"]);
+      const results = await Promise.all([run(id, "echo one"), run(id, "echo two")]);
+      expect(results.map(({ stdout }) => stdout)).toEqual(["one\n", "two\n"]);
     }
-    const after = await timesOf(id);
-    expect((after[byLine] ?? 0) + (after[byRequest] ?? 0)).toBe(
-      (before[byLine] ?? 0) + (before[byRequest] ?? 0) + 8,
+    const after = await countRequests(id);
+    expect((after[overChannel] ?? 0) + (after[overHttp] ?? 0)).toBe(
+      (before[overChannel] ?? 0) + (before[overHttp] ?? 0) + 8,
     );
   });
 });
 
-describe("a command by the line", () => {
-  it("[U15] is sent again where the fence has grown beside it, and runs once", async () => {
+describe("a command over the channel", () => {
+  it("[U15] is sent again if the fence has grown meanwhile, and runs once", async () => {
     const id = await createSandbox();
-    await withLine(id);
-    const before = await timesOf(id);
-    await machine(id).holdCalls(byRequest);
-    const asked = run(id, "echo behind");
-    await soon(async () => expect((await timesOf(id))[byLine]).toBe((before[byLine] ?? 0) + 1));
-    // Another call fails, and nothing that was sent before may begin.
-    await machine(id).deafTo("POST /v1/processes");
-    const { fence } = await machine(id).facts();
+    await openChannel(id);
+    const before = await countRequests(id);
+    await containerOf(id).holdRequests(overHttp);
+    const running = run(id, "echo behind");
+    await soon(async () =>
+      expect((await countRequests(id))[overChannel]).toBe((before[overChannel] ?? 0) + 1),
+    );
+    // Another call fails, and nothing that was sent before it may start.
+    await containerOf(id).failRequests("POST /v1/processes");
+    const { fence } = await containerOf(id).facts();
     const failed = await json(call("POST", of(id, "/processes"), { body: { command: "true" } }));
     expect(failed).toMatchObject(interrupted("unknown"));
-    expect((await machine(id).facts()).fence).toBeGreaterThan(fence);
-    await machine(id).letAnswersGo();
-    expect(await asked).toMatchObject({ stdout: "behind\n" });
-    expect(await ranIn(id, "echo behind")).toBe(1);
-    expect((await timesOf(id))[byLine]).toBe((before[byLine] ?? 0) + 2);
+    expect((await containerOf(id).facts()).fence).toBeGreaterThan(fence);
+    await containerOf(id).releaseHeld();
+    expect(await running).toMatchObject({ stdout: "behind\n" });
+    expect(await runsOf(id, "echo behind")).toBe(1);
+    expect((await countRequests(id))[overChannel]).toBe((before[overChannel] ?? 0) + 2);
   });
 });

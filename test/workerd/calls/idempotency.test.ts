@@ -5,7 +5,7 @@ import { agentPaths } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 
 const stubOf = (id: string) => env.SANDBOX.getByName(id);
 const of = (id: string, tail: string) => `/v1/sandboxes/${id}${tail}`;
@@ -15,7 +15,7 @@ const exec = (id: string, key: string, command: string, { headers = {}, ...more 
     body: { command, ...more },
     headers: { "idempotency-key": key, ...headers },
   });
-const facts = (id: string) => machine(id).facts();
+const facts = (id: string) => containerOf(id).facts();
 const ran = async (id: string) => (await facts(id)).ran;
 const rows = (id: string) =>
   runInDurableObject(stubOf(id), (_object, { storage }) =>
@@ -26,7 +26,7 @@ const codeOf = async (response: Response) => [response.status, (await json(respo
 afterEach(() => vi.useRealTimers());
 
 describe("a call with a key", () => {
-  it("[K8] is answered with the same bytes again, over evictions, and runs once", async () => {
+  it("[K8] gets the same bytes again, also after evictions, and runs once", async () => {
     const id = await createSandbox();
     const first = await (await exec(id, "a", "echo hi")).text();
     expect(JSON.parse(first)).toMatchObject({ exitCode: 0, stdout: "hi\n" });
@@ -41,7 +41,7 @@ describe("a call with a key", () => {
     expect(await ran(id)).toEqual(["echo hi", "echo hi"]);
   });
 
-  it("[K8] is one run for twenty callers at once, each of whom gets its answer", async () => {
+  it("[K8] runs once for twenty callers at once, and each gets the result", async () => {
     const id = await createSandbox();
     const calls = Array.from({ length: 20 }, () => exec(id, "many", "sleep 1"));
     const answers = await Promise.all(calls.map(async (answer) => (await answer).text()));
@@ -58,14 +58,14 @@ describe("a call with a key", () => {
     await evictDurableObject(stubOf(id));
     expect(await json(exec(id, "long", "sleep 3"))).toMatchObject({ exitCode: 0 });
     expect(await ran(id)).toEqual(["sleep 3"]);
-    // The caller of the instance that was evicted may have lost its answer; nobody else has.
+    // Only the caller of the evicted instance may have lost its response.
     await first.then(
       (answer) => answer.text(),
       () => undefined,
     );
   });
 
-  it("[K8] is joined by those who come while the first still waits at the gate", async () => {
+  it("[K8] is joined by callers that come while the first still waits for the lease", async () => {
     const id = await createSandbox();
     const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "me" } }));
     const first = exec(id, "queued", "echo one", { headers: { "berth-wait-ms": "20000" } });
@@ -81,13 +81,13 @@ describe("a call with a key", () => {
     expect(await ran(id)).toEqual(["echo one"]);
   });
 
-  it("[K9] needs no lease where it is repeated, and passes the gate where it never began", async () => {
+  it("[K9] needs no lease if it is repeated, and needs it if it never started", async () => {
     const id = await createSandbox();
     const first = await (await exec(id, "before", "echo free")).text();
     const lease = await json(call("POST", of(id, "/lease"), { body: { holder: "me" } }));
     expect(await (await exec(id, "before", "echo free")).text()).toBe(first);
     expect(await codeOf(await exec(id, "during", "echo free"))).toEqual([423, "lease_held"]);
-    // What was refused has not used its key.
+    // A refused call has not used its key.
     const headers = { "berth-lease": lease.token };
     expect(await json(exec(id, "during", "echo mine", { headers }))).toMatchObject({
       stdout: "mine\n",
@@ -95,7 +95,7 @@ describe("a call with a key", () => {
     expect(await ran(id)).toEqual(["echo free", "echo mine"]);
   });
 
-  it("[K10] with another call under its key is refused and runs nothing; the order of fields is no difference", async () => {
+  it("[K10] is refused under the key of another call; the order of fields makes no difference", async () => {
     const id = await createSandbox();
     const first = await (await exec(id, "k", "echo hi", { env: { A: "1", B: "2" } })).text();
     expect(await (await exec(id, "k", "echo hi", { env: { B: "2", A: "1" } })).text()).toBe(first);
@@ -112,7 +112,7 @@ describe("a call with a key", () => {
   });
 
   it.each(["", " ", "two words", "ü", "x".repeat(256)])(
-    "[K11] is refused where the key has no form of one, naming the header: %j",
+    "[K11] is refused with an invalid key, naming the header: %j",
     async (key) => {
       const id = await createSandbox();
       const refused = await exec(id, key, "true");
@@ -122,16 +122,16 @@ describe("a call with a key", () => {
     },
   );
 
-  it("[K12] tells the exit code where its container is gone with the answer", async () => {
+  it("[K12] still has its exit code after its container and its output are gone", async () => {
     const id = await createSandbox();
     expect(await json(exec(id, "k", "false"))).toMatchObject({ exitCode: 1 });
-    await machine(id).die();
+    await containerOf(id).exit();
     const repeated = await exec(id, "k", "false");
     expect(repeated.status).toBe(410);
     expect((await json(repeated)).error).toMatchObject({
       ...{ code: "result_gone", exitCode: 1, signal: null, timedOut: false },
     });
-    // Also where another life runs, and by another instance.
+    // Also while another incarnation runs, and from another instance.
     expect(await json(exec(id, "new", "true"))).toMatchObject({ exitCode: 0 });
     await evictDurableObject(stubOf(id));
     expect(await codeOf(await exec(id, "k", "false"))).toEqual([410, "result_gone"]);
@@ -139,11 +139,11 @@ describe("a call with a key", () => {
     expect((await facts(id)).starts).toHaveLength(2);
   });
 
-  it("[K12] is interrupted where its container is lost under it, is told so again, and starts none", async () => {
+  it("[K12] is interrupted if its container is lost, says so again, and starts none", async () => {
     const id = await createSandbox();
     const running = exec(id, "k", "sleep 60");
     await soon(async () => expect((await facts(id)).running).toBe(1));
-    await machine(id).die();
+    await containerOf(id).exit();
     expect(await codeOf(await running)).toEqual([502, "operation_interrupted"]);
     for (let n = 0; n < 2; n++) {
       const repeated = await exec(id, "k", "sleep 60");
@@ -156,7 +156,7 @@ describe("a call with a key", () => {
     expect((await facts(id)).starts).toHaveLength(1);
   });
 
-  it("[K13] is sent again with the same id where the agent has never seen it", async () => {
+  it("[K13] is sent again with the same id if the agent has never seen it", async () => {
     const id = await createSandbox();
     await json(exec(id, "k", "echo hi"));
     // As if the object had died between its row and the call.
@@ -169,7 +169,7 @@ describe("a call with a key", () => {
     expect(await ran(id)).toHaveLength(2);
   });
 
-  it("[K13] that is old and unknown to the agent is never sent again", async () => {
+  it("[K13] is never sent again if it is old and unknown to the agent", async () => {
     const id = await createSandbox();
     await json(exec(id, "k", "echo hi", { timeoutMs: limits.execTimeoutMaxMs }));
     await runInDurableObject(stubOf(id), (_object, { storage }) => {
@@ -184,7 +184,7 @@ describe("a call with a key", () => {
     expect(await ran(id)).toHaveLength(1);
   });
 
-  it("[K14] is remembered for ten minutes after its end, and then is a new call", async () => {
+  it("[K14] is stored for ten minutes after its end, and then is a new call", async () => {
     const id = await createSandbox({ onIdle: "none" });
     const began = Date.now();
     vi.useFakeTimers({ toFake: ["Date"], now: began });
@@ -196,7 +196,7 @@ describe("a call with a key", () => {
     expect(await ran(id)).toEqual(["echo hi", "echo hi"]);
   });
 
-  it("[K14] finds room for a bounded number of keys, is refused beyond it, and clears what is old", async () => {
+  it("[K14] is refused beyond a number of keys, and old keys make room", async () => {
     const id = await createSandbox({ onIdle: "none" });
     const began = Date.now();
     vi.useFakeTimers({ toFake: ["Date"], now: began });
@@ -219,7 +219,7 @@ describe("a call with a key", () => {
     expect(await rows(id)).toHaveLength(1);
   });
 
-  it("[K15] starts a process once, also where its start is asked for by many", async () => {
+  it("[K15] starts a process once, also for many callers", async () => {
     const id = await createSandbox();
     const start = () =>
       call("POST", of(id, "/processes"), {
@@ -258,23 +258,23 @@ describe("a call with a key", () => {
     await json(call("DELETE", of(id, "/sessions/s")));
   });
 
-  it("[K5] which was to wait for its turn, and was overtaken by a newer fence, is a new call", async () => {
+  it("[K5] that was overtaken by a newer fence in its queue is a new call", async () => {
     const id = await createSandbox();
     const first = await (await exec(id, "k", "echo hi")).text();
-    const again = `GET ${agentPaths.execs}/${JSON.parse(first).execId}`;
-    await machine(id).overtakes(again);
+    const lookUp = `GET ${agentPaths.execs}/${JSON.parse(first).execId}`;
+    await containerOf(id).rejectNextAsStale(lookUp);
     const repeated = await exec(id, "k", "echo hi");
-    expect((await facts(id)).asked).toContain(again);
+    expect((await facts(id)).requests).toContain(lookUp);
     expect(repeated.status).toBe(200);
     expect(await repeated.text()).toBe(first);
     const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "other" } }));
-    await machine(id).overtakes(again);
+    await containerOf(id).rejectNextAsStale(lookUp);
     expect(await codeOf(await exec(id, "k", "echo hi"))).toEqual([423, "lease_held"]);
     await call("DELETE", of(id, "/lease"), { headers: { "berth-lease": token } });
     expect(await ran(id)).toEqual(["echo hi"]);
   });
 
-  it("[K16] answers 410 once the sandbox is destroyed, whatever it was told before", async () => {
+  it("[K16] fails with 410 once the sandbox is destroyed", async () => {
     const id = await createSandbox();
     await json(exec(id, "k", "true"));
     await json(call("DELETE", of(id, "")));
@@ -286,8 +286,11 @@ describe("a call with a key over RPC", () => {
   it("[K8] is the same call for REST and RPC", async () => {
     const id = await createSandbox();
     const first = await json(exec(id, "k", "echo hi"));
-    const again = await env.BERTH.sandbox(id).exec({ command: "echo hi" }, { idempotencyKey: "k" });
-    expect(again).toEqual(first);
+    const repeated = await env.BERTH.sandbox(id).exec(
+      { command: "echo hi" },
+      { idempotencyKey: "k" },
+    );
+    expect(repeated).toEqual(first);
     expect(await ran(id)).toEqual(["echo hi"]);
     await expect(
       (async () => env.BERTH.sandbox(id).exec({ command: "true" }, { idempotencyKey: "k" }))(),

@@ -4,7 +4,7 @@ import { agentPaths } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 import { overRest, stubOf } from "../world.ts";
 
 type Frame = { type: string } & Record<string, unknown>;
@@ -13,7 +13,7 @@ const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const leaseOf = (id: string) => json(call("GET", of(id, "/lease")));
 const upgrade = { upgrade: "websocket" };
 
-/** A socket that keeps what it is told. */
+/** A socket that records its frames. */
 class LeaseSocket {
   readonly frames: Frame[] = [];
   readonly pongs: string[] = [];
@@ -54,19 +54,19 @@ async function connect(
 }
 
 /** The sockets that the object has, and a mark that only this instance of it carries. */
-const attached = (id: string) =>
+const inspect = (id: string) =>
   runInDurableObject(stubOf(id), (object, state) => {
     const marked = object as unknown as { mark?: number };
-    const known = marked.mark !== undefined;
+    const isMarked = marked.mark !== undefined;
     marked.mark = 1;
-    return { sockets: state.getWebSockets().length, known };
+    return { sockets: state.getWebSockets().length, isMarked };
   });
 
-async function sleeps(id: string, sockets: number): Promise<void> {
-  expect((await attached(id)).sockets).toBe(sockets);
-  expect((await attached(id)).known).toBe(true);
+async function hibernate(id: string, sockets: number): Promise<void> {
+  expect((await inspect(id)).sockets).toBe(sockets);
+  expect((await inspect(id)).isMarked).toBe(true);
   await evictDurableObject(stubOf(id), { webSockets: "hibernate" });
-  expect(await attached(id)).toEqual({ sockets, known: false });
+  expect(await inspect(id)).toEqual({ sockets, isMarked: false });
 }
 
 afterEach(() => {
@@ -74,36 +74,36 @@ afterEach(() => {
 });
 
 describe("a lease that a socket holds", () => {
-  it("[Y23] is granted, shown, used, and let go at once when the socket closes", async () => {
+  it("[Y23] is granted, shown, used, and released at once when the socket closes", async () => {
     const id = await createSandbox();
-    const one = await connect(id, "by socket");
-    const granted = await one.next("granted");
+    const firstSocket = await connect(id, "by socket");
+    const granted = await firstSocket.next("granted");
     expect(granted).toMatchObject({ holder: "by socket", fence: expect.any(Number) });
     expect(await leaseOf(id)).toMatchObject({ state: "held", holder: "by socket" });
     const headers = { "berth-lease": String(granted.token) };
     const ran = await call("POST", of(id, "/exec"), { body: { command: "echo hi" }, headers });
     expect(await json(ran)).toMatchObject({ stdout: "hi\n" });
-    one.close();
+    firstSocket.close();
     await soon(async () => expect((await leaseOf(id)).state).toBe("free"));
   });
 
-  it("[Y23] queues in order of arrival with those who call, and is told its turn", async () => {
+  it("[Y23] queues with the calls in order of arrival, and is notified of its turn", async () => {
     const id = await createSandbox();
     const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "caller" } }));
-    const one = await connect(id, "socket one");
-    expect(await one.next("queued")).toMatchObject({ position: 0 });
-    const two = await connect(id, "socket two");
-    expect(await two.next("queued")).toMatchObject({ position: 1 });
+    const firstSocket = await connect(id, "socket one");
+    expect(await firstSocket.next("queued")).toMatchObject({ position: 0 });
+    const secondSocket = await connect(id, "socket two");
+    expect(await secondSocket.next("queued")).toMatchObject({ position: 1 });
     expect((await leaseOf(id)).waiters.map(({ holder }: { holder: string }) => holder)).toEqual([
       "socket one",
       "socket two",
     ]);
     await json(call("DELETE", of(id, "/lease"), { headers: { "berth-lease": String(token) } }));
-    await one.next("granted");
-    expect(two.frames.map(({ type }) => type)).toEqual(["queued"]);
-    one.close();
-    await two.next("granted");
-    two.close();
+    await firstSocket.next("granted");
+    expect(secondSocket.frames.map(({ type }) => type)).toEqual(["queued"]);
+    firstSocket.close();
+    await secondSocket.next("granted");
+    secondSocket.close();
     await soon(async () =>
       expect(await leaseOf(id)).toMatchObject({ state: "free", waiterCount: 0 }),
     );
@@ -111,96 +111,96 @@ describe("a lease that a socket holds", () => {
 
   it("[Y23] leaves the queue when a waiting socket closes", async () => {
     const id = await createSandbox();
-    const one = await connect(id, "one");
-    await one.next("granted");
-    const two = await connect(id, "two");
-    await two.next("queued");
-    two.close();
+    const firstSocket = await connect(id, "one");
+    await firstSocket.next("granted");
+    const secondSocket = await connect(id, "two");
+    await secondSocket.next("queued");
+    secondSocket.close();
     await soon(async () => expect((await leaseOf(id)).waiterCount).toBe(0));
     expect(await leaseOf(id)).toMatchObject({ state: "held", holder: "one" });
-    one.close();
+    firstSocket.close();
   });
 
-  it("[Y24] tells the holder why it lost the lease, and closes", async () => {
+  it("[Y24] sends the holder why it lost the lease, and closes", async () => {
     const id = await createSandbox();
-    const one = await connect(id, "one");
-    await one.next("granted");
+    const firstSocket = await connect(id, "one");
+    await firstSocket.next("granted");
     await json(call("DELETE", of(id, "/lease?break=true&reason=stuck")));
-    expect(await one.next("lost")).toMatchObject({ reason: "broken" });
-    await soon(async () => expect(one.closed).toMatchObject({ code: 1000 }));
+    expect(await firstSocket.next("lost")).toMatchObject({ reason: "broken" });
+    await soon(async () => expect(firstSocket.closed).toMatchObject({ code: 1000 }));
     await soon(async () => expect((await leaseOf(id)).state).toBe("free"));
-    const two = await connect(id, "two");
-    await two.next("granted");
-    const three = await connect(id, "three");
-    await three.next("queued");
+    const secondSocket = await connect(id, "two");
+    await secondSocket.next("granted");
+    const thirdSocket = await connect(id, "three");
+    await thirdSocket.next("queued");
     await json(call("DELETE", of(id, "?force=true")));
-    expect((await two.next("lost")).reason).toBe("destroyed");
-    expect((await three.next("lost")).reason).toBe("destroyed");
-    expect((await attached(id)).sockets).toBe(0);
+    expect((await secondSocket.next("lost")).reason).toBe("destroyed");
+    expect((await thirdSocket.next("lost")).reason).toBe("destroyed");
+    expect((await inspect(id)).sockets).toBe(0);
   });
 
-  it("[Y25] sleeps with the object, holder and waiter, and both wake with it", async () => {
+  it("[Y25] hibernates with the object, for holder and waiter, and wakes with it", async () => {
     const id = await createSandbox();
-    const one = await connect(id, "one");
-    const { token } = await one.next("granted");
-    const two = await connect(id, "two");
-    await two.next("queued");
-    await sleeps(id, 2);
+    const firstSocket = await connect(id, "one");
+    const { token } = await firstSocket.next("granted");
+    const secondSocket = await connect(id, "two");
+    await secondSocket.next("queued");
+    await hibernate(id, 2);
     expect(await leaseOf(id)).toMatchObject({ state: "held", holder: "one", waiterCount: 1 });
     const headers = { "berth-lease": String(token) };
     const ran = await call("POST", of(id, "/exec"), { body: { command: "true" }, headers });
     expect(await json(ran)).toMatchObject({ exitCode: 0 });
-    await sleeps(id, 2);
-    one.close();
-    await two.next("granted");
-    await sleeps(id, 1);
-    two.close();
+    await hibernate(id, 2);
+    firstSocket.close();
+    await secondSocket.next("granted");
+    await hibernate(id, 1);
+    secondSocket.close();
     await soon(async () => expect((await leaseOf(id)).state).toBe("free"));
-    expect(one.frames.map(({ type }) => type)).toEqual(["granted"]);
+    expect(firstSocket.frames.map(({ type }) => type)).toEqual(["granted"]);
   });
 
-  it("[Y25] is answered its pings without waking, and lives as long as it sends them", async () => {
+  it("[Y25] gets its pongs without waking the object, and lasts as long as it pings", async () => {
     const id = await createSandbox();
-    const one = await connect(id, "one");
-    const { expiresAt } = await one.next("granted");
-    await sleeps(id, 1);
-    one.socket.send("ping");
-    await soon(async () => expect(one.pongs).toHaveLength(1));
-    // The instance that was marked by sleeps() is the same: nothing woke another.
-    expect((await attached(id)).known).toBe(true);
+    const firstSocket = await connect(id, "one");
+    const { expiresAt } = await firstSocket.next("granted");
+    await hibernate(id, 1);
+    firstSocket.socket.send("ping");
+    await soon(async () => expect(firstSocket.pongs).toHaveLength(1));
+    // The instance that was marked by hibernate() is the same: nothing woke another.
+    expect((await inspect(id)).isMarked).toBe(true);
     const silent = Date.parse(String(expiresAt));
     vi.useFakeTimers({ toFake: ["Date"], now: silent + 2 * limits.leasePingMs });
     await overRest.ring(id);
     expect((await leaseOf(id)).state).not.toBe("held");
-    expect((await one.next("lost")).reason).toBe("expired");
+    expect((await firstSocket.next("lost")).reason).toBe("expired");
   });
 
-  it("[Y26] may come back with its token within ten seconds after its socket was lost", async () => {
+  it("[Y26] can be continued with its token within ten seconds after its socket was lost", async () => {
     const id = await createSandbox();
-    const one = await connect(id, "one");
-    const granted = await one.next("granted");
-    const two = await connect(id, "two");
-    await two.next("queued");
+    const firstSocket = await connect(id, "one");
+    const granted = await firstSocket.next("granted");
+    const secondSocket = await connect(id, "two");
+    await secondSocket.next("queued");
     await evictDurableObject(stubOf(id), { webSockets: "close" });
     const before = Date.now();
     const held = await leaseOf(id);
     expect(held).toMatchObject({ state: "held", holder: "one" });
     expect(Date.parse(held.expiresAt)).toBeLessThanOrEqual(Date.now() + limits.leaseReconnectMs);
     expect(Date.parse(held.expiresAt)).toBeGreaterThanOrEqual(before);
-    const back = await connect(id, "one", { "berth-lease": String(granted.token) });
-    expect(await back.next("granted")).toMatchObject({
+    const continued = await connect(id, "one", { "berth-lease": String(granted.token) });
+    expect(await continued.next("granted")).toMatchObject({
       token: granted.token,
       fence: granted.fence,
     });
     expect(await leaseOf(id)).toMatchObject({ state: "held", holder: "one" });
-    back.close();
+    continued.close();
     await soon(async () => expect((await leaseOf(id)).state).toBe("free"));
   });
 
-  it("[Y26] is lost when nobody comes back in time", async () => {
+  it("[Y26] is lost if it is not continued in time", async () => {
     const id = await createSandbox();
-    const one = await connect(id, "one");
-    const { token } = await one.next("granted");
+    const firstSocket = await connect(id, "one");
+    const { token } = await firstSocket.next("granted");
     await evictDurableObject(stubOf(id), { webSockets: "close" });
     const { state, expiresAt } = await leaseOf(id);
     expect(state).toBe("held");
@@ -213,26 +213,27 @@ describe("a lease that a socket holds", () => {
     late.close();
   });
 
-  it("[Y23] is granted to none whose sandbox was destroyed while its object and agent met", async () => {
+  it("[Y23] is not granted if the sandbox was destroyed during the handshake with the agent", async () => {
     const id = await createSandbox();
     await evictDurableObject(stubOf(id));
-    const greeting = `POST ${agentPaths.fence}`;
-    const asked = async () => (await machine(id).facts()).asked.filter((one) => one === greeting);
-    const before = (await asked()).length;
-    await machine(id).holdCalls(greeting);
+    const handshake = `POST ${agentPaths.fence}`;
+    const handshakes = async () =>
+      (await containerOf(id).facts()).requests.filter((line) => line === handshake);
+    const before = (await handshakes()).length;
+    await containerOf(id).holdRequests(handshake);
     const destroying = call("DELETE", of(id, ""));
-    await soon(async () => expect((await asked()).length).toBe(before + 1));
+    await soon(async () => expect((await handshakes()).length).toBe(before + 1));
     const connecting = call("GET", of(id, "/lease/connect?holder=late"), { headers: upgrade });
-    // Behind it, at the same object.
+    // Runs after it in the same object.
     await call("GET", of(id, ""));
-    await machine(id).letAnswersGo();
+    await containerOf(id).releaseHeld();
     const answer = await connecting;
     expect(answer.status).toBe(410);
     expect((await answer.json<{ error: { code: string } }>()).error.code).toBe("sandbox_destroyed");
     expect((await destroying).status).toBe(200);
   });
 
-  it("[Y27] opens for a connect ticket once, by subprotocol or by query", async () => {
+  it("[Y27] opens for a connect ticket once, as subprotocol or as query", async () => {
     const id = await createSandbox();
     const ticket = async () => String((await json(call("POST", of(id, "/tickets")))).ticket);
     const open = (path: string, headers = {}) =>
@@ -242,17 +243,17 @@ describe("a lease that a socket holds", () => {
     const opened = await open("/lease/connect", { "sec-websocket-protocol": protocols });
     expect(opened.status).toBe(101);
     expect(opened.headers.get("sec-websocket-protocol")).toBe("berth.lease.v1");
-    const one = new LeaseSocket(opened.webSocket as WebSocket);
-    await one.next("granted");
-    const again = await open("/lease/connect", { "sec-websocket-protocol": protocols });
-    expect(again.status).toBe(401);
-    expect(await json(again)).toMatchObject({ error: { code: "unauthenticated" } });
-    one.close();
+    const firstSocket = new LeaseSocket(opened.webSocket as WebSocket);
+    await firstSocket.next("granted");
+    const repeated = await open("/lease/connect", { "sec-websocket-protocol": protocols });
+    expect(repeated.status).toBe(401);
+    expect(await json(repeated)).toMatchObject({ error: { code: "unauthenticated" } });
+    firstSocket.close();
     const second = await open(`/lease/connect?ct=${await ticket()}`);
     expect(second.status).toBe(101);
-    const two = new LeaseSocket(second.webSocket as WebSocket);
-    await two.next("granted");
-    two.close();
+    const secondSocket = new LeaseSocket(second.webSocket as WebSocket);
+    await secondSocket.next("granted");
+    secondSocket.close();
 
     const other = await createSandbox();
     const foreign = await call("GET", of(other, `/lease/connect?ct=${await ticket()}`), {
@@ -278,7 +279,7 @@ describe("a lease that a socket holds", () => {
     }
   });
 
-  it("[Y28] is a WebSocket for our own pages and for programs, and nothing else", async () => {
+  it("[Y28] is a WebSocket for allowed pages and for programs, and nothing else", async () => {
     const id = await createSandbox();
     const path = of(id, "/lease/connect");
     const plain = await call("GET", path);
@@ -302,8 +303,8 @@ describe("a lease that a socket holds", () => {
       await soon(async () => expect(await leaseOf(id)).toMatchObject({ state: "free" }));
     }
     await json(call("DELETE", of(id, "?force=true")));
-    const gone = await call("GET", path, { headers: upgrade });
-    expect(gone.status).toBe(410);
-    await gone.text();
+    const refused = await call("GET", path, { headers: upgrade });
+    expect(refused.status).toBe(410);
+    await refused.text();
   });
 });

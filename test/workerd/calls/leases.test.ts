@@ -1,28 +1,28 @@
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { type Route, routes } from "../../../src/protocol/verbs.ts";
+import { type VerbRow, verbs } from "../../../src/protocol/verbs.ts";
 import { call, createSandbox, json } from "../calls.ts";
-import { pathIn, sample } from "../samples.ts";
+import { sample, samplePath } from "../samples.ts";
 import { stubOf } from "../world.ts";
 
 const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 
-const ofOne = Object.entries(routes as Record<string, Route>).filter(([, { path }]) =>
+const ofOne = Object.entries(verbs as Record<string, VerbRow>).filter(([, { path }]) =>
   path.includes(":id"),
 );
 
-describe("the gate", () => {
-  it("[Y20] knows each route, and some of both kinds", () => {
+describe("the lease check", () => {
+  it("[Y20] covers each route, some gated and some not", () => {
     expect(ofOne.filter(([, { gated }]) => gated).length).toBeGreaterThanOrEqual(3);
     expect(ofOne.filter(([, { gated }]) => !gated).length).toBeGreaterThanOrEqual(12);
   });
 
-  it.each(ofOne)("[Y20] stops exactly what a lease guards: %s", async (name, route) => {
+  it.each(ofOne)("[Y20] refuses exactly the gated calls: %s", async (name, route) => {
     const id = await createSandbox();
     const held = await json(call("POST", of(id, "/lease"), { body: { holder: "the holder" } }));
     const ask = (headers: Record<string, string> = {}) => {
       const { headers: own, ...rest } = sample(name);
-      return call(route.method, pathIn(id, route), {
+      return call(route.method, samplePath(id, route), {
         ...rest,
         headers: { ...own, ...headers },
       });
@@ -31,7 +31,7 @@ describe("the gate", () => {
     if (route.gated !== true) {
       answer.webSocket?.accept();
       answer.webSocket?.close();
-      // A second lease is not gated, but there is only one.
+      // Acquiring a lease is not gated, but there is only one.
       expect(answer.status === 423).toBe(name === "acquireLease");
       return await answer.body?.cancel();
     }
@@ -50,13 +50,13 @@ describe("the gate", () => {
     const wrong = await ask({ "berth-lease": "somebody-elses-token-of-a-lease" });
     expect(await json(wrong)).toMatchObject({ error: { code: "lease_lost", reason: "unknown" } });
     const right = await ask({ "berth-lease": String(held.token) });
-    // Behind the gate a thing that nobody has made is not found.
-    const ok = 201 in route.answers ? 201 : 200;
+    // After the lease check, the unknown target is not found.
+    const ok = 201 in route.responses ? 201 : 200;
     expect(right.status).toBe(/:id\/.*:/.test(route.path) ? 404 : ok);
     await right.text();
   });
 
-  it("[Y20] answers 201 with a lease, 202 with a place in the queue, 200 afterwards", async () => {
+  it("[Y20] responds 201 with a lease, 202 with a place in the queue, 200 afterwards", async () => {
     const id = await createSandbox();
     const first = await call("POST", of(id, "/lease"), { body: { holder: "one" } });
     expect(first.status).toBe(201);

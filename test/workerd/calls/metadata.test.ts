@@ -4,7 +4,7 @@ import { call, createSandbox, json } from "../calls.ts";
 const path = (id: string) => `/v1/sandboxes/${id}/metadata`;
 
 describe("metadata over REST", () => {
-  it("[N12] [Y21] carries its version as an entity tag, both ways", async () => {
+  it("[N12] [Y21] carries its version as an entity tag in both directions", async () => {
     const id = await createSandbox({ metadata: { a: "1" } });
     const got = await call("GET", path(id));
     expect(got.headers.get("etag")).toBe('"1"');
@@ -27,7 +27,7 @@ describe("metadata over REST", () => {
     expect(await json(same)).toEqual({ metadata: { a: "2" }, version: 2 });
   });
 
-  it("[N20] [Y21] is replaced only for a version that was seen", async () => {
+  it("[N20] [Y21] is replaced only for a known version", async () => {
     const id = await createSandbox({ metadata: { a: "1" } });
     const bare = await call("PUT", path(id), { body: { b: "2" } });
     expect(bare.status).toBe(428);

@@ -4,11 +4,11 @@ import { agentProtocolRevokes } from "../../../src/protocol/internal/agent-wire.
 import { type Right, rights } from "../../../src/protocol/rights.ts";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 import { stubOf } from "../world.ts";
 
 const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
-const told = "POST /v1/revoked";
+const revokeRequest = "POST /v1/revoked";
 const connecting = "GET /v1/terminals/one/connect";
 
 const tokenOf = async (id: string, list: readonly Right[] = rights) =>
@@ -52,7 +52,7 @@ class Socket {
   }
 }
 
-/** By a key or a token; by a ticket with `null`. */
+/** With a key or a token; with a ticket if `null`. */
 const connect = (id: string, tail: string, key?: string | null) =>
   call("GET", of(id, tail), {
     headers: { upgrade: "websocket" },
@@ -62,7 +62,7 @@ const terminal = "/terminals/one/connect";
 const lease = (holder: string) => `/lease/connect?holder=${holder}`;
 const viewers = async (id: string) => (await json(call("GET", of(id, "/terminals/one")))).viewers;
 
-/** Nobody is left to be told: it says so once its agent's answer has come, which is after its sockets are closed. */
+/** Waits until the agent has confirmed the revocation, after which its sockets are closed. */
 const isTold = (id: string) =>
   soon(async () => {
     const revoking = await runInDurableObject(stubOf(id), (_object, state) => {
@@ -71,7 +71,7 @@ const isTold = (id: string) =>
     expect(revoking).toBeNull();
   });
 
-/** Reads to the end: how it came. */
+/** Reads to the end and returns how it ended. */
 async function endOf(reader: ReadableStreamDefaultReader): Promise<"closed" | "broken"> {
   try {
     while (!(await reader.read()).done);
@@ -82,7 +82,7 @@ async function endOf(reader: ReadableStreamDefaultReader): Promise<"closed" | "b
 }
 
 describe("when tokens are revoked", () => {
-  it("[SC22] terminals that a token opened are closed, or a ticket that one made; those of a key go on", async () => {
+  it("[SC22] terminals opened by a token or its ticket close; those of a key stay open", async () => {
     const id = await withTerminal();
     const token = await tokenOf(id);
     const [byToken, byTicket, byKey, byItsTicket] = [
@@ -99,11 +99,11 @@ describe("when tokens are revoked", () => {
     expect((await connect(id, terminal, token)).status).toBe(401);
     const later = new Socket(await connect(id, terminal, await tokenOf(id)));
     expect(await viewers(id)).toBe(3);
-    for (const one of [byKey, byItsTicket, later]) one.socket.close(1000);
+    for (const item of [byKey, byItsTicket, later]) item.socket.close(1000);
     await soon(async () => expect(await viewers(id)).toBe(0));
   });
 
-  it("[SC22] the lease of a token's connection is taken, its place in the queue is left; a key's go on", async () => {
+  it("[SC22] a token's connection loses its lease or place in the queue; a key's keeps them", async () => {
     const id = await createSandbox();
     const token = await tokenOf(id);
     const holder = new Socket(await connect(id, lease("stolen"), token));
@@ -130,7 +130,7 @@ describe("when tokens are revoked", () => {
     byKey.socket.close(1000);
   });
 
-  it("[SC22] who waits for the lease by a call with a token is granted nothing, and keeps nobody waiting", async () => {
+  it("[SC22] a call that waits for the lease with a token is granted nothing, and leaves the queue", async () => {
     const id = await createSandbox();
     const token = await tokenOf(id);
     const ask = (body: object, key?: string) =>
@@ -148,7 +148,7 @@ describe("when tokens are revoked", () => {
     expect(await json(mine)).toMatchObject({ holder: "mine" });
   });
 
-  it("[SC22] sockets of leases that slept through it end when the object wakes", async () => {
+  it("[SC22] hibernating lease sockets end when the object wakes", async () => {
     const id = await createSandbox();
     const holder = new Socket(await connect(id, lease("stolen"), await tokenOf(id)));
     await soon(async () => expect(holder.types()).toContain("granted"));
@@ -160,20 +160,20 @@ describe("when tokens are revoked", () => {
     );
   });
 
-  it("[SC22] streams of a token's break off, those of a key go on", async () => {
+  it("[SC22] streams of a token break off, those of a key continue", async () => {
     const id = await createSandbox();
     const token = await tokenOf(id);
     const body = { command: "echo begun; sleep 1000" };
     const { id: process } = await json(call("POST", of(id, "/processes"), { body }));
     const logs = `/processes/${process}/logs?follow=1`;
     const events = ["/events?follow=1", logs, "/files/watch?path=/workspace"];
-    const asked = [
+    const paths = [
       ...events.map((path) => [path, "text/event-stream"] as const),
       [`${logs}&stream=stdout`, "application/octet-stream"] as const,
     ];
     const streams = (key?: string) =>
       Promise.all(
-        asked.map(([path, accept]) =>
+        paths.map(([path, accept]) =>
           call("GET", of(id, path), { headers: { accept }, ...(key === undefined ? {} : { key }) }),
         ),
       );
@@ -184,15 +184,15 @@ describe("when tokens are revoked", () => {
     const ends = readers(stolen).map(endOf);
     const others = readers(mine);
     let ended = 0;
-    const otherEnds = others.map((one) => endOf(one).finally(() => ended++));
+    const otherEnds = others.map((item) => endOf(item).finally(() => ended++));
     await revoke(id);
     expect(await Promise.all(ends)).toEqual(Array(4).fill("broken"));
     expect(ended).toBe(0);
-    await Promise.all(others.map((one) => one.cancel()));
+    await Promise.all(others.map((item) => item.cancel()));
     await Promise.all(otherEnds);
   });
 
-  it("[SC22] a call that still waits at the gate does not begin", async () => {
+  it("[SC22] a call that still waits for the lease does not start", async () => {
     const id = await createSandbox();
     const token = await tokenOf(id);
     const held = await json(call("POST", of(id, "/lease"), { body: { holder: "one" } }));
@@ -207,48 +207,49 @@ describe("when tokens are revoked", () => {
     );
     const answer = await waiting;
     expect([answer.status, (await json(answer)).error.code]).toEqual([401, "unauthenticated"]);
-    expect((await machine(id).facts()).ran).not.toContain("echo stolen");
+    expect((await containerOf(id).facts()).ran).not.toContain("echo stolen");
     expect((await json(call("GET", of(id, "/lease")))).state).toBe("free");
   });
 
-  it("[SC23] one that was checked before, and arrives after, is not let in", async () => {
+  it("[SC23] a socket that was checked before and arrives after is refused", async () => {
     const id = await withTerminal();
     const token = await tokenOf(id);
-    const inside = machine(id);
-    await inside.holdCalls(connecting);
+    const inside = containerOf(id);
+    await inside.holdRequests(connecting);
     const late = connect(id, terminal, token);
-    await soon(async () => expect((await inside.facts()).asked).toContain(connecting));
+    await soon(async () => expect((await inside.facts()).requests).toContain(connecting));
     await revoke(id);
     await soon(async () => expect((await inside.facts()).generation).toBe(1));
-    await inside.letAnswersGo();
+    await inside.releaseHeld();
     const refused = await late;
     expect([refused.status, refused.webSocket]).toEqual([401, null]);
     expect((await json(refused)).error.code).toBe("unauthenticated");
     expect(await viewers(id)).toBe(0);
   });
 
-  it("[SC23] one that was let in, and whose answer comes after, is closed", async () => {
+  it("[SC23] a socket that was admitted before and opens after is closed", async () => {
     const id = await withTerminal();
-    const inside = machine(id);
-    await inside.holdAnswers(connecting);
+    const inside = containerOf(id);
+    await inside.holdResponses(connecting);
     const late = connect(id, terminal, await tokenOf(id));
     await soon(async () => expect(await viewers(id)).toBe(1));
     await revoke(id);
     await soon(async () => expect(await viewers(id)).toBe(0));
-    await inside.letAnswersGo();
+    await inside.releaseHeld();
     await new Socket(await late).ends();
   });
 
-  it("[SC23] an agent that cannot be told is told again until it has heard it, and then no more", async () => {
+  it("[SC23] a revocation is sent again until the agent has confirmed it", async () => {
     const id = await withTerminal();
     const stolen = new Socket(await connect(id, terminal, await tokenOf(id)));
-    const inside = machine(id);
-    await inside.deafTo(told);
+    const inside = containerOf(id);
+    await inside.failRequests(revokeRequest);
     await revoke(id);
-    const tries = async () => (await inside.facts()).asked.filter((one) => one === told).length;
+    const tries = async () =>
+      (await inside.facts()).requests.filter((line) => line === revokeRequest).length;
     await soon(async () => expect(await tries()).toBeGreaterThan(1));
     expect(stolen.closed).toBeUndefined();
-    await inside.deafTo(null);
+    await inside.failRequests(null);
     await stolen.ends();
     expect((await inside.facts()).generation).toBe(1);
     await isTold(id);
@@ -259,9 +260,9 @@ describe("when tokens are revoked", () => {
     expect(await tries()).toBe(before);
   });
 
-  it("[SC23] an agent of before, which could not close it again, is given no socket of a token", async () => {
+  it("[SC23] an old agent, which could not close it again, gets no socket of a token", async () => {
     const id = await withTerminal();
-    await machine(id).speaks(agentProtocolRevokes - 1);
+    await containerOf(id).setProtocol(agentProtocolRevokes - 1);
     const token = await tokenOf(id);
     const refused = await connect(id, terminal, token);
     expect([refused.status, refused.webSocket]).toEqual([501, null]);
@@ -272,22 +273,24 @@ describe("when tokens are revoked", () => {
     byKey.socket.close(1000);
   });
 
-  it("[SC23] a life that ended has nothing to be told, and the next one neither", async () => {
+  it("[SC23] an incarnation that ended gets no revocation, and neither does the next one", async () => {
     const id = await withTerminal();
-    const inside = machine(id);
-    await inside.deafTo(told);
+    const inside = containerOf(id);
+    await inside.failRequests(revokeRequest);
     await revoke(id);
-    await inside.die();
-    await inside.deafTo(null);
-    // A command of the very moment in which it dies may have run: that is told, and nothing is started for it.
+    await inside.exit();
+    await inside.failRequests(null);
+    // A command at the moment of the exit may have run: it is interrupted, and nothing is started for it.
     await soon(async () => expect((await json(call("GET", of(id)))).state).toBe("failed"));
     const { stdout } = await json(call("POST", of(id, "/exec"), { body: { command: "echo on" } }));
     expect(stdout).toBe("on\n");
     await soon(async () => expect((await inside.facts()).starts).toHaveLength(2));
     await isTold(id);
-    const before = (await inside.facts()).asked.filter((one) => one === told).length;
+    const before = (await inside.facts()).requests.filter((line) => line === revokeRequest).length;
     await runDurableObjectAlarm(stubOf(id));
-    expect((await inside.facts()).asked.filter((one) => one === told)).toHaveLength(before);
+    expect((await inside.facts()).requests.filter((line) => line === revokeRequest)).toHaveLength(
+      before,
+    );
     expect((await connect(id, terminal, await tokenOf(id))).status).toBe(404);
   });
 });

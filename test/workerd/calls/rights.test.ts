@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { type Right, rights } from "../../../src/protocol/rights.ts";
-import { type Route, routes } from "../../../src/protocol/verbs.ts";
+import { type VerbRow, verbs } from "../../../src/protocol/verbs.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
-import { pathIn, sample } from "../samples.ts";
+import { sample, samplePath } from "../samples.ts";
 
 const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const tokenOf = async (id: string, list: readonly Right[], ttlMs?: number) => {
@@ -17,7 +17,7 @@ const statusOf = async (method: string, path: string, key: string) => {
   return response.status;
 };
 
-const ofOne = Object.entries(routes as Record<string, Route>).filter(([, { path }]) =>
+const ofOne = Object.entries(verbs as Record<string, VerbRow>).filter(([, { path }]) =>
   path.includes(":id"),
 );
 const byRight = ofOne.filter(([, { right }]) => right !== undefined && right !== "key");
@@ -32,10 +32,11 @@ describe("a token", () => {
     async (name, route) => {
       const enough = [route.right ?? []].flat() as Right[];
       const id = await createSandbox();
-      const others = rights.filter((one) => !enough.includes(one));
+      const others = rights.filter((item) => !enough.includes(item));
       const before = await json(call("GET", of(id, "/events")));
-      const ask = (key: string) => call(route.method, pathIn(id, route), { key, ...sample(name) });
-      const refused = await ask(await tokenOf(id, others));
+      const request = (key: string) =>
+        call(route.method, samplePath(id, route), { key, ...sample(name) });
+      const refused = await request(await tokenOf(id, others));
       expect(refused.status).toBe(403);
       expect(await json(refused)).toMatchObject({
         error: { code: "forbidden", right: route.right },
@@ -43,7 +44,7 @@ describe("a token", () => {
       expect(await json(call("GET", of(id, "/events")))).toEqual(before);
 
       for (const right of enough) {
-        const passed = await ask(await tokenOf(id, [right]));
+        const passed = await request(await tokenOf(id, [right]));
         await passed.body?.cancel();
         passed.webSocket?.accept();
         passed.webSocket?.close();
@@ -76,21 +77,21 @@ describe("a token", () => {
     expect(await json(late)).toMatchObject({ error: { code: "lease_lost", reason: "broken" } });
   });
 
-  it("[Y19] is good for its own sandbox only", async () => {
+  it("[Y19] works for its own sandbox only", async () => {
     const [id, other] = [await createSandbox(), await createSandbox()];
     const token = await tokenOf(id, rights);
     for (const [name, route] of ofOne) {
-      const asked = await call(route.method, pathIn(other, route), {
+      const response = await call(route.method, samplePath(other, route), {
         key: token,
         ...sample(name),
       });
-      expect(asked.status, name).toBe(403);
-      await asked.text();
+      expect(response.status, name).toBe(403);
+      await response.text();
     }
     expect(await statusOf("GET", of(id), token)).toBe(200);
   });
 
-  it("[Y19] dies by its time, by a revocation, and with the sandbox", async () => {
+  it("[Y19] ends at its time, with a revocation, and with the sandbox", async () => {
     const id = await createSandbox();
     const short = await tokenOf(id, ["read"], limits.tokenTtlMinMs);
     const long = await tokenOf(id, ["read", "lifecycle"]);
@@ -110,7 +111,7 @@ describe("a token", () => {
     expect(await json(late)).toMatchObject({ error: { code: "sandbox_destroyed" } });
   });
 
-  it("[Y19] that was changed in any place is none of ours", async () => {
+  it("[Y19] that was changed in any place is refused", async () => {
     const id = await createSandbox();
     const token = await tokenOf(id, ["read"]);
     const [payload = "", signature = ""] = token.slice(3).split(".");
@@ -128,10 +129,10 @@ describe("a token", () => {
       `bt_${"x".repeat(400)}.${signature}`,
     ];
     expect(await statusOf("GET", of(id), token)).toBe(200);
-    for (const one of forged) expect(await statusOf("GET", of(id), one), one).toBe(401);
+    for (const item of forged) expect(await statusOf("GET", of(id), item), item).toBe(401);
   });
 
-  it("[Y10] connect tickets that wait are bounded, and forgotten with their time", async () => {
+  it("[Y10] unused connect tickets are bounded, and expire", async () => {
     const id = await createSandbox();
     const make = () => call("POST", of(id, "/tickets"));
     for (let n = 0; n < limits.connectTicketsMax; n++) expect((await make()).status).toBe(201);

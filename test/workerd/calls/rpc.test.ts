@@ -4,7 +4,7 @@ import { call, json } from "../calls.ts";
 
 const { BERTH, NOBODY, OTHER } = env;
 
-/** A promise of RPC is not quite a promise: it is awaited once, here. */
+/** RPC returns thenables, not promises: each is awaited once, here. */
 async function thrownBy(call: PromiseLike<unknown>): Promise<unknown> {
   try {
     await call;
@@ -15,7 +15,7 @@ async function thrownBy(call: PromiseLike<unknown>): Promise<unknown> {
 }
 
 describe("the entry for other Workers", () => {
-  it("[W10] makes, uses and ends a sandbox by methods, as REST does", async () => {
+  it("[W10] creates, uses and destroys a sandbox by methods, as REST does", async () => {
     const { id, state } = await BERTH.create({ waitMs: 10_000, env: { COLOUR: "blue" } });
     expect(state).toBe("running");
     const sandbox = BERTH.sandbox(id);
@@ -42,7 +42,7 @@ describe("the entry for other Workers", () => {
     });
   });
 
-  it("[W10] calls nobody who has no tenant, by method or by fetch", async () => {
+  it("[W10] refuses a binding without a tenant, by method and by fetch", async () => {
     expect(await thrownBy(NOBODY.create({}))).toMatchObject({ code: "unauthenticated" });
     expect(await thrownBy(NOBODY.fetch("http://berth/v1/sandboxes"))).toMatchObject({
       code: "unauthenticated",

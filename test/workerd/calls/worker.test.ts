@@ -3,13 +3,13 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { errors } from "../../../src/protocol/errors.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { type Route, routes } from "../../../src/protocol/verbs.ts";
-import { ask, call, createSandbox, json, keys } from "../calls.ts";
-import { pathIn } from "../samples.ts";
+import { type VerbRow, verbs } from "../../../src/protocol/verbs.ts";
+import { call, createSandbox, fetchWorker, json, keys } from "../calls.ts";
+import { samplePath } from "../samples.ts";
 
-const concrete = (path: string) => pathIn("k3v9q2m7x1c5b8n4tq0w8e2r", { path });
+const concrete = (path: string) => samplePath("k3v9q2m7x1c5b8n4tq0w8e2r", { path });
 
-describe("the door", () => {
+describe("the Worker", () => {
   it.each([
     ["no key", null, {}],
     ["another scheme", null, { authorization: "Basic abc" }],
@@ -18,7 +18,7 @@ describe("the door", () => {
     ["an unknown key", "berth_local_nobody", {}],
     ["a key of 10 kB", "k".repeat(10_000), {}],
   ])("[W1] answers 401 to %s, on every route but the open ones", async (_what, key, headers) => {
-    for (const route of Object.values(routes) as Route[]) {
+    for (const route of Object.values(verbs) as VerbRow[]) {
       const response = await call(route.method, concrete(route.path), { key, headers });
       if (route.right === undefined) expect(response.status).toBe(200);
       else {
@@ -29,7 +29,7 @@ describe("the door", () => {
     }
   });
 
-  it("[W2] answers 404 to an invented id without addressing an object", async () => {
+  it("[W2] responds 404 to an unknown id without addressing an object", async () => {
     const real = await createSandbox();
     const before = await listDurableObjectIds(env.SANDBOX);
     const flipped = real.slice(0, -1) + (real.endsWith("a") ? "b" : "a");
@@ -57,7 +57,7 @@ describe("the door", () => {
     expect(await listDurableObjectIds(env.SANDBOX)).toHaveLength(before.length);
   });
 
-  it("[W3] answers the same bytes for a foreign sandbox as for an invented one", async () => {
+  it("[W3] responds with the same bytes for a foreign sandbox as for an unknown one", async () => {
     const id = await createSandbox();
     const invented = `${id.startsWith("a") ? "b" : "a"}${id.slice(1)}`;
     const headers = { "berth-request-id": "same" };
@@ -67,12 +67,12 @@ describe("the door", () => {
       ["POST", "/exec"],
     ] as const) {
       const body = method === "POST" ? { command: "true" } : undefined;
-      const told = async (sandbox: string) => {
+      const responseOf = async (sandbox: string) => {
         const path = `/v1/sandboxes/${sandbox}${tail}`;
         const response = await call(method, path, { key: keys.other, headers, body });
         return [response.status, [...response.headers], await response.text()];
       };
-      expect(await told(id)).toEqual(await told(invented));
+      expect(await responseOf(id)).toEqual(await responseOf(invented));
     }
     expect(await json(call("GET", `/v1/sandboxes/${id}`))).toMatchObject({ state: "running" });
   });
@@ -115,7 +115,7 @@ describe("the door", () => {
     expect(error.message).toContain(field);
   });
 
-  it("[W5] takes JSON of a bounded size and nothing else", async () => {
+  it("[W5] accepts JSON of a bounded size and nothing else", async () => {
     const id = await createSandbox();
     const path = `/v1/sandboxes/${id}/exec`;
     const status = async (body: string, headers = {}) =>
@@ -139,12 +139,12 @@ describe("the door", () => {
       headers: { authorization: `Bearer ${keys.local}`, "content-type": "application/json" },
       body: new Uint8Array([0x22, 0xff, 0x22]),
     });
-    expect(await json(ask(latin1))).toMatchObject({
+    expect(await json(fetchWorker(latin1))).toMatchObject({
       error: { code: "bad_json" },
     });
   });
 
-  it("[W6] answers 404 to an unknown route and 405 with Allow to a wrong method", async () => {
+  it("[W6] responds 404 to an unknown route and 405 with Allow to a wrong method", async () => {
     expect((await call("GET", "/v1/nothing")).status).toBe(404);
     expect((await call("GET", "/nothing", { key: null })).status).toBe(404);
     const wrong = await call("PUT", "/v1/sandboxes/k3v9q2m7x1c5b8n4tq0w8e2r");
@@ -153,19 +153,21 @@ describe("the door", () => {
     expect((await call("GET", "/v1/sandboxes/k3v9q2m7x1c5b8n4tq0w8e2r/exec")).status).toBe(405);
   });
 
-  it("[W7] tells every failure in one shape, with the caller's request id or one of ours", async () => {
-    const told = await call("GET", "/v1/nothing", { headers: { "berth-request-id": "mine-1" } });
-    expect(told.headers.get("berth-request-id")).toBe("mine-1");
-    expect(await json(told)).toMatchObject({
+  it("[W7] reports every failure in one form, with the caller's request id or a generated one", async () => {
+    const responseOf = await call("GET", "/v1/nothing", {
+      headers: { "berth-request-id": "mine-1" },
+    });
+    expect(responseOf.headers.get("berth-request-id")).toBe("mine-1");
+    expect(await json(responseOf)).toMatchObject({
       error: { code: "not_found", message: expect.any(String), retryable: false },
       requestId: "mine-1",
     });
-    const drawn = await call("GET", "/v1/nothing", { headers: { "berth-request-id": "a b" } });
-    expect((await json(drawn)).requestId).toMatch(/^[0-9a-f-]{36}$/);
+    const generated = await call("GET", "/v1/nothing", { headers: { "berth-request-id": "a b" } });
+    expect((await json(generated)).requestId).toMatch(/^[0-9a-f-]{36}$/);
     for (const { status } of Object.values(errors)) expect(status).toBeGreaterThanOrEqual(400);
   });
 
-  it("[W9] says whether it serves, and shows a page, without a key and without an object", async () => {
+  it("[W9] serves its health and its page without a key and without an object", async () => {
     const before = await listDurableObjectIds(env.SANDBOX);
     expect(await json(call("GET", "/health", { key: null }))).toMatchObject({ status: "ok" });
     const page = await call("GET", "/", { key: null });

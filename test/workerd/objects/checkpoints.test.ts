@@ -3,20 +3,20 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 import { stubOf } from "../world.ts";
 
-const one = (id: string) => `/v1/sandboxes/${id}`;
+const pathOf = (id: string) => `/v1/sandboxes/${id}`;
 const save = (id: string, body = {}, headers = {}) =>
-  call("POST", `${one(id)}/checkpoints`, { body, headers });
+  call("POST", `${pathOf(id)}/checkpoints`, { body, headers });
 const listed = async (id: string) =>
-  (await json(call("GET", `${one(id)}/checkpoints`))).checkpoints as { id: string }[];
+  (await json(call("GET", `${pathOf(id)}/checkpoints`))).checkpoints as { id: string }[];
 const exec = (id: string, command: string, headers = {}) =>
-  call("POST", `${one(id)}/exec`, { body: { command }, headers });
-const calls = async (id: string) => (await machine(id).facts()).calls;
+  call("POST", `${pathOf(id)}/exec`, { body: { command }, headers });
+const calls = async (id: string) => (await containerOf(id).facts()).calls;
 
 describe("checkpoints", () => {
-  it("[H6] are made, listed newest first, looked at and removed with their trees", async () => {
+  it("[H6] are made, listed newest first, read and removed with their trees", async () => {
     const id = await createSandbox();
     const first = await save(id, { name: "first" });
     expect(first.status).toBe(201);
@@ -25,143 +25,143 @@ describe("checkpoints", () => {
     expect(made.id.startsWith(`${id}.`)).toBe(true);
     const second = await json(save(id));
     expect((await listed(id)).map((row) => row.id)).toEqual([second.id, made.id]);
-    expect(await json(call("GET", `${one(id)}/checkpoints/${made.id}`))).toEqual(made);
-    expect((await call("DELETE", `${one(id)}/checkpoints/${made.id}`)).status).toBe(200);
-    expect((await call("DELETE", `${one(id)}/checkpoints/${made.id}`)).status).toBe(404);
+    expect(await json(call("GET", `${pathOf(id)}/checkpoints/${made.id}`))).toEqual(made);
+    expect((await call("DELETE", `${pathOf(id)}/checkpoints/${made.id}`)).status).toBe(200);
+    expect((await call("DELETE", `${pathOf(id)}/checkpoints/${made.id}`)).status).toBe(404);
     expect((await listed(id)).map((row) => row.id)).toEqual([second.id]);
     await soon(async () => expect((await calls(id)).join()).toContain("remove c"));
-    const { events } = await json(call("GET", `${one(id)}/events?limit=1000`));
-    const told = events.flatMap(({ event }: { event: { type: string; what: string } }) =>
+    const { events } = await json(call("GET", `${pathOf(id)}/events?limit=1000`));
+    const recorded = events.flatMap(({ event }: { event: { type: string; what: string } }) =>
       event.type === "checkpoint" ? [event.what] : [],
     );
-    expect(told).toEqual(["made", "made", "removed"]);
+    expect(recorded).toEqual(["made", "made", "removed"]);
   });
 
-  it("[H7] while one is made nothing gated runs, nobody waits for ever, and nobody takes the silence for death", async () => {
+  it("[H7] while one is made no gated call runs, no call waits for ever, and the silent agent does not count as lost", async () => {
     const id = await createSandbox();
-    const { incarnation } = await json(call("GET", one(id)));
-    await machine(id).fault({ verb: "snapshot", hold: true });
+    const { incarnation } = await json(call("GET", pathOf(id)));
+    await containerOf(id).fault({ verb: "snapshot", hold: true });
     const saving = save(id);
     await soon(async () => expect((await calls(id)).join()).toContain("snapshot"));
     let ran = false;
     const waiting = exec(id, "echo after").finally(() => {
       ran = true;
     });
-    const lease = call("POST", `${one(id)}/lease`, { body: { holder: "eager" } });
+    const lease = call("POST", `${pathOf(id)}/lease`, { body: { holder: "eager" } });
     expect((await lease).status).toBe(423);
-    expect((await call("GET", one(id))).status).toBe(200);
+    expect((await call("GET", pathOf(id))).status).toBe(200);
     expect(ran).toBe(false);
-    await machine(id).release();
+    await containerOf(id).release();
     expect((await saving).status).toBe(201);
     expect(await json(waiting)).toMatchObject({ stdout: "after\n", incarnation });
   });
 
-  it("[H8] one under a running command, or another's lease, is refused and leaves nothing", async () => {
+  it("[H8] one during a command, or without the lease, is refused and leaves nothing", async () => {
     const id = await createSandbox();
     const running = exec(id, "sleep 3");
-    await soon(async () => expect((await machine(id).facts()).running).toBe(1));
+    await soon(async () => expect((await containerOf(id).facts()).running).toBe(1));
     expect(await json(save(id))).toMatchObject({ error: { code: "lease_pending" } });
     await running;
-    const { token } = await json(call("POST", `${one(id)}/lease`, { body: { holder: "me" } }));
+    const { token } = await json(call("POST", `${pathOf(id)}/lease`, { body: { holder: "me" } }));
     expect(await json(save(id))).toMatchObject({ error: { code: "lease_held", holder: "me" } });
     expect(await listed(id)).toEqual([]);
     expect((await save(id, {}, { "berth-lease": token })).status).toBe(201);
   });
 
-  it("[H9] a crash while one is made leaves no row and no tree, and the sandbox goes on", async () => {
+  it("[H9] a crash while one is made leaves no row and no tree, and the sandbox continues", async () => {
     const id = await createSandbox();
-    await machine(id).fault({ verb: "snapshot", hold: true });
+    await containerOf(id).fault({ verb: "snapshot", hold: true });
     const saving = save(id).catch(() => "cut");
     await soon(async () => expect((await calls(id)).join()).toContain("snapshot"));
     await runInDurableObject(stubOf(id), (_object, state) => state.abort("crash")).catch(
       () => undefined,
     );
-    await machine(id).release();
+    await containerOf(id).release();
     await saving;
     expect(await json(exec(id, "echo on"))).toMatchObject({ stdout: "on\n" });
     await soon(async () => expect((await calls(id)).join()).toContain("remove c"));
     await soon(async () => expect(await listed(id)).toEqual([]));
   });
 
-  it("[H10] one that fails leaves nothing and says so", async () => {
+  it("[H10] one that fails leaves nothing and reports it", async () => {
     const id = await createSandbox();
-    await machine(id).fault({ verb: "snapshot", fail: "unavailable", times: 1 });
+    await containerOf(id).fault({ verb: "snapshot", fail: "unavailable", times: 1 });
     expect((await save(id)).status).toBe(503);
     expect(await listed(id)).toEqual([]);
     expect((await save(id)).status).toBe(201);
   });
 
-  it("[H11] a restore begins a new life from it, also of a paused or failed sandbox; old handles are stale", async () => {
+  it("[H11] a restore starts a new incarnation from it, also of a paused or failed sandbox; old handles are stale", async () => {
     const id = await createSandbox();
     const made = await json(save(id));
-    const before = await json(call("GET", one(id)));
+    const before = await json(call("GET", pathOf(id)));
     const process = await json(
-      call("POST", `${one(id)}/processes`, { body: { command: "sleep 60" } }),
+      call("POST", `${pathOf(id)}/processes`, { body: { command: "sleep 60" } }),
     );
-    const restore = () => call("POST", `${one(id)}/checkpoints/${made.id}/restore`);
+    const restore = () => call("POST", `${pathOf(id)}/checkpoints/${made.id}/restore`);
     const after = await json(restore());
     expect(after).toMatchObject({ state: "running", files: "snapshot" });
     expect(after.incarnation).not.toBe(before.incarnation);
-    const stale = call("GET", `${one(id)}/processes/${process.id}`);
+    const stale = call("GET", `${pathOf(id)}/processes/${process.id}`);
     expect(await json(stale)).toMatchObject({ error: { code: "stale_handle" } });
-    expect((await call("POST", `${one(id)}/pause`)).status).toBe(200);
+    expect((await call("POST", `${pathOf(id)}/pause`)).status).toBe(200);
     expect(await json(restore())).toMatchObject({ state: "running", files: "snapshot" });
-    await machine(id).die();
+    await containerOf(id).exit();
     await json(exec(id, "true"));
     expect(await json(restore())).toMatchObject({ state: "running", files: "snapshot" });
   });
 
-  it("[H25] a restore is told when the restored life runs, and one that fails is not told as done", async () => {
+  it("[H25] a restore returns when the restored incarnation runs, and fails if that fails", async () => {
     const id = await createSandbox();
     const made = await json(save(id, { name: "good" }));
-    const restore = () => json(call("POST", `${one(id)}/checkpoints/${made.id}/restore`));
-    const told = async () => {
-      const { events } = await json(call("GET", `${one(id)}/events?limit=1000`));
+    const restore = () => json(call("POST", `${pathOf(id)}/checkpoints/${made.id}/restore`));
+    const recorded = async () => {
+      const { events } = await json(call("GET", `${pathOf(id)}/events?limit=1000`));
       return events.map(({ event }: { event: { state?: string; what?: string } }) =>
         event.state === undefined ? event.what : event.state,
       );
     };
-    await machine(id).fault({ verb: "start", hold: true });
+    await containerOf(id).fault({ verb: "start", hold: true });
     const restoring = restore();
-    await soon(async () => expect((await told()).at(-1)).toBe("starting"));
-    expect(await told()).not.toContain("restored");
-    await machine(id).release();
+    await soon(async () => expect((await recorded()).at(-1)).toBe("starting"));
+    expect(await recorded()).not.toContain("restored");
+    await containerOf(id).release();
     expect(await restoring).toMatchObject({ state: "running" });
-    expect((await told()).slice(-3)).toEqual(["starting", "running", "restored"]);
+    expect((await recorded()).slice(-3)).toEqual(["starting", "running", "restored"]);
     const [tree = ""] = (await calls(id)).filter((verb) => verb.startsWith("snapshot "));
-    await machine(id).removeSnapshot(tree.slice("snapshot ".length));
+    await containerOf(id).removeSnapshot(tree.slice("snapshot ".length));
     expect(await restore()).toMatchObject({
       error: { code: "start_failed", reason: "snapshot_missing" },
     });
-    expect((await told()).slice(-2)).toEqual(["starting", "failed"]);
+    expect((await recorded()).slice(-2)).toEqual(["starting", "failed"]);
   });
 
-  it("[H26] one that is removed under a restore that has not begun to read it keeps its tree until then", async () => {
+  it("[H26] one that is removed before its restore reads it keeps its tree until then", async () => {
     const id = await createSandbox();
     const made = await json(save(id));
-    await machine(id).fault({ verb: "start", hold: true });
-    const before = (await machine(id).facts()).starts.length;
-    const restoring = json(call("POST", `${one(id)}/checkpoints/${made.id}/restore`));
+    await containerOf(id).fault({ verb: "start", hold: true });
+    const before = (await containerOf(id).facts()).starts.length;
+    const restoring = json(call("POST", `${pathOf(id)}/checkpoints/${made.id}/restore`));
     await soon(async () =>
-      expect((await machine(id).facts()).starts.length).toBeGreaterThan(before),
+      expect((await containerOf(id).facts()).starts.length).toBeGreaterThan(before),
     );
-    expect((await call("DELETE", `${one(id)}/checkpoints/${made.id}`)).status).toBe(200);
+    expect((await call("DELETE", `${pathOf(id)}/checkpoints/${made.id}`)).status).toBe(200);
     expect(await listed(id)).toEqual([]);
-    await machine(id).release();
+    await containerOf(id).release();
     expect(await restoring).toMatchObject({ state: "running", files: "snapshot" });
     await soon(async () => expect((await calls(id)).join()).toContain("remove c"));
   });
 
-  it("[H12] a fork has the files, and metadata, environment and policy unless others are given", async () => {
+  it("[H12] a fork takes the files, and by default metadata, environment and policy", async () => {
     const id = await createSandbox({
       metadata: { owner: "ci", stage: "test" },
       env: { A: "1", B: "2" },
       idleTimeoutMs: 5_000,
       onIdle: "none",
     });
-    await call("PATCH", `${one(id)}/metadata`, { body: { stage: "late" } });
+    await call("PATCH", `${pathOf(id)}/metadata`, { body: { stage: "late" } });
     const made = await json(save(id));
-    // The tree stands in the machine of the origin; the fork's machine must have it as well.
+    // The tree is on the machine of the origin; the fork's machine needs it as well.
     const [row] = (await calls(id)).filter((verb) => verb.startsWith("snapshot "));
     const fork = await json(
       call("POST", "/v1/sandboxes", {
@@ -174,25 +174,25 @@ describe("checkpoints", () => {
       idleTimeoutMs: 5_000,
       onIdle: "none",
     });
-    await machine(fork.id).adopt(row?.slice("snapshot ".length) ?? "");
+    await containerOf(fork.id).adopt(row?.slice("snapshot ".length) ?? "");
     expect(await json(exec(fork.id, "printenv B"))).toMatchObject({ stdout: "3\n" });
     expect(await json(exec(fork.id, "printenv A"))).toMatchObject({ stdout: "1\n" });
-    expect(await json(call("GET", one(fork.id)))).toMatchObject({ files: "snapshot" });
+    expect(await json(call("GET", pathOf(fork.id)))).toMatchObject({ files: "snapshot" });
     const foreign = call("POST", "/v1/sandboxes", { key: keys.other, body: { from: made.id } });
     expect((await foreign).status).toBe(404);
   });
 
-  it("[H13] there are only so many, an unknown one is not found, and destroy takes all along", async () => {
+  it("[H13] their number is limited, an unknown one is not found, and destroy removes all", async () => {
     const id = await createSandbox();
     const other = await createSandbox();
     const foreign = await json(save(other));
     for (const name of [foreign.id, `${id}.000000000000`]) {
-      expect((await call("GET", `${one(id)}/checkpoints/${name}`)).status).toBe(404);
+      expect((await call("GET", `${pathOf(id)}/checkpoints/${name}`)).status).toBe(404);
     }
-    expect((await call("GET", `${one(id)}/checkpoints/no`)).status).toBe(400);
+    expect((await call("GET", `${pathOf(id)}/checkpoints/no`)).status).toBe(400);
     for (let n = 0; n < limits.checkpointsMax; n++) expect((await save(id)).status).toBe(201);
     expect(await json(save(id))).toMatchObject({ error: { code: "too_many" } });
-    expect((await call("DELETE", one(id))).status).toBe(200);
+    expect((await call("DELETE", pathOf(id))).status).toBe(200);
     const removed = (await calls(id)).filter((verb) => verb.startsWith("remove c"));
     expect(removed).toHaveLength(limits.checkpointsMax);
   });

@@ -4,16 +4,16 @@ import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 
 const create = (body: object = {}, headers: Record<string, string> = {}, key = keys.local) =>
   call("POST", "/v1/sandboxes", { body, headers, key });
 const list = async (query = "", key = keys.local) =>
   (await json(call("GET", `/v1/sandboxes${query}`, { key }))).sandboxes as Listed[];
-const one = (id: string) => `/v1/sandboxes/${id}`;
+const pathOf = (id: string) => `/v1/sandboxes/${id}`;
 const directory = () => env.DIRECTORY.getByName("local");
-let drawn = 0;
-const newScope = () => ({ repo: `github.com/a/b${drawn++}`, branch: "main" });
+let scopeCount = 0;
+const newScope = () => ({ repo: `github.com/a/b${scopeCount++}`, branch: "main" });
 const idle = { start: false };
 
 type Listed = {
@@ -25,7 +25,7 @@ type Listed = {
   scope?: object;
 };
 
-/** As if everything that the Directory kept had been lost. */
+/** As if the Directory had lost all its rows. */
 const loseRows = () =>
   runInDurableObject(directory(), async (_object, state) => {
     await state.storage.deleteAll();
@@ -33,7 +33,7 @@ const loseRows = () =>
   }).catch(() => undefined);
 
 describe("find or create", () => {
-  it("[D1] fifty callers at once get one sandbox: one of them makes it, the others find it", async () => {
+  it("[D1] fifty callers at once get one sandbox: one creates it, the others find it", async () => {
     const scope = newScope();
     const answers = await Promise.all(Array.from({ length: 50 }, () => create({ scope, ...idle })));
     const made = await Promise.all(answers.map(json));
@@ -43,16 +43,18 @@ describe("find or create", () => {
     expect(await list(`?scope.repo=${scope.repo}`)).toHaveLength(1);
   });
 
-  it("[D2] a dead one is replaced, also one that died unheard", async () => {
+  it("[D2] a destroyed one is replaced, also one whose end was not reported", async () => {
     const scope = newScope();
     const first = await json(create({ scope, ...idle }));
-    await call("DELETE", one(first.id));
+    await call("DELETE", pathOf(first.id));
     const second = await json(create({ scope, ...idle }));
     expect(second.id).not.toBe(first.id);
-    // It has told all that it had to tell: what is written below is not written over.
-    const patched = await json(call("PATCH", `${one(second.id)}/metadata`, { body: { a: "1" } }));
+    // It has reported everything, so nothing overwrites the rows below.
+    const patched = await json(
+      call("PATCH", `${pathOf(second.id)}/metadata`, { body: { a: "1" } }),
+    );
     expect(patched.listed).toBeUndefined();
-    // The Directory has not heard of this one's end.
+    // The Directory does not know that this one has ended.
     await runInDurableObject(env.SANDBOX.getByName(second.id), async (_object, state) => {
       state.storage.sql.exec(
         "UPDATE sandbox SET state = json_object('name', 'destroyed', 'since', ?, 'reason', 'x')",
@@ -60,7 +62,7 @@ describe("find or create", () => {
       );
       state.storage.sql.exec("UPDATE listing SET revision = revision + 1");
       await state.storage.sync();
-      state.abort("unheard");
+      state.abort("lost");
     }).catch(() => undefined);
     expect((await list(`?scope.repo=${scope.repo}`)).map(({ id }) => id)).toEqual([second.id]);
     const third = await json(create({ scope, ...idle }));
@@ -69,7 +71,7 @@ describe("find or create", () => {
     expect(shown.map(({ id, current }) => [id, current])).toEqual([[third.id, true]]);
   });
 
-  it("[D3] replace ends the old one and makes a new one; error names what is there", async () => {
+  it("[D3] replace ends the old one and creates a new one; error names the existing one", async () => {
     const scope = newScope();
     const old = await json(create({ scope, waitMs: 10_000 }));
     expect(await json(create({ scope, onExisting: "error" }))).toMatchObject({
@@ -83,14 +85,14 @@ describe("find or create", () => {
       const alive = await list(`?scope.repo=${scope.repo}`);
       expect(alive).toHaveLength(1);
     });
-    expect(await json(call("GET", one(old.id)))).toMatchObject({
+    expect(await json(call("GET", pathOf(old.id)))).toMatchObject({
       state: "destroyed",
       reason: "replaced",
     });
-    expect((await machine(old.id).facts()).alive).toBe(false);
+    expect((await containerOf(old.id).facts()).alive).toBe(false);
   });
 
-  it("[D3] replace of one whose lease is held names the holder and changes nothing, but by its token or by force", async () => {
+  it("[D3] replace of one whose lease is held names the holder and changes nothing, unless with its token or by force", async () => {
     const replace = (scope: object, query = "", headers: Record<string, string> = {}) =>
       call("POST", `/v1/sandboxes${query}`, {
         body: { scope, onExisting: "replace", ...idle },
@@ -100,7 +102,7 @@ describe("find or create", () => {
       const scope = newScope();
       const old = await json(create({ scope, ...idle }));
       const { token } = await json(
-        call("POST", `${one(old.id)}/lease`, { body: { holder: "somebody" } }),
+        call("POST", `${pathOf(old.id)}/lease`, { body: { holder: "somebody" } }),
       );
       const refused = await replace(scope);
       expect(refused.status).toBe(423);
@@ -118,13 +120,13 @@ describe("find or create", () => {
         : replace(scope, "", { "berth-lease": token }));
       expect(made.status).toBe(201);
       expect(await json(made)).toMatchObject({ replaced: old.id });
-      const { events } = await json(call("GET", `${one(old.id)}/events`));
-      const told = events.map(({ event }: { event: object }) => event);
+      const { events } = await json(call("GET", `${pathOf(old.id)}/events`));
+      const changes = events.map(({ event }: { event: object }) => event);
       const by = how === "force" ? { by: "local" } : {};
-      expect(told).toContainEqual(
+      expect(changes).toContainEqual(
         expect.objectContaining({ state: "destroyed", reason: "replaced" }),
       );
-      expect(told).toContainEqual({
+      expect(changes).toContainEqual({
         ...{ type: "lease", what: "ended", fence: 1, holder: "somebody", reason: "destroyed" },
         ...by,
       });
@@ -133,22 +135,22 @@ describe("find or create", () => {
     expect(await json(forced)).toMatchObject({ error: { code: "bad_request", field: "force" } });
   });
 
-  it("[D4] a key gives the same sandbox again, and is no good for another call", async () => {
+  it("[D4] a key returns the same sandbox again, and is refused for another call", async () => {
     const key = { "idempotency-key": crypto.randomUUID() };
-    const [one, two] = await Promise.all([create(idle, key), create(idle, key)]);
-    const first = await json(one);
+    const [pathOf, two] = await Promise.all([create(idle, key), create(idle, key)]);
+    const first = await json(pathOf);
     expect((await json(two)).id).toBe(first.id);
     expect((await json(create(idle, key))).id).toBe(first.id);
     expect((await create(idle, key)).status).toBe(200);
     const other = create({ ...idle, metadata: { a: "1" } }, key);
     expect(await json(other)).toMatchObject({ error: { code: "idempotency_mismatch" } });
-    // Another tenant's key is another key.
+    // A key of another tenant is another key.
     expect((await json(create(idle, key, keys.other))).id).not.toBe(first.id);
   });
 
-  it("[D5] what was decided is made, though the Directory stopped before it could say so", async () => {
+  it("[D5] a decision is carried out although the Directory stopped before it could", async () => {
     const scope = newScope();
-    // The row stands as find-or-create writes it; the sandbox has not heard of it.
+    // The row is as find-or-create writes it; the sandbox does not exist yet.
     const made = await json(create({ scope, ...idle }));
     await runInDurableObject(env.SANDBOX.getByName(made.id), async (_object, state) => {
       await state.storage.deleteAll();
@@ -165,12 +167,12 @@ describe("find or create", () => {
     });
     await runDurableObjectAlarm(directory());
     await soon(async () =>
-      expect(await json(call("GET", one(made.id)))).toMatchObject({ state: "paused" }),
+      expect(await json(call("GET", pathOf(made.id)))).toMatchObject({ state: "paused" }),
     );
     expect((await json(create({ scope, ...idle }))).id).toBe(made.id);
   });
 
-  it("[D6] what its object refuses is not listed, not found again, and does not take the scope", async () => {
+  it("[D6] a sandbox that its object refuses is not listed, not found, and does not take the scope", async () => {
     const scope = newScope();
     const tooMany = Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, "v"]));
     expect((await create({ scope, metadata: tooMany })).status).toBe(400);
@@ -182,19 +184,19 @@ describe("find or create", () => {
 });
 
 describe("find or create of a fork", () => {
-  it("[D24] its key and its scope find it also when the sandbox that it was made of is gone", async () => {
+  it("[D24] its key and its scope find it also when its origin is gone", async () => {
     const origin = await createSandbox();
-    const checkpoint = await json(call("POST", `${one(origin)}/checkpoints`, { body: {} }));
+    const checkpoint = await json(call("POST", `${pathOf(origin)}/checkpoints`, { body: {} }));
     expect(checkpoint.id).toBeTypeOf("string");
     const key = { "idempotency-key": crypto.randomUUID() };
     const body = { ...idle, from: checkpoint.id, scope: newScope() };
     const made = await create(body, key);
     expect(made.status).toBe(201);
     const { id } = await json(made);
-    expect((await call("DELETE", one(origin))).status).toBe(200);
-    const again = await create(body, key);
-    expect(again.status).toBe(200);
-    expect((await json(again)).id).toBe(id);
+    expect((await call("DELETE", pathOf(origin))).status).toBe(200);
+    const repeated = await create(body, key);
+    expect(repeated.status).toBe(200);
+    expect((await json(repeated)).id).toBe(id);
     expect((await json(create(body))).id).toBe(id);
     for (const fresh of [
       { ...body, scope: newScope() },
@@ -202,15 +204,15 @@ describe("find or create of a fork", () => {
     ]) {
       expect((await create(fresh)).status).toBe(410);
     }
-    expect((await json(call("GET", one(id)))).state).toBe("paused");
+    expect((await json(call("GET", pathOf(id)))).state).toBe("paused");
   });
 });
 
-describe("what is gone", () => {
-  it("[D15] is listed for as long as its own object remembers it, and no longer", async () => {
+describe("a destroyed sandbox", () => {
+  it("[D15] is listed for as long as its own object keeps its record", async () => {
     const scope = newScope();
     const { id } = await json(create({ scope, ...idle, metadata: { gone: "1" } }));
-    await call("DELETE", one(id));
+    await call("DELETE", pathOf(id));
     const shown = () => list(`?scope.repo=${scope.repo}&state=destroyed`);
     expect(await shown()).toHaveLength(1);
     await runInDurableObject(directory(), (_object, { storage }) => {
@@ -226,7 +228,7 @@ describe("what is gone", () => {
 });
 
 describe("lists", () => {
-  it("[D7] show what a caller has just changed, newest first, and nothing of other tenants", async () => {
+  it("[D7] show recent changes, newest first, and nothing of other tenants", async () => {
     const mark = crypto.randomUUID();
     const made: string[] = [];
     for (let n = 0; n < 3; n++) {
@@ -234,19 +236,19 @@ describe("lists", () => {
     }
     expect((await list(`?metadata=mark%3D${mark}`)).map(({ id }) => id)).toEqual(made);
     const [newest = ""] = made;
-    await call("PATCH", `${one(newest)}/metadata`, { body: { mark: null, stage: mark } });
+    await call("PATCH", `${pathOf(newest)}/metadata`, { body: { mark: null, stage: mark } });
     expect((await list(`?metadata=mark%3D${mark}`)).map(({ id }) => id)).toEqual(made.slice(1));
     const shown = await list(`?metadata=stage%3D${mark}&metadata=n%3D2`);
     expect(shown).toMatchObject([{ id: newest, metadata: { n: "2" }, state: "paused" }]);
     expect(await list(`?metadata=stage%3D${mark}`, keys.other)).toEqual([]);
-    await call("DELETE", one(newest));
+    await call("DELETE", pathOf(newest));
     expect(await list(`?metadata=stage%3D${mark}`)).toEqual([]);
     expect(await list(`?metadata=stage%3D${mark}&state=destroyed`)).toHaveLength(1);
-    const calls = (await machine(newest).facts()).calls;
+    const calls = (await containerOf(newest).facts()).calls;
     expect(calls.filter((verb) => verb.startsWith("start"))).toEqual([]);
   });
 
-  it("[D8] come in pages whose cursors stay where they are while others are made", async () => {
+  it("[D8] come in pages whose cursors stay valid while sandboxes are created", async () => {
     const mark = crypto.randomUUID();
     const made: string[] = [];
     for (let n = 0; n < 7; n++)
@@ -273,69 +275,71 @@ describe("lists", () => {
     }
   });
 
-  it("[D9] are told anew from nothing, by whoever has something to tell next", async () => {
+  it("[D9] are rebuilt from nothing by the next reports", async () => {
     const scope = newScope();
     const { id } = await json(create({ scope, ...idle, metadata: { a: "1" } }));
     await loseRows();
-    await call("PATCH", `${one(id)}/metadata`, { body: { b: "2" } });
+    await call("PATCH", `${pathOf(id)}/metadata`, { body: { b: "2" } });
     const shown = await list(`?scope.repo=${scope.repo}`);
     expect(shown).toMatchObject([{ id, current: true, metadata: { a: "1", b: "2" } }]);
     expect((await json(create({ scope, ...idle }))).id).toBe(id);
-    // Who has nothing to tell is not heard of: its scope gets another one, and keeps that.
+    // A sandbox that reports nothing is unknown: its scope gets another one, and keeps that.
     await loseRows();
     const other = await json(create({ scope, ...idle }));
     expect(other.id).not.toBe(id);
-    await call("PATCH", `${one(id)}/metadata`, { body: { b: "3" } });
+    await call("PATCH", `${pathOf(id)}/metadata`, { body: { b: "3" } });
     expect((await list(`?scope.repo=${scope.repo}`)).map((row) => [row.id, row.current])).toEqual([
       [other.id, true],
       [id, false],
     ]);
   });
 
-  it("[D10] take reports in the order of their revisions, whatever comes late", async () => {
+  it("[D10] apply reports in the order of their revisions, even late ones", async () => {
     const scope = newScope();
     const { id } = await json(create({ scope, ...idle }));
     const late = await env.SANDBOX.getByName(id).report();
     if (late === undefined) throw new Error("it is there");
-    await call("PATCH", `${one(id)}/metadata`, { body: { newer: "1" } });
-    await directory().told(late);
+    await call("PATCH", `${pathOf(id)}/metadata`, { body: { newer: "1" } });
+    await directory().applyReport(late);
     expect((await list(`?scope.repo=${scope.repo}`))[0]?.metadata).toEqual({ newer: "1" });
   });
 
-  it("[D11] count by state, and tell state and metadata events of all, each once", async () => {
+  it("[D11] count by state, and list state and metadata events of all, each once", async () => {
     const before = (await json(call("GET", "/v1/counts"))).states;
     const { id } = await json(create(idle));
-    await call("PATCH", `${one(id)}/metadata`, { body: { a: "1" } });
-    await call("PATCH", `${one(id)}/metadata`, { body: { a: "2" } });
+    await call("PATCH", `${pathOf(id)}/metadata`, { body: { a: "1" } });
+    await call("PATCH", `${pathOf(id)}/metadata`, { body: { a: "2" } });
     const after = (await json(call("GET", "/v1/counts"))).states;
     expect(after.paused).toBe((before.paused ?? 0) + 1);
-    const told: object[] = [];
+    const listed: object[] = [];
     let cursor = "0";
     for (;;) {
       const page = await json(call("GET", `/v1/events?limit=1000&after=${cursor}`));
-      for (const { sandbox, event } of page.events) if (sandbox === id) told.push(event);
+      for (const { sandbox, event } of page.events) if (sandbox === id) listed.push(event);
       if (page.nextCursor === null) break;
       cursor = page.nextCursor;
     }
-    expect(told).toMatchObject([
+    expect(listed).toMatchObject([
       { type: "state", state: "paused" },
       { type: "metadata", set: { a: "1" } },
       { type: "metadata", set: { a: "2" } },
     ]);
   });
 
-  it("[D25] all events of a sandbox are told once its Directory can be reached, however many they are", async () => {
+  it("[D25] all events of a sandbox are reported once its Directory can be reached, however many", async () => {
     const { id } = await json(create(idle));
-    const told = vi.spyOn(await instance(), "told").mockRejectedValue(new Error("away"));
+    const applyReport = vi
+      .spyOn(await instance(), "applyReport")
+      .mockRejectedValue(new Error("away"));
     const many = limits.reportEventsMax * 2 + 30;
     const patch = (n: number) =>
-      call("PATCH", `${one(id)}/metadata`, { body: { n: String(n) } }).then(({ status }) =>
+      call("PATCH", `${pathOf(id)}/metadata`, { body: { n: String(n) } }).then(({ status }) =>
         expect(status).toBe(200),
       );
     try {
       await Promise.all(Array.from({ length: many }, (_, n) => patch(n)));
     } finally {
-      told.mockRestore();
+      applyReport.mockRestore();
     }
     await patch(many);
     await soon(async () => {
@@ -352,22 +356,24 @@ describe("lists", () => {
     });
   });
 
-  it("[D12] a token of one sandbox lists nothing, and what a caller changes says when lists are behind", async () => {
+  it("[D12] a token of one sandbox lists nothing, and a change says when lists are behind", async () => {
     const id = await createSandbox(idle);
     const { token } = await json(
-      call("POST", `${one(id)}/tokens`, { body: { rights: ["read", "lifecycle"] } }),
+      call("POST", `${pathOf(id)}/tokens`, { body: { rights: ["read", "lifecycle"] } }),
     );
     for (const path of ["/v1/sandboxes", "/v1/counts", "/v1/events"]) {
       expect((await call("GET", path, { key: token })).status).toBe(403);
     }
-    const told = vi.spyOn(await instance(), "told").mockRejectedValue(new Error("away"));
+    const applyReport = vi
+      .spyOn(await instance(), "applyReport")
+      .mockRejectedValue(new Error("away"));
     try {
-      const answer = await json(call("PATCH", `${one(id)}/metadata`, { body: { a: "1" } }));
+      const answer = await json(call("PATCH", `${pathOf(id)}/metadata`, { body: { a: "1" } }));
       expect(answer).toMatchObject({ metadata: { a: "1" }, listed: false });
       const made = await json(create({ waitMs: 20_000 }));
       expect(made).toMatchObject({ state: "running", listed: false });
     } finally {
-      told.mockRestore();
+      applyReport.mockRestore();
     }
     const scope = newScope();
     const heard = await json(create({ scope, waitMs: 20_000 }));
@@ -379,7 +385,7 @@ describe("lists", () => {
 const instance = () =>
   runInDurableObject(
     directory(),
-    (object) => object as unknown as { told: () => Promise<unknown> },
+    (object) => object as unknown as { applyReport: () => Promise<unknown> },
   );
 
 function specOf(id: string, scope: object) {

@@ -2,32 +2,35 @@ import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { call, createSandbox, json } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 import { overRest, stubOf } from "../world.ts";
 
 const path = (id: string, query = "") => `/v1/sandboxes/${id}/events${query}`;
 const patch = async (id: string, n: number) =>
   json(call("PATCH", `/v1/sandboxes/${id}/metadata`, { body: { n: String(n) } }));
 
-/** Reads a stream of events until there are as many, then lets go of it. */
+/** Reads a stream of events up to a number of events, then cancels it. */
 async function follow(response: Response, count: number) {
   expect(response.headers.get("content-type")).toBe("text/event-stream");
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
   let text = "";
-  const whole = () => text.split("\n\n").slice(0, -1);
-  const numbered = () => whole().filter((block) => block.startsWith("id: "));
+  const blocks = () => text.split("\n\n").slice(0, -1);
+  const numbered = () => blocks().filter((block) => block.startsWith("id: "));
   while (numbered().length < count) {
     const { value, done } = await reader.read();
     if (done) break;
     text += decoder.decode(value, { stream: true });
   }
   await reader.cancel();
-  return { blocks: whole(), ids: numbered().map((block) => Number(/^id: (\d+)/.exec(block)?.[1])) };
+  return {
+    blocks: blocks(),
+    ids: numbered().map((block) => Number(/^id: (\d+)/.exec(block)?.[1])),
+  };
 }
 
 describe("the stream of events", () => {
-  it("[Y22] goes on after Last-Event-ID over evictions, without loss or repeat", async () => {
+  it("[Y22] continues after Last-Event-ID across evictions, without loss or repeat", async () => {
     const id = await createSandbox();
     const seen: number[] = [];
     for (let round = 0; round < 4; round++) {
@@ -46,23 +49,23 @@ describe("the stream of events", () => {
     expect(all).toEqual(all.map((_seq: number, at: number) => at + 1));
   });
 
-  it("[S19] tells of a container that dies while nobody calls", { timeout: 60_000 }, async () => {
+  it("[S19] reports a container that exits while no call comes", { timeout: 60_000 }, async () => {
     const id = await createSandbox();
     const last = (await json(call("GET", path(id)))).events.at(-1).seq;
     const stream = await call("GET", path(id, `?follow=1&after=${last}`));
-    await machine(id).die();
+    await containerOf(id).exit();
     const { blocks } = await follow(stream, 1);
     expect(blocks.join("\n")).toContain('"state":"failed","reason":"container_lost"');
   });
 
-  it("[Y22] tells what happens while it is open, at once", async () => {
+  it("[Y22] reports at once what happens while it is open", async () => {
     const id = await createSandbox();
     const last = (await json(call("GET", path(id)))).events.at(-1).seq;
     const stream = await call("GET", path(id, `?follow=1&after=${last}`));
     const read = follow(stream, 1);
     await patch(id, 1);
     const { blocks } = await read;
-    const block = blocks.find((one) => one.startsWith("id: ")) ?? "";
+    const block = blocks.find((item) => item.startsWith("id: ")) ?? "";
     const lines = block.split("\n");
     expect(lines.slice(0, 2)).toEqual([`id: ${last + 1}`, "event: metadata"]);
     expect(JSON.parse((lines[2] ?? "").slice("data: ".length))).toMatchObject({
@@ -71,7 +74,7 @@ describe("the stream of events", () => {
     });
   });
 
-  it("[Y22] is asked for by Accept alone too, of one sandbox as of all", async () => {
+  it("[Y22] is requested by Accept alone too, for one sandbox and for all", async () => {
     const id = await createSandbox();
     const headers = { accept: "text/event-stream" };
     for (const [n, of] of [path(id), "/v1/events"].entries()) {
@@ -85,7 +88,7 @@ describe("the stream of events", () => {
     }
   });
 
-  it("[Y7] tells of a gap before the first event that is left", async () => {
+  it("[Y7] reports a gap before the first remaining event", async () => {
     const id = await createSandbox();
     await overRest.fillEvents(id, limits.eventsMax + 90);
     for (let n = 0; n < 20; n++) await patch(id, n);
@@ -94,7 +97,7 @@ describe("the stream of events", () => {
     expect(ids[0]).toBeGreaterThan(2);
   });
 
-  it("[Y22] is open to a bounded number of readers, and free again when they go", async () => {
+  it("[Y22] has a bounded number of readers, and places become free when they disconnect", async () => {
     const id = await createSandbox();
     const open: Response[] = [];
     for (let n = 0; n < limits.eventFollowersMax; n++) {
@@ -106,12 +109,12 @@ describe("the stream of events", () => {
       error: { code: "too_many", followersMax: limits.eventFollowersMax },
     });
     for (const stream of open) await follow(stream, 1);
-    // One who is gone is noticed at the next heartbeat at the latest.
+    // A disconnected reader is noticed at the next heartbeat at the latest.
     const limit = performance.now() + 2 * limits.eventHeartbeatMs;
     for (;;) {
-      const again = await call("GET", path(id, "?follow=1"));
-      if (again.status === 200) return await follow(again, 1);
-      await again.text();
+      const reopened = await call("GET", path(id, "?follow=1"));
+      if (reopened.status === 200) return await follow(reopened, 1);
+      await reopened.text();
       expect(performance.now()).toBeLessThan(limit);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

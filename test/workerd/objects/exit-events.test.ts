@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 import { alarmOf, stubOf } from "../world.ts";
 
 const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
@@ -11,17 +11,17 @@ const ask = (method: string, id: string, tail = "", body?: unknown) =>
 const stateOf = async (id: string) => (await ask("GET", id)).state;
 const idleTimeoutMs = 60_000;
 
-type Told = { type: string; what: string; id: string };
+type ExitEvent = { type: string; what: string; id: string };
 
-/** Of processes, sessions and terminals, in order. */
-async function told(id: string): Promise<Told[]> {
+/** The events of processes, sessions and terminals, in order. */
+async function eventsOf(id: string): Promise<ExitEvent[]> {
   const { events } = await ask("GET", id, "/events?limit=1000");
-  const all = events.map(({ event }: { event: Told }) => event);
-  return all.filter(({ type }: Told) => ["process", "session", "terminal"].includes(type));
+  const all = events.map(({ event }: { event: ExitEvent }) => event);
+  return all.filter(({ type }: ExitEvent) => ["process", "session", "terminal"].includes(type));
 }
 
-/** From here on the clock stands so far ahead; the alarm rings, as it would by then. */
-async function later(id: string, ms: number): Promise<void> {
+/** Moves the clock forward and rings the alarm that is due by then. */
+async function advanceClock(id: string, ms: number): Promise<void> {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
   expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
 }
@@ -37,8 +37,8 @@ async function connect(id: string, terminal: string): Promise<WebSocket> {
 
 afterEach(() => vi.useRealTimers());
 
-describe("what runs", () => {
-  it("[U8] is told when it begins and when it has ended, each once, also over evictions", async () => {
+describe("a process, session or terminal", () => {
+  it("[U8] has one event for its start and one for its end, also across evictions", async () => {
     const id = await createSandbox();
     const process = await ask("POST", id, "/processes", { command: "sleep 60" });
     const session = await ask("POST", id, "/sessions", {});
@@ -46,7 +46,7 @@ describe("what runs", () => {
     const inside = await ask("POST", id, `/sessions/${session.id}/processes`, { command: "true" });
     const terminal = await ask("POST", id, "/terminals", { id: "mine" });
     const { incarnation } = process;
-    expect(await told(id)).toEqual([
+    expect(await eventsOf(id)).toEqual([
       { type: "process", what: "started", id: process.id, incarnation },
       { type: "session", what: "started", id: session.id, incarnation },
       { type: "process", what: "started", id: inside.id, sessionId: session.id, incarnation },
@@ -59,14 +59,14 @@ describe("what runs", () => {
     await ask("DELETE", id, `/sessions/${session.id}`);
     await evictDurableObject(stubOf(id));
     await ask("DELETE", id, "/terminals/mine");
-    const ended = async () => (await told(id)).filter(({ what }) => what === "ended");
+    const ended = async () => (await eventsOf(id)).filter(({ what }) => what === "ended");
     await soon(async () => expect(await ended()).toHaveLength(4));
     for (let round = 0; round < 3; round++) {
       await evictDurableObject(stubOf(id));
       await ask("GET", id, `/processes/${inside.id}/wait`);
       await runDurableObjectAlarm(stubOf(id));
     }
-    // A pause looks a last time, and would find what had not been told.
+    // A pause checks a last time, and would find what was not reported.
     await ask("POST", id, "/pause");
     expect(await ended()).toMatchObject([
       { id: inside.id, type: "process", reason: "exited", exitCode: 0, n: 1, incarnation },
@@ -76,40 +76,40 @@ describe("what runs", () => {
     ]);
   });
 
-  it("[U8] is told of a new life too, from its first ending on", async () => {
+  it("[U8] has events in a new incarnation too, from the first exit on", async () => {
     const id = await createSandbox();
     const run = async () => {
       const { id: process, incarnation } = await ask("POST", id, "/processes", { command: "true" });
       await ask("GET", id, `/processes/${process}/wait`);
-      const one = { what: "ended", id: process, n: 1, incarnation };
-      await soon(async () => expect((await told(id)).at(-1)).toMatchObject(one));
+      const first = { what: "ended", id: process, n: 1, incarnation };
+      await soon(async () => expect((await eventsOf(id)).at(-1)).toMatchObject(first));
     };
     await run();
     await ask("POST", id, "/pause");
     await run();
-    expect((await told(id)).filter(({ what }) => what === "ended")).toHaveLength(2);
+    expect((await eventsOf(id)).filter(({ what }) => what === "ended")).toHaveLength(2);
   });
 
-  it("[U8] is told as begun before it is told as ended, however soon that comes", async () => {
+  it("[U8] has its start event before its end event, however soon it ends", async () => {
     const id = await createSandbox();
     const { id: other } = await ask("POST", id, "/processes", { command: "sleep 60" });
-    await machine(id).holdAnswers("POST /v1/processes");
+    await containerOf(id).holdResponses("POST /v1/processes");
     const starting = ask("POST", id, "/processes", { command: "true" });
-    const ran = async () => (await machine(id).facts()).asked;
+    const ran = async () => (await containerOf(id).facts()).requests;
     await soon(async () => {
       const starts = (await ran()).filter((line) => line === "POST /v1/processes");
       expect(starts).toHaveLength(2);
     });
-    // The end of another one has the object look for all that has ended.
+    // The end of another one makes the object check for all exits.
     await ask("DELETE", id, `/processes/${other}`);
     await soon(async () => expect(await ran()).toContain("GET /v1/work"));
     await ask("POST", id, "/touch");
-    const early = (await told(id)).map(({ what }) => what);
+    const early = (await eventsOf(id)).map(({ what }) => what);
     expect(early).not.toContain("ended");
-    await machine(id).letAnswersGo();
+    await containerOf(id).releaseHeld();
     const { id: short } = await starting;
-    await soon(async () => expect(await told(id)).toHaveLength(4));
-    expect((await told(id)).map((event) => [event.what, event.id])).toEqual([
+    await soon(async () => expect(await eventsOf(id)).toHaveLength(4));
+    expect((await eventsOf(id)).map((event) => [event.what, event.id])).toEqual([
       ["started", other],
       ["started", short],
       ["ended", short],
@@ -117,42 +117,42 @@ describe("what runs", () => {
     ]);
   });
 
-  it("[U9] keeps a sandbox from being idle while a process runs, and counts from its end", async () => {
+  it("[U9] keeps a sandbox busy while a process runs; the idle time counts from its end", async () => {
     const id = await createSandbox({ idleTimeoutMs });
     const { id: process } = await ask("POST", id, "/processes", { command: "sleep 600" });
     for (let round = 0; round < 3; round++) {
       await evictDurableObject(stubOf(id));
-      await later(id, idleTimeoutMs + 1);
+      await advanceClock(id, idleTimeoutMs + 1);
       expect(await stateOf(id)).toBe("running");
     }
-    // Ended by itself, a while ago as the agent tells.
-    await machine(id).signal(15);
-    await later(id, 2 * idleTimeoutMs);
+    // It ended by itself, a while ago as the agent says.
+    await containerOf(id).signal(15);
+    await advanceClock(id, 2 * idleTimeoutMs);
     await soon(async () => expect(await stateOf(id)).toBe("paused"));
-    const [last] = (await told(id)).slice(-1);
+    const [last] = (await eventsOf(id)).slice(-1);
     expect(last).toMatchObject({ what: "ended", id: process });
   });
 
-  it("[U9] keeps it so while a socket is attached to a terminal, and a terminal alone does not", async () => {
+  it("[U9] keeps it busy while a viewer is connected to a terminal, but not by a terminal alone", async () => {
     const id = await createSandbox({ idleTimeoutMs });
     await ask("POST", id, "/terminals", { id: "mine" });
     const socket = await connect(id, "mine");
-    await later(id, idleTimeoutMs + 1);
+    await advanceClock(id, idleTimeoutMs + 1);
     expect(await stateOf(id)).toBe("running");
     expect((await ask("GET", id, "/terminals/mine")).viewers).toBe(1);
     socket.close(1000, "done");
     vi.useRealTimers();
     await soon(async () => expect((await ask("GET", id, "/terminals/mine")).viewers).toBe(0));
-    await later(id, 3 * idleTimeoutMs);
+    await advanceClock(id, 3 * idleTimeoutMs);
     await soon(async () => expect(await stateOf(id)).toBe("paused"));
   });
 
-  it("[U9] is asked of at the idle deadline only: a command asks nothing", async () => {
+  it("[U9] is checked at the idle deadline only, not by a command", async () => {
     const id = await createSandbox({ idleTimeoutMs });
-    const asked = async () =>
-      (await machine(id).facts()).asked.filter((line) => line === "GET /v1/work").length;
+    const requestCount = async () =>
+      (await containerOf(id).facts()).requests.filter((line) => line === "GET /v1/work").length;
     await ask("POST", id, "/exec", { command: "true" });
-    expect(await asked()).toBe(0);
+    expect(await requestCount()).toBe(0);
     const due = (await alarmOf(id)) ?? expect.fail("no alarm");
     vi.useFakeTimers({ toFake: ["Date"], now: due });
     await ask("POST", id, "/exec", { command: "true" });
@@ -161,6 +161,6 @@ describe("what runs", () => {
     vi.useFakeTimers({ toFake: ["Date"], now: due + idleTimeoutMs + 1 });
     await runDurableObjectAlarm(stubOf(id));
     await soon(async () => expect(await stateOf(id)).toBe("paused"));
-    expect(await asked()).toBe(1);
+    expect(await requestCount()).toBe(1);
   });
 });

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 
 const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const put = (id: string, path: string, body: string, headers = {}) =>
@@ -19,7 +19,7 @@ async function release(id: string, granted: Response): Promise<void> {
   await json(call("DELETE", of(id, "/lease"), { headers: { "berth-lease": String(token) } }));
 }
 
-/** What has come of a stream, read on the way. */
+/** What has arrived of a stream so far. */
 function reading(answer: Response) {
   let text = "";
   const reader = answer.body?.getReader();
@@ -39,7 +39,7 @@ function reading(answer: Response) {
   };
 }
 
-/** A promise of RPC is not quite a promise: it is awaited once, here. */
+/** RPC returns thenables, not promises: each is awaited once, here. */
 async function refused(call: PromiseLike<unknown>): Promise<unknown> {
   try {
     return await call;
@@ -59,16 +59,16 @@ async function soon(holds: () => boolean | Promise<boolean>): Promise<void> {
 const clone = (id: string, name: string, headers = {}) =>
   call("POST", of(id, "/git/clone"), { body: { url: `https://git.example/${name}` }, headers });
 
-describe("files through the door", () => {
-  it("[FD15] are told with the agent's headers and none of its own", async () => {
+describe("files through the Worker", () => {
+  it("[FD15] have the agent's public headers and no internal ones", async () => {
     const id = await createSandbox();
     const made = await put(id, "file.txt", "0123456789");
     expect(made.status).toBe(201);
     const etag = made.headers.get("etag") ?? "";
     expect((await json(made)).etag).toBe(etag);
-    const whole = await get(id, "file.txt");
-    expect(await whole.text()).toBe("0123456789");
-    expect(Object.fromEntries(whole.headers)).toMatchObject({
+    const complete = await get(id, "file.txt");
+    expect(await complete.text()).toBe("0123456789");
+    expect(Object.fromEntries(complete.headers)).toMatchObject({
       etag,
       "content-length": "10",
       "content-type": "application/octet-stream",
@@ -76,8 +76,8 @@ describe("files through the door", () => {
       "last-modified": expect.stringMatching(/GMT$/),
       "cache-control": "no-cache",
     });
-    const ours = [...whole.headers.keys()].filter((name) => name.startsWith("berth-"));
-    expect(ours).toEqual(["berth-request-id"]);
+    const internal = [...complete.headers.keys()].filter((name) => name.startsWith("berth-"));
+    expect(internal).toEqual(["berth-request-id"]);
     const part = await get(id, "file.txt", { range: "bytes=2-4" });
     expect([part.status, part.headers.get("content-range")]).toEqual([206, "bytes 2-4/10"]);
     expect(await part.text()).toBe("234");
@@ -92,10 +92,10 @@ describe("files through the door", () => {
     expect((await json(put(id, "file.txt", "x", { "if-match": etag }))).size).toBe(1);
   });
 
-  it("[FD15] larger than any are refused before a byte is taken", async () => {
+  it("[FD15] that are too large are refused before a byte is read", async () => {
     const id = await createSandbox();
     const askedFor = async () =>
-      (await machine(id).facts()).asked.filter((call) => call.includes("files"));
+      (await containerOf(id).facts()).requests.filter((call) => call.includes("files"));
     const bytes = String(limits.fileBytesMax + 1);
     const refused = await put(id, "large", "x", { "content-length": bytes });
     expect(refused.status).toBe(413);
@@ -105,7 +105,7 @@ describe("files through the door", () => {
     expect(await askedFor()).toEqual([]);
   });
 
-  it("[FD16] are cloned with progress, gated to the end of it", async () => {
+  it("[FD16] are cloned with progress, gated until the end", async () => {
     const id = await createSandbox();
     const done = await (await clone(id, "berth.git")).text();
     expect(done).toMatch(/event: progress[\s\S]*event: done\ndata: \{"dir":"\/workspace\/berth"/);
@@ -115,7 +115,7 @@ describe("files through the door", () => {
 
     const slow = reading(await clone(id, "slow"));
     await soon(() => slow.text.includes("event: progress"));
-    expect((await machine(id).facts()).running).toBe(1);
+    expect((await containerOf(id).facts()).running).toBe(1);
     const pending = await lease(id);
     expect(pending.status).toBe(423);
     await pending.text();
@@ -123,7 +123,7 @@ describe("files through the door", () => {
     await slow.over;
   });
 
-  it("[FD16] are cloned no further when their lease is lost", async () => {
+  it("[FD16] are not cloned further when the lease is lost", async () => {
     const id = await createSandbox();
     const { token } = await json(lease(id, { holder: "one", ttlMs: limits.leaseTtlMaxMs }));
     const slow = reading(await clone(id, "slow", { "berth-lease": String(token) }));
@@ -136,14 +136,14 @@ describe("files through the door", () => {
     await release(id, next);
   });
 
-  it("[FD16] that are cloned or watched when the container dies end with an event that says so", async () => {
+  it("[FD16] that are cloned or watched when the container exits end with an error event", async () => {
     const id = await createSandbox();
     const streams = [
       reading(await call("GET", of(id, "/files/watch"))),
       reading(await clone(id, "slow")),
     ];
     await soon(() => streams.every(({ text }) => text.includes("event: ")));
-    await machine(id).die();
+    await containerOf(id).exit();
     for (const { over } of streams) await over;
     for (const { text } of streams) expect(text).toMatch(/event: error\n.*operation_interrupted/);
     const granted = await lease(id, { waitMs: 20_000 });
@@ -151,7 +151,7 @@ describe("files through the door", () => {
     await release(id, granted);
   });
 
-  it("[FD7] that are read or watched hold up no lease", async () => {
+  it("[FD7] that are read or watched do not delay a lease", async () => {
     const id = await createSandbox();
     await json(put(id, "file", "1"));
     const watch = reading(await call("GET", of(id, "/files/watch")));
@@ -164,27 +164,27 @@ describe("files through the door", () => {
     await watch.leave();
   });
 
-  it("[FD17] whose body is overtaken on its way are not written, and can be sent again", async () => {
+  it("[FD17] whose upload is overtaken by a newer fence are not written, and can be sent again", async () => {
     const id = await createSandbox();
     await json(put(id, "file", "old"));
-    await machine(id).raiseFence(1);
+    await containerOf(id).raiseFence(1);
     const overtaken = await put(id, "file", "new");
     expect([overtaken.status, overtaken.headers.get("retry-after")]).toEqual([503, "1"]);
     expect((await json(overtaken)).error).toMatchObject({ code: "unavailable", retryable: true });
     expect(await (await get(id, "file")).text()).toBe("old");
-    await machine(id).raiseFence(-1);
+    await containerOf(id).raiseFence(-1);
     expect((await put(id, "file", "new")).status).toBe(200);
     expect(await (await get(id, "file")).text()).toBe("new");
   });
 
-  it("[FD18] are reached by no header of ours that a caller sends", async () => {
+  it("[FD18] cannot be reached by an internal header that a caller sends", async () => {
     const id = await createSandbox();
     await json(put(id, "file", "1"));
     const caller = { tenant: "local", rights: ["files"] };
-    const told = JSON.stringify({ caller, noun: "files", gated: { mayWake: true } });
+    const transferHeader = JSON.stringify({ caller, noun: "files", gated: { mayWake: true } });
     for (const key of [keys.other, null]) {
       for (const tail of ["/files?path=file", "/terminals/a/connect", "/lease/connect"]) {
-        const headers = { "berth-transfer": told, upgrade: "websocket" };
+        const headers = { "berth-transfer": transferHeader, upgrade: "websocket" };
         const answer = await call("GET", of(id, tail), { key, headers });
         expect(answer.status).toBe(key === null ? 401 : 404);
         await answer.text();
@@ -193,7 +193,7 @@ describe("files through the door", () => {
     expect(await (await get(id, "file")).text()).toBe("1");
   });
 
-  it("[FD19] from another Worker say how long they are: a stream that breaks off would else look whole", async () => {
+  it("[FD19] have their length for another Worker, so that a truncated stream is noticed", async () => {
     const id = await createSandbox();
     const url = `http://berth.test${of(id, "/files?path=file")}`;
     const pieces = () =>

@@ -18,19 +18,21 @@ import { stubOf } from "../world.ts";
 const clients = 7;
 const callsEach = 7;
 const historiesMax = 100;
-/** Each loses what is in flight, and what has no answer doubles the work of the checker. */
+/**
+ * The number of crashes: each loses calls in flight, and a call without a response doubles the work of the checker.
+ */
 const crashesMax = 1;
 /** For each of the two tests. */
 const budgetMs = 10_000;
 
 const of = (id: string, tail: string) => `/v1/sandboxes/${id}${tail}`;
 
-/** What was called and answered, in the order of a clock that every caller shares. */
+/** Calls and responses on one shared clock. */
 class Recorder<Input, Output> {
   readonly operations: Operation<Input, Output>[] = [];
   #at = 0;
 
-  /** Without an answer it may have happened, then or later, or never. */
+  /** Without a response a call may have happened, then or later, or never. */
   async run(input: Input, ask: () => Promise<Output | undefined>): Promise<Output | undefined> {
     this.#at += 1;
     const call = this.#at;
@@ -42,7 +44,7 @@ class Recorder<Input, Output> {
   }
 }
 
-/** Crashes, evictions and alarms until the callers are done; how many crashes there were. */
+/** Crashes, evicts and rings until the callers are done; returns the number of crashes. */
 async function disturb(id: string, random: Random, done: () => boolean): Promise<number> {
   let crashes = 0;
   while (!done()) {
@@ -61,7 +63,7 @@ async function disturb(id: string, random: Random, done: () => boolean): Promise
   return crashes;
 }
 
-/** The object was lost under the call. */
+/** The object was lost during the call. */
 function isCutOff(answer: { error?: { code: string } }): boolean {
   return answer.error?.code === "operation_interrupted" || answer.error?.code === "internal";
 }
@@ -76,7 +78,7 @@ async function together(id: string, random: Random, work: Promise<void>[]): Prom
   return crashes;
 }
 
-/** Each wish has a ticket of its own, by which the model knows it; a grant's token stands for it. */
+/** Each acquire has a ticket, by which the model knows it; the token of a grant stands for it. */
 async function leaseHistory(seed: number) {
   const random = randomOf(seed);
   const id = await createSandbox();
@@ -97,7 +99,7 @@ async function leaseHistory(seed: number) {
       grants += 1;
       return [{ granted: answer.fence }, answer.token];
     }
-    // Its patience has a moment left: it may ask again, or be forgotten.
+    // Its wait limit is almost over: it may ask again, or be forgotten.
     if (typeof answer.ticket === "string") return [{ refused: undefined }, undefined];
     if (answer.error.code === "lease_lost") return [{ lost: true }, undefined];
     expect(["lease_held", "lease_pending", "lease_wait_timeout"]).toContain(answer.error.code);
@@ -121,7 +123,7 @@ async function leaseHistory(seed: number) {
         wish += 1;
         const who = `${name}-${wish}`;
         const repeats = mine(4) === 0 ? 2 : 1;
-        for (let again = 0; again < repeats; again++) {
+        for (let repeat = 0; repeat < repeats; repeat++) {
           await recorder.run({ verb: "acquire", who }, async () => {
             const [output, token] = await acquire(who, mine(3) === 0 ? 100 : 0);
             if (token !== undefined) held = { who, token };
@@ -186,13 +188,15 @@ async function metadataHistory(seed: number) {
 }
 
 function overlaps(operations: Operation<unknown, unknown>[]): number {
-  return operations.filter((one) =>
-    operations.some((other) => other !== one && other.call < one.call && one.call < other.back),
+  return operations.filter((operation) =>
+    operations.some(
+      (other) => other !== operation && other.call < operation.call && operation.call < other.back,
+    ),
   ).length;
 }
 
-describe("histories through the door, with crashes, evictions and alarms in between", () => {
-  it("[Y30] of a lease have an order in which one object could have answered", async () => {
+describe("histories through the Worker, with crashes, evictions and alarms in between", () => {
+  it("[Y30] of a lease are linearizable", async () => {
     const began = performance.now();
     const seen = { histories: 0, calls: 0, overlaps: 0, crashes: 0, grants: 0 };
     for (let seed = 1; seed <= historiesMax && performance.now() - began < budgetMs; seed++) {
@@ -212,7 +216,7 @@ describe("histories through the door, with crashes, evictions and alarms in betw
     expect(seen.crashes).toBeGreaterThan(seen.histories / 2);
   });
 
-  it("[Y30] of metadata have an order in which one object could have answered", async () => {
+  it("[Y30] of metadata are linearizable", async () => {
     const began = performance.now();
     const seen = { histories: 0, calls: 0, overlaps: 0, crashes: 0 };
     for (let seed = 1; seed <= historiesMax && performance.now() - began < budgetMs; seed++) {

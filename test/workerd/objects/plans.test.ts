@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { rights } from "../../../src/protocol/rights.ts";
-import { type Route, routes } from "../../../src/protocol/verbs.ts";
+import { type VerbRow, verbs } from "../../../src/protocol/verbs.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
 
 let drawn = 0;
@@ -12,12 +12,12 @@ const of = (name: string, tail = "") => `/v1/plans/${name}${tail}`;
 const put = (path: string, body: object = {}) => call("PUT", path, { body });
 const post = (path: string, body: object = {}, headers: Record<string, string> = {}) =>
   call("POST", path, { body, headers });
-const planRoutes = (Object.values(routes) as Route[]).filter(({ path }) =>
+const planRoutes = (Object.values(verbs) as VerbRow[]).filter(({ path }) =>
   path.startsWith("/v1/plans"),
 );
 
 describe("the routes of plans", () => {
-  it("[PL48] say by their status what was made, what was found, and what goes on", async () => {
+  it("[PL48] have statuses for created, found and in progress", async () => {
     const name = newName();
     expect((await put(of(name))).status).toBe(201);
     expect((await put(of(name))).status).toBe(200);
@@ -47,7 +47,7 @@ describe("the routes of plans", () => {
     expect([nothing.status, (await json(nothing)).error.code]).toEqual([409, "nothing_to_commit"]);
   });
 
-  it("[PL48] are for keys: a token of one sandbox opens none", async () => {
+  it("[PL48] need a key: a token of one sandbox is refused", async () => {
     const id = await createSandbox({ start: false });
     const { token } = await json(post(`/v1/sandboxes/${id}/tokens`, { rights }));
     expect(planRoutes.length).toBeGreaterThanOrEqual(10);
@@ -59,7 +59,7 @@ describe("the routes of plans", () => {
     }
   });
 
-  it("[PL41] address no object for a name that nobody gave, nor for one of another tenant", async () => {
+  it("[PL41] address no object for an unknown name or one of another tenant", async () => {
     const name = newName();
     await put(of(name));
     const before = await listDurableObjectIds(env.PLAN);
@@ -88,7 +88,7 @@ describe("the routes of plans", () => {
     expect(await listDurableObjectIds(env.SANDBOX)).toHaveLength(made.length);
   });
 
-  it("[PL14] go on after an object was lost in the middle: its alarm aborts what nobody waits for", async () => {
+  it("[PL14] continue after an object was lost: its alarm aborts the run", async () => {
     const name = newName();
     await put(of(name));
     const [id, other] = [await createSandbox(), await createSandbox()];
@@ -98,14 +98,14 @@ describe("the routes of plans", () => {
     const lost = post(of(name, "/commit"), { waitMs: 25_000, allowEmpty: true });
     lost.catch(() => undefined);
     await pending(of(name, "/commits/1"));
-    // A stub of a lost object is good for nothing any more.
+    // A stub of a lost object cannot be used any more.
     const stub = () => env.PLAN.getByName(`local/${name}`);
     await runInDurableObject(stub(), (_object, state) => state.abort("lost")).catch(
       () => undefined,
     );
     await runDurableObjectAlarm(stub());
-    const told = await json(call("GET", of(name, "/commits/1?waitMs=25000")));
-    expect(told).toMatchObject({ outcome: "aborted", error: { code: "unavailable" } });
+    const run = await json(call("GET", of(name, "/commits/1?waitMs=25000")));
+    expect(run).toMatchObject({ outcome: "aborted", error: { code: "unavailable" } });
     expect((await json(call("GET", of(name)))).running).toBeUndefined();
     expect((await json(call("GET", `/v1/sandboxes/${other}/lease`))).state).toBe("free");
     const { holder, waiterCount } = await json(call("GET", `/v1/sandboxes/${id}/lease`));
@@ -113,7 +113,7 @@ describe("the routes of plans", () => {
     await (await lost.catch(() => undefined))?.text();
   });
 
-  it("[PL49] give so many names and no more", async () => {
+  it("[PL49] are limited in number", async () => {
     const directory = env.DIRECTORY.getByName("other");
     await runInDurableObject(directory, (_object, { storage }) => {
       storage.sql.exec(
@@ -141,7 +141,7 @@ describe("the routes of plans", () => {
   });
 });
 
-/** The answer, once there is such a run. */
+/** The response, once there is such a run. */
 async function pending(path: string): Promise<Response> {
   for (let n = 0; n < 500; n++) {
     const answer = await call("GET", path);

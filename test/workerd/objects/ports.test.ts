@@ -1,18 +1,18 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { ask, call, createSandbox, json, keys } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { call, createSandbox, fetchWorker, json, keys } from "../calls.ts";
+import { containerOf } from "../container.ts";
 
-const one = (id: string) => `/v1/sandboxes/${id}`;
+const pathOf = (id: string) => `/v1/sandboxes/${id}`;
 const open = async (id: string, body: object = { port: 8000 }) =>
-  json(call("POST", `${one(id)}/ports`, { body }));
-const visit = (url: string, init: RequestInit = {}) =>
-  ask(new Request(url, { redirect: "manual", ...init }));
+  json(call("POST", `${pathOf(id)}/ports`, { body }));
+const fetchPort = (url: string, init: RequestInit = {}) =>
+  fetchWorker(new Request(url, { redirect: "manual", ...init }));
 
 describe("ports", () => {
-  it("[J15] another Worker reaches them by its binding, or tells the address that its binding names", async () => {
+  it("[J15] another Worker reaches them by its binding, or gets the public address of its binding", async () => {
     const { id } = await env.BERTH.create({ waitMs: 10_000 });
-    await machine(id).serve(8000);
+    await containerOf(id).serve(8000);
     const port = await env.BERTH.sandbox(id).openPort({ port: 8000 });
     expect(new URL(port.pathUrl).origin).toBe("http://berth");
     for (const url of [port.url, port.pathUrl]) {
@@ -23,17 +23,17 @@ describe("ports", () => {
     const { host } = new URL(known.url);
     expect(known.pathUrl).toMatch(/^https:\/\/berth\.example\/p\/8000-/);
     expect(host).toMatch(/^8000-[a-z0-9-]+\.berth\.example$/);
-    expect((await visit(known.pathUrl)).status).toBe(200);
+    expect((await fetchPort(known.pathUrl)).status).toBe(200);
     await env.BERTH.sandbox(id).closePort(8000);
     expect((await env.BERTH.fetch(port.url)).status).toBe(404);
   });
 
   it("[J1] an address leads to the server in the sandbox, by its host and by its path", async () => {
     const id = await createSandbox();
-    await machine(id).serve(8000);
+    await containerOf(id).serve(8000);
     const port = await open(id);
     for (const url of [port.url, port.pathUrl]) {
-      const answer = await visit(`${url}some/path?q=1`, { method: "POST", body: "sent" });
+      const answer = await fetchPort(`${url}some/path?q=1`, { method: "POST", body: "sent" });
       expect(answer.status).toBe(200);
       expect(await answer.json()).toMatchObject({
         method: "POST",
@@ -44,9 +44,9 @@ describe("ports", () => {
     expect(new URL(port.url).hostname).toMatch(/^8000-[a-z0-9-]+\.berth\.test$/);
   });
 
-  it("[J2] no credential and nothing of ours crosses, in either direction", async () => {
+  it("[J2] no credential and no internal header crosses, in either direction", async () => {
     const id = await createSandbox();
-    await machine(id).serve(8000);
+    await containerOf(id).serve(8000);
     const port = await open(id);
     const sent = {
       authorization: `Bearer ${keys.local}`,
@@ -55,12 +55,12 @@ describe("ports", () => {
       "x-own": "kept",
       cookie: "session=1",
     };
-    const byHost = await (await visit(port.url, { headers: sent })).json<Seen>();
+    const byHost = await (await fetchPort(port.url, { headers: sent })).json<Seen>();
     expect(byHost.headers).toMatchObject({ "x-own": "kept", cookie: "session=1" });
     const names = Object.keys(byHost.headers);
     expect(names.filter((name) => name === "berth-lease" || name === "berth-visit")).toEqual([]);
     expect(JSON.stringify(byHost)).not.toContain(keys.local);
-    const byPath = await visit(port.pathUrl, { headers: sent });
+    const byPath = await fetchPort(port.pathUrl, { headers: sent });
     expect((await byPath.clone().json<Seen>()).headers.cookie).toBeUndefined();
     expect(byPath.headers.get("content-security-policy")).toContain("sandbox");
     expect(byPath.headers.get("referrer-policy")).toBe("no-referrer");
@@ -70,9 +70,9 @@ describe("ports", () => {
     );
   });
 
-  it("[J3] a token that is wrong, old, of another port or of an invented sandbox finds nothing", async () => {
+  it("[J3] a token that is wrong, old, of another port or of an unknown sandbox finds nothing", async () => {
     const id = await createSandbox();
-    await machine(id).serve(8000);
+    await containerOf(id).serve(8000);
     const first = await open(id);
     const second = await open(id);
     expect(second.token).not.toBe(first.token);
@@ -82,49 +82,49 @@ describe("ports", () => {
       second.url.replace(second.token, "0".repeat(26)),
       second.url.replace(id, `a${"0".repeat(23)}`),
     ];
-    for (const url of wrong) expect((await visit(url)).status, url).toBe(404);
-    expect((await visit(second.url)).status).toBe(200);
-    expect((await call("DELETE", `${one(id)}/ports/8000`)).status).toBe(204);
-    expect((await visit(second.url)).status).toBe(404);
-    const { ports } = await json(call("GET", `${one(id)}/ports`));
+    for (const url of wrong) expect((await fetchPort(url)).status, url).toBe(404);
+    expect((await fetchPort(second.url)).status).toBe(200);
+    expect((await call("DELETE", `${pathOf(id)}/ports/8000`)).status).toBe(204);
+    expect((await fetchPort(second.url)).status).toBe(404);
+    const { ports } = await json(call("GET", `${pathOf(id)}/ports`));
     expect(ports).toEqual([]);
   });
 
-  it("[J4] a visit wakes nothing, unless the port was opened so; a server that is not up is told with a hint", async () => {
+  it("[J4] a request starts nothing unless the port allows it; a server that is down is reported with a hint", async () => {
     const id = await createSandbox();
     const still = await open(id);
     const waking = await open(id, { port: 9000, wake: true });
-    expect(await json(visit(still.url))).toMatchObject({
+    expect(await json(fetchPort(still.url))).toMatchObject({
       error: { code: "port_unreachable", hint: expect.any(String) },
     });
-    expect((await call("POST", `${one(id)}/pause`)).status).toBe(200);
-    const { starts } = await machine(id).facts();
-    expect((await visit(still.url)).status).toBe(409);
-    expect((await machine(id).facts()).starts).toEqual(starts);
-    expect((await visit(waking.url)).status).toBe(502);
-    expect((await machine(id).facts()).starts).toHaveLength(starts.length + 1);
+    expect((await call("POST", `${pathOf(id)}/pause`)).status).toBe(200);
+    const { starts } = await containerOf(id).facts();
+    expect((await fetchPort(still.url)).status).toBe(409);
+    expect((await containerOf(id).facts()).starts).toEqual(starts);
+    expect((await fetchPort(waking.url)).status).toBe(502);
+    expect((await containerOf(id).facts()).starts).toHaveLength(starts.length + 1);
   });
 
-  it("[J5] an address dies with its sandbox, and shows its token only when it is made", async () => {
+  it("[J5] an address ends with its sandbox, and shows its token only when it is created", async () => {
     const id = await createSandbox();
-    await machine(id).serve(8000);
+    await containerOf(id).serve(8000);
     const port = await open(id);
-    const text = await (await call("GET", `${one(id)}/ports`)).text();
+    const text = await (await call("GET", `${pathOf(id)}/ports`)).text();
     expect(text).toContain("8000");
     expect(text).not.toContain(port.token);
-    expect(await (await call("GET", `${one(id)}/events`)).text()).not.toContain(port.token);
-    await call("DELETE", one(id));
-    expect((await visit(port.url)).status).toBe(410);
+    expect(await (await call("GET", `${pathOf(id)}/events`)).text()).not.toContain(port.token);
+    await call("DELETE", pathOf(id));
+    expect((await fetchPort(port.url)).status).toBe(410);
   });
 
-  it("[J6] below a path a missing slash and a redirect of the server lead where they should", async () => {
+  it("[J6] below a path, a missing slash and a redirect of the server work", async () => {
     const id = await createSandbox();
-    await machine(id).serve(8000);
+    await containerOf(id).serve(8000);
     const port = await open(id);
-    const bare = await visit(port.pathUrl.slice(0, -1));
+    const bare = await fetchPort(port.pathUrl.slice(0, -1));
     expect(bare.status).toBe(308);
     expect(bare.headers.get("location")).toBe(new URL(port.pathUrl).pathname);
-    const moved = await visit(`${port.pathUrl}redirect`);
+    const moved = await fetchPort(`${port.pathUrl}redirect`);
     expect(moved.headers.get("location")).toBe(`${new URL(port.pathUrl).pathname}elsewhere`);
   });
 });

@@ -4,20 +4,20 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 
 const stubOf = (id: string) => env.SANDBOX.getByName(id);
 const exec = (id: string, command: string) =>
   call("POST", `/v1/sandboxes/${id}/exec`, { body: { command } });
 const stateOf = async (id: string) => (await json(call("GET", `/v1/sandboxes/${id}`))).state;
-const facts = (id: string) => machine(id).facts();
+const facts = (id: string) => containerOf(id).facts();
 const alarmOf = (id: string) =>
   runInDurableObject(stubOf(id), (_object, state) => state.storage.getAlarm());
 
 afterEach(() => vi.useRealTimers());
 
 describe("a sandbox object", () => {
-  it("[S1] keeps a created sandbox through a crash before its container was asked for", async () => {
+  it("[S1] keeps a created sandbox through a crash before its container was requested", async () => {
     const created = await call("POST", "/v1/sandboxes", { body: {} });
     expect(created.status).toBe(201);
     const { id } = await json(created);
@@ -25,9 +25,9 @@ describe("a sandbox object", () => {
     await soon(async () => expect(await stateOf(id)).toBe("running"));
 
     const held = await createSandbox();
-    await machine(held).fault({ verb: "start", hold: true });
+    await containerOf(held).fault({ verb: "start", hold: true });
     await runInDurableObject(stubOf(held), (_object, state) => {
-      // As if the program had died after the commit: the row stays, memory is gone.
+      // As if the process had crashed after the commit: the row stays, memory is gone.
       state.storage.sql.exec(
         "UPDATE sandbox SET state = json_object('name','starting','since',?,'until',?,'lookAt',?,'start',json_object('startId','aaaaaaaaaaaaaaaa','secret','s'))",
         Date.now(),
@@ -36,22 +36,22 @@ describe("a sandbox object", () => {
       );
       state.storage.setAlarm(Date.now());
     });
-    await machine(held).release();
+    await containerOf(held).release();
     await evictDurableObject(stubOf(held));
     await runDurableObjectAlarm(stubOf(held));
     await soon(async () => expect(await stateOf(held)).toBe("running"));
     expect((await facts(held)).starts).toContain("start aaaaaaaaaaaaaaaa");
   });
 
-  it("[S9] lets a call on a starting sandbox wait, and all callers get the one container", async () => {
+  it("[S9] lets calls on a starting sandbox wait for the one container", async () => {
     const id = await createSandbox();
-    await machine(id).die();
-    await machine(id).fault({ verb: "start", hold: true });
+    await containerOf(id).exit();
+    await containerOf(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
     const waiting = Array.from({ length: 20 }, (_, n) => exec(id, `echo ${n}`));
     await soon(async () => expect((await facts(id)).starts).toHaveLength(2));
     expect(await stateOf(id)).toBe("starting");
-    await machine(id).release();
+    await containerOf(id).release();
     const answers = await Promise.all(waiting.map(json));
     expect(answers.map((answer) => answer.stdout)).toEqual(
       Array.from({ length: 20 }, (_, n) => `${n}\n`),
@@ -59,25 +59,25 @@ describe("a sandbox object", () => {
     expect((await facts(id)).starts).toHaveLength(2);
   });
 
-  it("[S6] starts a container again that died while nobody looked, with its files", async () => {
+  it("[S6] restarts a container that exited unnoticed, with its files", async () => {
     const id = await createSandbox();
     expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
-    await machine(id).die();
+    await containerOf(id).exit();
     await evictDurableObject(stubOf(id));
     expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
     expect(await json(call("GET", `/v1/sandboxes/${id}`))).toMatchObject({ files: "kept" });
   });
 
-  it("[S6] finds out before a call, and not by it, that a container died unheard beside an object that is awake", async () => {
+  it("[S6] notices before a call that a container has exited unnoticed while the object was awake", async () => {
     const id = await createSandbox();
-    const dieUnheard = async () => {
+    const exitUnnoticed = async () => {
       expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
-      await machine(id).die();
+      await containerOf(id).exit();
       vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + limits.agentQuietMs });
     };
-    await dieUnheard();
+    await exitUnnoticed();
     expect(await json(exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
-    await dieUnheard();
+    await exitUnnoticed();
     const { starts } = await facts(id);
     expect(await json(call("POST", `/v1/sandboxes/${id}/start`))).toMatchObject({
       state: "running",
@@ -86,11 +86,11 @@ describe("a sandbox object", () => {
     expect((await facts(id)).starts).toHaveLength(starts.length + 1);
   });
 
-  it("[S10] ends a command whose container dies under it, and says what is not known", async () => {
+  it("[S10] interrupts a command whose container exits, and says what is unknown", async () => {
     const id = await createSandbox();
     const running = exec(id, "sleep 60");
     await soon(async () => expect((await facts(id)).running).toBe(1));
-    await machine(id).die();
+    await containerOf(id).exit();
     const answer = await running;
     expect(answer.status).toBe(502);
     expect(await json(answer)).toMatchObject({
@@ -104,30 +104,30 @@ describe("a sandbox object", () => {
     expect(await json(exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
   });
 
-  it("[S3] takes no answer of another life for its own", async () => {
+  it("[S3] accepts no response of another incarnation", async () => {
     const id = await createSandbox();
     await json(exec(id, "true"));
-    await machine(id).restartBehindOurBack();
+    await containerOf(id).replaceAgent();
     expect((await exec(id, "true")).status).toBe(502);
     expect((await facts(id)).ran).toEqual(["true"]);
     expect(await stateOf(id)).toBe("failed");
   });
 
-  it("[S4] destroys a sandbox whose start is under way, and leaves no container", async () => {
+  it("[S4] destroys a sandbox during its start, and leaves no container", async () => {
     const id = await createSandbox();
-    await machine(id).die();
-    await machine(id).fault({ verb: "start", hold: true });
+    await containerOf(id).exit();
+    await containerOf(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
     const waiting = exec(id, "true");
     await soon(async () => expect((await facts(id)).starts).toHaveLength(2));
     const destroyed = call("DELETE", `/v1/sandboxes/${id}`);
     expect((await waiting).status).toBe(410);
-    await machine(id).release();
+    await containerOf(id).release();
     expect(await json(destroyed)).toMatchObject({ state: "destroyed", reason: "requested" });
     expect(await facts(id)).toMatchObject({ alive: false, files: "none" });
   });
 
-  it("[S5] keeps a tombstone that answers everything else with 410, for seven days", async () => {
+  it("[S5] keeps a tombstone for seven days, on which every other call fails with 410", async () => {
     const id = await createSandbox();
     for (let n = 0; n < 3; n++) {
       expect(await json(call("DELETE", `/v1/sandboxes/${id}`))).toMatchObject({
@@ -151,22 +151,22 @@ describe("a sandbox object", () => {
     expect(left).toEqual([0, null]);
   });
 
-  it("[S8] destroys by its alarm when the engine was away", async () => {
+  it("[S8] destroys by its alarm after the engine was unreachable", async () => {
     const id = await createSandbox();
-    await machine(id).fault({ verb: "destroy", fail: "unavailable", times: 1 });
-    const asked = call("DELETE", `/v1/sandboxes/${id}`);
+    await containerOf(id).fault({ verb: "destroy", fail: "unavailable", times: 1 });
+    const destroying = call("DELETE", `/v1/sandboxes/${id}`);
     await soon(async () => expect((await facts(id)).calls).toContain("destroy remove"));
     expect(await stateOf(id)).toBe("destroying");
     expect(await facts(id)).toMatchObject({ alive: true });
     await runDurableObjectAlarm(stubOf(id));
-    expect(await json(asked)).toMatchObject({ state: "destroyed" });
+    expect(await json(destroying)).toMatchObject({ state: "destroyed" });
     expect(await facts(id)).toMatchObject({ alive: false });
   });
 
-  it("[S7] fails a sandbox whose start is refused, with the reason, and does not try again", async () => {
+  it("[S7] fails a sandbox whose start is refused, with the reason, and does not retry", async () => {
     const id = await createSandbox();
-    await machine(id).die();
-    await machine(id).fault({ verb: "start", fail: "unsupported", times: 1 });
+    await containerOf(id).exit();
+    await containerOf(id).fault({ verb: "start", fail: "unsupported", times: 1 });
     await evictDurableObject(stubOf(id));
     const refused = await exec(id, "true");
     expect(refused.status).toBe(409);
@@ -177,7 +177,7 @@ describe("a sandbox object", () => {
     expect((await facts(id)).starts).toHaveLength(2);
   });
 
-  it("[S11] cannot be told from itself after an eviction between any two calls", async () => {
+  it("[S11] looks the same after an eviction between any two calls", async () => {
     const id = await createSandbox({ env: { COLOUR: "blue" }, cwd: "/tmp" });
     for (let n = 0; n < 5; n++) {
       expect(await json(exec(id, "printenv COLOUR"))).toMatchObject({ stdout: "blue\n" });
@@ -195,20 +195,20 @@ describe("a sandbox object", () => {
     const id = await createSandbox();
     const { stateSince, idleTimeoutMs } = await json(call("GET", `/v1/sandboxes/${id}`));
     const idleAt = Date.parse(stateSince) + idleTimeoutMs;
-    // As soon as lists know that it runs: nothing rings before.
+    // Once the Directory knows that it runs, nothing rings earlier.
     await soon(async () => expect(await alarmOf(id)).toBe(idleAt));
     await json(exec(id, "true"));
     expect(await alarmOf(id)).toBe(idleAt);
     expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
-    // The command after it counts as work.
+    // The command after it counts as a use.
     expect(await alarmOf(id)).toBeGreaterThanOrEqual(idleAt);
     const never = await createSandbox({ onIdle: "none" });
     await soon(async () => {
-      // While lists are being told one stands for that.
+      // While a report is in progress, the alarm is for that.
       await runDurableObjectAlarm(stubOf(never));
       expect(await alarmOf(never)).toBeNull();
     });
-    await machine(id).die();
+    await containerOf(id).exit();
     await evictDurableObject(stubOf(id));
     expect(await stateOf(id)).toBe("failed");
     expect((await facts(id)).starts).toHaveLength(1);

@@ -2,65 +2,65 @@ import { runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { call, createSandbox, json } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 import { stubOf } from "../world.ts";
 
 const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
-const look = "GET /v1/health";
-const later = (ms: number) => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
+const probe = "GET /v1/health";
+const advanceClock = (ms: number) => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
 
 const hold = (id: string, body = {}) => json(call("POST", of(id, "/lease"), { body }));
 const leaseOf = (id: string) => json(call("GET", of(id, "/lease")));
 
 afterEach(() => vi.useRealTimers());
 
-describe("beside an agent that does not answer", () => {
-  it("[Q10] a lease is renewed, let go and broken, and the sandbox ended: none of it asks the agent how it is", async () => {
+describe("with an agent that does not respond", () => {
+  it("[Q10] a lease is renewed, released and broken, and the sandbox destroyed, without probing the agent", async () => {
     const id = await createSandbox();
-    const atStart = (await machine(id).facts()).asked;
-    await machine(id).holdAnswers(look);
+    const atStart = (await containerOf(id).facts()).requests;
+    await containerOf(id).holdResponses(probe);
     const { token } = await hold(id);
     const headers = { "berth-lease": String(token) };
     for (const method of ["PUT", "DELETE"]) {
-      later(limits.agentQuietMs);
+      advanceClock(limits.agentQuietMs);
       const answer = await call(method, of(id, "/lease"), { headers });
       expect([method, answer.status]).toEqual([method, 200]);
     }
     await hold(id);
-    later(limits.agentQuietMs);
+    advanceClock(limits.agentQuietMs);
     const broken = await call("DELETE", of(id, "/lease?break=true&reason=hung"));
     expect(await json(broken)).toMatchObject({ state: "draining" });
-    later(limits.agentQuietMs);
+    advanceClock(limits.agentQuietMs);
     const ended = await call("DELETE", of(id, "?force=true"));
     expect(await json(ended)).toMatchObject({ state: "destroyed" });
-    const since = (await machine(id).facts()).asked.slice(atStart.length);
+    const since = (await containerOf(id).facts()).requests.slice(atStart.length);
     expect(since).toContain("POST /v1/fence");
-    expect(since).not.toContain(look);
+    expect(since).not.toContain(probe);
   });
 
   it("[Q12] a lease ends at its time", async () => {
     const id = await createSandbox();
-    await machine(id).holdAnswers(look);
+    await containerOf(id).holdResponses(probe);
     await hold(id);
-    later(limits.leaseTtlMs);
+    advanceClock(limits.leaseTtlMs);
     const rung = runDurableObjectAlarm(stubOf(id));
-    // Less than the agent is waited for.
+    // Less than the agent's timeout.
     await vi.waitFor(async () => expect((await leaseOf(id)).state).toBe("free"), 10_000);
-    // It was looked at all the same.
-    expect((await machine(id).facts()).asked).toContain(look);
-    await machine(id).letAnswersGo();
+    // It was probed all the same.
+    expect((await containerOf(id).facts()).requests).toContain(probe);
+    await containerOf(id).releaseHeld();
     expect(await rung).toBe(true);
   });
 });
 
-describe("an agent that has died", () => {
-  it("[S6] is found out before a call, though others that asked nothing of it came at short intervals", async () => {
+describe("an agent that has exited", () => {
+  it("[S6] is noticed before a call, although calls that do not need it came at short intervals", async () => {
     const id = await createSandbox();
     const { token } = await hold(id);
     const headers = { "berth-lease": String(token) };
-    await machine(id).die();
+    await containerOf(id).exit();
     for (let n = 0; n < 3; n++) {
-      later(limits.agentQuietMs * 0.9);
+      advanceClock(limits.agentQuietMs * 0.9);
       await call("PUT", of(id, "/lease"), { headers });
     }
     const body = { command: "echo again" };

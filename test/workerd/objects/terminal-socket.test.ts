@@ -4,7 +4,7 @@ import { limits } from "../../../src/protocol/limits.ts";
 import type { Right } from "../../../src/protocol/rights.ts";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 import { stubOf } from "../world.ts";
 
 const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
@@ -19,7 +19,7 @@ async function terminalOf(id: string, terminal = "mine"): Promise<void> {
 const open = (id: string, tail: string, options: Parameters<typeof call>[2] = {}) =>
   call("GET", of(id, tail), { ...options, headers: { ...upgrade, ...options.headers } });
 
-/** A socket that keeps what it is told. */
+/** A socket that records its frames. */
 class TerminalSocket {
   readonly frames: Record<string, unknown>[] = [];
   readonly socket: WebSocket;
@@ -92,10 +92,10 @@ describe("the WebSocket of a terminal", () => {
     expect((await call("GET", of(id, "/terminals/mine"))).status).toBe(404);
   });
 
-  it("[U11] is refused before the upgrade where there is nothing to see, and makes nothing", async () => {
+  it("[U11] is refused before the upgrade if there is no such terminal, and creates nothing", async () => {
     const id = await createSandbox();
     await terminalOf(id);
-    const asked = await machine(id).facts();
+    const before = await containerOf(id).facts();
     const path = "/terminals/mine/connect";
     expect(await refusal(await call("GET", of(id, path)))).toEqual([426, "upgrade_required"]);
     for (const origin of ["https://evil.test", "null", "https://berth.test"]) {
@@ -110,7 +110,7 @@ describe("the WebSocket of a terminal", () => {
     for (const query of ["?mode=painter", "?after=-1", "?after=x", "?colour=red"]) {
       expect(await refusal(await open(id, `${path}${query}`))).toEqual([400, "bad_request"]);
     }
-    expect(await machine(id).facts()).toEqual(asked);
+    expect(await containerOf(id).facts()).toEqual(before);
 
     expect(await refusal(await open(id, "/terminals/nobodys/connect"))).toEqual([404, "not_found"]);
     expect((await json(call("GET", of(id, "/terminals")))).terminals).toHaveLength(1);
@@ -120,7 +120,7 @@ describe("the WebSocket of a terminal", () => {
     expect(await refusal(await open(id, path))).toEqual([410, "sandbox_destroyed"]);
   });
 
-  it("[U11] opens for a page of our own and for the right to terminals alone", async () => {
+  it("[U11] opens for an allowed page, and with the right to terminals only", async () => {
     const id = await createSandbox();
     await terminalOf(id);
     const key = await tokenOf(id, ["terminal"]);
@@ -131,7 +131,7 @@ describe("the WebSocket of a terminal", () => {
     await socket.ends();
   });
 
-  it("[U12] opens for a connect ticket once, whose protocol goes no further", async () => {
+  it("[U12] opens for a connect ticket once, whose protocol is not passed on", async () => {
     const id = await createSandbox();
     await terminalOf(id);
     const ticket = await ticketOf(id, keys.local);
@@ -141,8 +141,8 @@ describe("the WebSocket of a terminal", () => {
     expect(first.headers.get("sec-websocket-protocol")).toBe(framed);
     const socket = new TerminalSocket(first);
     await soon(async () => expect(socket.frames[0]).toMatchObject({ type: "ready" }));
-    const again = await open(id, path, { key: null, headers });
-    expect(await refusal(again)).toEqual([401, "unauthenticated"]);
+    const repeated = await open(id, path, { key: null, headers });
+    expect(await refusal(repeated)).toEqual([401, "unauthenticated"]);
     const queried = await open(id, `${path}?ct=${await ticketOf(id, keys.local)}&mode=viewer`, {
       key: null,
     });
@@ -154,7 +154,7 @@ describe("the WebSocket of a terminal", () => {
     expect(await refusal(expired)).toEqual([401, "unauthenticated"]);
   });
 
-  it("[U14] answers who offers a ticket alone with that ticket, for browsers demand a choice", async () => {
+  it("[U14] selects the ticket as protocol if nothing else is offered, because browsers demand a choice", async () => {
     const id = await createSandbox();
     await terminalOf(id);
     const paths = ["/terminals/mine/connect", "/lease/connect"];
@@ -164,18 +164,18 @@ describe("the WebSocket of a terminal", () => {
       const opened = await open(id, path, { key: null, headers });
       expect([opened.status, opened.headers.get("sec-websocket-protocol")]).toEqual([101, offered]);
       const socket = new TerminalSocket(opened);
-      // It carries what it always does.
+      // It works as always.
       await soon(async () =>
         expect(socket.output.length + socket.frames.length).toBeGreaterThan(0),
       );
       socket.socket.close();
-      const again = await open(id, path, { key: null, headers });
-      expect(again.headers.get("sec-websocket-protocol")).toBeNull();
-      expect(await refusal(again)).toEqual([401, "unauthenticated"]);
+      const repeated = await open(id, path, { key: null, headers });
+      expect(repeated.headers.get("sec-websocket-protocol")).toBeNull();
+      expect(await refusal(repeated)).toEqual([401, "unauthenticated"]);
     }
   });
 
-  it("[U12] lets a connect ticket do what its maker may, and no more", async () => {
+  it("[U12] gives a connect ticket the rights of its maker, and no more", async () => {
     const id = await createSandbox();
     await terminalOf(id);
     const [terminal, lease] = ["/terminals/mine/connect", "/lease/connect"];
@@ -186,7 +186,7 @@ describe("the WebSocket of a terminal", () => {
     expect(await refusal(await enter(lease, viewers))).toEqual([403, "forbidden"]);
     expect(await refusal(await enter(terminal, holders))).toEqual([403, "forbidden"]);
     expect(await json(call("GET", of(id, "/lease")))).toMatchObject({ state: "free" });
-    // What was refused is not spent.
+    // A refused ticket is not used up.
     await new TerminalSocket(await enter(terminal, viewers)).ends();
     const holder = new TerminalSocket(await enter(lease, holders));
     await soon(async () => expect(holder.frames.at(-1)).toMatchObject({ type: "granted" }));
@@ -197,16 +197,16 @@ describe("the WebSocket of a terminal", () => {
     });
   });
 
-  it("[U13] outlives nothing that its terminal does not: it ends with the container", async () => {
+  it("[U13] ends with the container of its terminal", async () => {
     const id = await createSandbox();
     await terminalOf(id);
     const socket = new TerminalSocket(await open(id, "/terminals/mine/connect"));
     socket.socket.send("echo there\r");
     await socket.shows("there");
-    await machine(id).die();
+    await containerOf(id).exit();
     await soon(async () => expect(socket.closed).toBeDefined());
     await evictDurableObject(stubOf(id));
     expect(await refusal(await open(id, "/terminals/mine/connect"))).toEqual([404, "not_found"]);
-    expect((await machine(id).facts()).starts).toHaveLength(1);
+    expect((await containerOf(id).facts()).starts).toHaveLength(1);
   });
 });

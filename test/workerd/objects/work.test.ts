@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { soon } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
-import { machine } from "../machine.ts";
+import { containerOf } from "../container.ts";
 import { restBerth } from "../rest.ts";
 import { overRpc, stubOf } from "../world.ts";
 
@@ -12,9 +12,9 @@ const ask = (method: string, id: string, tail: string, body?: unknown) =>
   call(method, of(id, tail), { body });
 const start = (id: string, body: Record<string, unknown>) =>
   json(ask("POST", id, "/processes", body));
-const facts = (id: string) => machine(id).facts();
+const facts = (id: string) => containerOf(id).facts();
 
-/** What one may look at without changing anything, by the id of a thing where it needs one. */
+/** The reads that change nothing, with an id where one is needed. */
 const lists = ["/processes", "/sessions", "/terminals"];
 const looks = (thing: string) => [
   ["GET", `/processes/${thing}`],
@@ -38,8 +38,8 @@ async function paused(id: string): Promise<void> {
   expect(await json(ask("POST", id, "/pause"))).toMatchObject({ state: "paused" });
 }
 
-describe("what runs, as it is looked at", () => {
-  it("[L16] [U1] is nothing in a paused sandbox, and looking asks and starts no container", async () => {
+describe("reading what runs", () => {
+  it("[L16] [U1] finds nothing in a paused sandbox, and starts no container", async () => {
     const id = await createSandbox();
     expect(await start(id, { command: "sleep 60" })).toMatchObject({ state: "running" });
     await paused(id);
@@ -63,11 +63,11 @@ describe("what runs, as it is looked at", () => {
     expect(await json(call("GET", of(id)))).toMatchObject({ state: "paused" });
   });
 
-  it("[U1] is nothing either where the container has died unseen", async () => {
+  it("[U1] finds nothing after the container has exited unnoticed", async () => {
     const id = await createSandbox();
     const { id: process } = await start(id, { command: "sleep 60" });
     expect((await json(ask("GET", id, "/processes"))).processes).toHaveLength(1);
-    await machine(id).die();
+    await containerOf(id).exit();
     await evictDurableObject(stubOf(id));
     expect(await json(ask("GET", id, "/processes"))).toMatchObject({ processes: [] });
     expect(await json(ask("GET", id, `/processes/${process}`))).toMatchObject({
@@ -76,7 +76,7 @@ describe("what runs, as it is looked at", () => {
     expect((await facts(id)).starts).toHaveLength(1);
   });
 
-  it("[U2] is refused by a handle of an earlier life, without asking and without waking", async () => {
+  it("[U2] is refused with a handle of an earlier incarnation, without a request and without a start", async () => {
     const id = await createSandbox();
     const { id: process } = await start(id, { command: "sleep 60" });
     const { id: session } = await json(ask("POST", id, "/sessions", {}));
@@ -97,9 +97,9 @@ describe("what runs, as it is looked at", () => {
     const after = await facts(id);
     expect(after.starts).toHaveLength(2);
     await refused();
-    // Nobody asked the new agent for anything of the old one.
-    expect((await facts(id)).asked.filter((line) => line.includes("s"))).toEqual(
-      after.asked.filter((line) => line.includes("s")),
+    // The new agent got no request for anything of the old one.
+    expect((await facts(id)).requests.filter((line) => line.includes("s"))).toEqual(
+      after.requests.filter((line) => line.includes("s")),
     );
     for (const noun of ["sessions", "terminals"]) {
       const stale = noun === "sessions" ? session : terminal;
@@ -108,7 +108,7 @@ describe("what runs, as it is looked at", () => {
     }
   });
 
-  it("[U2] that its maker named is simply unknown after a restart, and nothing is started for it", async () => {
+  it("[U2] finds no chosen name after a restart, and starts nothing", async () => {
     const id = await createSandbox();
     expect(await json(ask("POST", id, "/sessions", { id: "mine" }))).toMatchObject({ id: "mine" });
     await paused(id);
@@ -117,18 +117,18 @@ describe("what runs, as it is looked at", () => {
       expect((await ask(method, id, tail, body)).status, tail).toBe(404);
     }
     expect(await facts(id)).toEqual(before);
-    // To make it anew is what wakes.
+    // Creating it again starts the container.
     expect((await ask("POST", id, "/sessions", { id: "mine" })).status).toBe(201);
     expect((await facts(id)).starts).toHaveLength(2);
   });
 
-  it("[U3] does not hold up a lease while somebody waits for it or follows it", async () => {
+  it("[U3] does not delay a lease while a reader waits or follows", async () => {
     const id = await createSandbox();
     const { id: process } = await start(id, { command: "sleep 60" });
     const waiting = ask("GET", id, `/processes/${process}/wait?timeoutMs=60000`);
     const following = await ask("GET", id, `/processes/${process}/logs?follow=1`);
     await soon(async () =>
-      expect((await facts(id)).asked).toContain(`GET /v1/processes/${process}/wait`),
+      expect((await facts(id)).requests).toContain(`GET /v1/processes/${process}/wait`),
     );
     const lease = await ask("POST", id, "/lease", { holder: "one" });
     expect(lease.status).toBe(201);
@@ -142,8 +142,8 @@ describe("what runs, as it is looked at", () => {
   });
 });
 
-describe("what is asked of it", () => {
-  it("[U4] begins in the sandbox's own folder unless it names one", async () => {
+describe("using what runs", () => {
+  it("[U4] starts in the sandbox's own folder by default", async () => {
     const id = await createSandbox({ cwd: "/tmp" });
     expect(await start(id, { command: "pwd" })).toMatchObject({ cwd: "/tmp" });
     expect(await start(id, { command: "pwd", cwd: "/usr" })).toMatchObject({ cwd: "/usr" });
@@ -154,7 +154,7 @@ describe("what is asked of it", () => {
     expect(inside).toMatchObject({ cwd: "/etc", sessionId: "one" });
   });
 
-  it("[U5] takes bytes for a standard input as they are, of a bounded size, and nothing else", async () => {
+  it("[U5] accepts bytes for standard input unchanged, of a bounded size, and nothing else", async () => {
     const id = await createSandbox();
     const { id: process } = await start(id, { argv: ["cat"] });
     const bytes = Uint8Array.from({ length: 256 }, (_, n) => n);
@@ -183,7 +183,7 @@ describe("what is asked of it", () => {
     expect(new Uint8Array(await logs.arrayBuffer())).toEqual(bytes);
   });
 
-  it("[U6] ends as interrupted when its container dies, and a stream of events says so", async () => {
+  it("[U6] is interrupted when the container exits, and a stream of events says so", async () => {
     const id = await createSandbox();
     const { id: process } = await start(id, { command: "sleep 60" });
     await json(ask("POST", id, "/sessions", { id: "one" }));
@@ -192,18 +192,18 @@ describe("what is asked of it", () => {
     const following = await ask("GET", id, `/processes/${process}/logs?follow=1`);
     expect(following.headers.get("content-type")).toBe("text/event-stream");
     await soon(async () => expect((await facts(id)).running).toBe(1));
-    await machine(id).die();
+    await containerOf(id).exit();
     const answer = await running;
     expect(answer.status).toBe(502);
     expect(await json(answer)).toMatchObject({ error: { code: "operation_interrupted" } });
     expect(await json(waiting)).toMatchObject({ error: { code: "stale_handle" } });
     const text = await following.text();
-    const told = /event: error\ndata: (.*)\n\n$/.exec(text)?.[1] ?? expect.fail(text);
-    expect(JSON.parse(told)).toMatchObject({ code: "operation_interrupted" });
+    const error = /event: error\ndata: (.*)\n\n$/.exec(text)?.[1] ?? expect.fail(text);
+    expect(JSON.parse(error)).toMatchObject({ code: "operation_interrupted" });
     expect(await json(call("GET", of(id)))).toMatchObject({ state: "failed" });
   });
 
-  it("[U7] is the same by methods as by REST, and nothing beside the methods can be reached", async () => {
+  it("[U7] works the same over RPC and REST, and only the methods can be reached", async () => {
     const { id } = await overRpc.berth.create({ waitMs: 10_000 });
     const [methods, rest] = [overRpc.berth.sandbox(id), restBerth(keys.local).sandbox(id)];
     const process = await methods.startProcess({ command: "seq 3" });
