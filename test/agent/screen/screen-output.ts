@@ -1,6 +1,6 @@
 /**
- * Owns random output of a terminal, as programs write it: text of all widths, colours, moves, margins, modes, and
- * sequences that end in the middle. Does not own what is done with it.
+ * Generates random output of a terminal as programs write it: text of all widths, colours, moves, margins, modes, and
+ * incomplete sequences.
  */
 import fc from "fast-check";
 
@@ -33,7 +33,7 @@ const text = fc
   )
   .map((chars) => chars.join(""));
 
-/** Without styles of underlining: of those the emulator itself loses a part when a program restores its cursor. */
+/** Without underline styles: the emulator loses a part of them when a program restores its cursor. */
 const colour = fc.oneof(
   fc.constantFrom("0", "1", "2", "3", "4", "5", "7", "8", "9", "22", "23", "24", "27", "39", "49"),
   fc.constantFrom("53", "31", "42", "97", "103", "38;5;200", "48;2;1;2;3"),

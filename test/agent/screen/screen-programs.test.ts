@@ -8,18 +8,18 @@ import { until } from "../until.ts";
 
 let agent: Agent;
 
-async function look(id: string): Promise<Screen> {
+async function readScreen(id: string): Promise<Screen> {
   const response = await agent.request(`/v1/terminals/${id}/screen`);
   const text = await response.text();
   expect(response.status, text).toBe(200);
   return screenSchema.parse(JSON.parse(text));
 }
 
-/** Once it holds. */
-async function seen(id: string, holds: (screen: Screen) => boolean): Promise<Screen> {
-  let screen = await look(id);
+/** Reads the screen until the condition holds. */
+async function screenWhere(id: string, holds: (screen: Screen) => boolean): Promise<Screen> {
+  let screen = await readScreen(id);
   await until("the screen shows it", async () => {
-    screen = await look(id);
+    screen = await readScreen(id);
     return holds(screen);
   });
   return screen;
@@ -28,31 +28,31 @@ async function seen(id: string, holds: (screen: Screen) => boolean): Promise<Scr
 const env = { TERM: "xterm-256color" };
 
 describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
-  let drawn: number[] = [];
+  let workers: number[] = [];
 
   beforeAll(async () => {
     agent = await Agent.start({ tree });
   });
 
   afterAll(async () => {
-    expect(drawn).not.toEqual([]);
+    expect(workers).not.toEqual([]);
     await agent.stop();
-    expect(drawn.filter((pid) => argumentsOf(pid) !== "")).toEqual([]);
+    expect(workers.filter((pid) => argumentsOf(pid) !== "")).toEqual([]);
   });
 
-  it("[G3] is told as text: a pager's page, its end, and the lines below it after it was left", async () => {
+  it("[G3] is returned as text: a pager's page, its end, and the lines below it after it was left", async () => {
     const id = "pager";
     const command = "seq 1 100 > numbers; echo before; less numbers; echo after; read";
     await openTerminal(agent, { id, cols: 40, rows: 10, env, argv: script(command) });
-    const page = await seen(id, ({ text }) => text.includes("\n9"));
+    const page = await screenWhere(id, ({ text }) => text.includes("\n9"));
     expect(page.text.split("\n").slice(0, 9)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map(String));
     expect(page).toMatchObject({ cols: 40, rows: 10, alternate: true });
     const viewer = await Viewer.open(agent, id);
     viewer.type("G");
-    const end = await seen(id, ({ text }) => text.includes("100"));
+    const end = await screenWhere(id, ({ text }) => text.includes("100"));
     expect(end.text).toContain("92\n93");
     viewer.type("q");
-    const after = await seen(id, ({ text }) => text.includes("after"));
+    const after = await screenWhere(id, ({ text }) => text.includes("after"));
     expect(after).toMatchObject({ alternate: false, cursor: { x: 0, y: 2 } });
     expect(after.text.trimEnd()).toBe("before\nafter");
     await viewer.close();
@@ -63,11 +63,11 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
     const id = "sized";
     const command = "trap 'stty size' WINCH; stty size; while :; do read -t 60 _; done";
     await openTerminal(agent, { id, cols: 40, rows: 10, env, argv: script(command) });
-    await seen(id, ({ text }) => text.startsWith("10 40"));
+    await screenWhere(id, ({ text }) => text.startsWith("10 40"));
     const body = JSON.stringify({ cols: 60, rows: 20 });
     const resized = await agent.request(`/v1/terminals/${id}`, { method: "PATCH", body });
     expect(resized.status).toBe(200);
-    const screen = await seen(id, ({ text }) => text.includes("20 60"));
+    const screen = await screenWhere(id, ({ text }) => text.includes("20 60"));
     expect(screen).toMatchObject({ cols: 60, rows: 20 });
     expect(await endTerminal(agent, id)).toBe(200);
   });
@@ -76,7 +76,7 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
     const id = "flood";
     const command = "head -c 50000000 /dev/zero | tr '\\0' 'y' | fold -w 79; echo; echo done; read";
     await openTerminal(agent, { id, cols: 80, rows: 24, env, argv: script(command) });
-    const screen = await seen(id, ({ text }) => text.includes("done"));
+    const screen = await screenWhere(id, ({ text }) => text.includes("done"));
     expect(screen.offset).toBeGreaterThan(50_000_000);
     const lines = screen.text.split("\n");
     expect(lines.filter((line) => line === "y".repeat(79)).length).toBeGreaterThan(10);
@@ -84,11 +84,11 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
     expect(await endTerminal(agent, id)).toBe(200);
   });
 
-  it("[G6] is shown to whoever comes later, and his keys reach the program", async () => {
+  it("[G6] is shown to a viewer that connects later, whose keys reach the program", async () => {
     const id = "late";
     const command = "seq 1 100 > numbers; less numbers";
     await openTerminal(agent, { id, cols: 40, rows: 10, env, argv: script(command) });
-    await seen(id, ({ text }) => text.includes("\n9"));
+    await screenWhere(id, ({ text }) => text.includes("\n9"));
     const viewer = await Viewer.open(agent, id, { framed: false });
     await until(
       "it is shown",
@@ -100,27 +100,27 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
     expect(await endTerminal(agent, id)).toBe(404);
   });
 
-  it("[G7] is drawn by one process for all terminals, which is replaced when it dies", async () => {
+  it("[G7] is rendered by one worker for all terminals, which is replaced when it dies", async () => {
     const id = "again";
     await openTerminal(agent, { id, cols: 40, rows: 10, env, argv: script("echo here; read") });
-    await seen(id, ({ text }) => text.includes("here"));
+    await screenWhere(id, ({ text }) => text.includes("here"));
     const descriptors = agent.descriptors();
     for (let death = 0; death < 5; death += 1) {
-      const [one, ...others] = drawersOf(agent);
+      const [worker, ...others] = workersOf(agent);
       expect(others).toEqual([]);
-      process.kill(one ?? 0, "SIGKILL");
-      await until("it is gone", () => !drawersOf(agent).includes(one ?? 0));
-      expect((await look(id)).text.trimEnd()).toBe("here");
+      process.kill(worker ?? 0, "SIGKILL");
+      await until("it is gone", () => !workersOf(agent).includes(worker ?? 0));
+      expect((await readScreen(id)).text.trimEnd()).toBe("here");
     }
     await until("its descriptors are closed", () => agent.descriptors() <= descriptors);
-    drawn = drawersOf(agent);
-    expect(drawn).toHaveLength(1);
+    workers = workersOf(agent);
+    expect(workers).toHaveLength(1);
     expect(await endTerminal(agent, id)).toBe(200);
   });
 });
 
-function drawersOf({ pid }: Agent): number[] {
-  return descendants(pid).filter((one) => argumentsOf(one).endsWith("\0draw\0"));
+function workersOf({ pid }: Agent): number[] {
+  return descendants(pid).filter((child) => argumentsOf(child).endsWith("\0render\0"));
 }
 
 function descendants(pid: number): number[] {

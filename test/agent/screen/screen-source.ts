@@ -1,13 +1,12 @@
 /**
- * Owns a terminal's output as whoever draws it is given it, and the real process that draws, for tests without an agent.
- * Does not own PTYs: what is written comes from the test.
+ * Fakes the output of a terminal for the renderer, and starts real render workers, for tests without an agent.
  */
 import { spawn } from "node:child_process";
 import type {
-  DrawerPipes,
-  StartDrawer,
+  RenderWorkerPipes,
+  StartRenderWorker,
 } from "../../../container/agent/terminals/screen/render-client.ts";
-import type { ScreenSource } from "../../../container/agent/terminals/screen/screens.ts";
+import type { ScreenSource } from "../../../container/agent/terminals/screen-renderer.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { binary } from "../agent.ts";
 
@@ -15,7 +14,7 @@ export class Source implements ScreenSource {
   readonly key: string;
   cols = 40;
   rows = 10;
-  #kept = Buffer.alloc(0);
+  #stored = Buffer.alloc(0);
   end = 0;
 
   constructor(key: string) {
@@ -23,39 +22,44 @@ export class Source implements ScreenSource {
   }
 
   get start(): number {
-    return this.end - this.#kept.length;
+    return this.end - this.#stored.length;
   }
 
   read(from: number, to: number): Uint8Array {
-    if (from < this.start || to > this.end) throw new Error(`${from} to ${to} is not here`);
-    return Uint8Array.from(this.#kept.subarray(from - this.start, to - this.start));
+    if (from < this.start || to > this.end) throw new Error(`${from} to ${to} is not stored`);
+    return Uint8Array.from(this.#stored.subarray(from - this.start, to - this.start));
   }
 
   write(text: string): void {
-    const all = Buffer.concat([this.#kept, Buffer.from(text)]);
-    this.end += all.length - this.#kept.length;
-    this.#kept = all.subarray(Math.max(0, all.length - limits.terminalRingBytes));
+    const all = Buffer.concat([this.#stored, Buffer.from(text)]);
+    this.end += all.length - this.#stored.length;
+    this.#stored = all.subarray(Math.max(0, all.length - limits.terminalRingBytes));
   }
 }
 
-export type Started = { start: StartDrawer; pids: number[]; alive: () => number };
+export type RealWorkers = {
+  start: StartRenderWorker;
+  /** All workers that were started so far. */
+  pids: number[];
+  running: () => number;
+};
 
-/** The real one; `pids` are those that were started so far. */
-export function realDrawers(): Started {
+/** Starts render workers from the real binary. */
+export function realWorkers(): RealWorkers {
   const pids: number[] = [];
-  let alive = 0;
-  const start: StartDrawer = async () => {
-    const child = spawn(binary, ["draw"], { stdio: ["pipe", "pipe", "inherit"], env: {} });
+  let running = 0;
+  const start: StartRenderWorker = async () => {
+    const child = spawn(binary, ["render"], { stdio: ["pipe", "pipe", "inherit"], env: {} });
     pids.push(child.pid ?? 0);
-    alive += 1;
+    running += 1;
     const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
     ended.then(() => {
-      alive -= 1;
+      running -= 1;
     });
     child.stdin.on("error", () => {});
-    const pipes: DrawerPipes = {
+    const pipes: RenderWorkerPipes = {
       send: async (bytes) => child.stdin.write(bytes),
-      hear: (take) => child.stdout.on("data", take),
+      listen: (onBytes) => child.stdout.on("data", onBytes),
       ended,
       end: async () => {
         child.kill("SIGKILL");
@@ -64,5 +68,5 @@ export function realDrawers(): Started {
     };
     return pipes;
   };
-  return { start, pids, alive: () => alive };
+  return { start, pids, running: () => running };
 }

@@ -1,43 +1,47 @@
 /**
- * Owns what is compared of two screens: each cell, the cursor, modes, margins, what a program saved.
- * Does not own how they came about.
+ * Collects what tests compare of two screens: each cell, the cursor, modes, margins, and what a program saved.
  */
 
 import type { IBuffer, IBufferLine } from "@xterm/headless";
 import {
   attributesSequence,
   backgroundSequence,
-  isSeenAlone,
+  isVisibleWhenBlank,
 } from "../../../container/agent/terminals/screen/attributes.ts";
 import type { Emulator } from "../../../container/agent/terminals/screen/emulator.ts";
-import { isWhole } from "../../../container/agent/terminals/screen/lines.ts";
+import { isWideCellIntact } from "../../../container/agent/terminals/screen/lines.ts";
 import {
   type Attributes,
+  type BufferInternals,
   type Cell,
   charsetCode,
-  type Inside,
-  type InsideBuffer,
-  insideOf,
+  internalsOf,
+  type XtermInternals,
 } from "../../../container/agent/terminals/screen/xterm-internals.ts";
 
 export function stateOf({ terminal }: Emulator) {
-  const inside = insideOf(terminal);
+  const internals = internalsOf(terminal);
   const { active, normal, alternate } = terminal.buffer;
   const isAlternate = active.type === "alternate";
   return {
     type: active.type,
     normal: linesOf(normal, terminal.cols),
     alternate: isAlternate ? linesOf(alternate, terminal.cols) : [],
-    aroundNormal: aroundOf(inside.buffers.normal, terminal.cols),
-    aroundAlternate: isAlternate ? aroundOf(inside.buffers.alt, terminal.cols) : undefined,
-    cursor: [inside.buffers.active.x, inside.buffers.active.y],
-    now: attributesSequence(inside._inputHandler._curAttrData),
+    normalState: bufferState(internals.buffers.normal, terminal.cols),
+    alternateState: isAlternate ? bufferState(internals.buffers.alt, terminal.cols) : undefined,
+    cursor: [internals.buffers.active.x, internals.buffers.active.y],
+    style: attributesSequence(internals._inputHandler._curAttrData),
     modes: { ...terminal.modes, synchronizedOutputMode: false },
-    ...modesOf(inside),
+    ...modesOf(internals),
   };
 }
 
-function modesOf({ coreService, coreMouseService, optionsService, _charsetService }: Inside) {
+function modesOf({
+  coreService,
+  coreMouseService,
+  optionsService,
+  _charsetService,
+}: XtermInternals) {
   const { cursorStyle, cursorBlink } = coreService.decPrivateModes;
   return {
     hidden: coreService.isCursorHidden,
@@ -49,22 +53,22 @@ function modesOf({ coreService, coreMouseService, optionsService, _charsetServic
   };
 }
 
-function aroundOf(
-  { ybase, scrollTop, scrollBottom, savedX, savedY, ...more }: InsideBuffer,
+function bufferState(
+  { ybase, scrollTop, scrollBottom, savedX, savedY, ...more }: BufferInternals,
   cols: number,
 ) {
   const { tabs, savedCharset, savedCurAttrData } = more;
   return {
     margins: [scrollTop, scrollBottom],
-    // One behind the last column stops nobody.
+    // A tab stop behind the last column has no effect.
     tabs: Object.keys(tabs).filter((x) => tabs[Number(x)] && Number(x) < cols),
-    // One behind the last column comes back in it.
+    // A cursor saved behind the last column is restored in it.
     saved: [Math.min(savedX, cols - 1), Math.max(0, savedY - ybase), charsetCode(savedCharset)],
     savedColours: withoutUnderline(savedCurAttrData),
   };
 }
 
-/** The emulator saves a part of how it underlines only. */
+/** The emulator saves only a part of the underline style. */
 function withoutUnderline(attributes: Attributes): string {
   return backgroundSequence(attributes);
 }
@@ -76,15 +80,15 @@ function linesOf(buffer: IBuffer, cols: number) {
   });
 }
 
-/** What is seen of it: nothing, half of a wide character and a space look alike. */
+/** What is visible: nothing, half of a wide character and a space look the same. */
 function cellOf(line: IBufferLine | undefined, x: number): string {
   const cell = line?.getCell(x) as Cell | undefined;
   if (cell === undefined) return "none";
   const chars = cell.getChars();
   if (chars === "" && cell.getWidth() === 0) return "behind";
-  const isHalf = line !== undefined && cell.getWidth() > 1 && !isWhole(line, x);
+  const isHalf = line !== undefined && cell.getWidth() > 1 && !isWideCellIntact(line, x);
   const isNothing = chars === "" || chars === " " || isHalf;
   const colours =
-    isNothing && !isSeenAlone(cell) ? backgroundSequence(cell) : attributesSequence(cell);
+    isNothing && !isVisibleWhenBlank(cell) ? backgroundSequence(cell) : attributesSequence(cell);
   return `${isNothing ? " " : chars} ${colours.slice(1)}`;
 }

@@ -21,7 +21,7 @@ export function renderWorkerStarter(supervisor: ProcessSupervisor): StartRenderW
     try {
       const tree = await supervisor.start({
         program: ownProgram,
-        argv: ["berth-agent", "draw"],
+        argv: ["berth-agent", "render"],
         cwd: "/",
         env: singleThreadedBun,
         stdin: commandsRead,
