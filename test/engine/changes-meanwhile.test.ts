@@ -1,4 +1,4 @@
-/** What goes on while two saved trees are compared, and how long many files take. */
+/** Concurrent operations while two saved trees are compared, and a comparison of many files. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ import { python } from "./workspaces.ts";
 
 const listMax = 1000;
 const files = 20_000;
-/** Tens of thousands of files are also to be removed, by a disk that others use. */
+/** Removing tens of thousands of files takes long on a shared disk. */
 const hangMs = 240_000;
 const [as = "not root"] = identities();
 
@@ -40,78 +40,80 @@ describe("while trees are compared", () => {
 
   const comparisons = () =>
     childrenOf(engine.child.pid ?? 0).filter((pid) => commandOf(pid).includes("changes/main.ts"));
-  /** Two trees that take a while to be compared: half a gigabyte of nothing has to be read. */
+  /** Two trees whose comparison takes a while, because half a gigabyte of zeros must be read. */
   const slow = async () => {
-    const one = await run(engine);
+    const sandbox = await run(engine);
     const make = (index: string) =>
-      one.sh(`cd /workspace; truncate -s 512M big; touch -d ${index} big`);
+      sandbox.sh(`cd /workspace; truncate -s 512M big; touch -d ${index} big`);
     expect(await make("2001-01-01T00:00:00Z")).toMatchObject({ exitCode: 0 });
-    const from = (await one.container.snapshot(newId())).handle;
+    const from = (await sandbox.container.snapshot(newId())).handle;
     await make("2002-01-01T00:00:00Z");
-    const to = (await one.container.snapshot(newId())).handle;
-    return { one, from, to, kept: (id: string) => existsSync(`${data}/snapshots/${id}`) };
+    const to = (await sandbox.container.snapshot(newId())).handle;
+    return { sandbox, from, to, isStored: (id: string) => existsSync(`${data}/snapshots/${id}`) };
   };
-  /** The comparison that has just begun, stopped until it is let go. */
-  const held = async () => {
+  /** Stops the comparison that has just started. */
+  const stopComparison = async () => {
     await until("the comparison", () => comparisons().length > 0);
     const [pid = 0] = comparisons();
     process.kill(pid, "SIGSTOP");
     return pid;
   };
 
-  it("[CH9] a snapshot that is removed is read to its end first; everything else of the engine goes on", async () => {
-    const { one, from, to, kept } = await slow();
-    const comparing = one.container.changes({ from, to, listMax });
-    const pid = await held();
-    const removals = [from, to].map((id) => one.container.removeSnapshot(id));
-    const late = one.container.changes({ from, to, listMax });
-    await expect(late).rejects.toMatchObject({ code: "not_found" });
-    expect((await one.sh("echo on")).stdout).toBe("on\n");
+  it("[CH9] a snapshot that is being read is removed only afterwards, and the engine serves other calls meanwhile", async () => {
+    const { sandbox, from, to, kept: isStored } = await slow();
+    const comparing = sandbox.container.changes({ from, to, listMax });
+    const pid = await stopComparison();
+    const removals = [from, to].map((id) => sandbox.container.removeSnapshot(id));
+    const afterRemoval = sandbox.container.changes({ from, to, listMax });
+    await expect(afterRemoval).rejects.toMatchObject({ code: "not_found" });
+    expect((await sandbox.sh("echo on")).stdout).toBe("on\n");
     const other = await run(engine);
     expect((await other.container.snapshot(newId())).bytes).toBeGreaterThan(0);
-    expect([kept(from), kept(to)]).toEqual([true, true]);
+    expect([isStored(from), isStored(to)]).toEqual([true, true]);
     process.kill(pid, "SIGCONT");
     expect((await comparing)?.counts).toEqual({ added: 0, modified: 0, deleted: 0 });
     await Promise.all(removals);
-    expect([kept(from), kept(to)]).toEqual([false, false]);
+    expect([isStored(from), isStored(to)]).toEqual([false, false]);
     expect(comparisons()).toEqual([]);
   });
 
-  it("[CH10] a comparison that nobody waits for any more is ended", async () => {
+  it("[CH10] a comparison ends when its caller disconnects", async () => {
     const { from, to } = await slow();
-    const patience = new AbortController();
-    const asked = fetch(`${engine.baseUrl}/v1/snapshots/${to}/changes`, {
+    const aborter = new AbortController();
+    const request = fetch(`${engine.baseUrl}/v1/snapshots/${to}/changes`, {
       method: "POST",
-      signal: patience.signal,
+      signal: aborter.signal,
       headers: { authorization: `Bearer ${engine.secret}` },
       body: JSON.stringify({ fromId: from, listMax }),
-    }).catch(() => "given up");
-    const pid = await held();
-    patience.abort();
-    expect(await asked).toBe("given up");
+    }).catch(() => "aborted");
+    const pid = await stopComparison();
+    aborter.abort();
+    expect(await request).toBe("aborted");
     await until("its end", () => !isRunning(pid));
   });
 
-  it("[CH11] more of them at once than run at once all get their answer", async () => {
-    const one = await run(engine);
-    const from = (await one.container.snapshot(newId())).handle;
-    await one.sh("echo x > /workspace/x");
-    const to = (await one.container.snapshot(newId())).handle;
-    const answers = Array.from({ length: 12 }, () => one.container.changes({ from, to, listMax }));
+  it("[CH11] comparisons beyond the limit wait and all get their result", async () => {
+    const sandbox = await run(engine);
+    const from = (await sandbox.container.snapshot(newId())).handle;
+    await sandbox.sh("echo x > /workspace/x");
+    const to = (await sandbox.container.snapshot(newId())).handle;
+    const results = Array.from({ length: 12 }, () =>
+      sandbox.container.changes({ from, to, listMax }),
+    );
     let most = 0;
     const watching = setInterval(() => {
       most = Math.max(most, comparisons().length);
     }, 1);
-    for (const answer of await Promise.all(answers)) expect(answer?.added).toEqual(["x"]);
+    for (const result of await Promise.all(results)) expect(result?.added).toEqual(["x"]);
     clearInterval(watching);
     expect(most).toBeGreaterThan(0);
     expect(most).toBeLessThanOrEqual(2);
   });
 
-  it("[CH12] finds in 20,000 files what `diff` finds in them", {
+  it("[CH12] finds in 20,000 files what `diff` finds", {
     timeout: hangMs,
   }, async () => {
-    const one = await run(engine);
+    const sandbox = await run(engine);
     const write = `
 import os
 for n in range(${files}):
@@ -119,11 +121,11 @@ for n in range(${files}):
     if n % 200 == 0: os.mkdir(at)
     with open(f"{at}/{n}", "wb") as f: f.write(n.to_bytes(4, "big") * 100)
 `;
-    await python(one, write);
-    const from = (await one.container.snapshot(newId())).handle;
-    await one.sh("cd /workspace; rm -r 7; echo x > 8/1600; echo x > new");
-    const to = (await one.container.snapshot(newId())).handle;
-    const counts = (await one.container.changes({ from, to, listMax }))?.counts;
+    await python(sandbox, write);
+    const from = (await sandbox.container.snapshot(newId())).handle;
+    await sandbox.sh("cd /workspace; rm -r 7; echo x > 8/1600; echo x > new");
+    const to = (await sandbox.container.snapshot(newId())).handle;
+    const counts = (await sandbox.container.changes({ from, to, listMax }))?.counts;
     expect(counts).toEqual({ added: 1, modified: 1, deleted: 200 });
     const trees = [from, to].map((id) => `${data}/snapshots/${id}/workspace`);
     const diff = spawnSync("diff", ["-rq", ...trees], { encoding: "utf8" });
@@ -135,7 +137,7 @@ function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");
   } catch {
-    // It ended while we looked.
+    // It ended meanwhile.
     return "";
   }
 }

@@ -1,4 +1,4 @@
-/** What changed between two saved workspaces: against the simplest model, and where names and times are made to mislead. */
+/** Changes between two saved workspaces, against a naive model and with misleading names and times. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Changes } from "../../src/protocol/changes.ts";
@@ -7,14 +7,14 @@ import {
   identities,
   newData,
   newId,
-  type Running,
+  type RunningSandbox,
   removeData,
   run,
   startEngine,
   type TestEngine,
   tracesOf,
 } from "./test-engine.ts";
-import { type Deed, deeds, doAll, entriesOf, python } from "./workspaces.ts";
+import { applyDeeds, type Deed, deeds, entriesOf, python } from "./workspaces.ts";
 
 const treesEach = 10;
 const listMax = 1000;
@@ -22,11 +22,11 @@ const listMax = 1000;
 describe.each(identities())("changed paths of an engine that is %s", (as) => {
   const data = newData(as);
   let engine: TestEngine;
-  let one: Running;
+  let sandbox: RunningSandbox;
 
   beforeAll(async () => {
     engine = await startEngine(as, { data });
-    one = await run(engine);
+    sandbox = await run(engine);
   });
   afterAll(async () => {
     const processes = engine.processes();
@@ -36,34 +36,34 @@ describe.each(identities())("changed paths of an engine that is %s", (as) => {
     removeData(data);
   });
 
-  const saved = async () => (await one.container.snapshot(newId())).handle;
+  const saved = async () => (await sandbox.container.snapshot(newId())).handle;
   const changes = async (call: { from?: string; to: string; listMax?: number }) => {
-    const answer = await one.container.changes({ listMax, ...call });
-    if (answer === undefined) throw new Error("this engine compares trees");
-    return answer;
+    const result = await sandbox.container.changes({ listMax, ...call });
+    if (result === undefined) throw new Error("this engine compares trees");
+    return result;
   };
-  /** What a command changes, listed and counted. */
+  /** Returns what a command changes. */
   const changedBy = async (work: () => Promise<unknown>): Promise<Changes> => {
     const from = await saved();
     await work();
     return await changes({ from, to: await saved() });
   };
   const sh = async (command: string) => {
-    const { exitCode, stderr } = await one.sh(`cd /workspace; ${command}`);
+    const { exitCode, stderr } = await sandbox.sh(`cd /workspace; ${command}`);
     expect(exitCode, stderr).toBe(0);
   };
 
-  it("[CH1] of random trees, changed at random, are those that a naive model names, forth, back and from nothing", {
+  it("[CH1] of randomly changed trees equal those of a naive model, forwards, backwards and from nothing", {
     timeout: 240_000,
   }, async () => {
     const later: Deed = ["write", Buffer.from("/workspace/later").toString("hex"), 1, 5];
-    const told = { added: 0, modified: 0, deleted: 0 };
+    const totals = { added: 0, modified: 0, deleted: 0 };
     await fc.assert(
       fc.asyncProperty(deeds(0, 120), deeds(1, 120), fc.nat(12), async (first, then, few) => {
-        await doAll(one, first);
-        const [from, before] = [await saved(), await entriesOf(one)];
-        expect(await doAll(one, [...then, later])).toBeGreaterThan(0);
-        const [to, after] = [await saved(), await entriesOf(one)];
+        await applyDeeds(sandbox, first);
+        const [from, before] = [await saved(), await entriesOf(sandbox)];
+        expect(await applyDeeds(sandbox, [...then, later])).toBeGreaterThan(0);
+        const [to, after] = [await saved(), await entriesOf(sandbox)];
         const forth = await changes({ from, to });
         expect(forth).toEqual(changesBetween(before, after, listMax));
         expect(await changes({ from: to, to: from })).toEqual(
@@ -74,17 +74,17 @@ describe.each(identities())("changed paths of an engine that is %s", (as) => {
           changesBetween(before, after, few),
         );
         for (const kind of ["added", "modified", "deleted"] as const) {
-          told[kind] += forth.counts[kind];
+          totals[kind] += forth.counts[kind];
         }
         await sh("rm -f later");
       }),
       { numRuns: treesEach, endOnFailure: true },
     );
-    expect(Math.min(...Object.values(told))).toBeGreaterThan(0);
+    expect(Math.min(...Object.values(totals))).toBeGreaterThan(0);
   });
 
-  it("[CH2] nothing changed is told as that, also where files were touched, read, and written anew as they were", async () => {
-    one = await run(engine);
+  it("[CH2] are empty if nothing changed, even if files were touched, read or rewritten with the same content", async () => {
+    sandbox = await run(engine);
     await sh("mkdir -p a/b; seq 10000 > a/b/numbers; echo x > x; ln -s x link; mkfifo pipe");
     const nothing = {
       ...{ added: [], modified: [], deleted: [] },
@@ -96,8 +96,8 @@ describe.each(identities())("changed paths of an engine that is %s", (as) => {
     expect((await changes({ to: await saved() })).counts.added).toBe(4);
   });
 
-  it("[CH3] a file of the same size is told when its content changed, however soon, and under a time that was set", async () => {
-    one = await run(engine);
+  it("[CH3] include a file of the same size whose content changed, however soon, and under a time that was set", async () => {
+    sandbox = await run(engine);
     const write = (text: string) =>
       sh(
         [
@@ -117,8 +117,8 @@ describe.each(identities())("changed paths of an engine that is %s", (as) => {
     }
   });
 
-  it("[CH4] mode, attributes, kind and target count as changes; of a folder what it is, not what it holds", async () => {
-    one = await run(engine);
+  it("[CH4] include mode, attributes, kind and target; a folder counts for itself, not for its entries", async () => {
+    sandbox = await run(engine);
     await sh(
       "mkdir folder plain kind2; echo x > mode; echo x > kind; ln -s a link; echo x > plain/f",
     );
@@ -132,7 +132,7 @@ os.setxattr("/workspace/plain/f", "user.note", b"1")
         "chmod 600 mode; chmod 700 folder . ; ln -sfn b link; rm kind; mkdir kind; touch kind/in",
       );
       await sh("rmdir kind2; echo x > kind2; echo y > folder/in");
-      await python(one, set);
+      await python(sandbox, set);
     });
     expect(change.modified).toEqual(
       ["./", "folder/", "kind/", "kind2", "link", "mode", "plain/", "plain/f"].sort(),
@@ -141,8 +141,8 @@ os.setxattr("/workspace/plain/f", "user.note", b"1")
     expect(change.deleted).toEqual([]);
   });
 
-  it("[CH5] a new folder is told by what it holds, an empty one by itself; what moved is gone here and new there", async () => {
-    one = await run(engine);
+  it("[CH5] list a new folder by its entries, an empty one by itself, and a moved file as deleted and added", async () => {
+    sandbox = await run(engine);
     await sh("mkdir -p old/deep; echo x > old/deep/f; mkdir old/empty");
     const change = await changedBy(() => sh("mv old new; mkdir -p a/b/c; echo 12345 > a/f"));
     expect(change.added).toEqual(["a/b/c/", "a/f", "new/deep/f", "new/empty/"]);
@@ -150,8 +150,8 @@ os.setxattr("/workspace/plain/f", "user.note", b"1")
     expect(change.bytes).toBe(8);
   });
 
-  it("[CH6] hostile names are told so that no two look alike, at any depth, and no link is followed", async () => {
-    one = await run(engine);
+  it("[CH6] escape hostile names so that no two look alike, at any depth, and follow no link", async () => {
+    sandbox = await run(engine);
     await sh("echo secret > /var/tmp/outside; mkdir real; echo x > real/f");
     const make = `
 import os
@@ -165,7 +165,7 @@ for n in range(15):
 os.mkdir("d" * 20); os.chdir("d" * 20)
 open("e" * 60, "w").close()
 `;
-    const change = await changedBy(() => python(one, make));
+    const change = await changedBy(() => python(sandbox, make));
     const deep = `${`${"d".repeat(255)}/`.repeat(15)}${"d".repeat(20)}/${"e".repeat(60)}`;
     expect(change.added).toEqual(
       [
@@ -181,7 +181,7 @@ open("e" * 60, "w").close()
       ].sort(),
     );
     const more = await changedBy(() =>
-      python(one, `${make.split("\nos.symlink")[0]}\n`).then(() =>
+      python(sandbox, `${make.split("\nos.symlink")[0]}\n`).then(() =>
         sh(
           `cd ${`${"d".repeat(255)}/`.repeat(7)}; cd ${`${"d".repeat(255)}/`.repeat(8)}${"d".repeat(20)}; echo x > more; rm e*`,
         ),
@@ -192,8 +192,8 @@ open("e" * 60, "w").close()
     expect(more.modified).toEqual([]);
   });
 
-  it("[CH7] the lists have room for so many, a share for each kind; the rest is counted", async () => {
-    one = await run(engine);
+  it("[CH7] are limited in each list by a share of the maximum; the rest is only counted", async () => {
+    sandbox = await run(engine);
     await sh("mkdir old; for n in $(seq 1500); do : > old/$n; done; echo x > first; echo x > last");
     const from = await saved();
     await sh("rm -r old; for n in $(seq 1500); do : > new$n; done; echo y > first; echo y > last");
@@ -212,8 +212,8 @@ open("e" * 60, "w").close()
     });
   });
 
-  it("[CH8] what is no snapshot here, and a call that is none, are refused by their name", async () => {
-    one = await run(engine);
+  it("[CH8] of unknown snapshots, and invalid calls, are refused with the name of the field", async () => {
+    sandbox = await run(engine);
     const to = await saved();
     const missing = { code: "not_found", facts: { reason: "snapshot_missing" } };
     await expect(changes({ to: newId() })).rejects.toMatchObject(missing);

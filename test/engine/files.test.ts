@@ -1,4 +1,4 @@
-/** Files, archives and clones by the real agent in a real room: few rights, a filter on calls, a view of its own. */
+/** Files, archives and clones by the real agent in a real jail, with dropped capabilities and a system call filter. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -24,8 +24,8 @@ import {
 const MiB = 1024 * 1024;
 const secretText = "words that no command may read";
 
-/** A room, and its agent as the callers of files know one. */
-async function roomOf(engine: TestEngine) {
+/** Starts a jail and returns its agent in the form that the file helpers expect. */
+async function startJail(engine: TestEngine) {
   const id = newId();
   const container = engine.container(id);
   const call = newStart();
@@ -39,7 +39,7 @@ async function roomOf(engine: TestEngine) {
       headers.set(agentHeaders.incarnation, started.incarnation);
       headers.set(agentHeaders.fence, "1");
       const request = new Request(`${started.address}${path}`, { ...init, headers });
-      // Node hears a signal of a request only as long as somebody holds the request.
+      // Node follows the signal of a request only while something references the request.
       return container.agent(started.address, request).finally(() => request);
     },
   };
@@ -47,18 +47,18 @@ async function roomOf(engine: TestEngine) {
   return { agent, sh, workspace: `${engine.data}/trees/${id}/workspace` };
 }
 
-describe.each(identities())("files in a room of an engine that is %s", (as) => {
+describe.each(identities())("files in a jail of an engine that is %s", (as) => {
   const data = newData(as);
   let engine: TestEngine;
-  let room: Awaited<ReturnType<typeof roomOf>>;
+  let jail: Awaited<ReturnType<typeof startJail>>;
   let files: Files;
   let archives: Archives;
 
   beforeAll(async () => {
     engine = await startEngine(as, { data });
-    room = await roomOf(engine);
-    files = new Files(room.agent);
-    archives = new Archives(room.agent);
+    jail = await startJail(engine);
+    files = new Files(jail.agent);
+    archives = new Archives(jail.agent);
   });
   afterAll(async () => {
     const processes = engine.processes();
@@ -67,7 +67,7 @@ describe.each(identities())("files in a room of an engine that is %s", (as) => {
     expect(tracesOf(data, processes)).toEqual([]);
     removeData(data);
   });
-  const clear = () => room.sh("cd /workspace && chmod -R u+rwx . ; find . -mindepth 1 -delete");
+  const clear = () => jail.sh("cd /workspace && chmod -R u+rwx . ; find . -mindepth 1 -delete");
 
   it("[I22] files are written, read, listed, moved and removed, and are the command's own", async () => {
     await clear();
@@ -76,7 +76,7 @@ describe.each(identities())("files in a room of an engine that is %s", (as) => {
       uid: 10001,
     });
     expect(await files.text("a/b/file")).toBe("words");
-    expect((await room.sh("stat -c %U a/b/file; echo more >> a/b/file; cat a/b/file")).stdout).toBe(
+    expect((await jail.sh("stat -c %U a/b/file; echo more >> a/b/file; cat a/b/file")).stdout).toBe(
       "berth\nwordsmore\n",
     );
     expect((await files.move({ from: "a/b/file", to: "moved" })).value?.path).toBe(
@@ -88,7 +88,7 @@ describe.each(identities())("files in a room of an engine that is %s", (as) => {
     expect((await files.mkdir({ path: "made" })).status).toBe(201);
   });
 
-  it("[I22] [I5] a file that is being written has no name yet, and none when its caller goes", async () => {
+  it("[I22] [I5] a file that is being written has no name yet, and gets none if its caller disconnects", async () => {
     await clear();
     const caller = new AbortController();
     let pulled = 0;
@@ -105,22 +105,22 @@ describe.each(identities())("files in a room of an engine that is %s", (as) => {
     const init = { duplex: "half", signal: caller.signal } as RequestInit;
     const sent = files.send("half", body, {}, init).catch(() => "cut");
     await until("most of it is taken", () => pulled > 8);
-    expect(readdirSync(room.workspace)).toEqual([]);
+    expect(readdirSync(jail.workspace)).toEqual([]);
     caller.abort();
     expect(await sent).toBe("cut");
-    expect((await room.sh("ls -A /workspace")).stdout).toBe("");
+    expect((await jail.sh("ls -A /workspace")).stdout).toBe("");
   });
 
-  it("[I22] no path of the table reaches anything, by reading, writing or removing", async () => {
+  it("[I22] no hostile path reaches anything by reading, writing or removing", async () => {
     await clear();
     const closed = "/workspace/closed";
     const isClosed = as === "root";
     if (isClosed) {
-      mkdirSync(`${room.workspace}/closed`);
-      writeFileSync(`${room.workspace}/closed/secret`, secretText, { mode: 0o600 });
-      chmodSync(`${room.workspace}/closed`, 0o700);
+      mkdirSync(`${jail.workspace}/closed`);
+      writeFileSync(`${jail.workspace}/closed/secret`, secretText, { mode: 0o600 });
+      chmodSync(`${jail.workspace}/closed`, 0o700);
     }
-    const made = await room.sh(
+    const made = await jail.sh(
       [
         "echo text > file; mkdir folder; mkfifo fifo; ln -s fifo to-fifo; ln -s loop loop",
         `ln -s ${closed} to-closed; ln -s ${closed}/secret to-secret; ln -s / to-root`,
@@ -131,21 +131,21 @@ describe.each(identities())("files in a room of an engine that is %s", (as) => {
     );
     expect(made).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await files.text("to-root/workspace/file")).toBe("text\n");
-    // Below the short path of the workspace the long one fits.
+    // The workspace path is short enough for the long attack path to fit.
     const runs = attacks
       .filter(([path]) => isClosed || !/@|secret|closed/.test(path))
       .filter(([path]) => !path.startsWith("./././"));
     expect(runs.length).toBeGreaterThanOrEqual(40);
-    // What a room does not have is not reached either.
+    // Files that do not exist in a jail are not reached either.
     const away = ["file_forbidden", "file_not_found"];
     for (const [attack, codes] of runs) {
       const path = attack.replace("@", closed);
       const response = await files.get(path);
       const body = await response.clone().text();
       expect(body).not.toContain(secretText);
-      expect(body).not.toContain(room.agent.secret);
+      expect(body).not.toContain(jail.agent.secret);
       expect([...codes, ...away], `${attack}: ${body}`).toContain(await codeOf(response));
-      // What stands in these is the command's own in a room, to be changed as it likes.
+      // In a jail these paths belong to the command, which may change them.
       const own = as === "root" ? /shadow$/ : /shadow$|^\/dev\//;
       if (!isForeign(attack) || attack === "/" || own.test(attack)) continue;
       const down = await archives.get(path);
@@ -172,20 +172,20 @@ describe.each(identities())("files in a room of an engine that is %s", (as) => {
       ).toEqual([true, undefined]);
     }
     if (isClosed) {
-      expect(readFileSync(`${room.workspace}/closed/secret`, "utf8")).toBe(secretText);
-      spawnSync("rm", ["-r", `${room.workspace}/closed`]);
+      expect(readFileSync(`${jail.workspace}/closed/secret`, "utf8")).toBe(secretText);
+      spawnSync("rm", ["-r", `${jail.workspace}/closed`]);
     }
-    expect((await room.sh("echo still here")).stdout).toBe("still here\n");
+    expect((await jail.sh("echo still here")).stdout).toBe("still here\n");
   });
 
-  it("[I22] a tree goes down and up elsewhere in each form, and a repository is cloned", async () => {
+  it("[I22] a tree is downloaded and uploaded elsewhere in each format, and a repository is cloned", async () => {
     await clear();
     const make =
       "mkdir -p tree/deep/empty; cd tree; echo x > deep/x; ln deep/x hard; ln -s deep/x link; chmod 750 deep/x; touch -d '2001-02-03 04:05:06.123456789' deep/x deep .";
-    expect((await room.sh(make)).exitCode).toBe(0);
-    const look = (folder: string) =>
-      room.sh(`cd ${folder}; find . -printf '%p %y %m %T@ %l %n\\n' | sort; cat deep/x`);
-    const before = (await look("tree")).stdout;
+    expect((await jail.sh(make)).exitCode).toBe(0);
+    const describeTree = (folder: string) =>
+      jail.sh(`cd ${folder}; find . -printf '%p %y %m %T@ %l %n\\n' | sort; cat deep/x`);
+    const before = (await describeTree("tree")).stdout;
     expect(before.split("\n").length).toBeGreaterThan(6);
     for (const type of types) {
       const bytes = await archives.bytes("tree", type);
@@ -193,26 +193,26 @@ describe.each(identities())("files in a room of an engine that is %s", (as) => {
         entries: 6,
         bytes: 2,
       });
-      expect((await look(`up-${type.slice(12)}`)).stdout).toBe(before);
+      expect((await describeTree(`up-${type.slice(12)}`)).stdout).toBe(before);
     }
     expect((await archives.put("x", archive({ name: "l", type: "2", says: "/etc" }))).code).toBe(
       "bad_archive",
     );
     const git =
       "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; git init -q -b main repo && cd repo && echo x > x && git add . && git commit -q -m x && git rev-parse HEAD";
-    const commit = (await room.sh(git)).stdout.trim();
+    const commit = (await jail.sh(git)).stdout.trim();
     expect(commit).toMatch(/^[0-9a-f]{40}$/);
-    const told = await clone(room.agent, { url: "file:///workspace/repo", dir: "cloned" });
-    expect(told.done, JSON.stringify(told)).toEqual({
+    const cloneResult = await clone(jail.agent, { url: "file:///workspace/repo", dir: "cloned" });
+    expect(cloneResult.done, JSON.stringify(cloneResult)).toEqual({
       dir: "/workspace/cloned",
       commit,
       branch: "main",
     });
-    expect((await room.sh("cd cloned && git status --porcelain && cat x")).stdout).toBe("x\n");
-    expect((await room.sh("ls -A | grep berth-")).stdout).toBe("");
+    expect((await jail.sh("cd cloned && git status --porcelain && cat x")).stdout).toBe("x\n");
+    expect((await jail.sh("ls -A | grep berth-")).stdout).toBe("");
   });
 
-  it("[I22] an archive fills the workspace itself, all at once where it is empty", async () => {
+  it("[I22] an archive fills the workspace itself, atomically if it is empty", async () => {
     await clear();
     const put = await archives.put(
       ".",
@@ -220,18 +220,18 @@ describe.each(identities())("files in a room of an engine that is %s", (as) => {
       plain,
     );
     expect(put.value, JSON.stringify(put)).toEqual({ entries: 2, bytes: 1 });
-    expect((await room.sh("ls -A . a; cat a/x")).stdout).toBe(".:\na\n\na:\nx\nx");
+    expect((await jail.sh("ls -A . a; cat a/x")).stdout).toBe(".:\na\n\na:\nx\nx");
   });
 
-  it("[I13] [I22] one file of 1 GiB goes up and down, as a file and in an archive", async () => {
+  it("[I13] [I22] a file of 1 GiB is uploaded and downloaded, as a file and in an archive", async () => {
     await clear();
     const count = 1024;
     const chunk = Buffer.alloc(MiB, 7);
     const figures: string[] = [];
     const timed = async (what: string, work: () => Promise<number>) => {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const bytes = await work();
-      const seconds = (performance.now() - begun) / 1000;
+      const seconds = (performance.now() - startedAt) / 1000;
       figures.push(`${what} ${Math.round(bytes / seconds / 1e6)} MB/s`);
       return bytes;
     };
@@ -261,6 +261,6 @@ describe.each(identities())("files in a room of an engine that is %s", (as) => {
     const tar = await timed("down as tar", async () => read(await archives.get("large")));
     expect(tar).toBeGreaterThan(count * MiB);
     await files.remove("large");
-    console.info(`1 GiB in a room of an engine that is ${as}: ${figures.join(", ")}`);
+    console.info(`1 GiB in a jail of an engine that is ${as}: ${figures.join(", ")}`);
   });
 });

@@ -1,4 +1,4 @@
-/** Lives that do not end, and copies that take long: what holds up one sandbox holds up no other. */
+/** Incarnations that do not end and copies that take long: a blocked sandbox blocks no other. */
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,10 +15,10 @@ import {
   until,
 } from "./test-engine.ts";
 
-/** As many as are copied at once. */
+/** The number of concurrent copies. */
 const restoresAtOnce = 8;
 
-describe.each(identities())("what takes long under an engine that is %s", (as) => {
+describe.each(identities())("slow operations of an engine that is %s", (as) => {
   let data: string;
   let engine: TestEngine;
 
@@ -34,26 +34,26 @@ describe.each(identities())("what takes long under an engine that is %s", (as) =
     removeData(data);
   });
 
-  it("[R40] while a life does not end nothing else begins on its files, however often it is asked for", async () => {
+  it("[R40] while an incarnation does not end, nothing else starts on its files, however often it is requested", async () => {
     const shortDestroy = new URL("short-destroy.ts", import.meta.url).pathname;
     engine = await startEngine(as, { data, env: { BUN_OPTIONS: `--preload=${shortDestroy}` } });
-    const one = await run(engine);
-    await one.sh("echo kept > /workspace/file");
+    const sandbox = await run(engine);
+    await sandbox.sh("echo kept > /workspace/file");
     const [outer = 0] = engine.processes();
-    // Stopped, it does not collect its agent: to the engine a life that the kernel does not let go of.
+    // A stopped `unshare` does not reap its agent: to the engine this incarnation never ends.
     process.kill(outer, "SIGSTOP");
     for (const _again of [1, 2, 3]) {
-      await expect(run(engine, { id: one.id })).rejects.toThrow();
-      await expect(one.container.destroy("remove")).rejects.toThrow();
+      await expect(run(engine, { id: sandbox.id })).rejects.toThrow();
+      await expect(sandbox.container.destroy("remove")).rejects.toThrow();
     }
-    expect(existsSync(`${data}/trees/${one.id}/workspace/file`)).toBe(true);
+    expect(existsSync(`${data}/trees/${sandbox.id}/workspace/file`)).toBe(true);
     process.kill(outer, "SIGCONT");
-    const again = await run(engine, { id: one.id });
-    expect(again.started.files).toBe("kept");
-    expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
+    const restarted = await run(engine, { id: sandbox.id });
+    expect(restarted.started.files).toBe("kept");
+    expect((await restarted.sh("cat /workspace/file")).stdout).toBe("kept\n");
   });
 
-  it("[R41] starts that copy large trees hold up no other start, and one that waits for its turn is ended at once", async () => {
+  it("[R41] starts that copy large trees delay no other start, and a queued start ends at once", async () => {
     const folder = mkdtempSync(join(tmpdir(), "berth-slow-"));
     const hold = join(folder, "hold");
     const slow = `#!/bin/sh\nwhile [ -e ${hold} ]; do sleep 0.05; done\nexec /bin/cp "$@"\n`;
@@ -62,15 +62,15 @@ describe.each(identities())("what takes long under an engine that is %s", (as) =
     try {
       const PATH = `${folder}:${process.env.PATH}`;
       engine = await startEngine(as, { data, env: { PATH } });
-      const one = await run(engine);
-      await one.sh("echo saved > /workspace/file");
+      const sandbox = await run(engine);
+      await sandbox.sh("echo saved > /workspace/file");
       const snapshot = newId();
-      await one.container.snapshot(snapshot);
+      await sandbox.container.snapshot(snapshot);
       writeFileSync(hold, "");
       const copying = Promise.all(
         Array.from({ length: restoresAtOnce }, () => run(engine, { snapshot })),
       );
-      // What fails before they are waited for is told in its place.
+      // A failure before the await is reported at the await.
       copying.catch(() => {});
       await until("all of them copy", () => copiesIn(data) === restoresAtOnce);
       const waiting = { id: newId(), snapshot };

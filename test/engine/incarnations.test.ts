@@ -1,4 +1,4 @@
-/** Starts, ends, crashes of sandboxes and of the engine itself, as root and as somebody else. */
+/** Starts, ends and crashes of sandboxes and of the engine itself, as root and as another user. */
 import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ import {
   until,
 } from "./test-engine.ts";
 
-describe.each(identities())("lives under an engine that is %s", (as) => {
+describe.each(identities())("incarnations under an engine that is %s", (as) => {
   let data: string;
   let engines: TestEngine[];
   const seen = new Set<number>();
@@ -50,61 +50,62 @@ describe.each(identities())("lives under an engine that is %s", (as) => {
     removeData(data);
   });
 
-  it("[R11] an agent that is killed is told of at once, with its signal, and its files stay", async () => {
+  it("[R11] the end of a killed agent is reported at once, with its signal, and its files are kept", async () => {
     const engine = await start();
-    const one = await run(engine);
-    await one.sh("echo kept > /workspace/file");
-    const told = one.container.monitor(one.startId, limits.monitorWaitMaxMs);
+    const sandbox = await run(engine);
+    await sandbox.sh("echo kept > /workspace/file");
+    const exit = sandbox.container.monitor(sandbox.startId, limits.monitorWaitMaxMs);
     const [agent = 0] = agentsOf(engine);
     remember(engine);
     process.kill(agent, "SIGKILL");
-    expect(await told).toEqual({ exitCode: null, signal: "SIGKILL", reason: "exited" });
-    const again = await run(engine, { id: one.id });
-    expect(again.started.files).toBe("kept");
-    expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
+    expect(await exit).toEqual({ exitCode: null, signal: "SIGKILL", reason: "exited" });
+    const restarted = await run(engine, { id: sandbox.id });
+    expect(restarted.started.files).toBe("kept");
+    expect((await restarted.sh("cat /workspace/file")).stdout).toBe("kept\n");
   });
 
-  it("[R37] where its outer process is killed, a life is over only when nothing of it is left, and the next begins clean", async () => {
+  it("[R37] if its outer process is killed, an incarnation ends only when nothing of it is left, and the next one starts clean", async () => {
     const engine = await start();
     const id = newId();
     for (let round = 0; round < 3; round += 1) {
-      const one = await run(engine, { id });
-      // Many take the kernel longer to be rid of, and the groups of commands are named alike in each life.
+      const sandbox = await run(engine, { id });
+      // The kernel needs longer to end many processes, and the groups of commands have the same names in each
+      // incarnation.
       const many = "for n in $(seq 150); do sleep 99 & done; sleep 99";
-      const running = Promise.all([one.sh(many), one.sh("sleep 99")]).catch(() => "cut");
+      const running = Promise.all([sandbox.sh(many), sandbox.sh("sleep 99")]).catch(() => "cut");
       await until("the commands", () => engine.processes().length > 150);
       remember(engine);
       const inside = engine.processes();
-      // As one that the kernel has not let go of yet: it stands in the group of a command and outlives the room.
+      // A process in the group of a command that remains after the jail, like one that the kernel has not ended yet.
       const slow = spawn("sleep", ["99"], { stdio: "ignore" });
       const slowEnded = new Promise((resolve) => slow.once("exit", (_, signal) => resolve(signal)));
       const groups = groupsOfCommands(data, id);
-      expect(groups.length > 0).toBe(as === "root" && one.started.isolation.tree === "cgroup");
+      expect(groups.length > 0).toBe(as === "root" && sandbox.started.isolation.tree === "cgroup");
       for (const group of groups.slice(0, 1)) writeFileSync(`${group}/cgroup.procs`, `${slow.pid}`);
       if (groups.length === 0) slow.kill("SIGKILL");
       process.kill(inside[0] ?? 0, "SIGKILL");
-      const told = one.container.monitor(one.startId, limits.monitorWaitMaxMs);
-      const again = await run(engine, { id });
+      const exit = sandbox.container.monitor(sandbox.startId, limits.monitorWaitMaxMs);
+      const restarted = await run(engine, { id });
       expect(inside.filter(isRunning)).toEqual([]);
       expect(await slowEnded).toBe("SIGKILL");
-      expect(await told).toMatchObject({ signal: "SIGKILL" });
+      expect(await exit).toMatchObject({ signal: "SIGKILL" });
       expect(await running).toBe("cut");
       for (const word of ["a", "b", "c"]) {
-        const { stdout, stderr, exitCode } = await again.sh(`echo ${word}`);
+        const { stdout, stderr, exitCode } = await restarted.sh(`echo ${word}`);
         expect({ stdout, stderr, exitCode }).toEqual({
           stdout: `${word}\n`,
           stderr: "",
           exitCode: 0,
         });
       }
-      await again.container.destroy("keep");
+      await restarted.container.destroy("keep");
     }
   });
 
-  it("[V9] a signal reaches a command whose program is shown to root alone: closed, and its first thread has ended", async () => {
+  it("[V9] a signal reaches a command whose program only root can see: undumpable, and its first thread has ended", async () => {
     const engine = await start();
-    const one = await run(engine);
-    const outlived = `
+    const sandbox = await run(engine);
+    const script = `
 import ctypes, threading, time
 def on():
     open("/workspace/on", "w")
@@ -113,115 +114,112 @@ threading.Thread(target=on).start()
 libc = ctypes.CDLL(None)
 libc.prctl(4, 0, 0, 0, 0)
 libc.pthread_exit(None)`;
-    const running = one.sh(`exec python3 -c '${outlived}'`);
+    const running = sandbox.sh(`exec python3 -c '${script}'`);
     await until("only its second thread runs", async () => {
-      const look = await one.sh("test -e /workspace/on && ps -eo stat | grep -q '^Z.*l'");
-      return look.exitCode === 0;
+      const result = await sandbox.sh("test -e /workspace/on && ps -eo stat | grep -q '^Z.*l'");
+      return result.exitCode === 0;
     });
     remember(engine);
-    await one.container.signal(15);
+    await sandbox.container.signal(15);
     expect(await running).toMatchObject({ signal: "SIGTERM" });
-    expect((await one.sh("echo on")).stdout).toBe("on\n");
+    expect((await sandbox.sh("echo on")).stdout).toBe("on\n");
   });
 
-  it("[R12] destroy ends all processes of a sandbox, and with `remove` its files", async () => {
+  it("[R12] destroy ends all processes of a sandbox, and with `remove` deletes its files", async () => {
     const engine = await start();
-    const one = await run(engine);
-    const running = one
+    const sandbox = await run(engine);
+    const running = sandbox
       .sh("setsid sh -c 'trap \"\" TERM HUP; sleep 99' & sleep 99")
       .catch(() => "cut");
     await until("the command", () => engine.processes().length > 4);
     remember(engine);
     const inside = agentsOf(engine);
     expect(inside.length).toBe(1);
-    await one.container.destroy("remove");
+    await sandbox.container.destroy("remove");
     expect(engine.processes()).toEqual([]);
-    expect(existsSync(`${data}/trees/${one.id}`)).toBe(false);
+    expect(existsSync(`${data}/trees/${sandbox.id}`)).toBe(false);
     expect(await running).toBe("cut");
-    await one.container.destroy("remove");
+    await sandbox.container.destroy("remove");
   });
 
   it("[R13] kill -9 of the engine leaves no agent and no command", async () => {
     const engine = await start();
-    const one = await run(engine);
-    const running = one.sh("setsid sleep 99 & sleep 99").catch(() => "cut");
+    const sandbox = await run(engine);
+    const running = sandbox.sh("setsid sleep 99 & sleep 99").catch(() => "cut");
     await until("the command", () => engine.processes().length > 4);
     const processes = engine.processes();
     remember(engine);
     await engine.kill();
     await until("the end of all", () => !processes.some(isRunning));
     expect(await running).toBe("cut");
-    // Groups of a killed engine are empty folders; the next one takes them.
+    // Groups of a killed engine are empty folders; the next engine removes them.
     await start();
   });
 
-  it("[R14] the next engine ends what one left running, and keeps the files", async () => {
+  it("[R14] the next engine ends what an earlier one left running, and keeps the files", async () => {
     const first = await start();
-    const one = await run(first);
-    await one.sh(
+    const sandbox = await run(first);
+    await sandbox.sh(
       "echo kept > /workspace/file; mkdir -p /workspace/closed; chmod 000 /workspace/closed",
     );
     const [agent = 0] = agentsOf(first);
     const processes = first.processes();
     remember(first);
-    // Held still it cannot see that its engine is gone.
+    // A stopped agent cannot notice the end of its engine.
     process.kill(agent, "SIGSTOP");
     await first.kill();
     expect(isRunning(agent)).toBe(true);
     const second = await start();
     expect(processes.filter(isRunning)).toEqual([]);
     expect(
-      await second.container(one.id).monitor(one.startId, limits.monitorWaitMaxMs),
+      await second.container(sandbox.id).monitor(sandbox.startId, limits.monitorWaitMaxMs),
     ).toMatchObject({
       reason: "engine_restarted",
     });
-    const again = await run(second, { id: one.id });
-    expect(again.started.files).toBe("kept");
-    expect((await again.sh("cat /workspace/file")).stdout).toBe("kept\n");
+    const restarted = await run(second, { id: sandbox.id });
+    expect(restarted.started.files).toBe("kept");
+    expect((await restarted.sh("cat /workspace/file")).stdout).toBe("kept\n");
   });
 
-  it.each(["stdin", "SIGTERM", "SIGINT"])(
-    "[R15] told to end by %s the engine ends everything",
-    async (how) => {
-      const engine = await start();
-      await run(engine);
-      const one = await run(engine);
-      const running = one.sh("sleep 99").catch(() => "cut");
-      await until("the command", () => engine.processes().length > 5);
-      const processes = engine.processes();
-      remember(engine);
-      const exited = new Promise((resolve) => engine.child.once("exit", resolve));
-      if (how === "stdin") engine.child.stdin?.end();
-      else engine.child.kill(how as NodeJS.Signals);
-      expect(await exited).toBe(0);
-      expect(processes.filter(isRunning)).toEqual([]);
-      expect(await running).toBe("cut");
-    },
-  );
+  it.each(["stdin", "SIGTERM", "SIGINT"])("[R15] on %s the engine ends everything", async (how) => {
+    const engine = await start();
+    await run(engine);
+    const sandbox = await run(engine);
+    const running = sandbox.sh("sleep 99").catch(() => "cut");
+    await until("the command", () => engine.processes().length > 5);
+    const processes = engine.processes();
+    remember(engine);
+    const exited = new Promise((resolve) => engine.child.once("exit", resolve));
+    if (how === "stdin") engine.child.stdin?.end();
+    else engine.child.kill(how as NodeJS.Signals);
+    expect(await exited).toBe(0);
+    expect(processes.filter(isRunning)).toEqual([]);
+    expect(await running).toBe("cut");
+  });
 
-  it("[R16] fifty sandboxes started at once all answer, and all end", async () => {
+  it("[R16] fifty sandboxes that start at once all run commands, and all end", async () => {
     const engine = await start();
     const all = await Promise.all(Array.from({ length: 50 }, () => run(engine)));
-    const answers = await Promise.all(all.map(({ sh }, index) => sh(`echo ${index}`)));
-    expect(answers.map(({ stdout }) => stdout)).toEqual(all.map((_, index) => `${index}\n`));
+    const results = await Promise.all(all.map(({ sh }, index) => sh(`echo ${index}`)));
+    expect(results.map(({ stdout }) => stdout)).toEqual(all.map((_, index) => `${index}\n`));
     remember(engine);
     await Promise.all(all.map(({ container }) => container.destroy("remove")));
     expect(engine.processes()).toEqual([]);
   });
 
-  it("[R17] no more containers than the engine is told; the refusal says which limit", async () => {
+  it("[R17] the engine refuses containers above its limit and names the limit", async () => {
     const engine = await start({ BERTH_ENGINE_CONTAINERS_MAX: "2" });
-    const one = await run(engine);
+    const sandbox = await run(engine);
     await run(engine);
     await expect(run(engine)).rejects.toMatchObject({
       code: "too_many",
       hint: expect.stringContaining("BERTH_ENGINE_CONTAINERS_MAX"),
     });
-    await one.container.destroy("keep");
+    await sandbox.container.destroy("keep");
     await run(engine);
   });
 
-  it("[R18] an agent that does not come up is a failed start and leaves nothing", async () => {
+  it("[R18] an agent that does not start is a failed start and leaves nothing", async () => {
     const folder = mkdtempSync(join(tmpdir(), "berth-agent-"));
     const agent = join(folder, "agent");
     writeFileSync(agent, "#!/bin/sh\necho last words >&2\nexit 7\n", { mode: 0o755 });
@@ -235,7 +233,7 @@ libc.pthread_exit(None)`;
     rmSync(folder, { recursive: true });
   });
 
-  it("[R19] a destroy ends a start that hangs, at once", async () => {
+  it("[R19] a destroy ends a hanging start at once", async () => {
     const folder = mkdtempSync(join(tmpdir(), "berth-agent-"));
     const agent = join(folder, "agent");
     writeFileSync(agent, "#!/bin/sh\nexec sleep 1000\n", { mode: 0o755 });
@@ -255,10 +253,10 @@ libc.pthread_exit(None)`;
 
   it("[R20] two engines never share a data folder", async () => {
     await start();
-    await expect(startEngine(as, { data })).rejects.toThrow("another engine works in");
+    await expect(startEngine(as, { data })).rejects.toThrow("Another engine uses");
   });
 
-  it("[R21] a process that eats memory ends alone, and one that forks for ever stays in its bounds", async () => {
+  it("[R21] a process that exhausts the memory ends alone, and a fork bomb stays within its limit", async () => {
     const engine = await start({
       BERTH_ENGINE_MEMORY_MAX: String(256 * 1024 * 1024),
       BERTH_ENGINE_PROCESSES_MAX: "64",
@@ -266,11 +264,11 @@ libc.pthread_exit(None)`;
     const greedy = await run(engine);
     const calm = await run(engine);
     const { isolation } = greedy.started;
-    // What is not limited is said: then there is nothing to try here.
+    // Without a memory limit there is nothing to test here.
     if (isolation.memoryLimit) {
       const eaten = await greedy.sh("head -c 600m /dev/zero | tail -c 590m | wc -c");
       expect(eaten.stdout).not.toBe(`${590 * 1024 * 1024}\n`);
-      expect((await greedy.sh("echo lives")).stdout).toBe("lives\n");
+      expect((await greedy.sh("echo alive")).stdout).toBe("alive\n");
     }
     expect(isolation.processLimit).toBe(true);
     const many =
@@ -281,7 +279,7 @@ libc.pthread_exit(None)`;
     expect((await calm.sh("echo calm")).stdout).toBe("calm\n");
   });
 
-  it("[R39] a room is held to the bounds of its own start, and refused those that cannot be kept here", async () => {
+  it("[R39] a jail gets the limits of its own start, and a limit that this machine cannot enforce is refused", async () => {
     const engine = await start();
     const plain = await run(engine);
     const { isolation } = plain.started;
@@ -291,13 +289,13 @@ libc.pthread_exit(None)`;
     const narrow = await run(engine, { size: { name: "narrow", processes: 48 } });
     expect(Number((await plain.sh(forks, 100_000)).stdout)).toBeGreaterThan(90);
     expect(Number((await narrow.sh(forks, 100_000)).stdout.trim() || 0)).toBeLessThan(54);
-    // Far more than the agent has: of the two the kernel chooses the command.
+    // Far more than the agent uses, so that the kernel kills the command.
     const small = { name: "small", memoryBytes: 256 * 1024 * 1024 };
-    const eats = "head -c 600m /dev/zero | tail -c 590m | wc -c";
+    const exhaustMemory = "head -c 600m /dev/zero | tail -c 590m | wc -c";
     if (isolation.memoryLimit) {
-      const one = await run(engine, { size: small });
-      expect((await one.sh(eats)).stdout).not.toBe(`${590 * 1024 * 1024}\n`);
-      expect((await plain.sh(eats)).stdout).toBe(`${590 * 1024 * 1024}\n`);
+      const sandbox = await run(engine, { size: small });
+      expect((await sandbox.sh(exhaustMemory)).stdout).not.toBe(`${590 * 1024 * 1024}\n`);
+      expect((await plain.sh(exhaustMemory)).stdout).toBe(`${590 * 1024 * 1024}\n`);
     } else {
       const refused = { code: "unsupported", facts: { field: "size" } };
       await expect(run(engine, { size: small })).rejects.toMatchObject(refused);
@@ -307,14 +305,14 @@ libc.pthread_exit(None)`;
   });
 
   it.skipIf(as !== "root")(
-    "[R34] an agent that the kernel ends for want of memory is told of as that",
+    "[R34] an agent that the kernel kills for lack of memory is reported as out of memory",
     async () => {
       const engine = await start({ BERTH_ENGINE_MEMORY_MAX: String(96 * 1024 * 1024) });
-      const one = await run(engine);
-      if (!one.started.isolation.memoryLimit)
+      const sandbox = await run(engine);
+      if (!sandbox.started.isolation.memoryLimit)
         return console.warn("SKIPPED: no memory controller here");
-      const told = one.container.monitor(one.startId, limits.monitorWaitMaxMs);
-      // Each takes less than the agent, and stands where it stands: of them all the kernel chooses the agent.
+      const exit = sandbox.container.monitor(sandbox.startId, limits.monitorWaitMaxMs);
+      // Each uses less memory than the agent at the same OOM score, so that the kernel kills the agent.
       const many = `
 import os, time
 open("/proc/self/oom_score_adj", "w").write(open("/proc/1/oom_score_adj").read())
@@ -324,20 +322,20 @@ for n in range(40):
         time.sleep(5); os._exit(0)
 time.sleep(5)
 `;
-      const fill = () => one.sh(`python3 -c '${many}'`).catch(() => "cut");
-      const life = { over: false };
-      void told.then(() => (life.over = true));
+      const fill = () => sandbox.sh(`python3 -c '${many}'`).catch(() => "cut");
+      const agentExit = { isSeen: false };
+      void exit.then(() => (agentExit.isSeen = true));
       await until("the end of the agent", async () => {
         await fill();
-        return life.over;
+        return agentExit.isSeen;
       });
-      expect(await told).toEqual({ exitCode: null, signal: "SIGKILL", reason: "out_of_memory" });
-      const again = await run(engine, { id: one.id });
-      expect((await again.sh("ls /tmp; echo lives")).stdout).toBe("lives\n");
+      expect(await exit).toEqual({ exitCode: null, signal: "SIGKILL", reason: "out_of_memory" });
+      const restarted = await run(engine, { id: sandbox.id });
+      expect((await restarted.sh("ls /tmp; echo alive")).stdout).toBe("alive\n");
     },
   );
 
-  it("[R22] the engine's own words: isolation and what is missing, truthfully", async () => {
+  it("[R22] the engine reports truthfully which isolation it offers and what is missing", async () => {
     const engine = await start();
     const response = await fetch(`${engine.baseUrl}/v1/health`, {
       headers: { authorization: `Bearer ${engine.secret}` },
@@ -359,10 +357,10 @@ time.sleep(5)
   });
 });
 
-/** Of one sandbox, where the machine has such groups: those that the agent makes, named `c` and a number. */
+/** Finds the cgroups of a sandbox's commands (`c` and a number), if the machine has such groups. */
 function groupsOfCommands(data: string, id: string): string[] {
   const instance = readFileSync(`${data}/instance`, "utf8").trim();
-  const named = `*/berth-${instance}/${id}/c[0-9]*`;
-  const found = spawnSync("find", ["/sys/fs/cgroup", "-type", "d", "-path", named]);
+  const pattern = `*/berth-${instance}/${id}/c[0-9]*`;
+  const found = spawnSync("find", ["/sys/fs/cgroup", "-type", "d", "-path", pattern]);
   return String(found.stdout).split("\n").filter(Boolean);
 }

@@ -1,11 +1,11 @@
-/** What a sandbox reaches and what it does not: none, nat, pasta, host. */
+/** What a sandbox can reach in each network mode: none, nat, pasta, host. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   identities,
   newData,
-  type Running,
+  type RunningSandbox,
   removeData,
   run,
   startEngine,
@@ -54,32 +54,34 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
     return engine;
   };
 
-  it("[R23] without internet there is only a loopback of its own: no port of the machine answers", async () => {
-    const one = await run(await start("none"));
-    expect(one.started.isolation.network).toBe("none");
+  it("[R23] without internet a sandbox has only its own loopback and reaches no port of the machine", async () => {
+    const sandbox = await run(await start("none"));
+    expect(sandbox.started.isolation.network).toBe("none");
     expect(
-      (await one.sh("cat /proc/net/dev")).stdout.match(/^\s*(\w+):/gm)?.map((it) => it.trim()),
+      (await sandbox.sh("cat /proc/net/dev")).stdout.match(/^\s*(\w+):/gm)?.map((it) => it.trim()),
     ).toEqual(["lo:"]);
-    expect(await reach(one, "127.0.0.1", hostPort)).toBe("");
-    expect(await reach(one, "127.0.0.1", Number(new URL(one.started.address).port))).toBe("");
-    expect(await reach(one, "127.0.0.1", Number(new URL(engine?.baseUrl ?? "").port))).toBe("");
-    // It is not that nothing could be reached at all: a server of its own can.
-    expect(await reachOwn(one)).toBe("mine");
+    expect(await reach(sandbox, "127.0.0.1", hostPort)).toBe("");
+    expect(await reach(sandbox, "127.0.0.1", Number(new URL(sandbox.started.address).port))).toBe(
+      "",
+    );
+    expect(await reach(sandbox, "127.0.0.1", Number(new URL(engine?.baseUrl ?? "").port))).toBe("");
+    // The sandbox does reach a server of its own.
+    expect(await reachOwn(sandbox)).toBe("mine");
   });
 
-  it("[R24] asking for internet where there is none gives none, and a note that says so", async () => {
-    const one = await run(await start("none"), { internet: true });
-    expect(one.started.isolation.network).toBe("none");
-    expect(one.started.notes.join()).toMatch(/internet.*BERTH_ENGINE_NETWORK/);
+  it("[R24] a sandbox that requests unavailable internet starts without it and gets a note", async () => {
+    const sandbox = await run(await start("none"), { internet: true });
+    expect(sandbox.started.isolation.network).toBe("none");
+    expect(sandbox.started.notes.join()).toMatch(/internet.*BERTH_ENGINE_NETWORK/);
     expect((await run(engine as TestEngine)).started.notes).toEqual([]);
   });
 
-  it("[R25] the host's network is shared only when asked for by name, and the note says what it opens", async () => {
+  it("[R25] the host's network is shared only in mode host, and a note says what that opens", async () => {
     const shared = await start("host");
-    const one = await run(shared, { internet: true });
-    expect(one.started.isolation.network).toBe("host");
-    expect(one.started.notes.join()).toMatch(/every service on its loopback/);
-    expect(await reach(one, "127.0.0.1", hostPort)).toBe("the machine");
+    const sandbox = await run(shared, { internet: true });
+    expect(sandbox.started.isolation.network).toBe("host");
+    expect(sandbox.started.notes.join()).toMatch(/every service on its loopback/);
+    expect(await reach(sandbox, "127.0.0.1", hostPort)).toBe("the machine");
     const without = await run(shared);
     expect(without.started.isolation.network).toBe("none");
     expect(await reach(without, "127.0.0.1", hostPort)).toBe("");
@@ -88,32 +90,32 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
   const nat = as === "root" && canMakeInternet && hasProgram("nft");
   if (as === "root" && !nat) console.warn("SKIPPED nat: `ip` and `nft` are needed");
   it.skipIf(!nat)(
-    "[R26] nat leads out, but not to the machine, nor to another sandbox",
+    "[R26] nat reaches the internet, but neither the machine nor another sandbox",
     async () => {
       const internet = await makeInternet();
       try {
         const shared = await start("nat");
-        const one = await run(shared, { internet: true });
+        const sandbox = await run(shared, { internet: true });
         const other = await run(shared, { internet: true });
-        expect(one.started.isolation.network).toBe("nat");
-        await leadsOut(one, internet);
+        expect(sandbox.started.isolation.network).toBe("nat");
+        await expectInternet(sandbox, internet);
         const gateway = (
-          await one.sh("ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'")
+          await sandbox.sh("ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'")
         ).stdout.trim();
         expect(gateway).toMatch(/^10\.201\./);
         for (const address of [gateway, machineAddress, "127.0.0.1"]) {
-          expect(await reach(one, address, hostPort), address).toBe("");
+          expect(await reach(sandbox, address, hostPort), address).toBe("");
         }
         const address = (await other.sh("hostname -I")).stdout.trim();
         expect(address).toMatch(/^10\.201\./);
         const serving = other.sh(`${serveScript()} sleep 100`, 110_000).catch(() => "ended");
         const served = async () => (await reach(other, address, 8099)) === "mine";
         await until("the neighbour's server", served);
-        expect(await reach(one, address, 8099)).toBe("");
+        expect(await reach(sandbox, address, 8099)).toBe("");
         expect(await served()).toBe(true);
         await other.container.destroy("remove");
         await serving;
-        // One without internet beside them stays without.
+        // A sandbox without internet on the same engine stays without it.
         expect((await run(shared)).started.isolation.network).toBe("none");
       } finally {
         internet.close();
@@ -125,26 +127,26 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
   if (as === "not root" && !pasta)
     console.warn("SKIPPED pasta: `pasta` and root for its test are needed");
   it.skipIf(!pasta)(
-    "[R27] pasta leads out without root, but not to the machine's loopback",
+    "[R27] pasta reaches the internet without root, but not the machine's loopback",
     async () => {
       const internet = await makeInternet();
       try {
-        const one = await run(await start("pasta"), { internet: true });
-        expect(one.started.isolation.network).toBe("pasta");
-        await leadsOut(one, internet);
+        const sandbox = await run(await start("pasta"), { internet: true });
+        expect(sandbox.started.isolation.network).toBe("pasta");
+        await expectInternet(sandbox, internet);
         const gateway = (
-          await one.sh("ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'")
+          await sandbox.sh("ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'")
         ).stdout.trim();
         for (const address of ["127.0.0.1", gateway, "169.254.1.53"]) {
-          expect(await reach(one, address, hostPort), address).toBe("");
+          expect(await reach(sandbox, address, hostPort), address).toBe("");
         }
         const pasta = () => tracesOf(data, []).length;
         expect(pasta()).toBe(1);
-        await one.container.destroy("remove");
+        await sandbox.container.destroy("remove");
         await until("its pasta gone", () => pasta() === 0);
         await run(engine as TestEngine, { internet: true });
         expect(pasta()).toBe(1);
-        // A killed engine cannot end it; the next one does.
+        // A killed engine leaves its pasta running; the next engine ends it.
         await engine?.kill();
         await start("none");
         await until("the old pasta gone", () => pasta() === 0);
@@ -155,15 +157,15 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
   );
 });
 
-/** What a server says, or nothing where none answers. */
-async function reach(from: Running, address: string, port: number): Promise<string> {
+/** Returns the response of a server, or an empty string. */
+async function reach(from: RunningSandbox, address: string, port: number): Promise<string> {
   const script = `import urllib.request as u; print(u.urlopen("http://${address}:${port}", timeout=2).read().decode(), end="")`;
   return (await from.sh(`python3 -c '${script}'`)).stdout;
 }
 
-async function leadsOut(from: Running, internet: TestInternet): Promise<void> {
+async function expectInternet(from: RunningSandbox, internet: TestInternet): Promise<void> {
   const seenFrom = await reach(from, serverAddress, internet.port);
-  // By the machine's own address: that of a sandbox means nothing outside.
+  // The server sees the machine's address, because a sandbox's address is translated.
   expect(seenFrom).toBe(machineAddress);
 }
 
@@ -176,8 +178,8 @@ function serveScript(): string {
   return `printf '${server}' > /tmp/serve.py; python3 /tmp/serve.py >/dev/null 2>&1 &`;
 }
 
-/** Serves and asks in one command, as what a command leaves behind is ended with it. */
-async function reachOwn(from: Running, address = "127.0.0.1"): Promise<string> {
+/** Serves and fetches in one command, because background processes end with their command. */
+async function reachOwn(from: RunningSandbox, address = "127.0.0.1"): Promise<string> {
   const ask = `python3 -c 'import urllib.request as u; print(u.urlopen("http://${address}:8099", timeout=2).read().decode(), end="")' 2>/dev/null`;
   const poll = `for i in $(seq 100); do out=$(${ask}) && break; sleep 0.1; done; printf %s "$out"`;
   return (await from.sh(`${serveScript()} ${poll}`)).stdout;

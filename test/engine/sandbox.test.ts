@@ -1,11 +1,11 @@
-/** What separates a sandbox from its machine and its neighbours, as root and as somebody else. */
+/** Isolation of a sandbox from its machine and its neighbours, as root and as another user. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   agentsOf,
   identities,
   newData,
-  type Running,
+  type RunningSandbox,
   removeData,
   run,
   startEngine,
@@ -14,15 +14,15 @@ import {
   until,
 } from "./test-engine.ts";
 
-describe.each(identities())("a room of an engine that is %s", (as) => {
+describe.each(identities())("a jail of an engine that is %s", (as) => {
   const data = newData(as);
   let engine: TestEngine;
-  let one: Running;
-  let other: Running;
+  let sandbox: RunningSandbox;
+  let other: RunningSandbox;
 
   beforeAll(async () => {
     engine = await startEngine(as, { data });
-    one = await run(engine);
+    sandbox = await run(engine);
     other = await run(engine);
   });
 
@@ -34,35 +34,35 @@ describe.each(identities())("a room of an engine that is %s", (as) => {
     removeData(data);
   });
 
-  it("[R1] the root holds what the list allows and nothing else of the machine", async () => {
-    const { stdout } = await one.sh("ls -A /");
+  it("[R1] the root contains only the allowed folders of the machine", async () => {
+    const { stdout } = await sandbox.sh("ls -A /");
     const allowed = ["bin", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "mnt", "opt"];
     allowed.push("proc", "root", "run", "sbin", "srv", "tmp", "usr", "var", "workspace");
     const seen = stdout.trim().split("\n");
     expect(seen).toContain("usr");
     expect(seen.filter((name) => !allowed.includes(name))).toEqual([]);
-    const empty = await one.sh(
+    const empty = await sandbox.sh(
       "ls -A /home/berth /mnt /opt /srv /var/run /run | grep -v :; ls /home",
     );
     expect(empty.stdout.split("\n").filter(Boolean)).toEqual(
       expect.arrayContaining(["berth", "lock"]),
     );
     expect(empty.stdout).not.toMatch(/sock|docker|dbus/);
-    expect((await one.sh("ls -A /root")).stdout).toBe("");
+    expect((await sandbox.sh("ls -A /root")).stdout).toBe("");
   });
 
-  it("[R2] neither Berth's data nor another sandbox's files have a path inside", async () => {
+  it("[R2] no path leads to Berth's data or to another sandbox's files", async () => {
     await other.sh("echo other-secret > /workspace/mark; echo other-secret > /tmp/mark");
     const onHost = `${data}/trees/${other.id}/workspace/mark`;
     expect(readFileSync(onHost, "utf8")).toBe("other-secret\n");
-    expect((await one.sh(`cat ${onHost}; cat /workspace/mark /tmp/mark`)).stdout).toBe("");
-    expect((await one.sh(`ls -d ${data}`)).exitCode).not.toBe(0);
+    expect((await sandbox.sh(`cat ${onHost}; cat /workspace/mark /tmp/mark`)).stdout).toBe("");
+    expect((await sandbox.sh(`ls -d ${data}`)).exitCode).not.toBe(0);
     const links = "ls -d /proc/1/root/. /proc/self/root/../../../root/.ssh /proc/1/cwd/.";
-    expect((await one.sh(links)).exitCode).not.toBe(0);
+    expect((await sandbox.sh(links)).exitCode).not.toBe(0);
   });
 
-  it("[R3] commands are the user berth, without capabilities and without a way to any", async () => {
-    const status = await one.sh(
+  it("[R3] commands run as the user berth and cannot gain any capability", async () => {
+    const status = await sandbox.sh(
       "id -un; id -u; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status",
     );
     expect(status.stdout).toMatch(/^berth\n10001\n/);
@@ -75,39 +75,42 @@ describe.each(identities())("a room of an engine that is %s", (as) => {
       "unshare --mount true",
       "mount -t tmpfs x /tmp",
     ]) {
-      expect((await one.sh(command)).exitCode, command).not.toBe(0);
+      expect((await sandbox.sh(command)).exitCode, command).not.toBe(0);
     }
-    // Programs that would make their caller root elsewhere do not here.
-    expect((await one.sh("find /usr/bin -perm -4000")).stdout).toContain("/usr/bin/");
-    expect((await one.sh("echo | su -c id root")).stdout).not.toContain("uid=0");
+    // Setuid programs do not give root here.
+    expect((await sandbox.sh("find /usr/bin -perm -4000")).stdout).toContain("/usr/bin/");
+    expect((await sandbox.sh("echo | su -c id root")).stdout).not.toContain("uid=0");
   });
 
   it("[R4] a command cannot read, trace, stop or kill its agent", async () => {
     const before = agentsOf(engine);
     expect(before.length).toBe(2);
     for (const name of ["environ", "mem", "fd/3", "root/etc/passwd"]) {
-      const { stdout, exitCode } = await one.sh(`head -c 1 /proc/1/${name}`);
+      const { stdout, exitCode } = await sandbox.sh(`head -c 1 /proc/1/${name}`);
       expect({ name, stdout, exitCode }).toMatchObject({ stdout: "", exitCode: 1 });
     }
-    expect((await one.sh("ls /proc/1/fd /proc/1/cwd/ /proc/1/root/")).stdout).not.toContain("etc");
-    await one.sh("kill -9 1; kill -STOP 1; kill -TERM 1; kill -9 -1");
-    // What a runtime handles it can be ended by: crash reporters too.
-    const { stdout: sent } = await one.sh("for s in $(seq 64); do kill -$s 1; done; echo sent");
+    expect((await sandbox.sh("ls /proc/1/fd /proc/1/cwd/ /proc/1/root/")).stdout).not.toContain(
+      "etc",
+    );
+    await sandbox.sh("kill -9 1; kill -STOP 1; kill -TERM 1; kill -9 -1");
+    // A process can be ended by signals that it handles, such as those of a crash reporter.
+    const { stdout: sent } = await sandbox.sh("for s in $(seq 64); do kill -$s 1; done; echo sent");
     expect(sent).toBe("sent\n");
-    expect((await one.sh("echo still here")).stdout).toBe("still here\n");
+    expect((await sandbox.sh("echo still here")).stdout).toBe("still here\n");
     expect(agentsOf(engine)).toEqual(before);
   });
 
-  it("[R5] a sandbox sees its own processes only", async () => {
+  it("[R5] a sandbox sees only its own processes", async () => {
     const asleep = other.sh(
       "sleep 31.25 & pid=$!; until [ -e seen ]; do sleep 0.1; done; kill $pid",
       60_000,
     );
-    const look = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo; ls -d /proc/[0-9]* | wc -l";
+    const listProcesses =
+      "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo; ls -d /proc/[0-9]* | wc -l";
     await until("the neighbour's sleep", async () =>
-      (await other.sh(look)).stdout.includes("31.25"),
+      (await other.sh(listProcesses)).stdout.includes("31.25"),
     );
-    const { stdout } = await one.sh(look);
+    const { stdout } = await sandbox.sh(listProcesses);
     expect(stdout).toContain("cat");
     expect(stdout).not.toMatch(/31\.25|workerd|main\.ts/);
     expect(Number(stdout.trim().split("\n").at(-1))).toBeLessThan(12);
@@ -115,7 +118,7 @@ describe.each(identities())("a room of an engine that is %s", (as) => {
     expect((await asleep).timedOut).toBe(false);
   });
 
-  it("[R6] no secret stands in an argument or an environment of any process, nor in the log", async () => {
+  it("[R6] no argument, no environment and no log contains a secret", async () => {
     const processes = engine.processes();
     expect(processes.length).toBeGreaterThan(3);
     for (const pid of processes) {
@@ -124,7 +127,7 @@ describe.each(identities())("a room of an engine that is %s", (as) => {
         try {
           text = readFileSync(`/proc/${pid}/${file}`, "utf8");
         } catch {
-          // Not readable at all is better still.
+          // A file that cannot be read leaks nothing.
         }
         expect(text, `${pid} ${file}`).not.toContain(engine.secret);
         expect(text, `${pid} ${file}`).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-/);
@@ -133,30 +136,30 @@ describe.each(identities())("a room of an engine that is %s", (as) => {
     expect(engine.log()).not.toContain(engine.secret);
   });
 
-  it("[R7] what a sandbox writes outside its folders stays its own", async () => {
-    const name = `berth-test-${one.id}`;
-    await one.sh(`touch /usr/${name} /etc/${name} /usr/bin/${name}`);
+  it("[R7] what a sandbox writes to system folders stays private to it", async () => {
+    const name = `berth-test-${sandbox.id}`;
+    await sandbox.sh(`touch /usr/${name} /etc/${name} /usr/bin/${name}`);
     for (const folder of ["/usr", "/etc", "/usr/bin"]) {
       expect(existsSync(`${folder}/${name}`)).toBe(false);
       expect((await other.sh(`ls ${folder}/${name}`)).stdout).toBe("");
     }
   });
 
-  it("[R8] the folders and devices that programs expect are there", async () => {
+  it("[R8] the folders and devices that programs expect exist", async () => {
     const script = [
       "set -e; cd; pwd; touch a; cd /workspace; touch a; touch /tmp/a /dev/shm/a /var/tmp/a",
       "head -c 3 /dev/zero | wc -c; head -c 1 /dev/urandom | wc -c; echo gone > /dev/null",
       "hostname; getent hosts localhost | wc -l; getent passwd berth; ls /etc/ssl/certs | head -1 | wc -l",
       "ls -d /sys || echo no sys; readlink /dev/fd; ls /dev/ptmx",
     ].join("; ");
-    const { stdout, exitCode, stderr } = await one.sh(script);
+    const { stdout, exitCode, stderr } = await sandbox.sh(script);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     expect(stdout).toMatch(/^\/home\/berth\n3\n1\nsandbox\n1\nberth:x:10001/);
     expect(stdout).toContain("no sys\n/proc/self/fd\n");
   });
 
-  it("[R9] the public of /etc is there, and no file with passwords or tokens of the machine", async () => {
-    const { stdout } = await one.sh("find /etc -type f -o -type l");
+  it("[R9] /etc has its public files and none with passwords or tokens of the machine", async () => {
+    const { stdout } = await sandbox.sh("find /etc -type f -o -type l");
     expect(stdout).toContain("/etc/passwd");
     expect(stdout).not.toMatch(
       /shadow|npmrc|pip\.conf|\/ssh|netrc|gitconfig|ssl\/private|machine-id/,
@@ -165,7 +168,7 @@ describe.each(identities())("a room of an engine that is %s", (as) => {
 });
 
 describe("the engine's data folder", () => {
-  it("[R10] only Berth's own user may look into it", async () => {
+  it("[R10] can only be read by Berth's own user", async () => {
     const [as = "not root"] = identities();
     const data = newData(as);
     const engine = await startEngine(as, { data });

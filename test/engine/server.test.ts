@@ -1,4 +1,4 @@
-/** The engine's own server: who may ask, in which form, and what it refuses. */
+/** The engine's HTTP server: authentication, validation and refusals. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   identities,
@@ -11,7 +11,7 @@ import {
   tracesOf,
 } from "./test-engine.ts";
 
-type Refusal = { error: { code: string; message: string; field?: string } };
+type ErrorResponse = { error: { code: string; message: string; field?: string } };
 
 describe("the engine's server", () => {
   const [as = "not root"] = identities();
@@ -28,7 +28,7 @@ describe("the engine's server", () => {
     removeData(data);
   });
 
-  const ask = (method: string, path: string, body?: unknown, secret = engine.secret) =>
+  const request = (method: string, path: string, body?: unknown, secret = engine.secret) =>
     fetch(`${engine.baseUrl}${path}`, {
       method,
       headers: secret === "" ? {} : { authorization: `Bearer ${secret}` },
@@ -37,21 +37,22 @@ describe("the engine's server", () => {
         : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
 
-  it("[R31] it demands its secret on every path, and starts nothing without", async () => {
+  it("[R31] requires its secret on every path, and starts nothing without it", async () => {
     const start = `/v1/containers/${newId()}/start`;
     for (const wrong of ["", "x", `${engine.secret}x`, engine.secret.toUpperCase()]) {
       for (const path of ["/v1/health", start, "/nowhere"]) {
-        const response = await ask(path === start ? "POST" : "GET", path, undefined, wrong);
+        const response = await request(path === start ? "POST" : "GET", path, undefined, wrong);
         expect(response.status).toBe(401);
-        expect(((await response.json()) as Refusal).error.code).toBe("unauthenticated");
+        expect(((await response.json()) as ErrorResponse).error.code).toBe("unauthenticated");
       }
     }
     expect(engine.processes()).toEqual([]);
-    expect((await ask("GET", "/v1/health")).status).toBe(200);
+    expect((await request("GET", "/v1/health")).status).toBe(200);
   });
 
-  it("[R32] a request of a wrong form names its field and starts nothing", async () => {
-    const start = (body: unknown, id = newId()) => ask("POST", `/v1/containers/${id}/start`, body);
+  it("[R32] refuses an invalid request with the name of the field, and starts nothing", async () => {
+    const start = (body: unknown, id = newId()) =>
+      request("POST", `/v1/containers/${id}/start`, body);
     const call = newStart();
     const cases: [Response, number, string | undefined][] = [
       [await start({ ...call, startId: "UPPER" }), 400, "body.startId"],
@@ -61,18 +62,22 @@ describe("the engine's server", () => {
       [await start(call, "..%2f..%2fetc"), 400, "id"],
       [await start("{"), 400, undefined],
       [
-        await ask("POST", `/v1/containers/${newId()}/destroy`, { files: "some" }),
+        await request("POST", `/v1/containers/${newId()}/destroy`, { files: "some" }),
         400,
         "body.files",
       ],
-      [await ask("POST", `/v1/containers/${newId()}/signal`, { signal: 99 }), 400, "body.signal"],
-      [await ask("GET", `/v1/containers/${newId()}/monitor`), 400, "query.startId"],
-      [await ask("DELETE", "/v1/snapshots/..%2f..%2ftrees"), 400, "id"],
-      [await ask("GET", `/v1/containers/${newId()}/start`), 405, undefined],
-      [await ask("GET", "/v1/nowhere"), 404, undefined],
+      [
+        await request("POST", `/v1/containers/${newId()}/signal`, { signal: 99 }),
+        400,
+        "body.signal",
+      ],
+      [await request("GET", `/v1/containers/${newId()}/monitor`), 400, "query.startId"],
+      [await request("DELETE", "/v1/snapshots/..%2f..%2ftrees"), 400, "id"],
+      [await request("GET", `/v1/containers/${newId()}/start`), 405, undefined],
+      [await request("GET", "/v1/nowhere"), 404, undefined],
     ];
     for (const [response, status, field] of cases) {
-      const { error } = (await response.json()) as Refusal;
+      const { error } = (await response.json()) as ErrorResponse;
       expect({ url: response.url, status: response.status, field: error.field }).toEqual({
         url: response.url,
         status,
@@ -82,13 +87,13 @@ describe("the engine's server", () => {
     expect(engine.processes()).toEqual([]);
   });
 
-  it("[R33] settings that cannot be are one clear line with the variable's name", async () => {
+  it("[R33] reports an invalid setting in one line with the name of the variable", async () => {
     const wrong: [Record<string, string>, string][] = [
       [{ BERTH_ENGINE_SECRET: "short" }, "BERTH_ENGINE_SECRET: must be at least 32 characters"],
       [{ BERTH_ENGINE_DATA: "relative" }, "BERTH_ENGINE_DATA: must be an absolute path"],
       [{ BERTH_ENGINE_NETWORK: "bridge" }, "BERTH_ENGINE_NETWORK"],
       [{ BERTH_ENGINE_SUBNET: "10.0.0.0" }, "BERTH_ENGINE_SUBNET"],
-      [{ BERTH_ENGINE_AGENT: "/nowhere/agent" }, "BERTH_ENGINE_AGENT: there is no agent at"],
+      [{ BERTH_ENGINE_AGENT: "/nowhere/agent" }, "BERTH_ENGINE_AGENT: There is no agent at"],
       [{ BERTH_ENGINE_CONTAINERS_MAX: "9999" }, "BERTH_ENGINE_CONTAINERS_MAX"],
     ];
     for (const [env, words] of wrong) {

@@ -1,6 +1,5 @@
 /**
- * Owns a limit of an engine under test that is too long to be waited for: loaded before the engine itself.
- * Does not own the engine.
+ * Preloaded into an engine under test: shortens a time limit that a test cannot wait for.
  */
 import { limits } from "../../src/protocol/limits.ts";
 

@@ -1,4 +1,4 @@
-/** Terminals in a room: PTYs of its own, opened by an agent that has given up its rights, for a user without any. */
+/** Terminals in a jail: PTYs of its own devpts, opened by an agent without privileges for a user without any. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent-wire.ts";
 import { Viewer } from "../agent/terminals/terminal-socket.ts";
@@ -14,7 +14,7 @@ import {
   tracesOf,
 } from "./test-engine.ts";
 
-describe.each(identities())("a terminal in a room of an engine that is %s", (as) => {
+describe.each(identities())("a terminal in a jail of an engine that is %s", (as) => {
   const data = newData(as);
   const call = newStart();
   let engine: TestEngine;
@@ -45,16 +45,16 @@ describe.each(identities())("a terminal in a room of an engine that is %s", (as)
     removeData(data);
   });
 
-  it("[T16] is real: its user's own, on a devpts of the room, with job control and full-screen programs", async () => {
-    const made = await terminals("POST", "", { id: "room", cols: 100, rows: 30 });
+  it("[T16] is a real terminal: owned by its user, on the jail's devpts, with job control and full-screen programs", async () => {
+    const made = await terminals("POST", "", { id: "real", cols: 100, rows: 30 });
     expect(made.status, await made.clone().text()).toBe(201);
     expect(await made.json()).toMatchObject({ argv: ["bash", "-l"], cols: 100, rows: 30 });
     expect(await sh("ls /dev/pts")).toBe("0\nptmx\n");
-    const viewer = await Viewer.open(agent, "room");
+    const viewer = await Viewer.open(agent, "real");
     await viewer.frame("ready");
     viewer.type("tty; stty size; stat -c 'of %U' $(tty); id -un; ps -o tty=,stat= -p $$\r");
     await viewer.shows(/\/dev\/pts\/0\r\n30 100\r\nof berth\r\nberth\r\npts\/0 +Ss\r\n/);
-    // It tells by itself that the terminal is its own: what is typed before that is the shell's.
+    // It prints when it owns the terminal; the shell would read what is typed earlier.
     viewer.type("sh -c 'echo u\"\"p; exec sleep 1000'\r");
     await viewer.shows("up\r\n");
     viewer.type("\x1a");
@@ -66,7 +66,7 @@ describe.each(identities())("a terminal in a room of an engine that is %s", (as)
     viewer.type("exit 3\r");
     await viewer.ended();
     expect(viewer.exit).toMatchObject({ exitCode: 3 });
-    expect((await terminals("GET", "/room")).status).toBe(404);
+    expect((await terminals("GET", "/real")).status).toBe(404);
     expect(await sh("ls /dev/pts")).toBe("ptmx\n");
   });
 

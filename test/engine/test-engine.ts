@@ -1,6 +1,5 @@
 /**
- * Owns real engines for tests: as root and as somebody else, on a data folder of their own, ended without a trace.
- * Does not own what is asked of them.
+ * Starts real engines for tests, as root and as another user, each on its own data folder, and finds what they leave.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -8,16 +7,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { childrenOf, descendantsOf } from "../../container/engine/processes.ts";
-import { places, tools } from "../../container/launch/places.js";
+import { paths, tools } from "../../container/launch/paths.js";
 import { type ExecResult, execResultSchema } from "../../src/protocol/exec.ts";
 import type { Size } from "../../src/protocol/fields/size.ts";
 import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent.ts";
-import { engineContainer } from "../../src/runtime/engine.ts";
-import type { Container, Started } from "../../src/runtime/runtime.ts";
+import { engineRuntime } from "../../src/runtime/engine.ts";
+import type { ContainerRuntime, Started } from "../../src/runtime/runtime.ts";
 
 export type Identity = "root" | "not root";
 
-/** Below no login: a number that owns nothing. */
+/** A UID without a login that owns nothing. */
 const otherUid = 23_456;
 const secret = "secret-of-the-engine-under-test-0123456789";
 const readyTimeoutMs = 90_000;
@@ -29,26 +28,29 @@ export type TestEngine = {
   data: string;
   child: ChildProcess;
   log(): string;
-  container(id: string): Container;
-  /** Every process of its sandboxes, with the `unshare` around each; not programs that tidy up. */
+  container(id: string): ContainerRuntime;
+  /** Every process of its sandboxes, with the `unshare` around each, but not file programs of the engine. */
   processes(): number[];
-  /** As its launcher ends it, by closing its stdin. */
+  /** Ends it as its launcher does, by closing its stdin. */
   stop(): Promise<void>;
   kill(): Promise<void>;
 };
 
-/** Whom an engine can be tested as here: a root also plays somebody else, who must be able to read the checkout. */
+/**
+ * The users that an engine can be tested as. Root can also test as another user, who must be able to read the
+ * checkout.
+ */
 export function identities(): Identity[] {
   if (process.getuid?.() !== 0) return ["not root"];
-  const readable = spawnSync("setpriv", [...asOther, "test", "-x", places.agent]).status === 0;
+  const readable = spawnSync("setpriv", [...asOther, "test", "-x", paths.agent]).status === 0;
   if (!readable) console.warn("SKIPPED as not root: that user cannot read this checkout");
   return readable ? ["root", "not root"] : ["root"];
 }
 
-/** Of `setpriv`. */
+/** Arguments of `setpriv`. */
 export const asOther = [`--reuid=${otherUid}`, `--regid=${otherUid}`, "--clear-groups", "--"];
 
-/** Mode 666, as udev makes it; where it is closed, the engine gets one of its own in a mount namespace. */
+/** Gives the engine its own /dev/net/tun with mode 666, as udev creates it, in a mount namespace. */
 const withTun = [
   ...["unshare", "--mount", "--", "sh", "-c"],
   'mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 && exec "$@"',
@@ -69,10 +71,10 @@ export async function startEngine(
   as: Identity,
   options: { data: string; env?: Record<string, string>; tun?: boolean },
 ): Promise<TestEngine> {
-  const program = [tools.bun, places.engine];
+  const program = [tools.bun, paths.engine];
   const changes = as === "not root" && process.getuid?.() === 0;
-  const asked = changes ? ["setpriv", ...asOther, ...program] : program;
-  const [file = "", ...args] = options.tun ? [...withTun, ...asked] : asked;
+  const command = changes ? ["setpriv", ...asOther, ...program] : program;
+  const [file = "", ...args] = options.tun ? [...withTun, ...command] : command;
   const child = spawn(file, args, {
     cwd: "/",
     env: {
@@ -97,18 +99,18 @@ export async function startEngine(
     data: options.data,
     child,
     log: () => log,
-    container: (id) => engineContainer({ id, baseUrl, secret }),
+    container: (id) => engineRuntime({ id, baseUrl, secret }),
     processes: () =>
       childrenOf(child.pid ?? 0)
         .filter((pid) => commandOf(pid).includes("--kill-child"))
         .flatMap((pid) => [pid, ...descendantsOf(pid)]),
     async stop() {
       child.stdin.end();
-      await inTime(ended, endTimeoutMs, "the end of the engine");
+      await withTimeout(ended, endTimeoutMs, "the end of the engine");
     },
     async kill() {
       child.kill("SIGKILL");
-      await inTime(ended, endTimeoutMs, "the end of the engine");
+      await withTimeout(ended, endTimeoutMs, "the end of the engine");
     },
   };
 }
@@ -120,15 +122,15 @@ async function portOf(child: ChildProcess, log: () => string): Promise<number> {
     createInterface({ input: stdout }).once("line", resolve);
     child.once("exit", (code) => reject(new Error(`the engine ended with ${code}: ${log()}`)));
   });
-  const line = await inTime(first, readyTimeoutMs, "the engine's line");
+  const line = await withTimeout(first, readyTimeoutMs, "the engine's line");
   return (JSON.parse(line) as { port: number }).port;
 }
 
-let drawn = 0;
+let generated = 0;
 
 export function newId(): string {
-  drawn += 1;
-  return `t${String(drawn).padStart(7, "0")}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+  generated += 1;
+  return `t${String(generated).padStart(7, "0")}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
 }
 
 type Start = { startId?: string; internet?: boolean; snapshot?: string; size?: Size };
@@ -145,19 +147,19 @@ export function newStart(over: Start = {}) {
   };
 }
 
-export type Running = {
+export type RunningSandbox = {
   id: string;
   startId: string;
-  container: Container;
+  container: ContainerRuntime;
   started: Started;
   sh(command: string, timeoutMs?: number): Promise<ExecResult>;
 };
 
-/** A sandbox that runs, and a way to run commands in it by its real agent. */
+/** Starts a sandbox and returns a way to run commands in it by its real agent. */
 export async function run(
   engine: TestEngine,
   over: Start & { id?: string } = {},
-): Promise<Running> {
+): Promise<RunningSandbox> {
   const id = over.id ?? newId();
   const container = engine.container(id);
   const call = newStart(over);
@@ -173,7 +175,7 @@ export async function run(
 }
 
 export async function exec(
-  container: Container,
+  container: ContainerRuntime,
   { address, incarnation }: Started,
   agentSecret: string,
   call: { command: string; timeoutMs: number },
@@ -194,20 +196,20 @@ export async function exec(
   });
   const response = await container.agent(address, request);
   const text = await response.text();
-  if (!response.ok) throw new Error(`exec answered ${response.status}: ${text}`);
+  if (!response.ok) throw new Error(`exec returned ${response.status}: ${text}`);
   return execResultSchema.parse(JSON.parse(text));
 }
 
-/** The first process of a sandbox, as the machine numbers it. */
+/** The first process of each sandbox, with its PID on the machine. */
 export function agentsOf(engine: TestEngine): number[] {
   return engine
     .processes()
-    .filter((pid) => commandOf(pid).endsWith("room\0") && !commandOf(pid).includes("unshare"));
+    .filter((pid) => commandOf(pid).endsWith("jail\0") && !commandOf(pid).includes("unshare"));
 }
 
-/** What no engine may leave: processes, groups, mounts, interfaces. */
+/** Finds what no engine may leave: processes, cgroups, mounts, interfaces. */
 export function tracesOf(data: string, processes: number[]): string[] {
-  // Without a name of its own it made nothing that could be left.
+  // Without an instance id the engine has made nothing that could be left.
   const instance = existsSync(`${data}/instance`)
     ? readFileSync(`${data}/instance`, "utf8").trim()
     : "no-instance";
@@ -242,7 +244,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Polled, with a limit that only a hang meets. */
+/** Polls a condition, with a limit that only a hang reaches. */
 export async function until(
   what: string,
   done: () => boolean | Promise<boolean>,
@@ -260,7 +262,7 @@ function cgroupFolders(): string[] {
   return String(found.stdout).split("\n").filter(Boolean);
 }
 
-async function inTime<T>(work: Promise<T>, ms: number, what: string): Promise<T> {
+async function withTimeout<T>(work: Promise<T>, ms: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`${what} did not come within ${ms} ms`)), ms);

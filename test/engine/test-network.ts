@@ -1,12 +1,12 @@
 /**
- * Owns a piece of internet for tests: a server in a network namespace behind the machine, reached by a route.
- * Does not own sandboxes. Only root can make it.
+ * A small internet for tests: a server in a network namespace behind the machine, reached by a route. Only root can
+ * create it.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
-import { tools } from "../../container/launch/places.js";
+import { tools } from "../../container/launch/paths.js";
 
-/** Four addresses of the range for documentation: nobody else answers there, and test files at work at once have others. */
+/** Four addresses of the documentation range, which nothing else uses; concurrent test files use different ones. */
 const worker = Number(process.env.VITEST_POOL_ID ?? 0);
 const first = 4 * ((worker % 4) * 16 + (process.pid % 16));
 export const serverAddress = `198.51.100.${first + 2}`;
@@ -21,7 +21,7 @@ export function hasProgram(name: string): boolean {
   return spawnSync("sh", ["-c", `command -v ${name}`]).status === 0;
 }
 
-/** Its server answers every request with the address that the request came from. */
+/** Its server responds to every request with the address of the client. */
 export async function makeInternet(): Promise<TestInternet> {
   const script = `
     process.stdin.once("data", () => {
@@ -29,7 +29,7 @@ export async function makeInternet(): Promise<TestInternet> {
       server.listen(0, "${serverAddress}", () => console.log(server.address().port));
     });
     process.stdin.on("end", () => process.exit());
-    console.log("born");`;
+    console.log("started");`;
   const child = spawn("unshare", ["--net", "--", tools.node, "-e", script], {
     stdio: ["pipe", "pipe", "inherit"],
   });
@@ -40,8 +40,8 @@ export async function makeInternet(): Promise<TestInternet> {
   ip("link", "add", name, "type", "veth", "peer", "name", "up0", "netns", String(child.pid));
   ip("addr", "add", `${machineAddress}/30`, "dev", name);
   ip("link", "set", name, "up");
-  must([...inside, "ip", "addr", "add", `${serverAddress}/30`, "dev", "up0"]);
-  must([...inside, "ip", "link", "set", "up0", "up"]);
+  runOrThrow([...inside, "ip", "addr", "add", `${serverAddress}/30`, "dev", "up0"]);
+  runOrThrow([...inside, "ip", "link", "set", "up0", "up"]);
   child.stdin.write("listen\n");
   const { value } = await lines.next();
   return { port: Number(value), close: () => end(child, name) };
@@ -54,10 +54,10 @@ function end(child: ChildProcess, name: string): void {
 }
 
 function ip(...args: string[]): void {
-  must(["ip", ...args]);
+  runOrThrow(["ip", ...args]);
 }
 
-function must([file = "", ...args]: string[]): void {
-  const done = spawnSync(file, args);
-  if (done.status !== 0) throw new Error(`${file} ${args.join(" ")}: ${done.stderr}`);
+function runOrThrow([file = "", ...args]: string[]): void {
+  const result = spawnSync(file, args);
+  if (result.status !== 0) throw new Error(`${file} ${args.join(" ")}: ${result.stderr}`);
 }

@@ -1,22 +1,24 @@
 /**
- * Owns workspaces for tests of what changed in them: random deeds done inside, everything that counts seen from inside.
- * Does not own the difference of two of them.
+ * Workspaces for tests of changes: applies random deeds inside a sandbox and lists every entry as seen from inside.
  */
 import fc from "fast-check";
 import type { TreeEntries } from "../fakes/changes.ts";
 import { type Deed, deed, doing } from "../system/files/workspace.ts";
-import type { Running } from "./test-engine.ts";
+import type { RunningSandbox } from "./test-engine.ts";
 
 export type { Deed };
 
-/** Below /workspace alone. No time is set twice, in neither half: see same.ts for what would be missed. */
+/** Deeds below /workspace only. No time is set twice: see compare.ts for changes that would be missed. */
 export function deeds(half: 0 | 1, max: number): fc.Arbitrary<Deed[]> {
   const all = fc.array(deed, { minLength: 40, maxLength: max });
-  return all.map((some) =>
-    some.map(([what, ...details], index): Deed => {
-      const here = details.map((one) => (typeof one === "string" ? inWorkspace(one) : one));
-      if (what === "time") here[2] = Number(here[2]) - (Number(here[2]) % 256) + index * 2 + half;
-      return [what, ...here];
+  return all.map((deeds) =>
+    deeds.map(([what, ...details], index): Deed => {
+      const moved = details.map((detail) =>
+        typeof detail === "string" ? inWorkspace(detail) : detail,
+      );
+      if (what === "time")
+        moved[2] = Number(moved[2]) - (Number(moved[2]) % 256) + index * 2 + half;
+      return [what, ...moved];
     }),
   );
 }
@@ -27,13 +29,13 @@ function inWorkspace(path: string): string {
   return Buffer.from(moved, "latin1").toString("hex");
 }
 
-/** How many could be done. */
-export async function doAll(one: Running, all: Deed[]): Promise<number> {
-  return Number(await python(one, doing, JSON.stringify(all)));
+/** Returns how many succeeded. */
+export async function applyDeeds(sandbox: RunningSandbox, all: Deed[]): Promise<number> {
+  return Number(await python(sandbox, doing, JSON.stringify(all)));
 }
 
-export async function entriesOf(one: Running): Promise<TreeEntries> {
-  const lines = (await python(one, looking)).split("\n").filter(Boolean);
+export async function entriesOf(sandbox: RunningSandbox): Promise<TreeEntries> {
+  const lines = (await python(sandbox, listEntries)).split("\n").filter(Boolean);
   return new Map(
     lines.map((line) => {
       const [path, kind, bytes, content] = JSON.parse(line) as [string, string, number, string];
@@ -43,16 +45,16 @@ export async function entriesOf(one: Running): Promise<TreeEntries> {
   );
 }
 
-export async function python(one: Running, script: string, stdin = ""): Promise<string> {
+export async function python(sandbox: RunningSandbox, script: string, stdin = ""): Promise<string> {
   const [code, given] = [script, stdin].map((text) => Buffer.from(text).toString("base64"));
   const command = `echo ${given} | base64 -d | python3 -c "$(echo ${code} | base64 -d)"`;
-  const { exitCode, stdout, stderr } = await one.sh(command, 60_000);
+  const { exitCode, stdout, stderr } = await sandbox.sh(command, 60_000);
   if (exitCode !== 0) throw new Error(`python ended with ${exitCode}: ${stderr}`);
   return stdout;
 }
 
-/** Owner that it is, it opens for its look what is closed, and closes it again: neither counts. */
-const looking = `
+/** The owner opens closed files to read them and closes them again; neither counts as a change. */
+const listEntries = `
 import hashlib, json, os, stat
 top = b"/workspace"
 def look(at):

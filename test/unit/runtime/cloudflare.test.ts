@@ -1,4 +1,4 @@
-/** The platform's container, over a stand-in for `ctx.container`: what a real one is too slow or too orderly to show. */
+/** The Cloudflare runtime over a fake `ctx.container`, which can fail in ways that a real one rarely does. */
 import { scheduler } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { agentHeaders } from "../../../src/protocol/internal/agent.ts";
@@ -7,25 +7,26 @@ import type { StartOptions } from "../../../src/runtime/runtime.ts";
 
 const health = { protocol: 1, tree: "subreaper", running: 0, fence: 0 };
 
-/** It has an agent, of the start that came last, from when `boot` was called. */
+/** Its agent belongs to the latest start and responds once `boot` was called. */
 class Attached {
   running = false;
   readonly images = { default: "image" };
   readonly started: string[] = [];
-  readonly asked: object[] = [];
+  readonly calls: object[] = [];
   destroyed = 0;
   #booted = false;
-  answer = (_request: Request): Response => Response.json({ ...health, incarnation: this.life });
+  respond = (_request: Request): Response =>
+    Response.json({ ...health, incarnation: this.incarnation });
 
-  get life(): string {
-    return `${this.started.at(-1)}.life`;
+  get incarnation(): string {
+    return `${this.started.at(-1)}.incarnation`;
   }
   boot(): void {
     this.#booted = true;
   }
-  start({ env, ...asked }: { env: { BERTH_BOOT: string }; instance?: unknown }): void {
+  start({ env, ...call }: { env: { BERTH_BOOT: string }; instance?: unknown }): void {
     if (this.running) throw new Error("it is running already");
-    this.asked.push(asked);
+    this.calls.push(call);
     this.started.push(JSON.parse(env.BERTH_BOOT).startId);
     this.running = true;
   }
@@ -40,9 +41,9 @@ class Attached {
   getTcpPort() {
     return {
       fetch: async (request: Request) => {
-        if (!this.running || !this.#booted) throw new Error("nobody listens");
-        const response = this.answer(request);
-        response.headers.set(agentHeaders.incarnation, this.life);
+        if (!this.running || !this.#booted) throw new Error("connection refused");
+        const response = this.respond(request);
+        response.headers.set(agentHeaders.incarnation, this.incarnation);
         return response;
       },
     };
@@ -61,52 +62,58 @@ const call = (letter: string): StartOptions => ({
   network: { internet: false },
 });
 
-describe("the platform's container", () => {
+describe("the Cloudflare runtime", () => {
   beforeAll(() => void vi.stubGlobal("scheduler", scheduler));
   afterAll(() => void vi.unstubAllGlobals());
 
-  it("[DK3] starts once for calls of one start, and goes on with none that was given up", async () => {
+  it("[DK3] starts once for calls with one start id, and never continues an abandoned start", async () => {
     const attached = new Attached();
-    const container = open(attached);
-    const first = [container.start(call("a")), container.start(call("a"))];
-    const second = container.start(call("b"));
+    const runtime = open(attached);
+    const first = [runtime.start(call("a")), runtime.start(call("a"))];
+    const second = runtime.start(call("b"));
     const refused = { code: "start_failed" };
-    for (const one of first) await expect(one).rejects.toMatchObject(refused);
+    for (const start of first) await expect(start).rejects.toMatchObject(refused);
     attached.boot();
-    expect((await second).incarnation).toBe(`${"b".repeat(16)}.life`);
-    await expect(container.start(call("a"))).rejects.toMatchObject(refused);
+    expect((await second).incarnation).toBe(`${"b".repeat(16)}.incarnation`);
+    await expect(runtime.start(call("a"))).rejects.toMatchObject(refused);
     expect(attached.started.at(-1)).toBe("b".repeat(16));
     expect(attached.started.length).toBeLessThanOrEqual(2);
-    await container.destroy("remove");
+    await runtime.destroy("remove");
     expect(attached.running).toBe(false);
-    await expect(container.start(call("b"))).rejects.toMatchObject(refused);
+    await expect(runtime.start(call("b"))).rejects.toMatchObject(refused);
   });
 
-  it("[V17] asks for the machine of its size, from an image and from a saved tree alike", async () => {
+  it("[V17] requests the instance type of its size, both from an image and from a saved tree", async () => {
     const attached = new Attached();
     attached.boot();
-    const container = open(attached);
+    const runtime = open(attached);
     const machine = { vcpu: 2, memoryMib: 8192, diskMb: 16000 };
     const basic = { name: "small", instance: "basic", processes: 64 } as const;
-    await container.start({ ...call("a"), size: basic });
-    await container.start({ ...call("b"), size: { name: "own", instance: machine } });
-    await container.start({ ...call("c"), size: basic, snapshot: "saved" });
-    await container.start(call("d"));
-    expect(attached.asked).toEqual([
+    await runtime.start({ ...call("a"), size: basic });
+    await runtime.start({ ...call("b"), size: { name: "own", instance: machine } });
+    await runtime.start({ ...call("c"), size: basic, snapshot: "saved" });
+    await runtime.start(call("d"));
+    expect(attached.calls).toEqual([
       { image: "image", instance: "basic", enableInternet: false },
       { image: "image", instance: machine, enableInternet: false },
       { containerSnapshot: { id: "saved" }, instance: "basic", enableInternet: false },
       { image: "image", enableInternet: false },
     ]);
-    const room = container.start({ ...call("e"), size: { name: "room", memoryBytes: 2 ** 30 } });
-    await expect(room).rejects.toMatchObject({ code: "unsupported", facts: { field: "size" } });
-    expect(attached.asked).toHaveLength(4);
+    const withoutInstance = runtime.start({
+      ...call("e"),
+      size: { name: "memory", memoryBytes: 2 ** 30 },
+    });
+    await expect(withoutInstance).rejects.toMatchObject({
+      code: "unsupported",
+      facts: { field: "size" },
+    });
+    expect(attached.calls).toHaveLength(4);
   });
 
-  it("[DK12] tells at once where the platform has not begun: of a saved tree that this is gone, else to try again", async () => {
+  it("[DK12] reports at once that the platform has not started: a missing snapshot for a saved tree, otherwise a retry", async () => {
     const attached = new Attached();
-    const container = open(attached);
-    const saved = container.start({ ...call("a"), snapshot: "gone" });
+    const runtime = open(attached);
+    const saved = runtime.start({ ...call("a"), snapshot: "gone" });
     const noticed = setInterval(() => {
       attached.running = false;
     }, 5);
@@ -114,32 +121,32 @@ describe("the platform's container", () => {
       code: "start_failed",
       facts: { reason: "snapshot_missing" },
     });
-    await expect(container.start(call("b"))).rejects.toMatchObject({ code: "unavailable" });
+    await expect(runtime.start(call("b"))).rejects.toMatchObject({ code: "unavailable" });
     clearInterval(noticed);
-    await expect(container.snapshot("s")).rejects.toMatchObject({ code: "not_running" });
+    await expect(runtime.snapshot("s")).rejects.toMatchObject({ code: "not_running" });
   });
 
-  it("[DK13] passes a refusal on although its end is not told while the body is on its way", async () => {
+  it("[DK13] forwards an error response whose end is not reported while the request body is being sent", async () => {
     const attached = new Attached();
-    const container = open(attached);
-    const started = container.start(call("a"));
+    const runtime = open(attached);
+    const started = runtime.start(call("a"));
     attached.boot();
     await started;
-    const told = JSON.stringify({ error: { code: "operation_interrupted" } });
+    const error = JSON.stringify({ error: { code: "operation_interrupted" } });
     let cancelled = 0;
-    attached.answer = () => {
+    attached.respond = () => {
       const body = new ReadableStream({
-        start: (to) => to.enqueue(new TextEncoder().encode(told)),
+        start: (to) => to.enqueue(new TextEncoder().encode(error)),
         cancel: () => {
           cancelled += 1;
         },
       });
-      return new Response(body, { status: 502, headers: { "content-length": `${told.length}` } });
+      return new Response(body, { status: 502, headers: { "content-length": `${error.length}` } });
     };
     const put = { method: "PUT", body: new Uint8Array(9) };
-    const refused = await container.agent("", new Request("http://agent/v1/files", put));
-    expect([refused.status, await refused.text()]).toEqual([502, told]);
-    expect(refused.headers.get(agentHeaders.incarnation)).toBe(attached.life);
+    const refused = await runtime.agent("", new Request("http://agent/v1/files", put));
+    expect([refused.status, await refused.text()]).toEqual([502, error]);
+    expect(refused.headers.get(agentHeaders.incarnation)).toBe(attached.incarnation);
     expect(cancelled).toBe(1);
   });
 });
