@@ -1,17 +1,16 @@
 /**
- * Owns the start and end of a bare PTY over a WebSocket (bare/pty.ts), for the time of a row.
- * Does not own the sockets to it.
+ * Starts and ends a bare PTY over a WebSocket (bare/pty.ts) for one row.
  */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { places, tools } from "../../container/launch/places.js";
+import { paths, tools } from "../../container/launch/paths.js";
 import type { Bench } from "./figure.ts";
 import { Http } from "./http.ts";
 
 const endMs = 10_000;
 
 export async function startBarePty(bench: Bench, argv: string[]): Promise<Http> {
-  const script = `${places.root}/test/bench/bare/pty.ts`;
+  const script = `${paths.root}/test/bench/bare/pty.ts`;
   const child = spawn(tools.bun, [script, ...argv], { stdio: ["pipe", "pipe", "ignore"] });
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   bench.ends(async () => {

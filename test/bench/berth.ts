@@ -1,13 +1,13 @@
 /**
- * Owns a whole Berth of one machine under measure: its start, calls to it, its end.
- * Does not own figures, nor the look for what is left (traces.ts).
+ * Starts, calls and ends a complete Berth of one machine under measurement. See traces.ts for the check that nothing
+ * is left.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { root, tools } from "../../container/launch/places.js";
+import { root, tools } from "../../container/launch/paths.js";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import type { Sandbox } from "../../src/protocol/sandbox.ts";
 import type { Bench } from "./figure.ts";
@@ -26,7 +26,7 @@ export class Berth {
   readonly #ended: Promise<void>;
   #http: Http | undefined;
 
-  /** With the data of one that has ended, it goes on from there. */
+  /** With the data folder of one that has ended, it continues with its sandboxes. */
   static async start(bench: Bench, data = bench.folder()): Promise<Berth> {
     const berth = new Berth(data);
     bench.ends(() => berth.end());
@@ -44,14 +44,14 @@ export class Berth {
   }
 
   get http(): Http {
-    if (this.#http === undefined) throw new Error("asked before it was ready");
+    if (this.#http === undefined) throw new Error("not ready yet");
     return this.#http;
   }
 
-  /** Who closes it is whoever asked for more connections than there are. */
-  connect(url: string, wide: number): Http {
+  /** Opens further connections; the caller closes them. */
+  connect(url: string, concurrency: number): Http {
     const key = readFileSync(join(this.data, "key"), "utf8").trim();
-    return new Http(url, { authorization: `Bearer ${key}` }, wide);
+    return new Http(url, { authorization: `Bearer ${key}` }, concurrency);
   }
 
   /** The launcher, workerd, the engine and every sandbox. */
@@ -61,23 +61,23 @@ export class Berth {
 
   get workerd(): number {
     const found = this.processes().find((pid) => nameOf(pid) === "workerd");
-    if (found === undefined) throw new Error("workerd does not run");
+    if (found === undefined) throw new Error("workerd is not running");
     return found;
   }
 
-  /** The first process of its room, which stands alone below the one that the engine has a note of. */
+  /** The agent: the only child of the outer process that the engine has recorded. */
   agentOf(id: string): number {
-    const note = JSON.parse(readFileSync(join(this.data, "engine/live", id), "utf8"));
-    const [, agent] = treeOf((note as { outer: { pid: number } }).outer.pid);
+    const record = JSON.parse(readFileSync(join(this.data, "engine/live", id), "utf8"));
+    const [, agent] = treeOf((record as { outer: { pid: number } }).outer.pid);
     if (agent === undefined) throw new Error(`sandbox ${id} has no agent`);
     return agent;
   }
 
-  /** Running when it answers, unless `waitMs` is shorter than that takes. */
+  /** Returns once the sandbox is running, unless `waitMs` is shorter. */
   async create(waitMs = createWaitMs): Promise<string> {
     const body = JSON.stringify({ waitMs });
     const { status, text } = await this.http.call("POST", "/v1/sandboxes", body);
-    if (status !== 201) throw new Error(`create answered ${status}: ${text}`);
+    if (status !== 201) throw new Error(`create returned ${status}: ${text}`);
     const { id, state } = JSON.parse(text) as Sandbox;
     if (waitMs > 0 && state !== "running") throw new Error(`a new sandbox is ${state}: ${text}`);
     return id;
@@ -85,43 +85,43 @@ export class Berth {
 
   async exec(id: string, body: string): Promise<ExecResult> {
     const { status, text } = await this.http.call("POST", `/v1/sandboxes/${id}/exec`, body);
-    if (status !== 200) throw new Error(`exec answered ${status}: ${text}`);
+    if (status !== 200) throw new Error(`exec returned ${status}: ${text}`);
     return JSON.parse(text) as ExecResult;
   }
 
   async destroy(id: string): Promise<void> {
     const { status, text } = await this.http.call("DELETE", `/v1/sandboxes/${id}`);
-    if (status !== 200) throw new Error(`destroy answered ${status}: ${text}`);
+    if (status !== 200) throw new Error(`destroy returned ${status}: ${text}`);
   }
 
-  /** Ends it as Ctrl-C does. What is left of it then, in words; nothing, if all is well. */
+  /** Ends it as Ctrl-C does and returns a description of everything that is left. */
   async end(): Promise<string[]> {
     const before = this.processes();
     this.#http?.close();
     this.#child.kill("SIGTERM");
-    const patience = new AbortController();
-    const late = sleep(endMs, "late", { signal: patience.signal }).catch(() => "late");
-    if ((await Promise.race([this.#ended, late])) === "late") {
+    const aborter = new AbortController();
+    const timeout = sleep(endMs, "late", { signal: aborter.signal }).catch(() => "late");
+    if ((await Promise.race([this.#ended, timeout])) === "late") {
       this.#child.kill("SIGKILL");
       throw new Error(`Berth did not end within ${endMs} ms`);
     }
-    patience.abort();
+    aborter.abort();
     return tracesOf(this.data, before);
   }
 
   async #ready(): Promise<string> {
     const { stdout } = this.#child;
     if (stdout === null) throw new Error("no stdout");
-    const patience = new AbortController();
+    const aborter = new AbortController();
     const line = new Promise<string>((resolve) => {
       createInterface({ input: stdout }).on("line", (text) => {
         const url = /^ready on (\S+)$/.exec(text)?.[1];
         if (url !== undefined) resolve(url);
       });
     });
-    const late = sleep(readyMs, undefined, { signal: patience.signal }).catch(() => undefined);
-    const url = await Promise.race([line, late, this.#ended]);
-    patience.abort();
+    const timeout = sleep(readyMs, undefined, { signal: aborter.signal }).catch(() => undefined);
+    const url = await Promise.race([line, timeout, this.#ended]);
+    aborter.abort();
     if (url !== undefined) return url;
     this.#child.kill("SIGKILL");
     throw new Error(`Berth did not start; see ${join(this.data, "logs")}`);

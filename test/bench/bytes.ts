@@ -1,6 +1,5 @@
 /**
- * Owns moving many bytes up or down by HTTP, and counting them; nothing is kept.
- * Does not own figures.
+ * Uploads and downloads many bytes by HTTP and counts them.
  */
 import { request } from "node:http";
 
@@ -8,27 +7,27 @@ const pieceBytes = 64 * 1024;
 const hangMs = 120_000;
 const piece = Buffer.alloc(pieceBytes, "berth");
 
-/** How many bytes came. */
+/** Returns the number of received bytes. */
 export function download(url: string, headers: Record<string, string> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
-    const call = request(url, { headers, agent: false, timeout: hangMs }, (answer) => {
+    const call = request(url, { headers, agent: false, timeout: hangMs }, (response) => {
       let bytes = 0;
-      answer.on("data", (chunk: Buffer) => {
+      response.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
       });
-      answer.once("error", reject);
-      answer.once("end", () => {
-        if (answer.statusCode === 200) resolve(bytes);
-        else reject(new Error(`${url} answered ${answer.statusCode}`));
+      response.once("error", reject);
+      response.once("end", () => {
+        if (response.statusCode === 200) resolve(bytes);
+        else reject(new Error(`${url} returned ${response.statusCode}`));
       });
     });
-    call.once("timeout", () => call.destroy(new Error(`${url} is silent`)));
+    call.once("timeout", () => call.destroy(new Error(`${url} sent nothing in time`)));
     call.once("error", reject);
     call.end();
   });
 }
 
-/** Sends that many bytes; the whole answer is waited for. */
+/** Sends that many bytes and waits for the complete response. */
 export function upload(
   url: string,
   {
@@ -40,14 +39,14 @@ export function upload(
   return new Promise((resolve, reject) => {
     const length = { "content-length": String(bytes) };
     const options = { method, agent: false, timeout: hangMs, headers: { ...headers, ...length } };
-    const call = request(url, options, (answer) => {
-      answer.resume();
-      answer.once("end", () => {
-        if ((answer.statusCode ?? 500) < 300) resolve();
-        else reject(new Error(`${url} answered ${answer.statusCode}`));
+    const call = request(url, options, (response) => {
+      response.resume();
+      response.once("end", () => {
+        if ((response.statusCode ?? 500) < 300) resolve();
+        else reject(new Error(`${url} returned ${response.statusCode}`));
       });
     });
-    call.once("timeout", () => call.destroy(new Error(`${url} is silent`)));
+    call.once("timeout", () => call.destroy(new Error(`${url} sent nothing in time`)));
     call.once("error", reject);
     let left = bytes;
     const send = () => {

@@ -1,6 +1,5 @@
 /**
- * Owns the other side of a ratio: the same engine and agent, in the same kind of room, asked without Worker and object.
- * Does not own figures.
+ * The baseline of a ratio: the same engine and agent in the same kind of jail, called without Worker and object.
  */
 import { randomBytes } from "node:crypto";
 import { openDataFolder } from "../../container/launch/data-folder.js";
@@ -18,7 +17,7 @@ const containersMax = 64;
 export class DirectEngine {
   readonly #engine: Engine;
   readonly #data: string;
-  readonly #letGo: () => void;
+  readonly #releaseLock: () => void;
   #http: Http | undefined;
 
   static async start(bench: Bench): Promise<DirectEngine> {
@@ -32,14 +31,14 @@ export class DirectEngine {
     return direct;
   }
 
-  private constructor(engine: Engine, data: string, letGo: () => void) {
+  private constructor(engine: Engine, data: string, releaseLock: () => void) {
     this.#engine = engine;
     this.#data = data;
-    this.#letGo = letGo;
+    this.#releaseLock = releaseLock;
   }
 
   get http(): Http {
-    if (this.#http === undefined) throw new Error("asked before it was ready");
+    if (this.#http === undefined) throw new Error("not ready yet");
     return this.#http;
   }
 
@@ -53,7 +52,7 @@ export class DirectEngine {
       enginePaths.start(id),
       JSON.stringify(call),
     );
-    if (status !== 200) throw new Error(`the engine answered ${status}: ${text}`);
+    if (status !== 200) throw new Error(`the engine returned ${status}: ${text}`);
     const { agentUrl, incarnation } = JSON.parse(text) as EngineStarted;
     return new DirectSandbox(id, agentUrl, { secret, incarnation, connections });
   }
@@ -62,15 +61,15 @@ export class DirectEngine {
     sandbox.http.close();
     const body = JSON.stringify({ files: "remove" });
     const { status, text } = await this.http.call("POST", enginePaths.destroy(sandbox.id), body);
-    if (status !== 204) throw new Error(`the engine answered ${status}: ${text}`);
+    if (status !== 204) throw new Error(`the engine returned ${status}: ${text}`);
   }
 
-  /** What is left of it then, in words. */
+  /** Ends it and returns a description of everything that is left. */
   async end(): Promise<string[]> {
     const before = treeOf(this.#engine.child?.pid ?? 0);
     this.#http?.close();
     await this.#engine.end();
-    this.#letGo();
+    this.#releaseLock();
     return tracesOf(this.#data, before);
   }
 }
@@ -89,7 +88,7 @@ export class DirectSandbox {
     }: { secret: string; incarnation: string; connections: number },
   ) {
     this.id = id;
-    // What an object sends too.
+    // The headers that an object sends.
     const headers = {
       authorization: `Bearer ${secret}`,
       [agentHeaders.incarnation]: incarnation,
@@ -101,12 +100,12 @@ export class DirectSandbox {
 
   async exec(body: string): Promise<ExecResult> {
     const { status, text } = await this.http.call("POST", agentPaths.exec, body);
-    if (status !== 200) throw new Error(`the agent answered ${status}: ${text}`);
+    if (status !== 200) throw new Error(`the agent returned ${status}: ${text}`);
     return JSON.parse(text) as ExecResult;
   }
 }
 
-/** The call as an object would pass it on. */
+/** The body that an object would send to the agent. */
 export function agentCall(program: { command: string } | { argv: string[] }): string {
   return JSON.stringify({
     ...program,

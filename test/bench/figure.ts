@@ -1,42 +1,41 @@
 /**
- * Owns the form of a measured figure, and the arithmetic on samples.
- * Does not own how figures are shown (table.ts).
+ * The form of a measured figure, and statistics on samples. See table.ts for how figures are printed.
  */
 import type { Progress } from "./progress.ts";
 
-/** Ends something of a row's; what is left of it then, in words. */
+/** Ends something that a row started and returns a description of everything that is left. */
 export type End = () => Promise<string[]>;
 
-/** What a row needs of the program around it. */
+/** What a row gets from the bench. */
 export type Bench = {
   isShort: boolean;
   progress: Progress;
-  /** A new folder for a server of the row's own; removed at the end. */
+  /** Creates a folder that is removed at the end of the row. */
   folder(): string;
-  /** Ended at the end, whatever happens. */
+  /** Registers something to end after the row, even if the row fails. */
   ends(end: End): void;
 };
 
 export type Figure = {
   row: string;
-  /** In words, with units, as a person reads it. */
+  /** For people, with units. */
   measured: string;
-  /** In words; left out where nothing is promised. */
+  /** For people; absent if nothing is promised. */
   target?: string;
-  /** Of two sides measured in turns in this run. */
+  /** The ratio of two sides that were measured in turns in this run. */
   ratio?: number;
-  /** Undefined: nothing to judge, or not judged in this form of the run. */
+  /** Undefined if there is nothing to judge, or if a short run does not judge it. */
   met?: boolean;
-  /** What keeps it from being better; told beside a missed target. */
+  /** What limits the figure; printed with a missed target. */
   bound?: string;
-  /** Everything that the words were made of. */
+  /** All values behind the text. */
   raw: Record<string, unknown>;
 };
 
 export function percentile(samples: number[], percent: number): number {
   const sorted = samples.toSorted((a, b) => a - b);
-  const at = Math.ceil((percent / 100) * sorted.length) - 1;
-  const value = sorted[Math.min(Math.max(at, 0), sorted.length - 1)];
+  const index = Math.ceil((percent / 100) * sorted.length) - 1;
+  const value = sorted[Math.min(Math.max(index, 0), sorted.length - 1)];
   if (value === undefined) throw new Error("no samples: nothing was measured");
   return value;
 }
@@ -45,7 +44,7 @@ export function median(samples: number[]): number {
   return percentile(samples, 50);
 }
 
-/** Of times in ms. */
+/** Statistics on times in ms. */
 export function spread(samples: number[]) {
   return {
     count: samples.length,

@@ -1,13 +1,13 @@
 /**
- * Owns the load generator's HTTP: one JSON call over a connection that is kept, as little work as Node allows.
- * Does not own what is called. It shares the machine with what it measures, on both sides of a ratio alike.
+ * The HTTP client of the load generator: one JSON call over a kept-alive connection, with as little work as Node
+ * allows. It shares the machine with the measured server on both sides of a ratio.
  */
 import { Agent, request } from "node:http";
 
-/** Only a hang meets it. */
-const answerMs = 120_000;
+/** Only a hanging call reaches this limit. */
+const responseTimeoutMs = 120_000;
 
-export type Answer = { status: number; text: string };
+export type HttpResult = { status: number; text: string };
 
 export class Http {
   readonly #agent: Agent;
@@ -32,7 +32,7 @@ export class Http {
     path: string,
     body?: string,
     more: Record<string, string> = {},
-  ): Promise<Answer> {
+  ): Promise<HttpResult> {
     return new Promise((resolve, reject) => {
       const headers: Record<string, string | number> = { ...this.#headers, ...more };
       if (body !== undefined) {
@@ -42,7 +42,7 @@ export class Http {
       const call = request(
         {
           ...{ hostname: this.#hostname, port: this.#port, agent: this.#agent },
-          ...{ method, path, headers, timeout: answerMs },
+          ...{ method, path, headers, timeout: responseTimeoutMs },
         },
         (response) => {
           let text = "";
@@ -55,14 +55,14 @@ export class Http {
         },
       );
       call.once("timeout", () =>
-        call.destroy(new Error(`${method} ${path}: no answer in ${answerMs} ms`)),
+        call.destroy(new Error(`${method} ${path}: no response within ${responseTimeoutMs} ms`)),
       );
       call.once("error", reject);
       call.end(body);
     });
   }
 
-  /** An answer of bytes, handed over as they come; `take` may look at them only while it is called. */
+  /** Streams a response: `take` gets each chunk and must not keep it. */
   stream(
     path: string,
     more: Record<string, string>,
@@ -72,12 +72,12 @@ export class Http {
       const call = request(
         {
           ...{ hostname: this.#hostname, port: this.#port, agent: this.#agent, path },
-          ...{ headers: { ...this.#headers, ...more }, timeout: answerMs },
+          ...{ headers: { ...this.#headers, ...more }, timeout: responseTimeoutMs },
         },
         (response) => {
           if (response.statusCode !== 200) {
             response.resume();
-            reject(new Error(`GET ${path} answered ${response.statusCode}`));
+            reject(new Error(`GET ${path} returned ${response.statusCode}`));
             return;
           }
           response.on("data", take);
@@ -86,21 +86,21 @@ export class Http {
         },
       );
       call.once("timeout", () =>
-        call.destroy(new Error(`GET ${path}: no bytes in ${answerMs} ms`)),
+        call.destroy(new Error(`GET ${path}: no bytes within ${responseTimeoutMs} ms`)),
       );
       call.once("error", reject);
       call.end();
     });
   }
 
-  /** A WebSocket to the same server, with the same headers. */
+  /** Opens a WebSocket to the same server, with the same headers. */
   socket(path: string, protocol?: string): WebSocket {
     const options = {
       headers: this.#headers,
       protocols: protocol === undefined ? [] : [protocol],
     };
     const url = `ws://${this.#hostname}:${this.#port}${path}`;
-    // Node's own takes headers too.
+    // Node's WebSocket also accepts headers.
     const socket = new WebSocket(url, options as never);
     socket.binaryType = "arraybuffer";
     return socket;
@@ -111,17 +111,17 @@ export class Http {
   }
 }
 
-/** `count` calls, at most `wide` under way at once. */
+/** Runs `count` calls, at most `concurrency` at once. */
 export async function parallel<T>(
   count: number,
-  wide: number,
-  work: (at: number) => Promise<T>,
+  concurrency: number,
+  work: (index: number) => Promise<T>,
 ): Promise<T[]> {
   const results: T[] = new Array(count);
   let next = 0;
   const stream = async () => {
-    for (let at = next++; at < count; at = next++) results[at] = await work(at);
+    for (let index = next++; index < count; index = next++) results[index] = await work(index);
   };
-  await Promise.all(Array.from({ length: Math.min(wide, count) }, stream));
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, stream));
   return results;
 }

@@ -1,12 +1,12 @@
 /**
- * Owns a run of the bench: the chosen rows one after the other, all servers ended whatever happens, table and file.
- * Does not own any row.
+ * Runs the bench: measures the chosen rows one after the other, ends all servers in any case, and writes table and
+ * report.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { run } from "../../container/launch/say.js";
+import { runProgram } from "../../container/launch/program.js";
 import { bounds } from "./bounds.ts";
 import type { Bench, End, Figure } from "./figure.ts";
 import { help, type Options, parseOptions } from "./options.ts";
@@ -16,16 +16,16 @@ import { writeReport } from "./report.ts";
 import { type RowName, rows } from "./rows.ts";
 import { tableOf } from "./table.ts";
 
-/** Looked at before each row, while nothing of ours runs. */
-const lookMs = 500;
+/** The load of the machine is sampled before each row, while the bench runs nothing. */
+const sampleMs = 500;
 const busyPercentMax = 15;
 
 const progress = new Progress(process.stderr);
-/** Of the row that runs now; the latest is ended first. */
+/** What the current row has started; the latest is ended first. */
 const ends: End[] = [];
 let ending: Promise<string[]> | undefined;
 
-await run(async () => {
+await runProgram(async () => {
   const options = parseOptions(process.argv.slice(2));
   if (options.help) {
     process.stdout.write(help);
@@ -43,7 +43,7 @@ async function measure({ rows: chosen, isShort, judges, isJson }: Options): Prom
   const seconds: Record<string, number> = {};
   let stopped = false;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    // More than once: each thread of a parent that dies sends its own.
+    // The signal may come several times: each thread of a dying parent sends one.
     process.on(signal, async () => {
       if (stopped) return;
       stopped = true;
@@ -56,10 +56,10 @@ async function measure({ rows: chosen, isShort, judges, isJson }: Options): Prom
     if (stopped) return new Promise(() => {});
     progress.row(name);
     busyPercents[name] = await busyPercent();
-    const begun = performance.now();
+    const startedAt = performance.now();
     try {
       figures.push(...(await measureRow(name, isShort)));
-      seconds[name] = Math.round((performance.now() - begun) / 1000);
+      seconds[name] = Math.round((performance.now() - startedAt) / 1000);
     } catch (thrown) {
       if (stopped) return new Promise(() => {});
       progress.clear();
@@ -72,7 +72,7 @@ async function measure({ rows: chosen, isShort, judges, isJson }: Options): Prom
   shown.write(tableOf(figures));
   const busiest = Math.max(...Object.values(busyPercents));
   if (busiest > busyPercentMax) {
-    const warning = `others took up to ${busiest} % of this machine: figures, ratios too, are worse than they would be alone`;
+    const warning = `Other programs used up to ${busiest} % of this machine: all figures, including ratios, are worse than on an idle machine.`;
     shown.write(`\n${warning}\n`);
   }
   const report = writeReport({ begunAt, isShort, busyPercents, seconds, figures, failures });
@@ -83,10 +83,10 @@ async function measure({ rows: chosen, isShort, judges, isJson }: Options): Prom
   return failures.length > 0 || (judges && missed) ? 1 : 0;
 }
 
-/** How much of all cores is in use while nothing of the bench's own runs. */
+/** The share of all cores in use while the bench runs nothing. */
 async function busyPercent(): Promise<number> {
   const before = machineSeconds();
-  await sleep(lookMs);
+  await sleep(sampleMs);
   const after = machineSeconds();
   return Math.round(((after.busy - before.busy) / (after.all - before.all)) * 100);
 }
@@ -115,11 +115,11 @@ async function measureRow(name: RowName, isShort: boolean): Promise<Figure[]> {
     throw thrown;
   }
   const left = await endAll();
-  if (left.length > 0) throw new Error(`it left behind: ${left.slice(0, 10).join(", ")}`);
+  if (left.length > 0) throw new Error(`left behind: ${left.slice(0, 10).join(", ")}`);
   return figures;
 }
 
-/** What is left of it all then, in words. A row that a signal cut off joins the end that is under way. */
+/** Ends everything and returns a description of what is left. A row that a signal interrupted joins a running end. */
 function endAll(): Promise<string[]> {
   ending ??= endEach().finally(() => {
     ending = undefined;

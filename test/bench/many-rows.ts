@@ -1,18 +1,17 @@
 /**
- * Owns a Directory that seems to have many sandboxes: each costs a file of its own object, and as many take longer than
- * a bench may, so these have rows of lists alone, written as a sandbox's report writes them while nothing runs.
- * Does not own what is asked of it then. Its server must have ended.
+ * Fills a Directory with many sandboxes: writes only their list rows, in the form of a sandbox's report, because real
+ * sandboxes would need a file each and take too long. The server must not be running.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** The rows numbered above `from`, up to `to`. */
+/** Adds the rows with numbers above `from`, up to `to`. */
 export function multiply(data: string, from: number, to: number): void {
   const rows = new DatabaseSync(directoryFile(data));
   try {
-    const [one] = rows.prepare("SELECT id FROM sandbox WHERE scope IS NULL LIMIT 1").all();
-    if (one === undefined) throw new Error("the Directory has no row to be multiplied");
+    const [template] = rows.prepare("SELECT id FROM sandbox WHERE scope IS NULL LIMIT 1").all();
+    if (template === undefined) throw new Error("the Directory has no row to copy");
     rows.exec("BEGIN");
     rows
       .prepare(
@@ -22,7 +21,7 @@ export function multiply(data: string, from: number, to: number): void {
                 json_set(view, '$.id', printf('z%023d', i)), revision, as_of
            FROM n CROSS JOIN sandbox s WHERE s.id = ?`,
       )
-      .run(from, to, String(one.id));
+      .run(from, to, String(template.id));
     rows
       .prepare(
         `INSERT INTO meta (id, k, v, gone, created_at)
@@ -36,7 +35,7 @@ export function multiply(data: string, from: number, to: number): void {
   }
 }
 
-/** The only one of its class: there is one tenant. */
+/** The only Directory, as there is one tenant. */
 function directoryFile(data: string): string {
   const folder = join(data, "objects/berth-DirectoryObject");
   const names = readdirSync(folder).filter(

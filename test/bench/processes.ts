@@ -1,6 +1,5 @@
 /**
- * Owns what /proc tells of a machine and of a tree of processes: memory, processor time, descriptors.
- * Does not own which processes are looked at.
+ * Reads /proc: memory, processor time and descriptors of the machine and of process trees.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
@@ -13,16 +12,16 @@ export function memoryAvailableBytes(): number {
   return Number(found?.[1]) * kibibyte;
 }
 
-/** Of all cores, since the machine began. */
+/** The processor time of all cores since boot. */
 export function machineSeconds(): { busy: number; all: number } {
   const line = /^cpu +(.*)$/m.exec(readFileSync("/proc/stat", "utf8"))?.[1] ?? "";
-  // user nice system idle iowait irq softirq steal; guests are counted in user already.
+  // user nice system idle iowait irq softirq steal.
   const ticks = line.split(" ").slice(0, 8).map(Number);
-  const all = ticks.reduce((sum, one) => sum + one, 0) / ticksPerSecond;
+  const all = ticks.reduce((sum, count) => sum + count, 0) / ticksPerSecond;
   return { busy: all - ((ticks[3] ?? 0) + (ticks[4] ?? 0)) / ticksPerSecond, all };
 }
 
-/** What the kernel holds for processes, mounts, groups and networks; most of it belongs to no process. */
+/** Memory of the kernel for processes, mounts, cgroups and networks; most of it belongs to no process. */
 export function kernelBytes(): Record<string, number> {
   const text = readFileSync("/proc/meminfo", "utf8");
   const kinds = ["Slab", "KernelStack", "PageTables", "Percpu", "Shmem"];
@@ -37,21 +36,22 @@ export function kernelBytes(): Record<string, number> {
 /** `pid` and everything below it. */
 export function treeOf(pid: number): number[] {
   const found = [pid];
-  for (let at = 0; at < found.length; at += 1) found.push(...childrenOf(found[at] ?? 0));
+  for (let index = 0; index < found.length; index += 1)
+    found.push(...childrenOf(found[index] ?? 0));
   return found;
 }
 
-/** Of those that live. */
+/** The processor time of those processes that still run. */
 export function cpuSeconds(pids: number[]): Map<number, number> {
   return new Map(pids.flatMap((pid) => entry(pid, ticksOf(pid) / ticksPerSecond)));
 }
 
-/** Proportional: what several share is counted once. Undefined where this user may not look. */
-export function sharedOutBytes(pids: number[]): number | undefined {
+/** Proportional memory: pages that several processes share are counted once. Undefined if this user may not read it. */
+export function proportionalBytes(pids: number[]): number | undefined {
   return sumOf("Pss", pids);
 }
 
-/** Heaps and stacks alone: the programs' own pages are shared with whoever runs them too, and come and go with those. */
+/** Heaps and stacks only: pages of program files are shared with other processes and come and go with them. */
 export function anonymousBytes(pids: number[]): number | undefined {
   return sumOf("Pss_Anon", pids);
 }
@@ -71,13 +71,13 @@ export function nameOf(pid: number): string {
   return read(`/proc/${pid}/comm`)?.trim() ?? "";
 }
 
-/** How many descriptors lead to files below the folder. */
+/** Counts the descriptors of files below the folder. */
 export function openBelow(pid: number, folder: string): number {
   return readdirSync(`/proc/${pid}/fd`).filter((fd) => {
     try {
       return readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith(folder);
     } catch {
-      // It was closed while we looked.
+      // It was closed during the scan.
       return false;
     }
   }).length;
@@ -88,7 +88,7 @@ export function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) * kibibyte;
 }
 
-/** What is its own alone: the program's file and shared libraries are left out. */
+/** Private memory, without program file and shared libraries. */
 export function privateBytes(pid: number): number {
   const text = read(`/proc/${pid}/smaps_rollup`) ?? "";
   const kinds = text.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+) kB$/gm);
@@ -113,7 +113,7 @@ function childrenOf(pid: number): number[] {
 function ticksOf(pid: number): number {
   const stat = read(`/proc/${pid}/stat`);
   if (stat === undefined) return Number.NaN;
-  // The name stands in parentheses and may hold any of them itself.
+  // The name in parentheses may contain parentheses itself.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return Number(fields[11]) + Number(fields[12]);
 }

@@ -1,6 +1,5 @@
 /**
- * Owns the one line that shows how far a run is, on stderr and only where that is a terminal.
- * Does not own results.
+ * The progress line of a run, on stderr and only if that is a terminal.
  */
 export class Progress {
   readonly #out: NodeJS.WriteStream;

@@ -1,26 +1,25 @@
 /**
- * Owns the file that keeps a run: machine, versions, commit, and every figure with what it was made of.
- * Does not own what is printed.
+ * The report file of a run: machine, versions, commit, and every figure with its raw values.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { join, relative } from "node:path";
-import { root, tools } from "../../container/launch/places.js";
+import { root, tools } from "../../container/launch/paths.js";
 import type { Figure } from "./figure.ts";
 
 export type Run = {
   begunAt: Date;
   isShort: boolean;
-  /** Of all cores, by others, before each row. */
+  /** Share of all cores that other programs used before each row. */
   busyPercents: Record<string, number>;
-  /** That each row took. */
+  /** The duration of each row. */
   seconds: Record<string, number>;
   figures: Figure[];
   failures: string[];
 };
 
-/** Answers where it was written, as seen from here, and what. */
+/** Returns the path of the report, relative to the working folder, and its text. */
 export function writeReport({ begunAt, isShort, busyPercents, seconds, figures, failures }: Run): {
   path: string;
   text: string;
@@ -40,13 +39,13 @@ export function writeReport({ begunAt, isShort, busyPercents, seconds, figures, 
       busyPercents,
     },
     commit: {
-      id: said("git", ["-C", root, "rev-parse", "HEAD"]),
-      changed: said("git", ["-C", root, "status", "--porcelain"]) !== "unknown",
+      id: outputOf("git", ["-C", root, "rev-parse", "HEAD"]),
+      changed: outputOf("git", ["-C", root, "status", "--porcelain"]) !== "unknown",
     },
     versions: {
       node: process.version,
-      bun: said(tools.bun, ["--version"]),
-      workerd: said(tools.workerd, ["--version"]),
+      bun: outputOf(tools.bun, ["--version"]),
+      workerd: outputOf(tools.workerd, ["--version"]),
     },
     seconds,
     figures,
@@ -57,7 +56,7 @@ export function writeReport({ begunAt, isShort, busyPercents, seconds, figures, 
   return { path: relative(process.cwd(), path), text };
 }
 
-function said(program: string, args: string[]): string {
+function outputOf(program: string, args: string[]): string {
   const { stdout } = spawnSync(program, args, { encoding: "utf8", timeout: 10_000 });
   return stdout?.trim() || "unknown";
 }

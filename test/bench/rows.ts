@@ -1,9 +1,7 @@
 /**
- * Owns the list of what is measured, in the order in which it is.
- * Does not own any row: each has its file.
+ * The list of rows in the order in which they are measured. Each row has its own file.
  */
 import type { Bench, Figure } from "./figure.ts";
-import { beside } from "./rows/beside.ts";
 import { burst } from "./rows/burst.ts";
 import { checkpoint } from "./rows/checkpoint.ts";
 import { cost } from "./rows/cost.ts";
@@ -18,6 +16,7 @@ import { invented } from "./rows/invented.ts";
 import { lease } from "./rows/lease.ts";
 import { metadata } from "./rows/metadata.ts";
 import { output } from "./rows/output.ts";
+import { peers } from "./rows/peers.ts";
 import { plan } from "./rows/plan.ts";
 import { port } from "./rows/port.ts";
 import { sessions } from "./rows/sessions.ts";
@@ -46,11 +45,11 @@ export const rowNames = [
   "sync",
   "growth",
   "cost",
-  "beside",
+  "peers",
 ] as const;
 
-/** Needs programs of others: only where it is named. */
-export const byHand: readonly RowName[] = ["beside"];
+/** Rows that need other programs and run only if named. */
+export const onlyIfNamed: readonly RowName[] = ["peers"];
 
 export type RowName = (typeof rowNames)[number];
 
@@ -75,5 +74,5 @@ export const rows: Record<RowName, (bench: Bench) => Promise<Figure[]>> = {
   sync,
   growth,
   cost,
-  beside,
+  peers,
 };

@@ -1,18 +1,19 @@
 /**
- * Owns how figures are shown to a person: one aligned table, and below it each miss with what bounds it.
- * Does not own the figures.
+ * Prints figures as one aligned table, followed by each missed target and what limits it.
  */
 import type { Figure } from "./figure.ts";
 
-const head = ["row", "measured", "target", "ratio", ""];
+const head = ["Row", "Measured", "Target", "Ratio", ""];
 
 export function tableOf(figures: Figure[]): string {
   const lines = [head, ...figures.map(cells)];
-  const widths = head.map((_, at) => Math.max(...lines.map((line) => (line[at] ?? "").length)));
+  const widths = head.map((_, index) =>
+    Math.max(...lines.map((line) => (line[index] ?? "").length)),
+  );
   const rule = widths.map((width) => "-".repeat(width));
   const text = [head, rule, ...figures.map(cells)].map((line) =>
     line
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
       .join("  ")
       .trimEnd(),
   );
@@ -21,8 +22,8 @@ export function tableOf(figures: Figure[]): string {
     text.push(
       "",
       ...missed.map(
-        ({ row, bound = "what docs/performance.md says of it" }) =>
-          `MISSED: ${row}; bound by ${bound}`,
+        ({ row, bound = "limits described in docs/design/performance.md" }) =>
+          `MISSED: ${row}. Limited by ${bound}.`,
       ),
     );
   }

@@ -1,18 +1,18 @@
 /**
- * Owns the look for what a Berth, or an engine alone, left on the machine when it had ended.
- * Does not own ending it.
+ * Finds what a Berth, or an engine alone, has left on the machine after its end: processes, cgroups, mounts and
+ * interfaces.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isRunning, nameOf } from "./processes.ts";
 
-/** A program of the engine's that was tidying up when it ended still has its moment. */
-const tidyMs = 3_000;
+/** A program of the engine that was cleaning up may end this much later. */
+const cleanUpMs = 3_000;
 
-/** Processes, groups, mounts and interfaces, in words. */
+/** Returns a description of everything that is left. */
 export async function tracesOf(data: string, processes: number[]): Promise<string[]> {
-  const limit = performance.now() + tidyMs;
+  const limit = performance.now() + cleanUpMs;
   for (;;) {
     const left = leftNow(data, processes);
     if (left.length === 0 || performance.now() > limit) return left;

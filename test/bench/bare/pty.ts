@@ -1,16 +1,16 @@
 /**
- * Owns the other side of the ratio of terminals: the least that brings a PTY over a local WebSocket. One program,
- * one socket, bytes in and out, nothing else. Run by Bun; prints its port; ends when its standard input does.
+ * The baseline for terminals: the least code that serves a PTY over a local WebSocket. One program, one socket, bytes
+ * in and out. Runs in Bun, prints its port, and ends when its stdin closes.
  */
-type Line = { terminal?: Bun.Terminal };
+type SocketData = { terminal?: Bun.Terminal };
 
 const argv = Bun.argv.slice(2);
 
-const server = Bun.serve<Line, string>({
+const server = Bun.serve<SocketData, string>({
   hostname: "127.0.0.1",
   port: 0,
-  fetch(request, at) {
-    return at.upgrade(request, { data: {} }) ? undefined : new Response("no socket");
+  fetch(request, server) {
+    return server.upgrade(request, { data: {} }) ? undefined : new Response("no socket");
   },
   websocket: {
     open(socket) {

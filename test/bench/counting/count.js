@@ -1,7 +1,7 @@
 /**
- * Owns the count of what the platform bills, inside workerd: requests and alarms of objects, rows read and written, the time
- * in which an object may not sleep. The objects are the real ones; nothing of them is changed but what is counted.
- * Does not own the server around it (server.ts), nor prices (prices.ts).
+ * Counts what the platform bills, inside workerd: requests and alarms of objects, rows read and written, and the time
+ * during which an object may not hibernate. It wraps the real objects and changes nothing else. See server.ts for the
+ * server around it.
  */
 
 /**
@@ -10,10 +10,10 @@
  * @typedef {{ exec(query: string, ...bindings: unknown[]): Cursor, databaseSize: number }} Sql
  * @typedef {{ sql: Sql, setAlarm(at: number): Promise<void> }} Storage
  * @typedef {{ storage: Storage, waitUntil(work: Promise<unknown>): void }} State
- * @typedef {{ fetch(request: Request, ...rest: unknown[]): Promise<Response> }} Door
+ * @typedef {{ fetch(request: Request, ...rest: unknown[]): Promise<Response> }} Worker
  */
 
-/** By kind of object. One process holds them all, and the door. @type {Record<string, Counts>} */
+/** By kind of object; one process runs all objects and the Worker. @type {Record<string, Counts>} */
 let kinds = {};
 /** @type {Record<string, number>} */
 const databaseBytes = {};
@@ -41,16 +41,16 @@ function countStorage(kind, { storage }) {
     return cursor;
   };
   const setAlarm = storage.setAlarm.bind(storage);
-  storage.setAlarm = (at) => {
+  storage.setAlarm = (index) => {
     // Billed as a row.
     countsOf(kind).rowsWritten += 1;
-    return setAlarm(at);
+    return setAlarm(index);
   };
 }
 
-/** The times in which something of one object is under way, each moment once. */
+/** Sums the time during which an object has running work; overlapping work counts once. */
 class Awake {
-  #underWay = 0;
+  #running = 0;
   #since = 0;
   /** @param {string} kind */
   constructor(kind) {
@@ -58,13 +58,13 @@ class Awake {
   }
   /** @param {unknown} work */
   async during(work) {
-    if (this.#underWay++ === 0) this.#since = performance.now();
+    if (this.#running++ === 0) this.#since = performance.now();
     try {
       await work;
     } catch {
-      // Whoever asked is told.
+      // The caller handles the failure.
     }
-    if (--this.#underWay === 0) countsOf(this.kind).awakeMs += performance.now() - this.#since;
+    if (--this.#running === 0) countsOf(this.kind).awakeMs += performance.now() - this.#since;
   }
 }
 
@@ -102,17 +102,17 @@ export function counted(kind, Original) {
         const counts = countsOf(kind);
         if (name === "alarm") counts.alarms += 1;
         else counts.requests += 1;
-        const answer = original.apply(this, args);
-        void times.get(this)?.during(answer);
-        return answer;
+        const result = original.apply(this, args);
+        void times.get(this)?.during(result);
+        return result;
       },
     });
   }
   return Counted;
 }
 
-/** Tells what was counted, and begins anew with `?reset`. @param {Door} door @returns {Door} */
-export function countedDoor(door) {
+/** Serves the counts at `/counted`; `?reset` starts them again. @param {Worker} worker @returns {Worker} */
+export function countedWorker(worker) {
   const log = console.log.bind(console);
   console.log = (...args) => {
     countsOf("log").lines += 1;
@@ -122,12 +122,12 @@ export function countedDoor(door) {
     async fetch(request, ...rest) {
       const url = new URL(request.url);
       if (url.pathname !== "/counted") {
-        countsOf("door").requests += 1;
-        return door.fetch(request, ...rest);
+        countsOf("worker").requests += 1;
+        return worker.fetch(request, ...rest);
       }
-      const told = Response.json({ kinds, databaseBytes });
+      const counted = Response.json({ kinds, databaseBytes });
       if (url.searchParams.has("reset")) kinds = {};
-      return told;
+      return counted;
     },
   };
 }

@@ -1,13 +1,13 @@
 /**
- * Owns what a thousand sandboxes are assumed to do in a month, and its bill: assumptions here, counts from the row.
- * Does not own prices (prices.ts), nor counting.
+ * Assumptions about what a thousand sandboxes do in a month, and the resulting bill. The row counts the use of single
+ * operations.
  */
-import { added, billOf, noUse, objectGb, planDollars, sizes, sumOf, type Use } from "./prices.ts";
+import { addUse, billOf, noUse, objectGb, planDollars, sizes, sumOf, type Use } from "./prices.ts";
 
-/** What one of each is: counted by the row. */
+/** The counted use of one operation of each kind. */
 export type Counted<Name extends string> = Record<Name, Use>;
 
-export type Work =
+export type Operation =
   | "create"
   | "destroy"
   | "exec"
@@ -24,13 +24,13 @@ export type Work =
 type Scenario = {
   name: string;
   size: keyof typeof sizes;
-  /** Of one sandbox in a month. */
+  /** Hours per sandbox and month. */
   runningHours: number;
-  /** Of its size's processor while it runs. */
+  /** Share of the size's processor while it runs. */
   cpuPercent: number;
-  /** In which its object may not sleep: commands under way, followers, attached terminals. */
+  /** Hours during which its object may not hibernate: running commands, followers, attached terminals. */
   attendedHours: number;
-  work: Partial<Record<Work, number>>;
+  work: Partial<Record<Operation, number>>;
 };
 
 const days = 20;
@@ -39,14 +39,14 @@ const sandboxes = 1000;
 
 export const scenarios: Scenario[] = [
   {
-    name: "kept: made once, paused all month",
+    name: "stored: created once, paused all month",
     ...{ size: "lite", runningHours: 0.1, cpuPercent: 10, attendedHours: 0 },
     work: { create: 1, pause: 1, "list of 20": 1 },
   },
   ...(["lite", "basic", "standard-1"] as const).map((size): Scenario => {
     const hours = 2 * days;
     return {
-      name: `agents: 2 h a day on ${days} days, 120 commands of 3 s and 60 files an hour`,
+      name: `agents: 2 h a day on ${days} days, 120 commands of 3 s and 60 files per hour`,
       ...{ size, runningHours: hours, cpuPercent: 20, attendedHours: (hours * 120 * 3) / 3600 },
       work: {
         create: 1,
@@ -89,13 +89,13 @@ export const scenarios: Scenario[] = [
 
 export type Bill = { objects: number; containers: number; logs: number; all: number; use: Use };
 
-/** Of all sandboxes, in dollars, with the plan's own price in the sum. */
-export function monthOf(scenario: Scenario, each: Counted<Work>, gbEach: number): Bill {
+/** For all sandboxes, in dollars; the sum includes the price of the plan. */
+export function monthOf(scenario: Scenario, each: Counted<Operation>, gbEach: number): Bill {
   const { vcpu, gib, diskGb } = sizes[scenario.size];
   const seconds = scenario.runningHours * 3600;
   const use = noUse();
-  for (const [work, times] of Object.entries(scenario.work) as [Work, number][]) {
-    added(use, each[work], times * sandboxes);
+  for (const [work, times] of Object.entries(scenario.work) as [Operation, number][]) {
+    addUse(use, each[work], times * sandboxes);
   }
   const more: Partial<Use> = {
     objectGbSeconds: scenario.attendedHours * 3600 * objectGb,
@@ -104,7 +104,7 @@ export function monthOf(scenario: Scenario, each: Counted<Work>, gbEach: number)
     containerGibSeconds: seconds * gib,
     containerDiskGbSeconds: seconds * diskGb,
   };
-  added(use, more, sandboxes);
+  addUse(use, more, sandboxes);
   const bill = billOf(use);
   const containers =
     bill.containerCpuSeconds + bill.containerGibSeconds + bill.containerDiskGbSeconds;

@@ -1,6 +1,6 @@
 /**
- * Owns a Berth of one machine that counts: the real Worker and objects in workerd, each class wrapped by count.js, over the
- * real engine. Does not own what is counted, nor figures.
+ * A Berth of one machine that counts: the real Worker and objects in workerd, each class wrapped by count.js, over
+ * the real engine.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { copyFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Child } from "../../../container/launch/child.js";
 import { openDataFolder } from "../../../container/launch/data-folder.js";
 import { Engine } from "../../../container/launch/engine.js";
-import { places, tools } from "../../../container/launch/places.js";
+import { paths, tools } from "../../../container/launch/paths.js";
 import { readWranglerToml, workerdConfig } from "../../../container/launch/worker-config.js";
 import type { Bench } from "../figure.ts";
 import { Http } from "../http.ts";
@@ -17,11 +17,11 @@ import { cpuSeconds, treeOf } from "../processes.ts";
 import { tracesOf } from "../traces.ts";
 
 const containersMax = 64;
-const listensWithinMs = 30_000;
-const endsWithinMs = 1_500;
-/** Nothing more is counted: what a call leaves to be done has been done. */
-const quietMs = 250;
-const quietLimitMs = 20_000;
+const listenTimeoutMs = 30_000;
+const endTimeoutMs = 1_500;
+/** Counts that do not change for this long are final: background work has ended. */
+const idleMs = 250;
+const idleLimitMs = 20_000;
 
 export type Counts = {
   requests: number;
@@ -31,10 +31,10 @@ export type Counts = {
   awakeMs: number;
   lines: number;
 };
-/** By kind of object; `door` and `log` have one number each. */
+/** By kind of object; `worker` and `log` have one number each. */
 export type Counted = Record<string, Counts>;
 
-type Told = { kinds: Counted; databaseBytes: Record<string, number> };
+type CountReport = { kinds: Counted; databaseBytes: Record<string, number> };
 
 export class CountingBerth {
   readonly #engine: Engine;
@@ -51,7 +51,7 @@ export class CountingBerth {
       const pids = [workerd?.pid, engine.child?.pid].flatMap((pid) =>
         pid === undefined ? [] : treeOf(pid),
       );
-      await workerd?.end(() => workerd.process.kill("SIGTERM"), endsWithinMs);
+      await workerd?.end(() => workerd.process.kill("SIGTERM"), endTimeoutMs);
       await engine.end();
       lock.release();
       return tracesOf(data, pids);
@@ -66,9 +66,9 @@ export class CountingBerth {
       BERTH_ENGINE_SECRET: engine.secret,
     });
     const control = started.workerd.process.stdio[3] as NodeJS.ReadableStream;
-    const port = await started.workerd.firstLine(control as never, portIn, listensWithinMs);
+    const port = await started.workerd.firstLine(control as never, portIn, listenTimeoutMs);
     if (port === undefined) {
-      throw new Error(`the counting server did not start: ${started.workerd.log.tail(3)}`);
+      throw new Error(`The counting server did not start: ${started.workerd.log.tail(3)}`);
     }
     const http = new Http(`http://127.0.0.1:${port}`, { authorization: `Bearer ${key}` });
     return new CountingBerth(engine, started.workerd, http);
@@ -80,70 +80,70 @@ export class CountingBerth {
     this.http = http;
   }
 
-  /** Of all sandboxes that run. */
-  roomProcesses(): number {
+  /** The number of processes in running sandboxes. */
+  sandboxProcesses(): number {
     return treeOf(this.#engine.child?.pid ?? 0).length - 1;
   }
 
-  /** Of workerd, in all. */
+  /** The processor time of workerd so far. */
   processorMs(): number {
     return (cpuSeconds([this.#workerd.pid]).get(this.#workerd.pid) ?? 0) * 1000;
   }
 
-  /** What was counted since the last time it was asked, once nothing more is under way. */
+  /** Returns the counts since the last call, once no more work is running. */
   async counted(): Promise<Counted> {
-    const limit = performance.now() + quietLimitMs;
+    const limit = performance.now() + idleLimitMs;
     let before = "";
     for (;;) {
       const { text } = await this.http.call("GET", "/counted");
       if (text === before) break;
-      if (performance.now() > limit) throw new Error(`it does not come to rest: ${text}`);
+      if (performance.now() > limit) throw new Error(`the counts keep changing: ${text}`);
       before = text;
-      await sleep(quietMs);
+      await sleep(idleMs);
     }
     const { text } = await this.http.call("GET", "/counted?reset");
-    return (JSON.parse(text) as Told).kinds;
+    return (JSON.parse(text) as CountReport).kinds;
   }
 
   async databaseBytes(): Promise<Record<string, number>> {
     const { text } = await this.http.call("GET", "/counted");
-    return (JSON.parse(text) as Told).databaseBytes;
+    return (JSON.parse(text) as CountReport).databaseBytes;
   }
 
-  /** Its answer; any refusal ends the row. */
-  async call<Answer>(method: string, path: string, body?: object, more = {}): Promise<Answer> {
+  /** Returns the response; an error ends the row. */
+  async call<Result>(method: string, path: string, body?: object, more = {}): Promise<Result> {
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const answer = await this.http.call(method, path, text, more);
-    if (answer.status >= 300) {
-      throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`);
+    const response = await this.http.call(method, path, text, more);
+    if (response.status >= 300) {
+      throw new Error(`${method} ${path} returned ${response.status}: ${response.text}`);
     }
-    return (answer.text.startsWith("{") ? JSON.parse(answer.text) : answer.text) as Answer;
+    return (response.text.startsWith("{") ? JSON.parse(response.text) : response.text) as Result;
   }
 }
 
 function startWorkerd(data: string, secrets: Record<string, string>): Child {
   const { objects } = readWranglerToml();
-  copyFileSync(places.worker, join(data, "berth.js"));
-  copyFileSync(join(places.root, "test/bench/counting/count.js"), join(data, "count.js"));
+  copyFileSync(paths.worker, join(data, "berth.js"));
+  copyFileSync(join(paths.root, "test/bench/counting/count.js"), join(data, "count.js"));
   const classes = objects.map(
     ({ className }) => `export const ${className} = counted("${className}", berth.${className});`,
   );
   writeFileSync(
     join(data, "worker.js"),
     `import * as berth from "berth.js";
-import { counted, countedDoor } from "count.js";
+import { counted, countedWorker } from "count.js";
 export * from "berth.js";
-export default countedDoor(berth.default);
+export default countedWorker(berth.default);
 ${classes.join("\n")}
 `,
   );
   const modules = ["berth", "count"].map(
     (name) => `( name = "${name}.js", esModule = embed "${name}.js" ),`,
   );
-  const one = 'esModule = embed "worker.js" )';
+  const embeddedWorker = 'esModule = embed "worker.js" )';
   const config = workerdConfig({ host: "127.0.0.1", port: 0 }).replace(
-    one,
-    `${one}, ${modules.join(" ")}`,
+    embeddedWorker,
+    `${embeddedWorker}, ${modules.join(" ")}`,
   );
   writeFileSync(join(data, "workerd.capnp"), config);
   const child = new Child("workerd", data, {

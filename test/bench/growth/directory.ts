@@ -1,6 +1,6 @@
 /**
- * Owns how the Directory's answers grow with the number of sandboxes that it knows.
- * Does not own the promise that they do not, measured in turns (rows/directory.ts).
+ * How the Directory's response times grow with the number of its sandboxes. See rows/directory.ts for the judged
+ * comparison.
  */
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, round, spread } from "../figure.ts";
@@ -25,21 +25,21 @@ export async function directoryGrowth(bench: Bench): Promise<Figure[]> {
     }
     const berth = await Berth.start(bench, data);
     if (many === few) {
-      await parallel(few, clients, () => made(berth, { start: false }));
-      await made(berth, { start: false, scope });
+      await parallel(few, clients, () => create(berth, { start: false }));
+      await create(berth, { start: false, scope });
     }
-    const asks = {
+    const calls = {
       "list of 100": () => ok(berth.http.call("GET", "/v1/sandboxes?limit=100")),
-      "find by scope": () => made(berth, { start: false, scope }),
+      "find by scope": () => create(berth, { start: false, scope }),
     };
-    for (const [what, ask] of Object.entries(asks)) {
+    for (const [what, call] of Object.entries(calls)) {
       bench.progress.say(`${what} among ${many}`);
-      for (let at = 0; at < samples / 4; at += 1) await ask();
+      for (let index = 0; index < samples / 4; index += 1) await call();
       const times: number[] = [];
-      for (let at = 0; at < samples; at += 1) {
-        const begun = performance.now();
-        await ask();
-        times.push(performance.now() - begun);
+      for (let index = 0; index < samples; index += 1) {
+        const startedAt = performance.now();
+        await call();
+        times.push(performance.now() - startedAt);
       }
       const { median, p99 } = spread(times);
       first[what] ??= median;
@@ -55,11 +55,11 @@ export async function directoryGrowth(bench: Bench): Promise<Figure[]> {
   return figures;
 }
 
-function made(berth: Berth, body: object): Promise<void> {
+function create(berth: Berth, body: object): Promise<void> {
   return ok(berth.http.call("POST", "/v1/sandboxes", JSON.stringify(body)));
 }
 
 async function ok(call: Promise<{ status: number; text: string }>): Promise<void> {
   const { status, text } = await call;
-  if (status >= 300) throw new Error(`answered ${status}: ${text}`);
+  if (status >= 300) throw new Error(`returned ${status}: ${text}`);
 }

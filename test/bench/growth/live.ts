@@ -1,17 +1,17 @@
 /**
- * Owns how a command's time and a sandbox's memory grow with the number of sandboxes that run.
- * Does not own a full house's own promises (rows/density.ts).
+ * How a command's time and a sandbox's memory grow with the number of running sandboxes. See rows/density.ts for the
+ * judged figures.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, median, round, spread } from "../figure.ts";
 import { parallel } from "../http.ts";
-import { memoryAvailableBytes, sharedOutBytes } from "../processes.ts";
+import { memoryAvailableBytes, proportionalBytes } from "../processes.ts";
 
 const MiB = 1024 * 1024;
 const createAtOnce = 8;
 const warmUps = 30;
-/** What was just started has come to rest. */
+/** Lets new sandboxes become idle. */
 const settleMs = 3_000;
 
 export async function live(bench: Bench): Promise<Figure[]> {
@@ -20,7 +20,7 @@ export async function live(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
   await berth.destroy(await berth.create());
   await sleep(settleMs);
-  const before = { available: memoryAvailableBytes(), own: sharedOutBytes(berth.processes()) };
+  const before = { available: memoryAvailableBytes(), own: proportionalBytes(berth.processes()) };
   const body = JSON.stringify({ command: "true" });
   const exec = async (id: string) => {
     const { exitCode } = await berth.exec(id, body);
@@ -38,16 +38,16 @@ export async function live(bench: Bench): Promise<Figure[]> {
     });
     await sleep(settleMs);
     const available = (before.available - memoryAvailableBytes()) / many / MiB;
-    const own = sharedOutBytes(berth.processes());
+    const own = proportionalBytes(berth.processes());
     const owned =
       own === undefined || before.own === undefined ? undefined : (own - before.own) / many / MiB;
-    for (let at = 0; at < warmUps; at += 1) await exec(ids[at % many] ?? "");
+    for (let index = 0; index < warmUps; index += 1) await exec(ids[index % many] ?? "");
     const times: number[] = [];
-    for (let at = 0; at < samples; at += 1) {
-      const begun = performance.now();
-      // Spread over all of them, in an order in which each is met again late.
-      await exec(ids[(at * 7) % many] ?? "");
-      times.push(performance.now() - begun);
+    for (let index = 0; index < samples; index += 1) {
+      const startedAt = performance.now();
+      // Calls all sandboxes in an order that returns to each one late.
+      await exec(ids[(index * 7) % many] ?? "");
+      times.push(performance.now() - startedAt);
     }
     const { median: ms, p99 } = spread(times);
     first ??= ms;

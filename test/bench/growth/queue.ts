@@ -1,13 +1,13 @@
 /**
- * Owns how joining the lease's queue, and handing the lease over, grow with the number of those who wait.
- * Does not own the promises about the lease (rows/lease.ts).
+ * How joining the lease queue and handing the lease over grow with the number of waiters. See rows/lease.ts for the
+ * judged figures.
  */
 import type { LeaseGranted, LeaseQueued, LeaseView } from "../../../src/protocol/lease.ts";
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, median, round, spread } from "../figure.ts";
 import type { Http } from "../http.ts";
 
-/** Hand-overs that are looked at, while the queue is still about as long as it is said to be. */
+/** The number of measured hand-overs: the queue must still be about as long as stated. */
 const handOvers = 50;
 const hangMs = 120_000;
 
@@ -25,9 +25,9 @@ export async function queue(bench: Bench): Promise<Figure[]> {
   for (const waiters of steps) {
     const rounds = Math.ceil(handOvers / Math.min(waiters, handOvers) / (bench.isShort ? 5 : 1));
     const samples: Samples = { join: [], handOver: [] };
-    for (let at = 0; at < rounds; at += 1) {
-      bench.progress.of(at, rounds, `${waiters} wait, round`);
-      await oneRound(http, path, waiters, samples);
+    for (let index = 0; index < rounds; index += 1) {
+      bench.progress.of(index, rounds, `${waiters} wait, round`);
+      await runRound(http, path, waiters, samples);
     }
     const ms = median(samples.handOver);
     first ??= ms;
@@ -43,7 +43,7 @@ export async function queue(bench: Bench): Promise<Figure[]> {
 
 type Samples = { join: number[]; handOver: number[] };
 
-async function oneRound(
+async function runRound(
   http: Http,
   path: string,
   waiters: number,
@@ -61,18 +61,18 @@ async function oneRound(
   const queue: Promise<void>[] = [];
   for (let n = 0; n < waiters; n += 1) {
     const isLast = n === waiters - 1;
-    // Now and then, and before the last, all that was asked stands in the queue: the last alone is timed.
-    if (isLast || n % 50 === 0) await standing(http, path, n);
-    const begun = performance.now();
+    // Waits now and then, and before the last call, until all earlier calls are queued: only the last one is timed.
+    if (isLast || n % 50 === 0) await waitForWaiters(http, path, n);
+    const startedAt = performance.now();
     queue.push(waiting(n));
-    if (isLast) samples.join.push((await standing(http, path, waiters)) - begun);
+    if (isLast) samples.join.push((await waitForWaiters(http, path, waiters)) - startedAt);
   }
   released = performance.now();
   await release(http, path, holder.token);
   await Promise.all(queue);
 }
 
-/** Asks again with its ticket where the call may hang no longer. */
+/** Repeats the call with its ticket when the time limit of one call is reached. */
 async function acquire(http: Http, path: string, holder: string): Promise<LeaseGranted> {
   const limit = performance.now() + hangMs;
   let ticket: string | undefined;
@@ -80,7 +80,7 @@ async function acquire(http: Http, path: string, holder: string): Promise<LeaseG
     const body = JSON.stringify({ holder, waitMs: 25_000, queueMs: hangMs, ticket });
     const { status, text } = await http.call("POST", path, body);
     if (status === 201) return JSON.parse(text) as LeaseGranted;
-    if (status !== 202) throw new Error(`acquire answered ${status}: ${text}`);
+    if (status !== 202) throw new Error(`acquire returned ${status}: ${text}`);
     ticket = (JSON.parse(text) as LeaseQueued).ticket;
   }
   throw new Error(`${holder} never got the lease`);
@@ -88,15 +88,15 @@ async function acquire(http: Http, path: string, holder: string): Promise<LeaseG
 
 async function release(http: Http, path: string, token: string): Promise<void> {
   const { status, text } = await http.call("DELETE", path, undefined, { "berth-lease": token });
-  if (status !== 200) throw new Error(`release answered ${status}: ${text}`);
+  if (status !== 200) throw new Error(`release returned ${status}: ${text}`);
 }
 
-/** When that many were seen to wait. */
-async function standing(http: Http, path: string, waiters: number): Promise<number> {
+/** Returns the time at which that many clients were waiting. */
+async function waitForWaiters(http: Http, path: string, waiters: number): Promise<number> {
   const limit = performance.now() + hangMs;
   for (;;) {
     const { text } = await http.call("GET", path);
     if ((JSON.parse(text) as LeaseView).waiterCount >= waiters) return performance.now();
-    if (performance.now() > limit) throw new Error(`${waiters} never came to wait`);
+    if (performance.now() > limit) throw new Error(`${waiters} clients never waited`);
   }
 }

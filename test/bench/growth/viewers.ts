@@ -1,6 +1,6 @@
 /**
- * Owns how a keystroke's echo grows with the number of those who look at the terminal: until the writer has it, and until
- * all have. Does not own the promise about one (rows/terminals.ts).
+ * How a keystroke's echo grows with the number of viewers: until the writer has it, and until all have it. See
+ * rows/terminals.ts for the judged figure.
  */
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, median, round, spread } from "../figure.ts";
@@ -8,7 +8,7 @@ import { TerminalViewer } from "../terminal.ts";
 
 const argv = ["sh", "-c", "cat >/dev/null"];
 const key = new Uint8Array([0x78]);
-/** Shorter than a line of the terminal may be. */
+/** Below the maximum length of a terminal line. */
 const keysMax = 1000;
 
 export async function viewers(bench: Bench): Promise<Figure[]> {
@@ -21,7 +21,7 @@ export async function viewers(bench: Bench): Promise<Figure[]> {
   for (const many of steps) {
     const id = `seen-by-${many}`;
     const { status, text } = await berth.http.call("POST", path, JSON.stringify({ id, argv }));
-    if (status !== 201) throw new Error(`a terminal answered ${status}: ${text}`);
+    if (status !== 201) throw new Error(`a terminal returned ${status}: ${text}`);
     const connect = `${path}/${id}/connect`;
     const writer = await TerminalViewer.open(berth.http, connect, false);
     const others: TerminalViewer[] = [];
@@ -30,11 +30,11 @@ export async function viewers(bench: Bench): Promise<Figure[]> {
     }
     const echo: number[] = [];
     const all: number[] = [];
-    for (let at = 0; at < samples; at += 1) {
-      bench.progress.of(at, samples, `${many} viewers, key`);
-      const begun = performance.now();
+    for (let index = 0; index < samples; index += 1) {
+      bench.progress.of(index, samples, `${many} viewers, key`);
+      const startedAt = performance.now();
       const seen = [writer, ...others].map((viewer) =>
-        viewer.seen((bytes) => bytes.at(-1) === key[0]).then(() => performance.now() - begun),
+        viewer.seen((bytes) => bytes.at(-1) === key[0]).then(() => performance.now() - startedAt),
       );
       writer.type(key);
       const times = await Promise.all(seen);

@@ -1,6 +1,5 @@
 /**
- * Owns the row of many sandboxes created at the same moment: all of them answer a command.
- * Does not own the time that a single one takes (create.ts).
+ * Creates many sandboxes at the same moment and checks that all of them run a command.
  */
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, round } from "../figure.ts";
@@ -9,23 +8,23 @@ const many = 50;
 
 export async function burst(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
-  const begun = performance.now();
+  const startedAt = performance.now();
   const times = await Promise.all(
-    Array.from({ length: many }, async (_, at) => {
+    Array.from({ length: many }, async (_, index) => {
       const id = await berth.create(0);
-      const { stdout } = await berth.exec(id, JSON.stringify({ command: `echo ${at}` }));
-      return stdout === `${at}\n` ? performance.now() - begun : undefined;
+      const { stdout } = await berth.exec(id, JSON.stringify({ command: `echo ${index}` }));
+      return stdout === `${index}\n` ? performance.now() - startedAt : undefined;
     }),
   );
-  const answered = times.filter((ms) => ms !== undefined);
-  const lastMs = Math.max(...answered);
+  const responded = times.filter((ms) => ms !== undefined);
+  const lastMs = Math.max(...responded);
   return [
     {
       row: `${many} sandboxes created at once`,
-      measured: `${answered.length} answer, the last after ${(lastMs / 1000).toFixed(1)} s`,
-      target: "all answer",
-      met: answered.length === many,
-      raw: { many, answered: answered.length, lastMs: round(lastMs) },
+      measured: `${responded.length} respond, the last after ${(lastMs / 1000).toFixed(1)} s`,
+      target: "all respond",
+      met: responded.length === many,
+      raw: { many, responded: responded.length, lastMs: round(lastMs) },
     },
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the figures of a large tree: saved, restored, put away and brought back.
- * Does not own its rightness to the byte (test/system/files/workspace-trees.test.ts).
+ * Saves, restores, pauses and starts a sandbox with a large tree. Correctness is tested in
+ * test/system/files/workspace-trees.test.ts.
  */
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, median, round, spread } from "../figure.ts";
@@ -22,43 +22,43 @@ export async function checkpoint(bench: Bench): Promise<Figure[]> {
   const argv = ["python3", "-c", `import os${fill}`];
   const { exitCode } = await berth.exec(id, JSON.stringify({ argv, timeoutMs: 120_000 }));
   if (exitCode !== 0) throw new Error(`the tree could not be written: ${exitCode}`);
-  const one = `/v1/sandboxes/${id}`;
+  const path = `/v1/sandboxes/${id}`;
   const times = { checkpoint: [], restore: [], pause: [], start: [] } as Record<string, number[]>;
-  const timed = async (what: string, method: string, path: string, wanted: string) => {
-    const begun = performance.now();
-    const { text } = await berth.http.call(method, `${one}/${path}`);
-    times[what]?.push(performance.now() - begun);
-    if (!text.includes(wanted)) throw new Error(`${what} answered ${text}`);
+  const timed = async (what: string, method: string, action: string, expected: string) => {
+    const startedAt = performance.now();
+    const { text } = await berth.http.call(method, `${path}/${action}`);
+    times[what]?.push(performance.now() - startedAt);
+    if (!text.includes(expected)) throw new Error(`${what} returned ${text}`);
     return JSON.parse(text) as { id: string };
   };
   const rounds = bench.isShort ? 2 : 5;
-  for (let at = 0; at < rounds; at += 1) {
-    bench.progress.of(at, rounds, "round");
-    const saved = await savedOf(berth, one, times.checkpoint ?? []);
+  for (let index = 0; index < rounds; index += 1) {
+    bench.progress.of(index, rounds, "round");
+    const saved = await makeCheckpoint(berth, path, times.checkpoint ?? []);
     await timed("restore", "POST", `checkpoints/${saved}/restore`, '"state":"running"');
     await timed("pause", "POST", "pause", '"state":"paused"');
     await timed("start", "POST", "start", '"state":"running"');
-    await berth.http.call("DELETE", `${one}/checkpoints/${saved}`);
+    await berth.http.call("DELETE", `${path}/checkpoints/${saved}`);
   }
   const { stdout } = await berth.exec(id, JSON.stringify({ command: "find . -type f | wc -l" }));
   if (Number(stdout) !== files) throw new Error(`${stdout} files are left of ${files}`);
   return Object.entries(times).map(([what, samples]) => ({
     row: `${what} of 200 MB in 20,000 files: median`,
-    measured: told(what, median(samples)),
+    measured: describe(what, median(samples)),
     raw: { rounds, bytes, files, ms: spread(samples), megabytesPerSecond: rate(median(samples)) },
   }));
 }
 
-async function savedOf(berth: Berth, one: string, samples: number[]): Promise<string> {
-  const begun = performance.now();
-  const { status, text } = await berth.http.call("POST", `${one}/checkpoints`, "{}");
-  samples.push(performance.now() - begun);
-  if (status !== 201) throw new Error(`a checkpoint answered ${status}: ${text}`);
+async function makeCheckpoint(berth: Berth, path: string, samples: number[]): Promise<string> {
+  const startedAt = performance.now();
+  const { status, text } = await berth.http.call("POST", `${path}/checkpoints`, "{}");
+  samples.push(performance.now() - startedAt);
+  if (status !== 201) throw new Error(`a checkpoint returned ${status}: ${text}`);
   return (JSON.parse(text) as { id: string }).id;
 }
 
-/** A pause and a start move nothing on one machine: no rate is told of them. */
-function told(what: string, ms: number): string {
+/** Pausing and starting copy nothing on one machine, so they have no rate. */
+function describe(what: string, ms: number): string {
   const copies = what === "checkpoint" || what === "restore";
   return `${ms.toFixed(0)} ms${copies ? `, ${rate(ms).toFixed(0)} MB/s` : ""}`;
 }

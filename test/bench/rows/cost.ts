@@ -1,28 +1,27 @@
 /**
- * Owns the figures of what each operation makes the platform bill: requests and alarms of objects, rows, the time in which
- * an object may not sleep; and what a thousand sandboxes come to in a month by its public prices.
- * Does not own prices nor assumptions (test/bench/counting/).
+ * Counts what the platform bills for each operation (requests and alarms of objects, rows, time during which an
+ * object may not hibernate), and computes the monthly bill of a thousand sandboxes by the public prices.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LeaseGranted } from "../../../src/protocol/lease.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
-import { dollarsOf, noUse, objectGb, pricesOf, sumOf, type Use } from "../counting/prices.ts";
-import { monthOf, scenarios, type Work } from "../counting/scenarios.ts";
+import { dollarsOf, noUse, objectGb, pricesReadOn, sumOf, type Use } from "../counting/prices.ts";
+import { monthOf, type Operation, scenarios } from "../counting/scenarios.ts";
 import { type Counted, CountingBerth } from "../counting/server.ts";
 import { type Bench, type Figure, round } from "../figure.ts";
 
 const members = 8;
-/** Objects that nobody calls leave memory after ten seconds. */
+/** Idle objects leave memory after ten seconds. */
 const asleepMs = 12_000;
-/** A limit on the time of a start stays in the object's memory, and keeps it there. */
+/** The timer of a start keeps the object in memory. */
 const startTimerMs = limits.startTimeoutMs + 15_000;
-/** By then the alarm of the start has rung. */
+/** By then the alarm of the start has fired. */
 const settleMs = 6_000;
-/** Longer than it takes to see that nothing is under way. */
+/** Longer than the check that no work is running. */
 const idleTimeoutMs = 6_000;
-/** What sets an alarm that rings soon after it, mostly for nothing: counted too. */
-const rings = ["create", "start", `plan commit of ${members}`];
+/** Operations that set an alarm, which fires soon and mostly has nothing to do; it is counted too. */
+const settingAlarms = ["create", "start", `plan commit of ${members}`];
 const keys = ["SandboxObject", "DirectoryObject", "PlanObject"];
 
 type Measured = { what: string; times: number; counted: Counted; use: Use };
@@ -35,18 +34,18 @@ export async function cost(bench: Bench): Promise<Figure[]> {
     bench.progress.say(what);
     await berth.counted();
     const processorMs = berth.processorMs();
-    for (let at = 0; at < many; at += 1) await run(at);
+    for (let index = 0; index < many; index += 1) await run(index);
     const spentMs = berth.processorMs() - processorMs;
-    if (rings.includes(what)) await sleep(settleMs);
+    if (settingAlarms.includes(what)) await sleep(settleMs);
     const counted = await berth.counted();
     if ((counted.SandboxObject ?? counted.DirectoryObject) === undefined) {
-      throw new Error(`${what}: no object was asked`);
+      throw new Error(`${what}: no object was called`);
     }
     without?.(counted);
     measured.push({ what, times: many, counted, use: useOf(counted, spentMs, many) });
   };
   await calls(berth, times, measure);
-  await lives(berth, bench.isShort ? 2 : 10, measure);
+  await lifecycle(berth, bench.isShort ? 2 : 10, measure);
   await plans(berth, bench.isShort ? 2 : 10, measure);
   if (!bench.isShort) await sleeps(berth, 3, measure);
   const wakes = await idles(berth, bench.isShort ? 4_000 : 20_000, measure);
@@ -57,83 +56,85 @@ export async function cost(bench: Bench): Promise<Figure[]> {
 type Measure = (
   what: string,
   many: number,
-  run: (at: number) => Promise<unknown>,
-  /** Checks it, and takes out what is not to be counted. */
+  run: (index: number) => Promise<unknown>,
+  /** Checks the counts and removes what must not be counted. */
   without?: (counted: Counted) => void,
 ) => Promise<void>;
 
 const command = { command: "true" };
 
-/** On one sandbox that is awake. */
+/** Operations on one sandbox whose object is in memory. */
 async function calls(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
-  const one = `/v1/sandboxes/${await created(berth, {})}`;
-  const session = await berth.call<{ id: string }>("POST", `${one}/sessions`, {});
-  const post = (path: string, body: object, more = {}) =>
-    berth.call("POST", `${one}${path}`, body, more);
+  const path = `/v1/sandboxes/${await created(berth, {})}`;
+  const session = await berth.call<{ id: string }>("POST", `${path}/sessions`, {});
+  const post = (action: string, body: object, more = {}) =>
+    berth.call("POST", `${path}${action}`, body, more);
   await post("/exec", command);
-  await measure("GET of a sandbox", times, () => berth.call("GET", one));
+  await measure("GET of a sandbox", times, () => berth.call("GET", path));
   await measure("exec", times, () => post("/exec", command));
-  await measure("exec with a key", times, (at) =>
-    post("/exec", command, { "idempotency-key": `cost-${at}` }),
+  await measure("exec with a key", times, (index) =>
+    post("/exec", command, { "idempotency-key": `cost-${index}` }),
   );
   await measure("session exec", times, () =>
     post(`/sessions/${session.id}/exec`, { command: ":" }),
   );
   await measure("process, waited for", times, async () => {
     const { id } = (await post("/processes", command)) as { id: string };
-    await berth.call("GET", `${one}/processes/${id}/wait?for=exit`);
+    await berth.call("GET", `${path}/processes/${id}/wait?for=exit`);
   });
-  await measure("terminal opened", times, async (at) => {
-    const { id } = (await post("/terminals", { id: `t${at}`, argv: ["true"] })) as { id: string };
-    await berth.call("GET", `${one}/terminals/${id}`).catch(() => undefined);
+  await measure("terminal opened", times, async (index) => {
+    const { id } = (await post("/terminals", { id: `t${index}`, argv: ["true"] })) as {
+      id: string;
+    };
+    await berth.call("GET", `${path}/terminals/${id}`).catch(() => undefined);
   });
-  await measure("metadata PATCH", times, (at) =>
-    berth.call("PATCH", `${one}/metadata`, { n: String(at) }),
+  await measure("metadata PATCH", times, (index) =>
+    berth.call("PATCH", `${path}/metadata`, { n: String(index) }),
   );
   await measure("lease acquire + release", times, async () => {
     const { token } = (await post("/lease", { holder: "cost" })) as LeaseGranted;
-    await berth.call("DELETE", `${one}/lease`, undefined, { "berth-lease": token });
+    await berth.call("DELETE", `${path}/lease`, undefined, { "berth-lease": token });
   });
-  await measure("exec that waits for its turn", times, () =>
+  await measure("exec that waits for the lease", times, () =>
     post("/exec", command, { "berth-wait-ms": "1000" }),
   );
-  const file = `${one}/files?path=cost.txt`;
+  const file = `${path}/files?path=cost.txt`;
   await measure("file put", times, () => berth.call("PUT", file, { text: "x" }));
   await measure("file get", times, () => berth.call("GET", file));
   await measure("list of 20", times, () => berth.call("GET", "/v1/sandboxes?limit=20"));
-  await berth.call("DELETE", one);
+  await berth.call("DELETE", path);
 }
 
-/** Each on sandboxes of its own. */
-async function lives(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
+/** Lifecycle operations, each on its own sandboxes. */
+async function lifecycle(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
   const scope = { repo: "github.com/bench/cost", branch: "main" };
   await created(berth, { scope, start: false });
   await measure("find by scope", times, () => created(berth, { scope, start: false }));
   const ids: string[] = [];
   await measure("create", times, async () => ids.push(await created(berth, {})));
-  const each = (path: string) => (at: number) =>
-    berth.call("POST", `/v1/sandboxes/${ids[at]}/${path}`);
+  const each = (path: string) => (index: number) =>
+    berth.call("POST", `/v1/sandboxes/${ids[index]}/${path}`);
   await measure("pause", times, each("pause"));
   await measure("start", times, each("start"));
-  await measure("checkpoint", times, (at) =>
-    berth.call("POST", `/v1/sandboxes/${ids[at]}/checkpoints`, {}),
+  await measure("checkpoint", times, (index) =>
+    berth.call("POST", `/v1/sandboxes/${ids[index]}/checkpoints`, {}),
   );
-  await measure("destroy", times, (at) => berth.call("DELETE", `/v1/sandboxes/${ids[at]}`));
+  await measure("destroy", times, (index) => berth.call("DELETE", `/v1/sandboxes/${ids[index]}`));
 }
 
 async function plans(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
   const plan = "/v1/plans/cost";
   await berth.call("PUT", plan, {});
   const ids: string[] = [];
-  for (let at = 0; at < members; at += 1) {
+  for (let index = 0; index < members; index += 1) {
     const id = await created(berth, {});
-    await berth.call("PUT", `${plan}/sandboxes/m${at}`, { sandboxId: id });
+    await berth.call("PUT", `${plan}/sandboxes/m${index}`, { sandboxId: id });
     ids.push(id);
   }
-  const write = (at: number) =>
+  const write = (index: number) =>
     Promise.all(
       ids.map((id) =>
-        berth.call("PUT", `/v1/sandboxes/${id}/files?path=cost.txt`, { text: String(at) }),
+        berth.call("PUT", `/v1/sandboxes/${id}/files?path=cost.txt`, { text: String(index) }),
       ),
     );
   await write(-1);
@@ -160,15 +161,15 @@ async function sleeps(berth: CountingBerth, times: number, measure: Measure): Pr
   await berth.call("DELETE", `/v1/sandboxes/${id}`);
 }
 
-/** What time alone costs: while a sandbox is used, when it becomes idle, and when nobody wants anything of it. */
+/** What the passing of time costs: while a sandbox is used, when it becomes idle, and while it is idle. */
 async function idles(berth: CountingBerth, quietMs: number, measure: Measure): Promise<Figure> {
-  await roomless(berth);
+  await waitUntilNoneRuns(berth);
   await sleep(settleMs);
   const id = await created(berth, { idleTimeoutMs });
   const exec = () => berth.call("POST", `/v1/sandboxes/${id}/exec`, command);
-  // The calls themselves are counted above: here is what their going on for so long adds.
+  // The calls themselves are counted above; this counts what their duration adds.
   const timeAlone = (counted: Counted) => {
-    delete counted.door;
+    delete counted.worker;
     const { SandboxObject } = counted;
     if (SandboxObject !== undefined) Object.assign(SandboxObject, { requests: 0, awakeMs: 0 });
   };
@@ -182,12 +183,12 @@ async function idles(berth: CountingBerth, quietMs: number, measure: Measure): P
   await measure("idle time-out in use", 1, inUse, timeAlone);
   const toPaused = async () => {
     await exec();
-    await roomless(berth);
+    await waitUntilNoneRuns(berth);
   };
   await measure("becoming idle, to paused", 1, toPaused, timeAlone);
   const running = await created(berth, {});
   await berth.call("POST", `/v1/sandboxes/${running}/exec`, command);
-  // Alarms that were set before have rung by then: that of the start, and the one that meets a sandbox already paused.
+  // Earlier alarms have fired by then: that of the start, and one that finds a sandbox already paused.
   await sleep(settleMs + idleTimeoutMs);
   await berth.counted();
   await sleep(quietMs);
@@ -202,11 +203,11 @@ async function idles(berth: CountingBerth, quietMs: number, measure: Measure): P
   };
 }
 
-/** No sandbox runs any more. */
-async function roomless(berth: CountingBerth): Promise<void> {
+/** Waits until no sandbox is running. */
+async function waitUntilNoneRuns(berth: CountingBerth): Promise<void> {
   const limit = performance.now() + 10 * idleTimeoutMs;
-  while (berth.roomProcesses() > 0) {
-    if (performance.now() > limit) throw new Error("a sandbox goes on running");
+  while (berth.sandboxProcesses() > 0) {
+    if (performance.now() > limit) throw new Error("a sandbox is still running");
     await sleep(100);
   }
 }
@@ -223,18 +224,18 @@ function billed(counted: Counted, kind: string): number {
 function useOf(counted: Counted, processorMs: number, times: number): Use {
   const sum = (of: (kind: string) => number) =>
     keys.reduce((all, kind) => all + of(kind), 0) / times;
-  const doors = (counted.door?.requests ?? 0) / times;
+  const workerRequests = (counted.worker?.requests ?? 0) / times;
   const requests = sum((kind) => billed(counted, kind));
   return {
     ...noUse(),
-    workerRequests: doors,
-    // Door and objects together, though only the door's is billed by this meter.
+    workerRequests,
+    // Worker and objects together, although this meter bills only the Worker.
     workerCpuMs: processorMs / times,
     objectRequests: requests,
     objectGbSeconds: (sum((kind) => counted[kind]?.awakeMs ?? 0) / 1000) * objectGb,
     rowsRead: sum((kind) => counted[kind]?.rowsRead ?? 0),
     rowsWritten: sum((kind) => counted[kind]?.rowsWritten ?? 0),
-    logEvents: doors + requests + (counted.log?.lines ?? 0) / times,
+    logEvents: workerRequests + requests + (counted.log?.lines ?? 0) / times,
   };
 }
 
@@ -248,8 +249,8 @@ function figureOf({ what, times, counted, use }: Measured): Figure {
     measured: [
       `${n(use.objectRequests)} requests`,
       `${n(use.rowsRead)} rows read, ${n(use.rowsWritten)} written`,
-      `${n(awakeMs)} ms awake`,
-      `$${withoutLogs.toFixed(2)} a million, $${dollars.toFixed(2)} with logs`,
+      `${n(awakeMs)} ms in memory`,
+      `$${withoutLogs.toFixed(2)} per million, $${dollars.toFixed(2)} with logs`,
     ].join("; "),
     raw: {
       times,
@@ -263,16 +264,16 @@ function figureOf({ what, times, counted, use }: Measured): Figure {
 
 function months(measured: Measured[], databaseBytes: number): Figure[] {
   const each = Object.fromEntries(measured.map(({ what, use }) => [what, use])) as Record<
-    Work,
+    Operation,
     Use
   >;
   return scenarios.map((scenario) => {
     const bill = monthOf(scenario, each, databaseBytes / 1e9);
-    const dollars = (much: number) => `$${much.toFixed(0)}`;
+    const dollars = (amount: number) => `$${amount.toFixed(0)}`;
     return {
       row: `a month of 1,000 sandboxes, ${scenario.size}, ${scenario.name}`,
-      measured: `${dollars(bill.all)}: containers ${dollars(bill.containers)}, objects and door ${dollars(bill.objects)}, logs ${dollars(bill.logs)}`,
-      raw: { ...bill, scenario, databaseBytes, pricesOf },
+      measured: `${dollars(bill.all)}: containers ${dollars(bill.containers)}, objects and Worker ${dollars(bill.objects)}, logs ${dollars(bill.logs)}`,
+      raw: { ...bill, scenario, databaseBytes, pricesReadOn },
     };
   });
 }

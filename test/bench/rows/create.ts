@@ -1,6 +1,6 @@
 /**
- * Owns the figures of a new sandbox: from the create call to the first command answered, and what of that
- * is the engine's, asked directly in turns. Does not own many at once (burst.ts, density.ts).
+ * Measures a new sandbox: from the create call to the response of the first command, and the engine's share, called
+ * directly in turns.
  */
 import { Berth } from "../berth.ts";
 import { agentCall, DirectEngine } from "../direct.ts";
@@ -14,76 +14,76 @@ export async function create(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
   const engine = await DirectEngine.start(bench);
   const call = JSON.stringify({ command: "true" });
-  const agentsCall = agentCall({ command: "true" });
+  const agentRequest = agentCall({ command: "true" });
 
   const throughBerth = async () => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const id = await berth.create(0);
     const created = performance.now();
     const { exitCode } = await berth.exec(id, call);
-    const answered = performance.now();
+    const responded = performance.now();
     if (exitCode !== 0) throw new Error(`the first command ended with ${exitCode}`);
     await berth.destroy(id);
-    return { created: created - begun, answered: answered - begun, ended: ms(answered) };
+    return { created: created - startedAt, responded: responded - startedAt, ended: ms(responded) };
   };
   const directly = async () => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const sandbox = await engine.create();
     const created = performance.now();
-    const { exitCode } = await sandbox.exec(agentsCall);
-    const answered = performance.now();
+    const { exitCode } = await sandbox.exec(agentRequest);
+    const responded = performance.now();
     if (exitCode !== 0) throw new Error(`the first command ended with ${exitCode}`);
     await engine.destroy(sandbox);
-    return { created: created - begun, answered: answered - begun, ended: ms(answered) };
+    return { created: created - startedAt, responded: responded - startedAt, ended: ms(responded) };
   };
 
-  for (let at = 0; at < warmUps; at += 1) {
+  for (let index = 0; index < warmUps; index += 1) {
     await throughBerth();
     await directly();
   }
   const rounds = bench.isShort ? 20 : 200;
   const through: Awaited<ReturnType<typeof throughBerth>>[] = [];
   const direct: typeof through = [];
-  for (let at = 0; at < rounds; at += 1) {
-    bench.progress.of(at, rounds, "round");
+  for (let index = 0; index < rounds; index += 1) {
+    bench.progress.of(index, rounds, "round");
     through.push(await throughBerth());
     direct.push(await directly());
   }
-  const answered = spread(through.map((it) => it.answered));
-  const directAnswered = spread(direct.map((it) => it.answered));
+  const responded = spread(through.map((it) => it.responded));
+  const directAnswered = spread(direct.map((it) => it.responded));
   const raw = {
     berth: {
       created: spread(through.map((it) => it.created)),
-      answered,
+      responded,
       destroyed: spread(through.map((it) => it.ended)),
     },
     engine: {
       started: spread(direct.map((it) => it.created)),
-      answered: directAnswered,
+      responded: directAnswered,
       destroyed: spread(direct.map((it) => it.ended)),
     },
   };
   const judged = (met: boolean) => (bench.isShort ? {} : { met });
   return [
     {
-      row: "create to first exec answered: median",
-      measured: `${answered.median.toFixed(1)} ms`,
+      row: "create to response of first exec: median",
+      measured: `${responded.median.toFixed(1)} ms`,
       target: `≤ ${medianMaxMs} ms`,
-      ...judged(answered.median <= medianMaxMs),
+      ...judged(responded.median <= medianMaxMs),
       raw,
     },
     {
-      row: "create to first exec answered: p99",
-      measured: `${answered.p99.toFixed(1)} ms`,
+      row: "create to response of first exec: p99",
+      measured: `${responded.p99.toFixed(1)} ms`,
       target: `≤ ${p99MaxMs} ms`,
-      ...judged(answered.p99 <= p99MaxMs),
-      raw: { answered },
+      ...judged(responded.p99 <= p99MaxMs),
+      raw: { responded },
     },
     {
-      row: "the same, against the engine asked directly",
-      measured: `${answered.median.toFixed(1)} ms against ${directAnswered.median.toFixed(1)} ms`,
+      row: "the same, against the engine called directly",
+      measured: `${responded.median.toFixed(1)} ms against ${directAnswered.median.toFixed(1)} ms`,
       ratio: round(
-        median(through.map((it) => it.answered)) / median(direct.map((it) => it.answered)),
+        median(through.map((it) => it.responded)) / median(direct.map((it) => it.responded)),
       ),
       raw: {},
     },

@@ -1,6 +1,5 @@
 /**
- * Owns the figures of a full house: memory and idle time of many live sandboxes, that they answer, and their end.
- * Does not own the time that one of them takes to start (create.ts).
+ * Measures many running sandboxes: memory, idle load, response times and shutdown.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Berth } from "../berth.ts";
@@ -11,7 +10,7 @@ import {
   kernelBytes,
   memoryAvailableBytes,
   nameOf,
-  sharedOutBytes,
+  proportionalBytes,
 } from "../processes.ts";
 
 const MiB = 1024 * 1024;
@@ -19,8 +18,8 @@ const bytesEachMax = 10 * MiB;
 const idlePercentMax = 3;
 const createAtOnce = 8;
 /**
- * Objects that nobody calls leave memory after ten seconds, and the agent's runtime looks for garbage each second
- * until half a minute has passed without any: from then on a sandbox is idle.
+ * Idle objects leave memory after ten seconds, and the agent's runtime collects garbage every second until half a
+ * minute has passed: from then on a sandbox is idle.
  */
 const settleMs = 40_000;
 
@@ -32,15 +31,15 @@ export async function density(bench: Bench): Promise<Figure[]> {
   await settle(bench);
 
   const before = memoryOf(berth);
-  const begun = performance.now();
+  const startedAt = performance.now();
   const ids = await fill(bench, berth, many);
-  const filledMs = performance.now() - begun;
+  const filledMs = performance.now() - startedAt;
   await settle(bench);
   const after = memoryOf(berth);
   bench.progress.say(`idle for ${idleMs / 1000} s`);
   const idle = await idlePercent(berth, idleMs);
-  const sample = ids.filter((_, at) => at % Math.ceil(many / 100) === 0);
-  const answers = await answerTimes(berth, sample);
+  const sample = ids.filter((_, index) => index % Math.ceil(many / 100) === 0);
+  const times = await responseTimes(berth, sample);
 
   const ending = performance.now();
   const left = await berth.end();
@@ -50,7 +49,7 @@ export async function density(bench: Bench): Promise<Figure[]> {
   const isShort = bench.isShort;
   return [
     {
-      row: `${many} live sandboxes: memory each, all told`,
+      row: `${many} running sandboxes: memory each, in total`,
       measured: `${(each / MiB).toFixed(1)} MiB`,
       target: `≤ ${bytesEachMax / MiB} MiB`,
       ...(isShort ? {} : { met: each <= bytesEachMax }),
@@ -58,11 +57,11 @@ export async function density(bench: Bench): Promise<Figure[]> {
     },
     {
       row: "… as counted by processes and kernel",
-      measured: byPart === undefined ? "not ours to see" : `${byPart.all.toFixed(1)} MiB`,
+      measured: byPart === undefined ? "not readable by this user" : `${byPart.all.toFixed(1)} MiB`,
       raw: { eachMiB: byPart },
     },
     {
-      row: "… idle: of one core",
+      row: "… idle: share of one core",
       measured: `${idle.all.toFixed(2)} %`,
       target: `≤ ${idlePercentMax} %`,
       ...(isShort ? {} : { met: idle.all <= idlePercentMax }),
@@ -70,10 +69,10 @@ export async function density(bench: Bench): Promise<Figure[]> {
     },
     {
       row: `… exec on ${sample.length} of them: median, p99`,
-      measured: `${percentile(answers, 50).toFixed(1)} ms, ${percentile(answers, 99).toFixed(1)} ms`,
-      target: "all answer",
-      met: answers.length === sample.length,
-      raw: spread(answers),
+      measured: `${percentile(times, 50).toFixed(1)} ms, ${percentile(times, 99).toFixed(1)} ms`,
+      target: "all respond",
+      met: times.length === sample.length,
+      raw: spread(times),
     },
     {
       row: "… shutdown",
@@ -94,13 +93,13 @@ function memoryOf(berth: Berth) {
   const pids = berth.processes();
   return {
     available: memoryAvailableBytes(),
-    sharedOut: sharedOutBytes(pids),
+    sharedOut: proportionalBytes(pids),
     kernel: kernelBytes(),
     processes: pids.length,
   };
 }
 
-/** In MiB a sandbox. A second way to the same sum, which what else runs on the machine disturbs less. */
+/** In MiB per sandbox: a second way to the same sum, less affected by other programs. */
 function partsOf(
   before: ReturnType<typeof memoryOf>,
   after: ReturnType<typeof memoryOf>,
@@ -117,7 +116,7 @@ function partsOf(
   return { all: round(all), processes, ...Object.fromEntries(kernel) };
 }
 
-/** Each has answered one command: a sandbox that was never used would flatter. */
+/** Creates the sandboxes and runs one command in each, because an unused sandbox needs less memory. */
 async function fill(bench: Bench, berth: Berth, many: number): Promise<string[]> {
   const call = JSON.stringify({ command: "true" });
   let done = 0;
@@ -131,12 +130,12 @@ async function fill(bench: Bench, berth: Berth, many: number): Promise<string[]>
   });
 }
 
-/** Processor time of everything that Berth is, of one core, and who took it. */
+/** Processor time of all of Berth's processes as a share of one core, also by program. */
 async function idlePercent(berth: Berth, ms: number) {
   const before = cpuSeconds(berth.processes());
-  const begun = performance.now();
+  const startedAt = performance.now();
   await sleep(ms);
-  const seconds = (performance.now() - begun) / 1000;
+  const seconds = (performance.now() - startedAt) / 1000;
   const byName: Record<string, number> = {};
   let all = 0;
   for (const [pid, used] of cpuSeconds(berth.processes())) {
@@ -147,12 +146,12 @@ async function idlePercent(berth: Berth, ms: number) {
   return { all: round(all), seconds: round(seconds), byName };
 }
 
-async function answerTimes(berth: Berth, ids: string[]): Promise<number[]> {
+async function responseTimes(berth: Berth, ids: string[]): Promise<number[]> {
   const times: number[] = [];
-  for (const [at, id] of ids.entries()) {
-    const begun = performance.now();
-    const { stdout } = await berth.exec(id, JSON.stringify({ command: `echo ${at}` }));
-    if (stdout === `${at}\n`) times.push(performance.now() - begun);
+  for (const [index, id] of ids.entries()) {
+    const startedAt = performance.now();
+    const { stdout } = await berth.exec(id, JSON.stringify({ command: `echo ${index}` }));
+    if (stdout === `${index}\n`) times.push(performance.now() - startedAt);
   }
   return times;
 }

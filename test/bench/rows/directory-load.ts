@@ -1,6 +1,6 @@
 /**
- * Owns how far one Directory goes: calls a second that it answers to 1, 16 and 64 clients, beside `GET /health` in the same
- * run, and what each call costs the server's processor. Does not own how its tables grow (directory.ts).
+ * Measures the throughput of one Directory: calls per second with 1, 16 and 64 clients, in turns with `GET /health`,
+ * and the processor time of each call. See directory.ts for how its tables grow.
  */
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -13,29 +13,37 @@ const clients = [1, 16, 64] as const;
 const scopes = 64;
 const page = 20;
 
-/** Of a block: so many calls, or so long. Each create leaves a file and, for ten seconds, descriptors. */
+/** A block ends after this time or this many calls. Each create leaves a file and, for ten seconds, descriptors. */
 const blockMs = 800;
 const shortBlockMs = 200;
 const createsMax = 300;
 const syncs = 50;
 
-type Call = { what: string; max: number; ask(berth: Berth, at: number): Promise<void> };
+type Call = { what: string; max: number; send(berth: Berth, index: number): Promise<void> };
 type Block = { perSecond: number; cpuMs: number };
 
 const sandboxes = "/v1/sandboxes";
-const unnamed = { start: false };
+const unscoped = { start: false };
 
 function callsOn(ids: string[]): Call[] {
   return [
-    { what: "health", max: Infinity, ask: (berth) => ok(berth, "GET", "/health") },
+    { what: "health", max: Infinity, send: (berth) => ok(berth, "GET", "/health") },
     {
-      what: "look",
+      what: "get",
       max: Infinity,
-      ask: (berth, at) => ok(berth, "GET", `${sandboxes}/${ids[at % scopes]}`),
+      send: (berth, index) => ok(berth, "GET", `${sandboxes}/${ids[index % scopes]}`),
     },
-    { what: "find", max: Infinity, ask: (berth, at) => ok(berth, "POST", sandboxes, scoped(at)) },
-    { what: "list", max: Infinity, ask: (berth) => ok(berth, "GET", `${sandboxes}?limit=${page}`) },
-    { what: "create", max: createsMax, ask: (berth) => ok(berth, "POST", sandboxes, unnamed) },
+    {
+      what: "find",
+      max: Infinity,
+      send: (berth, index) => ok(berth, "POST", sandboxes, scoped(index)),
+    },
+    {
+      what: "list",
+      max: Infinity,
+      send: (berth) => ok(berth, "GET", `${sandboxes}?limit=${page}`),
+    },
+    { what: "create", max: createsMax, send: (berth) => ok(berth, "POST", sandboxes, unscoped) },
   ];
 }
 
@@ -43,43 +51,48 @@ export async function directoryLoad(bench: Bench): Promise<Figure[]> {
   const rounds = bench.isShort ? 1 : 3;
   const ms = bench.isShort ? shortBlockMs : blockMs;
   const berth = await Berth.start(bench);
-  const ids = await parallel(scopes, 16, (at) => created(berth, scoped(at)));
+  const ids = await parallel(scopes, 16, (index) => created(berth, scoped(index)));
   const calls = callsOn(ids);
   const syncMs = syncsIn(berth.data);
   const blocks = new Map<string, Block[]>();
-  // In turns, so that what else the machine does meets all of them.
+  // The calls take turns, so that other load on the machine affects all of them.
   for (let round = 0; round < rounds; round += 1) {
-    for (const wide of clients) {
-      for (const { what, max, ask } of calls) {
-        bench.progress.say(`${what}, ${wide} at once`);
-        const name = `${what} ${wide}`;
-        const block = await measured(berth, { ms, max, wide, ask });
+    for (const concurrency of clients) {
+      for (const { what, max, send } of calls) {
+        bench.progress.say(`${what}, ${concurrency} at once`);
+        const name = `${what} ${concurrency}`;
+        const block = await measured(berth, { ms, max, concurrency, send });
         blocks.set(name, [...(blocks.get(name) ?? []), block]);
       }
     }
   }
-  const middle = (what: string, wide: number, key: keyof Block) =>
-    median((blocks.get(`${what} ${wide}`) ?? []).map((block) => block[key]));
+  const medianOf = (what: string, concurrency: number, key: keyof Block) =>
+    median((blocks.get(`${what} ${concurrency}`) ?? []).map((block) => block[key]));
   const figures = calls.slice(1).flatMap(({ what }) =>
-    clients.map((wide): Figure => {
-      const [own, health] = [what, "health"].map((one) => middle(one, wide, "perSecond"));
+    clients.map((concurrency): Figure => {
+      const [own, health] = [what, "health"].map((name) =>
+        medianOf(name, concurrency, "perSecond"),
+      );
       const ratio = (own ?? 0) / (health ?? 0);
-      const cpuMs = round(middle(what, wide, "cpuMs"), 2);
+      const cpuMs = round(medianOf(what, concurrency, "cpuMs"), 2);
       return {
-        row: `${names[what]}, ${wide} at once: a second, against GET /health`,
-        measured: `${own?.toFixed(0)} against ${health?.toFixed(0)}; ${cpuMs} ms of workerd each`,
+        row: `${names[what]}, ${concurrency} at once, against GET /health`,
+        measured: `${own?.toFixed(0)}/s against ${health?.toFixed(0)}/s; ${cpuMs} ms of workerd each`,
         ratio: round(ratio),
-        raw: { blocks: blocks.get(`${what} ${wide}`), health: blocks.get(`health ${wide}`) },
+        raw: {
+          blocks: blocks.get(`${what} ${concurrency}`),
+          health: blocks.get(`health ${concurrency}`),
+        },
       };
     }),
   );
   const sync = `${round(median(syncMs), 2)} ms`;
-  const row = "for comparison: one new file that the disk is asked to keep; a create needs several";
+  const row = "for comparison: one new file, synced to disk; a create needs several";
   return [...figures, { row, measured: sync, raw: { syncMs } }];
 }
 
 const names: Record<string, string> = {
-  look: "look at one sandbox, no Directory",
+  get: "GET of a sandbox, without the Directory",
   find: `find of one of ${scopes} scopes`,
   list: `list of ${page}`,
   create: "create without a container",
@@ -87,43 +100,48 @@ const names: Record<string, string> = {
 
 async function measured(
   berth: Berth,
-  { ms, max, wide, ask }: { ms: number; max: number; wide: number; ask: Call["ask"] },
+  {
+    ms,
+    max,
+    concurrency,
+    send,
+  }: { ms: number; max: number; concurrency: number; send: Call["send"] },
 ): Promise<Block> {
   const cpu = () => cpuSeconds([berth.workerd]).get(berth.workerd) ?? 0;
-  const [cpuBefore, began] = [cpu(), performance.now()];
+  const [cpuBefore, startedAt] = [cpu(), performance.now()];
   let count = 0;
   const client = async () => {
-    while (count < max && performance.now() - began < ms) await ask(berth, count++);
+    while (count < max && performance.now() - startedAt < ms) await send(berth, count++);
   };
-  await Promise.all(Array.from({ length: wide }, client));
-  const seconds = (performance.now() - began) / 1000;
+  await Promise.all(Array.from({ length: concurrency }, client));
+  const seconds = (performance.now() - startedAt) / 1000;
   return { perSecond: count / seconds, cpuMs: ((cpu() - cpuBefore) * 1000) / count };
 }
 
-/** How long each of some new files on this disk takes until it is durable. */
+/** The times until new files on this disk are durable. */
 function syncsIn(folder: string): number[] {
-  return Array.from({ length: syncs }, (_, at) => {
-    const began = performance.now();
-    const fd = openSync(join(folder, `synced-${at}`), "w");
-    writeSync(fd, `${at}`);
+  return Array.from({ length: syncs }, (_, index) => {
+    const startedAt = performance.now();
+    const fd = openSync(join(folder, `synced-${index}`), "w");
+    writeSync(fd, `${index}`);
     fsyncSync(fd);
     closeSync(fd);
-    return performance.now() - began;
+    return performance.now() - startedAt;
   });
 }
 
-function scoped(at: number): object {
-  return { start: false, scope: { repo: "github.com/bench/load", branch: `b${at % scopes}` } };
+function scoped(index: number): object {
+  return { start: false, scope: { repo: "github.com/bench/load", branch: `b${index % scopes}` } };
 }
 
 async function created(berth: Berth, body: object): Promise<string> {
   const { status, text } = await berth.http.call("POST", sandboxes, JSON.stringify(body));
-  if (status >= 300) throw new Error(`create answered ${status}: ${text}`);
+  if (status >= 300) throw new Error(`create returned ${status}: ${text}`);
   return (JSON.parse(text) as { id: string }).id;
 }
 
 async function ok(berth: Berth, method: string, path: string, body?: object): Promise<void> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const { status } = await berth.http.call(method, path, text);
-  if (status >= 300) throw new Error(`${method} ${path} answered ${status}`);
+  if (status >= 300) throw new Error(`${method} ${path} returned ${status}`);
 }

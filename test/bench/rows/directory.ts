@@ -1,5 +1,5 @@
 /**
- * Owns the figures of a tenant's Directory: lists, finds and creates among a hundred sandboxes and among many.
+ * Measures a tenant's Directory: lists, finds and creates among a hundred sandboxes and among many.
  */
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, median, round } from "../figure.ts";
@@ -46,24 +46,24 @@ export async function directory(bench: Bench): Promise<Figure[]> {
 type Times = Record<"list" | "states" | "filtered" | "find" | "create" | "count", number>;
 
 async function fill(bench: Bench, berth: Berth, count: number): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   let done = 0;
-  await parallel(count, clients, async (at) => {
-    const mark = at % 1000 === 0 ? "rare" : "usual";
-    await created(berth, { start: false, metadata: { mark, n: String(at) } });
+  await parallel(count, clients, async (index) => {
+    const mark = index % 1000 === 0 ? "rare" : "usual";
+    await created(berth, { start: false, metadata: { mark, n: String(index) } });
     bench.progress.of(++done, count, "sandbox");
   });
-  return (count * 1000) / (performance.now() - begun);
+  return (count * 1000) / (performance.now() - startedAt);
 }
 
-/** In turns, so that what else the machine does meets both. */
+/** Both sides take turns, so that other load on the machine affects both. */
 async function measure(
   bench: Bench,
   { small, large }: { small: Berth; large: Berth },
 ): Promise<{ small: Times; large: Times }> {
   const scope = { repo: "github.com/bench/find", branch: "main" };
   const lists = "/v1/sandboxes?limit=100";
-  const asks: Record<keyof Times, (berth: Berth) => Promise<void>> = {
+  const calls: Record<keyof Times, (berth: Berth) => Promise<void>> = {
     find: (berth) => created(berth, { start: false, scope }),
     list: (berth) => ok(berth.http.call("GET", lists)),
     states: (berth) => ok(berth.http.call("GET", `${lists}&state=running,paused`)),
@@ -72,23 +72,23 @@ async function measure(
     count: (berth) => ok(berth.http.call("GET", "/v1/counts")),
   };
   const times = { small: {} as Times, large: {} as Times };
-  for (const [what, ask] of Object.entries(asks) as [keyof Times, (typeof asks)["list"]][]) {
-    const taken = { small: [] as number[], large: [] as number[] };
+  for (const [what, call] of Object.entries(calls) as [keyof Times, (typeof calls)["list"]][]) {
+    const samplesOf = { small: [] as number[], large: [] as number[] };
     for (let n = 0; n < samples; n++) {
       bench.progress.of(n, samples, what);
-      taken.small.push(await timed(() => ask(small)));
-      taken.large.push(await timed(() => ask(large)));
+      samplesOf.small.push(await timed(() => call(small)));
+      samplesOf.large.push(await timed(() => call(large)));
     }
-    times.small[what] = median(taken.small);
-    times.large[what] = median(taken.large);
+    times.small[what] = median(samplesOf.small);
+    times.large[what] = median(samplesOf.large);
   }
   return times;
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   await work();
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }
 
 function created(berth: Berth, body: object): Promise<void> {
@@ -97,5 +97,5 @@ function created(berth: Berth, body: object): Promise<void> {
 
 async function ok(call: Promise<{ status: number }>): Promise<void> {
   const { status } = await call;
-  if (status >= 300) throw new Error(`answered ${status}`);
+  if (status >= 300) throw new Error(`returned ${status}`);
 }

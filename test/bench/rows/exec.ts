@@ -1,6 +1,5 @@
 /**
- * Owns the figures of one command: through Berth, and asked of the agent directly, in turns.
- * Does not own the commands' rightness beyond their exit code (streams.ts).
+ * Measures one command through Berth and directly from the agent, in turns.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Berth } from "../berth.ts";
@@ -10,37 +9,37 @@ import { parallel } from "../http.ts";
 
 const latencyRatioMax = 1.9;
 const throughputRatioMin = 0.75;
-const wide = 16;
+const concurrency = 16;
 const warmUp = 500;
-/** Most commands of people and agents come so; a run without pauses hides what a pause costs. */
+/** Most commands come after a pause; a run without pauses hides what a pause costs. */
 const quietMs = 100;
 const afterQuietRatioMax = 3;
 const command = "true";
-/** Without a shell. */
+/** Runs without a shell. */
 const argv = ["/bin/true"];
 
-/** `quietMs`: before each, which is not counted. */
+/** `quietMs`: a pause before each call that is not counted. */
 type Side = { name: string; quietMs?: number; run(): Promise<{ exitCode: number | null }> };
 
 export async function exec(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
   const engine = await DirectEngine.start(bench);
   const id = await berth.create();
-  const direct = await engine.create(wide);
+  const direct = await engine.create(concurrency);
   const call = JSON.stringify({ command });
-  const agentsCall = agentCall({ command });
+  const agentRequest = agentCall({ command });
   const sides: [Side, Side] = [
     { name: "berth", run: () => berth.exec(id, call) },
-    { name: "direct", run: () => direct.exec(agentsCall) },
+    { name: "direct", run: () => direct.exec(agentRequest) },
   ];
   bench.progress.say("warming up");
-  // A side that is still being compiled says nothing of the other.
+  // A side that is not yet compiled by the JIT cannot be compared.
   for (const side of sides) await inStreams(side, warmUp);
   const argvCall = JSON.stringify({ argv });
-  const agentsArgvCall = agentCall({ argv });
+  const agentArgvRequest = agentCall({ argv });
   const argvSides: [Side, Side] = [
     { name: "berth", run: () => berth.exec(id, argvCall) },
-    { name: "direct", run: () => direct.exec(agentsArgvCall) },
+    { name: "direct", run: () => direct.exec(agentArgvRequest) },
   ];
   return [
     await latency(bench, sides, {
@@ -49,7 +48,7 @@ export async function exec(bench: Bench): Promise<Figure[]> {
     }),
     await throughput(bench, sides),
     await latency(bench, [{ ...sides[0], name: "quiet", quietMs }, sides[0]], {
-      row: `exec of \`true\`, each after ${quietMs} ms of quiet, against in a row: median`,
+      row: `exec of \`true\`, each after a pause of ${quietMs} ms, against without pauses: median`,
       ratioMax: afterQuietRatioMax,
       blocks: bench.isShort ? 4 : 10,
       each: 10,
@@ -58,7 +57,7 @@ export async function exec(bench: Bench): Promise<Figure[]> {
   ];
 }
 
-/** Without `ratioMax` there is nothing to judge. */
+/** Without `ratioMax` the figure is not judged. */
 async function latency(
   bench: Bench,
   sides: [Side, Side],
@@ -74,20 +73,20 @@ async function latency(
     bench.progress.of(block, blocks, "one at a time, block");
     for (const side of turnsIn(block)) {
       const { quietMs = 0 } = sides[side];
-      for (let at = 0; at < each; at += 1) {
+      for (let index = 0; index < each; index += 1) {
         if (quietMs > 0) await pause(quietMs);
         samples[side].push(await timed(sides[side]));
       }
     }
   }
-  const [one, other] = [spread(samples[0]), spread(samples[1])];
+  const [first, second] = [spread(samples[0]), spread(samples[1])];
   const ratio = median(samples[0]) / median(samples[1]);
   return {
     row,
-    measured: `${one.median.toFixed(2)} ms against ${other.median.toFixed(2)} ms`,
+    measured: `${first.median.toFixed(2)} ms against ${second.median.toFixed(2)} ms`,
     ...(ratioMax === undefined ? {} : { target: `≤ ${ratioMax} ×`, met: ratio <= ratioMax }),
     ratio: round(ratio),
-    raw: { [sides[0].name]: one, [sides[1].name]: other },
+    raw: { [sides[0].name]: first, [sides[1].name]: second },
   };
 }
 
@@ -96,14 +95,14 @@ async function throughput(bench: Bench, sides: [Side, Side]): Promise<Figure> {
   const each = bench.isShort ? 200 : 800;
   const rates: [number[], number[]] = [[], []];
   for (let block = 0; block < blocks; block += 1) {
-    bench.progress.of(block, blocks, `${wide} in parallel, block`);
+    bench.progress.of(block, blocks, `${concurrency} in parallel, block`);
     for (const side of turnsIn(block)) rates[side].push(await inStreams(sides[side], each));
   }
   const [berth, direct] = [median(rates[0]), median(rates[1])];
   const ratio = berth / direct;
   return {
-    row: `exec, ${wide} in parallel: a second`,
-    measured: `${berth.toFixed(0)} against ${direct.toFixed(0)}`,
+    row: `exec, ${concurrency} in parallel`,
+    measured: `${berth.toFixed(0)}/s against ${direct.toFixed(0)}/s`,
     target: `≥ ${throughputRatioMin} ×`,
     ratio: round(ratio),
     met: ratio >= throughputRatioMin,
@@ -111,22 +110,22 @@ async function throughput(bench: Bench, sides: [Side, Side]): Promise<Figure> {
   };
 }
 
-/** Each is first in every second block: what the one leaves behind, the other finds as often. */
+/** Each side is first in every second block, so that side effects on the next side cancel out. */
 function turnsIn(block: number): readonly [0, 1] | readonly [1, 0] {
   return block % 2 === 0 ? [0, 1] : [1, 0];
 }
 
 async function timed(side: Side): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { exitCode } = await side.run();
-  const ms = performance.now() - begun;
+  const ms = performance.now() - startedAt;
   if (exitCode !== 0) throw new Error(`${side.name}: a command ended with ${exitCode}`);
   return ms;
 }
 
-/** How many a second. */
+/** Returns commands per second. */
 async function inStreams(side: Side, count: number): Promise<number> {
-  const begun = performance.now();
-  await parallel(count, wide, () => timed(side));
-  return (count * 1000) / (performance.now() - begun);
+  const startedAt = performance.now();
+  await parallel(count, concurrency, () => timed(side));
+  return (count * 1000) / (performance.now() - startedAt);
 }

@@ -1,6 +1,5 @@
 /**
- * Owns the figures of files through Berth: one large file up and down, and a listing of many.
- * Does not own their rightness.
+ * Measures files through Berth: one large file up and down, and a list of many.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,9 +15,9 @@ export async function files(bench: Bench): Promise<Figure[]> {
   const id = await berth.create();
   const key = readFileSync(join(berth.data, "key"), "utf8").trim();
   const headers = { authorization: `Bearer ${key}` };
-  const at = (path: string) => `/v1/sandboxes/${id}/files${path}`;
-  const url = `${berth.http.url}${at("?path=large")}`;
-  const typed = { ...headers, "content-type": "application/octet-stream" };
+  const pathOf = (path: string) => `/v1/sandboxes/${id}/files${path}`;
+  const url = `${berth.http.url}${pathOf("?path=large")}`;
+  const uploadHeaders = { ...headers, "content-type": "application/octet-stream" };
   const [up, down, list]: [number[], number[], number[]] = [[], [], []];
   const rounds = bench.isShort ? 2 : 6;
   const many = `mkdir many; cd many; seq -f f%05g ${entries} | xargs touch`;
@@ -26,17 +25,20 @@ export async function files(bench: Bench): Promise<Figure[]> {
   if (made.exitCode !== 0) throw new Error(`no files to list: ${made.stderr}`);
   for (let round = 0; round < rounds; round += 1) {
     bench.progress.of(round, rounds, "round");
-    up.push(await rateOf(() => upload(url, { method: "PUT", bytes, headers: typed })));
+    up.push(await rateOf(() => upload(url, { method: "PUT", bytes, headers: uploadHeaders })));
     down.push(
       await rateOf(async () => {
-        const came = await download(url, headers);
-        if (came !== bytes) throw new Error(`${came} bytes came of ${bytes}`);
+        const received = await download(url, headers);
+        if (received !== bytes) throw new Error(`received ${received} of ${bytes} bytes`);
       }),
     );
-    const begun = performance.now();
-    const { status, text } = await berth.http.call("GET", at(`/list?path=many&limit=${entries}`));
-    list.push(performance.now() - begun);
-    if (status !== 200 || !text.includes("f05000")) throw new Error(`a list answered ${status}`);
+    const startedAt = performance.now();
+    const { status, text } = await berth.http.call(
+      "GET",
+      pathOf(`/list?path=many&limit=${entries}`),
+    );
+    list.push(performance.now() - startedAt);
+    if (status !== 200 || !text.includes("f05000")) throw new Error(`a list returned ${status}`);
   }
   return [
     {
@@ -57,9 +59,9 @@ export async function files(bench: Bench): Promise<Figure[]> {
   ];
 }
 
-/** MB a second. */
+/** Returns MB/s. */
 async function rateOf(work: () => Promise<void>): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   await work();
-  return bytes / 1000 / (performance.now() - begun);
+  return bytes / 1000 / (performance.now() - startedAt);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the row of what grows: the same work with more live sandboxes, longer lists, longer queues, more viewers.
- * Does not own how each is measured (test/bench/growth/). The ratio is against the first of its kind.
+ * Measures how times grow with more running sandboxes, longer lists, longer queues and more viewers
+ * (test/bench/growth/). The ratio is against the first figure of its kind.
  */
 import type { Bench, Figure } from "../figure.ts";
 import { directoryGrowth } from "../growth/directory.ts";

@@ -1,6 +1,5 @@
 /**
- * Owns the figures of the lease: how many a second over HTTP and by RPC, and how long a hand-over takes.
- * Does not own its rules.
+ * Measures the lease: cycles per second over HTTP and by RPC, and the time of a hand-over.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LeaseGranted, LeaseView } from "../../../src/protocol/lease.ts";
@@ -15,13 +14,13 @@ const httpPerSecondMin = 500;
 const rpcPerSecondMin = 1000;
 const handOverMsMax = 5;
 
-/** Cycles by RPC, timed inside the Worker that makes them: no HTTP of ours is in the figure. */
+/** Cycles by RPC, timed inside the calling Worker, so that the figure contains no HTTP. */
 const callerSource = `
 export default {
   async fetch(request, env) {
     const { cycles, clients } = await request.json();
     const { id } = await env.BERTH.create({ start: false });
-    const begun = Date.now();
+    const startedAt = Date.now();
     let next = 0;
     const client = async (n) => {
       const sandbox = env.BERTH.sandbox(id);
@@ -31,7 +30,7 @@ export default {
       }
     };
     await Promise.all(Array.from({ length: clients }, (_, n) => client(n)));
-    const ms = Date.now() - begun;
+    const ms = Date.now() - startedAt;
     await env.BERTH.sandbox(id).destroy();
     return Response.json({ value: { ms } });
   },
@@ -46,20 +45,20 @@ export async function lease(bench: Bench): Promise<Figure[]> {
 async function overHttp(bench: Bench, berth: Berth, id: string): Promise<Figure> {
   const cycles = bench.isShort ? 400 : 4000;
   bench.progress.say(`${clients} clients take turns over HTTP`);
-  await parallel(clients * 5, clients, (at) => cycle(berth, id, `client ${at % clients}`));
-  const begun = performance.now();
-  await parallel(cycles, clients, (at) => cycle(berth, id, `client ${at % clients}`));
-  const perSecond = (cycles * 1000) / (performance.now() - begun);
+  await parallel(clients * 5, clients, (index) => cycle(berth, id, `client ${index % clients}`));
+  const startedAt = performance.now();
+  await parallel(cycles, clients, (index) => cycle(berth, id, `client ${index % clients}`));
+  const perSecond = (cycles * 1000) / (performance.now() - startedAt);
   return {
     row: `lease acquire + release, ${clients} clients waiting, HTTP`,
-    measured: `${perSecond.toFixed(0)} a second`,
-    target: `≥ ${httpPerSecondMin} a second`,
+    measured: `${perSecond.toFixed(0)}/s`,
+    target: `≥ ${httpPerSecondMin}/s`,
     met: perSecond >= httpPerSecondMin,
     raw: { cycles, perSecond: round(perSecond, 1) },
   };
 }
 
-/** From the release that is sent to the grant that the next one receives. */
+/** From sending the release until the next waiter receives its grant. */
 async function handOver(bench: Bench, berth: Berth, id: string): Promise<Figure> {
   const rounds = bench.isShort ? 2 : 6;
   const samples: number[] = [];
@@ -73,7 +72,7 @@ async function handOver(bench: Bench, berth: Berth, id: string): Promise<Figure>
       released = performance.now();
       await release(berth, id, token);
     });
-    while ((await look(berth, id)).waiterCount < waiters) await sleep(5);
+    while ((await getLease(berth, id)).waiterCount < waiters) await sleep(5);
     released = performance.now();
     await release(berth, id, first.token);
     await Promise.all(queue);
@@ -102,8 +101,8 @@ async function byRpc(bench: Bench): Promise<Figure> {
   const perSecond = (cycles * 1000) / Number(value.ms);
   return {
     row: `lease acquire + release, ${clients} clients waiting, RPC`,
-    measured: `${perSecond.toFixed(0)} a second`,
-    target: `≥ ${rpcPerSecondMin} a second`,
+    measured: `${perSecond.toFixed(0)}/s`,
+    target: `≥ ${rpcPerSecondMin}/s`,
     met: perSecond >= rpcPerSecondMin,
     raw: { cycles, perSecond: round(perSecond, 1) },
   };
@@ -117,7 +116,7 @@ async function cycle(berth: Berth, id: string, holder: string): Promise<void> {
 async function acquire(berth: Berth, id: string, holder: string): Promise<LeaseGranted> {
   const body = JSON.stringify({ holder, waitMs: 25_000 });
   const { status, text } = await berth.http.call("POST", `/v1/sandboxes/${id}/lease`, body);
-  if (status !== 201) throw new Error(`acquire answered ${status}: ${text}`);
+  if (status !== 201) throw new Error(`acquire returned ${status}: ${text}`);
   return JSON.parse(text) as LeaseGranted;
 }
 
@@ -126,10 +125,10 @@ async function release(berth: Berth, id: string, token: string): Promise<void> {
   const { status, text } = await berth.http.call("DELETE", path, undefined, {
     "berth-lease": token,
   });
-  if (status !== 200) throw new Error(`release answered ${status}: ${text}`);
+  if (status !== 200) throw new Error(`release returned ${status}: ${text}`);
 }
 
-async function look(berth: Berth, id: string): Promise<LeaseView> {
+async function getLease(berth: Berth, id: string): Promise<LeaseView> {
   const { text } = await berth.http.call("GET", `/v1/sandboxes/${id}/lease`);
   return JSON.parse(text) as LeaseView;
 }

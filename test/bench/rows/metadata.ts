@@ -1,6 +1,6 @@
 /**
- * Owns the figures of what is small and frequent: metadata changes, looks at the state, what an idle sandbox costs,
- * and what each of these writes to disk, because users pay for it.
+ * Measures small and frequent calls: metadata changes, reads of the state, an idle sandbox, and what each writes to
+ * disk, because users pay for that.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,21 +18,25 @@ export async function metadata(bench: Bench): Promise<Figure[]> {
   const id = await berth.create();
   const path = `/v1/sandboxes/${id}`;
   const count = bench.isShort ? 1000 : 8000;
-  const patch = (at: number) =>
+  const patch = (index: number) =>
     expect200(
-      berth.http.call("PATCH", `${path}/metadata`, JSON.stringify({ [`k${at % 60}`]: `v${at}` })),
+      berth.http.call(
+        "PATCH",
+        `${path}/metadata`,
+        JSON.stringify({ [`k${index % 60}`]: `v${index}` }),
+      ),
     );
   const get = () => expect200(berth.http.call("GET", path));
   const exec = () => berth.exec(id, '{"command":"true"}');
   await parallel(500, clients, patch);
   const patched = await rate(bench, berth, "changes of metadata", count, patch);
-  const got = await rate(bench, berth, "looks at the state", count, get);
+  const got = await rate(bench, berth, "reads of the state", count, get);
   const ran = await rate(bench, berth, "commands", Math.ceil(count / 8), exec);
   return [
     figure(`metadata PATCH, one sandbox, ${clients} clients`, patched, patchPerSecondMin),
     figure(`GET of a sandbox, ${clients} clients`, got, getPerSecondMin),
     {
-      row: "written to disk for each PATCH, GET, exec",
+      row: "written to disk per PATCH, GET, exec",
       measured: [patched, got, ran].map(({ bytes }) => `${bytes.toFixed(0)} B`).join(", "),
       raw: { patch: patched.bytes, get: got.bytes, exec: ran.bytes, objectCallsEach: 1 },
     },
@@ -47,37 +51,37 @@ async function rate(
   berth: Berth,
   what: string,
   count: number,
-  work: (at: number) => Promise<unknown>,
+  work: (index: number) => Promise<unknown>,
 ): Promise<Rate> {
   bench.progress.say(`${count} ${what}`);
   const written = bytesWritten(berth);
-  const begun = performance.now();
+  const startedAt = performance.now();
   await parallel(count, clients, work);
-  const perSecond = (count * 1000) / (performance.now() - begun);
+  const perSecond = (count * 1000) / (performance.now() - startedAt);
   return { perSecond, bytes: (bytesWritten(berth) - written) / count };
 }
 
 function figure(row: string, { perSecond }: Rate, min: number): Figure {
   return {
     row,
-    measured: `${perSecond.toFixed(0)} a second`,
-    target: `≥ ${min} a second`,
+    measured: `${perSecond.toFixed(0)}/s`,
+    target: `≥ ${min}/s`,
     met: perSecond >= min,
     raw: { perSecond: round(perSecond, 1) },
   };
 }
 
-/** Each alarm of an object is a line in the log: an idle sandbox adds none before its next deadline. */
+/** Each alarm of an object is a line in the log; an idle sandbox must add none before its next deadline. */
 async function idle(bench: Bench, berth: Berth): Promise<Figure> {
   const seconds = bench.isShort ? 5 : 20;
-  bench.progress.say(`${seconds} s of nothing`);
-  // The last commands are told of within a second, and the alarm of the start has rung by then.
+  bench.progress.say(`${seconds} s of idle time`);
+  // By then the last changes are reported and the alarm of the start has fired.
   await sleep(6_000);
   const before = logLines(berth);
   await sleep(seconds * 1000);
   const wakes = logLines(berth) - before;
   return {
-    row: `wakes of an idle sandbox in ${seconds} s`,
+    row: `wake-ups of an idle sandbox in ${seconds} s`,
     measured: String(wakes),
     target: "0",
     met: wakes === 0,
@@ -96,5 +100,5 @@ function bytesWritten(berth: Berth): number {
 
 async function expect200(call: Promise<{ status: number; text: string }>): Promise<void> {
   const { status, text } = await call;
-  if (status !== 200) throw new Error(`answered ${status}: ${text}`);
+  if (status !== 200) throw new Error(`returned ${status}: ${text}`);
 }

@@ -1,9 +1,9 @@
 /**
- * Owns the figures of a process's output to a follower of raw bytes: from the agent asked directly, through Berth,
- * and beside both a bare pipe; and what a long stream leaves in memory.
- * Does not own cursors and cuts: tests have those.
+ * Measures a process's output to a follower of raw bytes, from the agent directly and through Berth, against a bare
+ * pipe; and what a long stream leaves in memory.
  */
 import { spawn } from "node:child_process";
+import { limits } from "../../../src/protocol/limits.ts";
 import type { Process } from "../../../src/protocol/process.ts";
 import { Berth } from "../berth.ts";
 import { DirectEngine } from "../direct.ts";
@@ -15,8 +15,11 @@ const agentMin = 300;
 const berthMin = 150;
 const MB = 1_000_000;
 const MiB = 1024 * 1024;
-/** More than buffers on the way can explain: a server that keeps what it passes on. */
+/** More growth than buffers can explain means that a server keeps what it forwards. */
 const grownMax = 64 * MiB;
+
+/** The Worker fills it in; a direct call must have it. */
+const logBytesMax = limits.processLogDefaultBytes;
 
 type Side = { http: Http; path: string; call: Record<string, unknown> };
 
@@ -27,14 +30,18 @@ export async function output(bench: Bench): Promise<Figure[]> {
   const direct = await engine.create(4);
   const through: Side = { http: berth.http, path: `/v1/sandboxes/${id}/processes`, call: {} };
   let calls = 0;
-  const asked = (): Side => {
+  const directSide = (): Side => {
     calls += 1;
-    return { http: direct.http, path: "/v1/processes", call: { id: `p${calls}-bench` } };
+    return {
+      http: direct.http,
+      path: "/v1/processes",
+      call: { id: `p${calls}-bench`, logBytesMax },
+    };
   };
   const watched = [berth.workerd, berth.agentOf(id)];
   const bytes = (bench.isShort ? 200 : 500) * MB;
   await followed(through, bytes / 4);
-  await followed(asked(), bytes / 4);
+  await followed(directSide(), bytes / 4);
   const before = watched.map(privateBytes);
   const rates: { agent: number[]; berth: number[]; pipe: number[] } = {
     ...{ agent: [], berth: [], pipe: [] },
@@ -43,19 +50,19 @@ export async function output(bench: Bench): Promise<Figure[]> {
   for (let round = 0; round < rounds; round += 1) {
     bench.progress.of(round, rounds, "stream");
     rates.pipe.push(await piped(bytes));
-    rates.agent.push(await followed(asked(), bytes));
+    rates.agent.push(await followed(directSide(), bytes));
     rates.berth.push(await followed(through, bytes));
   }
-  const grown = watched.map((pid, at) => privateBytes(pid) - (before[at] ?? 0));
+  const grown = watched.map((pid, index) => privateBytes(pid) - (before[index] ?? 0));
   const pipe = median(rates.pipe);
   return [
     figure("process output from the agent, raw", rates.agent, { pipe, min: agentMin }),
     figure("process output through Berth, raw", rates.berth, { pipe, min: berthMin }),
     {
       row: `memory after ${((bytes * rounds) / MB / 1000).toFixed(1)} GB of output: workerd, agent`,
-      measured: grown.map((one) => `${(one / MiB).toFixed(1)} MiB`).join(", "),
+      measured: grown.map((bytes) => `${(bytes / MiB).toFixed(1)} MiB`).join(", "),
       target: `≤ ${grownMax / MiB} MiB more`,
-      met: grown.every((one) => one <= grownMax),
+      met: grown.every((bytes) => bytes <= grownMax),
       raw: { grown },
     },
   ];
@@ -73,35 +80,35 @@ function figure(
     target: `≥ ${min} MB/s`,
     ratio: round(rate / pipe),
     met: rate >= min,
-    raw: { samples: samples.map((one) => round(one, 1)), pipe: round(pipe, 1) },
+    raw: { samples: samples.map((rate) => round(rate, 1)), pipe: round(pipe, 1) },
   };
 }
 
-/** MB/s, from the question for its output to the last byte of it. The process waits for its reader. */
+/** Returns MB/s, from the request for the output to its last byte. The process waits for its reader. */
 async function followed({ http, path, call }: Side, bytes: number): Promise<number> {
   const body = { argv: ["head", "-c", String(bytes), "/dev/zero"], onFull: "block", ...call };
   const { status, text } = await http.call("POST", path, JSON.stringify(body));
-  if (status !== 201) throw new Error(`a process answered ${status}: ${text}`);
+  if (status !== 201) throw new Error(`a process returned ${status}: ${text}`);
   const { id } = JSON.parse(text) as Process;
-  const begun = performance.now();
+  const startedAt = performance.now();
   let read = 0;
   const accept = { accept: "application/octet-stream" };
-  await http.stream(`${path}/${id}/logs?follow=1&stream=stdout`, accept, (some) => {
-    read += some.length;
+  await http.stream(`${path}/${id}/logs?follow=1&stream=stdout`, accept, (chunk) => {
+    read += chunk.length;
   });
-  const seconds = (performance.now() - begun) / 1000;
+  const seconds = (performance.now() - startedAt) / 1000;
   if (read !== bytes) throw new Error(`${read} bytes of ${bytes} arrived`);
   await http.call("DELETE", `${path}/${id}`);
   return bytes / MB / seconds;
 }
 
 async function piped(bytes: number): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const child = spawn("head", ["-c", String(bytes), "/dev/zero"], {
     stdio: ["ignore", "pipe", "ignore"],
   });
   let read = 0;
-  for await (const some of child.stdout) read += some.length;
+  for await (const chunk of child.stdout) read += chunk.length;
   if (read !== bytes) throw new Error(`${read} bytes of ${bytes} came through the pipe`);
-  return bytes / MB / ((performance.now() - begun) / 1000);
+  return bytes / MB / ((performance.now() - startedAt) / 1000);
 }

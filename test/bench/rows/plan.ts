@@ -1,6 +1,6 @@
 /**
- * Owns the figures of a plan of eight: its commit against the bare copies of the same trees, and its rollback.
- * Does not own its rightness to the byte (test/system/plans/plans.test.ts).
+ * Measures a plan of eight sandboxes: its commit against bare copies of the same trees, and its rollback. Correctness
+ * is tested in test/system/plans/plans.test.ts.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
@@ -25,11 +25,11 @@ for n in range(${files}):
 export async function plan(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
   const path = "/v1/plans/bench";
-  await asked(berth, "PUT", path, {});
+  await call(berth, "PUT", path, {});
   bench.progress.say("writing the trees");
   const ids: string[] = [];
-  await parallel(members, 2, async (at) => {
-    const made = await asked<Member>(berth, "PUT", `${path}/sandboxes/m${at}`, { create: {} });
+  await parallel(members, 2, async (index) => {
+    const made = await call<Member>(berth, "PUT", `${path}/sandboxes/m${index}`, { create: {} });
     ids.push(made.sandbox);
     const argv = ["python3", "-c", fill];
     const { exitCode } = await berth.exec(made.sandbox, JSON.stringify({ argv }));
@@ -37,15 +37,16 @@ export async function plan(bench: Bench): Promise<Figure[]> {
   });
   const rounds = bench.isShort ? 3 : 10;
   const times = { commit: [] as number[], copies: [] as number[], rollback: [] as number[] };
-  for (let at = 0; at < rounds; at += 1) {
-    bench.progress.of(at, rounds, "round");
-    // One file in each: the whole tree is saved all the same.
-    for (const id of ids) await berth.exec(id, JSON.stringify({ command: `echo ${at} > round` }));
+  for (let index = 0; index < rounds; index += 1) {
+    bench.progress.of(index, rounds, "round");
+    // Changes one file in each sandbox; a commit saves the whole tree anyway.
+    for (const id of ids)
+      await berth.exec(id, JSON.stringify({ command: `echo ${index} > round` }));
     const folder = bench.folder();
     times.copies.push(await timed(() => copies(berth, ids, folder)));
     rmSync(folder, { recursive: true, force: true });
-    times.commit.push(await timed(() => ended(berth, `${path}/commit`, "committed")));
-    times.rollback.push(await timed(() => ended(berth, `${path}/rollback`, "rolled_back")));
+    times.commit.push(await timed(() => runToEnd(berth, `${path}/commit`, "committed")));
+    times.rollback.push(await timed(() => runToEnd(berth, `${path}/rollback`, "rolled_back")));
   }
   const what = `of ${members} members with ${files} files and ${bytes / 1e6} MB each`;
   const [commit, bare] = [median(times.commit), median(times.copies)];
@@ -64,16 +65,16 @@ export async function plan(bench: Bench): Promise<Figure[]> {
   ];
 }
 
-/** As the engine copies them, and as many at once as a plan has saved; nothing else. */
+/** Copies the trees as the engine does, with the concurrency of a plan. */
 async function copies(berth: Berth, ids: string[], folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  await parallel(ids.length, limits.planPrepareAtOnceMax, async (at) => {
-    const from = join(berth.data, "engine", "trees", ids[at] ?? "");
-    await copied(from, join(folder, String(at)));
+  await parallel(ids.length, limits.planPrepareAtOnceMax, async (index) => {
+    const from = join(berth.data, "engine", "trees", ids[index] ?? "");
+    await copyTree(from, join(folder, String(index)));
   });
 }
 
-function copied(from: string, to: string): Promise<void> {
+function copyTree(from: string, to: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn("cp", ["--archive", "--reflink=auto", "--", from, to], { stdio: "ignore" });
     child.once("error", reject);
@@ -83,19 +84,19 @@ function copied(from: string, to: string): Promise<void> {
   });
 }
 
-async function ended(berth: Berth, path: string, wanted: Commit["outcome"]): Promise<void> {
-  const { outcome, members: parts } = await asked<Commit>(berth, "POST", path, { waitMs: 10_000 });
-  if (outcome !== wanted || parts.length !== members) throw new Error(`${path} was ${outcome}`);
+async function runToEnd(berth: Berth, path: string, expected: Commit["outcome"]): Promise<void> {
+  const { outcome, members: parts } = await call<Commit>(berth, "POST", path, { waitMs: 10_000 });
+  if (outcome !== expected || parts.length !== members) throw new Error(`${path} was ${outcome}`);
 }
 
-async function asked<T>(berth: Berth, method: string, path: string, body: object): Promise<T> {
+async function call<T>(berth: Berth, method: string, path: string, body: object): Promise<T> {
   const { status, text } = await berth.http.call(method, path, JSON.stringify(body));
-  if (status >= 300) throw new Error(`${method} ${path} answered ${status}: ${text}`);
+  if (status >= 300) throw new Error(`${method} ${path} returned ${status}: ${text}`);
   return JSON.parse(text) as T;
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   await work();
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }

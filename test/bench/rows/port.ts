@@ -1,6 +1,6 @@
 /**
- * Owns the figures of a server in a sandbox, reached through its address, against the same server asked directly.
- * Does not own the rightness of what passes (test/system/api/ports.test.ts).
+ * Measures a server in a sandbox through its port address, against the same server called directly. Correctness is
+ * tested in test/system/api/ports.test.ts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ import { Http } from "../http.ts";
 const bytes = 200_000_000;
 const inside = 8124;
 
-/** One thread a connection, which is kept; small answers at once, large ones in pieces. */
+/** One thread per connection, which is kept alive; small responses at once, large ones in chunks. */
 const program = `
 import socket, sys, threading
 piece = b"berth" * 13107
@@ -46,23 +46,23 @@ export async function port(bench: Bench): Promise<Figure[]> {
     { http: new Http(direct, {}), path: "/small" },
   ] as const;
   const times: [number[], number[]] = [[], []];
-  for (let at = 0; at < rounds; at += 1) {
-    bench.progress.of(at, rounds, "small answers, block");
+  for (let index = 0; index < rounds; index += 1) {
+    bench.progress.of(index, rounds, "small responses, block");
     for (const side of [0, 1] as const) {
       for (let n = 0; n < each; n += 1) times[side].push(await small(sides[side]));
     }
   }
   for (const { http } of sides) http.close();
   const rates: [number[], number[]] = [[], []];
-  for (let at = 0; at < (bench.isShort ? 2 : 5); at += 1) {
-    bench.progress.say(`large answers, round ${at}`);
+  for (let index = 0; index < (bench.isShort ? 2 : 5); index += 1) {
+    bench.progress.say(`large responses, round ${index}`);
     for (const [side, base] of [`${through}large`, `${direct}/large`].entries()) {
       rates[side as 0 | 1].push(await large(base));
     }
   }
   return [
     {
-      row: "a server's port: small answer, median",
+      row: "a server's port: small response, median",
       measured: `${median(times[0]).toFixed(2)} ms against ${median(times[1]).toFixed(2)} ms`,
       ratio: round(median(times[0]) / median(times[1])),
       raw: { through: spread(times[0]), direct: spread(times[1]) },
@@ -77,21 +77,21 @@ export async function port(bench: Bench): Promise<Figure[]> {
 }
 
 async function small({ http, path }: { http: Http; path: string }): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { status, text } = await http.call("GET", path);
-  if (text !== "ok") throw new Error(`the server answered ${status}: ${text}`);
-  return performance.now() - begun;
+  if (text !== "ok") throw new Error(`the server returned ${status}: ${text}`);
+  return performance.now() - startedAt;
 }
 
-/** MB a second. */
+/** Returns MB/s. */
 async function large(url: string): Promise<number> {
-  const begun = performance.now();
-  const came = await download(url);
-  if (came !== bytes) throw new Error(`${came} bytes came of ${bytes}`);
-  return bytes / 1000 / (performance.now() - begun);
+  const startedAt = performance.now();
+  const received = await download(url);
+  if (received !== bytes) throw new Error(`received ${received} of ${bytes} bytes`);
+  return bytes / 1000 / (performance.now() - startedAt);
 }
 
-/** The same program on the machine itself; its address. */
+/** Starts the same program on the machine and returns its address. */
 async function directly(bench: Bench): Promise<string> {
   const free = createServer().listen(0, "127.0.0.1");
   await once(free, "listening");
@@ -100,7 +100,7 @@ async function directly(bench: Bench): Promise<string> {
   const argv = ["--pdeathsig", "KILL", "--", "python3", "-c", program, String(to)];
   const child = spawn("setpriv", argv, { stdio: "ignore" });
   bench.ends(() => ended(child));
-  await answers(`http://127.0.0.1:${to}/small`);
+  await waitUntilServing(`http://127.0.0.1:${to}/small`);
   return `http://127.0.0.1:${to}`;
 }
 
@@ -109,28 +109,28 @@ async function ended(child: ChildProcess): Promise<string[]> {
   return [];
 }
 
-async function answers(url: string): Promise<void> {
-  const until = performance.now() + 20_000;
+async function waitUntilServing(url: string): Promise<void> {
+  const deadline = performance.now() + 20_000;
   for (;;) {
-    const came = await download(url).catch(() => 0);
-    if (came > 0) return;
-    if (performance.now() > until) throw new Error(`${url} does not answer`);
+    const received = await download(url).catch(() => 0);
+    if (received > 0) return;
+    if (performance.now() > deadline) throw new Error(`${url} does not respond`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** Its address below a path, which needs no name. */
+/** Returns the path-based address, which needs no host name. */
 async function throughBerth(berth: Berth): Promise<string> {
   const id = await berth.create();
   const argv = ["python3", "-c", program, String(inside)];
   await call(berth, `/v1/sandboxes/${id}/processes`, { argv });
   const { pathUrl } = await call(berth, `/v1/sandboxes/${id}/ports`, { port: inside });
-  await answers(`${pathUrl}small`);
+  await waitUntilServing(`${pathUrl}small`);
   return String(pathUrl);
 }
 
 async function call(berth: Berth, path: string, body: unknown): Promise<Record<string, unknown>> {
   const { status, text } = await berth.http.call("POST", path, JSON.stringify(body));
-  if (status !== 201) throw new Error(`${path} answered ${status}: ${text}`);
+  if (status !== 201) throw new Error(`${path} returned ${status}: ${text}`);
   return JSON.parse(text) as Record<string, unknown>;
 }

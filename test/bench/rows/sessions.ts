@@ -1,7 +1,5 @@
 /**
- * Owns the figures of one command in a session, against the same kind of command by exec: asked of the agent
- * directly, and through Berth.
- * Does not own exec's own figures (exec.ts).
+ * Measures one command in a session against the same command by exec, directly from the agent and through Berth.
  */
 import type { ExecResult } from "../../../src/protocol/exec.ts";
 import type { Session } from "../../../src/protocol/session.ts";
@@ -10,11 +8,11 @@ import { agentCall, DirectEngine } from "../direct.ts";
 import { type Bench, type Figure, median, round, spread } from "../figure.ts";
 import type { Http } from "../http.ts";
 
-/** No process is born for it. */
+/** A builtin starts no process. */
 const builtinRatioMax = 1;
 
 type Run = () => Promise<number | null>;
-/** `builtin` and `program` in a session, `exec` without one. */
+/** `builtin` and `program` run in a session, `exec` without one. */
 type Side = { name: string; exec: Run; builtin: Run; program: Run };
 
 export async function sessions(bench: Bench): Promise<Figure[]> {
@@ -40,13 +38,13 @@ async function sideOf(
   callOf: (command: string) => string,
 ): Promise<Side> {
   const made = await http.call("POST", `${path}/sessions`, JSON.stringify(sessionCall));
-  if (made.status !== 201) throw new Error(`a session answered ${made.status}: ${made.text}`);
+  if (made.status !== 201) throw new Error(`a session returned ${made.status}: ${made.text}`);
   const { id } = JSON.parse(made.text) as Session;
   const run = (route: string, command: string) => {
     const body = callOf(command);
     return async () => {
       const { status, text } = await http.call("POST", `${path}${route}`, body);
-      if (status !== 200) throw new Error(`${route} answered ${status}: ${text}`);
+      if (status !== 200) throw new Error(`${route} returned ${status}: ${text}`);
       return (JSON.parse(text) as ExecResult).exitCode;
     };
   };
@@ -65,11 +63,11 @@ async function measured(bench: Bench, side: Side): Promise<Figure[]> {
   const each = 25;
   const runs = [side.exec, side.builtin, side.program] as const;
   const samples: [number[], number[], number[]] = [[], [], []];
-  for (const run of runs) for (let at = 0; at < 4 * each; at += 1) await run();
+  for (const run of runs) for (let index = 0; index < 4 * each; index += 1) await run();
   for (let block = 0; block < blocks; block += 1) {
     bench.progress.of(block, blocks, `${side.name}, block`);
     for (const kind of [0, 1, 2] as const) {
-      for (let at = 0; at < each; at += 1) samples[kind].push(await timed(runs[kind]));
+      for (let index = 0; index < each; index += 1) samples[kind].push(await timed(runs[kind]));
     }
   }
   const [exec, builtin, program] = samples;
@@ -84,18 +82,18 @@ async function measured(bench: Bench, side: Side): Promise<Figure[]> {
 }
 
 function compared(row: string, samples: number[], against: number[]): Figure {
-  const [one, other] = [spread(samples), spread(against)];
+  const [session, exec] = [spread(samples), spread(against)];
   return {
     row,
-    measured: `${one.median.toFixed(2)} ms against ${other.median.toFixed(2)} ms`,
+    measured: `${session.median.toFixed(2)} ms against ${exec.median.toFixed(2)} ms`,
     ratio: round(median(samples) / median(against)),
-    raw: { session: one, exec: other },
+    raw: { session, exec },
   };
 }
 
 async function timed(run: Run): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const exitCode = await run();
   if (exitCode !== 0) throw new Error(`a command ended with ${exitCode}`);
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }

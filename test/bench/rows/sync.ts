@@ -1,6 +1,5 @@
 /**
- * Owns the row of a checkout that has not changed: how long its sync takes, and a whole `berth exec -- true` with it.
- * Does not own that nothing is sent then (test/system/cli/sync/again.test.ts), only that it was so here.
+ * Measures the sync of an unchanged checkout, and a complete `berth exec -- true` with it.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -29,24 +28,26 @@ export async function sync(bench: Bench): Promise<Figure[]> {
   const sandbox = connect({ url, key }).sandbox(id);
   const times = { sync: [] as number[], command: [] as number[], trip: [] as number[] };
   const rounds = bench.isShort ? 5 : 30;
-  // The first round warms up.
-  for (let at = -1; at < rounds; at += 1) {
-    bench.progress.of(at + 1, rounds, "round");
+  // The first round is a warm-up.
+  for (let index = -1; index < rounds; index += 1) {
+    bench.progress.of(index + 1, rounds, "round");
     const trip = await timed(() => berth.exec(id, call));
     const synced = await timed(async () => {
       const { sentBytes } = await syncUp(sandbox, checkout);
-      if (sentBytes !== 0) throw new Error(`${sentBytes} bytes were sent of nothing`);
+      if (sentBytes !== 0)
+        throw new Error(`${sentBytes} bytes were sent although nothing had changed`);
     });
-    const whole = await timed(async () => {
+    const commandMs = await timed(async () => {
       const { sentBytes } = (await command()).sync;
-      if (sentBytes !== 0) throw new Error(`${sentBytes} bytes were sent of nothing`);
+      if (sentBytes !== 0)
+        throw new Error(`${sentBytes} bytes were sent although nothing had changed`);
     });
-    if (at < 0) continue;
+    if (index < 0) continue;
     times.trip.push(trip);
     times.sync.push(synced);
-    times.command.push(whole);
+    times.command.push(commandMs);
   }
-  const [trip, own, whole] = [times.trip, times.sync, times.command].map(median) as [
+  const [trip, own, total] = [times.trip, times.sync, times.command].map(median) as [
     number,
     number,
     number,
@@ -64,52 +65,52 @@ export async function sync(bench: Bench): Promise<Figure[]> {
     },
     {
       row: "`berth exec -- true`, nothing changed: median, from start to end of the command",
-      measured: `${whole.toFixed(0)} ms, nothing sent; ${against}`,
-      ratio: round(whole / trip, 1),
+      measured: `${total.toFixed(0)} ms, nothing sent; ${against}`,
+      ratio: round(total / trip, 1),
       raw: { ...raw, ms: spread(times.command) },
     },
   ];
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   await work();
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }
 
-type Ran = { sandbox: string; sync: { sentBytes: number } };
+type ExecReport = { sandbox: string; sync: { sentBytes: number } };
 
-async function berthExec(cwd: string, env: NodeJS.ProcessEnv): Promise<Ran> {
+async function berthExec(cwd: string, env: NodeJS.ProcessEnv): Promise<ExecReport> {
   const args = [join(root, "src/cli/main.ts"), "exec", "--json", "--", "true"];
   const child = spawn(tools.node, args, { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
-  let said = "";
+  let stdout = "";
   child.stdout.setEncoding("utf8").on("data", (more: string) => {
-    said += more;
+    stdout += more;
   });
   const [code] = await once(child, "close");
-  if (code !== 0) throw new Error(`berth exec ended with ${code}: ${said}`);
-  return JSON.parse(said) as Ran;
+  if (code !== 0) throw new Error(`berth exec ended with ${code}: ${stdout}`);
+  return JSON.parse(stdout) as ExecReport;
 }
 
 function checkoutIn(home: string): string {
   const folder = join(home, "checkout");
-  for (let at = 0; at < files; at += 1) {
-    const below = join(folder, `folder-${at % 20}`);
+  for (let index = 0; index < files; index += 1) {
+    const below = join(folder, `folder-${index % 20}`);
     mkdirSync(below, { recursive: true });
-    writeFileSync(join(below, `file-${at}`), `${at}\n`.repeat(100));
+    writeFileSync(join(below, `file-${index}`), `${index}\n`.repeat(100));
   }
-  const who = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
+  const author = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
   for (const args of [
     ["init", "-q"],
     ["add", "-A"],
-    [...who, "commit", "-q", "-m", "first"],
+    [...author, "commit", "-q", "-m", "first"],
   ]) {
     execFileSync("git", args, { cwd: folder, env: gitEnv(home), stdio: "ignore" });
   }
   return folder;
 }
 
-/** With nothing of the person's own settings. */
+/** Without the user's own settings. */
 function gitEnv(home: string): NodeJS.ProcessEnv {
   const { PATH } = process.env;
   const cache = join(home, "compile-cache");

@@ -1,7 +1,6 @@
 /**
- * Owns the figures of terminals: how long a keystroke's echo takes, against a bare PTY over a local WebSocket, and how
- * fast a flood of output arrives, whole.
- * Does not own the screens of programs, nor slow viewers: tests have those.
+ * Measures terminals: a keystroke's echo against a bare PTY over a local WebSocket, and how fast a flood of output
+ * arrives completely.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -15,7 +14,7 @@ import { TerminalViewer } from "../terminal.ts";
 const echoRatioMax = 2.5;
 const MB = 1_000_000;
 const floodBytes = 100 * MB;
-/** The kernel echoes, in lines shorter than 4,096; the program prints nothing of its own. */
+/** The kernel echoes lines shorter than 4,096 characters; the program itself prints nothing. */
 const echoes = ["sh", "-c", "cat >/dev/null"];
 const lineChars = 1000;
 const key = new Uint8Array([0x78]);
@@ -29,16 +28,16 @@ export async function terminals(bench: Bench): Promise<Figure[]> {
   const id = await berth.create();
   const direct = await engine.create(4);
   const through = { http: berth.http, path: `/v1/sandboxes/${id}/terminals` };
-  const asked = { http: direct.http, path: "/v1/terminals" };
+  const directSide = { http: direct.http, path: "/v1/terminals" };
   return [
     ...(await echo(bench, {
       bare: await TerminalViewer.open(bare, "/", false),
-      agent: await opened(asked, "echo", echoes, false),
+      agent: await opened(directSide, "echo", echoes, false),
       plain: await opened(through, "echo", echoes, false),
-      framed: await opened(through, "echo", echoes, true),
+      withFrames: await opened(through, "echo", echoes, true),
     })),
-    await flooded(bench, "100 MB through a terminal, from the agent", asked),
-    await flooded(bench, "100 MB through a terminal, through Berth", through),
+    await floodRate(bench, "100 MB through a terminal, from the agent", directSide),
+    await floodRate(bench, "100 MB through a terminal, through Berth", through),
   ];
 }
 
@@ -48,40 +47,45 @@ async function opened(
   { http, path }: Side,
   id: string,
   argv: string[],
-  framed: boolean,
+  withFrames: boolean,
 ): Promise<TerminalViewer> {
   const { status, text } = await http.call("POST", path, JSON.stringify({ id, argv, ...size }));
-  if (status !== 201 && status !== 200) throw new Error(`a terminal answered ${status}: ${text}`);
-  return TerminalViewer.open(http, `${path}/${id}/connect`, framed);
+  if (status !== 201 && status !== 200) throw new Error(`a terminal returned ${status}: ${text}`);
+  return TerminalViewer.open(http, `${path}/${id}/connect`, withFrames);
 }
 
 const size = { cols: 80, rows: 24 };
 
-type Viewers = Record<"bare" | "agent" | "plain" | "framed", TerminalViewer>;
+type Viewers = Record<"bare" | "agent" | "plain" | "withFrames", TerminalViewer>;
 
 async function echo(bench: Bench, viewers: Viewers): Promise<Figure[]> {
   const blocks = bench.isShort ? 12 : 60;
   const each = 25;
   const names = Object.keys(viewers) as (keyof Viewers)[];
-  const samples = { bare: [], agent: [], plain: [], framed: [] } as Record<keyof Viewers, number[]>;
+  const samples = { bare: [], agent: [], plain: [], withFrames: [] } as Record<
+    keyof Viewers,
+    number[]
+  >;
   let typed = 0;
-  for (const name of names) for (let at = 0; at < 100; at += 1) await echoOf(viewers[name], key);
+  for (const name of names)
+    for (let index = 0; index < 100; index += 1) await echoOf(viewers[name], key);
   for (let block = 0; block < blocks; block += 1) {
     bench.progress.of(block, blocks, "keystrokes, block");
     for (const name of names) {
-      for (let at = 0; at < each; at += 1) samples[name].push(await echoOf(viewers[name], key));
+      for (let index = 0; index < each; index += 1)
+        samples[name].push(await echoOf(viewers[name], key));
     }
     typed += each;
     if (typed % lineChars === 0) for (const name of names) await echoOf(viewers[name], enter);
   }
   for (const name of names) await viewers[name].close();
-  return (["agent", "plain", "framed"] as const).map((name) => {
+  return (["agent", "plain", "withFrames"] as const).map((name) => {
     const ratio = median(samples[name]) / median(samples.bare);
-    const words = { agent: "the agent", plain: "Berth", framed: "Berth, with frames" }[name];
-    const [one, other] = [median(samples[name]), median(samples.bare)];
+    const path = { agent: "the agent", plain: "Berth", withFrames: "Berth, with frames" }[name];
+    const [own, bare] = [median(samples[name]), median(samples.bare)];
     return {
-      row: `echo of a keystroke through ${words}, against a bare PTY`,
-      measured: `${one.toFixed(2)} ms against ${other.toFixed(2)} ms`,
+      row: `echo of a keystroke through ${path}, against a bare PTY`,
+      measured: `${own.toFixed(2)} ms against ${bare.toFixed(2)} ms`,
       ...(name === "agent" ? {} : { target: `≤ ${echoRatioMax} ×`, met: ratio <= echoRatioMax }),
       ratio: round(ratio),
       raw: { through: spread(samples[name]), bare: spread(samples.bare) },
@@ -90,22 +94,22 @@ async function echo(bench: Bench, viewers: Viewers): Promise<Figure[]> {
 }
 
 async function echoOf(viewer: TerminalViewer, typed: Uint8Array<ArrayBuffer>): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const last = typed === enter ? 0x0a : typed[0];
   const echoed = viewer.seen((bytes) => bytes.at(-1) === last);
   viewer.type(typed);
   await echoed;
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }
 
-async function flooded(bench: Bench, row: string, side: Side): Promise<Figure> {
+async function floodRate(bench: Bench, row: string, side: Side): Promise<Figure> {
   const rounds = bench.isShort ? 2 : 5;
   const expected = await digestOf(flood);
   const rates: number[] = [];
-  for (let at = 0; at < rounds; at += 1) {
-    bench.progress.of(at, rounds, row);
+  for (let index = 0; index < rounds; index += 1) {
+    bench.progress.of(index, rounds, row);
     const argv = ["sh", "-c", `stty raw -echo; echo ready; head -c 1 >/dev/null; ${flood}`];
-    const viewer = await opened(side, `flood${at}`, argv, true);
+    const viewer = await opened(side, `flood${index}`, argv, true);
     let text = "";
     await viewer.seen((bytes) => {
       text += Buffer.from(bytes).toString();
@@ -113,24 +117,25 @@ async function flooded(bench: Bench, row: string, side: Side): Promise<Figure> {
     });
     const hash = createHash("sha256");
     let read = 0;
-    const begun = performance.now();
-    const whole = viewer.seen((bytes) => {
+    const startedAt = performance.now();
+    const received = viewer.seen((bytes) => {
       hash.update(bytes);
       read += bytes.length;
       return read >= floodBytes;
     });
     viewer.type(key);
-    await whole;
-    rates.push(floodBytes / MB / ((performance.now() - begun) / 1000));
-    if (hash.digest("hex") !== expected) throw new Error(`${row}: not what was written`);
+    await received;
+    rates.push(floodBytes / MB / ((performance.now() - startedAt) / 1000));
+    if (hash.digest("hex") !== expected)
+      throw new Error(`${row}: the output differs from what was written`);
     await viewer.closed;
   }
   return {
     row,
-    measured: `whole, ${median(rates).toFixed(0)} MB/s`,
-    target: "whole",
+    measured: `complete, ${median(rates).toFixed(0)} MB/s`,
+    target: "complete",
     met: true,
-    raw: { rates: rates.map((one) => round(one, 1)) },
+    raw: { rates: rates.map((rate) => round(rate, 1)) },
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Owns our own lease as a lock among others: over HTTP, as any caller has it.
+ * Berth's lease as a lock to compare, over HTTP as any client uses it.
  */
 import type { LeaseGranted, LeaseView } from "../../../src/protocol/lease.ts";
 import type { Berth } from "../berth.ts";
@@ -12,13 +12,13 @@ export function berthLock(berth: Berth, id: string): Lock {
     async acquire(client) {
       const body = JSON.stringify({ holder: `client ${client}`, waitMs: 25_000 });
       const { status, text } = await berth.http.call("POST", path, body);
-      if (status !== 201) throw new Error(`acquire answered ${status}: ${text}`);
+      if (status !== 201) throw new Error(`acquire returned ${status}: ${text}`);
       return (JSON.parse(text) as LeaseGranted).token;
     },
     async release(_client, token) {
       const more = { "berth-lease": token };
       const { status, text } = await berth.http.call("DELETE", path, undefined, more);
-      if (status !== 200) throw new Error(`release answered ${status}: ${text}`);
+      if (status !== 200) throw new Error(`release returned ${status}: ${text}`);
     },
     async waiting() {
       const { text } = await berth.http.call("GET", path);

@@ -1,6 +1,6 @@
 /**
- * Owns the lock of one etcd on this machine: its lock service, by the JSON door that it serves beside gRPC. Fair, with a
- * lease of its own for each client; each change is on disk before it is answered.
+ * The lock service of an etcd on this machine, over its JSON gateway. It is fair, each client has its own lease, and
+ * each change is on disk before it is acknowledged.
  */
 import type { Bench } from "../figure.ts";
 import { Http } from "../http.ts";
@@ -8,25 +8,25 @@ import { type Lock, lockWaiters } from "./lock.ts";
 import { freePort, startProgram } from "./program.ts";
 
 const name = Buffer.from("berth-bench").toString("base64");
-/** The first key behind all that begin with the name and a slash. */
+/** The range of all keys that begin with the name and a slash. */
 const [from, to] = ["berth-bench/", "berth-bench0"].map((key) =>
   Buffer.from(key).toString("base64"),
 );
 const ttlSeconds = 300;
 
 export async function etcdLock(bench: Bench, program: string): Promise<Lock> {
-  const [clients, peers] = [await freePort(), await freePort()];
-  const [client, peer] = [clients, peers].map((port) => `http://127.0.0.1:${port}`);
+  const [clientPort, peerPort] = [await freePort(), await freePort()];
+  const [client, peer] = [clientPort, peerPort].map((port) => `http://127.0.0.1:${port}`);
   if (client === undefined || peer === undefined) throw new Error("no address");
   const http = new Http(client, {}, lockWaiters + 8);
   bench.ends(async () => {
     http.close();
     return [];
   });
-  const call = async <Answer>(path: string, body: object): Promise<Answer> => {
+  const call = async <Result>(path: string, body: object): Promise<Result> => {
     const { status, text } = await http.call("POST", path, JSON.stringify(body));
-    if (status !== 200) throw new Error(`etcd: ${path} answered ${status}: ${text}`);
-    return JSON.parse(text) as Answer;
+    if (status !== 200) throw new Error(`etcd: ${path} returned ${status}: ${text}`);
+    return JSON.parse(text) as Result;
   };
   const args = [
     ...["--data-dir", bench.folder(), "--logger", "zap", "--log-level", "error"],
@@ -45,9 +45,9 @@ export async function etcdLock(bench: Bench, program: string): Promise<Lock> {
   }
   return {
     name: "etcd",
-    acquire: async (at) =>
-      (await call<{ key: string }>("/v3/lock/lock", { name, lease: leases[at] })).key,
-    release: async (_at, key) => {
+    acquire: async (client) =>
+      (await call<{ key: string }>("/v3/lock/lock", { name, lease: leases[client] })).key,
+    release: async (_client, key) => {
       await call("/v3/lock/unlock", { key });
     },
     async waiting() {

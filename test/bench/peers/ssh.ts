@@ -1,6 +1,5 @@
 /**
- * Owns one sshd on the loopback with keys of its own, and what is asked of it: commands, a terminal, bytes.
- * Does not own figures.
+ * An sshd on loopback with its own keys, and clients for its commands, terminal and file transfers.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
@@ -27,7 +26,9 @@ export class Ssh {
       });
     }
     for (const name of ["host", "user"]) {
-      await ended(spawn("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", join(folder, name)]));
+      await waitForExit(
+        spawn("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", join(folder, name)]),
+      );
     }
     const port = await freePort();
     const config = [
@@ -46,9 +47,11 @@ export class Ssh {
     await startProgram(bench, program, ["-D", "-e", "-f", join(folder, "sshd")], async () => {
       await ssh.run("true");
     });
-    const master = ["-N", "-o", "ControlMaster=yes", ...ssh.#kept, ...ssh.#args];
+    const master = ["-N", "-o", "ControlMaster=yes", ...ssh.#sharedOptions, ...ssh.#args];
     await startProgram(bench, "ssh", master, async () => {
-      await ended(spawn("ssh", ["-O", "check", ...ssh.#kept, ...ssh.#args], { stdio: "ignore" }));
+      await waitForExit(
+        spawn("ssh", ["-O", "check", ...ssh.#sharedOptions, ...ssh.#args], { stdio: "ignore" }),
+      );
     });
     return ssh;
   }
@@ -66,13 +69,13 @@ export class Ssh {
     return this.#folder;
   }
 
-  /** By a connection of its own, unless `kept`. */
-  run(command: string, kept = false): Promise<void> {
-    const options = kept ? this.#kept : [];
-    return ended(spawn("ssh", [...options, ...this.#args, command], { stdio: "ignore" }));
+  /** Uses a new connection, unless `shared`. */
+  run(command: string, shared = false): Promise<void> {
+    const options = shared ? this.#sharedOptions : [];
+    return waitForExit(spawn("ssh", [...options, ...this.#args, command], { stdio: "ignore" }));
   }
 
-  /** By a connection of its own: a kept one serves no terminal to a client that has none. */
+  /** Uses a new connection: a shared one serves no terminal to a client without one. */
   terminal(command: string): ChildProcess {
     return spawn("ssh", ["-tt", ...this.#args, command], {
       stdio: ["pipe", "pipe", "ignore"],
@@ -80,10 +83,10 @@ export class Ssh {
   }
 
   async upload(path: string, bytes: number): Promise<void> {
-    const child = spawn("ssh", [...this.#kept, ...this.#args, `cat > ${path}`], {
+    const child = spawn("ssh", [...this.#sharedOptions, ...this.#args, `cat > ${path}`], {
       stdio: ["pipe", "ignore", "ignore"],
     });
-    const over = ended(child);
+    const exited = waitForExit(child);
     const piece = Buffer.alloc(pieceBytes, "berth");
     const send = () => {
       while (bytes > 0) {
@@ -95,28 +98,28 @@ export class Ssh {
     };
     child.stdin.on("drain", send);
     send();
-    await over;
+    await exited;
   }
 
-  /** How many bytes came. */
+  /** Returns the number of received bytes. */
   async download(path: string): Promise<number> {
-    const child = spawn("ssh", [...this.#kept, ...this.#args, `cat ${path}`], {
+    const child = spawn("ssh", [...this.#sharedOptions, ...this.#args, `cat ${path}`], {
       stdio: ["ignore", "pipe", "ignore"],
     });
     let bytes = 0;
     child.stdout.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
     });
-    await ended(child);
+    await waitForExit(child);
     return bytes;
   }
 
-  get #kept(): string[] {
-    return ["-o", `ControlPath=${join(this.#folder, "kept")}`];
+  get #sharedOptions(): string[] {
+    return ["-o", `ControlPath=${join(this.#folder, "control")}`];
   }
 }
 
-function ended(child: ChildProcess): Promise<void> {
+function waitForExit(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => child.kill("SIGKILL"), 6 * endMs);
     child.once("error", reject);

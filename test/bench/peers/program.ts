@@ -1,6 +1,5 @@
 /**
- * Owns another program for the time of a row: on the loopback alone, its data in a folder of the run, ended by its process
- * id. Does not own what is asked of it.
+ * Runs another program during a row: on loopback only, with its data in a temporary folder, and ended by its PID.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -15,11 +14,11 @@ const readyMs = 20_000;
 const endMs = 10_000;
 const leavingMs = 3_000;
 
-export function found(program: string): string | undefined {
+export function findProgram(program: string): string | undefined {
   return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));
 }
 
-/** Free a moment ago; nothing else of this run asks for one meanwhile. */
+/** Returns a port that was free a moment ago; nothing else in this run asks for one meanwhile. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -32,7 +31,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Resolves when `isReady` does not throw any more. */
+/** Resolves once `isReady` no longer throws. */
 export async function startProgram(
   bench: Bench,
   path: string,
@@ -42,20 +41,20 @@ export async function startProgram(
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", path, ...args], {
     stdio: ["ignore", "ignore", "pipe"],
   });
-  let said = "";
+  let stderr = "";
   child.stderr.on("data", (text) => {
-    said = `${said}${text}`.slice(-2000);
+    stderr = `${stderr}${text}`.slice(-2000);
   });
-  let isOver = false;
+  let hasEnded = false;
   const ended = new Promise<void>((resolve) =>
     child.once("exit", () => {
-      isOver = true;
+      hasEnded = true;
       resolve();
     }),
   );
   bench.ends(async () => {
     const pids = treeOf(child.pid ?? 0);
-    // What it started for those who have left: it collects them itself, if it is let.
+    // Gives it time to end the processes that it started for clients that have disconnected.
     const limit = performance.now() + leavingMs;
     while (treeOf(child.pid ?? 0).length > 1 && performance.now() < limit) await sleep(20);
     const timer = setTimeout(() => child.kill("SIGKILL"), endMs);
@@ -69,8 +68,8 @@ export async function startProgram(
     try {
       return await isReady();
     } catch (thrown) {
-      if (isOver || performance.now() > limit) {
-        throw new Error(`${path} is not ready (${thrown}): ${said}`);
+      if (hasEnded || performance.now() > limit) {
+        throw new Error(`${path} is not ready (${thrown}): ${stderr}`);
       }
       await sleep(50);
     }

@@ -1,6 +1,7 @@
 /**
- * Owns a lock made of a list in one Redis on this machine: who takes its one element has it, who waits is served in order.
- * The append-only file is synced at each change. It has no expiry and no fence: less than a lease is.
+ * A lock made of a list in a Redis on this machine: a client that pops its only element holds the lock, and waiting
+ * clients are served in order. The append-only file is synced on each change. It has no expiry and no fence, so it
+ * does less than a lease.
  */
 import { connect, type Socket } from "node:net";
 import type { Bench } from "../figure.ts";
@@ -9,12 +10,12 @@ import { freePort, startProgram } from "./program.ts";
 
 const list = "berth-bench";
 
-/** One call at a time, as each client here has. */
+/** A connection with one call at a time. */
 class Connection {
   readonly #socket: Socket;
   #text = "";
-  #told: ((reply: string) => void) | undefined;
-  #failed: ((error: Error) => void) | undefined;
+  #resolve: ((reply: string) => void) | undefined;
+  #reject: ((error: Error) => void) | undefined;
 
   static open(port: number): Promise<Connection> {
     return new Promise((resolve, reject) => {
@@ -27,14 +28,14 @@ class Connection {
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.setEncoding("utf8");
-    socket.on("data", (text: string) => this.#hear(text));
-    socket.on("close", () => this.#failed?.(new Error("Redis closed the connection")));
+    socket.on("data", (text: string) => this.#receive(text));
+    socket.on("close", () => this.#reject?.(new Error("Redis closed the connection")));
   }
 
   call(...words: string[]): Promise<string> {
     return new Promise((resolve, reject) => {
-      this.#told = resolve;
-      this.#failed = reject;
+      this.#resolve = resolve;
+      this.#reject = reject;
       const parts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`);
       this.#socket.write(`*${words.length}\r\n${parts.join("")}`);
     });
@@ -44,19 +45,19 @@ class Connection {
     this.#socket.destroy();
   }
 
-  #hear(text: string): void {
+  #receive(text: string): void {
     this.#text += text;
-    if (!isWhole(this.#text)) return;
+    if (!isComplete(this.#text)) return;
     const reply = this.#text;
     this.#text = "";
-    this.#failed = undefined;
+    this.#reject = undefined;
     if (reply.startsWith("-")) throw new Error(`Redis: ${reply}`);
-    this.#told?.(reply);
+    this.#resolve?.(reply);
   }
 }
 
-/** Of the forms that are asked for here: a line, a text, a list of texts. */
-function isWhole(text: string): boolean {
+/** Whether the reply is complete: a line, a bulk string, or a list of bulk strings. */
+function isComplete(text: string): boolean {
   const lines = text.split("\r\n");
   const [head = ""] = lines;
   if (!text.endsWith("\r\n")) return false;
@@ -73,31 +74,31 @@ export async function redisLock(bench: Bench, program: string): Promise<Lock> {
   ];
   const connections: Connection[] = [];
   await startProgram(bench, program, args, async () => {
-    const one = await Connection.open(port);
-    connections.push(one);
-    await one.call("PING");
+    const first = await Connection.open(port);
+    connections.push(first);
+    await first.call("PING");
   });
   bench.ends(async () => {
     for (const connection of connections) connection.close();
     return [];
   });
   while (connections.length <= lockWaiters + 1) connections.push(await Connection.open(port));
-  const asking = await Connection.open(port);
-  connections.push(asking);
-  await asking.call("RPUSH", list, "free");
-  const of = (client: number) => {
+  const control = await Connection.open(port);
+  connections.push(control);
+  await control.call("RPUSH", list, "free");
+  const connectionOf = (client: number) => {
     const connection = connections[client];
     if (connection === undefined) throw new Error(`there is no client ${client}`);
     return connection;
   };
   return {
     name: "Redis",
-    acquire: (client) => of(client).call("BLPOP", list, "60"),
+    acquire: (client) => connectionOf(client).call("BLPOP", list, "60"),
     release: async (client) => {
-      await of(client).call("RPUSH", list, "free");
+      await connectionOf(client).call("RPUSH", list, "free");
     },
     async waiting() {
-      const info = await asking.call("INFO", "clients");
+      const info = await control.call("INFO", "clients");
       return Number(/^blocked_clients:(\d+)/m.exec(info)?.[1] ?? 0);
     },
   };
