@@ -1,7 +1,4 @@
-/**
- * Owns a real agent for a test: the built binary in a workspace of its own, and the check that it left nothing.
- * Does not own what is asserted of it. The agent runs as in a container, on a free port.
- */
+/** Starts a real agent for a test, as in a container, in its own workspace; at the end it checks that nothing is left. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
@@ -33,22 +30,22 @@ export const isRoot = process.getuid?.() === 0;
 
 export type Kind = "cgroup" | "subreaper";
 
-/** Which ways to hold a tree this machine can prove: groups need a writable cgroup v2. */
+/** The kinds of process trees that this machine can test: cgroups need a writable cgroup v2. */
 export const kinds: Kind[] = canMakeGroups() ? ["cgroup", "subreaper"] : ["subreaper"];
 
 type Options = {
   tree?: Kind;
   env?: Record<string, string>;
-  /** Of the agent's process itself. */
+  /** The environment of the agent's own process. */
   ownEnv?: Record<string, string>;
   ownCwd?: string;
   ownUid?: number;
-  /** In place of a new and empty folder. */
+  /** Instead of a new, empty folder. */
   run?: string;
   program?: string;
   /** The boot document in the environment, as the platform gives it to a container's entry. */
   viaEntry?: boolean;
-  /** In place of the right one. */
+  /** Instead of the correct one. */
   document?: string;
 };
 
@@ -56,9 +53,9 @@ export class Agent {
   readonly secret = randomBytes(24).toString("hex");
   readonly startId = randomBytes(8).toString("hex");
   readonly workspace = mkdtempSync(join(tmpdir(), "berth-agent-"));
-  /** In place of /run: the agent's alone, where the user of commands is another one. */
+  /** Instead of /run. Only the agent can write there, if commands run as another user. */
   readonly run: string;
-  /** In the environment of all that the agent runs: by it the check finds what is left. */
+  /** A variable of everything that the agent runs, by which the check finds what is left. */
   readonly mark = `mark${randomBytes(8).toString("hex")}`;
   readonly process: ChildProcess;
   port = 0;
@@ -68,7 +65,7 @@ export class Agent {
 
   static async start(options: Options = {}): Promise<Agent> {
     const agent = new Agent(options);
-    // A test that fails before its end must not leave an agent behind either.
+    // A test that fails must not leave an agent behind either.
     const end = () => agent.process.kill("SIGTERM");
     process.once("exit", end);
     agent.process.once("exit", () => process.off("exit", end));
@@ -107,7 +104,7 @@ export class Agent {
     });
     const boot = this.process.stdio[3];
     if (boot && "end" in boot) {
-      // An agent that ends before it has read all says so on stderr.
+      // An agent that ends before it has read everything reports that on stderr.
       boot.on("error", () => {});
       boot.end(options.document ?? document);
     }
@@ -122,7 +119,7 @@ export class Agent {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Processor time of the agent itself, which other load on the machine does not change. */
+  /** The processor time of the agent itself, independent of other load on the machine. */
   cpuSeconds(): number {
     const stat = readFileSync(`/proc/${this.pid}/stat`, "utf8");
     const [user = 0, system = 0] = stat
@@ -167,7 +164,7 @@ export class Agent {
     return { status: response.status, ...((await response.json()) as ErrorBody) };
   }
 
-  /** Processes that the agent's commands started and that live still. */
+  /** Processes that the agent's commands started and that still run. */
   left(): number[] {
     return processesWith(`BERTH_TEST_MARK=${this.mark}`);
   }
@@ -176,7 +173,7 @@ export class Agent {
     return readdirSync(`/proc/${this.pid}/fd`).length;
   }
 
-  /** As the kernel keeps it, to be read by root alone. */
+  /** As the kernel has it; only root can read it. */
   environment(): string {
     return readFileSync(`/proc/${this.pid}/environ`, "utf8");
   }
@@ -190,20 +187,20 @@ export class Agent {
     return Number(/^Private_Dirty:\s+(\d+)/m.exec(rollup)?.[1]);
   }
 
-  /** What it had for a moment it gives back; it keeps less than that above what it had before. */
+  /** Waits until the agent uses less than `moreKiB` above `before`, because it returns temporary memory. */
   async keepsLessThan(moreKiB: number, before: number): Promise<void> {
     const more = () => this.memoryKiB() - before;
-    await until("its memory is given back", () => more() < moreKiB).catch((thrown) => {
+    await until("its memory is returned", () => more() < moreKiB).catch((thrown) => {
       throw new Error(`it keeps ${more()} KiB more`, { cause: thrown });
     });
   }
 
-  /** Dead children that nobody collected. */
+  /** Dead children that nobody has reaped. */
   zombies(): number {
     return childrenOf(this.pid).filter((pid) => stateOf(pid) === "Z").length;
   }
 
-  /** Ends it as the platform does, and proves that nothing is left of it. */
+  /** Ends the agent as the platform does, and checks that nothing is left of it. */
   async stop(): Promise<void> {
     this.process.kill("SIGTERM");
     await until(
@@ -216,7 +213,7 @@ export class Agent {
     this.#removeFolders();
   }
 
-  /** The folders of its control groups. */
+  /** The folders of its cgroups. */
   groups(): string[] {
     const folder = cgroupFolder() ?? "/";
     const names = readdirSync(folder).filter((name) => name.includes(this.incarnation));
@@ -239,7 +236,7 @@ export class Agent {
   }
 }
 
-/** A folder as /run is one: of the agent's own user, for everybody to read. */
+/** A folder like /run: it belongs to the agent's user, and everybody can read it. */
 export function newRun(uid?: number): string {
   const run = mkdtempSync(join(tmpdir(), "berth-run-"));
   chmodSync(run, 0o755);
@@ -254,7 +251,7 @@ export function childrenOf(pid: number): number[] {
     .map(Number);
 }
 
-/** The letter of the kernel for a process, such as `Z` for a zombie; empty where there is no such process. */
+/** The kernel's letter for a process, such as `Z` for a zombie; empty if there is no such process. */
 export function stateOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -264,7 +261,7 @@ export function stateOf(pid: number): string {
   }
 }
 
-/** Their names, but for the first's. */
+/** The names of all threads except the first. */
 export function threadsOf(pid: number): string[] {
   const folder = `/proc/${pid}/task`;
   const others = readdirSync(folder).filter((thread) => thread !== String(pid));

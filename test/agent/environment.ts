@@ -1,12 +1,9 @@
-/**
- * Owns reading the environment of running processes, by which a test tells whose they are.
- * Does not own which they should be.
- */
+/** Reads the environment of running processes, by which tests find the processes of one agent. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-const looksAgainMs = 2;
-/** Of a process that really has none: it is looked at this often, then believed. */
-const looksMax = 25;
+const retryMs = 2;
+/** After so many reads, an empty environment is believed. */
+const readsMax = 25;
 
 export function processesWith(variable: string): number[] {
   return readdirSync("/proc")
@@ -15,13 +12,13 @@ export function processesWith(variable: string): number[] {
     .filter((pid) => environmentOf(pid).includes(variable));
 }
 
-/** Empty of one that has ended, or that is the kernel's. */
+/** Empty for a process that has ended, or that belongs to the kernel. */
 export function environmentOf(pid: number): string[] {
-  for (let looks = 1; ; looks += 1) {
+  for (let reads = 1; ; reads += 1) {
     const text = readOf(() => readFileSync(`/proc/${pid}/environ`, "latin1"));
-    if (text !== "" || !runsProgram(pid) || looks === looksMax) return text.split("\0");
-    // A start is answered when the kernel takes the new program, which has its environment a moment later.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, looksAgainMs);
+    if (text !== "" || !runsProgram(pid) || reads === readsMax) return text.split("\0");
+    // A spawn returns when the kernel has accepted the program, whose environment is readable a moment later.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
   }
 }
 

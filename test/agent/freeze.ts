@@ -1,6 +1,4 @@
-/**
- * Owns the way to hold a process beyond KILL's reach: a freezer group of the older kind, which root may make.
- */
+/** Freezes a process so that even KILL has no effect, with a cgroup v1 freezer, which only root can create. */
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { isRoot } from "./agent.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Owns a small server as a user might run one: echoes bodies and WebSocket frames, streams, redirects.
- * Does not own the way to it. Frames are written by hand, so that nothing between hides what was sent.
+ * A small server like one of a user: it echoes bodies and WebSocket frames, streams and redirects. It writes frames by
+ * hand, so that no library hides what was sent.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -10,9 +10,9 @@ import { gzipSync } from "node:zlib";
 
 export type SandboxServer = {
   port: number;
-  /** Of the last request. */
+  /** The last request. */
   seen: () => IncomingMessage;
-  /** Requests whose caller went away. */
+  /** How many requests their callers have cancelled. */
   aborted: () => number;
   close: () => Promise<void>;
 };
@@ -134,7 +134,7 @@ function readFrame(bytes: Buffer): Frame | undefined {
   if (bytes.length < start + length) return undefined;
   const mask = bytes.subarray(start - 4, start);
   const payload = Buffer.from(bytes.subarray(start, start + length));
-  for (const [at, byte] of payload.entries()) payload[at] = byte ^ (mask[at % 4] ?? 0);
+  for (const [n, byte] of payload.entries()) payload[n] = byte ^ (mask[n % 4] ?? 0);
   return { kind: bytes.readUInt8(0) & 0x0f, payload, size: start + length };
 }
 

@@ -1,7 +1,4 @@
-/**
- * Owns waiting for something that becomes true by itself, with a limit that only a hang can reach.
- * Does not own what is waited for.
- */
+/** Waits until a condition becomes true, with a limit that only a hang can reach. */
 const pollMs = 10;
 
 export async function until(
@@ -11,7 +8,7 @@ export async function until(
 ): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`);
+    if (performance.now() > deadline) throw new Error(`this did not become true: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }

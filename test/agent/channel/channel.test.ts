@@ -8,7 +8,7 @@ import { Sessions } from "../sessions/sessions.ts";
 import { until } from "../until.ts";
 import { ChannelClient, openSocket } from "./channel.ts";
 
-describe.each(kinds)("the line of an agent, trees held by %s", (tree) => {
+describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) => {
   let agent: Agent;
   let channel: ChannelClient;
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe.each(kinds)("the line of an agent, trees held by %s", (tree) => {
     return health.running === count;
   };
 
-  test("[X52] it opens with the secret and for the life that is meant, and says so as every answer does", async () => {
+  test("[X52] it opens with the secret and for the right incarnation, with the headers of every response", async () => {
     const meant = { "berth-incarnation": agent.incarnation };
     const { socket, answer } = await openSocket(agent, { headers: meant });
     expect(answer.statusCode).toBe(101);

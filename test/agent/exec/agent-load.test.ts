@@ -16,11 +16,11 @@ async function inParallel(
   );
 }
 
-describe.each(kinds)("an agent under load, trees held by %s", (tree) => {
-  // A tender costs a process of its own: fewer prove the same.
+describe.each(kinds)("an agent under load, process trees in a %s", (tree) => {
+  // A subreaper is a process of its own, so fewer commands must suffice.
   const [streams, each] = tree === "cgroup" ? [16, 63] : [16, 10];
 
-  test("[X23] execs in 16 parallel streams are all right: each gets its own output, code and input", async () => {
+  test("[X23] execs in 16 parallel streams each get their own output, exit code and input", async () => {
     const agent = await Agent.start({ tree });
     let right = 0;
     await inParallel(streams, each, async (n) => {
@@ -40,7 +40,7 @@ describe.each(kinds)("an agent under load, trees held by %s", (tree) => {
     await agent.stop();
   });
 
-  test("[X24] descriptors and memory are back where they were after many execs of every kind", async () => {
+  test("[X24] descriptors and memory return to their level after many execs of every kind", async () => {
     const agent = await Agent.start({ tree });
     const rounds = tree === "cgroup" ? 125 : 8;
     const kindsOfCalls = [
@@ -54,10 +54,10 @@ describe.each(kinds)("an agent under load, trees held by %s", (tree) => {
     const run = async (n: number) => {
       await kindsOfCalls[n % kindsOfCalls.length]?.();
     };
-    // Warm: what is opened or compiled once is part of where it was.
+    // Warms up: what is opened or compiled once belongs to the level.
     await inParallel(16, 4, run);
     const connections = () => agent.descriptors();
-    await until("the dead are collected", () => agent.zombies() === 0);
+    await until("the zombies are reaped", () => agent.zombies() === 0);
     const [descriptors, memory] = [connections(), agent.memoryKiB()];
     await inParallel(16, rounds, run);
     await until("descriptors are back", () => connections() <= descriptors);
@@ -66,7 +66,7 @@ describe.each(kinds)("an agent under load, trees held by %s", (tree) => {
     await agent.stop();
   });
 
-  test("[X25] an agent that is told to end takes everything along, also what ignores TERM", async () => {
+  test("[X25] an agent that gets TERM ends everything, even what ignores TERM", async () => {
     const agent = await Agent.start({ tree });
     const running = agent.post({
       command: `setsid sh -c 'trap "" TERM; echo up > up; while :; do sleep 1000; done' & trap '' TERM; sleep 1000; sleep 1000`,
@@ -78,7 +78,7 @@ describe.each(kinds)("an agent under load, trees held by %s", (tree) => {
   });
 
   test.runIf(tree === "cgroup")(
-    "[X25] an agent that is told to end waits for a group that is busy for a moment",
+    "[X25] an agent that gets TERM waits for a cgroup that is busy for a moment",
     async () => {
       const agent = await Agent.start({ tree });
       await agent.sh("true");

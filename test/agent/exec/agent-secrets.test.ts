@@ -17,7 +17,7 @@ import { Agent, binary, isRoot, kinds } from "../agent.ts";
 const plainUser = 12_345;
 
 describe("what the agent keeps to itself", () => {
-  /** Says on stderr that it ran, and makes the agent end, wherever a runtime preloads it. */
+  /** Reports on stderr that it ran and ends the agent, wherever a runtime preloads it. */
   const evil = 'console.error("EVIL"); process.exit(66);';
   let folder: string;
   beforeAll(() => {
@@ -48,7 +48,7 @@ describe("what the agent keeps to itself", () => {
   );
 
   test.each(kinds)(
-    "[X22] a user's bunfig.toml and .env do not reach the agent or its tenders (%s)",
+    "[X22] a user's bunfig.toml and .env do not reach the agent or its subreapers (%s)",
     async (tree) => {
       const agent = await Agent.start({ tree, ownCwd: folder });
       const env = { BUN_OPTIONS: `--preload=${folder}/evil.js`, BUN_BE_BUN: "1" };
@@ -62,12 +62,12 @@ describe("what the agent keeps to itself", () => {
     },
   );
 
-  test("[X22] the check would notice: BUN_OPTIONS in the agent's own environment does preload", async () => {
+  test("[X22] the check works: BUN_OPTIONS in the agent's own environment does preload", async () => {
     const ownEnv = { BUN_OPTIONS: `--preload=${folder}/evil.js` };
     await expect(Agent.start({ ownEnv })).rejects.toThrow(/EVIL/);
   });
 
-  test("[X22] a container's entry hands the agent its boot document and no variable but those of its own", async () => {
+  test("[X22] the entry of a container passes the agent its boot document and only its own variables", async () => {
     const entry = join(folder, "entry.sh");
     copyFileSync("container/entry.sh", entry);
     symlinkSync(binary, join(folder, "berth-agent"));
@@ -87,12 +87,12 @@ describe("what the agent keeps to itself", () => {
         .join(""),
     );
     await agent.stop();
-    // It empties the folders of the container that it begins, and of nothing else.
+    // It empties only the folders of the container that it starts.
     expect(existsSync(entry)).toBe(true);
     expect(readdirSync("/run").filter((name) => name.startsWith("berth-incarnation-"))).toEqual([]);
   });
 
-  test("[X22] the secret is in no command's reach: not in its environment, nor in any process's arguments", async () => {
+  test("[X22] no command can reach the secret: neither in its environment nor in the arguments of any process", async () => {
     const agent = await Agent.start();
     const { stdout } = await agent.sh("env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
     expect(stdout).toContain("berth-agent serve");
@@ -100,7 +100,7 @@ describe("what the agent keeps to itself", () => {
     await agent.stop();
   });
 
-  test("[X22] a boot document that is no JSON is refused without a word of what it holds", async () => {
+  test("[X22] a boot document that is not JSON is refused without quoting it", async () => {
     const failed = await Agent.start({ document: '{"secret": "leaks' }).catch(String);
     expect(failed).toContain("the boot document on descriptor 3 is not JSON");
     expect(failed).not.toContain("leaks");

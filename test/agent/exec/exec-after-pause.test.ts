@@ -1,14 +1,14 @@
-/** The agent leaves the group of a command beside its own work when it did not just leave another one. */
+/** After a pause, the agent leaves the cgroup of a command in the background of its other work. */
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Agent, kinds } from "../agent.ts";
 import { until } from "../until.ts";
 
-/** Longer than the kernel keeps a move short. */
+/** Longer than a second move stays fast in the kernel. */
 const pauseMs = 60;
 const rounds = 12;
 
-describe.each(kinds)("a command after a pause, trees held by %s", (tree) => {
+describe.each(kinds)("a command after a pause, process trees in a %s", (tree) => {
   let agent: Agent;
   beforeAll(async () => {
     agent = await Agent.start({ tree });
@@ -16,7 +16,7 @@ describe.each(kinds)("a command after a pause, trees held by %s", (tree) => {
   });
   afterAll(() => agent.stop());
 
-  test("[X11] what it leaves behind is ended and counted, and the agent lives on", async () => {
+  test("[X11] its leftovers are ended and counted, and the agent survives", async () => {
     for (let round = 0; round < rounds; round++) {
       await pause(pauseMs);
       const result = await agent.sh("sleep 100 > /dev/null 2>&1 & echo hi");
@@ -25,7 +25,7 @@ describe.each(kinds)("a command after a pause, trees held by %s", (tree) => {
     expect(agent.left()).toEqual([]);
   });
 
-  test("[X11] those that come with it are no part of it", async () => {
+  test("[X11] concurrent commands are not part of its tree", async () => {
     for (let round = 0; round < rounds; round++) {
       await pause(pauseMs);
       const [first, ...others] = await Promise.all([
@@ -37,14 +37,14 @@ describe.each(kinds)("a command after a pause, trees held by %s", (tree) => {
     }
   });
 
-  test("[X11] one whose caller goes at once, and one whose time is over at once, are ended alone", async () => {
+  test("[X11] a command whose caller disconnects at once, and one that times out at once, end alone", async () => {
     for (let round = 0; round < rounds; round++) {
       await pause(pauseMs);
       const caller = new AbortController();
       const call = { execId: `gone-${round}`, command: "trap '' TERM; sleep 100" };
-      const gone = agent.post(call, { signal: caller.signal }).catch(() => "gone");
+      const response = agent.post(call, { signal: caller.signal }).catch(() => "cancelled");
       setTimeout(() => caller.abort(), round);
-      expect(await gone).toBe("gone");
+      expect(await response).toBe("cancelled");
       await pause(pauseMs);
       const late = await agent.sh("sleep 100", { timeoutMs: 1 });
       expect(late).toMatchObject({ timedOut: true, signal: "SIGTERM" });

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Agent, kinds } from "../agent.ts";
 
-describe.each(kinds)("what an exec carries, trees held by %s", (tree) => {
+describe.each(kinds)("what an exec carries, process trees in a %s", (tree) => {
   let agent: Agent;
   beforeAll(async () => {
     agent = await Agent.start({ tree });
@@ -12,7 +12,7 @@ describe.each(kinds)("what an exec carries, trees held by %s", (tree) => {
 
   const bytesOf = (text: string) => Buffer.from(text, "base64");
 
-  test("[X1] a command runs by a shell and answers with both streams and its exit code", async () => {
+  test("[X1] a command runs in a shell and returns both streams and its exit code", async () => {
     const result = await agent.sh("echo out; echo err >&2; exit 3");
     expect(result).toEqual({
       execId: "exec1",
@@ -29,7 +29,7 @@ describe.each(kinds)("what an exec carries, trees held by %s", (tree) => {
     expect(result.durationMs).toBeGreaterThan(0);
   });
 
-  test("[X1] a command that begins with a dash is no option of the shell", async () => {
+  test("[X1] a command that begins with a dash is not an option of the shell", async () => {
     expect(await agent.sh("-x; echo here")).toMatchObject({ stdout: "here\n", exitCode: 0 });
     expect(await agent.sh("+x; echo here")).toMatchObject({ stdout: "here\n", exitCode: 0 });
   });
@@ -38,12 +38,12 @@ describe.each(kinds)("what an exec carries, trees held by %s", (tree) => {
     expect(await agent.sh(`exit ${code}`)).toMatchObject({ exitCode: code, signal: null });
   });
 
-  test("[F19] a command that a signal ended has no exit code but the signal's name", async () => {
+  test("[F19] a command that a signal ended has the name of the signal and no exit code", async () => {
     expect(await agent.sh("kill -9 $$")).toMatchObject({ exitCode: null, signal: "SIGKILL" });
     expect(await agent.sh("kill -SEGV $$")).toMatchObject({ exitCode: null, signal: "SIGSEGV" });
   });
 
-  test("[F19] a program that is not there is 127, one that cannot be executed 126, each with a line", async () => {
+  test("[F19] a missing program gives 127, one that cannot be executed 126, each with a message", async () => {
     const missing = await agent.exec({ argv: ["no-such-program"] });
     expect(missing).toMatchObject({
       exitCode: 127,
@@ -88,14 +88,14 @@ describe.each(kinds)("what an exec carries, trees held by %s", (tree) => {
     expect((await agent.exec({ argv: ["tool"] })).exitCode).toBe(127);
   });
 
-  test("[X3] a line without an end arrives whole", async () => {
+  test("[X3] a line without an end arrives entirely", async () => {
     expect(await agent.sh("printf 'no end'; printf half >&2")).toMatchObject({
       stdout: "no end",
       stderr: "half",
     });
   });
 
-  test("[X3] NULs, bytes that are no UTF-8 and a byte order mark survive", async () => {
+  test("[X3] NULs, bytes that are not UTF-8 and a byte order mark survive", async () => {
     const command = "printf '\\357\\273\\277a\\0b\\377\\376\\r\\n\\0'";
     const exact = await agent.sh(command, { encoding: "base64" });
     expect([...bytesOf(exact.stdout)]).toEqual([0xef, 0xbb, 0xbf, 97, 0, 98, 255, 254, 13, 10, 0]);
@@ -103,7 +103,7 @@ describe.each(kinds)("what an exec carries, trees held by %s", (tree) => {
     expect(text.stdout).toBe("\uFEFFa\0b\uFFFD\uFFFD\r\n\0");
   });
 
-  test("[X4] 5 MB of random bytes on stdout are right to the byte", async () => {
+  test("[X4] 5 MB of random bytes on stdout arrive unchanged", async () => {
     const size = 5_000_000;
     const result = await agent.sh(
       `head -c ${size} /dev/urandom > random; sha256sum < random >&2; cat random`,
@@ -127,7 +127,7 @@ describe.each(kinds)("what an exec carries, trees held by %s", (tree) => {
     expect(result.stderr).toBe(expected("e"));
   });
 
-  test("[X6] the first bytes of both streams together are kept, the rest is read and dropped", async () => {
+  test("[X6] the first bytes of both streams together are retained, the rest is read and dropped", async () => {
     const cut = await agent.sh("printf 12345; sleep 1; printf abcdefgh >&2; echo end > done", {
       maxOutputBytes: 8,
     });
@@ -157,7 +157,7 @@ describe.each(kinds)("what an exec carries, trees held by %s", (tree) => {
     await agent.keepsLessThan(64 * 1024, before);
   });
 
-  test("[X7] standard input is what was given, to the byte, and empty where nothing was", async () => {
+  test("[X7] standard input is what the call gives, to the byte, or empty", async () => {
     const input = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 7919) % 256));
     const echoed = await agent.sh("cat", { stdin: input.toString("base64"), encoding: "base64" });
     expect(bytesOf(echoed.stdout).equals(input)).toBe(true);
@@ -167,7 +167,7 @@ describe.each(kinds)("what an exec carries, trees held by %s", (tree) => {
     expect((await agent.sh("cat /dev/stdin", { stdin: "by name" })).stdout).toBe("by name");
   });
 
-  test("[X7] input that the command does not read holds nothing up", async () => {
+  test("[X7] input that the command does not read delays nothing", async () => {
     const stdin = "x".repeat(2 * 1024 * 1024);
     expect(await agent.sh("echo done", { stdin })).toMatchObject({ stdout: "done\n", exitCode: 0 });
   });

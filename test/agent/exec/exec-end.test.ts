@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Agent, childrenOf, isRoot, kinds } from "../agent.ts";
 import { until } from "../until.ts";
 
-describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
+describe.each(kinds)("how an exec ends, process trees in a %s", (tree) => {
   let agent: Agent;
   beforeAll(async () => {
     agent = await Agent.start({ tree });
@@ -16,9 +16,9 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
      done; until [ "$(wc -l < born 2>/dev/null)" = ${count} ]; do sleep 0.02; done;`;
 
   const born = async () => (await agent.sh("cat born")).stdout.trim().split("\n").map(Number);
-  const lives = (pid: number) => agent.left().includes(pid);
+  const isRunning = (pid: number) => agent.left().includes(pid);
 
-  test("[L5] a time limit keeps what was written, says so, and ends the command by TERM", async () => {
+  test("[L5] a time limit ends the command with TERM, keeps its output and reports the timeout", async () => {
     const result = await agent.sh("printf partial; echo warn >&2; sleep 1000", { timeoutMs: 3000 });
     expect(result).toMatchObject({
       ...{ timedOut: true, stdout: "partial", stderr: "warn\n", exitCode: null, signal: "SIGTERM" },
@@ -27,7 +27,7 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
     expect(agent.left()).toEqual([]);
   });
 
-  test("[L5] a command that cleans up on TERM gets the time for it", async () => {
+  test("[L5] a command that cleans up on TERM gets time for it", async () => {
     const result = await agent.sh(
       "trap 'sleep 0.3; echo cleaned; exit 7' TERM; while :; do sleep 0.05; done",
       {
@@ -37,7 +37,7 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
     expect(result).toMatchObject({ timedOut: true, stdout: "cleaned\n", exitCode: 7 });
   });
 
-  test("[L5] children that leave their session and ignore TERM are gone after a time limit", async () => {
+  test("[L5] children that leave their session and ignore TERM are ended after a time limit", async () => {
     const result = await agent.sh(`${stubborn(5)} echo ready; wait`, { timeoutMs: 8000 });
     expect(result).toMatchObject({ timedOut: true, stdout: "ready\n" });
     // Each of the five and the sleep below it.
@@ -46,7 +46,7 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
     expect((await born()).length).toBe(5);
   });
 
-  test("[X11] what a command leaves behind is ended and counted, and holds the answer for no longer than the drain", async () => {
+  test("[X11] leftovers of a command are ended and counted, and delay the response no longer than the drain", async () => {
     const result = await agent.sh("sleep 100 & echo hi");
     expect(result).toMatchObject({ stdout: "hi\n", exitCode: 0, leftovers: 1 });
     // The child alone would have taken 100 s.
@@ -54,10 +54,10 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
     expect(agent.left()).toEqual([]);
   });
 
-  test("[X11] leftovers that are children of nobody any more are counted too", async () => {
+  test("[X11] orphaned leftovers are counted too", async () => {
     const result = await agent.sh(`${stubborn(3)} echo ready`);
     expect(result).toMatchObject({ stdout: "ready\n", exitCode: 0, leftovers: 6 });
-    expect((await born()).some(lives)).toBe(false);
+    expect((await born()).some(isRunning)).toBe(false);
   });
 
   test("[X11] what is still written within the drain arrives", async () => {
@@ -65,7 +65,7 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
     expect(await agent.sh(afterTheLeader)).toMatchObject({ stdout: "early\nlate\n", leftovers: 0 });
   });
 
-  test("[X11] a pipe that a process of another command holds open does not hold the answer", async () => {
+  test("[X11] a pipe that a process of another command holds open does not delay the response", async () => {
     const wait = (file: string) => `until [ -e ${file} ]; do sleep 0.02; done`;
     const holder = agent.sh(
       `mkfifo gate; ${wait("pid")}; exec 9> /proc/$(cat pid)/fd/1; touch held; read line < gate; echo free`,
@@ -76,7 +76,7 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
     expect(await holder).toMatchObject({ stdout: "free\n", exitCode: 0 });
   });
 
-  test("[L5] a tree that forks as fast as it can is gone after a time limit", async () => {
+  test("[L5] a tree that forks as fast as it can is ended after a time limit", async () => {
     const result = await agent.sh(
       "f() { while :; do (sleep 0.01; :) & (setsid sh -c 'trap \"\" TERM; sleep 1000' &) ; sleep 0.01; done; }; trap '' TERM; f & f & f & wait",
       { timeoutMs: 1500 },
@@ -92,40 +92,40 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
        until [ "$(ls ends | wc -l)" = 200 ]; do sleep 0.02; done; echo all`,
     );
     expect(result).toMatchObject({ stdout: "all\n", exitCode: 0 });
-    await until("the dead are collected", () => agent.zombies() === 0);
+    await until("the zombies are reaped", () => agent.zombies() === 0);
     expect(childrenOf(agent.pid)).toEqual([]);
   });
 
   test("[X12] leftovers that were killed leave no zombie either", async () => {
     const result = await agent.sh("for i in $(seq 50); do (sleep 100 > /dev/null 2>&1 &); done");
     expect(result.leftovers).toBe(50);
-    await until("the dead are collected", () => agent.zombies() === 0);
+    await until("the zombies are reaped", () => agent.zombies() === 0);
     expect(childrenOf(agent.pid)).toEqual([]);
   });
 
   test.runIf(tree === "subreaper")(
-    "[X13] a tree whose tender was killed ends with it",
+    "[X13] a tree ends with its subreaper when that is killed",
     async () => {
       const running = agent.sh(`${stubborn(3)} echo up; sleep 1000`);
       await until(
-        "the tree stands",
+        "the tree runs",
         async () => (await agent.sh("test -e born && wc -l < born")).stdout === "3\n",
       );
       const pids = await born();
-      expect(pids.every(lives)).toBe(true);
-      const tender = childrenOf(agent.pid)[0];
-      expect(tender).toBeDefined();
-      process.kill(tender ?? 0, "SIGKILL");
+      expect(pids.every(isRunning)).toBe(true);
+      const subreaper = childrenOf(agent.pid)[0];
+      expect(subreaper).toBeDefined();
+      process.kill(subreaper ?? 0, "SIGKILL");
       expect(await running).toMatchObject({ exitCode: null, signal: "SIGKILL" });
       expect(agent.left()).toEqual([]);
-      await until("the dead are collected", () => childrenOf(agent.pid).length === 0);
+      await until("the zombies are reaped", () => childrenOf(agent.pid).length === 0);
     },
   );
 
   test.runIf(tree === "subreaper")(
-    "[X13] a command that kills what holds it, at once, has killed itself: its answer says so, nothing is left",
+    "[X13] a command that kills its subreaper at once has killed itself, which its result reports; nothing is left",
     async () => {
-      // Where agent and commands share a user, a command may.
+      // This is possible where the agent and its commands share a user.
       const shared = await Agent.start({ tree, ...(isRoot ? { ownUid: 12_345 } : {}) });
       const command = "(setsid sleep 1000 > /dev/null 2>&1 &); kill -9 $PPID; sleep 1000";
       for (let i = 0; i < 20; i += 1) {
@@ -140,7 +140,7 @@ describe.each(kinds)("how an exec ends, trees held by %s", (tree) => {
     },
   );
 
-  test.runIf(isRoot)("[X13] a command cannot stop or kill what holds its tree", async () => {
+  test.runIf(isRoot)("[X13] a command can neither stop nor kill its supervisor", async () => {
     const result = await agent.sh("kill -9 $PPID; kill -STOP $PPID; echo still here");
     expect(result.stdout).toBe("still here\n");
     expect(result.stderr.match(/not permitted/g)?.length).toBe(2);

@@ -10,37 +10,37 @@ const own = limits.execOutputOwnBytes;
 const bytes = (length: number) => new Uint8Array(length).fill(120);
 
 describe("the output of all commands together", () => {
-  test("[X30] beyond its first part a command keeps only what the others leave it, and gives it back", () => {
-    const room = new OutputBudget(1000);
-    const [one, two, three] = [0, 1, 2].map(() => new Output(10 * MiB, room)) as [
+  test("[X30] beyond its first bytes a command retains only what the others leave, and releases it at the end", () => {
+    const budget = new OutputBudget(1000);
+    const [first, second, third] = [0, 1, 2].map(() => new Output(10 * MiB, budget)) as [
       Output,
       Output,
       Output,
     ];
-    one.take("stdout", bytes(own));
-    expect(room.left).toBe(1000);
-    one.take("stderr", bytes(900));
-    expect([room.left, one.truncated]).toEqual([100, false]);
-    two.take("stdout", bytes(own + 300));
-    expect([room.left, two.truncated]).toEqual([0, true]);
-    expect(two.stdout.text("utf8").length).toBe(own + 100);
-    // Its first part is there for each, however little is left.
-    three.take("stdout", bytes(own));
-    expect(three.truncated).toBe(false);
-    expect(three.stdout.text("utf8").length).toBe(own);
-    one.release();
-    one.release();
-    expect(room.left).toBe(900);
-    // No hole: what comes after something was dropped is dropped too.
-    two.take("stdout", bytes(1));
-    expect(two.stdout.text("utf8").length).toBe(own + 100);
-    for (const output of [two, three]) output.release();
-    expect(room.left).toBe(1000);
-    one.take("stdout", bytes(10));
-    expect([room.left, one.stdout.text("utf8")]).toEqual([1000, ""]);
+    first.take("stdout", bytes(own));
+    expect(budget.left).toBe(1000);
+    first.take("stderr", bytes(900));
+    expect([budget.left, first.truncated]).toEqual([100, false]);
+    second.take("stdout", bytes(own + 300));
+    expect([budget.left, second.truncated]).toEqual([0, true]);
+    expect(second.stdout.text("utf8").length).toBe(own + 100);
+    // The first bytes are there for each command, however little is left.
+    third.take("stdout", bytes(own));
+    expect(third.truncated).toBe(false);
+    expect(third.stdout.text("utf8").length).toBe(own);
+    first.release();
+    first.release();
+    expect(budget.left).toBe(900);
+    // No gap: after a drop, all that follows is dropped too.
+    second.take("stdout", bytes(1));
+    expect(second.stdout.text("utf8").length).toBe(own + 100);
+    for (const output of [second, third]) output.release();
+    expect(budget.left).toBe(1000);
+    first.take("stdout", bytes(10));
+    expect([budget.left, first.stdout.text("utf8")]).toEqual([1000, ""]);
   });
 
-  test("[X30] many commands that write much cost no more than the bound, are all answered, and leave it whole", async () => {
+  test("[X30] many commands that write much use no more than the budget, all get a result, and release it", async () => {
     const agent = await Agent.start();
     const [count, each] = [20, limits.execOutputMaxBytes];
     const before = agent.memoryKiB();
@@ -49,7 +49,7 @@ describe("the output of all commands together", () => {
     const running = Array.from({ length: count }, (_, n) =>
       agent.post({ command: command(n), maxOutputBytes: each, timeoutMs: 600_000 }),
     );
-    for (const one of running) one.catch(() => {});
+    for (const response of running) response.catch(() => {});
     await until(
       "all have written",
       async () => (await agent.sh("ls wrote.* 2>/dev/null | wc -l")).stdout === `${count}\n`,
@@ -60,9 +60,9 @@ describe("the output of all commands together", () => {
     expect(held).toBeLessThan(limits.execOutputAllBytesMax * 2);
     let kept = 0;
     let truncated = 0;
-    for (const [n, one] of running.entries()) {
+    for (const [n, response] of running.entries()) {
       await agent.sh(`touch go.${n}`);
-      const result = JSON.parse((await (await one).text()).trim()) as ExecResult;
+      const result = JSON.parse((await (await response).text()).trim()) as ExecResult;
       expect(result.exitCode).toBe(0);
       expect(result.truncated).toBe(result.stdout.length < each);
       expect(result.stdout.length).toBeGreaterThanOrEqual(own);
@@ -72,12 +72,12 @@ describe("the output of all commands together", () => {
     expect(truncated).toBeGreaterThan(0);
     expect(kept).toBeGreaterThan(limits.execOutputAllBytesMax - MiB);
     expect(kept).toBeLessThanOrEqual(limits.execOutputAllBytesMax + count * own);
-    // All of it was given back, also by one that is cut off.
+    // All of it was released, even by a command that timed out.
     await agent.post({ command: `head -c ${each} /dev/zero; sleep 100`, timeoutMs: 500 });
-    const again = await agent.sh(`head -c ${each} /dev/zero | tr '\\0' x`, {
+    const next = await agent.sh(`head -c ${each} /dev/zero | tr '\\0' x`, {
       maxOutputBytes: each,
     });
-    expect([again.stdout.length, again.truncated]).toEqual([each, false]);
+    expect([next.stdout.length, next.truncated]).toEqual([each, false]);
     await agent.stop();
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Agent, isRoot, kinds } from "../agent.ts";
 
-describe.each(kinds)("where an exec runs, trees held by %s", (tree) => {
+describe.each(kinds)("where an exec runs, process trees in a %s", (tree) => {
   let agent: Agent;
   beforeAll(async () => {
     const ownEnv = { SECRET_OF_AGENT: "hidden", PATH: "/nowhere" };
@@ -9,7 +9,7 @@ describe.each(kinds)("where an exec runs, trees held by %s", (tree) => {
   });
   afterAll(() => agent.stop());
 
-  test("[L1] nothing of a command stays: folder, variables, functions, umask", async () => {
+  test("[L1] no state of a command remains: folder, variables, functions, umask", async () => {
     const first = await agent.sh("cd /; export STAYS=1; f() { :; }; umask 000; pwd; echo $STAYS");
     expect(first.stdout).toBe("/\n1\n");
     const second = await agent.sh("pwd; echo [$STAYS]; command -v f; umask");
@@ -17,7 +17,7 @@ describe.each(kinds)("where an exec runs, trees held by %s", (tree) => {
     expect(second.stdout).not.toContain("0000");
   });
 
-  test("[L4] a folder and variables of one call are not there in the next", async () => {
+  test("[L4] the folder and variables of one call do not affect the next", async () => {
     await agent.sh("mkdir -p sub/dir");
     const call = { cwd: "sub/dir", env: { OF_CALL: "x" } };
     expect((await agent.sh("pwd; echo $OF_CALL", call)).stdout).toBe(
@@ -27,7 +27,7 @@ describe.each(kinds)("where an exec runs, trees held by %s", (tree) => {
     expect((await agent.sh("pwd", { cwd: "/usr" })).stdout).toBe("/usr\n");
   });
 
-  test("[L4] a folder that is missing, is a file or may not be entered: refused by name, nothing is run", async () => {
+  test("[L4] a folder that is missing, is a file or cannot be entered is refused by name, and nothing runs", async () => {
     await agent.sh("touch file");
     const missing = await agent.refused({ command: "touch /tmp/x", cwd: "not/there" });
     expect(missing).toMatchObject({ status: 400, error: { code: "bad_cwd", field: "cwd" } });
@@ -40,10 +40,10 @@ describe.each(kinds)("where an exec runs, trees held by %s", (tree) => {
   test.runIf(isRoot)("[L4] a folder that only the agent could enter is refused", async () => {
     const refused = await agent.refused({ command: "pwd", cwd: "/root" });
     expect(refused).toMatchObject({ status: 400, error: { code: "bad_cwd" } });
-    expect(refused.error.message).toContain("may not be entered");
+    expect(refused.error.message).toContain("cannot be entered");
   });
 
-  test("[X9] the environment is the fixed one, then create's, then the call's: nothing of the agent's own", async () => {
+  test("[X9] the environment is the fixed one, then that of create, then that of the call, and nothing of the agent's own", async () => {
     const { stdout } = await agent.exec({
       argv: ["env", "-0"],
       env: { OWN: "line\nbreak", HOME: "/else" },
@@ -52,7 +52,7 @@ describe.each(kinds)("where an exec runs, trees held by %s", (tree) => {
       stdout
         .split("\0")
         .slice(0, -1)
-        .map((one) => one.split(/=(.*)/s).slice(0, 2)),
+        .map((variable) => variable.split(/=(.*)/s).slice(0, 2)),
     );
     expect(env).toEqual({
       PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -8,7 +8,7 @@ import { limits } from "../../../src/protocol/limits.ts";
 import { Agent, kinds } from "../agent.ts";
 import { until } from "../until.ts";
 
-describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
+describe.each(kinds)("the HTTP of the agent, process trees in a %s", (tree) => {
   let agent: Agent;
   beforeAll(async () => {
     agent = await Agent.start({ tree });
@@ -20,7 +20,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     return health.running === count;
   };
 
-  test("[X14] every route answers 401 without the secret, in the form of all errors", async () => {
+  test("[X14] every route returns 401 without the secret, with an error body", async () => {
     const wrong = [
       undefined,
       "Bearer ",
@@ -54,7 +54,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     expect(result.stdout).not.toContain(agent.secret);
   });
 
-  test("[X15] every answer names the incarnation and the protocol, errors too", async () => {
+  test("[X15] every response has the incarnation and the protocol, errors too", async () => {
     const answers = [
       await agent.request("/v1/health"),
       await agent.post({ command: "true" }),
@@ -70,7 +70,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     expect(agent.incarnation).toMatch(new RegExp(`^${agent.startId}\\.[a-z0-9]{16}$`));
   });
 
-  test("[X15] a call that means another life of the container is refused", async () => {
+  test("[X15] a call for another incarnation is refused", async () => {
     const headers = { "berth-incarnation": `${agent.startId}.aaaaaaaaaaaaaaaa` };
     const refused = await agent.refused({ command: "touch ran" }, { headers });
     expect(refused).toMatchObject({ status: 410, error: { code: "stale_handle" } });
@@ -79,7 +79,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     expect((await agent.sh("ls ran")).exitCode).not.toBe(0);
   });
 
-  test("[X16] a fence lower than one seen is refused, and nothing is run", async () => {
+  test("[X16] a fence below the highest is refused, and nothing runs", async () => {
     const own = await Agent.start({ tree });
     const fenced = (fence: string, command: string) =>
       own.post({ command }, { headers: { "berth-fence": fence } });
@@ -98,7 +98,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     await own.stop();
   });
 
-  test("[X17] an answer that comes soon is plain JSON with its length", async () => {
+  test("[X17] a response that comes soon is plain JSON with its length", async () => {
     const response = await agent.post({ command: "echo soon" });
     const text = await response.text();
     expect(response.headers.get("content-length")).toBe(String(Buffer.byteLength(text)));
@@ -107,7 +107,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     execResultSchema.parse(JSON.parse(text));
   });
 
-  test("[X17] an answer that takes longer begins with spaces, and is JSON all the same", async () => {
+  test("[X17] a response that takes longer begins with spaces, and is still JSON", async () => {
     const response = await agent.post({ command: "sleep 3.5; echo late" });
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toMatch(/^application\/json/);
@@ -126,7 +126,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     ["at once", 0],
     ["during the heartbeat", 2500],
   ])(
-    "[X18] a caller who goes away %s ends the command and all it started",
+    "[X18] a caller that disconnects %s ends the command and its whole tree",
     async (_when, afterMs) => {
       const caller = new AbortController();
       const command = `echo $$ > up; setsid sh -c 'trap "" TERM; sleep 1000' & sleep 1000`;
@@ -137,12 +137,12 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
       if (afterMs > 0) expect((await post).status).toBe(200);
       expect(agent.left().length).toBeGreaterThanOrEqual(3);
       caller.abort();
-      await until("nothing of it is left", () => agent.left().length === 0);
-      await until("it is not counted any more", isRunning(0));
+      await until("its tree has ended", () => agent.left().length === 0);
+      await until("it no longer counts", isRunning(0));
     },
   );
 
-  test("[X19] no more than the limit run at once; the next is refused, not queued", async () => {
+  test("[X19] no more than the limit run at once; the next one is refused, not queued", async () => {
     const count = limits.execConcurrentMax;
     await agent.sh("mkfifo gate");
     const running = Array.from({ length: count }, () => agent.sh("read line < gate; echo $line"));
@@ -151,7 +151,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     expect(refused).toMatchObject({
       ...{ status: 429, error: { code: "too_many", limit: count, retryable: true } },
     });
-    // Opened for both: neither side then waits for the other.
+    // Opened for reading and writing, so that neither side waits for the other.
     const gate = openSync(`${agent.workspace}/gate`, "r+");
     writeSync(gate, "go\n".repeat(count));
     const results = await Promise.all(running);
@@ -160,7 +160,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     expect(await agent.sh("true")).toMatchObject({ exitCode: 0 });
   });
 
-  test("[X20] errors carry the request's id and a fitting status", async () => {
+  test("[X20] errors have the request id and a fitting status", async () => {
     const headers = { "berth-request-id": "request77" };
     const notJson = await agent.request("/v1/exec", { method: "POST", body: "{", headers });
     expect(notJson.status).toBe(400);
@@ -184,7 +184,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     expect(chunked.status).toBe(413);
   });
 
-  test("[X20] a caller who breaks off in the middle of a request leaves nothing behind", async () => {
+  test("[X20] a caller that disconnects in the middle of a request leaves nothing behind", async () => {
     const before = agent.descriptors();
     const socket = connect(agent.port, "127.0.0.1");
     await new Promise((resolve) => socket.once("connect", resolve));
@@ -193,7 +193,7 @@ describe.each(kinds)("the wire of the agent, trees held by %s", (tree) => {
     );
     await until("the agent has the connection", () => agent.descriptors() > before);
     socket.destroy();
-    await until("the agent let go of it", () => agent.descriptors() <= before);
+    await until("the agent has closed it", () => agent.descriptors() <= before);
     expect(await agent.sh("echo fine")).toMatchObject({ stdout: "fine\n" });
   });
 });

@@ -5,14 +5,15 @@ import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
 import { agentFencedSchema, agentHealthSchema } from "../../../src/protocol/internal/agent.ts";
 import { Agent, childrenOf, kinds } from "../agent.ts";
+import { completeCall } from "../checked-call.ts";
 import { canFreeze, freeze } from "../freeze.ts";
 import { until } from "../until.ts";
 
 const lost = { code: "operation_interrupted", admitted: true, reason: "lease_lost" };
 
-describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
+describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
   let agent: Agent;
-  /** Each test goes on where the one before left the fence. */
+  /** Each test continues at the fence of the test before. */
   let fence = 0;
   beforeAll(async () => {
     agent = await Agent.start({ tree });
@@ -26,7 +27,7 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     expect(response.status).toBe(200);
     return agentFencedSchema.parse(await response.json());
   };
-  const at = (level: number, command: string) =>
+  const runAt = (level: number, command: string) =>
     agent.post({ command, timeoutMs: 600_000 }, { headers: { "berth-fence": String(level) } });
   const health = async () =>
     agentHealthSchema.parse(await (await agent.request("/v1/health")).json());
@@ -35,23 +36,23 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
   const errorOf = async (response: Response) =>
     errorBodySchema.parse(JSON.parse(await response.text())).error;
 
-  test("[X40] nothing below a raised fence begins, and the fence never falls", async () => {
+  test("[X40] nothing below a raised fence starts, and the fence never falls", async () => {
     fence += 10;
     expect(await raise(fence, false, 0)).toEqual({ fence, left: 0 });
     expect(await raise(fence - 5, false, 0)).toEqual({ fence, left: 0 });
     expect((await health()).fence).toBe(fence);
-    const stale = await at(fence - 1, "touch below");
+    const stale = await runAt(fence - 1, "touch below");
     expect(stale.status).toBe(409);
     expect(await errorOf(stale)).toMatchObject({ code: "stale_fence", fence });
-    expect((await at(fence, "touch same")).status).toBe(200);
+    expect((await runAt(fence, "touch same")).status).toBe(200);
     expect(exists("same")()).toBe(true);
     expect(exists("below")()).toBe(false);
   });
 
-  test("[X40] a call that was let in before a raise, but whose body came after it, runs nothing", async () => {
+  test("[X40] a call that was accepted before a raise, but whose body arrives after it, runs nothing", async () => {
     fence += 1;
     const { socket, answer, rest } = await halfSent(agent, fence, "touch overtaken");
-    // Its headers have passed: they are what brought the fence here.
+    // The agent has read its headers, because they raised the fence.
     await until("the headers have passed", async () => (await health()).fence === fence);
     fence += 1;
     expect(await raise(fence, false, 0)).toEqual({ fence, left: 0 });
@@ -64,10 +65,10 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     expect(exists("overtaken")()).toBe(false);
   });
 
-  test("[X41] without drain what runs below the fence goes on, and the answer waits for its end", async () => {
+  test("[X41] without a drain, work below the fence continues, and the response waits for its end", async () => {
     const [low, high] = [fence, fence + 1];
     fence = high;
-    const running = at(low, "touch on; until [ -e go ]; do sleep 0.02; done; echo whole");
+    const running = runAt(low, "touch on; until [ -e go ]; do sleep 0.02; done; echo whole");
     await until("it runs", exists("on"));
     expect(await raise(high, false, 0)).toEqual({ fence: high, left: 1 });
     expect(await raise(low, false, 20_000)).toEqual({ fence: high, left: 0 });
@@ -78,7 +79,7 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     expect(await (await running).json()).toMatchObject({ stdout: "whole\n", exitCode: 0 });
   });
 
-  test("[X42] a drain ends all of 16 commands, also what ignores TERM or has left its session", async () => {
+  test("[X42] a drain ends all of 16 commands, even those that ignore TERM or have left their session", async () => {
     const low = fence;
     fence += 1;
     const stays = (mark: string) => `trap "" TERM; touch ${mark}; while :; do sleep 1000; done`;
@@ -90,37 +91,37 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
         `(setsid sh -c '${stays(`away.${n}`)}' > /dev/null 2>&1 &); ${stays(`up.${n}`)}`,
     ];
     const commands = Array.from({ length: 16 }, (_, n) =>
-      at(low, kindsOfCommands[n % kindsOfCommands.length]?.(n) ?? ""),
+      runAt(low, kindsOfCommands[n % kindsOfCommands.length]?.(n) ?? ""),
     );
     const marks = (name: string) =>
-      readdirSync(agent.workspace).filter((it) => it.startsWith(`${name}.`)).length;
+      readdirSync(agent.workspace).filter((entry) => entry.startsWith(`${name}.`)).length;
     await until("all of them run", () => marks("up") === 16 && marks("away") === 8);
     const before = agent.left();
     expect(before.length).toBeGreaterThanOrEqual(16 + 8);
-    // Eight of their own, and the one of all others. A `touch` among them may be gone by now.
+    // Eight sessions of their own, and the session of all others. A `touch` may have ended by now.
     expect(
-      new Set(before.map(sessionOf).filter((one) => one !== undefined)).size,
+      new Set(before.map(sessionOf).filter((session) => session !== undefined)).size,
     ).toBeGreaterThanOrEqual(9);
     expect(await raise(fence, true, 20_000)).toEqual({ fence, left: 0 });
-    // The first thing that is looked at, with no time for anything else to end.
+    // Checked first, so that nothing has time to end in between.
     const remaining = before.filter((pid) => existsSync(`/proc/${pid}`));
     expect(remaining).toEqual([]);
     expect(agent.left()).toEqual([]);
     expect(childrenOf(agent.pid)).toEqual([]);
     expect(await health()).toMatchObject({ running: 0, fence });
     for (const response of await Promise.all(commands)) {
-      // 502, or a 200 where the heartbeat had begun.
+      // 502, or 200 if the heartbeat had started.
       expect([502, 200]).toContain(response.status);
       expect(await errorOf(response)).toMatchObject(lost);
     }
   });
 
-  test("[X42] a command that gets its end before the heartbeat is answered with 502, later inside the 200", async () => {
+  test("[X42] a command that is ended before the heartbeat gets 502, later an error inside the 200", async () => {
     const low = fence;
     fence += 1;
-    const late = await at(low, "sleep 1000");
+    const late = await runAt(low, "sleep 1000");
     expect(late.status).toBe(200);
-    const soon = at(low, "touch soon; sleep 1000");
+    const soon = runAt(low, "touch soon; sleep 1000");
     await until("the second runs", exists("soon"));
     expect(await raise(fence, true, 20_000)).toEqual({ fence, left: 0 });
     expect(await errorOf(late)).toMatchObject(lost);
@@ -129,28 +130,28 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     expect(await errorOf(answer)).toMatchObject({ ...lost, retryable: false });
   });
 
-  test("[X42] a drain gives time to clean up after TERM, and what ended by itself keeps its answer", async () => {
+  test("[X42] a drain gives time to clean up after TERM, and a command that ended by itself keeps its result", async () => {
     const low = fence;
     fence += 1;
-    const tidy = at(
+    const tidy = runAt(
       low,
       "trap 'sleep 0.3; touch tidied; exit 0' TERM; touch tidy; while :; do sleep 0.02; done",
     );
     await until("it runs", exists("tidy"));
-    const done = at(low, "echo done");
+    const done = runAt(low, "echo done");
     expect(execResultSchema.parse(await (await done).json()).stdout).toBe("done\n");
     expect(await raise(fence, true, 20_000)).toEqual({ fence, left: 0 });
     expect(exists("tidied")()).toBe(true);
     expect(await errorOf(await tidy)).toMatchObject(lost);
   });
 
-  test("[X43] work at the fence or above it is untouched by a drain", async () => {
+  test("[X43] a drain does not touch work at the fence or above it", async () => {
     const low = fence;
     fence += 2;
-    const below = at(low, "touch b0; sleep 1000");
+    const below = runAt(low, "touch b0; sleep 1000");
     await until("the low one runs", exists("b0"));
-    const same = at(fence, "touch s0; until [ -e go3 ]; do sleep 0.02; done; echo same");
-    const above = at(fence + 1, "touch a0; until [ -e go3 ]; do sleep 0.02; done; echo above");
+    const same = runAt(fence, "touch s0; until [ -e go3 ]; do sleep 0.02; done; echo same");
+    const above = runAt(fence + 1, "touch a0; until [ -e go3 ]; do sleep 0.02; done; echo above");
     await until("both run", () => exists("s0")() && exists("a0")());
     expect(await raise(fence, true, 20_000)).toEqual({ fence: fence + 1, left: 0 });
     expect(await errorOf(await below)).toMatchObject(lost);
@@ -161,12 +162,12 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     fence += 1;
   });
 
-  test("[X43] fence calls at the same time all get their answer, each for its own fence", async () => {
+  test("[X43] concurrent fence calls get their responses, each for its own fence", async () => {
     const low = fence;
     const calls = 8;
     const running: Promise<Response>[] = [];
     for (let n = 0; n < calls; n += 1) {
-      running.push(at(low + n, `touch m${n}; sleep 1000`));
+      running.push(runAt(low + n, `touch m${n}; sleep 1000`));
       await until("it runs", exists(`m${n}`));
     }
     fence = low + calls;
@@ -182,10 +183,10 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     expect(agent.left()).toEqual([]);
   });
 
-  test("[X43] a drain whose wait is over says how many are left, and goes on", async () => {
+  test("[X43] a drain whose wait is over reports how many are left, and continues", async () => {
     const low = fence;
     fence += 1;
-    const running = at(low, `trap "" TERM; touch slow; while :; do sleep 1000; done`);
+    const running = runAt(low, `trap "" TERM; touch slow; while :; do sleep 1000; done`);
     await until("it runs", exists("slow"));
     expect(await raise(fence, true, 0)).toEqual({ fence, left: 1 });
     expect(await raise(fence, false, 20_000)).toEqual({ fence, left: 0 });
@@ -197,7 +198,7 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
     ["before the heartbeat", 0],
     ["during the heartbeat", 1],
   ])(
-    "[X42] a caller who goes away in the middle of a drain, %s, takes nothing along",
+    "[X42] a caller that disconnects in the middle of a drain, %s, changes nothing",
     async (when, beats) => {
       const low = fence;
       fence += 1;
@@ -219,16 +220,16 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
   );
 
   test.runIf(canFreeze)(
-    "[X42] a killed process that the kernel does not let go of is counted until it is gone",
+    "[X42] a killed process that the kernel does not end is counted until it has ended",
     async () => {
       const low = fence;
       fence += 1;
-      const stuck = at(low, "sleep 1000 & echo $! > new; mv new stuck; wait");
+      const stuck = runAt(low, "sleep 1000 & echo $! > new; mv new stuck; wait");
       await until("it runs", exists("stuck"));
       const hold = freeze(readFileSync(file("stuck"), "utf8").trim());
       try {
         expect(await raise(fence, true, 3000)).toEqual({ fence, left: 1 });
-        // The caller is told once the agent's own patience has ended, and it is counted still.
+        // The caller gets an error after the agent's own limit, and the process still counts.
         expect(await errorOf(await stuck)).toMatchObject({ code: "internal" });
         expect(await raise(fence, true, 100)).toEqual({ fence, left: 1 });
         expect(await health()).toMatchObject({ running: 1 });
@@ -259,13 +260,14 @@ describe.each(kinds)("the fence of an agent, trees held by %s", (tree) => {
   });
 });
 
-/** An exec call up to the middle of its body, and what remains to be sent. */
+/** Sends an exec call up to the middle of its body, and returns the rest. */
 async function halfSent(
   agent: Agent,
   fence: number,
   command: string,
 ): Promise<{ socket: Socket; answer: Promise<string>; rest: string }> {
-  const body = JSON.stringify({ execId: "exec1", requestId: "request1", command });
+  const call = { execId: "exec1", requestId: "request1", command };
+  const body = completeCall("/v1/exec", JSON.stringify(call));
   const socket = connect(agent.port, "127.0.0.1");
   await new Promise((resolve) => socket.once("connect", resolve));
   const answer = new Promise<string>((resolve, reject) => {

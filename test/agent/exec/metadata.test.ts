@@ -36,14 +36,14 @@ import {
 import { Agent, isRoot, kinds, newRun } from "../agent.ts";
 import { until } from "../until.ts";
 
-const untold = { version: 0, metadata: {} };
-/** As whom an agent can be run that shares its user with its commands; undefined: as ourselves. */
+const initialCopy = { version: 0, metadata: {} };
+/** The user of an agent that shares it with its commands; undefined: the user of the test. */
 const sharedUid = isRoot ? 12_345 : undefined;
 
 const put = (agent: Agent, body: unknown) =>
   agent.request("/v1/metadata", { method: "PUT", body: JSON.stringify(body) });
 
-async function tell(agent: Agent, version: number, metadata: Record<string, string>) {
+async function update(agent: Agent, version: number, metadata: Record<string, string>) {
   const response = await put(agent, { version, metadata });
   const text = await response.text();
   expect(response.status, text).toBe(200);
@@ -60,9 +60,9 @@ async function read(agent: Agent): Promise<unknown> {
   return agentMetadataSchema.parse(JSON.parse(stdout));
 }
 
-describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
+describe.each(kinds)("the copy of the metadata, process trees in a %s", (tree) => {
   let agent: Agent;
-  /** Each test goes on where the one before left the version. */
+  /** Each test continues at the version of the test before. */
   let version = 0;
   beforeAll(async () => {
     agent = await Agent.start({ tree });
@@ -72,33 +72,33 @@ describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
     await agent.stop();
   });
 
-  test("[X45] the first command finds the copy, at version 0 and empty until it is told", async () => {
-    expect(await read(agent)).toEqual(untold);
+  test("[X45] the first command finds the copy, empty and at version 0 until the first update", async () => {
+    expect(await read(agent)).toEqual(initialCopy);
     version += 1;
-    expect(await tell(agent, version, { owner: "ci" })).toBe(version);
+    expect(await update(agent, version, { owner: "ci" })).toBe(version);
     expect(await read(agent)).toEqual({ version, metadata: { owner: "ci" } });
   });
 
-  test("[X45] what an earlier life or an image left there is replaced, and no link is followed", async () => {
+  test("[X45] what an earlier incarnation or an image left there is replaced, and no link is followed", async () => {
     const run = newRun();
     const elsewhere = mkdtempSync(join(tmpdir(), "berth-elsewhere-"));
-    writeFileSync(join(elsewhere, "metadata.json"), "of somebody else");
+    writeFileSync(join(elsewhere, "metadata.json"), "another file");
     symlinkSync(elsewhere, join(run, "berth"));
     const linked = await Agent.start({ tree, run });
-    expect(await read(linked)).toEqual(untold);
-    expect(await tell(linked, 9, { old: "yes" })).toBe(9);
+    expect(await read(linked)).toEqual(initialCopy);
+    expect(await update(linked, 9, { old: "yes" })).toBe(9);
     linked.process.kill("SIGTERM");
     await until("it has ended", () => linked.process.exitCode === 0);
     expect(readFileSync(fileOf(linked), "utf8")).toContain('"version":9');
     const next = await Agent.start({ tree, run });
-    expect(await read(next)).toEqual(untold);
-    expect(await tell(next, 1, { new: "yes" })).toBe(1);
-    expect(readFileSync(join(elsewhere, "metadata.json"), "utf8")).toBe("of somebody else");
+    expect(await read(next)).toEqual(initialCopy);
+    expect(await update(next, 1, { new: "yes" })).toBe(1);
+    expect(readFileSync(join(elsewhere, "metadata.json"), "utf8")).toBe("another file");
     await next.stop();
     for (const folder of [elsewhere, linked.workspace]) rmSync(folder, { recursive: true });
   });
 
-  test("[X46] a reader sees whole copies only, in the order in which they were told", async () => {
+  test("[X46] a reader sees complete copies only, in the order of the updates", async () => {
     const [first, last] = [version + 1, version + 300];
     version = last;
     const file = fileOf(agent);
@@ -106,18 +106,19 @@ describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
       `touch reading; until grep -q '"version":${last},' ${file}; do cat ${file}; done; cat ${file}`,
       { maxOutputBytes: limits.execOutputMaxBytes },
     );
-    // Without a process for each look: it would notice the shortest moment without a file.
-    const looking = agent.sh(
-      `touch looking; until [ -e enough ]; do [ -e ${file} ] || echo missing; done; echo looked`,
+    // Needs no process per check, so it notices the shortest moment without a file.
+    const checking = agent.sh(
+      `touch checking; until [ -e enough ]; do [ -e ${file} ] || echo missing; done; echo checked`,
     );
-    const both = () => ["reading", "looking"].every((it) => existsSync(`${agent.workspace}/${it}`));
-    await until("both look", both);
+    const both = () =>
+      ["reading", "checking"].every((name) => existsSync(`${agent.workspace}/${name}`));
+    await until("both run", both);
     for (let n = first; n <= last; n += 1) {
       const keys = Array.from({ length: 12 }, (_, key) => [`k${key}`, `${n}.`.padEnd(1000, "x")]);
-      expect(await tell(agent, n, Object.fromEntries(keys))).toBe(n);
+      expect(await update(agent, n, Object.fromEntries(keys))).toBe(n);
     }
     writeFileSync(`${agent.workspace}/enough`, "");
-    expect((await looking).stdout).toBe("looked\n");
+    expect((await checking).stdout).toBe("checked\n");
     const { stdout, ...rest } = await reading;
     expect(rest).toMatchObject({ stderr: "", truncated: false, exitCode: 0 });
     const copies = stdout
@@ -135,24 +136,24 @@ describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
     }
   });
 
-  test("[X46] a copy that is being read stays as it was, to its end", async () => {
+  test("[X46] a copy that is being read stays unchanged to its end", async () => {
     version += 2;
     const [old, value] = [version - 1, "o".repeat(1000)];
-    expect(await tell(agent, old, { value })).toBe(old);
+    expect(await update(agent, old, { value })).toBe(old);
     const fd = openSync(fileOf(agent), "r");
     const half = Buffer.alloc(500);
     expect(readSync(fd, half)).toBe(500);
-    expect(await tell(agent, version, { value: "n".repeat(700) })).toBe(version);
-    const whole = `${half}${readFileSync(fd)}`;
+    expect(await update(agent, version, { value: "n".repeat(700) })).toBe(version);
+    const contents = `${half}${readFileSync(fd)}`;
     closeSync(fd);
-    expect(JSON.parse(whole)).toEqual({ version: old, metadata: { value } });
+    expect(JSON.parse(contents)).toEqual({ version: old, metadata: { value } });
     expect(await read(agent)).toEqual({ version, metadata: { value: "n".repeat(700) } });
   });
 
-  test("[X46] keys and values arrive as they are, up to all that metadata may hold", async () => {
+  test("[X46] keys and values arrive unchanged, up to the largest metadata", async () => {
     version += 1;
     const odd = { "a/b:c.d_e-f": `ünï "q" \\ \n\t\u0000\u001f 😀`, long: "\u0001".repeat(1024) };
-    expect(await tell(agent, version, odd)).toBe(version);
+    expect(await update(agent, version, odd)).toBe(version);
     expect(await read(agent)).toEqual({ version, metadata: odd });
     version += 1;
     const each = limits.metadataBytesMax / limits.metadataKeysMax;
@@ -162,28 +163,30 @@ describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
         return [key, "\u0001".repeat(each - key.length)];
       }),
     );
-    expect(await tell(agent, version, full)).toBe(version);
+    expect(await update(agent, version, full)).toBe(version);
     expect(await read(agent)).toEqual({ version, metadata: full });
   });
 
-  test("[X47] an older version, or the same again, is ignored and the kept one answered", async () => {
+  test("[X47] an older version, or the same again, is ignored, and the response has the current one", async () => {
     version += 5;
     const metadata = { stage: "kept" };
-    expect(await tell(agent, version, metadata)).toBe(version);
-    expect(await tell(agent, version - 1, { stage: "older" })).toBe(version);
-    expect(await tell(agent, version, { stage: "same" })).toBe(version);
-    expect(await tell(agent, 0, {})).toBe(version);
+    expect(await update(agent, version, metadata)).toBe(version);
+    expect(await update(agent, version - 1, { stage: "older" })).toBe(version);
+    expect(await update(agent, version, { stage: "same" })).toBe(version);
+    expect(await update(agent, 0, {})).toBe(version);
     expect(await read(agent)).toEqual({ version, metadata });
   });
 
-  test("[X47] of many that arrive at once and out of order the newest stays", async () => {
+  test("[X47] of concurrent updates that arrive out of order, the newest remains", async () => {
     const first = version + 1;
     const versions = Array.from({ length: 64 }, (_, n) => first + ((n * 37) % 64));
     expect(new Set(versions).size).toBe(64);
     version += 64;
-    const kept = await Promise.all(versions.map((n) => tell(agent, n, { n: String(n) })));
-    for (const [at, one] of kept.entries()) expect(one).toBeGreaterThanOrEqual(versions[at] ?? 0);
-    expect(Math.max(...kept)).toBe(version);
+    const responses = await Promise.all(versions.map((n) => update(agent, n, { n: String(n) })));
+    for (const [n, answered] of responses.entries()) {
+      expect(answered).toBeGreaterThanOrEqual(versions[n] ?? 0);
+    }
+    expect(Math.max(...responses)).toBe(version);
     expect(await read(agent)).toEqual({ version, metadata: { n: String(version) } });
   });
 
@@ -226,11 +229,11 @@ describe.each(kinds)("the copy of the metadata, trees held by %s", (tree) => {
     expect(await read(agent)).toEqual(before);
     version += 1;
     expect(agentMetadataSchema.safeParse(good).success).toBe(true);
-    expect(await tell(agent, good.version, good.metadata)).toBe(version);
+    expect(await update(agent, good.version, good.metadata)).toBe(version);
   });
 });
 
-test("[X48] where commands are the agent's own user, the next telling puts right what they did", async () => {
+test("[X48] where commands run as the agent's own user, the next update repairs what they did", async () => {
   const shared = await Agent.start({
     tree: "subreaper",
     ...(sharedUid === undefined ? {} : { ownUid: sharedUid }),
@@ -252,7 +255,7 @@ test("[X48] where commands are the agent's own user, the next telling puts right
   ];
   for (const [n, deed] of deeds.entries()) {
     expect(await shared.sh(deed), deed).toMatchObject({ exitCode: 0, stderr: "" });
-    expect(await tell(shared, n + 1, { deed: String(n) }), deed).toBe(n + 1);
+    expect(await update(shared, n + 1, { deed: String(n) }), deed).toBe(n + 1);
     expect(await read(shared), deed).toEqual({ version: n + 1, metadata: { deed: String(n) } });
     expect(statSync(folder).mode, deed).toBe(0o40755);
   }
@@ -263,7 +266,7 @@ test("[X48] where commands are the agent's own user, the next telling puts right
 });
 
 test.runIf(isRoot)(
-  "[X49] a copy that cannot be written is said so, commands run, and it is caught up later",
+  "[X49] an update that cannot be written fails, commands still run, and a later update succeeds",
   async () => {
     const run = newRun();
     const agent = await Agent.start({ tree: "subreaper", ownUid: 12_345, run });
@@ -275,18 +278,18 @@ test.runIf(isRoot)(
     expect(error).toMatchObject({ code: "unavailable", retryable: true });
     expect(error.message).toContain("EACCES");
     chownSync(run, 12_345, 12_345);
-    expect(await tell(agent, 3, { late: "yes" })).toBe(3);
+    expect(await update(agent, 3, { late: "yes" })).toBe(3);
     expect(await read(agent)).toEqual({ version: 3, metadata: { late: "yes" } });
     // A write that fails halfway leaves the copy that is there.
     mkdirSync(join(folderOf(agent), ".metadata.json.new", "full"), { recursive: true });
-    const again = await put(agent, { version: 4, metadata: {} });
-    expect(again.status).toBe(503);
+    const second = await put(agent, { version: 4, metadata: {} });
+    expect(second.status).toBe(503);
     expect(await read(agent)).toEqual({ version: 3, metadata: { late: "yes" } });
     await agent.stop();
   },
 );
 
-describe.each(identities())("the copy of the metadata in a room of an engine that is %s", (as) => {
+describe.each(identities())("the copy of the metadata in a jail of an engine that is %s", (as) => {
   const data = newData(as);
   let engine: TestEngine;
   beforeAll(async () => {
@@ -310,7 +313,7 @@ describe.each(identities())("the copy of the metadata in a room of an engine tha
     return {
       sh,
       copy: async () => JSON.parse((await sh(`cat ${file}`)).stdout),
-      async tell(version: number, metadata: Record<string, string>) {
+      async update(version: number, metadata: Record<string, string>) {
         const request = new Request(`${started.address}/v1/metadata`, {
           method: "PUT",
           headers: { authorization: `Bearer ${call.secret}` },
@@ -322,21 +325,21 @@ describe.each(identities())("the copy of the metadata in a room of an engine tha
     };
   };
 
-  test("[X45] each life begins with the copy at version 0 and follows from there", async () => {
+  test("[X45] each incarnation starts with the copy at version 0", async () => {
     const id = newId();
     const first = await start(id);
-    expect(await first.copy()).toEqual(untold);
-    expect(await first.tell(7, { a: "b" })).toBe(7);
+    expect(await first.copy()).toEqual(initialCopy);
+    expect(await first.update(7, { a: "b" })).toBe(7);
     expect(await first.copy()).toEqual({ version: 7, metadata: { a: "b" } });
     const second = await start(id);
-    expect(await second.copy()).toEqual(untold);
-    expect(await second.tell(8, { a: "c" })).toBe(8);
+    expect(await second.copy()).toEqual(initialCopy);
+    expect(await second.update(8, { a: "c" })).toBe(8);
     expect(await second.copy()).toEqual({ version: 8, metadata: { a: "c" } });
   });
 
-  test("[X48] a command cannot delete the copy, or the next telling puts it right", async () => {
-    const { sh, copy, tell: told } = await start(newId());
-    expect(await told(1, { a: "b" })).toBe(1);
+  test("[X48] a command cannot delete the copy, or the next update repairs it", async () => {
+    const { sh, copy, update } = await start(newId());
+    expect(await update(1, { a: "b" })).toBe(1);
     const removed = await sh("rm -rf /run/berth; ls /run");
     if (as === "root") {
       expect(removed.stderr).toMatch(/Permission denied/);
@@ -344,7 +347,7 @@ describe.each(identities())("the copy of the metadata in a room of an engine tha
     } else {
       expect(removed).toMatchObject({ stderr: "", stdout: "lock\n" });
     }
-    expect(await told(2, { a: "c" })).toBe(2);
+    expect(await update(2, { a: "c" })).toBe(2);
     expect(await copy()).toEqual({ version: 2, metadata: { a: "c" } });
   });
 });

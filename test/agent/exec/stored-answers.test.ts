@@ -7,7 +7,7 @@ import { limits } from "../../../src/protocol/limits.ts";
 import { Agent } from "../agent.ts";
 import { until } from "../until.ts";
 
-describe("commands whose answers are kept", () => {
+describe("commands whose results are stored", () => {
   let agent: Agent;
   beforeAll(async () => {
     agent = await Agent.start();
@@ -16,7 +16,7 @@ describe("commands whose answers are kept", () => {
 
   const keep = (execId: string, command: string, more: object = {}, init: RequestInit = {}) =>
     agent.post({ execId, keep: true, command, ...more }, init);
-  const ask = (execId: string) => agent.request(`/v1/execs/${execId}`);
+  const fetchStored = (execId: string) => agent.request(`/v1/execs/${execId}`);
   const lines = (file: string) =>
     readFileSync(join(agent.workspace, file), "utf8").trim().split("\n");
   const running = async () => {
@@ -25,21 +25,21 @@ describe("commands whose answers are kept", () => {
   };
   const isRunning = async () => (await running()) === 1;
 
-  test("[K1] a repeated call, and whoever asks by the id, gets the same bytes, and the command ran once", async () => {
+  test("[K1] a repeated call and a request by id get the same bytes, and the command ran once", async () => {
     const first = await (await keep("once", "echo ran >> once; date +%N")).text();
     expect(JSON.parse(first)).toMatchObject({ execId: "once", exitCode: 0 });
     for (let i = 0; i < 3; i += 1) {
       expect(await (await keep("once", "echo ran >> once; date +%N")).text()).toBe(first);
-      expect(await (await ask("once")).text()).toBe(first);
+      expect(await (await fetchStored("once")).text()).toBe(first);
     }
     expect(lines("once")).toEqual(["ran"]);
   });
 
-  test("[K1] fifty calls at once with one id are one command with one answer", async () => {
+  test("[K1] fifty concurrent calls with one id are one command with one result", async () => {
     const command = "echo ran >> fifty; until [ -e go ]; do sleep 0.02; done; date +%N";
-    const calls = Array.from({ length: 50 }, (_, at) =>
-      (at % 5 === 4
-        ? until("it runs", isRunning).then(() => ask("fifty"))
+    const calls = Array.from({ length: 50 }, (_, n) =>
+      (n % 5 === 4
+        ? until("it runs", isRunning).then(() => fetchStored("fifty"))
         : keep("fifty", command)
       ).then((response) => response.text()),
     );
@@ -51,10 +51,10 @@ describe("commands whose answers are kept", () => {
     expect(new Set(answers).size).toBe(1);
   });
 
-  test("[K1] whoever joins a long command waits as its first caller does, behind a heartbeat", async () => {
+  test("[K1] a call that joins a long command waits like its first caller, behind a heartbeat", async () => {
     const first = keep("long", "sleep 3; echo done");
     await until("it runs", isRunning);
-    const joined = await ask("long");
+    const joined = await fetchStored("long");
     expect(joined.headers.get("content-length")).toBeNull();
     const text = await joined.text();
     expect(text).toMatch(/^ +\{/);
@@ -62,62 +62,62 @@ describe("commands whose answers are kept", () => {
     expect(JSON.parse(text)).toMatchObject({ stdout: "done\n" });
   });
 
-  test("[K2] a caller who goes away leaves a command with a key running, and one without ends", async () => {
+  test("[K2] when the caller disconnects, a command with a key continues, and one without ends", async () => {
     const command = (file: string) =>
       `echo $$ > ${file}; until [ -e end ]; do sleep 0.05; done; echo it`;
     const leave = new AbortController();
-    const gone = keep("left", command("kept"), {}, { signal: leave.signal });
+    const continued = keep("left", command("kept"), {}, { signal: leave.signal });
     const ended = agent.post(
       { command: command("lost"), execId: "lost" },
       { signal: leave.signal },
     );
     await until("both run", async () => (await running()) === 2);
-    // Past the first heartbeat: from then on the agent notices.
-    await Promise.all([gone, ended]);
+    // Past the first heartbeat, from which on the agent notices a disconnect.
+    await Promise.all([continued, ended]);
     leave.abort();
     await until("one has ended", async () => (await running()) === 1);
     await agent.sh("touch end");
-    const answer = (await (await ask("left")).json()) as ExecResult;
+    const answer = (await (await fetchStored("left")).json()) as ExecResult;
     expect(answer).toMatchObject({ exitCode: 0, stdout: "it\n" });
-    expect((await ask("lost")).status).toBe(404);
+    expect((await fetchStored("lost")).status).toBe(404);
     expect(await running()).toBe(0);
   });
 
-  test("[K3] what was pushed out by newer answers leaves its exit code", async () => {
+  test("[K3] a result that newer ones have evicted leaves its exit code", async () => {
     const large = { maxOutputBytes: limits.execOutputMaxBytes };
     const command = `head -c ${limits.execOutputMaxBytes} /dev/zero | tr '\\0' x; exit 7`;
     const count = limits.keptAnswersBytesMax / limits.execOutputMaxBytes;
-    for (let at = 0; at < count; at += 1) {
-      const answer = (await (await keep(`large${at}`, command, large)).json()) as ExecResult;
+    for (let n = 0; n < count; n += 1) {
+      const answer = (await (await keep(`large${n}`, command, large)).json()) as ExecResult;
       expect(answer.stdout.length).toBe(limits.execOutputMaxBytes);
     }
-    const gone = await ask("large0");
-    expect(gone.status).toBe(410);
-    expect(((await gone.json()) as ErrorBody).error).toMatchObject({
+    const evicted = await fetchStored("large0");
+    expect(evicted.status).toBe(410);
+    expect(((await evicted.json()) as ErrorBody).error).toMatchObject({
       ...{ code: "result_gone", exitCode: 7, signal: null, timedOut: false },
     });
     expect((await keep("large0", command, large)).status).toBe(410);
-    expect((await ask(`large${count - 1}`)).status).toBe(200);
+    expect((await fetchStored(`large${count - 1}`)).status).toBe(200);
   });
 
-  test("[K5] a command that did not begin can come again under its id", async () => {
+  test("[K5] a command that did not start can be called again under its id", async () => {
     expect((await keep("folder", "echo in", { cwd: "sub" })).status).toBe(400);
-    expect((await ask("folder")).status).toBe(404);
+    expect((await fetchStored("folder")).status).toBe(404);
     await agent.sh("mkdir sub");
     expect(await (await keep("folder", "echo in", { cwd: "sub" })).json()).toMatchObject({
       stdout: "in\n",
     });
   });
 
-  test("[K5] an id that never began is unknown, and asking begins nothing", async () => {
-    const unknown = await ask("never");
+  test("[K5] an id that never started is unknown, and a request for it starts nothing", async () => {
+    const unknown = await fetchStored("never");
     expect(unknown.status).toBe(404);
     expect(((await unknown.json()) as ErrorBody).error.code).toBe("not_found");
     const wrong = await agent.request("/v1/execs/never", { method: "POST", body: "{}" });
     expect(wrong.status).toBe(405);
   });
 
-  test("[K6] a command that its lost lease ended is told so to all who ask, and is not run again", async () => {
+  test("[K6] a command that its lost lease ended returns that error to every request, and does not run again", async () => {
     const fence = (fenced: number, drain: boolean) =>
       agent.request("/v1/fence", {
         method: "POST",
@@ -126,10 +126,10 @@ describe("commands whose answers are kept", () => {
     const command = "echo ran >> fenced; sleep 1000";
     const first = keep("fenced", command, {}, { headers: { "berth-fence": "5" } });
     await until("it runs", isRunning);
-    const joined = ask("fenced");
+    const joined = fetchStored("fenced");
     expect(await (await fence(6, true)).json()).toEqual({ fence: 6, left: 0 });
-    const again = keep("fenced", command, {}, { headers: { "berth-fence": "6" } });
-    for (const answer of await Promise.all([first, joined, again])) {
+    const repeated = keep("fenced", command, {}, { headers: { "berth-fence": "6" } });
+    for (const answer of await Promise.all([first, joined, repeated])) {
       expect(answer.status).toBe(502);
       expect(((await answer.json()) as ErrorBody).error).toMatchObject({
         ...{ code: "operation_interrupted", admitted: true, reason: "lease_lost" },

@@ -7,6 +7,7 @@ import type { z } from "zod";
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { fileSchema, filesSchema, removedSchema } from "../../../src/protocol/file.ts";
 import type { Agent } from "../agent.ts";
+import { completeCall } from "../checked-call.ts";
 
 type Query = Record<string, string | number | boolean>;
 
@@ -59,8 +60,9 @@ export class Files {
   }
 
   #post(what: string, call: Record<string, unknown>): Promise<Response> {
-    const body = JSON.stringify(call);
-    return this.agent.request(`/v1/files/${what}`, { method: "POST", body });
+    const path = `/v1/files/${what}`;
+    const body = completeCall(path, JSON.stringify(call));
+    return this.agent.request(path, { method: "POST", body });
   }
 }
 

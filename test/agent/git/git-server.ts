@@ -1,6 +1,4 @@
-/**
- * Owns a real git server over HTTP for tests: git's own backend behind basic authentication, and repositories for it.
- */
+/** Runs a real git server over HTTP for tests: git's own backend behind basic authentication, with repositories. */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -10,12 +8,12 @@ import { join } from "node:path";
 
 export type GitServer = {
   origin: string;
-  /** Of the requests that came, in order. */
+  /** The authorization headers of all requests, in order. */
   authorizations: (string | undefined)[];
-  /** Requests are held from the second on until it is called. */
-  letGo: () => void;
+  /** Continues the requests that `hold` holds back, from the second one on. */
+  release: () => void;
   hold: () => void;
-  /** Requests that are held now. */
+  /** How many requests are held back now. */
   held: () => number;
   redirectTo: (origin: string | undefined) => void;
   close: () => Promise<void>;
@@ -91,7 +89,7 @@ export async function serveGit(
     hold: () => {
       holds = true;
     },
-    letGo: () => {
+    release: () => {
       holds = false;
       for (const go of waiting) go();
       waiting = [];

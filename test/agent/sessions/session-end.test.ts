@@ -4,7 +4,7 @@ import { Agent, kinds } from "../agent.ts";
 import { until } from "../until.ts";
 import { Sessions } from "./sessions.ts";
 
-describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
+describe.each(kinds)("how a session ends, process trees in a %s", (tree) => {
   let agent: Agent;
   let sessions: Sessions;
   let id: string;
@@ -22,11 +22,11 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
 
   const refused = (command: string, timeoutMs?: number) =>
     sessions.refused(sessions.run(id, { command, ...(timeoutMs && { timeoutMs }) }));
-  const ending = async () => {
+  const exitEvents = async () => {
     const work = (await (await agent.request("/v1/work")).json()) as AgentWork;
-    return work.endings.filter((one) => one.id === id);
+    return work.endings.filter((event) => event.id === id);
   };
-  /** Sleepers that leave their session and ignore TERM. */
+  /** Starts processes that leave their session and ignore TERM. */
   const stubborn = `touch born; for i in 1 2 3; do
       setsid sh -c 'trap "" TERM; echo $$ >> born; while :; do sleep 1000; done' > /dev/null 2>&1 &
     done; until [ "$(wc -l < born 2>/dev/null)" = 3 ]; do sleep 0.02; done;`;
@@ -44,19 +44,28 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
     ["a trap at its exit", "trap 'echo bye' EXIT; exit 4", { exitCode: 4, stdout: "bye\n" }],
   ];
   test.each(ends)(
-    "[L8] %s ends it: told once with the exit code, then a new one begins fresh",
+    "[L8] %s ends it, with one exit event; a new session of the same id has none of the old state",
     async (_, command, facts) => {
       await sessions.exec(id, "cd /; state=old; sleep 1000 > /dev/null 2>&1 &");
       const { pid } = await sessions.view(id);
-      const told = { status: 410, code: "session_terminated", timedOut: false, reason: "exited" };
+      const terminated = {
+        status: 410,
+        code: "session_terminated",
+        timedOut: false,
+        reason: "exited",
+      };
       const first = await refused(command);
-      expect(first).toMatchObject({ ...told, ...facts, truncated: false });
+      expect(first).toMatchObject({ ...terminated, ...facts, truncated: false });
       expect(agent.left()).toEqual([]);
       const later = await refused("echo never");
-      expect(later).toMatchObject({ ...told, exitCode: first.exitCode, signal: first.signal });
+      expect(later).toMatchObject({
+        ...terminated,
+        exitCode: first.exitCode,
+        signal: first.signal,
+      });
       expect(later).not.toHaveProperty("stdout");
-      expect(await sessions.refused(sessions.request(`/${id}`, "GET"))).toMatchObject(told);
-      expect(await ending()).toMatchObject([
+      expect(await sessions.refused(sessions.request(`/${id}`, "GET"))).toMatchObject(terminated);
+      expect(await exitEvents()).toMatchObject([
         { kind: "session", reason: "exited", exitCode: first.exitCode },
       ]);
       await sessions.make({ id });
@@ -68,7 +77,7 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
     },
   );
 
-  test("[L8] a shell that is killed from outside ends it, idle or busy", async () => {
+  test("[L8] a shell that is killed from outside ends its session, idle or busy", async () => {
     await agent.sh(`kill -9 ${(await sessions.view(id)).pid}`);
     await until("it has ended", async () => (await sessions.list()).length === 0);
     expect(await refused("true")).toMatchObject({ signal: "SIGKILL", reason: "exited" });
@@ -80,7 +89,7 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
     expect(agent.left()).toEqual([]);
   });
 
-  test("[B4] a time limit ends command and session with the whole tree, and keeps what was written", async () => {
+  test("[B4] a time limit ends the command and its session with the whole tree, and the error has the output", async () => {
     const result = await refused(
       `rm -f born; ${stubborn} printf partial; echo warn >&2; sleep 1000`,
       6000,
@@ -98,14 +107,14 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
     });
   });
 
-  test("[B4] a command without a time limit of its own has the session's", async () => {
+  test("[B4] a command without a time limit has that of its session", async () => {
     id = await sessions.make({ commandTimeoutMs: 2000 });
     expect(await refused("trap '' TERM; sleep 1000 & wait; sleep 1000")).toMatchObject({
       ...{ timedOut: true, signal: "SIGKILL" },
     });
   });
 
-  test("[B5] DELETE ends it with all it started, answers once nothing is left, and can be repeated", async () => {
+  test("[B5] DELETE ends a session with all that it started, responds when nothing is left, and can be repeated", async () => {
     await sessions.exec(id, `rm -f born; ${stubborn}`);
     const running = refused("echo begun; sleep 1000");
     await until("it runs", async () => (await sessions.view(id)).state === "busy");
@@ -118,12 +127,12 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
     expect(await waiting).toMatchObject({ status: expect.any(Number), reason: "ended" });
     expect((await agent.sh("ls never")).exitCode).not.toBe(0);
     await sessions.end(id);
-    expect(await ending()).toMatchObject([{ reason: "ended" }]);
+    expect(await exitEvents()).toMatchObject([{ reason: "ended" }]);
     const unknown = sessions.request("/nobody", "DELETE");
     expect(await sessions.refused(unknown)).toMatchObject({ status: 404, code: "not_found" });
   });
 
-  test("[B6] a background child holds no answer, lives on in the session, and what it writes later is dropped", async () => {
+  test("[B6] a background child delays no response, continues in the session, and its later output is dropped", async () => {
     const started = performance.now();
     const first = await sessions.exec(
       id,
@@ -134,21 +143,21 @@ describe.each(kinds)("how a session ends, trees held by %s", (tree) => {
     const child = first.stdout.trim();
     await sessions.exec(id, "touch go");
     await until("it has written", async () => (await agent.sh("ls wrote")).exitCode === 0);
-    const next = await sessions.exec(id, `kill -0 ${child} && echo lives; rm -f go wrote`);
-    expect(next).toMatchObject({ stdout: "lives\n", stderr: "" });
+    const next = await sessions.exec(id, `kill -0 ${child} && echo alive; rm -f go wrote`);
+    expect(next).toMatchObject({ stdout: "alive\n", stderr: "" });
     await sessions.end(id);
     expect(agent.left()).toEqual([]);
   });
 
   test("[B6] many children of earlier commands keep a bounded number of descriptors", async () => {
     const before = agent.descriptors();
-    for (let at = 0; at < 70; at += 1) await sessions.exec(id, "sleep 1000 &");
+    for (let n = 0; n < 70; n += 1) await sessions.exec(id, "sleep 1000 &");
     const held = () => agent.descriptors() - before;
     expect(held()).toBeGreaterThan(100);
-    // The runtime has two for each pipe that it reads; what the last calls had goes a moment later.
-    await until("only so many are held", () => held() < 4 * 64 + 10);
+    // The runtime has two descriptors for each pipe that it reads; those of the last calls close a moment later.
+    await until("their number is bounded", () => held() < 4 * 64 + 10);
     expect(agent.left().length).toBeGreaterThanOrEqual(71);
     await sessions.end(id);
-    await until("all is given back", () => agent.descriptors() < before);
+    await until("all are closed", () => agent.descriptors() < before);
   });
 });

@@ -4,7 +4,7 @@ import { Agent, kinds } from "../agent.ts";
 import { until } from "../until.ts";
 import { Sessions } from "./sessions.ts";
 
-describe.each(kinds)("sessions and leases, trees held by %s", (tree) => {
+describe.each(kinds)("sessions and leases, process trees in a %s", (tree) => {
   let agent: Agent;
   let sessions: Sessions;
   beforeEach(async () => {
@@ -18,7 +18,7 @@ describe.each(kinds)("sessions and leases, trees held by %s", (tree) => {
     return (await answer.json()) as AgentFenced;
   };
 
-  test("[B7] a lost lease ends the command that runs, and with it the session", async () => {
+  test("[B7] a lost lease ends the running command, and the session with it", async () => {
     const id = await sessions.make({}, { fence: 1 });
     const running = sessions.refused(sessions.run(id, "echo begun; sleep 1000", { fence: 1 }));
     await until("it runs", async () => (await sessions.view(id)).state === "busy");
@@ -46,13 +46,13 @@ describe.each(kinds)("sessions and leases, trees held by %s", (tree) => {
     expect(await sessions.list()).toEqual([]);
   });
 
-  test("[B12] what waits when a fence rises beside it runs in its turn, before what comes later, and is counted until then", async () => {
+  test("[B12] a command that waits when the fence rises without a drain runs in its turn, and counts until then", async () => {
     const id = await sessions.make({}, { fence: 2 });
     const running = sessions.run(id, "until [ -e go ]; do sleep 0.02; done", { fence: 2 });
     await until("it runs", async () => (await sessions.view(id)).state === "busy");
     const waiting = sessions.run(id, "echo first >> order", { fence: 2 });
     await until("one waits", async () => (await sessions.view(id)).waiting === 1);
-    // As where another caller has gone away.
+    // Like after another caller has disconnected.
     const raised = await fence({ fence: 3, drain: false, waitMs: 0 });
     expect(raised).toEqual({ fence: 3, left: 2 });
     const later = sessions.run(id, "echo second >> order; cat order", { fence: 3 });
@@ -64,7 +64,7 @@ describe.each(kinds)("sessions and leases, trees held by %s", (tree) => {
     expect(await fence({ fence: 3, drain: false, waitMs: 20_000 })).toEqual({ fence: 3, left: 0 });
   });
 
-  test("[B7] a command that waits when its lease is lost is refused, unrun", async () => {
+  test("[B7] a command that waits when its lease is lost is refused and does not run", async () => {
     const id = await sessions.make({}, { fence: 2 });
     const running = sessions.refused(sessions.run(id, "sleep 1000", { fence: 2 }));
     await until("it runs", async () => (await sessions.view(id)).state === "busy");
@@ -73,7 +73,7 @@ describe.each(kinds)("sessions and leases, trees held by %s", (tree) => {
     expect(await fence({ fence: 3, drain: true, waitMs: 20_000 })).toEqual({ fence: 3, left: 0 });
     expect((await waiting).code).toMatch(/^(session_terminated|stale_fence)$/);
     expect(await running).toMatchObject({ code: "operation_interrupted" });
-    const looked = await agent.post({ command: "ls never" }, { headers: { "berth-fence": "3" } });
-    expect(((await looked.json()) as { exitCode: number }).exitCode).not.toBe(0);
+    const listed = await agent.post({ command: "ls never" }, { headers: { "berth-fence": "3" } });
+    expect(((await listed.json()) as { exitCode: number }).exitCode).not.toBe(0);
   });
 });

@@ -8,7 +8,7 @@ import { Agent, kinds } from "../agent.ts";
 import { until } from "../until.ts";
 import { Sessions } from "./sessions.ts";
 
-describe.each(kinds)("commands of a session in their order, trees held by %s", (tree) => {
+describe.each(kinds)("commands of a session in their order, process trees in a %s", (tree) => {
   let agent: Agent;
   let sessions: Sessions;
   let id: string;
@@ -26,50 +26,49 @@ describe.each(kinds)("commands of a session in their order, trees held by %s", (
 
   const waiting = (count: number) =>
     until(`${count} wait`, async () => (await sessions.view(id)).waiting === count);
-  /** A command that runs until it is let go. */
+  /** Starts a command that runs until `release`. */
   async function hold(): Promise<{ done: Promise<ExecResult> }> {
     await agent.sh("rm -f go");
     const done = sessions.exec(id, "until [ -e go ]; do sleep 0.01; done");
     await until("it runs", async () => (await sessions.view(id)).state === "busy");
     return { done };
   }
-  const letGo = () => agent.sh("touch go");
+  const release = () => agent.sh("touch go");
   const shells = () => agent.left().filter((pid) => commandOf(pid) === "bash");
 
-  test("[L3] 32 commands run one at a time, in the order in which they came", async () => {
+  test("[L3] 32 commands run one at a time, in the order of their calls", async () => {
     const { done } = await hold();
     const results: Promise<ExecResult>[] = [];
-    for (let at = 0; at < 32; at += 1) {
+    for (let n = 0; n < 32; n += 1) {
       results.push(
-        sessions.exec(id, `n=$((n + 1)); echo "${at} $n"; [ ! -e in ] && touch in && rm in`),
+        sessions.exec(id, `n=$((n + 1)); echo "${n} $n"; [ ! -e in ] && touch in && rm in`),
       );
-      await waiting(at + 1);
+      await waiting(n + 1);
     }
-    await letGo();
+    await release();
     await done;
     const answers = await Promise.all(results);
     expect(answers.map(({ stdout, exitCode }) => [stdout, exitCode])).toEqual(
-      answers.map((_, at) => [`${at} ${at + 1}\n`, 0]),
+      answers.map((_, n) => [`${n} ${n + 1}\n`, 0]),
     );
   });
 
-  test("[L3] no more than a bounded number waits; one more is refused, and another session is free", async () => {
+  test("[L3] no more than a bounded number waits; one more is refused, and another session is not affected", async () => {
     const { done } = await hold();
     const results: Promise<ExecResult>[] = [];
-    for (let at = 0; at < limits.sessionWaitersMax; at += 1)
-      results.push(sessions.exec(id, "true"));
+    for (let n = 0; n < limits.sessionWaitersMax; n += 1) results.push(sessions.exec(id, "true"));
     await waiting(limits.sessionWaitersMax);
     expect(await sessions.refused(sessions.run(id, "true"))).toMatchObject({
       ...{ status: 429, code: "too_many", limit: limits.sessionWaitersMax },
     });
     const other = await sessions.make();
     expect((await sessions.exec(other, "echo free")).stdout).toBe("free\n");
-    await letGo();
+    await release();
     await done;
     expect((await Promise.all(results)).every(({ exitCode }) => exitCode === 0)).toBe(true);
   });
 
-  test("[L14] a caller who goes away while it waits is taken out, and nothing of it runs", async () => {
+  test("[L14] a caller that disconnects while it waits leaves the queue, and its command does not run", async () => {
     const { done } = await hold();
     const leaving = new AbortController();
     const left = sessions.run(id, "touch ran", { signal: leaving.signal });
@@ -79,13 +78,13 @@ describe.each(kinds)("commands of a session in their order, trees held by %s", (
     await waiting(2);
     leaving.abort();
     await waiting(1);
-    await letGo();
+    await release();
     await done;
     expect((await stays).stdout).toBe("stays\n");
     expect((await sessions.exec(id, "[ -e ran ]")).exitCode).toBe(1);
   });
 
-  test("[L14] a caller who goes away while its command runs ends it, and the session with it", async () => {
+  test("[L14] a caller that disconnects while its command runs ends it, and the session with it", async () => {
     const leaving = new AbortController();
     const left = sessions.run(id, "touch begun; sleep 1000", { signal: leaving.signal });
     left.catch(() => {});
@@ -96,26 +95,26 @@ describe.each(kinds)("commands of a session in their order, trees held by %s", (
     expect(agent.left()).toEqual([]);
   });
 
-  test("[B8] with a key a command goes on without its caller, runs once, and its answer is kept", async () => {
+  test("[B8] a command with a key continues without its caller, runs once, and its result is stored", async () => {
     const leaving = new AbortController();
-    const keyed = {
+    const call = {
       command: "echo once | tee -a runs; until [ -e go ]; do sleep 0.01; done",
       keep: true,
     };
     await agent.sh("rm -f go runs");
-    const left = sessions.run(id, { ...keyed, execId: `k-${id}` }, { signal: leaving.signal });
+    const left = sessions.run(id, { ...call, execId: `k-${id}` }, { signal: leaving.signal });
     left.catch(() => {});
     await until("it runs", async () => (await agent.sh("cat runs")).stdout === "once\n");
     leaving.abort();
-    const joined = sessions.exec(id, { ...keyed, execId: `k-${id}` });
-    await letGo();
+    const joined = sessions.exec(id, { ...call, execId: `k-${id}` });
+    await release();
     expect(await joined).toMatchObject({ execId: `k-${id}`, stdout: "once\n", exitCode: 0 });
     await sessions.end(id);
-    expect(await sessions.exec(id, { ...keyed, execId: `k-${id}` })).toEqual(await joined);
+    expect(await sessions.exec(id, { ...call, execId: `k-${id}` })).toEqual(await joined);
     expect((await agent.sh("cat runs")).stdout).toBe("once\n");
   });
 
-  test("[L9] 200 callers who ask for one session at the same time get one shell", async () => {
+  test("[L9] 200 concurrent calls for one session get one shell", async () => {
     await sessions.end(id);
     const calls = Array.from({ length: 200 }, () => sessions.request("", "POST", { id: "shared" }));
     const answers = await Promise.all(calls);
@@ -127,14 +126,14 @@ describe.each(kinds)("commands of a session in their order, trees held by %s", (
     expect(shells()).toEqual([bodies[0]?.pid]);
   });
 
-  test("[L9] making, ending and using one id at random leaves one shell or none", async () => {
+  test("[L9] creating, ending and using one id at random leaves one shell or none", async () => {
     await sessions.end(id);
     let made = 0;
     for (let round = 0; round < 10; round += 1) {
       const answers = await Promise.all(
-        Array.from({ length: 12 }, (_, at) => {
-          if (at % 4 === 3) return sessions.request("/wild", "DELETE");
-          return at % 4 === 2
+        Array.from({ length: 12 }, (_, n) => {
+          if (n % 4 === 3) return sessions.request("/wild", "DELETE");
+          return n % 4 === 2
             ? sessions.run("wild", "echo hi")
             : sessions.request("", "POST", { id: "wild" });
         }),
@@ -147,7 +146,7 @@ describe.each(kinds)("commands of a session in their order, trees held by %s", (
     expect((await sessions.list()).length).toBeLessThan(2);
   });
 
-  test("[B9] 20 MB of both streams, written in turns, arrive to the byte", async () => {
+  test("[B9] 16 MB on both streams, written in turns, arrive unchanged", async () => {
     const bytes = randomBytes(4_000_000);
     writeFileSync(join(agent.workspace, "bytes"), bytes);
     const command = "for i in 1 2; do cat bytes; cat bytes >&2; done";
@@ -167,7 +166,7 @@ describe.each(kinds)("commands of a session in their order, trees held by %s", (
     expect(cut.truncated).toBe(true);
   });
 
-  test("[B9] NULs, lines without an end and what is no UTF-8 survive; input is what was given, else empty", async () => {
+  test("[B9] NULs, lines without an end and bytes that are not UTF-8 survive; input is what the call gives, or empty", async () => {
     const odd = String.raw`printf 'a\0b\xff\xfe'; printf 'no end' >&2; : `;
     const result = await sessions.exec(id, { command: odd, encoding: "base64" });
     expect(Buffer.from(result.stdout, "base64").toString("latin1")).toBe("a\0b\xff\xfe");
@@ -183,16 +182,16 @@ describe.each(kinds)("commands of a session in their order, trees held by %s", (
     expect(stdout).toBe("here\n");
   });
 
-  test("[B10] 1,000 commands leave descriptors, processes and names where they were", async () => {
+  test("[B10] 1,000 commands leave no descriptors, processes or names behind", async () => {
     await sessions.exec(id, "true");
     const before = { descriptors: agent.descriptors(), left: agent.left().length };
     let answered = 0;
-    for (let at = 0; at < 1000; at += 1) {
-      const { stdout } = await sessions.exec(id, { command: `cat; echo ${at}`, stdin: "in " });
-      if (stdout === `in ${at}\n`) answered += 1;
+    for (let n = 0; n < 1000; n += 1) {
+      const { stdout } = await sessions.exec(id, { command: `cat; echo ${n}`, stdin: "in " });
+      if (stdout === `in ${n}\n`) answered += 1;
     }
     expect(answered).toBe(1000);
-    await until("descriptors are given back", () => agent.descriptors() <= before.descriptors + 2);
+    await until("descriptors are closed", () => agent.descriptors() <= before.descriptors + 2);
     await until("no process is left", () => agent.left().length === before.left);
     expect(readdirSync(join(agent.run, "berth", "sessions"))).toEqual([]);
     expect(agent.zombies()).toBe(0);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { Agent, kinds } from "../agent.ts";
 import { Sessions } from "./sessions.ts";
 
-/** What a command leaves behind in its shell, and what the next one must nevertheless answer. */
+/** What a command may leave behind in its shell without an effect on the result of the next one. */
 const afterwards: [string, string][] = [
   [
     "functions of the names of builtins",
@@ -48,7 +48,7 @@ const afterwards: [string, string][] = [
   ["a stopped child", "(kill -STOP $BASHPID) & sleep 0.05"],
 ];
 
-describe.each(kinds)("what a session's shell bears, trees held by %s", (tree) => {
+describe.each(kinds)("what a session's shell survives, process trees in a %s", (tree) => {
   let agent: Agent;
   let sessions: Sessions;
   let id: string;
@@ -62,7 +62,7 @@ describe.each(kinds)("what a session's shell bears, trees held by %s", (tree) =>
   afterAll(() => agent.stop());
 
   test.each(afterwards)(
-    "[B2] %s: the next command runs and is answered as ever",
+    "[B2] %s: the next command runs and returns its result",
     async (_, command) => {
       await sessions.exec(id, command);
       const next = { command: "echo out; echo err >&2; /bin/sh -c 'exit 3'" };
@@ -84,7 +84,7 @@ describe.each(kinds)("what a session's shell bears, trees held by %s", (tree) =>
   );
 
   test.each(['builtin() { echo "$@"; }', "enable -n eval", "enable -n printf"])(
-    "[B2] %s: a shell that no longer does what it is told ends in order",
+    "[B2] %s: a session ends cleanly when its shell no longer runs our lines",
     async (command) => {
       const refused = await sessions.refused(sessions.run(id, `${command}; echo last`));
       expect(refused).toMatchObject({ status: 410, code: "session_terminated", stdout: "last\n" });
@@ -92,20 +92,20 @@ describe.each(kinds)("what a session's shell bears, trees held by %s", (tree) =>
     },
   );
 
-  test("[B2] a syntax error is exit code 2 with the shell's own words", async () => {
+  test("[B2] a syntax error is exit code 2 with the shell's own message", async () => {
     const result = await sessions.exec(id, "echo (");
     expect(result).toMatchObject({ exitCode: 2, stdout: "" });
     expect(result.stderr).toContain("syntax error");
   });
 
-  test("[B2] what a redirection of exec changes does not outlive its command", async () => {
+  test("[B2] a redirection by exec ends with its command", async () => {
     await sessions.exec(id, "exec > into; echo inside");
     expect(await sessions.exec(id, "echo outside; cat into")).toMatchObject({
       stdout: "outside\ninside\n",
     });
   });
 
-  test("[B3] junk in every open descriptor neither ends a command nor is taken for its end", async () => {
+  test("[B3] junk in every open descriptor neither ends a command nor counts as its end", async () => {
     const junk = String.raw`for fd in /proc/$$/fd/*; do
       printf '\0w00\0000\0/\0\n/w00.: junk\n' > $fd; done 2>/dev/null; (exit 5)`;
     expect((await sessions.exec(id, junk)).exitCode).toBe(5);
@@ -118,7 +118,7 @@ describe.each(kinds)("what a session's shell bears, trees held by %s", (tree) =>
       "exec 7</dev/null; ls -l /proc/self/fd | sed 's/.* -> //'",
     );
     const { length } = stdout.split("\n").filter((line) => line.includes("pipe:"));
-    // Its own standard output is the pipe to sed; nothing else is one.
+    // The only pipe is its standard output, which leads to sed.
     expect(length, stdout).toBe(1);
     expect(
       stdout.split("\n").filter((line) => line.includes("/berth/sessions")),
@@ -126,21 +126,21 @@ describe.each(kinds)("what a session's shell bears, trees held by %s", (tree) =>
     ).toHaveLength(1);
   });
 
-  test("[B3] a command that steals the lines of its shell ends by its time limit", async () => {
+  test("[B3] a command that reads the lines of its shell ends at its time limit", async () => {
     const stolen = sessions.run(id, { command: "cat /proc/$$/fd/* 2>/dev/null", timeoutMs: 3000 });
     expect(await sessions.refused(stolen)).toMatchObject({
       ...{ code: "session_terminated", reason: "timed_out", timedOut: true },
     });
   });
 
-  test("[B3] a shell that stops listening ends by the time limit", async () => {
-    const deaf = sessions.run(id, { command: "echo before; set -n", timeoutMs: 3000 });
-    expect(await sessions.refused(deaf)).toMatchObject({
+  test("[B3] a shell that stops reading ends at the time limit", async () => {
+    const running = sessions.run(id, { command: "echo before; set -n", timeoutMs: 3000 });
+    expect(await sessions.refused(running)).toMatchObject({
       ...{ code: "session_terminated", reason: "timed_out", timedOut: true, stdout: "before\n" },
     });
   });
 
-  test("[B3] a shell whose descriptors were all closed ends by the time limit or before", async () => {
+  test("[B3] a shell whose descriptors were all closed ends at the time limit or before", async () => {
     const command =
       'for fd in {3..255}; do builtin eval "exec $fd>&-"; done 2>/dev/null; echo closed';
     const refused = await sessions.refused(sessions.run(id, { command, timeoutMs: 3000 }));

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { Agent, kinds } from "../agent.ts";
 import { Sessions } from "./sessions.ts";
 
-describe.each(kinds)("what a session remembers, trees held by %s", (tree) => {
+describe.each(kinds)("what a session remembers, process trees in a %s", (tree) => {
   let agent: Agent;
   let sessions: Sessions;
   let id: string;
@@ -19,7 +19,7 @@ describe.each(kinds)("what a session remembers, trees held by %s", (tree) => {
 
   const sh = (command: string) => sessions.exec(id, command);
 
-  test("[L2] the folder, variables, functions, aliases, options and umask stay for the next command", async () => {
+  test("[L2] the folder, variables, functions, aliases, options and umask remain for the next command", async () => {
     await sh(
       "mkdir -p a/b; cd a/b; plain=1; export outer=2; list=(x 'y z'); declare -A map=([k]=v)",
     );
@@ -36,7 +36,7 @@ describe.each(kinds)("what a session remembers, trees held by %s", (tree) => {
     expect(await sessions.view(id)).toMatchObject({ cwd: `${agent.workspace}/a/b` });
   });
 
-  test("[L2] what a file defines that was sourced stays", async () => {
+  test("[L2] what a sourced file defines remains", async () => {
     await agent.sh("printf 'sourced=yes\\ng() { echo \"g $sourced\"; }\\n' > lib.sh");
     await sh(". ./lib.sh");
     expect((await sh("g")).stdout).toBe("g yes\n");
@@ -49,7 +49,7 @@ describe.each(kinds)("what a session remembers, trees held by %s", (tree) => {
     }
   });
 
-  test("[B1] a session begins in its folder with its environment, both of which stay", async () => {
+  test("[B1] a session starts in its folder with its environment, and both remain", async () => {
     mkdirSync(join(agent.workspace, "in"), { recursive: true });
     id = await sessions.make({ cwd: "in", env: { OWN: "é '" } });
     expect((await sh('pwd; echo "$OWN $OF_CREATE $HOME"; env | grep -c OWN')).stdout).toBe(

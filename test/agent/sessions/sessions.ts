@@ -1,31 +1,28 @@
-/**
- * Owns asking a real agent for sessions, as the object would.
- * Does not own the agent (agent.ts), nor what is asserted of it.
- */
+/** Calls the session routes of a real agent as the object would. */
 import { expect } from "vitest";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";
 import type { ExecResult } from "../../../src/protocol/exec.ts";
 import type {
-  Sessions as Listed,
   Session,
   SessionExecInput,
   SessionInput,
+  Sessions as SessionsPage,
 } from "../../../src/protocol/session.ts";
 import type { Agent } from "../agent.ts";
 
-type Fenced = { fence?: number; signal?: AbortSignal };
+type CallOptions = { fence?: number; signal?: AbortSignal };
 
 export type Refused = ErrorBody["error"] & { status: number };
 
 export class Sessions {
   readonly agent: Agent;
-  #made = 0;
+  #count = 0;
 
   constructor(agent: Agent) {
     this.agent = agent;
   }
 
-  request(path: string, method: string, body?: unknown, { fence, signal }: Fenced = {}) {
+  request(path: string, method: string, body?: unknown, { fence, signal }: CallOptions = {}) {
     return this.agent.request(`/v1/sessions${path}`, {
       method,
       ...(fence === undefined ? {} : { headers: { "berth-fence": String(fence) } }),
@@ -34,11 +31,11 @@ export class Sessions {
     });
   }
 
-  /** A new one, by its id. */
-  async make(call: SessionInput = {}, fenced?: Fenced): Promise<string> {
-    this.#made += 1;
-    const id = call.id ?? `session-${this.#made}`;
-    const response = await this.request("", "POST", { ...call, id }, fenced);
+  /** Creates a session and returns its id. */
+  async make(call: SessionInput = {}, options?: CallOptions): Promise<string> {
+    this.#count += 1;
+    const id = call.id ?? `session-${this.#count}`;
+    const response = await this.request("", "POST", { ...call, id }, options);
     expect(response.status, await response.clone().text()).toBe(201);
     return id;
   }
@@ -46,11 +43,11 @@ export class Sessions {
   run(
     id: string,
     call: string | (SessionExecInput & { execId?: string; keep?: boolean }),
-    fenced?: Fenced,
+    options?: CallOptions,
   ): Promise<Response> {
-    const named = typeof call === "string" ? { command: call } : call;
-    const body = { execId: "exec1", requestId: "request1", ...named };
-    return this.request(`/${id}/exec`, "POST", body, fenced);
+    const fields = typeof call === "string" ? { command: call } : call;
+    const body = { execId: "exec1", requestId: "request1", ...fields };
+    return this.request(`/${id}/exec`, "POST", body, options);
   }
 
   async exec(id: string, call: Parameters<Sessions["run"]>[1]): Promise<ExecResult> {
@@ -62,9 +59,9 @@ export class Sessions {
     return result as ExecResult;
   }
 
-  /** An error tells itself also after the first spaces of a long answer. */
-  async refused(asked: Promise<Response>): Promise<Refused> {
-    const response = await asked;
+  /** The error of a call, which may also come after the heartbeat of a long response. */
+  async refused(call: Promise<Response>): Promise<Refused> {
+    const response = await call;
     const { error } = (await response.json()) as Partial<ErrorBody>;
     expect(error, "an error").toBeDefined();
     return { status: response.status, ...(error as ErrorBody["error"]) };
@@ -75,7 +72,7 @@ export class Sessions {
   }
 
   async list(): Promise<Session[]> {
-    return ((await (await this.request("", "GET")).json()) as Listed).sessions;
+    return ((await (await this.request("", "GET")).json()) as SessionsPage).sessions;
   }
 
   async end(id: string): Promise<void> {

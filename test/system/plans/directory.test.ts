@@ -38,7 +38,7 @@ function kill(server: Server): void {
 
 /** The first process of each room; others of the same name hold commands together. */
 function rooms(of: Server): number {
-  const agents = of.processes().filter(({ command }) => command.includes("berth-agent room"));
+  const agents = of.processes().filter(({ command }) => command.includes("berth-agent jail"));
   return agents.filter(({ parent }) => !agents.some(({ pid }) => pid === parent)).length;
 }
 

@@ -137,7 +137,7 @@ describe("a plan of fifty real sandboxes", () => {
     expect(files).toEqual(fleet.ids.map((id) => `old-${id}`));
     await fleet.expectAtRest();
     const rooms = () =>
-      server.processes().filter(({ command }) => command.includes("berth-agent room")).length;
+      server.processes().filter(({ command }) => command.includes("berth-agent jail")).length;
     expect(rooms()).toBeGreaterThanOrEqual(50);
     await fleet.end();
     await until("every room is gone", () => rooms() === 0);
