@@ -1,6 +1,6 @@
 /**
- * Owns the agent of the simulation: it holds fences, runs commands in virtual time and keeps the copy of the
- * metadata, as the real one does. Does not own the way to it (wire.ts), nor its container (engine.ts).
+ * The agent of the simulation: holds fences, runs commands in virtual time and keeps the copy of the metadata, like
+ * the real one. See wire.ts for the connection to it.
  */
 
 import type { ErrorCode } from "../../src/protocol/errors.ts";
@@ -9,44 +9,44 @@ import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import type { World } from "./world.ts";
 
-/** What a call says in its command: who runs it, for how long, and under which key. */
-export type Work = {
+/** What a client puts into its command: the owner, the duration, and the idempotency key. */
+export type CommandSpec = {
   owner: string;
   isLeased: boolean;
   runMs: number;
   key?: string;
-  /** It leaves something new among the files. */
+  /** It changes the files. */
   writes?: true;
 };
 
-export type Command = Work & {
+export type Command = CommandSpec & {
   execId: string;
   fence: number;
   incarnation: string;
-  /** Which one of the whole history. */
+  /** Its number in the history. */
   run: number;
-  /** Ends it: after the grace that TERM gives. */
-  kill: (why: "fenced" | "gone") => void;
+  /** Ends it after the grace of SIGTERM. */
+  kill: (reason: "fenced" | "disconnected") => void;
 };
 
 export type Message = {
   path: string;
   headers: Headers;
   body: string;
-  reply: Reply;
+  reply: AgentReply;
 };
 
-/** How an answer goes back. The pieces arrive in order, or not at all. */
-export type Reply = {
-  /** A whole answer. */
+/** The way back to the caller. Chunks arrive in order, or not at all. */
+export type AgentReply = {
+  /** A complete response. */
   send: (status: number, body: unknown) => void;
-  /** An answer under way: its first byte, then each. */
+  /** A streamed response: its first byte, then its chunks. */
   begin: () => void;
   push: (text: string) => void;
   close: () => void;
-  /** The caller was seen to be gone. */
-  onGone: (tell: () => void) => void;
-  isGone: () => boolean;
+  /** Registers what happens when the caller is seen to have disconnected. */
+  onDisconnect: (tell: () => void) => void;
+  isDisconnected: () => boolean;
 };
 
 export class SimAgent {
@@ -56,9 +56,9 @@ export class SimAgent {
   fence = 0;
   metadata: AgentMetadata = { version: 0, metadata: {} };
   readonly running = new Map<string, Command>();
-  /** Of commands with a key, by id: how whoever asks is answered. */
-  readonly #kept = new Map<string, (reply: Reply) => void>();
-  /** Of its connections, each with what cuts it. */
+  /** How repeated requests are answered, for commands with a key, by id. */
+  readonly #answers = new Map<string, (reply: AgentReply) => void>();
+  /** Its connections, each by the function that cuts it. */
   readonly connections = new Set<() => void>();
   isOver = false;
   #isSilent = false;
@@ -73,8 +73,8 @@ export class SimAgent {
     this.incarnation = `${startId}.${world.random.name(8)}`;
   }
 
-  /** Stopped as by SIGSTOP: whatever happens to it meanwhile happens when it goes on. */
-  silence(isSilent: boolean): void {
+  /** Stops the agent like SIGSTOP: what happens meanwhile takes effect when it continues. */
+  setSilent(isSilent: boolean): void {
     this.#isSilent = isSilent;
     if (isSilent) return;
     const held = this.#held;
@@ -84,22 +84,23 @@ export class SimAgent {
 
   end(): void {
     this.isOver = true;
-    for (const command of this.running.values()) this.#world.observer.ended(command);
+    for (const command of this.running.values()) this.#world.observer.onEnded(command);
     this.running.clear();
     for (const cut of this.connections) cut();
     this.connections.clear();
   }
 
-  /** The headers have come; the body may come later. */
+  /** The headers have arrived; the body may arrive later. */
   receive(message: Message, bodyAfterMs: number): void {
     this.#do(() => {
       const { headers, path, reply } = message;
-      const named = headers.get(agentHeaders.incarnation);
+      const requestedIncarnation = headers.get(agentHeaders.incarnation);
       if (headers.get("authorization") !== `Bearer ${this.secret}`) {
         return refuse(reply, "unauthenticated", 401);
       }
-      if (named !== null && named !== this.incarnation) return refuse(reply, "stale_handle", 410);
-      if (path === agentPaths.exec && this.#world.breakage === earlyLook) {
+      if (requestedIncarnation !== null && requestedIncarnation !== this.incarnation)
+        return refuse(reply, "stale_handle", 410);
+      if (path === agentPaths.exec && this.#world.breakage === earlyCheck) {
         if (this.#isStale(headers)) return refuse(reply, "stale_fence", 409);
       }
       this.#after(bodyAfterMs, `the body of ${path} arrives`, () => this.#answer(message));
@@ -112,79 +113,80 @@ export class SimAgent {
     else if (path === agentPaths.exec) this.#exec(headers, body, reply);
     else if (path === agentPaths.health) reply.send(200, {});
     else if (path.startsWith(`${agentPaths.execs}/`)) {
-      const answer = this.#kept.get(path.slice(agentPaths.execs.length + 1));
+      const answer = this.#answers.get(path.slice(agentPaths.execs.length + 1));
       if (answer === undefined) this.#world.count("outcome", "the agent had never seen an id");
       else this.#world.count("outcome", "the agent knew an id");
-      (answer ?? ((asked) => refuse(asked, "not_found", 404)))(reply);
+      (answer ?? ((otherReply) => refuse(otherReply, "not_found", 404)))(reply);
     } else refuse(reply, "not_found", 404);
   }
 
-  #follow(told: AgentMetadata, reply: Reply): void {
-    const isNewer = told.version > this.metadata.version;
+  #follow(result: AgentMetadata, reply: AgentReply): void {
+    const isNewer = result.version > this.metadata.version;
     if (isNewer || this.#world.breakage === "the copy of the metadata goes back") {
-      this.#world.observer.copied(this, told);
-      this.metadata = told;
+      this.#world.observer.onCopied(this, result);
+      this.metadata = result;
     }
     reply.send(200, { version: this.metadata.version });
   }
 
-  #raise(call: AgentFence, reply: Reply): void {
+  #raise(call: AgentFence, reply: AgentReply): void {
     this.fence = Math.max(this.fence, call.fence);
-    this.#world.observer.fenced(this, call.fence);
+    this.#world.observer.onFenced(this, call.fence);
     const below = () => [...this.running.values()].filter(({ fence }) => fence < call.fence);
     if (call.drain) for (const command of below()) command.kill("fenced");
     const confirm = () => {
-      this.#onEnd.delete(look);
+      this.#onEnd.delete(checkDone);
       cancel();
       const left = this.#world.breakage === "the agent confirms too early" ? 0 : below().length;
       const fenced: AgentFenced = { fence: this.fence, left };
       reply.send(200, fenced);
     };
-    const look = () => {
+    const checkDone = () => {
       if (below().length === 0) confirm();
     };
     const cancel = this.#after(call.waitMs, "the wait for the drain is over", confirm);
-    this.#onEnd.add(look);
+    this.#onEnd.add(checkDone);
     if (this.#world.breakage === "the agent confirms too early") confirm();
-    else look();
+    else checkDone();
   }
 
-  #exec(headers: Headers, body: string, reply: Reply): void {
-    const { execId, command, keep } = JSON.parse(body) as Call;
-    if (this.#world.breakage !== earlyLook && this.#isStale(headers)) {
+  #exec(headers: Headers, body: string, reply: AgentReply): void {
+    const { execId, command, keep } = JSON.parse(body) as ExecBody;
+    if (this.#world.breakage !== earlyCheck && this.#isStale(headers)) {
       this.#world.count("outcome", "the agent refused a stale fence");
       refuse(reply, "stale_fence", 409);
       return;
     }
-    const known = this.#kept.get(execId);
+    const known = this.#answers.get(execId);
     if (known !== undefined) {
       this.#world.count("outcome", "an id was sent twice");
       known(reply);
       return;
     }
-    if (reply.isGone()) return;
+    if (reply.isDisconnected()) return;
     const fence = Number(headers.get(agentHeaders.fence));
     this.fence = Math.max(this.fence, fence);
-    this.#run({ execId, fence, keeps: keep === true }, JSON.parse(command) as Work, reply);
+    this.#run({ execId, fence, keeps: keep === true }, JSON.parse(command) as CommandSpec, reply);
   }
 
-  #run({ execId, fence, keeps }: Begun, work: Work, reply: Reply): void {
-    let why: "fenced" | "gone" | undefined;
-    const callers = new Set<Caller>();
+  #run({ execId, fence, keeps }: CommandStart, work: CommandSpec, reply: AgentReply): void {
+    let reason: "fenced" | "disconnected" | undefined;
+    const callers = new Set<WaitingCaller>();
     const { incarnation } = this;
     const finish = () => {
       this.running.delete(execId);
-      if (work.writes === true && why === undefined) this.#world.engine.tree.set("work", execId);
-      this.#world.observer.ended(command);
-      const [status, outcome] = why === "fenced" ? [502, interrupted] : [200, outcomeOf(command)];
+      if (work.writes === true && reason === undefined) this.#world.engine.tree.set("work", execId);
+      this.#world.observer.onEnded(command);
+      const [status, outcome] = reason === "fenced" ? [502, interrupted] : [200, resultOf(command)];
       if (keeps) this.#keep(execId, status, outcome);
-      for (const caller of callers) caller.answer(why === "gone" ? undefined : { status, outcome });
-      for (const look of [...this.#onEnd]) look();
+      for (const caller of callers)
+        caller.answer(reason === "disconnected" ? undefined : { status, outcome });
+      for (const checkDone of [...this.#onEnd]) checkDone();
     };
     let cancel = this.#after(work.runMs, `${work.owner} ends`, finish);
-    const kill = (reason: "fenced" | "gone") => {
-      if (why !== undefined || !this.running.has(execId)) return;
-      why = reason;
+    const kill = (killReason: "fenced" | "disconnected") => {
+      if (reason !== undefined || !this.running.has(execId)) return;
+      reason = killReason;
       cancel();
       const graceMs = this.#world.random.between(0, limits.execKillGraceMs);
       cancel = this.#after(graceMs, `${work.owner} is ended`, finish);
@@ -192,24 +194,24 @@ export class SimAgent {
     const run = this.#world.runs++;
     const command: Command = { execId, ...work, fence, incarnation, run, kill };
     this.running.set(execId, command);
-    this.#world.observer.began(this, command);
-    const join = (asked: Reply) => callers.add(this.#answerLate(asked));
-    if (keeps) this.#kept.set(execId, join);
-    else reply.onGone(() => this.#do(() => kill("gone")));
+    this.#world.observer.onStarted(this, command);
+    const join = (otherReply: AgentReply) => callers.add(this.#answerLate(otherReply));
+    if (keeps) this.#answers.set(execId, join);
+    else reply.onDisconnect(() => this.#do(() => kill("disconnected")));
     join(reply);
   }
 
-  /** What was kept may be pushed out by newer answers; its exit code stays. */
+  /** A stored answer may be discarded for newer ones; its exit code stays. */
   #keep(execId: string, status: number, outcome: object): void {
-    const gone = status === 200 && this.#world.random.chance(0.1);
-    if (gone) {
+    const isDiscarded = status === 200 && this.#world.random.chance(0.1);
+    if (isDiscarded) {
       const error = { ...outcome, code: "result_gone", message: "", retryable: false };
-      this.#kept.set(execId, (reply) => reply.send(410, { error }));
-    } else this.#kept.set(execId, (reply) => reply.send(status, outcome));
+      this.#answers.set(execId, (reply) => reply.send(410, { error }));
+    } else this.#answers.set(execId, (reply) => reply.send(status, outcome));
   }
 
-  /** Behind a heartbeat, once it takes long. */
-  #answerLate(reply: Reply): Caller {
+  /** Answers after heartbeats if it takes long. */
+  #answerLate(reply: AgentReply): WaitingCaller {
     let hasBegun = false;
     let isAnswered = false;
     const beat = () => {
@@ -221,13 +223,13 @@ export class SimAgent {
     };
     let cancelBeat = this.#after(limits.execHeartbeatAfterMs, "a heartbeat", beat);
     return {
-      answer: (told) => {
+      answer: (result) => {
         isAnswered = true;
         cancelBeat();
         if (hasBegun) {
-          reply.push(JSON.stringify(told?.outcome ?? {}));
+          reply.push(JSON.stringify(result?.outcome ?? {}));
           reply.close();
-        } else if (told !== undefined) reply.send(told.status, told.outcome);
+        } else if (result !== undefined) reply.send(result.status, result.outcome);
       },
     };
   }
@@ -248,21 +250,21 @@ export class SimAgent {
   }
 }
 
-type Call = { execId: string; command: string; keep?: boolean };
-type Begun = { execId: string; fence: number; keeps: boolean };
-type Told = { status: number; outcome: object };
-/** Who waits for the end of a command; undefined: there is nobody any more. */
-type Caller = { answer: (told: Told | undefined) => void };
+type ExecBody = { execId: string; command: string; keep?: boolean };
+type CommandStart = { execId: string; fence: number; keeps: boolean };
+type CommandResult = { status: number; outcome: object };
+/** A caller that waits for the end of a command; undefined: the agent is gone. */
+type WaitingCaller = { answer: (result: CommandResult | undefined) => void };
 
 const interrupted = { error: { code: "operation_interrupted", message: "", retryable: false } };
 
-/** No two runs end alike, so that a second one shows. */
-function outcomeOf({ execId, run }: Command): object {
+/** Each run has its own exit code, so that a second run is noticed. */
+function resultOf({ execId, run }: Command): object {
   return { execId, exitCode: run, signal: null, timedOut: false, stdout: "" };
 }
 
-const earlyLook = "the agent looks at the fence too early";
+const earlyCheck = "the agent looks at the fence too early";
 
-function refuse(reply: Reply, code: ErrorCode, status: number): void {
+function refuse(reply: AgentReply, code: ErrorCode, status: number): void {
   reply.send(status, { error: { code, message: code, retryable: false }, requestId: "sim" });
 }

@@ -1,62 +1,61 @@
 /**
- * Owns the place in which one instance of an object lives: it can be cut off in the middle of anything, and then
- * nothing reaches it any more. A forgotten one runs on until it touches its rows, as the platform allows.
- * Does not own what a sandbox needs beyond that (place.ts).
+ * The host of one instance of an object. It can be cut off at any moment; a forgotten instance runs on until it
+ * touches its rows, as the platform allows. See sandbox-host.ts for what a sandbox needs in addition.
  */
-import type { Place as AnyPlace, SqlValue } from "../../src/objects/shared/host.ts";
-import type { Ground } from "./instance.ts";
+import type { ObjectHost as AnyPlace, SqlValue } from "../../src/objects/shared/host.ts";
+import type { InstanceDeps } from "./simulated-object.ts";
 
-/** It is not the object's instance any more, and has just found out. */
-export class Gone extends Error {
+/** The instance was replaced, and has just noticed. */
+export class InstanceReplaced extends Error {
   override readonly name = "Gone";
 }
 
-export class BasePlace implements AnyPlace {
+export class BaseHost implements AnyPlace {
   state: "live" | "forgotten" | "dead" = "live";
-  /** What it had written last was lost with it: nothing that it says comes out any more. */
+  /** Its last writes were lost with it: nothing that it sends leaves any more. */
   isMuted = false;
   timers = 0;
   backgrounds = 0;
-  /** What ends with this instance. */
+  /** Called when this instance is cut off. */
   readonly onCut = new Set<() => void>();
-  readonly bornAt: number;
-  readonly #ground: Ground;
+  readonly createdAt: number;
+  readonly #ground: InstanceDeps;
 
-  constructor(ground: Ground) {
+  constructor(ground: InstanceDeps) {
     this.#ground = ground;
-    this.bornAt = ground.clock();
+    this.createdAt = ground.clock();
   }
 
   sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[] {
-    this.touchRows();
+    this.refuseWhenReplaced();
     return this.#ground.database.sql<Row>(query, ...bindings);
   }
 
-  together<T>(work: () => T): T {
-    this.touchRows();
-    return this.#ground.database.together(work);
+  transaction<T>(work: () => T): T {
+    this.refuseWhenReplaced();
+    return this.#ground.database.transaction(work);
   }
 
-  setAlarm(at: number | undefined): void {
-    this.touchRows();
-    this.#ground.database.setAlarm(at);
+  setAlarm(time: number | undefined): void {
+    this.refuseWhenReplaced();
+    this.#ground.database.setAlarm(time);
   }
 
-  durable(): Promise<void> {
-    this.touchRows();
+  flush(): Promise<void> {
+    this.refuseWhenReplaced();
     if (this.#ground.breakage === "an effect does not wait") return Promise.resolve();
-    return this.#ground.database.durable();
+    return this.#ground.database.flushed();
   }
 
-  background(work: Promise<void>): void {
+  waitUntil(work: Promise<void>): void {
     this.backgrounds++;
     void work
-      .catch((error: unknown) => this.#ground.threw("background work", this, error))
+      .catch((error: unknown) => this.#ground.onThrown("background work", this, error))
       .finally(() => this.backgrounds--);
   }
 
-  async wipe(): Promise<void> {
-    this.touchRows();
+  async deleteAll(): Promise<void> {
+    this.refuseWhenReplaced();
     this.#ground.database.wipe();
   }
 
@@ -64,26 +63,26 @@ export class BasePlace implements AnyPlace {
     return this.#ground.clock();
   }
 
-  timer(ms: number, ring: () => void): () => void {
+  setTimer(ms: number, ring: () => void): () => void {
     const { breakage, random, schedule } = this.#ground;
     if (breakage === "a timer is lost" && random.chance(0.05)) return () => {};
     this.timers++;
     let isOver = false;
-    const over = () => {
+    const finish = () => {
       if (!isOver) this.timers--;
       isOver = true;
     };
     const cancel = schedule.after(ms, `a timer of ${ms} ms rings`, () => {
-      over();
+      finish();
       this.deliver(ring);
     });
     return () => {
-      over();
+      finish();
       cancel();
     };
   }
 
-  draw(length: number): string {
+  randomId(length: number): string {
     return this.#ground.random.name(length);
   }
 
@@ -91,13 +90,13 @@ export class BasePlace implements AnyPlace {
     if (line.failed !== undefined) this.#ground.schedule.say(`failed: ${line.failed}`);
   }
 
-  /** Whatever comes from outside. */
+  /** Delivers an event from outside. */
   deliver(work: () => void): void {
     if (this.state === "dead") return;
     try {
       work();
     } catch (error) {
-      this.#ground.threw("a callback", this, error);
+      this.#ground.onThrown("a callback", this, error);
     }
   }
 
@@ -108,10 +107,10 @@ export class BasePlace implements AnyPlace {
     this.onCut.clear();
   }
 
-  /** An instance that was replaced finds out here. */
-  protected touchRows(): void {
+  /** A replaced instance notices here. */
+  protected refuseWhenReplaced(): void {
     if (this.state === "live") return;
     this.cut("dead");
-    throw new Gone("this instance has been replaced");
+    throw new InstanceReplaced("this instance has been replaced");
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Owns what the clients of a plan do, one step after the other each: they ask, repeat what was lost, and give up.
- * Does not own what they may expect (observer.ts, quiet.ts).
+ * The clients of a plan, each with its steps in order: they send requests, repeat lost ones, and give up. See
+ * observer.ts and quiet.ts for what must hold.
  */
 import { exec } from "../../src/objects/sandbox/calls/exec.ts";
 import * as leases from "../../src/objects/sandbox/lease/leases.ts";
@@ -8,15 +8,15 @@ import * as lifecycle from "../../src/objects/sandbox/lifecycle/lifecycle.ts";
 import * as metadata from "../../src/objects/sandbox/metadata.ts";
 import type { LeaseGranted } from "../../src/protocol/lease.ts";
 import type { MetadataAnswer } from "../../src/protocol/metadata.ts";
-import type { Work } from "./agent.ts";
-import { askUntilKnown } from "./idempotent-calls.ts";
-import type { Outcome } from "./object.ts";
-import type { Action, Exec, Inner, Plan } from "./plan.ts";
+import type { CommandSpec } from "./agent.ts";
+import { repeatUntilKnown } from "./idempotent-calls.ts";
+import type { Action, Exec, LeaseStep, Plan } from "./plan.ts";
+import type { Outcome } from "./sim-sandbox.ts";
 import type { World } from "./world.ts";
 
 const triesMax = 40;
 
-/** Resolves when all have done what they had to. */
+/** Resolves when all clients have finished their steps. */
 export async function serveClients(world: World, plan: Plan): Promise<void> {
   await create(world, plan);
   const clients = Array.from({ length: plan.clients }, (_, client) => new Client(world, client));
@@ -24,8 +24,8 @@ export async function serveClients(world: World, plan: Plan): Promise<void> {
     clients.map(async (client, index) => {
       for (const step of plan.steps) {
         if (step.kind !== "action" || step.client !== index) continue;
-        await world.sleep(step.restMs, `client ${index} goes on`);
-        await client.act(step.action);
+        await world.sleep(step.restMs, `client ${index} continues`);
+        await client.perform(step.action);
       }
     }),
   );
@@ -50,11 +50,11 @@ export class Client {
     this.#name = `c${index}`;
   }
 
-  async act(action: Action): Promise<void> {
+  async perform(action: Action): Promise<void> {
     const { object } = this.#world;
     const name = `${this.#name}-${this.#count++}`;
-    const told = (answer: MetadataAnswer) =>
-      this.#world.observer.toldMetadata(answer.version, answer.metadata);
+    const onMetadata = (answer: MetadataAnswer) =>
+      this.#world.observer.recordMetadata(answer.version, answer.metadata);
     switch (action.type) {
       case "lease":
         return this.#lease(name, action);
@@ -73,7 +73,7 @@ export class Client {
       case "touch":
         return this.#note("touch", await object.call(`${name} touches`, lifecycle.touch));
       case "look":
-        return this.#note("look", await object.call(`${name} looks`, lifecycle.look));
+        return this.#note("look", await object.call(`${name} looks`, lifecycle.get));
       case "break": {
         const call = object.call(`${name} breaks the lease`, (actor) =>
           leases.breakLease(actor, "sim", "the plan"),
@@ -93,31 +93,31 @@ export class Client {
       case "patch": {
         const { key, value, isMatched } = action;
         const seen = isMatched
-          ? await object.call(`${name} reads`, metadata.look, told)
+          ? await object.call(`${name} reads`, metadata.get, onMetadata)
           : undefined;
         const ifMatch = seen !== undefined && "ok" in seen ? seen.ok.version : undefined;
         const call = object.call(
           `${name} patches ${key}`,
           (actor) => metadata.patch(actor, { [key]: value }, ifMatch),
-          told,
+          onMetadata,
         );
         return this.#note("patch", await call);
       }
       case "put": {
-        const seen = await object.call(`${name} reads`, metadata.look, told);
+        const seen = await object.call(`${name} reads`, metadata.get, onMetadata);
         if (!("ok" in seen)) return this.#note("read", seen);
         const { version } = seen.ok;
         const call = object.call(
           `${name} replaces the metadata`,
           (actor) => metadata.replace(actor, { put: action.value }, version),
-          told,
+          onMetadata,
         );
         return this.#note("put", await call);
       }
     }
   }
 
-  /** Granted, or why not. Asks again where the answer was lost, and while it queues. */
+  /** Acquires the lease; repeats a request whose response was lost, and polls while it is queued. */
   async acquire(
     holder: string,
     action: Extract<Action, { type: "lease" }>,
@@ -129,7 +129,8 @@ export class Client {
         `${holder} acquires`,
         (actor) => leases.acquire(actor, { holder, ttlMs, waitMs, queueMs, ticket }),
         (answer) => {
-          if ("token" in answer) this.#world.observer.leases.told(answer.fence, answer.token);
+          if ("token" in answer)
+            this.#world.observer.leases.recordGrant(answer.fence, answer.token);
         },
       );
       this.#note("acquire", outcome);
@@ -154,7 +155,7 @@ export class Client {
     if (action.key === undefined) return this.#execOnce(name, action, token, undefined);
     const key = `${name}-${this.#count++}`;
     const call = () => this.#execOnce(name, action, token, key);
-    return askUntilKnown(this.#world, key, action.key, call);
+    return repeatUntilKnown(this.#world, key, action.key, call);
   }
 
   async #execOnce(
@@ -167,7 +168,7 @@ export class Client {
     const isAlone = token === undefined && waitMs !== undefined;
     const owner = isAlone ? `alone-${name}` : name;
     const isLeased = token !== undefined || isAlone;
-    const work: Work = {
+    const work: CommandSpec = {
       owner,
       isLeased,
       runMs,
@@ -187,7 +188,7 @@ export class Client {
         const caller = { token, ...alone, mayWake, key };
         const reply = await exec(actor, log, call, caller, "sim");
         if (reply instanceof Response) return this.#read(reply, leaveAfterMs);
-        this.#world.observer.answered(actor, owner, codeIn(reply.json));
+        this.#world.observer.recordRefusal(actor, owner, codeIn(reply.json));
         return reply.json;
       },
     );
@@ -202,7 +203,7 @@ export class Client {
       const outcome = await this.#world.object.call(
         `${name} releases${force ? " by force" : ""}`,
         (actor) => leases.release(actor, token, force),
-        () => this.#world.observer.leases.toldReleased(token),
+        () => this.#world.observer.leases.recordRelease(token),
       );
       this.#note("release", outcome);
       if ("ok" in outcome) return;
@@ -216,14 +217,14 @@ export class Client {
     if (granted === undefined) return;
     const { token } = granted;
     const { inner, end } = action;
-    const beside = end === "beside" || end === "force" ? inner.at(-1) : undefined;
-    for (const one of inner) if (one !== beside) await this.#inside(name, one, token);
-    const last = beside === undefined ? undefined : this.#inside(name, beside, token);
+    const last = end === "overlap" || end === "force" ? inner.at(-1) : undefined;
+    for (const step of inner) if (step !== last) await this.#inside(name, step, token);
+    const lastDone = last === undefined ? undefined : this.#inside(name, last, token);
     if (end !== "forget") await this.release(name, token, end === "force");
-    await last;
+    await lastDone;
   }
 
-  async #inside(name: string, inner: Inner, token: string): Promise<void> {
+  async #inside(name: string, inner: LeaseStep, token: string): Promise<void> {
     if (inner.type === "rest") return this.#world.sleep(inner.ms, `${name} rests`);
     if (inner.type === "exec") {
       await this.exec(name, inner, token);
@@ -260,7 +261,7 @@ export class Client {
   #note(verb: string, outcome: Outcome<unknown>): void {
     const said = "ok" in outcome ? "ok" : "lost" in outcome ? "lost" : outcome.refused.code;
     this.#world.count("answer", `${verb}: ${said}`);
-    this.#world.schedule.say(`${this.#name} was told: ${verb}: ${said}`);
+    this.#world.schedule.say(`${this.#name} got: ${verb}: ${said}`);
   }
 }
 

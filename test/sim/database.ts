@@ -1,23 +1,23 @@
 /**
- * Owns the rows and the alarm of one object, which outlive its instances. Rows become durable some time after they
- * were written, in order; a crash loses what is not. Does not own who may write (place.ts).
+ * The rows and the alarm of one object, which outlive its instances. Rows become durable in order, some time after
+ * they were written; a crash loses the rest.
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { SqlValue } from "../../src/objects/sandbox/host.ts";
-import { together } from "../fakes/together.ts";
+import { transaction } from "../fakes/transaction.ts";
 import type { Breakage } from "./breakages.ts";
 import type { Random } from "./random.ts";
 import type { Schedule } from "./schedule.ts";
 
 export class Database {
   alarm: number | undefined;
-  /** The alarm handler runs; its alarm is only spent when it has ended. */
+  /** The alarm handler is running; the alarm is only spent when it has ended. */
   isRinging = false;
-  /** Called when the alarm was moved, and when rows have become durable. */
+  /** Called when the alarm changed, and when rows have become durable. */
   onAlarm: () => void = () => {};
   onDurable: () => void = () => {};
   onLost: () => void = () => {};
-  /** What is written takes long to become durable. */
+  /** Writes take long to become durable. */
   isSlow = false;
   readonly #rows = new DatabaseSync(":memory:");
   readonly #statements = new Map<string, StatementSync>();
@@ -48,26 +48,26 @@ export class Database {
     return this.#all(query, bindings) as Row[];
   }
 
-  together<T>(work: () => T): T {
+  transaction<T>(work: () => T): T {
     this.#touch();
-    return together(this.#rows, work);
+    return transaction(this.#rows, work);
   }
 
-  setAlarm(at: number | undefined): void {
+  setAlarm(time: number | undefined): void {
     if (this.#breakage === "an alarm is lost" && this.#random.chance(0.3)) return;
     this.#touch();
-    this.alarm = at;
+    this.alarm = time;
     this.onAlarm();
   }
 
-  /** Resolves once all that was written is on disk. */
-  durable(): Promise<void> {
+  /** Resolves once all writes are on disk. */
+  flushed(): Promise<void> {
     if (!this.#isDirty) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** What is not durable was never written. Those who wait for it wait for ever. */
-  lose(): void {
+  /** Discards what is not durable. Callers that wait for it wait for ever. */
+  loseUnflushed(): void {
     this.#waiting = [];
     this.#cancelFlush();
     if (this.#isDirty) {
@@ -80,8 +80,8 @@ export class Database {
     this.onAlarm();
   }
 
-  /** The handler has ended well. */
-  rung(): void {
+  /** The alarm handler succeeded. */
+  onAlarmDone(): void {
     this.isRinging = false;
     if (this.alarm === undefined && !this.#isDirty) this.#durableAlarm = undefined;
     this.onAlarm();
@@ -106,7 +106,7 @@ export class Database {
     let statement = this.#statements.get(query);
     if (statement === undefined) {
       statement = this.#rows.prepare(query);
-      // A statement that makes tables is used once, and would be stale after a rollback.
+      // A CREATE statement is used once, and would be stale after a rollback.
       if (!query.startsWith("CREATE")) this.#statements.set(query, statement);
     }
     return statement.all(...bindings).map((row) => ({ ...row })) as Record<string, SqlValue>[];
@@ -116,8 +116,8 @@ export class Database {
     if (this.#isDirty) return;
     this.#isDirty = true;
     this.#rows.exec("BEGIN");
-    const slow = this.#random.chance(0.02);
-    const ms = this.#random.between(0, this.isSlow ? 3_000 : slow ? 200 : 3);
+    const isSlowFlush = this.#random.chance(0.02);
+    const ms = this.#random.between(0, this.isSlow ? 3_000 : isSlowFlush ? 200 : 3);
     this.#cancelFlush = this.#schedule.after(ms, "rows are durable", () => this.#flush());
   }
 

@@ -1,9 +1,9 @@
 /**
- * Owns going on: step after step until something holds, time is over, or an invariant is broken.
+ * Runs the schedule step by step until a condition holds, the time is over, or an invariant is broken.
  */
 import type { World } from "./world.ts";
 
-/** A run that needs more goes round in circles. */
+/** A run with more steps does not make progress. */
 const stepsMax = 60_000;
 
 /** True when `done` holds. */
@@ -15,7 +15,7 @@ export async function drive(world: World, done: () => boolean, limitMs: number):
     const next = schedule.nextAt;
     if (next === undefined || next > end) return false;
     await schedule.step();
-    world.observer.stepped();
+    world.observer.onStep();
     if (schedule.steps > stepsMax) world.fail("work ends", `${stepsMax} steps, and no end`);
   }
   return false;

@@ -1,18 +1,18 @@
 /**
- * Owns the engine of the simulation: at most one container, verbs one after the other, a new start id ends the life
- * before it. Does not own the way to it (wire.ts).
+ * The engine of the simulation: at most one container, verbs in order, and a new start id ends the container before
+ * it. See wire.ts for the connection to it.
  */
 
 import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
-import type { ContainerExit, Saved, Started, StartOptions } from "../../src/runtime/runtime.ts";
-import { changesBetween, type Entries } from "../fakes/changes.ts";
+import type { ContainerExit, SavedTree, Started, StartOptions } from "../../src/runtime/runtime.ts";
+import { changesBetween, type TreeEntries } from "../fakes/changes.ts";
 import { SimAgent } from "./agent.ts";
 import type { World } from "./world.ts";
 
 type Reason = ContainerExit["reason"];
 
-type Life = {
+type ContainerRun = {
   startId: string;
   isOver: boolean;
   reason?: Reason;
@@ -22,62 +22,62 @@ type Life = {
 
 export class SimEngine {
   agent: SimAgent | undefined;
-  /** What is wrong with it now. */
-  isAway = false;
+  /** Its current faults. */
+  isUnreachable = false;
   refuses = false;
   hasFiles = false;
   /** The workspace: contents by path. */
   tree = new Map<string, string>();
   readonly snapshots = new Map<string, Map<string, string>>();
   readonly #world: World;
-  #lives: Life[] = [];
+  #runs: ContainerRun[] = [];
   #tail: Promise<unknown> = Promise.resolve();
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** It is up, or on its way. */
+  /** A container is running or starting. */
   get hasContainer(): boolean {
-    return this.#lives.some(({ isOver }) => !isOver);
+    return this.#runs.some(({ isOver }) => !isOver);
   }
 
   start(options: StartOptions): Promise<Started> {
     this.#refuseWhenAway();
-    const known = this.#lives.find(({ startId }) => startId === options.startId);
-    const current = this.#lives.at(-1);
+    const known = this.#runs.find(({ startId }) => startId === options.startId);
+    const current = this.#runs.at(-1);
     if (known !== undefined && known === current && !known.isOver) return this.#inTurn(() => known);
     if (known !== undefined) {
-      throw new BerthError("start_failed", `the life ${options.startId} has ended`);
+      throw new BerthError("start_failed", `the run ${options.startId} has ended`);
     }
     if (this.refuses) throw new BerthError("start_failed", "the container did not come up");
-    this.#world.observer.started(options.startId);
-    const life: Life = { startId: options.startId, isOver: false };
+    this.#world.observer.onContainerStarted(options.startId);
+    const run: ContainerRun = { startId: options.startId, isOver: false };
     if (current !== undefined) this.#end(current);
-    this.#lives.push(life);
+    this.#runs.push(run);
     return this.#inTurn(async () => {
       await this.#world.sleep(this.#world.random.between(5, 60), "the container boots");
-      if (!life.isOver) this.#boot(life, options);
-      return life;
+      if (!run.isOver) this.#boot(run, options);
+      return run;
     });
   }
 
   async destroy(files: "keep" | "remove"): Promise<void> {
     this.#refuseWhenAway();
-    this.#world.observer.destroyed(files);
+    this.#world.observer.onContainerDestroyed(files);
     if (this.#world.breakage === "the engine ends nothing") return;
-    const life = this.#lives.at(-1);
-    if (life !== undefined) life.isOver = true;
+    const run = this.#runs.at(-1);
+    if (run !== undefined) run.isOver = true;
     const turn = this.#tail.then(async () => {
       await this.#world.sleep(this.#world.random.between(1, 20), "the container ends");
-      if (life !== undefined) this.#end(life);
+      if (run !== undefined) this.#end(run);
       if (files === "remove") this.#removeFiles();
     });
     this.#tail = turn;
     await turn;
   }
 
-  async snapshot(snapshotId: string): Promise<Saved> {
+  async snapshot(snapshotId: string): Promise<SavedTree> {
     this.#refuseWhenAway();
     const turn = this.#tail.then(async () => {
       await this.#world.sleep(this.#world.random.between(1, 20), "a tree is saved");
@@ -103,39 +103,39 @@ export class SimEngine {
     return changes;
   }
 
-  /** Why it ended. One that has not is waited for by nobody here. */
+  /** The exit of a container; undefined if it still runs. */
   async monitor(startId: string): Promise<ContainerExit | undefined> {
     this.#refuseWhenAway();
-    const life = this.#lives.find((one) => one.startId === startId);
-    const reason = life === undefined ? "engine_restarted" : life.reason;
+    const run = this.#runs.find((run) => run.startId === startId);
+    const reason = run === undefined ? "engine_restarted" : run.reason;
     return reason === undefined ? undefined : { exitCode: null, signal: "SIGKILL", reason };
   }
 
-  /** It dies by itself. */
-  die(reason: Reason = "exited"): void {
-    const life = this.#lives.at(-1);
-    if (life?.agent !== undefined) this.#end(life, reason);
+  /** The container exits by itself. */
+  exitContainer(reason: Reason = "exited"): void {
+    const run = this.#runs.at(-1);
+    if (run?.agent !== undefined) this.#end(run, reason);
   }
 
-  /** Another agent comes up in the same container, with the same start id. */
+  /** Another agent starts in the same container, with the same start id. */
   restartAgent(): void {
-    const life = this.#lives.at(-1);
-    if (life?.agent === undefined || life.isOver) return;
-    life.agent.end();
-    life.agent = new SimAgent(this.#world, life.startId, life.agent.secret);
-    this.agent = life.agent;
-    if (life.started !== undefined) {
-      life.started = { ...life.started, incarnation: life.agent.incarnation };
+    const run = this.#runs.at(-1);
+    if (run?.agent === undefined || run.isOver) return;
+    run.agent.end();
+    run.agent = new SimAgent(this.#world, run.startId, run.agent.secret);
+    this.agent = run.agent;
+    if (run.started !== undefined) {
+      run.started = { ...run.started, incarnation: run.agent.incarnation };
     }
   }
 
-  /** All containers are gone, and what it remembered of them. */
+  /** All containers are gone, and all records of them. */
   restart(): void {
-    for (const life of this.#lives) this.#end(life);
-    this.#lives = [];
+    for (const run of this.#runs) this.#end(run);
+    this.#runs = [];
   }
 
-  async #inTurn(work: () => Life | Promise<Life>): Promise<Started> {
+  async #inTurn(work: () => ContainerRun | Promise<ContainerRun>): Promise<Started> {
     const turn = this.#tail.then(work);
     this.#tail = turn;
     const { started, isOver } = await turn;
@@ -143,13 +143,13 @@ export class SimEngine {
     throw new BerthError("start_failed", "the container was ended while it started");
   }
 
-  #boot(life: Life, { startId, secret, snapshot, base }: StartOptions): void {
+  #boot(run: ContainerRun, { startId, secret, snapshot, base }: StartOptions): void {
     const from = snapshot ?? (this.hasFiles ? undefined : base);
     if (from !== undefined) this.tree = new Map(this.#saved(from));
-    life.agent = new SimAgent(this.#world, startId, secret);
-    this.agent = life.agent;
-    life.started = {
-      incarnation: life.agent.incarnation,
+    run.agent = new SimAgent(this.#world, startId, secret);
+    this.agent = run.agent;
+    run.started = {
+      incarnation: run.agent.incarnation,
       address: "http://agent",
       files: this.hasFiles ? "kept" : "new",
       isolation: {
@@ -168,11 +168,11 @@ export class SimEngine {
     this.hasFiles = true;
   }
 
-  #end(life: Life, reason: Reason = "destroyed"): void {
-    life.isOver = true;
-    life.reason ??= reason;
-    life.agent?.end();
-    if (this.agent === life.agent) this.agent = undefined;
+  #end(run: ContainerRun, reason: Reason = "destroyed"): void {
+    run.isOver = true;
+    run.reason ??= reason;
+    run.agent?.end();
+    if (this.agent === run.agent) this.agent = undefined;
   }
 
   #removeFiles(): void {
@@ -189,12 +189,12 @@ export class SimEngine {
   }
 
   #refuseWhenAway(): void {
-    if (this.isAway) throw new BerthError("unavailable", "the engine does not answer");
+    if (this.isUnreachable) throw new BerthError("unavailable", "the engine does not answer");
   }
 }
 
-function entriesOf(tree: Map<string, string>): Entries {
+function entriesOf(tree: Map<string, string>): TreeEntries {
   return new Map(
-    [...tree].map(([path, says]) => [path, { isFolder: false, says, bytes: says.length }]),
+    [...tree].map(([path, content]) => [path, { isFolder: false, content, bytes: content.length }]),
   );
 }

@@ -1,15 +1,15 @@
 /**
- * Owns what each fault of a plan does, and that it ends. Does not own when (plan.ts).
+ * What each fault of a plan does, and how it ends. See plan.ts for when.
  */
 import type { FaultName, Plan } from "./plan.ts";
 import type { World } from "./world.ts";
 
 type Fault = { ms: number; size: number };
 
-/** Answers how it ends, where it lasts. */
-type Begin = (world: World, fault: Fault) => (() => void) | undefined;
+/** Starts the fault and returns how it ends, if it lasts. */
+type StartFault = (world: World, fault: Fault) => (() => void) | undefined;
 
-const begins: Record<FaultName, Begin> = {
+const startFault: Record<FaultName, StartFault> = {
   crash: once((world) => world.object.crash("dead")),
   "forgotten instance": once((world) => world.object.crash("forgotten")),
   "crash after a commit": once((world, { size }) =>
@@ -17,10 +17,10 @@ const begins: Record<FaultName, Begin> = {
   ),
   "crash with the container": once((world) => {
     world.object.crash("dead");
-    world.engine.die();
+    world.engine.exitContainer();
   }),
   "container dies": once((world, { size }) =>
-    world.engine.die(size < 0.5 ? "exited" : "out_of_memory"),
+    world.engine.exitContainer(size < 0.5 ? "exited" : "out_of_memory"),
   ),
   "agent restarts": once((world) => world.engine.restartAgent()),
   "engine restarts": once((world) => world.engine.restart()),
@@ -28,13 +28,13 @@ const begins: Record<FaultName, Begin> = {
   "clock steps back": once((world, { ms }) => world.setClock(-ms)),
   "agent is silent": (world) => {
     const { agent } = world.engine;
-    agent?.silence(true);
-    return () => agent?.silence(false);
+    agent?.setSilent(true);
+    return () => agent?.setSilent(false);
   },
   "engine is away": (world) => {
-    world.engine.isAway = true;
+    world.engine.isUnreachable = true;
     return () => {
-      world.engine.isAway = false;
+      world.engine.isUnreachable = false;
     };
   },
   "engine refuses": (world) => {
@@ -69,16 +69,16 @@ const begins: Record<FaultName, Begin> = {
   },
 };
 
-export const faultNames = Object.keys(begins);
+export const faultNames = Object.keys(startFault);
 
-/** Resolves when the last one is over. */
-export async function goWrong(world: World, plan: Plan): Promise<void> {
+/** Resolves when the last fault is over. */
+export async function injectFaults(world: World, plan: Plan): Promise<void> {
   const faults = plan.steps.filter((step) => step.kind === "fault");
   await Promise.all(
     faults.map(async ({ fault, atMs, ms, size }) => {
       await world.sleep(atMs, `FAULT: ${fault}`);
       world.count("fault", fault);
-      const end = begins[fault](world, { ms, size });
+      const end = startFault[fault](world, { ms, size });
       if (end === undefined) return;
       await world.sleep(ms, `the fault is over: ${fault}`);
       end();
@@ -87,7 +87,7 @@ export async function goWrong(world: World, plan: Plan): Promise<void> {
   world.crashAfterCommits(0);
 }
 
-function once(begin: (world: World, fault: Fault) => void): Begin {
+function once(begin: (world: World, fault: Fault) => void): StartFault {
   return (world, fault) => {
     begin(world, fault);
     return undefined;

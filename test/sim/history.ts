@@ -1,10 +1,10 @@
 /**
- * Owns one history: a plan played from its beginning to quiet, and what was seen.
+ * Plays one plan from start to quiet, and records what happened.
  */
 import type { Breakage } from "./breakages.ts";
 import { serveClients } from "./clients.ts";
 import { drive } from "./drive.ts";
-import { goWrong } from "./faults.ts";
+import { injectFaults } from "./faults.ts";
 import type { Plan } from "./plan.ts";
 import { checkQuiet } from "./quiet.ts";
 import { type Violation, World } from "./world.ts";
@@ -18,20 +18,20 @@ export type History = {
   trace: string[];
 };
 
-/** All calls have their own limits; who waits longer than all of them together waits for ever. */
-const patienceMs = 3 * 60 * 60_000;
+/** All calls have limits; a call that takes longer than all of them together never ends. */
+const waitLimitMs = 3 * 60 * 60_000;
 
 export async function play(plan: Plan, breakage?: Breakage): Promise<History> {
   const world = new World(plan.seed, breakage);
   let isDone = false;
-  const all = Promise.all([serveClients(world, plan), goWrong(world, plan)]).then(
+  const all = Promise.all([serveClients(world, plan), injectFaults(world, plan)]).then(
     () => {
       isDone = true;
     },
     (error: unknown) => world.fail("nothing throws", String(error)),
   );
   void all;
-  await drive(world, () => isDone, patienceMs);
+  await drive(world, () => isDone, waitLimitMs);
   if (world.violation === undefined && !isDone) {
     const waiting = [...world.object.open].map(({ what }) => what).join(", ");
     world.fail("nothing waits for ever", `no answer yet: ${waiting}`);

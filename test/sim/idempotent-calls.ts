@@ -1,17 +1,18 @@
 /**
- * Owns what a client with a key does: it asks again with the same key until it knows, at times by several at
- * once, and more when it knows. Does not own one call (clients.ts).
+ * A client with a key: it repeats the call until it knows the result, sometimes several times at once, and more often
+ * after that.
  */
-import type { Outcome } from "./object.ts";
+
 import type { Exec } from "./plan.ts";
+import type { Outcome } from "./sim-sandbox.ts";
 import type { World } from "./world.ts";
 
 const triesMax = 12;
 
-/** The codes after which the same key may bring the answer. */
+/** Errors after which the same key may still return the result. */
 const unsure = new Set(["unavailable", "operation_interrupted"]);
 
-export async function askUntilKnown(
+export async function repeatUntilKnown(
   world: World,
   key: string,
   { repeats, atOnce }: NonNullable<Exec["key"]>,
@@ -20,10 +21,10 @@ export async function askUntilKnown(
   const once = async () => {
     const wasAcknowledged = world.observer.keys.isAcknowledged(key);
     const outcome = await call();
-    judge(world, key, outcome, wasAcknowledged);
+    recordResult(world, key, outcome, wasAcknowledged);
     return outcome;
   };
-  const ask = async () => {
+  const callAll = async () => {
     const others = Array.from({ length: atOnce - 1 }, async () => {
       await world.sleep(world.random.between(0, 50), "the same key at once");
       await once();
@@ -32,30 +33,30 @@ export async function askUntilKnown(
     await Promise.all(others);
     return outcome;
   };
-  let left = repeats;
-  let outcome = await ask();
+  let remainingRepeats = repeats;
+  let outcome = await callAll();
   for (let tries = 1; tries < triesMax; tries++) {
     const isKnown = !("lost" in outcome) && !unsure.has(codeOf(outcome) ?? "");
-    if (isKnown && left-- <= 0) break;
+    if (isKnown && remainingRepeats-- <= 0) break;
     await world.sleep(world.random.between(0, isKnown ? 20_000 : 4_000), `${key} is asked again`);
     world.count("outcome", isKnown ? "a known key was repeated" : "an unsure key was repeated");
-    outcome = await ask();
+    outcome = await callAll();
   }
   return outcome;
 }
 
-function judge(
+function recordResult(
   world: World,
   key: string,
   outcome: Outcome<string>,
   wasAcknowledged: boolean,
 ): void {
   const code = codeOf(outcome);
-  if (code !== undefined) world.count("answer", `keyed: ${code}`);
+  if (code !== undefined) world.count("answer", `idempotent: ${code}`);
   const exitCode = exitCodeOf(outcome);
-  if (exitCode !== undefined) world.observer.keys.told(key, exitCode);
+  if (exitCode !== undefined) world.observer.keys.recordExit(key, exitCode);
   if (code === "operation_interrupted" && wasAcknowledged) {
-    world.observer.keys.toldInterrupted(key);
+    world.observer.keys.recordInterrupted(key);
   }
 }
 
@@ -64,7 +65,7 @@ function codeOf(outcome: Outcome<string>): string | undefined {
   return "ok" in outcome ? bodyOf(outcome.ok).error?.code : undefined;
 }
 
-/** Of an answer, and of one that is gone. */
+/** The exit code in a result, or in the error for a discarded one. */
 function exitCodeOf(outcome: Outcome<string>): unknown {
   if ("refused" in outcome) return outcome.refused.facts.exitCode;
   if (!("ok" in outcome)) return undefined;
@@ -74,7 +75,7 @@ function exitCodeOf(outcome: Outcome<string>): unknown {
 
 type Body = { exitCode?: number; error?: { code: string; exitCode?: number } };
 
-/** Nothing came where the caller went away. */
+/** Empty if the caller disconnected. */
 function bodyOf(json: string): Body {
   return json.trim() === "" ? {} : (JSON.parse(json) as Body);
 }

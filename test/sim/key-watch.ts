@@ -1,44 +1,44 @@
 /**
- * Owns the invariants of keys: none runs twice, its answer is always the same, and what was acknowledged is not taken
- * back. Knows only what began in an agent and what callers were told.
+ * The invariants of idempotency keys: no key runs twice, its result is always the same, and an acknowledged result
+ * stays. Sees only what starts in an agent and what callers get.
  */
 import { limits } from "../../src/protocol/limits.ts";
 import type { Command } from "./agent.ts";
 import type { World } from "./world.ts";
 
-type Began = { run: number; at: number; isAcknowledged: boolean };
+type KeyRun = { run: number; startedAt: number; isAcknowledged: boolean };
 
 export class KeyWatch {
   readonly #world: World;
-  readonly #began = new Map<string, Began>();
-  /** The newest that any clock has shown: a key is remembered by that. */
+  readonly #runs = new Map<string, KeyRun>();
+  /** The newest time that any clock has shown, by which keys are stored. */
   #newestAt = 0;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  stepped(): void {
+  onStep(): void {
     this.#newestAt = Math.max(this.#newestAt, this.#world.clock());
   }
 
-  began({ key, run, owner }: Command): void {
+  onStarted({ key, run, owner }: Command): void {
     if (key === undefined) return;
-    const before = this.#began.get(key);
+    const before = this.#runs.get(key);
     if (before !== undefined && this.#isRemembered(before)) {
       this.#world.fail("no key runs twice", `${owner} began again, as run ${run}`);
     }
-    this.#began.set(key, { run, at: this.#newestAt, isAcknowledged: false });
+    this.#runs.set(key, { run, startedAt: this.#newestAt, isAcknowledged: false });
   }
 
   isAcknowledged(key: string): boolean {
-    const began = this.#began.get(key);
+    const began = this.#runs.get(key);
     return began?.isAcknowledged === true && this.#isRemembered(began);
   }
 
-  /** How it ended, as a caller was told. */
-  told(key: string, exitCode: unknown): void {
-    const began = this.#began.get(key);
+  /** Records the exit code that a caller got. */
+  recordExit(key: string, exitCode: unknown): void {
+    const began = this.#runs.get(key);
     if (began !== undefined && began.run === exitCode) began.isAcknowledged = true;
     else if (began === undefined || this.#isRemembered(began)) {
       const truth = began === undefined ? "it never began" : `run ${began.run} was its own`;
@@ -46,13 +46,13 @@ export class KeyWatch {
     }
   }
 
-  /** A call that came after that was told of an interruption. */
-  toldInterrupted(key: string): void {
+  /** A later call was interrupted. */
+  recordInterrupted(key: string): void {
     if (!this.isAcknowledged(key)) return;
     this.#world.fail("what was answered stays", `${key} had ended, and was interrupted later`);
   }
 
-  #isRemembered({ at }: Began): boolean {
-    return this.#newestAt - at < limits.keyMs - this.#world.weather.setBackMs;
+  #isRemembered({ startedAt }: KeyRun): boolean {
+    return this.#newestAt - startedAt < limits.keyMs - this.#world.weather.setBackMs;
   }
 }

@@ -1,28 +1,28 @@
 /**
- * Owns the invariants of leases: fences that grow, turns in order of arrival, nobody lost from the queue, no work
- * beside a holder. Knows moves only from outside: what the rows said before, and what they say after.
+ * The invariants of leases: fences grow, turns come in order of arrival, no waiter is lost, and no other work runs
+ * next to a holder. It sees only the rows before and after each commit.
  */
 import type { Lease, Waiter } from "../../src/core/lease/lease.ts";
-import { isOver } from "../../src/core/sandbox/step.ts";
+import { isEnding } from "../../src/core/sandbox/step.ts";
 import type { Facts } from "../../src/objects/sandbox/store.ts";
 import type { Command } from "./agent.ts";
 import type { World } from "./world.ts";
 
 export class LeaseWatch {
   readonly #world: World;
-  /** The highest fence that a client or an agent has been told. */
+  /** The highest fence that a client or an agent has seen. */
   #toldFence = 0;
   readonly #toldGrants = new Map<number, string>();
   readonly #givenUp = new Set<string>();
-  /** Waiters that leave by themselves: of calls that wait to run alone, and of plans that no longer want it. */
-  static readonly leaves = ["alone", "plan:"] as const;
+  /** Waiters that leave by themselves: calls that wait for a lease of their own, and plans that no longer need it. */
+  static readonly leavingHolders = ["alone", "plan:"] as const;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** A grant was answered: from here on a crash may not undo it. */
-  told(fence: number, token: string): void {
+  /** A client got the grant: from here on a crash must not undo it. */
+  recordGrant(fence: number, token: string): void {
     this.#world.observer.grants++;
     this.#toldFence = Math.max(this.#toldFence, fence);
     const known = this.#toldGrants.get(fence);
@@ -32,12 +32,12 @@ export class LeaseWatch {
     this.#toldGrants.set(fence, token);
   }
 
-  /** A release was answered. */
-  toldReleased(token: string): void {
+  /** A client got the release. */
+  recordRelease(token: string): void {
     this.#givenUp.add(token);
   }
 
-  loaded({ lease }: Facts): void {
+  onLoaded({ lease }: Facts): void {
     if (lease.fence < this.#toldFence) {
       const message = `fence ${this.#toldFence} was answered, ${lease.fence} is left`;
       this.#world.fail("what was answered stays", message);
@@ -45,7 +45,7 @@ export class LeaseWatch {
     this.#holderIsTheOneTold(lease);
   }
 
-  moved(before: Facts, after: Facts, now: number): void {
+  onCommit(before: Facts, after: Facts, now: number): void {
     if (after.lease.fence < before.lease.fence) {
       this.#world.fail("fences only grow", `from ${before.lease.fence} to ${after.lease.fence}`);
     }
@@ -56,11 +56,11 @@ export class LeaseWatch {
     }
     this.#queue(before, after, now);
     this.#drained(before, after);
-    this.besideHolder(after, this.#world.observer.running.values());
+    this.checkHolder(after, this.#world.observer.running.values());
   }
 
-  /** While somebody holds the lease, the running life has nobody else's work. */
-  besideHolder(facts: Facts | undefined, running: Iterable<Command>): void {
+  /** While the lease is held, the running incarnation has only the holder's work. */
+  checkHolder(facts: Facts | undefined, running: Iterable<Command>): void {
     if (facts?.lease.state.name !== "held" || facts.sandbox.state.name !== "running") return;
     const { holder } = facts.lease.state.grant;
     const { incarnation } = facts.sandbox.state.life;
@@ -73,8 +73,8 @@ export class LeaseWatch {
   #holderIsTheOneTold({ state }: Lease): void {
     if (state.name !== "held") return;
     const { fence, token } = state.grant;
-    const told = this.#toldGrants.get(fence);
-    if (told !== undefined && told !== token) {
+    const known = this.#toldGrants.get(fence);
+    if (known !== undefined && known !== token) {
       this.#world.fail("at most one holder", `fence ${fence} has two tokens`);
     }
     if (this.#givenUp.has(token)) {
@@ -100,13 +100,13 @@ export class LeaseWatch {
   }
 
   #queue(before: Facts, after: Facts, now: number): void {
-    if (isOver(after.sandbox.state)) return;
-    const left = new Set(after.lease.waiters.map(({ seq }) => seq));
+    if (isEnding(after.sandbox.state)) return;
+    const remaining = new Set(after.lease.waiters.map(({ seq }) => seq));
     const granted = after.lease.state.name === "held" ? after.lease.state.grant.ticket : undefined;
     for (const waiter of before.lease.waiters) {
-      if (left.has(waiter.seq) || waiter.ticket === granted) continue;
+      if (remaining.has(waiter.seq) || waiter.ticket === granted) continue;
       if (isTimeOver(waiter, before.lease, now)) continue;
-      if (LeaseWatch.leaves.some((word) => waiter.holder.startsWith(word))) continue;
+      if (LeaseWatch.leavingHolders.some((word) => waiter.holder.startsWith(word))) continue;
       this.#world.fail("nobody is lost from the queue", `${waiter.holder} is not there any more`);
     }
   }

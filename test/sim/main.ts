@@ -1,5 +1,5 @@
 /**
- * Owns `npm run sim`: plays many seeds, and tells each failure by its seed and the shortest history that still fails.
+ * `npm run sim`: plays many seeds and reports a failure by its seed and the shortest history that still fails.
  */
 import { parseArgs } from "node:util";
 import { type Breakage, breakages } from "./breakages.ts";
@@ -15,9 +15,9 @@ const help = `Plays histories by seed against the sandbox actor and holds them a
 
   npm run sim -- [--fleet] [--seeds N] [--from S] [--break NAME] [--trace]
 
-  --fleet        a Directory, plans and their sandboxes together, instead of one sandbox
+  --fleet        a Directory, plans and their sandboxes together, instead of candidate sandbox
   --seeds N      how many seeds; 1000 unless given
-  --from S       the first one; 1 unless given
+  --from S       the first candidate; 1 unless given
   --break NAME   break something on purpose: ${breakages.join(", ")};
                  with --fleet: ${fleetBreakages.join(", ")}
   --trace        tell the whole history of the first seed as well
@@ -43,22 +43,22 @@ async function main(): Promise<number> {
   const from = wholeNumber("--from", values.from);
   const seeds = wholeNumber("--seeds", values.seeds);
   if (values.fleet) {
-    return exploreFleet(from, seeds, oneOf(fleetBreakages, values.break), values.trace);
+    return exploreFleet(from, seeds, parseName(fleetBreakages, values.break), values.trace);
   }
-  return explore(from, seeds, oneOf(breakages, values.break), values.trace);
+  return explore(from, seeds, parseName(breakages, values.break), values.trace);
 }
 
 async function explore(
   from: number,
   seeds: number,
   breakage: Breakage | undefined,
-  tells: boolean,
+  printsTrace: boolean,
 ): Promise<number> {
   const tally = new Tally();
   for (let seed = from; seed < from + seeds; seed++) {
     const history = await play(planOf(seed), breakage);
     tally.add(history);
-    if (tells && seed === from) process.stdout.write(`${history.trace.join("\n")}\n`);
+    if (printsTrace && seed === from) process.stdout.write(`${history.trace.join("\n")}\n`);
     if (history.violation !== undefined) {
       process.stdout.write(await failure(seed, history.violation.rule, breakage));
       process.stdout.write(`\n${tally.line()}, 1 failed\n`);
@@ -75,13 +75,13 @@ async function exploreFleet(
   from: number,
   seeds: number,
   breakage: FleetBreakage | undefined,
-  tells: boolean,
+  printsTrace: boolean,
 ): Promise<number> {
   let steps = 0;
   for (let seed = from; seed < from + seeds; seed++) {
     const { violation, trace, steps: taken } = await playFleet(scriptOf(seed), breakage);
     steps += taken;
-    if (violation !== undefined || (tells && seed === from)) {
+    if (violation !== undefined || (printsTrace && seed === from)) {
       process.stdout.write(`${trace.join("\n")}\n`);
     }
     if (violation !== undefined) {
@@ -109,10 +109,10 @@ function wholeNumber(flag: string, text: string): number {
   throw new Error(`${flag} must be a whole number from 1, not ${text}`);
 }
 
-function oneOf<Name extends string>(names: readonly Name[], name?: string): Name | undefined {
+function parseName<Name extends string>(names: readonly Name[], name?: string): Name | undefined {
   if (name === undefined) return undefined;
-  const found = names.find((one) => one === name);
-  if (found === undefined) throw new Error(`--break must be one of: ${names.join(", ")}`);
+  const found = names.find((candidate) => candidate === name);
+  if (found === undefined) throw new Error(`--break must be candidate of: ${names.join(", ")}`);
   return found;
 }
 

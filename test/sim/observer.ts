@@ -1,10 +1,10 @@
 /**
- * Owns the invariants: looked at with every commit, at every move of the agent and the engine, and after every step.
- * Does not own what must hold at the end (quiet.ts), nor the moves of a lease (lease-watch.ts).
+ * The invariants, checked at each commit, at each move of the agent and the engine, and after each step. See quiet.ts
+ * for what must hold at the end, and lease-watch.ts for leases.
  */
 import { earliest } from "../../src/core/deadline.ts";
 import { leaseDeadline } from "../../src/core/lease/deadline.ts";
-import { nextDeadline } from "../../src/core/sandbox/pending.ts";
+import { sandboxDeadline } from "../../src/core/sandbox/pending.ts";
 import type { SandboxActor } from "../../src/objects/sandbox/actor.ts";
 import { type Facts, load } from "../../src/objects/sandbox/store.ts";
 import type { Report } from "../../src/protocol/directory.ts";
@@ -14,11 +14,14 @@ import { KeyWatch } from "./key-watch.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import type { World } from "./world.ts";
 
-/** Alarms come up to a minute late; with a greeting before, and a step of the clock, a deadline waits no longer. */
+/**
+ * Alarms are up to a minute late; with a handshake before, and a step of the clock, no deadline waits longer than
+ * this.
+ */
 const overdueMs = 150_000;
 
 export class Observer {
-  /** As of the last commit, and as of the last that is durable. */
+  /** The facts of the last commit, and of the last durable one. */
   facts: Facts | undefined;
   #durable: Facts | undefined;
   readonly leases: LeaseWatch;
@@ -42,12 +45,14 @@ export class Observer {
     };
   }
 
-  committed(actor: SandboxActor, why: string): void {
-    if (actor.known === undefined) return;
+  onCommitted(actor: SandboxActor, why: string): void {
+    if (actor.existing === undefined) return;
     const before = this.facts;
-    const after = actor.known;
+    const after = actor.existing;
     this.facts = after;
-    this.#world.schedule.say(`commit: ${why} → ${after.sandbox.state.name}, ${leaseWord(after)}`);
+    this.#world.schedule.say(
+      `commit: ${why} → ${after.sandbox.state.name}, ${describeLease(after)}`,
+    );
     this.#world.count("state", after.sandbox.state.name);
     this.#world.count("lease", after.lease.state.name);
     if (after.sandbox.state.name === "failed" && before?.sandbox !== after.sandbox) {
@@ -60,31 +65,31 @@ export class Observer {
     if (before !== undefined && after.metadata.version < before.metadata.version) {
       this.#world.fail("metadata never goes back", `version ${after.metadata.version}`);
     }
-    if (before !== undefined) this.leases.moved(before, after, actor.now());
+    if (before !== undefined) this.leases.onCommit(before, after, actor.now());
     this.#world.onCommit();
   }
 
-  /** A fresh instance has read the rows. */
-  loaded(actor: SandboxActor): void {
-    const facts = actor.known;
+  /** A fresh instance has loaded the rows. */
+  onLoaded(actor: SandboxActor): void {
+    const facts = actor.existing;
     if (facts === undefined) {
       if (this.facts !== undefined) this.#world.fail("rows stay", "a created sandbox is not there");
       return;
     }
     this.facts = facts;
-    this.leases.loaded(facts);
+    this.leases.onLoaded(facts);
     if (facts.metadata.version < this.#toldVersion) {
       const message = `version ${this.#toldVersion} was answered, ${facts.metadata.version} is left`;
       this.#world.fail("what was answered stays", message);
     }
   }
 
-  wiped(): void {
+  onWiped(): void {
     this.facts = undefined;
     this.#durable = undefined;
   }
 
-  toldMetadata(version: number, map: Record<string, string>): void {
+  recordMetadata(version: number, map: Record<string, string>): void {
     const text = JSON.stringify(Object.entries(map).sort());
     this.#toldVersion = Math.max(this.#toldVersion, version);
     const known = this.#toldMaps.get(version);
@@ -94,8 +99,8 @@ export class Observer {
     this.#toldMaps.set(version, text);
   }
 
-  /** What lists show: one revision is one state of things, whoever tells it. */
-  told({ revision, view }: Report): void {
+  /** Checks a report: one revision has one content, whichever instance sends it. */
+  recordReport({ revision, view }: Report): void {
     const text = `${view.state} with metadata ${view.metadataVersion}`;
     const known = this.#reports.get(revision);
     if (known !== undefined && known !== text) {
@@ -104,57 +109,57 @@ export class Observer {
     this.#reports.set(revision, text);
   }
 
-  /** In the order of revisions, as the Directory takes them. */
+  /** The newest report, by revision, as the Directory keeps it. */
   get newestReport(): string | undefined {
     return this.#reports.get(Math.max(0, ...this.#reports.keys()));
   }
 
-  /** Only an instance that has been replaced may learn of a fence that it did not raise itself. */
-  answered(actor: SandboxActor, owner: string, code: string | undefined): void {
+  /** Only a replaced instance may get a fence that it did not raise itself. */
+  recordRefusal(actor: SandboxActor, owner: string, code: string | undefined): void {
     if (code !== "stale_fence" || this.#world.object.actor !== actor) return;
     this.#world.fail("a fence stops only who is meant", `${owner} was refused by a stale fence`);
   }
 
-  // What the agent does.
+  // Moves of the agent.
 
-  fenced(agent: SimAgent, fence: number): void {
+  onFenced(agent: SimAgent, fence: number): void {
     const highest = Math.max(this.#fences.get(agent.incarnation) ?? 0, fence);
     this.#fences.set(agent.incarnation, highest);
   }
 
-  began(agent: SimAgent, command: Command): void {
+  onStarted(agent: SimAgent, command: Command): void {
     this.#world.count("outcome", command.isLeased ? "leased work ran" : "unleased work ran");
     const { fence, owner } = command;
     const highest = this.#fences.get(agent.incarnation) ?? 0;
     if (fence < highest) {
       this.#world.fail("nothing begins below the fence", `${owner} began at ${fence} < ${highest}`);
     }
-    this.fenced(agent, fence);
-    this.keys.began(command);
-    for (const other of this.running.values()) {
-      if (other.owner === owner || !(other.isLeased || command.isLeased)) continue;
-      this.#world.fail("gated work never overlaps", `${owner} began beside ${other.owner}`);
+    this.onFenced(agent, fence);
+    this.keys.onStarted(command);
+    for (const inRows of this.running.values()) {
+      if (inRows.owner === owner || !(inRows.isLeased || command.isLeased)) continue;
+      this.#world.fail("gated work never overlaps", `${owner} began next to ${inRows.owner}`);
     }
     this.running.set(command.execId, command);
-    this.leases.besideHolder(this.facts, this.running.values());
+    this.leases.checkHolder(this.facts, this.running.values());
   }
 
-  ended(command: Command): void {
+  onEnded(command: Command): void {
     this.running.delete(command.execId);
   }
 
-  copied(agent: SimAgent, told: AgentMetadata): void {
-    if (told.version < agent.metadata.version) {
-      this.#world.fail("the copy never goes back", `to ${told.version}`);
+  onCopied(agent: SimAgent, metadata: AgentMetadata): void {
+    if (metadata.version < agent.metadata.version) {
+      this.#world.fail("the copy never goes back", `to ${metadata.version}`);
     }
-    const map = this.#toldMaps.get(told.version);
-    const text = JSON.stringify(Object.entries(told.metadata).sort());
+    const map = this.#toldMaps.get(metadata.version);
+    const text = JSON.stringify(Object.entries(metadata.metadata).sort());
     if (map !== undefined && map !== text) this.#world.fail("one version, one map", text);
   }
 
-  // What the engine does.
+  // Moves of the engine.
 
-  started(startId: string): void {
+  onContainerStarted(startId: string): void {
     if (!this.#durableStarts.has(startId)) {
       this.#world.fail("rows come before verbs", `start ${startId} is in no row`);
     }
@@ -163,7 +168,7 @@ export class Observer {
     }
   }
 
-  destroyed(files: "keep" | "remove"): void {
+  onContainerDestroyed(files: "keep" | "remove"): void {
     const state = this.#durable?.sandbox.state.name;
     if (files === "remove" && state !== "destroying" && state !== "destroyed") {
       this.#world.fail("rows come before verbs", `its files are removed while it is ${state}`);
@@ -172,26 +177,27 @@ export class Observer {
 
   // After every step.
 
-  stepped(): void {
-    this.keys.stepped();
+  onStep(): void {
+    this.keys.onStep();
     const facts = this.facts;
     if (facts === undefined) return;
     const { database, object, engine } = this.#world;
     if (this.#durable?.sandbox.state.name === "destroyed" && engine.hasContainer) {
       this.#world.fail("destroyed is final", "it has a container");
     }
-    const busy = object.actor?.known === undefined ? { own: 1, others: 0 } : object.actor.busy();
-    const next = earliest([nextDeadline(facts.sandbox), leaseDeadline(facts.lease, busy)]);
+    const busy =
+      object.actor?.existing === undefined ? { own: 1, others: 0 } : object.actor.countInFlight();
+    const next = earliest([sandboxDeadline(facts.sandbox), leaseDeadline(facts.lease, busy)]);
     if (next === undefined) return;
     if (!database.isRinging && (database.alarm === undefined || database.alarm > next.at)) {
       const late =
         database.alarm === undefined
           ? "none is"
-          : `one is for ${database.alarm - next.at} ms later`;
+          : `inMemory is for ${database.alarm - next.at} ms later`;
       this.#world.fail("what passes has a deadline", `${next.why}: an alarm is due, ${late} armed`);
     }
-    // A fresh instance finds what became due while nobody needed it: a lease that a lost call kept alive.
-    const due = Math.max(next.at, object.place?.bornAt ?? 0);
+    // A fresh instance finds what became due while no instance ran: a lease that a lost call kept alive.
+    const due = Math.max(next.at, object.host?.createdAt ?? 0);
     if (this.#world.clock() > due + overdueMs + Math.abs(this.#world.weather.skewMs)) {
       this.#world.fail("deadlines are kept", `${next.why}: long overdue, and nothing happens`);
     }
@@ -204,7 +210,7 @@ export class Observer {
   }
 
   #rowsSayTheSame(actor: SandboxActor): void {
-    const known = actor.known;
+    const known = actor.existing;
     const rows = load(actor.host)?.facts;
     if (known === undefined || rows === undefined) return;
     for (const part of ["sandbox", "metadata"] as const) this.#same(part, known[part], rows[part]);
@@ -214,13 +220,13 @@ export class Observer {
   }
 
   #same(part: string, known: unknown, rows: unknown): void {
-    const [one, other] = [JSON.stringify(known), JSON.stringify(rows)];
-    if (one === other) return;
-    this.#world.fail("memory holds no fact of its own", `${part}: ${one}, in rows ${other}`);
+    const [inMemory, inRows] = [JSON.stringify(known), JSON.stringify(rows)];
+    if (inMemory === inRows) return;
+    this.#world.fail("memory holds no fact of its own", `${part}: ${inMemory}, in rows ${inRows}`);
   }
 }
 
-function leaseWord({ lease }: Facts): string {
+function describeLease({ lease }: Facts): string {
   const { state, fence, waiters } = lease;
   const who = state.name === "held" ? ` by ${state.grant.holder}` : "";
   return `${state.name}${who}, fence ${fence}, ${waiters.length} wait`;

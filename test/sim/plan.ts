@@ -1,6 +1,6 @@
 /**
- * Owns what happens in a run, drawn from its seed before it begins: what each client does, and what goes wrong when.
- * It is a list, so that a failure can be told again with less in it (shrink.ts).
+ * What happens in a run, generated from its seed in advance: what each client does, and which fault comes when. A
+ * plan is a list, so that a failure can be repeated with fewer steps (shrink.ts).
  */
 import type { SandboxSpec } from "../../src/core/sandbox/record.ts";
 import { Random } from "./random.ts";
@@ -8,18 +8,20 @@ import { Random } from "./random.ts";
 export type Exec = {
   type: "exec";
   runMs: number;
-  /** It queues to run alone. */
+  /** It waits for a lease of its own. */
   waitMs?: number;
   mayWake: boolean;
-  /** It leaves something new among the files. */
+  /** It changes the files. */
   writes?: true;
-  /** The caller goes away. */
+  /** The caller disconnects. */
   leaveAfterMs?: number;
-  /** It has a key: asked again where its answer was lost, and so many times more; each time by so many at once. */
+  /**
+   * It has a key: it is repeated if its response was lost, and `repeats` times more, each time by `atOnce` callers.
+   */
   key?: { repeats: number; atOnce: number };
 };
 
-export type Inner = Exec | { type: "renew" } | { type: "rest"; ms: number };
+export type LeaseStep = Exec | { type: "renew" } | { type: "rest"; ms: number };
 
 export type Action =
   | Exec
@@ -29,10 +31,10 @@ export type Action =
       waitMs: number;
       queueMs: number;
       hasTicket: boolean;
-      inner: Inner[];
-      /** `beside`: released while its last command runs. */
-      end: "release" | "force" | "forget" | "beside";
-      /** Stops asking once it stands in the queue. */
+      inner: LeaseStep[];
+      /** `overlap`: released while its last command runs. */
+      end: "release" | "force" | "forget" | "overlap";
+      /** Stops polling once it is queued. */
       leavesQueue: boolean;
     }
   | { type: "pause"; force: boolean; waitMs?: number }
@@ -99,9 +101,9 @@ export function planOf(seed: number): Plan {
       steps.push({ kind: "action", client, restMs, action: actionOf(random) });
     }
   }
-  // Some runs are calm: there, too, nothing may go wrong.
+  // Some runs have no faults: nothing may fail there either.
   const faults = random.chance(0.15) ? 0 : random.between(1, 9);
-  // And some have one fault again and again.
+  // Some runs repeat one fault.
   const theme = random.chance(0.25) ? random.pick(faultNames) : undefined;
   for (let left = faults; left > 0; left--) {
     steps.push({
@@ -116,18 +118,18 @@ export function planOf(seed: number): Plan {
   return seed % 7 < 3 ? withKeys(plan) : plan;
 }
 
-/** In three seeds of seven. By a chance of its own: the others keep the histories that they had without keys. */
+/** In three of seven seeds. With its own random numbers, so that the other seeds keep their histories. */
 function withKeys(plan: Plan): Plan {
   const random = new Random(plan.seed * 104_729 + 7);
-  const keyed = <Any extends Action | Inner>(action: Any): Any =>
+  const withKey = <Any extends Action | LeaseStep>(action: Any): Any =>
     action.type === "exec" && random.chance(0.7)
       ? { ...action, key: { repeats: random.between(0, 3), atOnce: random.pick([1, 1, 2, 4]) } }
       : action;
   const steps = plan.steps.map((step): Step => {
     if (step.kind !== "action") return step;
     const { action } = step;
-    if (action.type !== "lease") return { ...step, action: keyed(action) };
-    return { ...step, action: { ...action, inner: action.inner.map(keyed) } };
+    if (action.type !== "lease") return { ...step, action: withKey(action) };
+    return { ...step, action: { ...action, inner: action.inner.map(withKey) } };
   });
   return { ...plan, steps };
 }
@@ -165,7 +167,7 @@ function actionOf(random: Random): Action {
 function leaseOf(random: Random): Action {
   const waitMs = random.chance(0.7) ? random.between(0, 25_000) : 0;
   const queueMs = random.chance(0.5) ? random.between(waitMs, 300_000) : waitMs;
-  const inner: Inner[] = [];
+  const inner: LeaseStep[] = [];
   for (let left = random.between(0, 3); left > 0; left--) {
     const roll = random.next();
     if (roll < 0.6) inner.push(execOf(random, false));
@@ -179,7 +181,7 @@ function leaseOf(random: Random): Action {
     queueMs,
     hasTicket: random.chance(0.7),
     inner,
-    end: random.pick(["release", "release", "release", "force", "forget", "beside"]),
+    end: random.pick(["release", "release", "release", "force", "forget", "overlap"]),
     leavesQueue: random.chance(0.1),
   };
 }

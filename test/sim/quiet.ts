@@ -1,8 +1,8 @@
 /**
- * Owns what must hold at the end, when nothing goes wrong any more and time has passed: nobody waits, the copy of
- * the metadata is true, the lease can be had, work runs, and what was destroyed leaves nothing.
+ * What must hold at the end, after faults have stopped and time has passed: no call waits, the copy of the metadata
+ * is true, the lease is available, commands run, and a destroyed sandbox leaves nothing.
  */
-import { isOver } from "../../src/core/sandbox/step.ts";
+import { isEnding } from "../../src/core/sandbox/step.ts";
 import { limits } from "../../src/protocol/limits.ts";
 import { Client } from "./clients.ts";
 import { drive } from "./drive.ts";
@@ -20,7 +20,7 @@ export async function checkQuiet(world: World): Promise<void> {
   checkEvents(world);
   const facts = world.observer.facts;
   if (facts === undefined || world.violation !== undefined) return;
-  if (isOver(facts.sandbox.state)) await checkForgotten(world);
+  if (isEnding(facts.sandbox.state)) await checkForgotten(world);
   else await checkUse(world);
 }
 
@@ -37,16 +37,16 @@ function checkRest(world: World): void {
   if (state === "starting" || state === "pausing" || state === "destroying") {
     world.fail("nothing waits for ever", `it is still ${state}`);
   }
-  if (actor?.known !== undefined && actor.inFlight.size > 0) {
+  if (actor?.existing !== undefined && actor.inFlight.size > 0) {
     world.fail("nothing waits for ever", `${actor.inFlight.size} calls still count as in flight`);
   }
-  if (actor !== undefined && actor.keyedUnderWay.size > 0) {
-    world.fail("nothing is left", `${actor.keyedUnderWay.size} keys are still under way`);
+  if (actor !== undefined && actor.keysInFlight.size > 0) {
+    world.fail("nothing is left", `${actor.keysInFlight.size} keys are still under way`);
   }
-  const place = world.object.place;
-  if (place !== undefined && place.timers + place.backgrounds > 0) {
-    const { timers, backgrounds } = place;
-    world.fail("nothing is left", `${timers} timers, ${backgrounds} pieces of work`);
+  const host = world.object.host;
+  if (host !== undefined && host.timers + host.backgrounds > 0) {
+    const { timers, backgrounds } = host;
+    world.fail("nothing is left", `${timers} timers, ${backgrounds} pieces of command`);
   }
 }
 
@@ -74,16 +74,17 @@ function checkEvents(world: World): void {
   const rows = world.database.sql<{ seq: number; at: number }>(
     "SELECT seq, at FROM event ORDER BY seq",
   );
-  for (const [index, { seq, at }] of rows.entries()) {
+  for (const [index, row] of rows.entries()) {
     const before = rows[index - 1];
     if (before === undefined) continue;
+    const { seq } = row;
     if (seq !== before.seq + 1) world.fail("events have no holes", `${before.seq}, then ${seq}`);
-    if (at < before.at)
+    if (row.at < before.at)
       world.fail("time never runs backwards", `event ${seq} is before ${seq - 1}`);
   }
 }
 
-/** A tombstone ends after its time, and then there is nothing. */
+/** A tombstone ends after its time and leaves nothing. */
 async function checkForgotten(world: World): Promise<void> {
   if (world.engine.hasContainer) world.fail("destroyed is final", "it has a container");
   if (world.engine.hasFiles) world.fail("destroyed is final", "it has files");
@@ -97,21 +98,21 @@ async function checkForgotten(world: World): Promise<void> {
 
 async function checkUse(world: World): Promise<void> {
   const client = new Client(world, "auditor");
-  const wish = { type: "lease", ttlMs: 30_000, waitMs: 25_000, queueMs: 25_000 } as const;
+  const terms = { type: "lease", ttlMs: 30_000, waitMs: 25_000, queueMs: 25_000 } as const;
   let isDone = false;
   const use = async () => {
     const rest = { hasTicket: true, inner: [], end: "release", leavesQueue: false } as const;
-    const granted = await client.acquire("auditor", { ...wish, ...rest, inner: [] });
+    const granted = await client.acquire("auditor", { ...terms, ...rest, inner: [] });
     if (granted === undefined) return world.fail("a lease can be had again", "it was refused");
-    const work = { type: "exec", runMs: 10, mayWake: true } as const;
-    let outcome = await client.exec("auditor", work, granted.token);
+    const command = { type: "exec", runMs: 10, mayWake: true } as const;
+    let outcome = await client.exec("auditor", command, granted.token);
     let refused = "refused" in outcome ? outcome.refused.code : undefined;
     if (refused === "operation_interrupted") {
-      // A container that went away while nobody looked is found out by the first call, and started by the next.
-      outcome = await client.exec("auditor", work, granted.token);
+      // The first call notices a container that exited unnoticed; the next one starts it.
+      outcome = await client.exec("auditor", command, granted.token);
       refused = "refused" in outcome ? outcome.refused.code : undefined;
     }
-    // What failed for good, or was told not to wake by itself, says so.
+    // A sandbox that failed for good, or must not wake by itself, says so.
     if (!("ok" in outcome) && refused !== "start_failed" && refused !== "not_running") {
       world.fail("work runs again", refused ?? "the answer was lost");
     }

@@ -1,5 +1,5 @@
 /**
- * Owns chance by seed: the same seed draws the same numbers, on every machine.
+ * Random numbers by seed: the same seed gives the same numbers on every machine.
  */
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
 

@@ -1,12 +1,12 @@
 /**
- * Owns virtual time and all pending work of a run. Whatever happens, happens here, one piece after the other:
- * the earliest first, and of those at the same moment the one that the seed picks.
+ * Virtual time and all pending work of a run. Everything happens here, one piece after the other: the earliest first,
+ * and ties in the order that the seed picks.
  */
 import type { Random } from "./random.ts";
 
-type Piece = { at: number; tie: number; what: string; work: () => void; isDropped: boolean };
+type Piece = { dueAt: number; tie: number; what: string; work: () => void; isDropped: boolean };
 
-/** Newest last; what is older than this has no part in a failure that anybody reads. */
+/** Newest last; older entries do not help to read a failure. */
 const traceMax = 20_000;
 
 export class Schedule {
@@ -28,20 +28,20 @@ export class Schedule {
     return this.#pending;
   }
 
-  /** The moment of what comes next. */
+  /** The time of the next piece. */
   get nextAt(): number | undefined {
     while (this.#heap[0]?.isDropped) this.#pop();
-    return this.#heap[0]?.at;
+    return this.#heap[0]?.dueAt;
   }
 
-  /** Since the beginning of the run. */
+  /** Since the start of the run. */
   get elapsedMs(): number {
     return this.now - this.#began;
   }
 
   after(ms: number, what: string, work: () => void): () => void {
-    const at = this.now + Math.max(0, Math.round(ms));
-    const piece: Piece = { at, tie: this.#random.next(), what, work, isDropped: false };
+    const dueAt = this.now + Math.max(0, Math.round(ms));
+    const piece: Piece = { dueAt, tie: this.#random.next(), what, work, isDropped: false };
     this.#push(piece);
     this.#pending++;
     return () => {
@@ -51,17 +51,17 @@ export class Schedule {
     };
   }
 
-  /** False when nothing is left to happen. */
+  /** False when nothing is pending. */
   async step(): Promise<boolean> {
     const piece = this.#next();
     if (piece === undefined) return false;
     piece.isDropped = true;
     this.#pending--;
-    this.now = Math.max(this.now, piece.at);
+    this.now = Math.max(this.now, piece.dueAt);
     this.steps++;
     this.say(piece.what);
     piece.work();
-    // Every promise that this has settled, and what those settle, runs before the next piece.
+    // All promises that this settles, directly or not, run before the next piece.
     await new Promise((resolve) => setImmediate(resolve));
     return true;
   }
@@ -79,16 +79,16 @@ export class Schedule {
 
   #push(piece: Piece): void {
     const heap = this.#heap;
-    let at = heap.length;
+    let index = heap.length;
     heap.push(piece);
-    while (at > 0) {
-      const up = (at - 1) >> 1;
+    while (index > 0) {
+      const up = (index - 1) >> 1;
       const above = heap[up];
       if (above === undefined || !isBefore(piece, above)) break;
-      heap[at] = above;
-      at = up;
+      heap[index] = above;
+      index = up;
     }
-    heap[at] = piece;
+    heap[index] = piece;
   }
 
   #pop(): Piece | undefined {
@@ -96,21 +96,21 @@ export class Schedule {
     const first = heap[0];
     const last = heap.pop();
     if (first === undefined || last === undefined || heap.length === 0) return first;
-    let at = 0;
+    let index = 0;
     for (;;) {
-      const left = heap[2 * at + 1];
-      const right = heap[2 * at + 2];
+      const left = heap[2 * index + 1];
+      const right = heap[2 * index + 2];
       const below = right !== undefined && left !== undefined && isBefore(right, left) ? 2 : 1;
       const child = below === 2 ? right : left;
       if (child === undefined || !isBefore(child, last)) break;
-      heap[at] = child;
-      at = 2 * at + below;
+      heap[index] = child;
+      index = 2 * index + below;
     }
-    heap[at] = last;
+    heap[index] = last;
     return first;
   }
 }
 
-function isBefore(one: Piece, other: Piece): boolean {
-  return one.at < other.at || (one.at === other.at && one.tie < other.tie);
+function isBefore(left: Piece, right: Piece): boolean {
+  return left.dueAt < right.dueAt || (left.dueAt === right.dueAt && left.tie < right.tie);
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the sums over many histories, and what they must have reached to mean anything.
+ * Sums over many histories, and what they must reach to mean anything.
  */
 import { faultNames } from "./faults.ts";
 import type { History } from "./history.ts";
@@ -9,7 +9,7 @@ const leaseStates = ["free", "offered", "held", "draining"];
 const failReasons = ["container_lost", "start_timed_out", "pause_timed_out", "start_refused"];
 const endReasons = ["released", "expired", "broken", "forced", "unused", "destroyed"];
 
-/** What no set of histories may miss: else the invariants were never put to the test. */
+/** What the histories must reach; otherwise the invariants were never tested. */
 export const mustReach: readonly string[] = [
   ...states.map((name) => `state: ${name}`),
   ...leaseStates.map((name) => `lease: ${name}`),
@@ -51,9 +51,9 @@ export const mustReach: readonly string[] = [
   "outcome: leased work ran",
   "outcome: unleased work ran",
   "outcome: a tombstone ended",
-  "answer: keyed: operation_interrupted",
-  "answer: keyed: result_gone",
-  "answer: keyed: unavailable",
+  "answer: idempotent: operation_interrupted",
+  "answer: idempotent: result_gone",
+  "answer: idempotent: unavailable",
   "outcome: a known key was repeated",
   "outcome: an unsure key was repeated",
   "outcome: the agent knew an id",
@@ -89,7 +89,7 @@ export class Tally {
   }
 
   table(): string {
-    const rows = [...this.counts].sort(([one], [other]) => (one < other ? -1 : 1));
+    const rows = [...this.counts].sort(([left], [right]) => (left < right ? -1 : 1));
     return rows.map(([name, count]) => `${String(count).padStart(9)}  ${name}`).join("\n");
   }
 

@@ -1,19 +1,19 @@
 /**
- * Owns the way between one instance of the object and its container: each message takes a time that the seed
- * draws, and may be lost. Does not own what stands at the ends.
+ * The connection between one instance of the object and its container: each message takes a time from the seed, and
+ * may be lost.
  */
 
 import { BerthError } from "../../src/protocol/errors.ts";
 import { agentHeaders, agentProtocol } from "../../src/protocol/internal/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
-import type { Container } from "../../src/runtime/runtime.ts";
-import type { Reply, SimAgent } from "./agent.ts";
-import type { Place } from "./host.ts";
+import type { ContainerRuntime } from "../../src/runtime/runtime.ts";
+import type { AgentReply, SimAgent } from "./agent.ts";
+import type { SandboxHost } from "./sandbox-host.ts";
 import type { World } from "./world.ts";
 
 const engineAnswerMs = 2_000;
 
-export function containerOver(world: World, place: Place): Container {
+export function runtimeOver(world: World, place: SandboxHost): ContainerRuntime {
   const engine = world.engine;
   return {
     keepsFiles: true,
@@ -21,21 +21,25 @@ export function containerOver(world: World, place: Place): Container {
     comparesTrees: true,
     filtersHosts: false,
     start: (options) =>
-      verb(world, place, "start", limits.startTimeoutMs, () => engine.start(options)),
+      sendVerb(world, place, "start", limits.startTimeoutMs, () => engine.start(options)),
     destroy: (files) =>
-      verb(world, place, `destroy ${files}`, limits.destroyTimeoutMs, () => engine.destroy(files)),
-    agent: (_address, asked, init) => exchange(world, place, new Request(asked, init)),
+      sendVerb(world, place, `destroy ${files}`, limits.destroyTimeoutMs, () =>
+        engine.destroy(files),
+      ),
+    agent: (_address, input, init) => exchange(world, place, new Request(input, init)),
     signal: unused,
     monitor: (startId, waitMs) =>
-      verb(world, place, "monitor", waitMs, () => engine.monitor(startId)),
+      sendVerb(world, place, "monitor", waitMs, () => engine.monitor(startId)),
     snapshot: (snapshotId) =>
-      verb(world, place, "snapshot", limits.snapshotTimeoutMs, () => engine.snapshot(snapshotId)),
+      sendVerb(world, place, "snapshot", limits.snapshotTimeoutMs, () =>
+        engine.snapshot(snapshotId),
+      ),
     removeSnapshot: (handle) =>
-      verb(world, place, "remove a snapshot", limits.snapshotTimeoutMs, () =>
+      sendVerb(world, place, "remove a snapshot", limits.snapshotTimeoutMs, () =>
         engine.removeSnapshot(handle),
       ),
     changes: (call) =>
-      verb(world, place, "changes", limits.changesTimeoutMs, () => engine.changes(call)),
+      sendVerb(world, place, "changes", limits.changesTimeoutMs, () => engine.changes(call)),
   };
 }
 
@@ -43,50 +47,50 @@ function unused(): never {
   throw new Error("no call of the object comes here");
 }
 
-/** Verbs go to the same machine and keep their order; their answers may be late, or lost. */
-function verb<T>(
+/** Verbs keep their order; their results may be late, or lost. */
+function sendVerb<T>(
   world: World,
-  place: Place,
+  place: SandboxHost,
   name: string,
   limitMs: number,
   work: () => Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const patience = limitMs + engineAnswerMs;
-    const giveUp = world.schedule.after(patience, `patience with ${name} ends`, () =>
+    const waitLimitMs = limitMs + engineAnswerMs;
+    const giveUp = world.schedule.after(waitLimitMs, `patience with ${name} ends`, () =>
       place.deliver(() => reject(new BerthError("unavailable", "no answer"))),
     );
-    const answer = (settle: () => void) => {
+    const deliver = (settle: () => void) => {
       if (world.loses("answer of the engine")) return;
       world.schedule.after(world.delay(), `the engine has answered ${name}`, () => {
         giveUp();
         place.deliver(settle);
       });
     };
-    world.engineTurn(`the engine is told: ${name}`, () => {
+    world.engineTurn(`the engine gets: ${name}`, () => {
       try {
         work().then(
-          (value) => answer(() => resolve(value)),
-          (error: unknown) => answer(() => reject(error)),
+          (value) => deliver(() => resolve(value)),
+          (error: unknown) => deliver(() => reject(error)),
         );
       } catch (error) {
-        answer(() => reject(error));
+        deliver(() => reject(error));
       }
     });
   });
 }
 
-async function exchange(world: World, place: Place, request: Request): Promise<Response> {
+async function exchange(world: World, place: SandboxHost, request: Request): Promise<Response> {
   const body = request.body === null ? "" : await request.text();
-  // What leaves the object waits for the rows before it.
-  await world.database.durable();
+  // A request leaves the object after its rows are on disk.
+  await world.database.flushed();
   const connection = new Connection(world, place, request);
   return connection.open(body);
 }
 
 class Connection {
   readonly #world: World;
-  readonly #place: Place;
+  readonly #place: SandboxHost;
   readonly #request: Request;
   readonly #path: string;
   #isGone = false;
@@ -96,7 +100,7 @@ class Connection {
   #tellGone = () => {};
   #cut = (_why: string) => {};
 
-  constructor(world: World, place: Place, request: Request) {
+  constructor(world: World, place: SandboxHost, request: Request) {
     this.#world = world;
     this.#place = place;
     this.#request = request;
@@ -141,7 +145,7 @@ class Connection {
       [agentHeaders.protocol]: String(agentProtocol),
       "content-type": "application/json",
     };
-    const reply: Reply = {
+    const reply: AgentReply = {
       send: (status, value) => {
         agent.connections.delete(cut);
         const text = JSON.stringify(value);
@@ -165,11 +169,11 @@ class Connection {
           this.#stream?.close();
         });
       },
-      onGone: (tell) => {
+      onDisconnect: (tell) => {
         this.#tellGone = tell;
         if (this.#isGone) tell();
       },
-      isGone: () => this.#isGone,
+      isDisconnected: () => this.#isGone,
     };
     agent.receive({ path: this.#path, headers, body, reply }, this.#world.bodyDelay());
   }
@@ -190,7 +194,7 @@ class Connection {
     });
   }
 
-  /** In order, on this connection. */
+  /** Delivers in order on this connection. */
   #arriveBack(what: string, work: () => void): void {
     const { schedule } = this.#world;
     this.#lastAt = Math.max(this.#lastAt + 1, schedule.now + this.#world.delay());
@@ -199,7 +203,7 @@ class Connection {
     });
   }
 
-  /** The connection broke. Its end here may see that, or see nothing until its patience is over. */
+  /** The connection broke. This end notices at once, or only when its time limit is over. */
   #reset(): void {
     if (this.#world.random.chance(0.5)) return;
     this.#world.schedule.after(this.#world.delay(), `the connection of ${this.#path} broke`, () =>
@@ -207,7 +211,7 @@ class Connection {
     );
   }
 
-  /** The agent notices at its next byte, or, where nothing of the machine ended, never. */
+  /** The agent notices at its next byte, or never if the machine did not close the connection. */
   #leave(): void {
     if (this.#isGone) return;
     const isCrash = this.#place.state !== "live";

@@ -1,77 +1,77 @@
 /**
- * Owns one run's parts and what all of them share: time, chance, delays, what is wrong at the moment, the verdict.
- * Does not own what is checked (observer.ts), nor what happens in the run (plan.ts).
+ * The parts of one run and what they share: time, randomness, delays, current faults and the verdict. See observer.ts
+ * for the checks, and plan.ts for what happens.
  */
 import type { Report } from "../../src/protocol/directory.ts";
-import { type BasePlace, Gone } from "./base-host.ts";
+import { type BaseHost, InstanceReplaced } from "./base-host.ts";
 import type { Breakage } from "./breakages.ts";
 import { Database } from "./database.ts";
 import { SimEngine } from "./engine.ts";
-import { SimObject } from "./object.ts";
 import { Observer } from "./observer.ts";
 import { Random } from "./random.ts";
 import { Schedule } from "./schedule.ts";
+import { SimSandbox } from "./sim-sandbox.ts";
 
 export type Violation = { rule: string; message: string };
 
 export type CountKind = "state" | "lease" | "fault" | "answer" | "outcome";
 
-/** What is wrong now; the plan switches it on and off. */
+/** The current faults; the plan switches them. */
 export class Weather {
   lossShare = 0;
   isSlow = false;
   hasLateBodies = false;
   hasLateAlarms = false;
-  /** Questions between objects come twice, the second time late. */
+  /** Requests between objects arrive twice, the second time late. */
   repeats = false;
   skewMs = 0;
-  /** By how much clocks were set back, all together. */
+  /** By how much clocks were set back in total. */
   setBackMs = 0;
 }
 
-/** What several sandboxes of one history have in common. */
-export type Shared = {
+/** What several sandboxes of one history share. */
+export type SharedWorld = {
   random: Random;
   schedule: Schedule;
   weather: Weather;
   counts: Map<string, number>;
-  tell: (report: Report, from: BasePlace) => Promise<void>;
+  sendReport: (report: Report, from: BaseHost) => Promise<void>;
 };
 
-export const began = Date.UTC(2030, 0, 1);
+export const simulationStart = Date.UTC(2030, 0, 1);
 
 export class World {
   readonly random: Random;
   readonly schedule: Schedule;
   readonly database: Database;
   readonly engine: SimEngine;
-  readonly object: SimObject;
+  readonly object: SimSandbox;
   readonly observer: Observer;
   readonly breakage: Breakage | undefined;
   readonly weather: Weather;
   readonly counts: Map<string, number>;
-  /** The Directory of a history with one sandbox takes every report. */
-  readonly tell: Shared["tell"];
+  /** In a history with one sandbox, a Directory that accepts every report. */
+  readonly sendReport: SharedWorld["sendReport"];
   violation: Violation | undefined;
-  /** Commands that have begun. */
+  /** The number of commands that have started. */
   runs = 0;
   #engineBusyUntil = 0;
   #commitsUntilCrash = 0;
 
-  constructor(seed: number, breakage: Breakage | undefined, shared?: Shared) {
+  constructor(seed: number, breakage: Breakage | undefined, shared?: SharedWorld) {
     this.random = shared?.random ?? new Random(seed);
     this.breakage = breakage;
-    this.schedule = shared?.schedule ?? new Schedule(this.random, began);
+    this.schedule = shared?.schedule ?? new Schedule(this.random, simulationStart);
     this.weather = shared?.weather ?? new Weather();
     this.counts = shared?.counts ?? new Map();
-    this.tell = shared?.tell ?? (async () => {});
+    this.sendReport = shared?.sendReport ?? (async () => {});
     this.database = new Database(this.schedule, this.random, breakage);
     this.engine = new SimEngine(this);
     this.observer = new Observer(this);
-    this.object = new SimObject(this);
+    this.object = new SimSandbox(this);
   }
 
-  /** The object's clock: it may be set, forwards and back. */
+  /** The object's clock, which may be set forward and back. */
   clock(): number {
     return this.schedule.now + this.weather.skewMs;
   }
@@ -82,7 +82,7 @@ export class World {
     this.database.onAlarm();
   }
 
-  /** Of the crashes that the plan wants, the kind that cuts between a commit and what follows it. */
+  /** Crashes the object after that many commits, between the commit and what follows. */
   crashAfterCommits(count: number): void {
     this.#commitsUntilCrash = count;
   }
@@ -123,7 +123,7 @@ export class World {
     return true;
   }
 
-  /** Verbs of the engine arrive in the order in which they were sent. */
+  /** Engine verbs arrive in the order in which they were sent. */
   engineTurn(what: string, work: () => void): void {
     const soonest = this.schedule.now + this.delay();
     this.#engineBusyUntil = Math.max(this.#engineBusyUntil + 1, soonest);
@@ -140,10 +140,10 @@ export class World {
     this.schedule.say(`BROKEN: ${rule}: ${message}`);
   }
 
-  /** Nothing of the object may throw but an instance that has been replaced. */
-  threw(what: string, place: BasePlace, error: unknown): void {
-    if (error instanceof Gone || place.state !== "live") return;
-    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.fail("nothing throws", `${what} threw ${told}`);
+  /** Reports a thrown error, unless the instance has been replaced. */
+  onThrown(what: string, place: BaseHost, error: unknown): void {
+    if (error instanceof InstanceReplaced || place.state !== "live") return;
+    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.fail("nothing throws", `${what} threw ${message}`);
   }
 }

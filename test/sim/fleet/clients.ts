@@ -10,7 +10,7 @@ import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycl
 import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { Client } from "../clients.ts";
-import type { Outcome } from "../instance.ts";
+import type { Outcome } from "../simulated-object.ts";
 import { askPlan, isThere } from "./door.ts";
 import { type Fleet, tenant } from "./fleet.ts";
 import type { Action, Script } from "./script.ts";
@@ -158,7 +158,7 @@ export class FleetClient {
     switch (action.type) {
       case "write": {
         const waits = action.waits ? { waitMs: 20_000 } : {};
-        return client.act({
+        return client.perform({
           type: "exec",
           runMs: action.runMs,
           mayWake: true,
@@ -167,7 +167,7 @@ export class FleetClient {
         });
       }
       case "hold":
-        return client.act({
+        return client.perform({
           type: "lease",
           ttlMs: 30_000,
           waitMs: 5_000,
@@ -178,11 +178,11 @@ export class FleetClient {
           leavesQueue: false,
         });
       case "break":
-        return client.act({ type: "break" });
+        return client.perform({ type: "break" });
       case "pause":
-        return client.act({ type: "pause", force: false, waitMs: 5_000 });
+        return client.perform({ type: "pause", force: false, waitMs: 5_000 });
       case "destroy":
-        return client.act({ type: "destroy", force: action.force });
+        return client.perform({ type: "destroy", force: action.force });
     }
   }
 

@@ -6,16 +6,16 @@ import { DirectoryActor } from "../../../src/objects/directory/actor.ts";
 import type { SandboxPort } from "../../../src/objects/directory/sandbox-tasks.ts";
 import * as lifecycle from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
 import { toResult } from "../../../src/objects/shared/to-result.ts";
-import { BasePlace } from "../base-host.ts";
-import { Being, type Outcome } from "../instance.ts";
+import { BaseHost } from "../base-host.ts";
+import { type Outcome, SimulatedObject } from "../simulated-object.ts";
 import type { Fleet } from "./fleet.ts";
 import { FleetGround } from "./object-host.ts";
 import { type Asked, ask } from "./rpc.ts";
 import { sandboxAsked } from "./sandbox-asked.ts";
 
-type Instance = { place: BasePlace; directory: DirectoryActor };
+type Instance = { place: BaseHost; directory: DirectoryActor };
 
-export class DirectoryBeing extends Being<Instance> {
+export class DirectoryBeing extends SimulatedObject<Instance> {
   readonly name = "the directory";
   readonly ground: FleetGround;
   readonly #fleet: Fleet;
@@ -29,21 +29,21 @@ export class DirectoryBeing extends Being<Instance> {
 
   call<T>(
     what: string,
-    work: (directory: DirectoryActor, place: BasePlace) => T | Promise<T>,
+    work: (directory: DirectoryActor, place: BaseHost) => T | Promise<T>,
   ): Promise<Outcome<T>> {
-    return this.ask(what, ({ directory, place }) => work(directory, place));
+    return this.request(what, ({ directory, place }) => work(directory, place));
   }
 
   /** As it is asked for what stands in its rows. */
-  get rows(): Asked<BasePlace> {
+  get rows(): Asked<BaseHost> {
     return {
       name: this.name,
       call: (what, work) => this.call(what, (_directory, place) => work(place)),
     };
   }
 
-  protected override fresh(): Instance {
-    const place = new BasePlace(this.ground);
+  protected override createInstance(): Instance {
+    const place = new BaseHost(this.ground);
     return { place, directory: new DirectoryActor(place, (id) => this.#port(place, id)) };
   }
 
@@ -55,7 +55,7 @@ export class DirectoryBeing extends Being<Instance> {
     return directory.alarm();
   }
 
-  #port(place: BasePlace, id: string): SandboxPort {
+  #port(place: BaseHost, id: string): SandboxPort {
     const to = sandboxAsked(this.#fleet, id);
     return {
       make: (call) =>

@@ -7,7 +7,7 @@ import * as names from "../../../src/objects/directory/plans.ts";
 import type { PlanActor } from "../../../src/objects/plan/actor.ts";
 import { putPlan } from "../../../src/objects/plan/members.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
-import type { Outcome } from "../instance.ts";
+import type { Outcome } from "../simulated-object.ts";
 import type { Fleet } from "./fleet.ts";
 
 const roundsMax = 4;

@@ -39,14 +39,14 @@ const begins: Record<FaultName, (fleet: Fleet, fault: Fault) => (() => void) | u
     return undefined;
   },
   "container dies": (fleet, fault) => {
-    oneOf([...fleet.sandboxes.values()], fault)?.engine.die();
+    oneOf([...fleet.sandboxes.values()], fault)?.engine.exitContainer();
     return undefined;
   },
   "engine is away": (fleet, { size }) =>
     some(fleet, size, ({ engine }) => {
-      engine.isAway = true;
+      engine.isUnreachable = true;
       return () => {
-        engine.isAway = false;
+        engine.isUnreachable = false;
       };
     }),
   "engine refuses": (fleet, { size }) =>

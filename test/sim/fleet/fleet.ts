@@ -5,7 +5,14 @@
 import type { Report } from "../../../src/protocol/directory.ts";
 import { Random } from "../random.ts";
 import { Schedule } from "../schedule.ts";
-import { began, type CountKind, type Shared, type Violation, Weather, World } from "../world.ts";
+import {
+  type CountKind,
+  type SharedWorld,
+  simulationStart,
+  type Violation,
+  Weather,
+  World,
+} from "../world.ts";
 import { DirectoryBeing } from "./directory-instance.ts";
 import type { FleetBreakage } from "./fleet-breakages.ts";
 import { PlanBeing } from "./plan-instance.ts";
@@ -29,7 +36,7 @@ export class Fleet {
 
   constructor(seed: number, breakage?: FleetBreakage) {
     this.random = new Random(seed);
-    this.schedule = new Schedule(this.random, began);
+    this.schedule = new Schedule(this.random, simulationStart);
     this.breakage = breakage;
     this.watch = new Watch(this);
     this.directory = new DirectoryBeing(this);
@@ -44,12 +51,12 @@ export class Fleet {
   sandbox(id: string): World {
     const known = this.sandboxes.get(id);
     if (known !== undefined) return known;
-    const shared: Shared = {
+    const shared: SharedWorld = {
       random: this.random,
       schedule: this.schedule,
       weather: this.weather,
       counts: this.counts,
-      tell: (report, from) =>
+      sendReport: (report, from) =>
         ask(this, from, this.directory, "a report", (it) => it.applyReport(this.#ordered(report))),
     };
     const world = new World(0, undefined, shared);
@@ -91,7 +98,7 @@ export class Fleet {
 
   stepped(): void {
     for (const [id, world] of this.sandboxes) {
-      world.observer.stepped();
+      world.observer.onStep();
       if (world.violation === undefined) continue;
       this.fail(world.violation.rule, `${id.slice(0, 4)}: ${world.violation.message}`);
     }

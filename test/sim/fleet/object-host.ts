@@ -1,16 +1,16 @@
 /**
  * Owns what one object of a history of many stands on. A sandbox's is its world (world.ts).
  */
-import type { BasePlace } from "../base-host.ts";
-import { Gone } from "../base-host.ts";
+import type { BaseHost } from "../base-host.ts";
+import { InstanceReplaced } from "../base-host.ts";
 import type { Breakage } from "../breakages.ts";
 import { Database } from "../database.ts";
-import type { Ground } from "../instance.ts";
 import type { Random } from "../random.ts";
 import type { Schedule } from "../schedule.ts";
+import type { InstanceDeps } from "../simulated-object.ts";
 import type { Fleet } from "./fleet.ts";
 
-export class FleetGround implements Ground {
+export class FleetGround implements InstanceDeps {
   readonly random: Random;
   readonly schedule: Schedule;
   readonly database: Database;
@@ -53,8 +53,8 @@ export class FleetGround implements Ground {
     this.#fleet.count(kind, name);
   }
 
-  threw(what: string, place: BasePlace, error: unknown): void {
-    if (error instanceof Gone || place.state !== "live") return;
+  onThrown(what: string, place: BaseHost, error: unknown): void {
+    if (error instanceof InstanceReplaced || place.state !== "live") return;
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#fleet.fail("nothing throws", `${what} threw ${told}`);
   }

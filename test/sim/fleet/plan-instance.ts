@@ -10,17 +10,17 @@ import { loadRun } from "../../../src/objects/plan/history.ts";
 import type { PlanPorts } from "../../../src/objects/plan/ports.ts";
 import { loadPlan } from "../../../src/objects/plan/rows.ts";
 import { toResult } from "../../../src/objects/shared/to-result.ts";
-import { BasePlace } from "../base-host.ts";
-import { Being } from "../instance.ts";
+import { BaseHost } from "../base-host.ts";
+import { SimulatedObject } from "../simulated-object.ts";
 import { type Fleet, tenant } from "./fleet.ts";
 import { once, planActor } from "./fleet-breakages.ts";
 import { FleetGround } from "./object-host.ts";
 import { ask } from "./rpc.ts";
 import { memberOf } from "./sandbox-asked.ts";
 
-type Instance = { place: BasePlace; plan: PlanActor };
+type Instance = { place: BaseHost; plan: PlanActor };
 
-export class PlanBeing extends Being<Instance> {
+export class PlanBeing extends SimulatedObject<Instance> {
   readonly name: string;
   readonly ground: FleetGround;
   readonly #fleet: Fleet;
@@ -35,11 +35,11 @@ export class PlanBeing extends Being<Instance> {
 
   /** What its rows say. */
   get record(): PlanRecord | undefined {
-    return loadPlan(new BasePlace(this.ground))?.plan;
+    return loadPlan(new BaseHost(this.ground))?.plan;
   }
 
   runOf(n: number): Run | null {
-    return loadRun(new BasePlace(this.ground), n);
+    return loadRun(new BaseHost(this.ground), n);
   }
 
   /** As it was named at that time. */
@@ -49,11 +49,11 @@ export class PlanBeing extends Being<Instance> {
     work: (plan: PlanActor, named: PlanIdentity) => T | Promise<T>,
   ) {
     const named = { tenant, name: this.name, createdAt };
-    return this.ask(`${this.name}: ${what}`, ({ plan }) => work(plan, named));
+    return this.request(`${this.name}: ${what}`, ({ plan }) => work(plan, named));
   }
 
-  protected override fresh(): Instance {
-    const place = new BasePlace(this.ground);
+  protected override createInstance(): Instance {
+    const place = new BaseHost(this.ground);
     return { place, plan: planActor(this.#fleet.breakage, place, this.#ports(place)) };
   }
 
@@ -65,7 +65,7 @@ export class PlanBeing extends Being<Instance> {
     return plan.alarm();
   }
 
-  #ports(place: BasePlace): PlanPorts {
+  #ports(place: BaseHost): PlanPorts {
     const fleet = this.#fleet;
     return {
       participantOf: (id) => once(fleet.breakage, memberOf(fleet, place, id)),

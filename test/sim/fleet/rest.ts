@@ -8,8 +8,8 @@ import { listPage } from "../../../src/objects/directory/list.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
 import { listRows } from "../../../src/objects/sandbox/lifecycle/checkpoint-rows.ts";
 import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
-import { BasePlace } from "../base-host.ts";
-import { Place } from "../host.ts";
+import { BaseHost } from "../base-host.ts";
+import { SandboxHost } from "../sandbox-host.ts";
 import type { World } from "../world.ts";
 import { FleetClient } from "./clients.ts";
 import { drive } from "./drive.ts";
@@ -40,7 +40,7 @@ function checkPlans(fleet: Fleet): void {
       );
     }
     for (const run of ended(plan)) checkWhole(fleet, plan.name, run);
-    const place = plan.place;
+    const place = plan.host;
     if (place !== undefined && place.timers + place.backgrounds > 0) {
       fleet.fail(
         "nothing is left",
@@ -54,7 +54,7 @@ function checkPlans(fleet: Fleet): void {
 /** Whoever has a name can be asked for by it, and nobody else has one. */
 function checkName(fleet: Fleet, { name, status: life, createdAt }: PlanRecord): void {
   const given = names.planCreatedAt(
-    fleet.directory.place ?? new BasePlace(fleet.directory.ground),
+    fleet.directory.host ?? new BaseHost(fleet.directory.ground),
     name,
   );
   if (life === "removing" || (life === "here" && given !== createdAt)) {
@@ -142,7 +142,7 @@ function checkWanted(fleet: Fleet, id: string, { observer, database }: World): v
 /** Of the plan's checkpoints exactly the committed one can be used, and its tree is there. */
 function checkKept(fleet: Fleet, id: string, world: World): void {
   const committed = world.observer.facts?.participant?.committed?.checkpoint;
-  const kept = listRows(new Place(world)).filter(
+  const kept = listRows(new SandboxHost(world)).filter(
     ({ used_by, state }) => used_by === "plan" && state !== "leaving",
   );
   const names = kept.map((row) => row.id);

@@ -2,8 +2,8 @@
  * Owns the way from one object to another: the question waits for the asker's rows, either may be lost, a question
  * may come again much later, and the answer reaches only an asker that still is. Does not own what is asked.
  */
-import type { BasePlace } from "../base-host.ts";
-import type { Outcome } from "../instance.ts";
+import type { BaseHost } from "../base-host.ts";
+import type { Outcome } from "../simulated-object.ts";
 import type { Fleet } from "./fleet.ts";
 
 /** What can be asked: a being that gives its object, or a sandbox's. */
@@ -14,7 +14,7 @@ export type Asked<Object> = {
 
 export function ask<Object, T>(
   fleet: Fleet,
-  from: BasePlace,
+  from: BaseHost,
   to: Asked<Object>,
   what: string,
   work: (object: Object) => T | Promise<T>,

@@ -8,7 +8,7 @@ import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 import * as lifecycle from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
 import { toResult } from "../../../src/objects/shared/to-result.ts";
 import { unknownSandbox } from "../../../src/protocol/errors.ts";
-import type { BasePlace } from "../base-host.ts";
+import type { BaseHost } from "../base-host.ts";
 import type { Fleet } from "./fleet.ts";
 import { breakLease, breakSeat } from "./fleet-breakages.ts";
 import { type Asked, ask } from "./rpc.ts";
@@ -20,7 +20,7 @@ export function sandboxAsked(fleet: Fleet, id: string): Asked<SandboxActor> {
   };
 }
 
-export function memberOf(fleet: Fleet, from: BasePlace, id: string): ParticipantPort {
+export function memberOf(fleet: Fleet, from: BaseHost, id: string): ParticipantPort {
   const to = sandboxAsked(fleet, id);
   const member = <T>(what: string, work: (actor: SandboxActor) => Promise<T>) =>
     ask(fleet, from, to, what, (actor) =>
