@@ -14,12 +14,22 @@ import {
 import { join } from "node:path";
 import { BerthError } from "../../src/protocol/error-codes.ts";
 import type { AgentMetadata } from "../../src/protocol/internal/agent.ts";
+import { limits } from "../../src/protocol/limits.ts";
+import { readJson } from "./server/body.ts";
 
 export const metadataFolder = "/run/berth";
 
 const fileName = "metadata.json";
 const [folderMode, fileMode] = [0o755, 0o644];
 const permissions = 0o7777;
+
+/** JSON may write one byte as six; the rest is for quotes, commas and the version. */
+const bodyBytesMax = 8 * limits.metadataBytesMax;
+
+export async function handleMetadata(request: Request, copy: MetadataCopy): Promise<Response> {
+  const metadata = await readJson<AgentMetadata>(request, bodyBytesMax);
+  return Response.json({ version: copy.update(metadata) });
+}
 
 export class MetadataCopy {
   readonly folder: string;

@@ -6,6 +6,7 @@ import { Commands } from "./exec/commands.ts";
 import type { SandboxEnv } from "./exec/sandbox-env.ts";
 import { ExitEvents } from "./exit-events.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
+import type { SandboxDeps } from "./sandbox-deps.ts";
 import { DeferredResponses } from "./server/deferred.ts";
 import { GatedWork } from "./server/gated-work.ts";
 import type { AgentModule } from "./server/module.ts";
@@ -16,18 +17,6 @@ import { endLimitMs, type ProcessSupervisor } from "./supervision/process-tree.t
 
 /** The grace, and twice the kernel's time: first a subreaper waits that long, then the agent. */
 const endAllLimitMs = limits.execKillGraceMs + 2 * endLimitMs;
-
-/** What the modules share. */
-export type SandboxDeps = {
-  sandboxEnv: SandboxEnv;
-  supervisor: ProcessSupervisor;
-  gated: GatedWork;
-  activity: Activity;
-  tokenSockets: TokenSockets;
-  exitEvents: ExitEvents;
-  storedAnswers: StoredAnswers;
-  metadataCopy: MetadataCopy;
-};
 
 export class Sandbox implements SandboxDeps {
   readonly activity = new Activity();

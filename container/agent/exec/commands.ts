@@ -3,7 +3,7 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentExecCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import type { GatedCall, GatedWork } from "../server/gated-work.ts";
 import { UnendedError } from "../supervision/process-tree.ts";
 import { type CommandDeps, type Finished, runCommand } from "./command.ts";

@@ -8,7 +8,7 @@ import type {
   watchQuerySchema,
 } from "../../../src/protocol/file.ts";
 
-export type FileAddress = z.output<typeof fileQuerySchema>;
+type FileAddress = z.output<typeof fileQuerySchema>;
 
 export function readFileQuery(query: URLSearchParams): FileAddress {
   const session = query.get("session");

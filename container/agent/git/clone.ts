@@ -10,7 +10,7 @@ import type { GatedWrite } from "../files/gated-write.ts";
 import { realPathOf, type Target, targetOf } from "../files/paths.ts";
 import { toFileError } from "../files/refusal.ts";
 import { withUserRights } from "../kernel/libc.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import { UnendedError } from "../supervision/process-tree.ts";
 import { type Address, folderNameOf, parseAddress } from "./address.ts";
 import { redact } from "./credentials.ts";

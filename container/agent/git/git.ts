@@ -7,13 +7,13 @@ import { buildEnvironment, type SandboxEnv } from "../exec/sandbox-env.ts";
 import { waitForExit } from "../exec/wait-for-exit.ts";
 import { chownDescriptor, openPipe } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import { resolvesWithin } from "../server/timeout.ts";
 import type { Exit, ProcessTree } from "../supervision/process-tree.ts";
 import type { Credentials } from "./address.ts";
 import { gitSettings, openCredentialsFile } from "./credentials.ts";
 
-export type GitRun = {
+type GitRun = {
   args: string[];
   cwd: string;
   credentials: Credentials | undefined;
@@ -21,7 +21,7 @@ export type GitRun = {
   onStderr: (bytes: Uint8Array) => void;
 };
 
-export type GitResult = Exit & { timedOut: boolean };
+type GitResult = Exit & { timedOut: boolean };
 
 const protocols = "https:http:ssh:git:file";
 /** The credentials arrive as standard input and move to descriptor 3, where no program reads input. */

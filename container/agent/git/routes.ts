@@ -6,7 +6,7 @@ import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { CloneCall } from "../../../src/protocol/git.ts";
 import { type GatedWrite, runGatedWrite } from "../files/gated-write.ts";
 import { baseOf, type Sessions } from "../files/sessions.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readJson } from "../server/body.ts";
 import type { ModuleRequest } from "../server/module.ts";
 import { clone } from "./clone.ts";

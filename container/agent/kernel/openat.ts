@@ -124,7 +124,7 @@ export function isSameFile(left: Status, right: Status): boolean {
   return left.inode === right.inode && left.device === right.device;
 }
 
-export type DirEntry = { name: string; isFolder: boolean | undefined };
+type DirEntry = { name: string; isFolder: boolean | undefined };
 
 const entriesBytes = Buffer.alloc(64 * 1024);
 const [folderType, unknownType] = [4, 0];

@@ -5,7 +5,7 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import { CommandTextBudget } from "./command-text.ts";
 import { type PreparedProcess, prepareProcess } from "./prepare.ts";
 import type { Process, Program } from "./process.ts";

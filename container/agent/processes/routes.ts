@@ -10,7 +10,7 @@ import type {
   SignalName,
   Waited,
 } from "../../../src/protocol/process.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readBytes, readJson } from "../server/body.ts";
 import { readFence } from "../server/fence.ts";
 import { respondWithHeartbeat, watchCaller } from "../server/heartbeat.ts";

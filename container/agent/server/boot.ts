@@ -8,7 +8,7 @@ import type { JailDocument } from "../../engine/jail/jail-spec.ts";
 import type { User } from "../kernel/libc.ts";
 
 /** How a container differs from the image that the Dockerfile makes; every field is optional. */
-export type ImageDifferences = {
+type ImageDifferences = {
   port?: number;
   workspace?: string;
   home?: string;

@@ -3,7 +3,7 @@ import { agentPaths } from "../../../src/protocol/internal/agent-wire.ts";
 import { sessionsIn } from "../files/sessions.ts";
 import { Transfers } from "../files/transfers.ts";
 import { ProcessRoutes } from "../processes/routes.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import { SessionRoutes } from "../sessions/routes.ts";
 import { TerminalRoutes } from "../terminals/routes.ts";
 import { renderWorkerStarter } from "../terminals/screen/launch-render-worker.ts";

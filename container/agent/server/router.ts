@@ -1,13 +1,12 @@
 /** Routes a request of the object to the function or module of the agent that handles its path. */
 
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import type { AgentHealth } from "../../../src/protocol/internal/agent.ts";
+import type { AgentHealth, AgentWork } from "../../../src/protocol/internal/agent.ts";
 import { agentPaths, agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
 import { handleExec, handleStoredAnswer } from "../exec/exec.ts";
-import { handleMetadata } from "../metadata.ts";
+import { handleMetadata } from "../metadata-copy.ts";
 import { proxyToPort } from "../ports/proxy.ts";
 import type { Sandbox } from "../sandbox.ts";
-import { handleWork } from "../work.ts";
 import { Channel } from "./channel.ts";
 import { handleFence } from "./drain.ts";
 import { catchFailures, readRequestId } from "./failure.ts";
@@ -52,7 +51,7 @@ export class Router {
       handle: (request) => handleMetadata(request, this.#sandbox.metadataCopy),
     },
     [agentPaths.health]: { method: "GET", handle: () => Response.json(this.#health()) },
-    [agentPaths.work]: { method: "GET", handle: (_, url) => handleWork(url, this.#sandbox) },
+    [agentPaths.work]: { method: "GET", handle: (_, url) => Response.json(this.#work(url)) },
   };
   /** By the path in front of an id. */
   readonly #itemRoutes: Record<string, Route> = {
@@ -116,6 +115,21 @@ export class Router {
     const headers = this.#options.responseHeaders;
     if (server.upgrade(request, { data, headers })) return;
     throw new BerthError("upgrade_required", "The channel is a WebSocket.");
+  }
+
+  /** What runs in the sandbox, for how long nothing has, and what ended after the object's cursor. */
+  #work(url: URL): AgentWork {
+    const { gated, modules, activity, exitEvents } = this.#sandbox;
+    const count = (path: string) => modules.get(path)?.count ?? 0;
+    return {
+      execs: gated.size,
+      processes: count(agentPaths.processes),
+      sessions: count(agentPaths.sessions),
+      terminals: count(agentPaths.terminals),
+      attached: modules.get(agentPaths.terminals)?.attached ?? 0,
+      idleMs: activity.idleMs,
+      endings: exitEvents.after(Number(url.searchParams.get("after") ?? 0)),
+    };
   }
 
   #health(): AgentHealth {

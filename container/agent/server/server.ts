@@ -7,7 +7,7 @@ import { catchFailures } from "./failure.ts";
 import { Router } from "./router.ts";
 import { type AgentServer, type AgentSocket, socketHandler } from "./socket.ts";
 
-export type ServerOptions = {
+type ServerOptions = {
   hostname: string;
   port: number;
   secret: string;

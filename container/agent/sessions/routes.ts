@@ -9,7 +9,7 @@ import type {
 import type { SessionEnded, Sessions as SessionsPage } from "../../../src/protocol/session.ts";
 import { respondToCommand } from "../exec/exec.ts";
 import type { Processes, Started } from "../processes/processes.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readJson } from "../server/body.ts";
 import { readFence } from "../server/fence.ts";
 import type { GatedCall } from "../server/gated-work.ts";

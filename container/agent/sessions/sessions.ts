@@ -4,7 +4,7 @@ import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentSessionCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { buildEnvironment, resolveCwd } from "../exec/sandbox-env.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import type { GatedCall } from "../server/gated-work.ts";
 import { resolvesWithin } from "../server/timeout.ts";
 import { endReason } from "./command.ts";

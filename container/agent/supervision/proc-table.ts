@@ -14,7 +14,7 @@ export function listChildren(pid: number): number[] {
 }
 
 /** The same by a scan of all processes, for kernels without lists of children. */
-export function scanForChildren(pid: number): number[] {
+function scanForChildren(pid: number): number[] {
   return parsePids(readdirSync("/proc").join(" ")).filter(
     (child) => readStatus(child)?.parent === pid,
   );

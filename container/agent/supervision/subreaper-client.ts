@@ -7,6 +7,7 @@ import { singleThreadedBun } from "../../engine/jail/bun-options.ts";
 import { createMemoryFile, openPipe } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
 import { spawnFailure } from "../kernel/pipes.ts";
+import { resolvesWithin } from "../server/timeout.ts";
 import { sendSignal } from "./proc-table.ts";
 import {
   type Exit,
@@ -92,7 +93,7 @@ class SubreaperTree implements ProcessTree {
   }
 
   async waitUntilEmpty(limitMs: number): Promise<void> {
-    await Promise.race([this.#end.promise, Bun.sleep(limitMs)]);
+    await resolvesWithin(this.#end.promise, limitMs);
   }
 
   async end(): Promise<number> {

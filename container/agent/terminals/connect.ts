@@ -7,7 +7,7 @@ import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 import { revokedClose } from "../../../src/protocol/internal/socket-names.ts";
 import { terminalProtocol } from "../../../src/protocol/internal/terminal-frames.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import type { ModuleRequest } from "../server/module.ts";
 import type { AgentSocket } from "../server/socket.ts";
 import { closeRevoked, readGeneration } from "../server/token-sockets.ts";

@@ -8,7 +8,7 @@ import type {
   TerminalSize,
   Terminals as TerminalsList,
 } from "../../../src/protocol/terminal.ts";
-import type { SandboxDeps } from "../sandbox.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readJson } from "../server/body.ts";
 import { readFence } from "../server/fence.ts";
 import type { AgentModule, ModuleRequest } from "../server/module.ts";

@@ -1,0 +1,20 @@
+/** What the modules of the agent share. See sandbox.ts for where it is created. */
+import type { Activity } from "./activity.ts";
+import type { SandboxEnv } from "./exec/sandbox-env.ts";
+import type { ExitEvents } from "./exit-events.ts";
+import type { MetadataCopy } from "./metadata-copy.ts";
+import type { GatedWork } from "./server/gated-work.ts";
+import type { StoredAnswers } from "./server/stored-answers.ts";
+import type { TokenSockets } from "./server/token-sockets.ts";
+import type { ProcessSupervisor } from "./supervision/process-tree.ts";
+
+export type SandboxDeps = {
+  sandboxEnv: SandboxEnv;
+  supervisor: ProcessSupervisor;
+  gated: GatedWork;
+  activity: Activity;
+  tokenSockets: TokenSockets;
+  exitEvents: ExitEvents;
+  storedAnswers: StoredAnswers;
+  metadataCopy: MetadataCopy;
+};
