@@ -1,18 +1,18 @@
 /**
- * Owns the faults that are put into what stands around a sandbox: the Directory, keys, handles, tenants, logs and the
- * SDK's repeats. Does not own those of leases, metadata and plans.
+ * Faults in the parts around a sandbox: the Directory, keys, handles, tenants, logs and the SDK's retries, with the
+ * rules that must notice them.
  */
 import type { Fault } from "./faults.ts";
 
 const directory = "src/objects/directory/actor.ts";
-const errands = "src/objects/directory/sandbox-tasks.ts";
+const sandboxTasks = "src/objects/directory/sandbox-tasks.ts";
 const reports = "src/objects/directory/reports.ts";
 const find = "src/core/directory/find.ts";
 const rights = "src/objects/sandbox/dispatch/rights.ts";
 const handles = "src/objects/sandbox/agent/handles.ts";
-const keyed = "src/objects/sandbox/idempotency/idempotent-call.ts";
-const ask = "src/objects/sandbox/agent/agent-client.ts";
-const line = "src/objects/sandbox/agent/agent-channel.ts";
+const idempotentCall = "src/objects/sandbox/idempotency/idempotent-call.ts";
+const agentClient = "src/objects/sandbox/agent/agent-client.ts";
+const agentChannel = "src/objects/sandbox/agent/agent-channel.ts";
 const retry = "src/client/http/retry.ts";
 const ring = "container/agent/processes/ring.ts";
 const runs = "container/agent/processes/runs.ts";
@@ -22,65 +22,65 @@ const gated = "container/agent/server/gated-work.ts";
 
 export const callFaults: readonly Fault[] = [
   {
-    name: "a scope is written after others had a look",
+    name: "a scope is written after other callers have read it",
     file: directory,
     find: "if (scope !== undefined) setScope(this.#host, scope, spec.id);",
     put: "if (scope !== undefined) this.#host.setTimer(1, () => setScope(this.#host, scope, spec.id));",
     by: ["D1"],
   },
   {
-    name: "an older report is taken over a newer one",
+    name: "an older report replaces a newer one",
     file: reports,
     find: "revision <= known.revision) {",
     put: "revision === known.revision) {",
     by: ["D10"],
   },
   {
-    name: "who cannot be asked is taken for gone",
-    file: errands,
+    name: "an unreachable sandbox counts as destroyed",
+    file: sandboxTasks,
     find: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryAskMs);",
     put: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryAskMs).catch(() => undefined);",
     by: ["D18", "D20"],
   },
   {
-    name: "one that hangs keeps the others from their turn",
-    file: errands,
+    name: "a hanging sandbox keeps the others from their turn",
+    file: sandboxTasks,
     find: "for (const id of dueSandboxes(this.#host, this.#host.clock())) void this.#create(id);",
     put: "for (const id of dueSandboxes(this.#host, this.#host.clock()).slice(0, 1)) void this.#create(id);",
     by: ["D19"],
   },
   {
-    name: "a key of a create takes any call",
+    name: "a key of a create matches any call",
     file: find,
     find: "if (sameKey.hash !== call.hash) return",
     put: 'if (call.hash === "") return',
     by: ["D4"],
   },
   {
-    name: "a key of a command takes any call",
-    file: keyed,
+    name: "a key of a command matches any call",
+    file: idempotentCall,
     find: "row === undefined || row.hash === hash) return row;",
     put: 'row === undefined || hash !== "") return row;',
     by: ["Y44"],
   },
   {
-    name: "a command whose line broke is sent again",
-    file: ask,
-    find: 'if (answer === undefined) throw await interrupted(actor, life, "unknown");',
-    put: "if (answer === undefined) return askOnce(actor, life, ask, fence);",
+    name: "a command whose channel broke is sent again",
+    file: agentClient,
+    find: 'if (result === undefined) throw await this.interrupted(agent, "unknown");',
+    put: "if (result === undefined) return this.#sendOnce(agent, request, fence);",
     by: ["U16"],
   },
   {
-    name: "a line is used in whatever life",
-    file: line,
-    find: "if (this.#open?.incarnation === life.incarnation)",
+    name: "a channel is used for any incarnation",
+    file: agentChannel,
+    find: "if (this.#open?.incarnation === agent.incarnation)",
     put: "if (this.#open !== undefined)",
     by: ["U17"],
   },
   {
-    name: "a handle of an earlier life means something",
+    name: "a handle of an earlier incarnation is valid",
     file: handles,
-    find: "if (!isOfAnotherLife(id, runningLife(actor)?.incarnation)) return;",
+    find: "if (!isOfOtherIncarnation(id, runningAgent(actor)?.incarnation)) return;",
     put: 'if (id !== "") return;',
     by: ["Y50"],
   },
@@ -92,21 +92,21 @@ export const callFaults: readonly Fault[] = [
     by: ["W3"],
   },
   {
-    name: "a foreign sandbox is anybody's",
+    name: "a foreign sandbox is accessible",
     file: rights,
     find: "facts.sandbox.spec.tenant !== caller.tenant) throw",
     put: 'caller.tenant === "") throw',
     by: ["W3"],
   },
   {
-    name: "a call of which nobody knows whether it ran is sent again",
+    name: "a call that may have run is sent again",
     file: retry,
     find: "return isRepeatable && error.code",
     put: "return error.code",
     by: ["SD4"],
   },
   {
-    name: "who is refused by a holder asks again by himself",
+    name: "a call refused because of a holder is retried",
     file: retry,
     find: '"too_many", "body_timeout"]',
     put: '"too_many", "body_timeout", "lease_held"]',
@@ -120,14 +120,14 @@ export const callFaults: readonly Fault[] = [
     by: ["P8"],
   },
   {
-    name: "a cursor at the border of two streams is of the one before",
+    name: "a cursor at the border of two streams belongs to the previous one",
     file: runs,
     find: "return this.#last((run) => this.#cursorOf(run) <= cursor);",
     put: "return this.#last((run) => this.#cursorOf(run) < cursor);",
     by: ["P8"],
   },
   {
-    name: "an offset that is just gone is told as there",
+    name: "an offset that was just dropped counts as present",
     file: runs,
     find: "if (offset < this.offsetAt(this.start, stream)) return undefined;",
     put: "if (offset + 1 < this.offsetAt(this.start, stream)) return undefined;",
@@ -148,7 +148,7 @@ export const callFaults: readonly Fault[] = [
     by: ["X50"],
   },
   {
-    name: "a raise that comes late lets the agent's fence fall",
+    name: "a late raise lowers the agent's fence",
     file: fence,
     find: "Math.max(this.#highest, fence)",
     put: "fence",
@@ -178,8 +178,8 @@ export const callFaults: readonly Fault[] = [
   {
     name: "a drain interrupts the work of the new fence too",
     file: gated,
-    find: "began.fence < fence",
-    put: "began.fence <= fence",
+    find: "call.fence < fence",
+    put: "call.fence <= fence",
     by: ["X50"],
   },
 ];

@@ -1,6 +1,6 @@
 /**
- * Owns the faults that are put into leases, metadata and the agent of the model, and which rules must notice.
- * Each is one piece of text, there exactly once, and another in its place: one that fits no more is told.
+ * Faults in leases, metadata and the agent of the model, with the rules that must notice them. Each replaces one
+ * piece of text that occurs exactly once.
  */
 export type Fault = {
   name: string;
@@ -15,7 +15,7 @@ const step = "src/core/lease/step.ts";
 const queue = "src/core/lease/queue.ts";
 const hold = "src/core/lease/hold.ts";
 const end = "src/core/lease/end.ts";
-const gate = "src/core/lease/check.ts";
+const check = "src/core/lease/check.ts";
 const refusals = "src/core/lease/refusals.ts";
 const deadline = "src/core/lease/deadline.ts";
 const view = "src/core/lease/view.ts";
@@ -31,7 +31,7 @@ export const faults: readonly Fault[] = [
     by: ["Q12", "Q23"],
   },
   {
-    name: "a newcomer overtakes those who wait",
+    name: "a newcomer overtakes the waiters",
     file: queue,
     find: 'state.name === "free" && waiters.length === 0 && busy.others === 0',
     put: 'state.name === "free" && busy.others === 0',
@@ -52,7 +52,7 @@ export const faults: readonly Fault[] = [
     by: ["Q18", "Q23", "Q24"],
   },
   {
-    name: "a release does not look at running calls",
+    name: "a release ignores running calls",
     file: end,
     find: 'if (busy.own === 0) {\n    return { lease: endLease(lease, "released", now)',
     put: 'if (busy.own >= 0) {\n    return { lease: endLease(lease, "released", now)',
@@ -73,7 +73,7 @@ export const faults: readonly Fault[] = [
     by: ["Q10", "Q23"],
   },
   {
-    name: "the fence begins anew with the end of the sandbox",
+    name: "the fence starts again at the end of the sandbox",
     file: end,
     find: "waiters: [], fence: held.fence + 1 }",
     put: "waiters: [], fence: 0 }",
@@ -122,14 +122,14 @@ export const faults: readonly Fault[] = [
     by: ["Q11", "Q23"],
   },
   {
-    name: "asking again makes the patience longer",
+    name: "a repeated acquire extends the wait limit",
     file: queue,
     find: "{ ...waiter, pollBy: now + limits.leasePollMs }",
     put: "{ ...waiter, pollBy: now + limits.leasePollMs, until: now + event.queueMs }",
     by: ["Q8", "Q23"],
   },
   {
-    name: "a waiter who asks no more stays in the queue",
+    name: "a waiter that stops polling stays in the queue",
     file: queue,
     find: "(now < waiter.until && now < waiter.pollBy)",
     put: "now < waiter.until",
@@ -150,7 +150,7 @@ export const faults: readonly Fault[] = [
     by: ["Q5", "Q23"],
   },
   {
-    name: "the last to come is the first to be served",
+    name: "the newest waiter is served first",
     file: queue,
     find: "waiters: [...waiters, waiter]",
     put: "waiters: [waiter, ...waiters]",
@@ -171,63 +171,63 @@ export const faults: readonly Fault[] = [
     by: ["Q19", "Q24"],
   },
   {
-    name: "whoever released by force is told that it lost the lease",
+    name: "a holder that released by force is reported as having lost the lease",
     file: end,
     find: 'loseLease(lease, "forced", now, "released")',
     put: 'loseLease(lease, "forced", now)',
     by: ["Q13", "Q23"],
   },
   {
-    name: "a drain that nobody confirms goes on for ever",
+    name: "an unconfirmed drain lasts for ever",
     file: step,
     find: "state: { ...state, replace: true, until }",
     put: "state: { ...state, until }",
     by: ["Q17", "Q20", "Q24"],
   },
   {
-    name: "an overdue drain is not looked at again",
+    name: "an overdue drain is not rechecked",
     file: step,
     find: "const until = now + limits.leaseDrainLookMs;",
     put: "const { until } = state;",
     by: ["Q17", "Q23"],
   },
   {
-    name: "what is remembered of ended leases has no bound",
+    name: "the list of ended leases has no bound",
     file: end,
     find: "ended: ended.slice(-limits.leaseEndedMax)",
     put: "ended",
     by: ["Q6"],
   },
   {
-    name: "one more may wait than is promised",
+    name: "one waiter more than the limit is accepted",
     file: refusals,
     find: "waiters.length >= limits.leaseWaitersMax",
     put: "waiters.length > limits.leaseWaitersMax",
     by: ["Q4"],
   },
   {
-    name: "callers without a lease pass before those who wait",
-    file: gate,
+    name: "callers without a lease overtake the waiters",
+    file: check,
     find: 'state.name === "free" && waiters.length === 0 ?',
     put: 'state.name === "free" ?',
     by: ["Q18", "Q23"],
   },
   {
-    name: "any token opens the gate",
-    file: gate,
+    name: "any token passes the lease check",
+    file: check,
     find: "if (token !== undefined) {",
     put: 'if (token !== undefined) {\n    if (token !== "") return undefined;',
     by: ["Q6", "Q15", "Q23"],
   },
   {
-    name: "nobody looks at a drain again",
+    name: "a drain has no deadline",
     file: deadline,
     find: 'if (state.name === "draining")',
     put: 'if (state.name === "draining" && state.replace)',
     by: ["Q20", "Q24"],
   },
   {
-    name: "everybody is shown the tickets",
+    name: "the view shows the tickets",
     file: view,
     find: "({ holder, since }) => ({ holder,",
     put: "({ ticket, since }) => ({ holder: ticket,",
@@ -248,7 +248,7 @@ export const faults: readonly Fault[] = [
     by: ["Q24"],
   },
   {
-    name: "the agent does not hear the first word of an instance",
+    name: "the agent ignores the handshake of an instance",
     file: agent,
     find: "fence: Math.max(agent.fence, fence)",
     put: "fence: fence < 0 ? fence : agent.fence",
@@ -269,7 +269,7 @@ export const faults: readonly Fault[] = [
     by: ["N5", "N1"],
   },
   {
-    name: "a change writes into the map that it started from",
+    name: "a change modifies the old map",
     file: patch,
     find: "const map: Record<string, string> = { ...now.map };",
     put: "const map = now.map as Record<string, string>;",
@@ -283,7 +283,7 @@ export const faults: readonly Fault[] = [
     by: ["N2", "N1"],
   },
   {
-    name: "the condition is not looked at",
+    name: "the condition is not checked",
     file: patch,
     find: "if (ifMatch !== undefined && ifMatch !== now.version) {",
     put: "if (ifMatch !== undefined && ifMatch < 0) {",
@@ -297,7 +297,7 @@ export const faults: readonly Fault[] = [
     by: ["N1"],
   },
   {
-    name: "what was removed is not told",
+    name: "removed keys are not reported",
     file: patch,
     find: "}, set, removed };",
     put: "}, set, removed: [] };",
@@ -311,7 +311,7 @@ export const faults: readonly Fault[] = [
     by: ["N5", "N1"],
   },
   {
-    name: "a replacement keeps what was there",
+    name: "a replacement keeps the old keys",
     file: patch,
     find: "Object.fromEntries(kept) as",
     put: "({ ...now.map, ...Object.fromEntries(kept) }) as",

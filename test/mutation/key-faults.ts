@@ -1,80 +1,80 @@
 /**
- * Owns the faults that are put into calls with a key. The simulation must notice each, or the test of the one that it
- * does not meet.
+ * Faults in calls with an idempotency key. The simulation must notice each, or the test for a case that it does not
+ * reach.
  */
 import type { Fault } from "./faults.ts";
 
-const keyed = "src/objects/sandbox/idempotency/idempotent-call.ts";
-const answer = "src/objects/sandbox/idempotency/response-outcome.ts";
-const rows = "src/objects/sandbox/idempotency/key-rows.ts";
+const idempotentCall = "src/objects/sandbox/idempotency/idempotent-call.ts";
+const responseOutcome = "src/objects/sandbox/idempotency/response-outcome.ts";
+const keyRows = "src/objects/sandbox/idempotency/key-rows.ts";
 
 export const keyFaults: readonly Fault[] = [
   {
-    name: "nobody looks at the key again behind the gate",
-    file: keyed,
-    find: "const known = find(actor, key, hash);\n    if",
-    put: "const known = row;\n    if",
+    name: "the key is not looked up again after admission",
+    file: idempotentCall,
+    find: "const stored = findRow(actor, key, hash);\n    if",
+    put: "const stored = row;\n    if",
     by: ["K13"],
   },
   {
-    name: "two send a call with a key again at once",
-    file: keyed,
-    find: "if (keyedUnderWay.has(key)) continue;",
+    name: "two callers send a call with a key again at once",
+    file: idempotentCall,
+    find: "if (keysInFlight.has(key)) continue;",
     put: "",
     by: ["K13"],
   },
   {
-    name: "a call with a key is sent again while its refusal is not read",
-    file: keyed,
-    find: "return response.ok ? reply : await reply;",
-    put: "return reply;",
+    name: "a call with a key is sent again before its refusal is read",
+    file: idempotentCall,
+    find: "return response.ok ? result : await result;",
+    put: "return result;",
     by: ["K13"],
   },
   {
     name: "the row of a key is written after the call was sent",
-    file: keyed,
-    find: "actor.keyedRows.insert(made, work.lastsMs);",
-    put: "actor.host.timer(50, () => actor.keyedRows.insert(made, work.lastsMs));",
+    file: idempotentCall,
+    find: "actor.keyRows.insert(newRow, call.lastsMs);",
+    put: "actor.host.setTimer(50, () => actor.keyRows.insert(newRow, call.lastsMs));",
     by: ["K7"],
   },
   {
-    name: "how a call ended is not written",
-    file: keyed,
+    name: "the outcome of a call is not written",
+    file: idempotentCall,
     find: "else if (row.outcome === undefined) actor",
     put: "else if (row.outcome !== undefined) actor",
     by: ["K7"],
   },
   {
-    name: "a key is forgotten with its first answer",
-    file: keyed,
-    find: 'if (learnt === "not run") actor',
-    put: 'if (learnt !== "not run") actor',
+    name: "a key is removed with its first result",
+    file: idempotentCall,
+    find: 'if (outcome === "not run") actor',
+    put: 'if (outcome !== "not run") actor',
     by: ["K7"],
   },
   {
-    name: "whoever waits for the first call of a key is not woken",
-    file: keyed,
-    find: "    way.resolve();\n",
+    name: "callers that wait for the first call of a key are not woken",
+    file: idempotentCall,
+    find: "    finished.resolve();\n",
     put: "",
     by: ["K7"],
   },
   {
-    name: "a call that finds its key used keeps its place behind the gate",
-    file: keyed,
-    find: "    if (known?.id !== row?.id) {\n      passed.end();",
-    put: "    if (known?.id !== row?.id) {",
+    name: "a call that finds its key used stays in flight",
+    file: idempotentCall,
+    find: "    if (stored?.id !== row?.id) {\n      admitted.end();",
+    put: "    if (stored?.id !== row?.id) {",
     by: ["K13"],
   },
   {
-    name: "a command without its caller counts no more",
-    file: answer,
-    find: "if (!reading.isLeft) done();",
-    put: "done();",
+    name: "a command without its caller no longer counts",
+    file: responseOutcome,
+    find: "if (!reader.hasReaderLeft) onDone();",
+    put: "onDone();",
     by: ["K7"],
   },
   {
     name: "keys are cleared while they are young",
-    file: rows,
+    file: keyRows,
     find: "DELETE FROM keyed WHERE until <= ?",
     put: "DELETE FROM keyed WHERE until >= ?",
     by: ["K7"],

@@ -1,5 +1,5 @@
 /**
- * Owns the faults that are put into plans, and which rules must notice.
+ * Faults in plans, with the rules that must notice them.
  */
 import type { Fault } from "./faults.ts";
 
@@ -7,7 +7,7 @@ const membership = "src/core/plan/membership.ts";
 const pending = "src/core/plan/pending.ts";
 const run = "src/core/plan/run.ts";
 const actor = "src/objects/plan/actor.ts";
-const asks = "src/objects/plan/requests.ts";
+const requests = "src/objects/plan/requests.ts";
 const history = "src/objects/plan/history.ts";
 const holders = "src/objects/plan/holders.ts";
 const members = "src/objects/plan/members.ts";
@@ -23,7 +23,7 @@ export const planFaults: readonly Fault[] = [
     by: ["PL2", "PL32"],
   },
   {
-    name: "a run begins while somebody is on the way in",
+    name: "a run starts while a member is joining",
     file: run,
     find: "if (isMembershipChanging(plan)) return { wait: true };",
     put: "",
@@ -44,14 +44,14 @@ export const planFaults: readonly Fault[] = [
     by: ["PL4", "PL8", "PL32"],
   },
   {
-    name: "it is decided before all have voted",
+    name: "the run is decided before all have voted",
     file: run,
     find: "if (parts.some(({ vote }) => vote === null)) return null;",
     put: "if (parts.every(({ vote }) => vote === null)) return null;",
     by: ["PL32"],
   },
   {
-    name: "a fresh instance goes on with what was not decided",
+    name: "a fresh instance continues an undecided run",
     file: run,
     find: "return run.decision === null ? withDecision(plan, run, abort(now, interrupted)) : plan;",
     put: "return plan;",
@@ -65,77 +65,77 @@ export const planFaults: readonly Fault[] = [
     by: ["PL11"],
   },
   {
-    name: "an answer of an earlier run counts",
+    name: "a response of an earlier run counts",
     file: run,
     find: "if (event.n !== run.n) return plan;",
     put: "",
     by: ["PL16"],
   },
   {
-    name: "a run is over with the first who has done its part",
+    name: "a run ends with the first member that has finished",
     file: run,
     find: "if (run.parts.some(({ ended }) => ended === null))",
     put: "if (run.parts.every(({ ended }) => ended === null))",
     by: ["PL12", "PL32"],
   },
   {
-    name: "who said no is told to commit",
+    name: "a member that voted no commits",
     file: pending,
     find: 'if (decision?.go !== true || vote === null || "no" in vote) return "abort";',
     put: 'if (decision?.go !== true) return "abort";',
     by: ["PL5"],
   },
   {
-    name: "the name is given back before the members have heard",
+    name: "the name is released before the members know",
     file: pending,
     find: 'const haveAllLeft = leaving.every(({ phase }) => phase !== "leave");',
     put: "const haveAllLeft = leaving.length >= 0;",
     by: ["PL30"],
   },
   {
-    name: "members are told before the decision is written",
+    name: "members get the decision before it is written",
     file: actor,
     find: "    this.host.transaction(() => {\n      savePlan(",
     put: "    this.requests.sendPending(after);\n    this.host.transaction(() => {\n      savePlan(",
     by: ["PL14"],
   },
   {
-    name: "members are held in the order in which they came",
+    name: "members are leased in the order in which they joined",
     file: run,
     find: ".sort((a, b) => (a.sandbox < b.sandbox ? -1 : 1))",
     put: "",
     by: ["PL1"],
   },
   {
-    name: "whoever was not heard is not asked again",
+    name: "a member that did not respond gets no retry",
     file: actor,
     find: "this.requests.retryFailed(plan);",
     put: "this.requests.sendPending(plan);",
     by: ["PL10", "PL12"],
   },
   {
-    name: "whoever is away is asked as often for ever",
+    name: "retries to an unreachable member do not slow down",
     file: actor,
     find: "this.#retry.tries + (this.requests.hasFailed ? 1 : 0)",
     put: "0",
     by: ["PL12"],
   },
   {
-    name: "who says that it is not done yet is taken for silent",
-    file: asks,
+    name: "a member that is not done yet counts as unreachable",
+    file: requests,
     find: "if (!isContinuing) this.#failed.add(key);",
     put: "this.#failed.add(key);\n      if (!isContinuing) return;",
     by: ["PL139"],
   },
   {
-    name: "a question that changed nothing is asked again at once",
-    file: asks,
+    name: "a request without an effect is repeated at once",
+    file: requests,
     find: "if (!isContinuing) this.#failed.add(key);",
     put: "if (!isContinuing) return;",
     by: ["PL138"],
   },
   {
-    name: "nobody is asked after a stop until somebody calls",
+    name: "after a stop no request is sent until a call comes",
     file: actor,
     find: '    this.resume();\n    this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));',
     put: '    this.step((plan, now) => stepRun(plan, { type: "deadline" }, now));',
@@ -149,49 +149,49 @@ export const planFaults: readonly Fault[] = [
     by: ["PL9"],
   },
   {
-    name: "a key is good for any call",
+    name: "a key matches any call",
     file: runs,
     find: "if (known.hash !== hash) {",
     put: 'if (known.hash === "") {',
     by: ["PL9"],
   },
   {
-    name: "runs are kept for ever",
+    name: "runs are stored for ever",
     file: history,
     find: "    keptMax,\n",
     put: "    keptMax * 1_000,\n",
     by: ["PL19"],
   },
   {
-    name: "runs that came to nothing take the places of commits",
+    name: "runs without a result replace commits",
     file: history,
     find: "json_extract(head, '$.decision.go') = ?",
     put: "? IS NOT NULL",
     by: ["PL134"],
   },
   {
-    name: "members are ended whoever holds them",
+    name: "members are destroyed although another caller holds their lease",
     file: holders,
     find: 'if ("ok" in result && result.ok !== null) throw',
     put: 'if ("ok" in result && result.ok?.name === "") throw',
     by: ["PL135"],
   },
   {
-    name: "whoever takes the lease of a member that is about to be ended loses it",
+    name: "a holder that takes the lease of a member before its end loses it",
     file: perform,
     find: "if (force) await",
     put: "if (force || !force) await",
     by: ["PL136"],
   },
   {
-    name: "whoever takes a place counts as one more",
+    name: "a replacement counts as one more member",
     file: membership,
     find: "if (member === undefined && countMembers(plan) >= limits.planMembersMax)",
     put: "if (countMembers(plan) >= limits.planMembersMax)",
     by: ["PL130"],
   },
   {
-    name: "a best effort that comes to nothing says that nothing changed",
+    name: "a best effort without a result says that nothing changed",
     file: run,
     find: "abort(now, no ?? failureOf(nothingToDoError(kind)))",
     put: "abort(now, failureOf(nothingToDoError(kind)))",

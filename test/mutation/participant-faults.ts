@@ -1,5 +1,5 @@
 /**
- * Owns the faults that are put into the member's side of plans. Each takes away one guard.
+ * Faults in plan participants, with the rules that must notice them. Each removes one check.
  */
 import type { Fault } from "./faults.ts";
 
@@ -8,14 +8,14 @@ const hold = "src/core/lease/hold.ts";
 const move = "src/core/plan/participant/transition.ts";
 const steps = "src/core/plan/participant/step.ts";
 const finish = "src/core/plan/participant/finish.ts";
-const seat = "src/core/plan/participant/participant.ts";
-const member = "src/objects/sandbox/plan/participant.ts";
-const memberSeat = "src/objects/sandbox/plan/participant-state.ts";
+const participant = "src/core/plan/participant/participant.ts";
+const planParticipant = "src/objects/sandbox/plan/participant.ts";
+const participantState = "src/objects/sandbox/plan/participant-state.ts";
 const save = "src/objects/sandbox/plan/participant-save.ts";
 const leases = "src/objects/sandbox/lease/leases.ts";
-const listing = "src/objects/sandbox/lifecycle/directory-outbox.ts";
+const outbox = "src/objects/sandbox/lifecycle/directory-outbox.ts";
 
-export const memberFaults: readonly Fault[] = [
+export const participantFaults: readonly Fault[] = [
   {
     name: "a pinned lease expires",
     file: step,
@@ -24,7 +24,7 @@ export const memberFaults: readonly Fault[] = [
     by: ["PL53"],
   },
   {
-    name: "whoever uses a pinned lease unpins it",
+    name: "using a pinned lease unpins it",
     file: hold,
     find: "...(pinned === undefined ? {} : { pinned }),",
     put: "",
@@ -38,21 +38,21 @@ export const memberFaults: readonly Fault[] = [
     by: ["PL53"],
   },
   {
-    name: "a step of an earlier run is taken",
+    name: "a step of an earlier run is accepted",
     file: move,
     find: "return run < participant.run ||",
     put: "return",
     by: ["PL51", "PL52"],
   },
   {
-    name: "a step of a run that is over is taken",
+    name: "a step of a run that is over is accepted",
     file: move,
     find: ' || (run === participant.run && participant.phase.name === "over")',
     put: "",
     by: ["PL51", "PL52"],
   },
   {
-    name: "a later run leaves what the earlier one had",
+    name: "a later run does not release what the earlier one had",
     file: move,
     find: "return { ...releaseRun(participant), participant: { ...participant, run, phase } };",
     put: "return { ...replyWith(participant, { done: true }), participant: { ...participant, run, phase } };",
@@ -87,35 +87,35 @@ export const memberFaults: readonly Fault[] = [
     by: ["PL51", "PL52"],
   },
   {
-    name: "a tree is taken though its run was overtaken",
+    name: "a tree is accepted although its run was overtaken",
     file: steps,
     find: 'if (isOurs && participant.phase.name === "held" && participant.phase.ticket === ticket) {',
     put: 'if (participant?.phase.name === "held") {',
     by: ["PL52"],
   },
   {
-    name: "who leaves keeps its last commit",
+    name: "a member that leaves keeps its last commit",
     file: steps,
     find: "releases: resourcesOf(participant),",
     put: "releases: { ...resourcesOf(participant), checkpoints: [] },",
     by: ["PL50"],
   },
   {
-    name: "the former commit is never given up",
+    name: "the former commit is never released",
     file: finish,
     find: "checkpoints: committedCheckpoints(participant) };",
     put: "checkpoints: committedCheckpoints(participant).slice(1) };",
     by: ["PL52"],
   },
   {
-    name: "an end that is asked for again is not known",
+    name: "a repeated end is unknown",
     file: finish,
     find: "if (participant.last?.run === run) return { ended: participant.last.ended };",
     put: "",
     by: ["PL51"],
   },
   {
-    name: "an abort of a run that was never heard of leaves its door open",
+    name: "an abort of an unknown run does not close it",
     file: finish,
     find: 'if (run > participant.run) {\n    return closeRun(advanceToRun(participant, run, { name: "over" }), nothingHere);\n  }',
     put: "if (run > participant.run) return replyWith(participant, { ended: nothingHere });",
@@ -130,78 +130,78 @@ export const memberFaults: readonly Fault[] = [
   },
   {
     name: "any start counts as that of the rollback",
-    file: seat,
+    file: participant,
     find: "if (!isStartOf(phase.startId, before) || isStartOf(phase.startId, after)) return participant;",
     put: "",
     by: ["PL62"],
   },
   {
     name: "a repeated prepare saves again",
-    file: member,
-    find: "if (this.#preparing?.ticket === ticket) return this.#preparing.done;",
+    file: planParticipant,
+    find: "if (this.#preparing?.ticket === ticket) return this.#preparing.result;",
     put: "",
     by: ["PL56"],
   },
   {
     name: "a lease that was lost while the tree was saved is not missed",
-    file: member,
-    find: "        this.#seat.token(ticket);\n        const vote",
+    file: planParticipant,
+    find: "        this.#state.leaseToken(ticket);\n        const vote",
     put: "        const vote",
     by: ["PL59"],
   },
   {
-    name: "an abort does not wait for what is being saved",
-    file: member,
-    find: 'if (verdict === "abort" && !(await this.#isQuiet({ plan, run }))) return "again";',
+    name: "an abort does not wait for the snapshot",
+    file: planParticipant,
+    find: 'if (decision === "abort" && !(await this.#hasPrepared({ plan, run }))) return "again";',
     put: "",
     by: ["PL67"],
   },
   {
-    name: "whoever was overtaken while it saved keeps the lease",
-    file: member,
-    find: "if (!this.#seat.isOf(ticket)) this.#seat.letGo(ticket);",
+    name: "a run that was overtaken during its snapshot keeps the lease",
+    file: planParticipant,
+    find: "if (!this.#state.hasTicket(ticket)) this.#state.release(ticket);",
     put: "",
     by: ["PL67"],
   },
   {
     name: "a lease of a run is never pinned",
-    file: member,
-    find: 'this.#actor.lease({ type: "pin", token, until })',
-    put: 'this.#actor.lease({ type: "used", token })',
+    file: planParticipant,
+    find: 'this.#actor.stepLease({ type: "pin", token, until })',
+    put: 'this.#actor.stepLease({ type: "used", token })',
     by: ["PL55"],
   },
   {
-    name: "a destroyed member is told as if it were there",
-    file: member,
-    find: 'if (!isOver(state) || !("reason" in state)) {',
-    put: 'if (!isOver(state) || !("reason" in state) || state.reason !== "") {',
+    name: "a destroyed member counts as present",
+    file: planParticipant,
+    find: 'if (!isEnding(state) || !("reason" in state)) {',
+    put: 'if (!isEnding(state) || !("reason" in state) || state.reason !== "") {',
     by: ["PL60"],
   },
   {
-    name: "a member is brought back under the lease of somebody else",
-    file: member,
+    name: "a member is restored under the lease of another holder",
+    file: planParticipant,
     find: "if (isHeld) this.#restore",
     put: "if (isHeld || true) this.#restore",
     by: ["PL140"],
   },
   {
-    name: "what passes counts as a try",
-    file: seat,
+    name: "a temporary failure counts as a try",
+    file: participant,
     find: 'state.name === "failed" && state.passes === true',
     put: "false",
     by: ["PL141"],
   },
   {
-    name: "what an earlier instance saved for a run stays",
-    file: memberSeat,
-    find: 'if (row.used_by === "plan" && !checkpoints.includes(row.id)) giveUp(this.#actor, row.id);',
+    name: "a tree that an earlier instance saved for a run stays",
+    file: participantState,
+    find: 'if (row.used_by === "plan" && !checkpoints.includes(row.id))\n        discardCheckpoint(this.#actor, row.id);',
     put: "",
     by: ["PL68"],
   },
   {
-    name: "what an earlier instance leased for a run stays",
-    file: memberSeat,
-    find: "if (!this.isOf(state.grant.ticket)) this.letGo(state.grant.ticket);",
+    name: "a lease that an earlier instance got for a run stays",
+    file: participantState,
+    find: "if (!this.hasTicket(state.grant.ticket)) this.release(state.grant.ticket);",
     put: "",
     by: ["PL68"],
   },
@@ -213,22 +213,22 @@ export const memberFaults: readonly Fault[] = [
     by: ["PL61"],
   },
   {
-    name: "changes are told since the beginning",
+    name: "changes are listed from the beginning",
     file: save,
     find: "changes({ from, to: handle, listMax })",
     put: "changes({ from: undefined, to: handle, listMax })",
     by: ["PL56"],
   },
   {
-    name: "who was aborted waits on for the lease",
+    name: "an aborted run keeps waiting for the lease",
     file: leases,
-    find: "      stillWanted();\n",
+    find: "      refuseUnwanted();\n",
     put: "",
     by: ["PL54"],
   },
   {
-    name: "lists do not learn of a plan",
-    file: listing,
+    name: "lists do not show the plan",
+    file: outbox,
     find: "|| isMoved ||",
     put: "||",
     by: ["PL64"],
