@@ -1,6 +1,5 @@
 /**
- * Owns the way through gzip and zstd, both directions, as streams that hold a few pieces at most.
- * Does not own which of them a call means (types.ts).
+ * Compresses and decompresses streams with gzip and zstd, buffering a few pieces at most.
  */
 import { pipeline, Readable, type Transform } from "node:stream";
 import { createGunzip, createGzip, createZstdCompress, createZstdDecompress } from "node:zlib";
@@ -9,39 +8,44 @@ import { badArchive } from "./member.ts";
 export type Compression = "none" | "gzip" | "zstd";
 
 const chunkSize = 128 * 1024;
-/** Half the time of the usual level, for a few percent more bytes. */
+/** Takes half the time of the default level, for a few percent more bytes. */
 const gzipLevel = 4;
 
 export function compressed(
   bytes: AsyncIterable<Uint8Array>,
-  by: Compression,
+  compression: Compression,
 ): AsyncIterable<Uint8Array> {
-  if (by === "none") return bytes;
+  if (compression === "none") return bytes;
   return through(
     bytes,
-    by === "gzip" ? createGzip({ chunkSize, level: gzipLevel }) : createZstdCompress({ chunkSize }),
+    compression === "gzip"
+      ? createGzip({ chunkSize, level: gzipLevel })
+      : createZstdCompress({ chunkSize }),
   );
 }
 
 export function decompressed(
   bytes: AsyncIterable<Uint8Array>,
-  by: Compression,
+  compression: Compression,
 ): AsyncIterable<Uint8Array> {
-  if (by === "none") return bytes;
+  if (compression === "none") return bytes;
   const transform =
-    by === "gzip" ? createGunzip({ chunkSize }) : createZstdDecompress({ chunkSize });
+    compression === "gzip" ? createGunzip({ chunkSize }) : createZstdDecompress({ chunkSize });
   return through(bytes, transform, (error) => {
     const { code } = error as NodeJS.ErrnoException;
     if (!/^(Z_|ZSTD_|ERR_ZSTD)/.test(String(code))) return error;
-    return badArchive(`is no ${by}, or is broken (${code})`, "say in Content-Type what it is");
+    return badArchive(
+      `is no ${compression}, or is broken (${code})`,
+      "name its real format in Content-Type",
+    );
   });
 }
 
-/** A failure before or in the transform is what its reader gets; a reader who stops ends all of it. */
+/** A failure of the source or the transform reaches the reader. A reader that stops ends the whole pipeline. */
 async function* through(
   bytes: AsyncIterable<Uint8Array>,
   transform: Transform,
-  meaning: (error: Error) => Error = (error) => error,
+  mapError: (error: Error) => Error = (error) => error,
 ): AsyncGenerator<Uint8Array> {
   let failed: Error | undefined;
   const over = new Promise<void>((resolve) => {
@@ -54,10 +58,10 @@ async function* through(
     for await (const piece of transform) yield piece as Uint8Array;
   } catch (error) {
     await over;
-    throw meaning(failed ?? (error as Error));
+    throw mapError(failed ?? (error as Error));
   } finally {
     transform.destroy();
     await over;
   }
-  if (failed !== undefined) throw meaning(failed);
+  if (failed !== undefined) throw mapError(failed);
 }

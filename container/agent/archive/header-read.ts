@@ -1,6 +1,6 @@
 /**
- * Owns reading headers of members: ustar, pax and the long names of GNU; what is broken or of another kind throws.
- * Does not own which members may be unpacked (allowed.ts).
+ * Reads the headers of members: ustar, pax and the long names of GNU tar. Throws for broken headers and for kinds of
+ * members that are not supported. See member-paths.ts for which paths are allowed.
  */
 import {
   badArchive,
@@ -19,17 +19,17 @@ const sumOfZeros = checksumOf(Buffer.alloc(blockBytes));
 
 export type Header = { member: Member; type: string };
 
-/** Undefined: a block of zeros. */
+/** Undefined for a block of zeros. */
 export function headerIn(block: Buffer): Header | undefined {
   const sum = checksumOf(block);
   if (sum === sumOfZeros && block.every((byte) => byte === 0)) return undefined;
-  const told = numberIn(block, field.checksum);
-  if (told !== sum && told !== signedChecksumOf(block)) {
+  const stated = numberIn(block, field.checksum);
+  if (stated !== sum && stated !== signedChecksumOf(block)) {
     throw badArchive("is no tar, or is broken: the checksum of a header is wrong");
   }
   const type = textIn(block, field.type) || typeOf.file;
   const magic = textIn(block, [field.magic[0], 6]);
-  // In GNU's own form other fields stand where ustar has the prefix.
+  // The GNU format has other fields where ustar has the prefix.
   const prefix = magic === "ustar" ? textIn(block, field.prefix) : "";
   const name = textIn(block, field.name);
   return {
@@ -42,14 +42,14 @@ export function headerIn(block: Buffer): Header | undefined {
       gid: numberIn(block, field.gid),
       size: numberIn(block, field.size),
       modifiedNs: BigInt(numberIn(block, field.modified)) * nsOfSecond,
-      says: textIn(block, field.says),
+      linkTarget: textIn(block, field.linkName),
     },
   };
 }
 
-/** What the records say goes before what the header says. Throws for kinds that nobody may unpack. */
+/** Records take precedence over the header. Throws for kinds that cannot be unpacked. */
 export function memberOf({ member, type }: Header, records: Records): Member {
-  if (records.has(sparse)) throw badArchive("holds a sparse file, which is not taken");
+  if (records.has(sparse)) throw badArchive("holds a sparse file, which is not supported");
   const path = records.get("path") ?? member.path;
   const kind = kindOf(type, path);
   const size = sizeOf(records.get("size") ?? member.size);
@@ -58,7 +58,7 @@ export function memberOf({ member, type }: Header, records: Records): Member {
     ...member,
     path,
     kind,
-    says: records.get("linkpath") ?? member.says,
+    linkTarget: records.get("linkpath") ?? member.linkTarget,
     size: kind === "file" ? size : 0,
     modifiedNs: time === undefined ? member.modifiedNs : nsIn(time),
   };
@@ -75,7 +75,7 @@ const kinds: Record<string, Member["kind"]> = {
 const refused: Record<string, string> = {
   "3": "a device",
   "4": "a device",
-  "6": "a pipe with a name",
+  "6": "a named pipe",
   S: "a sparse file",
 };
 
@@ -83,27 +83,27 @@ function kindOf(type: string, path: string): Member["kind"] {
   const kind = kinds[type];
   if (kind === undefined) {
     const what = refused[type] ?? `a member of the kind ${JSON.stringify(type)}`;
-    throw badArchive(`holds ${what}, which is not unpacked`);
+    throw badArchive(`holds ${what}, which cannot be unpacked`);
   }
-  // As the oldest tars tell folders.
+  // The oldest tars mark folders in this way.
   return kind === "file" && path.endsWith("/") ? "folder" : kind;
 }
 
-const meant = ["path", "linkpath", "size", "mtime"];
+const usedKeys = ["path", "linkpath", "size", "mtime"];
 const sparse = "GNU.sparse.";
 
-/** Of the body of a pax header; what means nothing here is left out: headers may name as many as they like. */
+/** Reads the body of a pax header. Leaves out keys that are not used here, because a header may have any number of them. */
 export function recordsIn(body: Buffer): Records {
   const records: Records = new Map();
-  for (let at = 0; at < body.length; ) {
-    const space = body.indexOf(0x20, at);
-    const length = Number(body.toString("latin1", at, space < 0 ? at : space));
-    const record = body.toString("latin1", space + 1, at + length);
+  for (let start = 0; start < body.length; ) {
+    const space = body.indexOf(0x20, start);
+    const length = Number(body.toString("latin1", start, space < 0 ? start : space));
+    const record = body.toString("latin1", space + 1, start + length);
     const equals = record.indexOf("=");
     if (
       space < 0 ||
       !(length > 0) ||
-      at + length > body.length ||
+      start + length > body.length ||
       equals < 0 ||
       !record.endsWith("\n")
     ) {
@@ -111,8 +111,8 @@ export function recordsIn(body: Buffer): Records {
     }
     const key = record.slice(0, equals);
     if (key.startsWith(sparse)) records.set(sparse, "");
-    else if (meant.includes(key)) records.set(key, record.slice(equals + 1, -1));
-    at += length;
+    else if (usedKeys.includes(key)) records.set(key, record.slice(equals + 1, -1));
+    start += length;
   }
   return records;
 }
@@ -123,29 +123,29 @@ export function longNameIn(type: string, body: Buffer): [key: string, value: str
   return [type === extended.longPath ? "path" : "linkpath", name];
 }
 
-function sizeOf(told: string | number): number {
-  const size = Number(told);
+function sizeOf(stated: string | number): number {
+  const size = Number(stated);
   if (!Number.isSafeInteger(size) || size < 0) throw badArchive("is broken: a size is no number");
   return size;
 }
 
 function nsIn(text: string): bigint {
-  const [, sign, whole = "0", part = ""] = /^(-?)(\d{1,12})(?:\.(\d*))?$/.exec(text) ?? [];
+  const [, sign, seconds = "0", fraction = ""] = /^(-?)(\d{1,12})(?:\.(\d*))?$/.exec(text) ?? [];
   if (sign === undefined) throw badArchive("is broken: a time is no number");
-  const ns = BigInt(whole) * nsOfSecond + BigInt(part.slice(0, 9).padEnd(9, "0"));
+  const ns = BigInt(seconds) * nsOfSecond + BigInt(fraction.slice(0, 9).padEnd(9, "0"));
   return sign === "-" ? -ns : ns;
 }
 
-function textIn(block: Buffer, [at, length]: readonly [number, number]): string {
-  const end = block.indexOf(0, at);
-  return block.toString("latin1", at, end < 0 || end > at + length ? at + length : end);
+function textIn(block: Buffer, [start, length]: readonly [number, number]): string {
+  const end = block.indexOf(0, start);
+  return block.toString("latin1", start, end < 0 || end > start + length ? start + length : end);
 }
 
-/** Octal, or as GNU writes what does not fit: the first bit set, then the number as bytes. */
-function numberIn(block: Buffer, [at, length]: readonly [number, number]): number {
-  const first = block[at] ?? 0;
-  if ((first & 0x80) !== 0) return bytesIn(block.subarray(at, at + length));
-  const text = textIn(block, [at, length]).trim();
+/** Octal, or the GNU form of a number that does not fit: the first bit set, then the number as bytes. */
+function numberIn(block: Buffer, [start, length]: readonly [number, number]): number {
+  const first = block[start] ?? 0;
+  if ((first & 0x80) !== 0) return bytesIn(block.subarray(start, start + length));
+  const text = textIn(block, [start, length]).trim();
   if (!/^[0-7]*$/.test(text)) throw badArchive("is no tar, or is broken: a header is malformed");
   return text === "" ? 0 : Number.parseInt(text, 8);
 }
@@ -156,12 +156,12 @@ function bytesIn(bytes: Buffer): number {
   return Number(BigInt.asIntN(Number(bits), all));
 }
 
-/** As old programs counted. */
+/** Old programs summed signed bytes. */
 function signedChecksumOf(block: Buffer): number {
-  const high = block.filter((byte, at) => byte > 127 && !isChecksum(at)).length;
+  const high = block.filter((byte, index) => byte > 127 && !isChecksum(index)).length;
   return checksumOf(block) - 256 * high;
 }
 
-function isChecksum(at: number): boolean {
-  return at >= field.checksum[0] && at < field.checksum[0] + field.checksum[1];
+function isChecksum(index: number): boolean {
+  return index >= field.checksum[0] && index < field.checksum[0] + field.checksum[1];
 }

@@ -1,6 +1,5 @@
 /**
- * Owns the header of one member as bytes: ustar, and before it what does not fit there in the form of pax.
- * Does not own contents.
+ * Writes the header of one member: ustar, preceded by a pax header for what does not fit.
  */
 import {
   blockBytes,
@@ -15,26 +14,26 @@ import {
 
 const [octal7, octal11] = [8 ** 7 - 1, 8 ** 11 - 1];
 
-/** Whole blocks. */
+/** Returns whole blocks. */
 export function headerOf(member: Member): Buffer {
   const records = recordsOf(member);
   const own = block(member, typeOf[member.kind]);
   if (records.length === 0) return own;
   const size = records.length;
   const name = `PaxHeaders/${member.path.replace(/\/+$/, "").split("/").at(-1) ?? ""}`;
-  const about: Member = { ...member, path: name, says: "", mode: 0o644, size };
+  const extendedHeader: Member = { ...member, path: name, linkTarget: "", mode: 0o644, size };
   const body = Buffer.alloc(padded(size));
   records.copy(body);
-  return Buffer.concat([block(about, extended.next), body, own]);
+  return Buffer.concat([block(extendedHeader, extended.next), body, own]);
 }
 
 export const endOfArchive = Buffer.alloc(2 * blockBytes);
 
-function recordsOf({ path, says, size, uid, gid, modifiedNs }: Member): Buffer {
+function recordsOf({ path, linkTarget: says, size, uid, gid, modifiedNs }: Member): Buffer {
   const records: Buffer[] = [];
   const add = (key: string, value: string) => records.push(recordOf(key, value));
   if (path.length > field.name[1]) add("path", path);
-  if (says.length > field.says[1]) add("linkpath", says);
+  if (says.length > field.linkName[1]) add("linkpath", says);
   if (size > octal11) add("size", String(size));
   if (uid > octal7) add("uid", String(uid));
   if (gid > octal7) add("gid", String(gid));
@@ -43,7 +42,7 @@ function recordsOf({ path, says, size, uid, gid, modifiedNs }: Member): Buffer {
   return Buffer.concat(records);
 }
 
-/** Its length counts itself. */
+/** The length that precedes a record includes its own digits. */
 function recordOf(key: string, value: string): Buffer {
   const rest = ` ${key}=${value}\n`;
   let length = rest.length;
@@ -59,12 +58,12 @@ function secondsText(ns: bigint): string {
 
 function block(member: Member, type: string): Buffer {
   const header = Buffer.alloc(blockBytes);
-  const text = ([at, length]: readonly [number, number], value: string) =>
-    header.write(value.slice(0, length), at, "latin1");
-  const number = ([at, length]: readonly [number, number], value: number) => {
+  const text = ([start, length]: readonly [number, number], value: string) =>
+    header.write(value.slice(0, length), start, "latin1");
+  const number = ([start, length]: readonly [number, number], value: number) => {
     const digits = length - 1;
     const fitting = Math.min(Math.max(value, 0), 8 ** digits - 1);
-    header.write(fitting.toString(8).padStart(digits, "0"), at, "latin1");
+    header.write(fitting.toString(8).padStart(digits, "0"), start, "latin1");
   };
   text(field.name, member.path);
   number(field.mode, member.mode);
@@ -73,9 +72,9 @@ function block(member: Member, type: string): Buffer {
   number(field.size, member.size);
   number(field.modified, Number(member.modifiedNs / nsOfSecond));
   text(field.type, type);
-  text(field.says, member.says);
+  text(field.linkName, member.linkTarget);
   text(field.magic, "ustar\x0000");
-  const [at] = field.checksum;
-  header.write(`${checksumOf(header).toString(8).padStart(6, "0")}\0 `, at, "latin1");
+  const [start] = field.checksum;
+  header.write(`${checksumOf(header).toString(8).padStart(6, "0")}\0 `, start, "latin1");
   return header;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns what one member of a tar is, and the numbers and names of its header as both directions know them.
- * Does not own reading (header-read.ts) nor writing it (header-write.ts). Names are raw, one character a byte.
+ * Defines a member of a tar archive and the layout of its header, for reading and writing.
+ * Paths are raw: one character is one byte.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 
@@ -10,16 +10,16 @@ export type Member = {
   mode: number;
   uid: number;
   gid: number;
-  /** Of its contents. */
+  /** Bytes of its contents. */
   size: number;
   modifiedNs: bigint;
-  /** What a link says; of a hard link, the member that it is another name of. */
-  says: string;
+  /** Where a symbolic link leads; for a hard link the path of the member that it names again. */
+  linkTarget: string;
 };
 
 export const blockBytes = 512;
 
-/** One byte each: name, offset and length of the fields of a header. */
+/** Offset and length of the fields of a header, in bytes. */
 export const field = {
   name: [0, 100],
   mode: [100, 8],
@@ -29,7 +29,7 @@ export const field = {
   modified: [136, 12],
   checksum: [148, 8],
   type: [156, 1],
-  says: [157, 100],
+  linkName: [157, 100],
   magic: [257, 8],
   prefix: [345, 155],
 } as const;
@@ -44,12 +44,12 @@ export function padded(bytes: number): number {
   return Math.ceil(bytes / blockBytes) * blockBytes;
 }
 
-/** As if its own field were blank. Millions of headers come in one archive: a plain loop takes a tenth of others. */
+/** Counts the checksum field itself as blanks. A plain loop, because one archive may have millions of headers. */
 export function checksumOf(header: Uint8Array): number {
   const [start, length] = field.checksum;
   let sum = 0x20 * length;
-  for (let at = 0; at < blockBytes; at += 1) sum += header[at] ?? 0;
-  for (let at = start; at < start + length; at += 1) sum -= header[at] ?? 0;
+  for (let n = 0; n < blockBytes; n += 1) sum += header[n] ?? 0;
+  for (let n = start; n < start + length; n += 1) sum -= header[n] ?? 0;
   return sum;
 }
 

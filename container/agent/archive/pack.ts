@@ -1,13 +1,13 @@
 /**
- * Owns a tree as one stream of tar: gathered in slices with the rights of a command, large files read on the way.
- * Does not own what stands in it (walk.ts), nor compression.
+ * Packs a tree into one stream of tar: headers and small files in slices with the rights of a command, large files while
+ * other calls run. See walk.ts for what an archive contains.
  */
 import { read } from "node:fs";
 import { promisify } from "node:util";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Target } from "../files/paths.ts";
-import { refusalOf } from "../files/refusal.ts";
-import { type User, withRightsOf } from "../kernel/libc.ts";
+import { toFileError } from "../files/refusal.ts";
+import { type User, withUserRights } from "../kernel/libc.ts";
 import { endOfArchive } from "./header-write.ts";
 import { padded } from "./member.ts";
 import { type Piece, walk } from "./walk.ts";
@@ -19,7 +19,7 @@ export async function* pack(target: Target, user: User | undefined): AsyncGenera
   const work = walk(target);
   try {
     for (;;) {
-      const gathered = withRightsOf(user, () => gather(work));
+      const gathered = withUserRights(user, () => gather(work));
       if (gathered.bytes.length > 0) yield gathered.bytes;
       if (gathered.file !== undefined) yield* contentsOf(gathered.file);
       if (gathered.isLast) break;
@@ -27,9 +27,9 @@ export async function* pack(target: Target, user: User | undefined): AsyncGenera
     }
     yield endOfArchive;
   } catch (error) {
-    throw refusalOf(error, target.shown);
+    throw toFileError(error, target.shown);
   } finally {
-    withRightsOf(user, () => work.return());
+    withUserRights(user, () => work.return());
   }
 }
 
@@ -39,7 +39,7 @@ type Gathered = {
   isLast: boolean;
 };
 
-/** One slice: as much as one piece should have, or until a large file comes. */
+/** Collects one slice: until it has a piece of bytes, its time is over, or a large file comes. */
 function gather(work: ReturnType<typeof walk>): Gathered {
   const end = performance.now() + limits.fileSliceMs;
   const blocks: Buffer[] = [];
@@ -57,23 +57,23 @@ function gather(work: ReturnType<typeof walk>): Gathered {
   return { bytes: Buffer.concat(blocks), file: undefined, isLast: false };
 }
 
-/** As long as the header said, whatever becomes of the file meanwhile: what is missing is zeros. */
+/** Always as long as the header says: if the file became shorter meanwhile, the rest is zeros. */
 async function* contentsOf({ fd, size }: Exclude<Piece, Buffer>): AsyncGenerator<Uint8Array> {
-  const whole = padded(size);
+  const total = padded(size);
   let isOver = false;
-  for (let at = 0; at < whole; ) {
-    const piece = Buffer.alloc(Math.min(pieceBytes, whole - at));
-    const wanted = Math.min(piece.length, size - at);
-    if (wanted <= 0 || isOver) {
-      at += piece.length;
+  for (let sent = 0; sent < total; ) {
+    const piece = Buffer.alloc(Math.min(pieceBytes, total - sent));
+    const readable = Math.min(piece.length, size - sent);
+    if (readable <= 0 || isOver) {
+      sent += piece.length;
       yield piece;
       continue;
     }
-    const { bytesRead } = await readAsync(fd, piece, 0, wanted, at);
+    const { bytesRead } = await readAsync(fd, piece, 0, readable, sent);
     isOver = bytesRead === 0;
-    const isEnd = at + bytesRead === size;
-    const length = isEnd ? Math.min(whole - at, piece.length) : bytesRead;
-    at += length;
+    const isEnd = sent + bytesRead === size;
+    const length = isEnd ? Math.min(total - sent, piece.length) : bytesRead;
+    sent += length;
     if (length > 0) yield piece.subarray(0, length);
   }
 }

@@ -1,28 +1,28 @@
 /**
- * Owns an archive that comes in as its members, one after the other, each with its contents as they come.
- * Does not own what is done with them. Holds one piece of the stream, and headers up to a bound.
+ * Reads an archive from a stream as its members, one after the other, each with its contents.
+ * Buffers one piece of the stream, and headers up to a bound.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 import { headerIn, longNameIn, memberOf, type Records, recordsIn } from "./header-read.ts";
 import { badArchive, blockBytes, extended, type Member, padded } from "./member.ts";
 
-/** Names take 4 KiB at most; other records are known to be long, and are let pass. */
+/** Names take 4 KiB at most; other pax records may be longer. */
 const headerBytesMax = 1024 * 1024;
 
 export class ArchiveReader {
   readonly #source: AsyncIterator<Uint8Array>;
   #piece: Buffer = Buffer.alloc(0);
-  /** Of the member before: contents that nobody took, and what fills up the block. */
+  /** Bytes of the previous member that nobody read, with the padding of its last block. */
   #left = 0;
-  #always: Records = new Map();
+  #globalRecords: Records = new Map();
 
   constructor(source: AsyncIterable<Uint8Array>) {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** Undefined: the archive has ended as it should. */
+  /** Undefined: the archive has ended in order. */
   async next(): Promise<Member | undefined> {
-    let records: Records = new Map(this.#always);
+    let records: Records = new Map(this.#globalRecords);
     for (;;) {
       await this.#skip();
       const header = headerIn(await this.#exactly(blockBytes));
@@ -32,9 +32,9 @@ export class ArchiveReader {
       }
       const { type } = header;
       if (type === extended.next || type === extended.all) {
-        const told = recordsIn(await this.#body(header.member.size));
-        records = new Map([...records, ...told]);
-        if (type === extended.all) this.#always = records;
+        const own = recordsIn(await this.#body(header.member.size));
+        records = new Map([...records, ...own]);
+        if (type === extended.all) this.#globalRecords = records;
       } else if (type === extended.longPath || type === extended.longSays) {
         records.set(...longNameIn(type, await this.#body(header.member.size)));
       } else {
@@ -45,7 +45,7 @@ export class ArchiveReader {
     }
   }
 
-  /** Of the member that was told last; in pieces that are the caller's until the next one is asked for. */
+  /** Yields the contents of the latest member. A piece is valid until the next one is requested. */
   async *contents({ size }: Member): AsyncGenerator<Buffer> {
     for (let left = size; left > 0; ) {
       if (this.#piece.length === 0) await this.#more();
@@ -56,7 +56,7 @@ export class ArchiveReader {
     }
   }
 
-  /** Lets the stream go. */
+  /** Releases the stream. */
   async close(): Promise<void> {
     await this.#source.return?.();
   }
@@ -76,7 +76,7 @@ export class ArchiveReader {
     return body;
   }
 
-  /** What stands after the end is read, because the sender sends it, and means nothing. */
+  /** Reads and ignores what follows the end, because the sender may still send it. */
   async #end(): Promise<void> {
     do this.#piece = Buffer.alloc(0);
     while (await this.#isMore());
@@ -88,14 +88,17 @@ export class ArchiveReader {
   }
 
   #take(sizeMax: number): Buffer {
-    const taken = this.#piece.subarray(0, sizeMax);
-    this.#piece = this.#piece.subarray(taken.length);
-    return taken;
+    const bytes = this.#piece.subarray(0, sizeMax);
+    this.#piece = this.#piece.subarray(bytes.length);
+    return bytes;
   }
 
   async #more(): Promise<void> {
     if (!(await this.#isMore())) {
-      throw badArchive("breaks off", "send it again: what has an end is marked as such");
+      throw badArchive(
+        "ends too early",
+        "send it again: a complete archive ends with two empty blocks",
+      );
     }
   }
 
@@ -108,8 +111,8 @@ export class ArchiveReader {
   }
 }
 
-/** Throws where so few bytes unpack to so many that it can only be meant to harm. */
-export async function* measured(
+/** Throws when a few bytes unpack to so many that the archive must be an attack. */
+export async function* limitRatio(
   bytes: AsyncIterable<Uint8Array>,
   packed: () => number,
 ): AsyncGenerator<Uint8Array> {
@@ -119,7 +122,7 @@ export async function* measured(
     if (unpacked > ratioFreeBytes && unpacked > packed() * limits.archiveRatioMax) {
       throw badArchive(
         `unpacks to more than ${limits.archiveRatioMax} times its size`,
-        "send it as a plain tar, or less compressed",
+        "send it as a plain tar, or with less compression",
       );
     }
     yield piece;

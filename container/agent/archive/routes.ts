@@ -1,32 +1,32 @@
 /**
- * Owns the two calls on archives. Loaded when the first one comes: many sandboxes never see one.
- * Does not own packing (pack.ts) nor unpacking (unpack.ts).
+ * Handles the two calls on archives. Loaded with the first one, because many sandboxes never use archives.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { inTurn } from "../files/gated-write.ts";
+import { runGatedWrite } from "../files/gated-write.ts";
 import { type Target, targetOf } from "../files/paths.ts";
+import { readFileQuery } from "../files/query.ts";
 import { baseOf, type Sessions } from "../files/sessions.ts";
 import type { Transfers } from "../files/transfers.ts";
-import type { Ground } from "../sandbox.ts";
-import type { PartCall } from "../server/module.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
+import type { ModuleRequest } from "../server/module.ts";
 import { compressed } from "./compression.ts";
 import { download } from "./download.ts";
 import { pack } from "./pack.ts";
-import { readArchiveQuery, sentAs, wantedAs } from "./types.ts";
+import { negotiateType, requestCompression } from "./types.ts";
 import { unpack } from "./unpack.ts";
 
 export class ArchiveRoutes {
-  readonly #ground: Ground;
+  readonly #deps: SandboxDeps;
   readonly #transfers: Transfers;
   readonly #sessions: () => Sessions | undefined;
 
-  constructor(ground: Ground, transfers: Transfers, sessions: () => Sessions | undefined) {
-    this.#ground = ground;
+  constructor(deps: SandboxDeps, transfers: Transfers, sessions: () => Sessions | undefined) {
+    this.#deps = deps;
     this.#transfers = transfers;
     this.#sessions = sessions;
   }
 
-  answer(call: PartCall): Promise<Response> {
+  handle(call: ModuleRequest): Promise<Response> {
     if (call.rest.length > 0) {
       throw new BerthError("not_found", `the agent has no route ${call.url.pathname}`);
     }
@@ -36,40 +36,42 @@ export class ArchiveRoutes {
     throw new BerthError("method_not_allowed", `use ${allow.join(", ")}`, { facts: { allow } });
   }
 
-  async #download({ request, url }: PartCall): Promise<Response> {
-    const target = this.#target(url.search);
-    const { type, compression } = wantedAs(request);
+  async #download({ request, url }: ModuleRequest): Promise<Response> {
+    const target = this.#target(url);
+    const { type, compression } = negotiateType(request);
     const end = this.#transfers.beginSending();
-    const bytes = compressed(pack(target, this.#ground.place.user), compression);
+    const bytes = compressed(pack(target, this.#deps.sandboxEnv.user), compression);
     return download(bytes, {
       type,
       compression,
       name: nameOf(target),
       signal: request.signal,
-      end,
+      onEnd: end,
     });
   }
 
-  async #upload({ request, url }: PartCall): Promise<Response> {
-    const target = this.#target(url.search);
-    const compression = sentAs(request);
+  async #upload({ request, url }: ModuleRequest): Promise<Response> {
+    const target = this.#target(url);
+    const compression = requestCompression(request);
     const end = this.#transfers.begin();
     try {
-      const asked = { target, user: this.#ground.place.user, compression };
-      const work = inTurn(this.#ground.gated, request, (turn) => unpack(request, asked, turn));
+      const options = { target, user: this.#deps.sandboxEnv.user, compression };
+      const work = runGatedWrite(this.#deps.gated, request, (write) =>
+        unpack(request, options, write),
+      );
       return Response.json(await work);
     } finally {
       end();
     }
   }
 
-  #target(search: string): Target {
-    const { path, session } = readArchiveQuery(search);
-    return targetOf(path, baseOf(session, this.#ground.place, this.#sessions()));
+  #target(url: URL): Target {
+    const { path, session } = readFileQuery(url.searchParams);
+    return targetOf(path, baseOf(session, this.#deps.sandboxEnv, this.#sessions()));
   }
 }
 
-/** As the folder is called; the root and what is only above another have no name. */
+/** Named after the folder. The root and `..` have no name of their own. */
 function nameOf({ shown }: Target): string {
   const name = shown.slice(shown.lastIndexOf("/") + 1);
   return name === "" || name === ".." ? "archive" : name;

@@ -1,35 +1,42 @@
 /**
- * Owns where an archive is unpacked: what is not there yet beside its place, then renamed; an empty folder in a
- * folder inside of it, whose entries then move up, so that who stands in it still does; any other in place.
- * Does not own what is unpacked. Everything but `prepare` and `undo` runs with the rights of the calling thread.
+ * Chooses where an archive is unpacked. A missing target is unpacked next to its place and renamed. An empty folder is
+ * filled from a folder inside it, so that processes in it stay there. Any other folder is filled in place.
+ * Everything but `prepare` and `end` runs with the rights of the calling thread.
  */
 import { chmodSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { follow, openEntry, openNames, openPlace, type Target, textOf } from "../files/paths.ts";
-import { isCode } from "../files/refusal.ts";
+import {
+  followLinks,
+  openEntry,
+  openNames,
+  openPath,
+  type Target,
+  textOf,
+} from "../files/paths.ts";
+import { hasCode } from "../files/refusal.ts";
 import { inSlices } from "../files/slices.ts";
 import {
-  besidePattern,
-  freeBesideName,
-  removeStale,
-  removeWhole,
-  takeBesideName,
+  releaseTempName,
+  removeLeftover,
+  removeStaleLeftovers,
+  reserveTempName,
+  tempNamePattern,
 } from "../files/unfinished.ts";
-import { type User, withRightsOf } from "../kernel/libc.ts";
+import { type User, withUserRights } from "../kernel/libc.ts";
 import {
   close,
+  currentFolder,
+  type EntryLocation,
   mkdirAt,
-  namesOf,
-  nowhere,
   open,
   openAt,
+  readEntries,
   renameAt,
-  type Spot,
   setModifiedAt,
   statusAt,
   unlinkAt,
 } from "../kernel/openat.ts";
-import type { Final } from "./unpacked-tree.ts";
+import type { EntryAttributes } from "./unpacked-tree.ts";
 
 const newMode = 0o755;
 const ownerWrite = 0o200;
@@ -37,45 +44,45 @@ const ownerWrite = 0o200;
 export interface Staging {
   /** The open folder to unpack into. */
   readonly root: number;
-  /** Nothing of what is below it was there before. */
+  /** Everything below it is new. */
   readonly isOwn: boolean;
-  /** What was unpacked takes its place. */
-  take(own: Final | undefined): void;
-  /** Also after `take`, which then leaves nothing to undo. */
+  /** Moves what was unpacked to the target. */
+  moveIntoPlace(attributes: EntryAttributes | undefined): void;
+  /** Removes what was not moved into place. To be called in any case. */
   end(): Promise<void>;
 }
 
 export async function prepare(target: Target, user: User | undefined): Promise<Staging> {
-  const place = withRightsOf(user, () => placeIf(target));
-  if (place === undefined) {
-    const spot = withRightsOf(user, () => follow(openEntry(target)));
-    return beside(spot, user);
+  const folder = withUserRights(user, () => openIfExists(target));
+  if (folder === undefined) {
+    const location = withUserRights(user, () => followLinks(openEntry(target)));
+    return stageNextTo(location, user);
   }
   try {
-    if (withRightsOf(user, () => isEmpty(place))) return await inside(place, user);
+    if (withUserRights(user, () => isEmpty(folder))) return await stageInside(folder, user);
   } catch (error) {
-    close(place);
+    close(folder);
     throw error;
   }
   return {
-    root: place,
+    root: folder,
     isOwn: false,
-    take: (own) => setOwn(place, own),
-    end: async () => close(place),
+    moveIntoPlace: (attributes) => setAttributes(folder, attributes),
+    end: async () => close(folder),
   };
 }
 
-/** Takes the folder of the spot over. */
-async function beside(spot: Spot, user: User | undefined): Promise<Staging> {
-  const { folder } = spot;
+/** Takes over the open folder of the location. */
+async function stageNextTo(location: EntryLocation, user: User | undefined): Promise<Staging> {
+  const { folder } = location;
   try {
-    const staged = await stagedIn(folder, user);
+    const staged = await createStagedIn(folder, user);
     return {
       root: staged.root,
       isOwn: true,
-      take(own) {
-        setOwn(staged.root, own ?? { mode: newMode, modifiedNs: undefined });
-        renameAt({ folder, name: staged.name }, spot, { overwrite: false });
+      moveIntoPlace(attributes) {
+        setAttributes(staged.root, attributes ?? { mode: newMode, modifiedNs: undefined });
+        renameAt({ folder, name: staged.name }, location, { overwrite: false });
       },
       end: () => staged.end(folder),
     };
@@ -85,61 +92,61 @@ async function beside(spot: Spot, user: User | undefined): Promise<Staging> {
   }
 }
 
-/** Takes the place over. */
-async function inside(place: number, user: User | undefined): Promise<Staging> {
-  const staged = await stagedIn(place, user);
+/** Takes over the open folder. */
+async function stageInside(folder: number, user: User | undefined): Promise<Staging> {
+  const staged = await createStagedIn(folder, user);
   return {
     root: staged.root,
     isOwn: true,
-    take(own) {
-      moveUp(staged.root, place);
-      unlinkAt(place, staged.name, "folder");
-      setOwn(place, own);
+    moveIntoPlace(attributes) {
+      moveEntriesUp(staged.root, folder);
+      unlinkAt(folder, staged.name, "folder");
+      setAttributes(folder, attributes);
     },
-    end: () => staged.end(place),
+    end: () => staged.end(folder),
   };
 }
 
-async function stagedIn(folder: number, user: User | undefined) {
-  // Whoever may not list it has left nothing that could be found.
-  await inSlices(user, removeStale(folder)).catch(() => {});
-  const name = takeBesideName();
+async function createStagedIn(folder: number, user: User | undefined) {
+  // A user who may not list the folder has left nothing in it that could be found.
+  await inSlices(user, removeStaleLeftovers(folder)).catch(() => {});
+  const name = reserveTempName();
   try {
-    const root = withRightsOf(user, () => {
+    const root = withUserRights(user, () => {
       mkdirAt(folder, name, 0o700);
-      return openAt(folder, name, open.placeOnly | open.folder | open.noFollow);
+      return openAt(folder, name, open.pathOnly | open.folder | open.noFollow);
     });
     return {
       ...{ root, name },
-      /** Closes both. */
-      async end(holder: number) {
+      /** Closes both folders. */
+      async end(parent: number) {
         close(root);
-        await inSlices(user, removeWhole({ folder: holder, name }));
-        freeBesideName(name);
-        close(holder);
+        await inSlices(user, removeLeftover({ folder: parent, name }));
+        releaseTempName(name);
+        close(parent);
       },
     };
   } catch (error) {
-    freeBesideName(name);
+    releaseTempName(name);
     throw error;
   }
 }
 
-/** One synchronous piece: all names are looked at before the first one moves. */
-function moveUp(from: number, to: number): void {
+/** One synchronous step: checks all names before it moves the first one. */
+function moveEntriesUp(from: number, to: number): void {
   const names = allNames(from);
-  for (const name of names) if (isThere(to, name)) throw exists(name);
-  for (const name of names) moveOne({ folder: from, name }, { folder: to, name });
+  for (const name of names) if (exists(to, name)) throw alreadyExists(name);
+  for (const name of names) moveEntry({ folder: from, name }, { folder: to, name });
 }
 
-/** A folder that gets another holder must let its owner write for that moment. */
-function moveOne(from: Spot, to: Spot): void {
+/** Moving a folder changes its `..`, so it must be writable for that moment. */
+function moveEntry(from: EntryLocation, to: EntryLocation): void {
   const { kind, mode } = statusAt(from.folder, from.name);
   if (kind !== "folder" || (mode & ownerWrite) !== 0) {
     renameAt(from, to, { overwrite: false });
     return;
   }
-  const fd = openAt(from.folder, from.name, open.placeOnly | open.folder | open.noFollow);
+  const fd = openAt(from.folder, from.name, open.pathOnly | open.folder | open.noFollow);
   try {
     chmodSync(`/proc/self/fd/${fd}`, mode | ownerWrite);
     renameAt(from, to, { overwrite: false });
@@ -149,31 +156,35 @@ function moveOne(from: Spot, to: Spot): void {
   }
 }
 
-function exists(name: string): BerthError {
-  return new BerthError("file_exists", `${textOf(name)} came to be there while it was unpacked`, {
-    hint: "unpack once more: into a folder that is not empty, member by member",
-  });
+function alreadyExists(name: string): BerthError {
+  return new BerthError(
+    "file_exists",
+    `${textOf(name)} was created while the archive was unpacked`,
+    {
+      hint: "unpack again: a folder that is not empty is filled member by member",
+    },
+  );
 }
 
-function placeIf({ raw }: Target): number | undefined {
+function openIfExists({ raw }: Target): number | undefined {
   try {
-    return openPlace(nowhere, raw, open.folder);
+    return openPath(currentFolder, raw, open.folder);
   } catch (error) {
-    if (isCode(error, "ENOENT")) return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }
 
-function isEmpty(place: number): boolean {
-  return allNames(place).every((name) => besidePattern.test(name));
+function isEmpty(folder: number): boolean {
+  return allNames(folder).every((name) => tempNamePattern.test(name));
 }
 
-function allNames(place: number): string[] {
-  const fd = openNames(place, ".");
+function allNames(folder: number): string[] {
+  const fd = openNames(folder, ".");
   try {
     const all: string[] = [];
-    for (let some = namesOf(fd); some.length > 0; some = namesOf(fd)) {
-      for (const { name } of some) all.push(name);
+    for (let batch = readEntries(fd); batch.length > 0; batch = readEntries(fd)) {
+      for (const { name } of batch) all.push(name);
     }
     return all;
   } finally {
@@ -181,29 +192,29 @@ function allNames(place: number): string[] {
   }
 }
 
-function isThere(folder: number, name: string): boolean {
+function exists(folder: number, name: string): boolean {
   try {
     statusAt(folder, name);
     return true;
   } catch (error) {
-    if (isCode(error, "ENOENT")) return false;
+    if (hasCode(error, "ENOENT")) return false;
     throw error;
   }
 }
 
-function setOwn(
+function setAttributes(
   fd: number,
-  own: { mode: number; modifiedNs: bigint | undefined } | undefined,
+  attributes: { mode: number; modifiedNs: bigint | undefined } | undefined,
 ): void {
-  if (own === undefined) return;
+  if (attributes === undefined) return;
   const name = `/proc/self/fd/${fd}`;
   try {
-    if (own.modifiedNs !== undefined) {
-      setModifiedAt({ folder: nowhere, name }, own.modifiedNs, true);
+    if (attributes.modifiedNs !== undefined) {
+      setModifiedAt({ folder: currentFolder, name }, attributes.modifiedNs, true);
     }
-    chmodSync(name, own.mode);
+    chmodSync(name, attributes.mode);
   } catch (error) {
-    // The folder of somebody else that the command may write into, such as the workspace of some images.
-    if (!isCode(error, "EPERM")) throw error;
+    // Commands may write into the folder without owning it, such as the workspace of some images.
+    if (!hasCode(error, "EPERM")) throw error;
   }
 }

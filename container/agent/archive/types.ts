@@ -1,9 +1,7 @@
 /**
- * Owns which form of archive a call means, told by its headers, and the query of both calls.
- * Does not own the names: src/protocol/archive.ts has them; a test holds both together.
+ * Reads from the headers which form of archive a call means. See src/protocol/archive.ts for the media types.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { type At, atOf, fieldsOf } from "../files/query.ts";
 import { refuse } from "../server/fields.ts";
 import type { Compression } from "./compression.ts";
 
@@ -15,12 +13,8 @@ export const archiveTypes: Record<string, Compression> = {
 
 const known = Object.keys(archiveTypes).join(", ");
 
-export function readArchiveQuery(search: string): At {
-  return atOf({ path: ".", ...fieldsOf(search, ["path", "session"]) });
-}
-
-/** Of what comes in. */
-export function sentAs({ headers }: Request): Compression {
+/** How the body of an upload is compressed. */
+export function requestCompression({ headers }: Request): Compression {
   const type = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   const compression = Object.hasOwn(archiveTypes, type) ? archiveTypes[type] : undefined;
   if (compression === undefined) {
@@ -30,30 +24,30 @@ export function sentAs({ headers }: Request): Compression {
   }
   const encoding = headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity") {
-    throw new BerthError("unsupported_type", "an archive is sent without Content-Encoding", {
-      hint: `say how it is compressed by its Content-Type: ${known}`,
+    throw new BerthError("unsupported_type", "an archive must not have a Content-Encoding", {
+      hint: `name the compression in Content-Type: ${known}`,
       facts: { field: "content-encoding" },
     });
   }
   return compression;
 }
 
-/** Of what goes out: what the caller likes best of what there is; plain where it is all the same. */
-export function wantedAs({ headers }: Request): { type: string; compression: Compression } {
+/** Chooses the type of a download: the caller's favourite among the supported ones, a plain tar if any is accepted. */
+export function negotiateType({ headers }: Request): { type: string; compression: Compression } {
   const [plain = ""] = Object.keys(archiveTypes);
   const accept = headers.get("accept") ?? "*/*";
-  const wishes = accept.split(",").map((wish) => {
-    const [type = "", ...rest] = wish.split(";").map((part) => part.trim().toLowerCase());
+  const preferences = accept.split(",").map((item) => {
+    const [type = "", ...rest] = item.split(";").map((part) => part.trim().toLowerCase());
     const weight = rest.find((part) => part.startsWith("q="))?.slice(2) ?? "1";
     return { type, weight: Number(weight) };
   });
-  const [best] = wishes
+  const [best] = preferences
     .map(({ type, weight }) => ({
       type: /^(\*|application)\/\*$/.test(type) ? plain : type,
       weight,
     }))
     .filter(({ type, weight }) => Object.hasOwn(archiveTypes, type) && weight > 0)
-    .sort((one, other) => other.weight - one.weight);
+    .sort((a, b) => b.weight - a.weight);
   const compression = best === undefined ? undefined : archiveTypes[best.type];
   if (best === undefined || compression === undefined)
     refuse("accept", `must name one of ${known}`);

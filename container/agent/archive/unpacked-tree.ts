@@ -1,69 +1,72 @@
 /**
- * Owns putting members into a folder, each in one step: files written without a name first, links held inside.
- * Does not own where that folder stands (staging.ts), nor the stream. Each step is taken with the rights of a
- * command, right after the look whether the call may still write.
+ * Creates the members of an archive in a folder, each in one step: files are written without a name first, links stay
+ * inside. Each step runs with the rights of a command, directly after the check that the call may still write.
  */
 import { fchmodSync, writeSync } from "node:fs";
 import { limits } from "../../../src/protocol/limits.ts";
-import { placeOf } from "../files/paths.ts";
-import { isCode } from "../files/refusal.ts";
-import { freeBesideName, takeBesideName, Unfinished } from "../files/unfinished.ts";
+import { realPathOf } from "../files/paths.ts";
+import { hasCode } from "../files/refusal.ts";
+import { releaseTempName, reserveTempName, UnfinishedFile } from "../files/unfinished.ts";
 import { writeAll } from "../files/upload.ts";
-import { type User, withRightsOf } from "../kernel/libc.ts";
+import { type User, withUserRights } from "../kernel/libc.ts";
 import {
   close,
+  currentFolder,
+  type EntryLocation,
   linkAt,
-  nowhere,
   open,
   openBeneath,
   renameAt,
-  type Spot,
   setModifiedAt,
   statusAt,
   symlinkAt,
   unlinkAt,
 } from "../kernel/openat.ts";
-import { demandInside, namesOn } from "./allowed.ts";
-import { Levels } from "./levels.ts";
+import { FolderStack } from "./folder-stack.ts";
 import { badArchive, type Member } from "./member.ts";
+import { assertLinkStaysInside, splitMemberPath } from "./member-paths.ts";
 
-export type Final = { mode: number; modifiedNs: bigint };
+export type EntryAttributes = { mode: number; modifiedNs: bigint };
 
-/** Written at once; the bytes of others while other calls are served. */
+/** Smaller files are written in one go; other calls run while larger ones are written. */
 const smallBytes = 64 * 1024;
 
 export class UnpackedTree {
   entries = 0;
   bytes = 0;
-  /** Of the folder itself, where it is a member too. */
-  own: Final | undefined;
+  /** Attributes of the target folder, if it is a member itself. */
+  own: EntryAttributes | undefined;
   readonly #root: number;
-  readonly #levels: Levels;
+  readonly #folders: FolderStack;
   readonly #user: User | undefined;
-  readonly #pass: () => void;
-  /** Files of this archive: only to those a hard link may lead. */
+  readonly #throwIfEnded: () => void;
+  /** Inodes of this archive. Hard links may lead only to them. */
   readonly #files = new Set<bigint>();
 
   constructor(
     root: number,
-    { isOwn, user, pass }: { isOwn: boolean; user: User | undefined; pass: () => void },
+    {
+      isOwn,
+      user,
+      throwIfEnded,
+    }: { isOwn: boolean; user: User | undefined; throwIfEnded: () => void },
   ) {
     this.#root = root;
-    this.#levels = new Levels(root, isOwn);
+    this.#folders = new FolderStack(root, isOwn);
     this.#user = user;
-    this.#pass = pass;
+    this.#throwIfEnded = throwIfEnded;
   }
 
   async add(member: Member, contents: AsyncIterable<Buffer>): Promise<void> {
     if (this.entries >= limits.archiveEntriesMax) {
       throw badArchive(`holds more than ${limits.archiveEntriesMax} entries`);
     }
-    const names = namesOn(member.path);
+    const names = splitMemberPath(member.path);
     const { mode, modifiedNs } = member;
     if (member.kind === "folder") {
       const final = { mode, modifiedNs };
       if (names.length === 0) this.own = final;
-      else this.#step(() => this.#levels.folder(names, final));
+      else this.#step(() => this.#folders.folder(names, final));
     } else {
       const name = names.pop();
       if (name === undefined) throw badArchive("holds a file or link without a name");
@@ -73,24 +76,24 @@ export class UnpackedTree {
     this.entries += 1;
   }
 
-  /** Every folder has its mode and time then. */
+  /** Sets the mode and time of every folder. */
   leave(): void {
-    this.#step(() => this.#levels.leave());
+    this.#step(() => this.#folders.leave());
   }
 
-  /** What was refused in the middle leaves no folder closed or open that should not be so. */
+  /** After a failure too, folders get their final modes. */
   end(): void {
     try {
-      withRightsOf(this.#user, () => this.#levels.leave());
+      withUserRights(this.#user, () => this.#folders.leave());
     } catch {
-      // It has gone, or is no more ours: nothing that this call could still do for it.
+      // The folder was removed or changed meanwhile, and nothing can be done about it.
     }
-    this.#levels.end();
+    this.#folders.end();
   }
 
   #step<T>(work: () => T): T {
-    return withRightsOf(this.#user, () => {
-      this.#pass();
+    return withUserRights(this.#user, () => {
+      this.#throwIfEnded();
       return work();
     });
   }
@@ -102,8 +105,8 @@ export class UnpackedTree {
     contents: AsyncIterable<Buffer>,
   ): Promise<void> {
     const { folder, file } = this.#step(() => {
-      const folder = this.#levels.enter(names);
-      return { folder, file: new Unfinished(folder) };
+      const folder = this.#folders.enter(names);
+      return { folder, file: new UnfinishedFile(folder) };
     });
     try {
       if (this.bytes + member.size > limits.fileBytesMax) {
@@ -115,71 +118,71 @@ export class UnpackedTree {
         this.bytes += piece.length;
       }
       this.#step(() => {
-        const own = { folder: nowhere, name: `/proc/self/fd/${file.fd}` };
-        setModifiedAt(own, member.modifiedNs, true);
+        const location = { folder: currentFolder, name: `/proc/self/fd/${file.fd}` };
+        setModifiedAt(location, member.modifiedNs, true);
         fchmodSync(file.fd, member.mode);
-        file.take({ folder, name }, { overwrite: true });
+        file.moveIntoPlace({ folder, name }, { overwrite: true });
         this.#files.add(statusAt(file.fd).inode);
       });
     } finally {
-      withRightsOf(this.#user, () => file.end());
+      withUserRights(this.#user, () => file.end());
     }
   }
 
   #link(member: Member, names: string[], name: string): void {
-    const folder = this.#levels.enter(names);
+    const folder = this.#folders.enter(names);
     if (member.kind === "link") {
-      demandInside(member, () => depthOf(folder, this.#root));
-      put({ folder, name }, (spot) => symlinkAt(member.says, spot));
+      assertLinkStaysInside(member, () => depthOf(folder, this.#root));
+      createOrReplace({ folder, name }, (location) => symlinkAt(member.linkTarget, location));
       setModifiedAt({ folder, name }, member.modifiedNs);
       return;
     }
-    const to = namesOn(member.says, "a hard link to something").join("/");
-    const fd = openBeneath(this.#root, to === "" ? "." : to, open.placeOnly | open.noFollow);
+    const to = splitMemberPath(member.linkTarget, "a hard link to something").join("/");
+    const fd = openBeneath(this.#root, to === "" ? "." : to, open.pathOnly | open.noFollow);
     try {
       const { kind, inode } = statusAt(fd);
       if (kind !== "file" || !this.#files.has(inode)) {
-        throw badArchive("holds a hard link to what is no file of its own");
+        throw badArchive("holds a hard link to something that is not a file of the archive");
       }
-      put({ folder, name }, (spot) => linkAt(fd, spot));
+      createOrReplace({ folder, name }, (location) => linkAt(fd, location));
     } finally {
       close(fd);
     }
   }
 }
 
-/** How many folders below the root an open one really stands. */
+/** How many folders below the root an open folder really is. */
 function depthOf(folder: number, root: number): number {
-  const [place, top] = [placeOf(folder), placeOf(root)];
-  if (place === top) return 0;
+  const [path, top] = [realPathOf(folder), realPathOf(root)];
+  if (path === top) return 0;
   const prefix = top === "/" ? "/" : `${top}/`;
-  if (!place.startsWith(prefix)) throw badArchive("holds a link in a folder that was moved away");
-  return place.slice(prefix.length).split("/").length;
+  if (!path.startsWith(prefix)) throw badArchive("holds a link in a folder that was moved away");
+  return path.slice(prefix.length).split("/").length;
 }
 
-/** In one step, in the place of what may be there. */
-function put(spot: Spot, make: (spot: Spot) => void): void {
+/** Creates a link in one step, and replaces what may be there. */
+function createOrReplace(location: EntryLocation, create: (location: EntryLocation) => void): void {
   try {
-    make(spot);
+    create(location);
     return;
   } catch (error) {
-    if (!isCode(error, "EEXIST")) throw error;
+    if (!hasCode(error, "EEXIST")) throw error;
   }
-  const beside = { folder: spot.folder, name: takeBesideName() };
+  const temp = { folder: location.folder, name: reserveTempName() };
   try {
-    make(beside);
-    renameAt(beside, spot, { overwrite: true });
+    create(temp);
+    renameAt(temp, location, { overwrite: true });
   } finally {
-    removeIf(beside);
-    freeBesideName(beside.name);
+    removeIfExists(temp);
+    releaseTempName(temp.name);
   }
 }
 
-/** Two names of one file are not exchanged by a rename: then it is still there. */
-function removeIf({ folder, name }: Spot): void {
+/** A rename between two names of one file does nothing, so the temporary name may still exist. */
+function removeIfExists({ folder, name }: EntryLocation): void {
   try {
     unlinkAt(folder, name, "file");
   } catch (error) {
-    if (!isCode(error, "ENOENT")) throw error;
+    if (!hasCode(error, "ENOENT")) throw error;
   }
 }

@@ -1,71 +1,72 @@
 /**
- * Owns the way through a tree that is packed: its members in order, each with its header and its contents.
- * Does not own the pace (pack.ts). Everything runs with the rights of the calling thread; what these may not read
- * breaks the archive off, so that no part is taken for the whole. Sockets, pipes and devices are left out.
+ * Walks the tree that is packed: its members in order, each with its header and contents. Runs with the rights of the
+ * calling thread. A file that may not be read ends the archive, so that no part passes for the whole.
+ * Sockets, pipes and devices are left out.
  */
 import { openSync, readSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { isView, openNames, openPlace, type Target, textOf } from "../files/paths.ts";
-import { isCode, notAFile, refusalOf } from "../files/refusal.ts";
-import { besidePattern } from "../files/unfinished.ts";
+import { isView, openNames, openPath, type Target, textOf } from "../files/paths.ts";
+import { hasCode, notAFile, toFileError } from "../files/refusal.ts";
+import { tempNamePattern } from "../files/unfinished.ts";
 import {
   close,
-  namesOf,
-  nowhere,
+  currentFolder,
   open,
   openAt,
+  readEntries,
+  readlinkAt,
   type Status,
   statusAt,
-  targetAt,
 } from "../kernel/openat.ts";
 import { headerOf } from "./header-write.ts";
 import { type Member, padded } from "./member.ts";
 
-/** Whole blocks, or an open file whose first `size` bytes are to come, then zeros up to a whole block. */
+/** Whole blocks; or an open file, of which `size` bytes follow, padded with zeros to a whole block. */
 export type Piece = Buffer | { fd: number; size: number };
 
-/** Read at once with its header; others are read outside, while other calls are served. */
+/** Smaller files are read together with their header; other calls run while larger ones are read. */
 const smallBytes = 64 * 1024;
 
-type Walk = { shown: string; members: number; linked: Map<string, string> };
+/** `linked`: paths of files with several names, by their inode. */
+type WalkState = { shown: string; members: number; linked: Map<string, string> };
 
 export function* walk(target: Target): Generator<Piece | undefined, void> {
-  const place = openPlace(nowhere, target.raw);
-  const walked: Walk = { shown: target.shown, members: 0, linked: new Map() };
+  const top = openPath(currentFolder, target.raw);
+  const state: WalkState = { shown: target.shown, members: 0, linked: new Map() };
   try {
-    const status = statusAt(place);
+    const status = statusAt(top);
     if (status.kind === "folder") {
-      const fd = openNames(place, ".");
+      const fd = openNames(top, ".");
       try {
-        yield headOf(walked, "./", status);
-        yield* below(walked, { fd, prefix: "./", mount: status.mount });
+        yield headOf(state, "./", status);
+        yield* below(state, { fd, prefix: "./", mount: status.mount });
       } finally {
         close(fd);
       }
     } else if (status.kind === "file") {
       const name = target.raw.slice(target.raw.lastIndexOf("/") + 1);
-      const fd = openSync(`/proc/self/fd/${place}`, open.read | open.nonBlocking);
-      yield* fileOf(walked, `./${name}`, fd);
+      const fd = openSync(`/proc/self/fd/${top}`, open.read | open.nonBlocking);
+      yield* fileOf(state, `./${name}`, fd);
     } else throw notAFile(target.shown, "a device, pipe or socket");
   } finally {
-    close(place);
+    close(top);
   }
 }
 
 type Folder = { fd: number; prefix: string; mount: bigint };
 
-function* below(walked: Walk, folder: Folder): Generator<Piece | undefined, void> {
-  for (let names = namesOf(folder.fd); names.length > 0; names = namesOf(folder.fd)) {
+function* below(state: WalkState, folder: Folder): Generator<Piece | undefined, void> {
+  for (let names = readEntries(folder.fd); names.length > 0; names = readEntries(folder.fd)) {
     for (const { name } of names) {
-      if (besidePattern.test(name)) continue;
+      if (tempNamePattern.test(name)) continue;
       const path = folder.prefix + name;
       try {
-        yield* entry(walked, folder, { name, path });
+        yield* entry(state, folder, { name, path });
       } catch (error) {
-        // It has gone meanwhile.
-        if (isCode(error, "ENOENT")) continue;
-        throw refusalOf(error, `${walked.shown}/${textOf(path.slice(2))}`);
+        // The entry was removed meanwhile.
+        if (hasCode(error, "ENOENT")) continue;
+        throw toFileError(error, `${state.shown}/${textOf(path.slice(2))}`);
       }
     }
     yield;
@@ -73,28 +74,28 @@ function* below(walked: Walk, folder: Folder): Generator<Piece | undefined, void
 }
 
 function* entry(
-  walked: Walk,
+  state: WalkState,
   { fd, mount }: Folder,
   { name, path }: { name: string; path: string },
 ): Generator<Piece | undefined, void> {
   const status = statusAt(fd, name);
   switch (status.kind) {
     case "file":
-      if (!(yield* asHardLink(walked, path, status))) {
+      if (!(yield* asHardLink(state, path, status))) {
         const flags = open.read | open.nonBlocking | open.noTerminal | open.noFollow;
-        yield* fileOf(walked, path, openAt(fd, name, flags));
+        yield* fileOf(state, path, openAt(fd, name, flags));
       }
       return;
     case "link":
-      yield headOf(walked, path, status, targetAt(fd, name));
+      yield headOf(state, path, status, readlinkAt(fd, name));
       return;
     case "folder": {
       const inner = openAt(fd, name, open.read | open.folder | open.noFollow);
       try {
-        const at = statusAt(inner);
-        if (at.mount !== mount && isView(inner)) return;
-        yield headOf(walked, `${path}/`, at);
-        yield* below(walked, { fd: inner, prefix: `${path}/`, mount: at.mount });
+        const innerStatus = statusAt(inner);
+        if (innerStatus.mount !== mount && isView(inner)) return;
+        yield headOf(state, `${path}/`, innerStatus);
+        yield* below(state, { fd: inner, prefix: `${path}/`, mount: innerStatus.mount });
       } finally {
         close(inner);
       }
@@ -102,56 +103,56 @@ function* entry(
   }
 }
 
-/** A further name of a file that was told already. */
-function* asHardLink(walked: Walk, path: string, status: Status): Generator<Piece, boolean> {
+/** Writes a further name of a file that is in the archive already. False: it is not. */
+function* asHardLink(state: WalkState, path: string, status: Status): Generator<Piece, boolean> {
   if (status.links < 2) return false;
   const key = `${status.device}:${status.inode}`;
-  const known = walked.linked.get(key);
+  const known = state.linked.get(key);
   if (known === undefined) {
-    walked.linked.set(key, path);
+    state.linked.set(key, path);
     return false;
   }
-  yield headOf(walked, path, { ...status, kind: "file" }, known, "hard link");
+  yield headOf(state, path, { ...status, kind: "file" }, known, "hard link");
   return true;
 }
 
-/** Takes the descriptor over. */
-function* fileOf(walked: Walk, path: string, fd: number): Generator<Piece, void> {
+/** Takes over the descriptor. */
+function* fileOf(state: WalkState, path: string, fd: number): Generator<Piece, void> {
   try {
     const status = statusAt(fd);
     if (status.kind !== "file") return;
-    const head = headOf(walked, path, status);
+    const head = headOf(state, path, status);
     const { size } = status;
     if (size > smallBytes) {
       yield head;
       yield { fd, size };
       return;
     }
-    const whole = Buffer.alloc(head.length + padded(size));
-    head.copy(whole);
-    for (let at = 0; at < size; ) {
-      const bytes = readSync(fd, whole, head.length + at, size - at, at);
+    const member = Buffer.alloc(head.length + padded(size));
+    head.copy(member);
+    for (let done = 0; done < size; ) {
+      const bytes = readSync(fd, member, head.length + done, size - done, done);
       if (bytes === 0) break;
-      at += bytes;
+      done += bytes;
     }
-    yield whole;
+    yield member;
   } finally {
     close(fd);
   }
 }
 
 function headOf(
-  walked: Walk,
+  state: WalkState,
   path: string,
   status: Status,
   says = "",
   kind: Member["kind"] = status.kind === "other" ? "file" : status.kind,
 ): Buffer {
-  walked.members += 1;
-  if (walked.members > limits.archiveEntriesMax) throw tooMany(walked.shown);
+  state.members += 1;
+  if (state.members > limits.archiveEntriesMax) throw tooMany(state.shown);
   const { mode, uid, gid, modifiedNs } = status;
   const size = kind === "file" ? status.size : 0;
-  return headerOf({ path, kind, mode, uid, gid, size, modifiedNs, says });
+  return headerOf({ path, kind, mode, uid, gid, size, modifiedNs, linkTarget: says });
 }
 
 function tooMany(shown: string): BerthError {
@@ -159,7 +160,7 @@ function tooMany(shown: string): BerthError {
     "bad_request",
     `${shown} holds more than the ${limits.archiveEntriesMax} entries of one archive`,
     {
-      hint: "archive folders further down, one by one",
+      hint: "archive the folders below it one by one",
       facts: { field: "path", limit: limits.archiveEntriesMax },
     },
   );

@@ -1,11 +1,11 @@
 /**
- * Owns taking a body in as a stream: bounded in bytes, given up after a silence, ended by a signal.
- * Does not own where the bytes go: the next piece is asked for when the one before is done with.
+ * Reads a body as a stream: bounded in bytes, with an idle time-out, ended by a signal. Reads the next piece only when the
+ * previous one is processed.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 
-/** A body that breaks off, or is not as long as announced, throws. Whoever stops asking lets it go. */
+/** Throws if the body ends too early or is not as long as announced. A caller that stops iterating cancels the body. */
 export async function* bodyOf(request: Request, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const announced = announcedBytes(request);
   let bytes = 0;
@@ -17,9 +17,13 @@ export async function* bodyOf(request: Request, signal: AbortSignal): AsyncGener
     }
   }
   if (announced !== undefined && bytes !== announced) {
-    throw new BerthError("bad_request", `the body broke off: ${bytes} of ${announced} bytes came`, {
-      facts: { field: "body", bytes },
-    });
+    throw new BerthError(
+      "bad_request",
+      `the body ended too early: ${bytes} of ${announced} bytes arrived`,
+      {
+        facts: { field: "body", bytes },
+      },
+    );
   }
 }
 
@@ -37,16 +41,16 @@ async function* chunksOf(
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let stopped: unknown;
-  const stop = (why: unknown) => {
-    stopped = why;
-    reader.cancel(why).catch(() => {});
+  const stop = (reason: unknown) => {
+    stopped = reason;
+    reader.cancel(reason).catch(() => {});
   };
   const onAbort = () => stop(signal.reason);
   signal.addEventListener("abort", onAbort);
   try {
     for (;;) {
       signal.throwIfAborted();
-      const idle = setTimeout(() => stop(silent()), limits.fileIdleMs);
+      const idle = setTimeout(() => stop(idleTimeout()), limits.fileIdleMs);
       const { done, value } = await reader.read().catch((error) => {
         throw stopped ?? brokenOff(error);
       });
@@ -67,13 +71,15 @@ function tooLarge(): BerthError {
   });
 }
 
-function silent(): BerthError {
-  return new BerthError("body_timeout", `the body brought nothing for ${limits.fileIdleMs} ms`, {
+function idleTimeout(): BerthError {
+  return new BerthError("body_timeout", `no byte of the body arrived for ${limits.fileIdleMs} ms`, {
     hint: "nothing was written; send it again",
   });
 }
 
 function brokenOff(error: unknown): BerthError {
-  const why = error instanceof Error ? error.message : String(error);
-  return new BerthError("bad_request", `the body broke off (${why})`, { facts: { field: "body" } });
+  const reason = error instanceof Error ? error.message : String(error);
+  return new BerthError("bad_request", `the body ended too early (${reason})`, {
+    facts: { field: "body" },
+  });
 }

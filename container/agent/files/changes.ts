@@ -1,6 +1,5 @@
 /**
- * Owns the changes that wait to be told: of each path one, what comes of all that happened to it; bounded.
- * Does not own when they are told.
+ * Collects changes until they are sent: one for each path, which sums up all that happened to it; bounded.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 
@@ -10,21 +9,21 @@ export type Change = {
   kind: "file" | "folder";
 };
 
-export class Changes {
+export class PendingChanges {
   #waiting = new Map<string, Change>();
   #overflown = false;
 
   add(change: Change): void {
     if (this.#overflown) return;
     const before = this.#waiting.get(change.path);
-    // Told in the order in which they came last, so that who follows them never sees a child before its folder.
+    // Ordered by the latest change, so that a follower never sees a child before its folder.
     this.#waiting.delete(change.path);
     const isStillNew = before?.what === "made" && change.what === "written";
     this.#waiting.set(change.path, isStillNew ? { ...change, what: "made" } : change);
     if (this.#waiting.size > limits.fileWatchEventsMax) this.overflow();
   }
 
-  /** What waits is worth nothing then: whoever follows lists anew. */
+  /** Drops the pending changes: followers must list the tree again. */
   overflow(): void {
     this.#waiting.clear();
     this.#overflown = true;
@@ -35,9 +34,9 @@ export class Changes {
   }
 
   take(): { overflown: boolean; changes: Change[] } {
-    const taken = { overflown: this.#overflown, changes: [...this.#waiting.values()] };
+    const result = { overflown: this.#overflown, changes: [...this.#waiting.values()] };
     this.#waiting = new Map();
     this.#overflown = false;
-    return taken;
+    return result;
   }
 }

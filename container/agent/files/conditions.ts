@@ -1,6 +1,6 @@
 /**
- * Owns the conditions of a request: If-Match and If-None-Match against what is there now.
- * Does not own when they are looked at: a write looks before its body and again when it takes its place.
+ * Checks the conditions of a request, If-Match and If-None-Match, against what exists now. A write checks before its body
+ * and again when it moves the file into place.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 
@@ -10,30 +10,30 @@ export function conditionsOf(headers: Headers): Conditions {
   return { match: headers.get("if-match"), noneMatch: headers.get("if-none-match") };
 }
 
-/** `tag` is undefined where nothing is. */
-export function demandConditions(
+/** `tag` is the entity tag of what exists; undefined: nothing does. */
+export function assertConditions(
   { match, noneMatch }: Conditions,
   tag: string | undefined,
   shown: string,
 ): void {
-  if (match !== null && !names(match, tag)) {
-    throw changed(shown, tag === undefined ? "is not there" : "has changed", tag);
+  if (match !== null && !matchesTag(match, tag)) {
+    throw changed(shown, tag === undefined ? "does not exist" : "has changed", tag);
   }
-  if (noneMatch !== null && names(noneMatch, tag)) {
-    throw changed(shown, "is there, and the condition says that it must not be", tag);
+  if (noneMatch !== null && matchesTag(noneMatch, tag)) {
+    throw changed(shown, "exists, which If-None-Match excludes", tag);
   }
 }
 
-/** Whether a list of entity tags, or `*` for anything, names this one. */
-export function names(list: string, tag: string | undefined): boolean {
+/** Whether a list of entity tags, or `*` for any, contains this one. */
+export function matchesTag(list: string, tag: string | undefined): boolean {
   if (tag === undefined) return false;
   if (list.trim() === "*") return true;
-  return list.split(",").some((one) => one.trim().replace(/^W\//, "") === tag);
+  return list.split(",").some((listed) => listed.trim().replace(/^W\//, "") === tag);
 }
 
 function changed(shown: string, what: string, tag: string | undefined): BerthError {
   return new BerthError("file_changed", `${shown} ${what}; nothing was written`, {
-    hint: "read it anew, then write with the entity tag that it has then",
+    hint: "read it again, then write with its new entity tag",
     facts: { path: shown, etag: tag ?? null },
   });
 }

@@ -1,40 +1,45 @@
 /**
- * Owns the bytes of one file as an answer: opened with the rights of a command, then sent by its descriptor.
- * Does not own which bytes are asked for (range.ts).
+ * Sends the bytes of one file: opens it with the rights of a command and sends it by its descriptor. See range.ts for
+ * ranges.
  */
 import { openSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { type User, withRightsOf } from "../kernel/libc.ts";
-import { close, nowhere, open, type Status, statusAt } from "../kernel/openat.ts";
-import { failureAnswer } from "../server/failure.ts";
-import type { PartCall } from "../server/module.ts";
-import { names } from "./conditions.ts";
-import { openPlace, type Target } from "./paths.ts";
+import { type User, withUserRights } from "../kernel/libc.ts";
+import { close, currentFolder, open, type Status, statusAt } from "../kernel/openat.ts";
+import { failureResponse } from "../server/failure.ts";
+import type { ModuleRequest } from "../server/module.ts";
+import { matchesTag } from "./conditions.ts";
+import type { FileSenders } from "./file-senders.ts";
+import { openPath, type Target } from "./paths.ts";
 import { rangeOf } from "./range.ts";
-import type { Readers } from "./readers.ts";
-import { notAFile, refusing } from "./refusal.ts";
-import { tagOf } from "./view.ts";
+import { mapFileErrors, notAFile } from "./refusal.ts";
+import { entityTagOf } from "./view.ts";
 
-type Asked = { target: Target; user: User | undefined; readers: Readers };
+type DownloadOptions = { target: Target; user: User | undefined; senders: FileSenders };
 
-export function download(call: PartCall, { target, user, readers }: Asked): Response {
-  readers.settle();
-  const { fd, status } = refusing(target.shown, () => withRightsOf(user, () => openFile(target)));
-  // The runtime opens it once more while it takes the answer, which is before this.
+export function download(
+  call: ModuleRequest,
+  { target, user, senders }: DownloadOptions,
+): Response {
+  senders.settle();
+  const { fd, status } = mapFileErrors(target.shown, () =>
+    withUserRights(user, () => openFile(target)),
+  );
+  // By then the runtime, which takes the response first, has opened the file itself.
   setImmediate(() => close(fd));
-  return answerOf(call, `/proc/self/fd/${fd}`, { target, status, readers });
+  return responseFor(call, `/proc/self/fd/${fd}`, { target, status, senders });
 }
 
-function answerOf(
-  call: PartCall,
+function responseFor(
+  call: ModuleRequest,
   file: string,
-  { target, status, readers }: { target: Target; status: Status; readers: Readers },
+  { target, status, senders }: { target: Target; status: Status; senders: FileSenders },
 ): Response {
   const { request, requestId } = call;
   const { size } = status;
   const headers = headersOf(target, status);
   const noneMatch = request.headers.get("if-none-match");
-  if (noneMatch !== null && names(noneMatch, tagOf(status))) {
+  if (noneMatch !== null && matchesTag(noneMatch, entityTagOf(status))) {
     return new Response(null, { status: 304, headers });
   }
   const range = isRangeMeant(request.headers, status)
@@ -42,35 +47,35 @@ function answerOf(
     : undefined;
   if (range === "outside") {
     const refused = new BerthError("bad_range", `the file has ${size} bytes`, { facts: { size } });
-    const answer = failureAnswer(refused, requestId);
-    answer.headers.set("content-range", `bytes */${size}`);
-    return answer;
+    const response = failureResponse(refused, requestId);
+    response.headers.set("content-range", `bytes */${size}`);
+    return response;
   }
   const { start, end } = range ?? { start: 0, end: size };
   if (range !== undefined) headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
-  readers.begin(call, status, end - start);
+  senders.begin(call, status, end - start);
   const body = size === 0 ? null : Bun.file(file).slice(start, end);
   return new Response(body, { status: range === undefined ? 200 : 206, headers });
 }
 
-/** A place first: a pipe would wait, a device might act. What is a file is then opened through that place. */
+/** Opens the path without touching what is there, because a pipe would block and a device might act; then the file. */
 function openFile({ raw, shown }: Target): { fd: number; status: Status } {
-  const place = openPlace(nowhere, raw);
+  const path = openPath(currentFolder, raw);
   try {
-    const { kind } = statusAt(place);
+    const { kind } = statusAt(path);
     if (kind === "folder") throw notAFile(shown, "a folder");
     if (kind !== "file") throw notAFile(shown, "a device, pipe or socket");
-    const fd = openSync(`/proc/self/fd/${place}`, open.read | open.nonBlocking | open.noTerminal);
+    const fd = openSync(`/proc/self/fd/${path}`, open.read | open.nonBlocking | open.noTerminal);
     return { fd, status: statusAt(fd) };
   } finally {
-    close(place);
+    close(path);
   }
 }
 
-/** If-Range: the part is wanted of this very file only, else all of the new one. */
+/** False if If-Range names another version: then the whole file is sent. */
 function isRangeMeant(headers: Headers, status: Status): boolean {
   const condition = headers.get("if-range");
-  return condition === null || condition === tagOf(status) || condition === dateOf(status);
+  return condition === null || condition === entityTagOf(status) || condition === dateOf(status);
 }
 
 function headersOf({ shown }: Target, status: Status): Record<string, string> {
@@ -79,7 +84,7 @@ function headersOf({ shown }: Target, status: Status): Record<string, string> {
     "content-disposition": dispositionOf(shown.slice(shown.lastIndexOf("/") + 1)),
     "x-content-type-options": "nosniff",
     "accept-ranges": "bytes",
-    etag: tagOf(status),
+    etag: entityTagOf(status),
     "last-modified": dateOf(status),
   };
 }
@@ -88,12 +93,12 @@ function dateOf({ modifiedNs }: Status): string {
   return new Date(Number(modifiedNs / 1_000_000n)).toUTCString();
 }
 
-/** The plain form for old readers, the other for all that has more than ASCII. */
+/** The plain form is for old clients, the encoded one for names beyond ASCII. */
 export function dispositionOf(name: string): string {
   const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, "_");
   const encoded = encodeURIComponent(name.toWellFormed()).replace(
     /['()*]/g,
-    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
   );
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }

@@ -1,28 +1,28 @@
 /**
- * Owns making folders, with or without the missing ones on the way.
+ * Creates folders, with or without the missing ones on the way.
  */
 import { fchmodSync } from "node:fs";
 import type { FileView, MkdirCall } from "../../../src/protocol/file.ts";
-import { close, mkdirAt, nowhere, open, openAt, statusAt } from "../kernel/openat.ts";
-import { openEntry, openPlace, shownOf, type Target } from "./paths.ts";
-import { isCode, notAFolder, refusing } from "./refusal.ts";
-import { viewOf } from "./view.ts";
+import { close, currentFolder, mkdirAt, open, openAt, statusAt } from "../kernel/openat.ts";
+import { openEntry, openPath, shownOf, type Target } from "./paths.ts";
+import { hasCode, mapFileErrors, notAFolder } from "./refusal.ts";
+import { fileViewOf } from "./view.ts";
 
 const newMode = 0o755;
 
-/** With the rights of the calling thread. */
+/** Runs with the rights of the calling thread. */
 export function mkdir(target: Target, call: MkdirCall): { view: FileView; isNew: boolean } {
-  return refusing(target.shown, () => {
-    if (call.parents) makeFolders(holderOf(target.raw));
+  return mapFileErrors(target.shown, () => {
+    if (call.parents) makeFolders(parentOf(target.raw));
     const entry = openEntry(target);
     try {
-      const isNew = makeOne(entry.folder, entry.name, call.mode, call.parents);
+      const isNew = makeFolder(entry.folder, entry.name, call.mode, call.parents);
       const path = shownOf(target, entry);
-      const fd = openPlace(entry.folder, entry.name);
+      const fd = openPath(entry.folder, entry.name);
       try {
         const status = statusAt(fd);
         if (status.kind !== "folder") throw notAFolder(path);
-        return { view: viewOf(path, status), isNew };
+        return { view: fileViewOf(path, status), isNew };
       } finally {
         close(fd);
       }
@@ -32,13 +32,13 @@ export function mkdir(target: Target, call: MkdirCall): { view: FileView; isNew:
   });
 }
 
-export function holderOf(raw: string): string {
+export function parentOf(raw: string): string {
   return raw.replace(/\/*[^/]*\/*$/, "") || "/";
 }
 
-/** All that are missing on the way to `raw`, and the last one. */
+/** Creates `raw` and all missing folders on the way to it. */
 export function makeFolders(raw: string): void {
-  let folder = openPlace(nowhere, "/", open.folder);
+  let folder = openPath(currentFolder, "/", open.folder);
   try {
     for (const name of raw.split("/")) {
       if (name === "" || name === ".") continue;
@@ -53,28 +53,28 @@ export function makeFolders(raw: string): void {
 
 function openOrMake(folder: number, name: string): number {
   try {
-    return openPlace(folder, name, open.folder);
+    return openPath(folder, name, open.folder);
   } catch (error) {
-    if (!isCode(error, "ENOENT")) throw error;
+    if (!hasCode(error, "ENOENT")) throw error;
   }
-  makeOne(folder, name, undefined, true);
-  return openPlace(folder, name, open.folder);
+  makeFolder(folder, name, undefined, true);
+  return openPath(folder, name, open.folder);
 }
 
-/** False: it was there. */
-function makeOne(
+/** False: it exists. */
+function makeFolder(
   folder: number,
   name: string,
   mode: string | undefined,
-  mayBeThere: boolean,
+  mayExist: boolean,
 ): boolean {
   try {
     mkdirAt(folder, name, mode === undefined ? newMode : 0o700);
   } catch (error) {
-    if (mayBeThere && isCode(error, "EEXIST")) return false;
+    if (mayExist && hasCode(error, "EEXIST")) return false;
     throw error;
   }
-  // The mask for new files is the agent's own: a mode that was asked for is set.
+  // Set explicitly, because the umask is the one of the agent.
   const made = openAt(folder, name, open.read | open.folder | open.noFollow);
   try {
     fchmodSync(made, mode === undefined ? newMode : Number.parseInt(mode, 8));

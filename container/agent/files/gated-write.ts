@@ -1,48 +1,48 @@
 /**
- * Owns a write's place among the work that a lease gates: it is tracked while it runs, and a drain ends it.
- * Does not own what is written. Also of archives.
+ * Runs a write to files or archives as gated work: tracked while it runs, and ended by a drain or when its caller
+ * disconnects.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { fenceOf } from "../server/fence.ts";
+import { readFence } from "../server/fence.ts";
 import type { GatedWork } from "../server/gated-work.ts";
-import { readOut } from "./unread-body.ts";
+import { drainBody } from "./unread-body.ts";
 
-export type Turn = {
+export type GatedWrite = {
   /**
-   * Throws where the write must not go on: its lease was lost, or its caller has gone. What follows in the same
-   * synchronous piece cannot be overtaken.
+   * Throws if the write must stop, because its lease was lost or its caller disconnected. The check holds for what
+   * follows in the same synchronous step.
    */
-  pass(): void;
+  throwIfEnded(): void;
   signal: AbortSignal;
 };
 
-export async function inTurn<T>(
+export async function runGatedWrite<T>(
   gated: GatedWork,
   request: Request,
-  work: (turn: Turn) => Promise<T>,
+  work: (write: GatedWrite) => Promise<T>,
 ): Promise<T> {
-  const fence = fenceOf(request.headers);
-  const gone = new AbortController();
-  const onAbort = () => gone.abort(callerGone());
+  const fence = readFence(request.headers);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const onAbort = () => controller.abort(callerGone());
   try {
-    // Once: a fence that grows later without a drain means others, and this goes on counting below it.
+    // Checked once: a fence that rises later ends this write only by a drain.
     gated.fence.pass(fence);
   } catch (error) {
-    await readOut(request);
+    await drainBody(request);
     throw error;
   }
-  const pass = () => gone.signal.throwIfAborted();
   request.signal.addEventListener("abort", onAbort);
-  const done = work({ pass, signal: gone.signal });
+  const done = work({ throwIfEnded: () => signal.throwIfAborted(), signal });
   const over = done.then(
     () => {},
     () => {},
   );
-  gated.track(over, { fence, gone });
+  gated.track(over, { fence, controller });
   try {
     return await done;
   } catch (error) {
-    await readOut(request);
+    await drainBody(request);
     throw error;
   } finally {
     request.signal.removeEventListener("abort", onAbort);
@@ -50,7 +50,7 @@ export async function inTurn<T>(
 }
 
 function callerGone(): BerthError {
-  return new BerthError("operation_interrupted", "the caller went away; nothing was written", {
+  return new BerthError("operation_interrupted", "the caller disconnected; nothing was written", {
     facts: { admitted: true, reason: "caller_gone" },
   });
 }

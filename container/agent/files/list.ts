@@ -1,46 +1,45 @@
 /**
- * Owns a page of a folder's entries, to any depth, in the order of their names' bytes: a folder, then what it holds.
- * Does not own how long a piece of it may take (slices.ts). A cursor is the last told name; nothing is kept between
- * pages, and no more names than twice a page.
+ * Lists a page of a folder's entries, to any depth, ordered by the bytes of their names: a folder, then what it holds.
+ * A cursor is the last listed name. Nothing is stored between pages, and memory is bounded by twice a page of names.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { FilesPage } from "../../../src/protocol/file.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import {
   close,
-  namesOf,
-  nowhere,
+  currentFolder,
   open,
+  readEntries,
+  readlinkAt,
   type Status,
   statusAt,
-  targetAt,
 } from "../kernel/openat.ts";
 import { refuse } from "../server/fields.ts";
-import { isText, isView, openNames, placeOf, type Target, textOf } from "./paths.ts";
-import { isCode } from "./refusal.ts";
-import { besidePattern } from "./unfinished.ts";
-import { viewOf } from "./view.ts";
+import { isText, isView, openNames, realPathOf, type Target, textOf } from "./paths.ts";
+import { hasCode } from "./refusal.ts";
+import { tempNamePattern } from "./unfinished.ts";
+import { fileViewOf } from "./view.ts";
 
-export type Asked = { depth: number; limit: number; cursor?: string | undefined };
+export type ListOptions = { depth: number; limit: number; cursor?: string | undefined };
 
 type Page = {
-  entries: { raw: string; status: Status; says: string | undefined }[];
-  more: boolean;
+  entries: { raw: string; status: Status; linkTarget: string | undefined }[];
+  hasMore: boolean;
   limit: number;
-  looked: number;
+  namesRead: number;
 };
 
-export function* list(target: Target, asked: Asked): Generator<undefined, FilesPage> {
-  const after = asked.cursor === undefined ? [] : namesOfCursor(asked.cursor);
-  const page: Page = { entries: [], more: false, limit: asked.limit, looked: 0 };
-  const fd = openNames(nowhere, target.raw);
+export function* list(target: Target, options: ListOptions): Generator<undefined, FilesPage> {
+  const after = options.cursor === undefined ? [] : namesOfCursor(options.cursor);
+  const page: Page = { entries: [], hasMore: false, limit: options.limit, namesRead: 0 };
+  const fd = openNames(currentFolder, target.raw);
   try {
     const { shown } = target;
-    const path = shown.split("/").includes("..") ? placeOf(fd) : shown;
-    yield* listFolder(page, { fd, prefix: "", mount: statusAt(fd).mount }, asked.depth, after);
+    const path = shown.split("/").includes("..") ? realPathOf(fd) : shown;
+    yield* listFolder(page, { fd, prefix: "", mount: statusAt(fd).mount }, options.depth, after);
     return {
-      files: page.entries.map((entry) => told(path === "/" ? "" : path, entry)),
-      nextCursor: page.more ? cursorOf(page.entries.at(-1)?.raw ?? "") : null,
+      files: page.entries.map((entry) => viewOfEntry(path === "/" ? "" : path, entry)),
+      nextCursor: page.hasMore ? cursorOf(page.entries.at(-1)?.raw ?? "") : null,
     };
   } finally {
     close(fd);
@@ -56,20 +55,24 @@ function* listFolder(
   [first = "", ...after]: string[],
 ): Generator<undefined, void> {
   for (const name of yield* smallest(page, folder.fd, first)) {
-    const isTold = name === first;
-    const status = statusIf(folder.fd, name);
+    const isOnEarlierPage = name === first;
+    const status = statusIfExists(folder.fd, name);
     if (status === undefined) continue;
-    if (!isTold) {
+    if (!isOnEarlierPage) {
       if (page.entries.length === page.limit) {
-        page.more = true;
+        page.hasMore = true;
         return;
       }
-      const says = status.kind === "link" ? saysIf(folder.fd, name) : undefined;
-      page.entries.push({ raw: folder.prefix + name, status, says });
+      const linkTarget = status.kind === "link" ? linkTargetIfAny(folder.fd, name) : undefined;
+      page.entries.push({ raw: folder.prefix + name, status, linkTarget });
     }
     if (status.kind === "folder" && depth > 1) {
-      yield* listBelow(page, folder, { name, depth: depth - 1, after: isTold ? after : [] });
-      if (page.more) return;
+      yield* listBelow(page, folder, {
+        name,
+        depth: depth - 1,
+        after: isOnEarlierPage ? after : [],
+      });
+      if (page.hasMore) return;
     }
     yield;
   }
@@ -80,77 +83,77 @@ function* listBelow(
   { fd, prefix, mount }: Folder,
   { name, depth, after }: { name: string; depth: number; after: string[] },
 ): Generator<undefined, void> {
-  const below = openIf(fd, name);
+  const below = openIfReadable(fd, name);
   if (below === undefined) return;
   try {
-    const at = statusAt(below).mount;
-    // Only where another file system is mounted can it be one of the kernel's own views.
-    if (at !== mount && isView(below)) return;
-    const folder = { fd: below, prefix: `${prefix}${name}/`, mount: at };
+    const belowMount = statusAt(below).mount;
+    // Only a mount can lead into procfs or sysfs.
+    if (belowMount !== mount && isView(below)) return;
+    const folder = { fd: below, prefix: `${prefix}${name}/`, mount: belowMount };
     yield* listFolder(page, folder, depth, after);
   } finally {
     close(below);
   }
 }
 
-/** The first names from `first` on, enough to fill the page and to know whether there are more. */
+/** The smallest names from `first` on: enough to fill the page and to know whether there are more. */
 function* smallest(page: Page, fd: number, first: string): Generator<undefined, string[]> {
-  const want = page.limit - page.entries.length + 2;
-  let kept: string[] = [];
+  const needed = page.limit - page.entries.length + 2;
+  let found: string[] = [];
   let last: string | undefined;
-  for (let names = namesOf(fd); names.length > 0; names = namesOf(fd)) {
-    page.looked += names.length;
-    if (page.looked > limits.fileListEntriesMax) throw tooMany();
+  for (let names = readEntries(fd); names.length > 0; names = readEntries(fd)) {
+    page.namesRead += names.length;
+    if (page.namesRead > limits.fileListEntriesMax) throw tooMany();
     for (const { name } of names) {
-      if (besidePattern.test(name)) continue;
-      if (name >= first && (last === undefined || name < last)) kept.push(name);
+      if (tempNamePattern.test(name)) continue;
+      if (name >= first && (last === undefined || name < last)) found.push(name);
     }
-    if (kept.length >= want * 2) {
-      kept = kept.sort(byBytes).slice(0, want);
-      last = kept.at(-1);
+    if (found.length >= needed * 2) {
+      found = found.sort(byBytes).slice(0, needed);
+      last = found.at(-1);
     }
     yield;
   }
-  return kept.sort(byBytes).slice(0, want);
+  return found.sort(byBytes).slice(0, needed);
 }
 
-function byBytes(one: string, other: string): number {
-  return one < other ? -1 : 1;
+function byBytes(a: string, b: string): number {
+  return a < b ? -1 : 1;
 }
 
-/** Undefined: it has gone meanwhile. */
-function statusIf(fd: number, name: string): Status | undefined {
+/** Undefined: it was removed meanwhile. */
+function statusIfExists(fd: number, name: string): Status | undefined {
   try {
     return statusAt(fd, name);
   } catch (error) {
-    if (isCode(error, "ENOENT")) return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }
 
-function saysIf(fd: number, name: string): string | undefined {
+function linkTargetIfAny(fd: number, name: string): string | undefined {
   try {
-    return targetAt(fd, name);
+    return readlinkAt(fd, name);
   } catch {
     return undefined;
   }
 }
 
-/** Undefined: it has gone, has become something else, or is closed to commands. It is told, not what it holds. */
-function openIf(fd: number, name: string): number | undefined {
+/** Undefined: removed, replaced or not readable by commands. Then only the folder itself is listed. */
+function openIfReadable(fd: number, name: string): number | undefined {
   try {
     return openNames(fd, name, open.noFollow);
   } catch (error) {
-    if (isCode(error, "ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM")) return undefined;
+    if (hasCode(error, "ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM")) return undefined;
     throw error;
   }
 }
 
-function told(path: string, { raw, status, says }: Page["entries"][number]) {
-  const view = viewOf(`${path}/${textOf(raw)}`, status, says);
+function viewOfEntry(path: string, { raw, status, linkTarget }: Page["entries"][number]) {
+  const view = fileViewOf(`${path}/${textOf(raw)}`, status, linkTarget);
   if (isText(raw)) return view;
-  const whole = Buffer.concat([Buffer.from(`${path}/`), Buffer.from(raw, "latin1")]);
-  return { ...view, pathBase64: whole.toString("base64") };
+  const fullPath = Buffer.concat([Buffer.from(`${path}/`), Buffer.from(raw, "latin1")]);
+  return { ...view, pathBase64: fullPath.toString("base64") };
 }
 
 function cursorOf(raw: string): string {
@@ -159,16 +162,16 @@ function cursorOf(raw: string): string {
 
 function namesOfCursor(cursor: string): string[] {
   const raw = Buffer.from(cursor, "base64url").toString("latin1");
-  if (raw === "" || cursorOf(raw) !== cursor) refuse("cursor", "is none of a list");
+  if (raw === "" || cursorOf(raw) !== cursor) refuse("cursor", "is not from a list");
   return raw.split("/");
 }
 
 function tooMany(): BerthError {
   return new BerthError(
     "bad_request",
-    `the list would look at more than ${limits.fileListEntriesMax} entries`,
+    `the list would read more than ${limits.fileListEntriesMax} entries`,
     {
-      hint: "list a folder further down, or to a smaller depth",
+      hint: "list a folder further down, or use a smaller depth",
       facts: { field: "path", limit: limits.fileListEntriesMax },
     },
   );

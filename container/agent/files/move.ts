@@ -1,27 +1,28 @@
 /**
- * Owns moving a file, link or folder to another name, in one step that nobody can see half of.
+ * Moves a file, link or folder to another name in one atomic step.
  */
 import type { FileView } from "../../../src/protocol/file.ts";
-import { close, renameAt, statusAt, targetAt } from "../kernel/openat.ts";
+import { close, readlinkAt, renameAt, statusAt } from "../kernel/openat.ts";
 import { type Entry, openEntry, shownOf, type Target } from "./paths.ts";
-import { notAFolder, refusing } from "./refusal.ts";
-import { demandRemovable } from "./remove.ts";
-import { viewOf } from "./view.ts";
+import { mapFileErrors, notAFolder } from "./refusal.ts";
+import { assertRemovable } from "./remove.ts";
+import { fileViewOf } from "./view.ts";
 
-/** With the rights of the calling thread. `kept` are folders that must stay. */
+/** Runs with the rights of the calling thread. `protectedFolders` cannot be moved. */
 export function move(
   from: Target,
   to: Target,
-  { overwrite, kept }: { overwrite: boolean; kept: string[] },
+  { overwrite, protectedFolders }: { overwrite: boolean; protectedFolders: string[] },
 ): FileView {
-  return refusing(
+  return mapFileErrors(
     from.shown,
     () => {
       const entry = openEntry(from, "from");
       try {
         const status = statusAt(entry.folder, entry.name);
         if (entry.asFolder && status.kind !== "folder") throw notAFolder(from.shown);
-        if (status.kind === "folder") demandRemovable(entry, status, { target: from, kept });
+        if (status.kind === "folder")
+          assertRemovable(entry, status, { target: from, protectedFolders });
         return moveTo(entry, to, overwrite);
       } finally {
         close(entry.folder);
@@ -32,7 +33,7 @@ export function move(
 }
 
 function moveTo(from: Entry, to: Target, overwrite: boolean): FileView {
-  return refusing(
+  return mapFileErrors(
     to.shown,
     () => {
       const entry = openEntry(to, "to");
@@ -40,8 +41,8 @@ function moveTo(from: Entry, to: Target, overwrite: boolean): FileView {
         renameAt(from, entry, { overwrite });
         const { folder, name } = entry;
         const status = statusAt(folder, name);
-        const says = status.kind === "link" ? targetAt(folder, name) : undefined;
-        return viewOf(shownOf(to, entry), status, says);
+        const linkTarget = status.kind === "link" ? readlinkAt(folder, name) : undefined;
+        return fileViewOf(shownOf(to, entry), status, linkTarget);
       } finally {
         close(entry.folder);
       }

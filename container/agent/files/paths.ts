@@ -1,24 +1,24 @@
 /**
- * Owns the way from a path of a call to an open folder and a name in it, with the rights of the calling thread.
- * Does not own those rights (libc.ts). `raw` is a path as the kernel has it, one character a byte.
+ * Resolves the path of a call to an open folder and a name in it, with the rights of the calling thread.
+ * `raw` is a path as the kernel has it: one character is one byte.
  */
 import { readlinkSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import {
   close,
-  fileSystemOf,
-  nowhere,
+  currentFolder,
+  type EntryLocation,
+  fileSystemType,
   open,
   openAt,
-  type Spot,
-  targetAt,
+  readlinkAt,
 } from "../kernel/openat.ts";
-import { isCode } from "./refusal.ts";
+import { hasCode } from "./refusal.ts";
 
-/** A path as its caller knows it and as the kernel has it, absolute. */
+/** An absolute path, as its caller knows it and as the kernel has it. */
 export type Target = { shown: string; raw: string };
 
-export type Entry = Spot & {
+export type Entry = EntryLocation & {
   /** The path ended with a slash: it must be a folder. */
   asFolder: boolean;
 };
@@ -32,7 +32,7 @@ export function rawOf(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 
-/** Bytes that are no UTF-8 become U+FFFD. */
+/** Invalid UTF-8 becomes U+FFFD. */
 export function textOf(raw: string): string {
   return Buffer.from(raw, "latin1").toString("utf8");
 }
@@ -41,45 +41,45 @@ export function isText(raw: string): boolean {
   return rawOf(textOf(raw)) === raw;
 }
 
-/** The folder that holds it, opened, and its name there. Whoever asks closes the folder. */
+/** Opens the parent folder, which the caller closes, and splits off the name in it. */
 export function openEntry({ raw, shown }: Target, field = "path"): Entry {
   const { parent, name, asFolder } = split(raw);
   if (name === "" || name === "." || name === "..") {
     throw new BerthError("bad_request", `${field} ${shown} must end with a name`, {
-      hint: "name it as an entry of the folder that holds it",
+      hint: "name it as an entry of its parent folder",
       facts: { field },
     });
   }
-  const folder = openPlace(nowhere, parent, open.folder);
+  const folder = openPath(currentFolder, parent, open.folder);
   return { folder, name, asFolder };
 }
 
-/** A place, opened without touching what is there; on a file system of which calls may know. */
-export function openPlace(folder: number, raw: string, flags = 0): number {
-  return allowed(openAt(folder, raw, open.placeOnly | flags));
+/** Opens a path without touching what is there (O_PATH). Refuses procfs and sysfs. */
+export function openPath(folder: number, raw: string, flags = 0): number {
+  return closeIfView(openAt(folder, raw, open.pathOnly | flags));
 }
 
-/** A folder to read the names of. */
+/** Opens a folder to read its names. */
 export function openNames(folder: number, raw: string, flags = 0): number {
-  return allowed(openAt(folder, raw, open.read | open.folder | flags));
+  return closeIfView(openAt(folder, raw, open.read | open.folder | flags));
 }
 
 const linksMax = 40;
 
-/** Where the entry's links lead in the end: the entry itself, where it is none. Takes the folder over. */
-export function follow(entry: Entry): Entry {
-  let at = entry;
+/** Follows the links of an entry to their end. Takes over its open folder. */
+export function followLinks(entry: Entry): Entry {
+  let current = entry;
   for (let links = 0; ; links += 1) {
-    const target = linkTarget(at);
-    if (target === undefined) return at;
+    const target = linkTarget(current);
+    if (target === undefined) return current;
     if (links === linksMax) {
-      close(at.folder);
+      close(current.folder);
       throw Object.assign(new Error("too many links"), { code: "ELOOP" });
     }
     const { parent, name, asFolder } = split(target);
-    const from = at.folder;
+    const from = current.folder;
     try {
-      at = { folder: openPlace(from, parent, open.folder), name, asFolder };
+      current = { folder: openPath(from, parent, open.folder), name, asFolder };
     } finally {
       close(from);
     }
@@ -88,53 +88,53 @@ export function follow(entry: Entry): Entry {
 
 function linkTarget({ folder, name }: Entry): string | undefined {
   try {
-    return targetAt(folder, name);
+    return readlinkAt(folder, name);
   } catch (error) {
-    if (isCode(error, "EINVAL", "ENOENT")) return undefined;
+    if (hasCode(error, "EINVAL", "ENOENT")) return undefined;
     close(folder);
     throw error;
   }
 }
 
 /**
- * The kernel's own views of processes and devices: there the caller would be the agent, whose memory and descriptors
+ * Views of the kernel on processes and devices. The agent would be the caller there, and its memory and descriptors
  * must stay closed, whatever the path to them looks like.
  */
 const views = { proc: 0x9fa0, sysfs: 0x62656572 } as const;
 
 export function isView(fd: number): boolean {
-  const kind = fileSystemOf(fd);
+  const kind = fileSystemType(fd);
   return kind === views.proc || kind === views.sysfs;
 }
 
-function allowed(fd: number): number {
+function closeIfView(fd: number): number {
   if (!isView(fd)) return fd;
   close(fd);
   throw Object.assign(new Error("a view of the kernel"), { code: "EACCES" });
 }
 
 function split(raw: string): { parent: string; name: string; asFolder: boolean } {
-  const whole = raw.replace(/\/+$/, "");
-  const slash = whole.lastIndexOf("/");
-  const parent = slash < 0 ? "." : whole.slice(0, slash + 1);
-  const name = whole.slice(slash + 1);
-  return { parent: parent === "" ? "/" : parent, name, asFolder: whole !== raw };
+  const trimmed = raw.replace(/\/+$/, "");
+  const slash = trimmed.lastIndexOf("/");
+  const parent = slash < 0 ? "." : trimmed.slice(0, slash + 1);
+  const name = trimmed.slice(slash + 1);
+  return { parent: parent === "" ? "/" : parent, name, asFolder: trimmed !== raw };
 }
 
-/** Without what means nothing. `..` after a link means what the kernel says: only a look at the place can tell. */
+/** Removes empty names and dots. `..` stays, because after a link only the kernel knows where it leads. */
 function tidy(raw: string): string {
   const names = raw.split("/").filter((name) => name !== "" && name !== ".");
   return `/${names.join("/")}`;
 }
 
-/** As it is called when no link and no `..` is left in it. */
-export function placeOf(fd: number): string {
+/** The real path of an open file or folder, without links and `..`. */
+export function realPathOf(fd: number): string {
   return readlinkSync(`/proc/self/fd/${fd}`, { encoding: "utf8" });
 }
 
-/** The path to show for an entry: as it was asked for, or without `..`. */
-export function shownOf({ shown }: Target, { folder, name }: Spot): string {
+/** The path to show for an entry: as the caller wrote it, or the real one if that contains `..`. */
+export function shownOf({ shown }: Target, { folder, name }: EntryLocation): string {
   if (!shown.split("/").includes("..")) return shown;
-  const place = placeOf(folder);
-  return `${place === "/" ? "" : place}/${textOf(name)}`;
+  const parent = realPathOf(folder);
+  return `${parent === "/" ? "" : parent}/${textOf(name)}`;
 }

@@ -1,12 +1,12 @@
 /**
- * Owns which bytes of a file a request asks for: all, or one range of them.
+ * Reads the Range header of a request.
  */
 
 export type Range = { start: number; end: number };
 
 /**
- * Undefined: the whole file, also where several ranges or other units are asked for, as the standard allows.
- * "outside": none of it is in the file. `end` is the byte after the last one.
+ * Undefined: the whole file, also for several ranges or other units, as the standard allows. "outside": the file has no
+ * byte of the range. `end` is the byte after the last one.
  */
 export function rangeOf(header: string | null, size: number): Range | "outside" | undefined {
   const [, first = "", last = ""] = /^bytes=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header ?? "") ?? [];

@@ -1,30 +1,29 @@
 /**
- * Owns removing a file, a link, or a folder with all that it holds; a link is removed, never what it leads to.
- * Does not own how long a piece of it may take (slices.ts).
+ * Removes a file, a link, or a folder with all that it holds. A link is removed, never its target.
  */
 import { chmodSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import {
   close,
-  isSame,
-  namesOf,
-  nowhere,
+  currentFolder,
+  type EntryLocation,
+  isSameFile,
   open,
   openAt,
-  type Spot,
+  readEntries,
   type Status,
   statusAt,
   unlinkAt,
 } from "../kernel/openat.ts";
-import { type Entry, openEntry, openNames, openPlace, type Target } from "./paths.ts";
-import { isCode, notAFolder } from "./refusal.ts";
+import { type Entry, openEntry, openNames, openPath, type Target } from "./paths.ts";
+import { hasCode, notAFolder } from "./refusal.ts";
 
-type Level = { name: string; status: Status; names: { name: string }[] };
+type OpenFolder = { name: string; status: Status; names: { name: string }[] };
 
-/** Answers how many were removed. `kept` are folders that must stay. */
+/** Returns how many entries were removed. `protectedFolders` cannot be removed. */
 export function* remove(
   target: Target,
-  { recursive, kept }: { recursive: boolean; kept: string[] },
+  { recursive, protectedFolders }: { recursive: boolean; protectedFolders: string[] },
 ): Generator<undefined, number> {
   const entry = openEntry(target);
   try {
@@ -34,7 +33,7 @@ export function* remove(
       unlinkAt(entry.folder, entry.name, "file");
       return 1;
     }
-    demandRemovable(entry, status, { target, kept });
+    assertRemovable(entry, status, { target, protectedFolders });
     if (recursive) return yield* removeTree(entry, status);
     unlinkAt(entry.folder, entry.name, "folder");
     return 1;
@@ -43,76 +42,76 @@ export function* remove(
   }
 }
 
-/** Also of moves. */
-export function demandRemovable(
+/** Moves check this too. */
+export function assertRemovable(
   { folder }: Entry,
   status: Status,
-  { target, kept }: { target: Target; kept: string[] },
+  { target, protectedFolders }: { target: Target; protectedFolders: string[] },
 ): void {
-  if (kept.some((path) => isPlace(status, path))) {
-    throw staying(target, "is a folder that every sandbox has");
+  if (protectedFolders.some((path) => isFolderAt(status, path))) {
+    throw notRemovable(target, "is a folder that every sandbox has");
   }
-  if (status.mount !== statusAt(folder).mount) throw staying(target, "is a mount point");
+  if (status.mount !== statusAt(folder).mount) throw notRemovable(target, "is a mount point");
 }
 
-function isPlace(status: Status, path: string): boolean {
+function isFolderAt(status: Status, path: string): boolean {
   let fd: number;
   try {
-    fd = openPlace(nowhere, path);
+    fd = openPath(currentFolder, path);
   } catch {
     return false;
   }
   try {
-    return isSame(status, statusAt(fd));
+    return isSameFile(status, statusAt(fd));
   } finally {
     close(fd);
   }
 }
 
-function staying({ shown }: Target, what: string): BerthError {
-  return new BerthError("bad_request", `${shown} ${what}; it stays`, {
-    hint: "remove what it holds, entry by entry",
+function notRemovable({ shown }: Target, what: string): BerthError {
+  return new BerthError("bad_request", `${shown} ${what} and cannot be removed`, {
+    hint: "remove its entries one by one",
     facts: { field: "path", path: shown },
   });
 }
 
 /**
- * One descriptor, however deep the tree is: the way up is `..`, and must lead to the folder that the way down came
- * through, or somebody has moved it meanwhile. `opens`: folders that are closed to their owner too.
+ * Needs one descriptor however deep the tree is: it goes up by `..`, which must lead to the folder that it came through,
+ * unless somebody has moved the tree. `opens`: removes also folders whose mode closes them to their owner.
  */
 export function* removeTree(
-  top: Spot,
+  top: EntryLocation,
   status: Status,
   { opens = false } = {},
 ): Generator<undefined, number> {
   let removed = 0;
-  const openChild = opens ? openOwn : openNoLink;
-  const levels: Level[] = [{ name: top.name, status, names: [] }];
+  const openChild = opens ? openClosed : openNoLink;
+  const path: OpenFolder[] = [{ name: top.name, status, names: [] }];
   let fd = openChild(top.folder, top.name);
   try {
-    for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+    for (let current = path.at(-1); current !== undefined; current = path.at(-1)) {
       yield;
-      if (level.names.length === 0) level.names = namesOf(fd);
-      const next = level.names.pop();
+      if (current.names.length === 0) current.names = readEntries(fd);
+      const next = current.names.pop();
       if (next !== undefined) {
         if (unlinkUnlessFolder(fd, next.name)) {
           removed += 1;
           continue;
         }
         const below = statusAt(fd, next.name);
-        if (below.mount !== level.status.mount) throw inUse();
-        levels.push({ name: next.name, status: below, names: [] });
+        if (below.mount !== current.status.mount) throw inUse();
+        path.push({ name: next.name, status: below, names: [] });
         fd = swap(fd, openChild(fd, next.name));
         continue;
       }
-      levels.pop();
-      const above = levels.at(-1);
+      path.pop();
+      const above = path.at(-1);
       if (above === undefined) {
-        unlinkAt(top.folder, level.name, "folder");
+        unlinkAt(top.folder, current.name, "folder");
       } else {
         fd = swap(fd, openNames(fd, ".."));
-        if (!isSame(statusAt(fd), above.status)) throw moved();
-        unlinkAt(fd, level.name, "folder");
+        if (!isSameFile(statusAt(fd), above.status)) throw moved();
+        unlinkAt(fd, current.name, "folder");
       }
       removed += 1;
     }
@@ -126,13 +125,13 @@ function openNoLink(folder: number, name: string): number {
   return openAt(folder, name, open.read | open.folder | open.noFollow);
 }
 
-/** Also where its mode is closed to its owner. */
-function openOwn(folder: number, name: string): number {
-  const place = openAt(folder, name, open.placeOnly | open.folder | open.noFollow);
+/** Opens a folder whose mode may close it to its owner. */
+function openClosed(folder: number, name: string): number {
+  const closed = openAt(folder, name, open.pathOnly | open.folder | open.noFollow);
   try {
-    chmodSync(`/proc/self/fd/${place}`, 0o700);
+    chmodSync(`/proc/self/fd/${closed}`, 0o700);
   } finally {
-    close(place);
+    close(closed);
   }
   return openNoLink(folder, name);
 }
@@ -147,8 +146,8 @@ function unlinkUnlessFolder(folder: number, name: string): boolean {
     unlinkAt(folder, name, "file");
     return true;
   } catch (error) {
-    if (isCode(error, "EISDIR")) return false;
-    if (isCode(error, "ENOENT")) return true;
+    if (hasCode(error, "EISDIR")) return false;
+    if (hasCode(error, "ENOENT")) return true;
     throw error;
   }
 }
@@ -159,6 +158,6 @@ function inUse(): Error {
 
 function moved(): BerthError {
   return new BerthError("unavailable", "the tree was moved while it was being removed", {
-    hint: "look at what is left, then remove that",
+    hint: "check what is left, and remove that",
   });
 }

@@ -1,18 +1,18 @@
 /**
- * Owns which call of the file routes does what. Loaded when the first one comes: many sandboxes never see one.
- * Does not own any of them.
+ * Handles the file routes. Loaded with the first call, because many sandboxes never use files.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { MkdirCall, MoveCall } from "../../../src/protocol/file.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { withRightsOf } from "../kernel/libc.ts";
-import type { Ground } from "../sandbox.ts";
+import { withUserRights } from "../kernel/libc.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readJson } from "../server/body.ts";
-import type { PartCall } from "../server/module.ts";
-import { readMkdirCall, readMoveCall } from "./calls.ts";
+import type { ModuleRequest } from "../server/module.ts";
 import { conditionsOf } from "./conditions.ts";
 import { download } from "./download.ts";
+import { FileSenders } from "./file-senders.ts";
 import { mkdir } from "./folders.ts";
-import { inTurn } from "./gated-write.ts";
+import { runGatedWrite } from "./gated-write.ts";
 import { list } from "./list.ts";
 import { move } from "./move.ts";
 import { type Target, targetOf } from "./paths.ts";
@@ -23,8 +23,7 @@ import {
   readRemoveQuery,
   readWatchQuery,
 } from "./query.ts";
-import { Readers } from "./readers.ts";
-import { refusalOf } from "./refusal.ts";
+import { toFileError } from "./refusal.ts";
 import { remove } from "./remove.ts";
 import type { Sessions } from "./sessions.ts";
 import { baseOf } from "./sessions.ts";
@@ -34,36 +33,36 @@ import { type Transfers, tooMany } from "./transfers.ts";
 import { upload } from "./upload.ts";
 import { Watch } from "./watch.ts";
 
-type Route = (call: PartCall) => Promise<Response> | Response;
+type Route = (call: ModuleRequest) => Promise<Response> | Response;
 
 export class FileRoutes {
-  readonly #ground: Ground;
+  readonly #deps: SandboxDeps;
   readonly #sessions: () => Sessions | undefined;
   readonly #transfers: Transfers;
-  readonly #readers: Readers;
+  readonly #senders: FileSenders;
   readonly #watches = new Set<Watch>();
 
   readonly #routes: Record<string, Record<string, Route>> = {
     "": {
       GET: (call) => this.#download(call),
-      PUT: (call) => this.#bounded(() => this.#upload(call)),
-      DELETE: (call) => this.#bounded(() => this.#remove(call)),
+      PUT: (call) => this.#limited(() => this.#upload(call)),
+      DELETE: (call) => this.#limited(() => this.#remove(call)),
     },
     stat: { GET: (call) => this.#stat(call) },
-    list: { GET: (call) => this.#bounded(() => this.#list(call)) },
+    list: { GET: (call) => this.#limited(() => this.#list(call)) },
     watch: { GET: (call) => this.#watch(call) },
     mkdir: { POST: (call) => this.#mkdir(call) },
     move: { POST: (call) => this.#move(call) },
   };
 
-  constructor(ground: Ground, transfers: Transfers, sessions: () => Sessions | undefined) {
-    this.#ground = ground;
+  constructor(deps: SandboxDeps, transfers: Transfers, sessions: () => Sessions | undefined) {
+    this.#deps = deps;
     this.#transfers = transfers;
-    this.#readers = new Readers(transfers);
+    this.#senders = new FileSenders(transfers);
     this.#sessions = sessions;
   }
 
-  answer(call: PartCall): Promise<Response> | Response {
+  handle(call: ModuleRequest): Promise<Response> | Response {
     const name = call.rest.join("/");
     const methods = Object.hasOwn(this.#routes, name) ? this.#routes[name] : undefined;
     if (methods === undefined) {
@@ -79,48 +78,50 @@ export class FileRoutes {
     return route(call);
   }
 
-  #download(call: PartCall): Response {
-    const target = this.#target(readFileQuery(call.url.search));
-    return download(call, { target, user: this.#user, readers: this.#readers });
+  #download(call: ModuleRequest): Response {
+    const target = this.#target(readFileQuery(call.url.searchParams));
+    return download(call, { target, user: this.#user, senders: this.#senders });
   }
 
-  #upload(call: PartCall): Promise<Response> {
-    const query = readPutQuery(call.url.search);
+  #upload(call: ModuleRequest): Promise<Response> {
+    const query = readPutQuery(call.url.searchParams);
     const target = this.#target(query);
     const { mkdirs, mode } = query;
     const conditions = conditionsOf(call.request.headers);
-    const asked = { target, user: this.#user, mkdirs, mode, conditions };
-    return inTurn(this.#ground.gated, call.request, (turn) => upload(call.request, asked, turn));
+    const options = { target, user: this.#user, mkdirs, mode, conditions };
+    return runGatedWrite(this.#deps.gated, call.request, (write) =>
+      upload(call.request, options, write),
+    );
   }
 
-  #remove(call: PartCall): Promise<Response> {
-    const { recursive, ...at } = readRemoveQuery(call.url.search);
-    const target = this.#target(at);
-    return inTurn(this.#ground.gated, call.request, async (turn) => {
-      const work = remove(target, { recursive, kept: this.#kept });
-      const removed = await inSlices(this.#user, work, turn.pass).catch((error) => {
-        throw refusalOf(error, target.shown);
+  #remove(call: ModuleRequest): Promise<Response> {
+    const { recursive, ...address } = readRemoveQuery(call.url.searchParams);
+    const target = this.#target(address);
+    return runGatedWrite(this.#deps.gated, call.request, async (write) => {
+      const work = remove(target, { recursive, protectedFolders: this.#protectedFolders });
+      const removed = await inSlices(this.#user, work, write.throwIfEnded).catch((error) => {
+        throw toFileError(error, target.shown);
       });
       return Response.json({ removed });
     });
   }
 
-  #stat(call: PartCall): Response {
-    const target = this.#target(readFileQuery(call.url.search));
-    return Response.json(withRightsOf(this.#user, () => stat(target)));
+  #stat(call: ModuleRequest): Response {
+    const target = this.#target(readFileQuery(call.url.searchParams));
+    return Response.json(withUserRights(this.#user, () => stat(target)));
   }
 
-  async #list(call: PartCall): Promise<Response> {
-    const query = readListQuery(call.url.search);
+  async #list(call: ModuleRequest): Promise<Response> {
+    const query = readListQuery(call.url.searchParams);
     const target = this.#target(query);
     const page = await inSlices(this.#user, list(target, query)).catch((error) => {
-      throw refusalOf(error, target.shown);
+      throw toFileError(error, target.shown);
     });
     return Response.json(page);
   }
 
-  async #watch(call: PartCall): Promise<Response> {
-    const query = readWatchQuery(call.url.search);
+  async #watch(call: ModuleRequest): Promise<Response> {
+    const query = readWatchQuery(call.url.searchParams);
     const target = this.#target(query);
     if (this.#watches.size >= limits.fileWatchersMax) throw tooMany(limits.fileWatchersMax);
     const watch = new Watch(target, { user: this.#user, recursive: query.recursive });
@@ -133,34 +134,34 @@ export class FileRoutes {
     });
   }
 
-  #mkdir(call: PartCall): Promise<Response> {
-    return inTurn(this.#ground.gated, call.request, async (turn) => {
-      const asked = readMkdirCall(await readJson(call.request));
-      const target = this.#target(asked);
-      turn.pass();
-      const { view, isNew } = withRightsOf(this.#user, () => mkdir(target, asked));
+  #mkdir(call: ModuleRequest): Promise<Response> {
+    return runGatedWrite(this.#deps.gated, call.request, async (write) => {
+      const mkdirCall = await readJson<MkdirCall>(call.request);
+      const target = this.#target(mkdirCall);
+      write.throwIfEnded();
+      const { view, isNew } = withUserRights(this.#user, () => mkdir(target, mkdirCall));
       return Response.json(view, { status: isNew ? 201 : 200 });
     });
   }
 
-  #move(call: PartCall): Promise<Response> {
-    return inTurn(this.#ground.gated, call.request, async (turn) => {
-      const { from, to, session, overwrite } = readMoveCall(await readJson(call.request));
+  #move(call: ModuleRequest): Promise<Response> {
+    return runGatedWrite(this.#deps.gated, call.request, async (write) => {
+      const { from, to, session, overwrite } = await readJson<MoveCall>(call.request);
       const base = this.#base(session);
-      turn.pass();
-      const how = { overwrite, kept: this.#kept };
-      const work = () => move(targetOf(from, base), targetOf(to, base), how);
-      return Response.json(withRightsOf(this.#user, work));
+      write.throwIfEnded();
+      const options = { overwrite, protectedFolders: this.#protectedFolders };
+      const work = () => move(targetOf(from, base), targetOf(to, base), options);
+      return Response.json(withUserRights(this.#user, work));
     });
   }
 
   get #user() {
-    return this.#ground.place.user;
+    return this.#deps.sandboxEnv.user;
   }
 
-  /** Removing one of them would empty it first, and then not be allowed. */
-  get #kept(): string[] {
-    const { workspace, home } = this.#ground.place;
+  /** Removing one of them would empty it, and then fail. */
+  get #protectedFolders(): string[] {
+    const { workspace, home } = this.#deps.sandboxEnv;
     return [workspace, home];
   }
 
@@ -169,10 +170,10 @@ export class FileRoutes {
   }
 
   #base(session: string | undefined): string {
-    return baseOf(session, this.#ground.place, this.#sessions());
+    return baseOf(session, this.#deps.sandboxEnv, this.#sessions());
   }
 
-  async #bounded(work: () => Promise<Response>): Promise<Response> {
+  async #limited(work: () => Promise<Response>): Promise<Response> {
     const end = this.#transfers.begin();
     try {
       return await work();

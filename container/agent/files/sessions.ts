@@ -1,9 +1,8 @@
 /**
- * Owns where relative paths of a call begin: in the folder that its session stands in, else in the workspace.
- * Does not own sessions; this is all that files know of them.
+ * Finds the folder at which relative paths of a call begin: that of its session, else the workspace.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import type { Place } from "../exec/sandbox-env.ts";
+import type { SandboxEnv } from "../exec/sandbox-env.ts";
 
 export interface Sessions {
   /** Undefined: there is no such session. */
@@ -12,10 +11,10 @@ export interface Sessions {
 
 export function baseOf(
   session: string | undefined,
-  place: Place,
+  sandboxEnv: SandboxEnv,
   sessions: Sessions | undefined,
 ): string {
-  if (session === undefined) return place.workspace;
+  if (session === undefined) return sandboxEnv.workspace;
   const cwd = sessions?.cwdOf(session);
   if (cwd === undefined) {
     throw new BerthError("not_found", `there is no session ${session}`, {
@@ -26,7 +25,7 @@ export function baseOf(
   return cwd;
 }
 
-/** A part that can tell where its sessions stand. */
-export function sessionsIn(part: object | undefined): Sessions | undefined {
-  return part !== undefined && "cwdOf" in part ? (part as Sessions) : undefined;
+/** The sessions of a module that has them. */
+export function sessionsIn(module: object | undefined): Sessions | undefined {
+  return module !== undefined && "cwdOf" in module ? (module as Sessions) : undefined;
 }

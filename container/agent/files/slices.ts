@@ -1,25 +1,25 @@
 /**
- * Owns long work on files in slices: each runs with the rights of a command, and between them everybody else does.
- * Does not own the work: a generator that yields wherever it may be interrupted, and frees what it holds.
+ * Runs long work on files in slices, each with the rights of a command, so that other calls run in between.
+ * The work is a generator that yields where it may be interrupted, and frees what it holds.
  */
 import { limits } from "../../../src/protocol/limits.ts";
-import { type User, withRightsOf } from "../kernel/libc.ts";
+import { type User, withUserRights } from "../kernel/libc.ts";
 
-/** `before` each slice: throws to end the work. */
+/** `beforeSlice` may throw to end the work. */
 export async function inSlices<T>(
   user: User | undefined,
   work: Generator<unknown, T>,
-  before: () => void = () => {},
+  beforeSlice: () => void = () => {},
 ): Promise<T> {
   try {
     for (;;) {
-      before();
-      const done = withRightsOf(user, () => slice(work));
+      beforeSlice();
+      const done = withUserRights(user, () => slice(work));
       if (done !== undefined) return done.value;
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
   } finally {
-    withRightsOf(user, () => work.return(undefined as T));
+    withUserRights(user, () => work.return(undefined as T));
   }
 }
 

@@ -1,20 +1,20 @@
 /**
- * Owns what is told of one file, folder or link: of a link itself, and what it says.
+ * Describes one file, folder or link.
  */
 import type { FileView } from "../../../src/protocol/file.ts";
-import { close, nowhere, open, statusAt, targetAt } from "../kernel/openat.ts";
-import { openPlace, placeOf, type Target } from "./paths.ts";
-import { refusing } from "./refusal.ts";
-import { viewOf } from "./view.ts";
+import { close, currentFolder, open, readlinkAt, statusAt } from "../kernel/openat.ts";
+import { openPath, realPathOf, type Target } from "./paths.ts";
+import { mapFileErrors } from "./refusal.ts";
+import { fileViewOf } from "./view.ts";
 
-/** With the rights of the calling thread. */
+/** Runs with the rights of the calling thread. Describes a link itself, not its target. */
 export function stat({ raw, shown }: Target): FileView {
-  return refusing(shown, () => {
-    const fd = openPlace(nowhere, raw, open.noFollow);
+  return mapFileErrors(shown, () => {
+    const fd = openPath(currentFolder, raw, open.noFollow);
     try {
       const status = statusAt(fd);
-      const path = shown.split("/").includes("..") ? placeOf(fd) : shown;
-      return viewOf(path, status, status.kind === "link" ? targetAt(fd) : undefined);
+      const path = shown.split("/").includes("..") ? realPathOf(fd) : shown;
+      return fileViewOf(path, status, status.kind === "link" ? readlinkAt(fd) : undefined);
     } finally {
       close(fd);
     }

@@ -1,5 +1,5 @@
 /**
- * Owns how many calls work on files and archives at once.
+ * Limits how many calls work on files and archives at once.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -7,45 +7,45 @@ import type { Activity } from "../activity.ts";
 
 export class Transfers {
   readonly #activity: Activity;
-  #atWork = 0;
-  /** Ends what is over without anybody having noticed. */
+  #running = 0;
+  /** Ends transfers that are over without a notification. */
   beforeRefusing: () => void = () => {};
 
   constructor(activity: Activity) {
     this.#activity = activity;
   }
 
-  /** Where none more would be let in. */
+  /** Looks for transfers that are over if no more would be admitted. */
   settle(): void {
-    if (this.#atWork >= limits.fileTransfersMax) this.beforeRefusing();
+    if (this.#running >= limits.fileTransfersMax) this.beforeRefusing();
   }
 
-  /** Throws where there are too many. The answered function is called at the end; more than once is harmless. */
+  /** Throws when there are too many. The returned function ends the transfer; a second call does nothing. */
   begin(): () => void {
     const limit = limits.fileTransfersMax;
     this.settle();
-    if (this.#atWork >= limit) throw tooMany(limit);
-    this.#atWork += 1;
+    if (this.#running >= limit) throw tooMany(limit);
+    this.#running += 1;
     let isOver = false;
     return () => {
-      if (!isOver) this.#atWork -= 1;
+      if (!isOver) this.#running -= 1;
       isOver = true;
     };
   }
 
-  /** As `begin`, of what a reader takes at a pace of his own: meanwhile the sandbox is not idle. */
+  /** Like `begin`, for a response that is sent at the pace of its reader: the sandbox is not idle meanwhile. */
   beginSending(): () => void {
     const end = this.begin();
-    const rest = this.#activity.begin();
+    const endActivity = this.#activity.begin();
     return () => {
-      rest();
+      endActivity();
       end();
     };
   }
 }
 
 export function tooMany(limit: number): BerthError {
-  return new BerthError("too_many", `${limit} such calls work on files already`, {
+  return new BerthError("too_many", `${limit} such calls on files are running already`, {
     hint: "wait for one of them to end",
     facts: { limit },
   });

@@ -1,137 +1,136 @@
 /**
- * Owns a file or folder on its way to its place: a file without a name where the file system has such, else beside
- * its place under a name of its own; and what an agent that was killed left under such names.
- * Does not own rights: everything runs with those of the calling thread.
+ * Writes files and folders under no name, or a temporary one, until they are complete, and removes what an agent that was
+ * killed left under such names. Everything runs with the rights of the calling thread.
  */
 import {
   close,
+  type EntryLocation,
   linkAt,
-  namesOf,
   open,
   openAt,
+  readEntries,
   renameAt,
-  type Spot,
   statusAt,
   unlinkAt,
 } from "../kernel/openat.ts";
 import { openNames } from "./paths.ts";
-import { isCode } from "./refusal.ts";
+import { hasCode } from "./refusal.ts";
 import { removeTree } from "./remove.ts";
 
-/** Such names are no news to those who watch, and stand in no list. */
-export const besidePattern = /^\.berth-[a-z0-9]{16}$/;
+/** Entries with such names are neither watched nor listed. */
+export const tempNamePattern = /^\.berth-[a-z0-9]{16}$/;
 
-/** Those of this life; any other is left of a life that was killed. */
-const alive = new Set<string>();
+/** Names of this incarnation. Any other was left by an agent that was killed. */
+const ownNames = new Set<string>();
 
-export function takeBesideName(): string {
+export function reserveTempName(): string {
   const name = `.berth-${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
-  alive.add(name);
+  ownNames.add(name);
   return name;
 }
 
-export function freeBesideName(name: string): void {
-  alive.delete(name);
+export function releaseTempName(name: string): void {
+  ownNames.delete(name);
 }
 
-export class Unfinished {
+export class UnfinishedFile {
   readonly fd: number;
   readonly #folder: number;
-  /** Undefined: it has none yet. */
+  /** Undefined: the file has no name yet. */
   #name: string | undefined;
 
-  /** Of `folder`, which stays open until its end. */
+  /** The caller keeps `folder` open until `end`. */
   constructor(folder: number) {
     this.#folder = folder;
     try {
-      this.fd = openAt(folder, ".", open.write | open.nameless, 0o600);
+      this.fd = openAt(folder, ".", open.write | open.unnamed, 0o600);
     } catch (error) {
-      // Older overlays, and file systems over a network, have no nameless ones.
-      if (!isCode(error, "EOPNOTSUPP", "EISDIR", "ENOENT")) throw error;
-      const name = takeBesideName();
+      // Older overlays, and file systems over a network, have no unnamed files.
+      if (!hasCode(error, "EOPNOTSUPP", "EISDIR", "ENOENT")) throw error;
+      const name = reserveTempName();
       this.#name = name;
       const flags = open.write | open.create | open.exclusive | open.noFollow;
       try {
         this.fd = openAt(folder, name, flags, 0o600);
       } catch (failed) {
-        freeBesideName(name);
+        releaseTempName(name);
         throw failed;
       }
     }
   }
 
-  /** In one step, in the place of what may be there. */
-  take(spot: Spot, { overwrite }: { overwrite: boolean }): void {
-    if (this.#name === undefined && !this.#isLinked(spot, overwrite)) return;
-    const name = this.#name ?? this.#linkBeside();
-    renameAt({ folder: this.#folder, name }, spot, { overwrite });
-    freeBesideName(name);
+  /** Gives the file its name in one step, replacing what may be there. */
+  moveIntoPlace(location: EntryLocation, { overwrite }: { overwrite: boolean }): void {
+    if (this.#name === undefined && this.#linkIfFree(location, overwrite)) return;
+    const name = this.#name ?? this.#linkTempName();
+    renameAt({ folder: this.#folder, name }, location, { overwrite });
+    releaseTempName(name);
     this.#name = undefined;
   }
 
-  /** Whether it was placed or not. */
+  /** Closes the file, and removes it if it was not moved into place. */
   end(): void {
     close(this.fd);
     const name = this.#name;
     if (name === undefined) return;
     this.#name = undefined;
-    freeBesideName(name);
-    removeBeside({ folder: this.#folder, name });
+    releaseTempName(name);
+    removeTempFile({ folder: this.#folder, name });
   }
 
-  /** False: it has its place. */
-  #isLinked(spot: Spot, overwrite: boolean): boolean {
+  /** False: the name is taken, and may be replaced. */
+  #linkIfFree(location: EntryLocation, overwrite: boolean): boolean {
     try {
-      linkAt(this.fd, spot);
-      return false;
+      linkAt(this.fd, location);
+      return true;
     } catch (error) {
-      if (overwrite && isCode(error, "EEXIST")) return true;
+      if (overwrite && hasCode(error, "EEXIST")) return false;
       throw error;
     }
   }
 
-  #linkBeside(): string {
-    const name = takeBesideName();
+  #linkTempName(): string {
+    const name = reserveTempName();
     this.#name = name;
     linkAt(this.fd, { folder: this.#folder, name });
     return name;
   }
 }
 
-export function removeBeside(spot: Spot): void {
+export function removeTempFile(location: EntryLocation): void {
   try {
-    unlinkAt(spot.folder, spot.name, "file");
+    unlinkAt(location.folder, location.name, "file");
   } catch (error) {
-    if (!isCode(error, "ENOENT")) console.error("a file that was not finished stays:", error);
+    if (!hasCode(error, "ENOENT")) console.error("an unfinished file could not be removed:", error);
   }
 }
 
-/** What a killed life left in this folder. */
-export function* removeStale(folder: number): Generator<undefined, void> {
+/** Removes what an agent that was killed left in this folder. */
+export function* removeStaleLeftovers(folder: number): Generator<undefined, void> {
   const fd = openNames(folder, ".");
   try {
     const stale: string[] = [];
-    for (let names = namesOf(fd); names.length > 0; names = namesOf(fd)) {
+    for (let names = readEntries(fd); names.length > 0; names = readEntries(fd)) {
       for (const { name } of names) if (isStale(name)) stale.push(name);
       yield;
     }
-    for (const name of stale) yield* removeWhole({ folder: fd, name });
+    for (const name of stale) yield* removeLeftover({ folder: fd, name });
   } finally {
     close(fd);
   }
 }
 
 export function isStale(name: string): boolean {
-  return besidePattern.test(name) && !alive.has(name);
+  return tempNamePattern.test(name) && !ownNames.has(name);
 }
 
-/** A file or a tree of ours, whatever the modes in it; what cannot be removed stays. */
-export function* removeWhole(spot: Spot): Generator<undefined, void> {
+/** Removes a temporary file or tree, whatever its modes. What cannot be removed stays. */
+export function* removeLeftover(location: EntryLocation): Generator<undefined, void> {
   try {
-    const status = statusAt(spot.folder, spot.name);
-    if (status.kind === "folder") yield* removeTree(spot, status, { opens: true });
-    else unlinkAt(spot.folder, spot.name, "file");
+    const status = statusAt(location.folder, location.name);
+    if (status.kind === "folder") yield* removeTree(location, status, { opens: true });
+    else unlinkAt(location.folder, location.name, "file");
   } catch (error) {
-    if (!isCode(error, "ENOENT")) console.error("what was not finished stays:", error);
+    if (!hasCode(error, "ENOENT")) console.error("a leftover could not be removed:", error);
   }
 }

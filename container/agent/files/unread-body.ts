@@ -1,14 +1,14 @@
 /**
- * Owns reading out the body of a refused call that nobody has begun to read: who writes all of it before he reads
- * finds the refusal then, and no broken connection. Bounded in bytes and time; nothing is kept.
+ * Drains the body of a refused call, so that a client that writes all of it before it reads gets the error instead of a
+ * broken connection. Bounded in bytes and time; nothing is stored.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 
-export async function readOut(request: Request): Promise<void> {
+export async function drainBody(request: Request): Promise<void> {
   if (request.body === null || request.bodyUsed || request.body.locked) return;
   const reader = request.body.getReader();
-  const leave = () => reader.cancel().catch(() => {});
-  const late = setTimeout(leave, limits.bodyReadMs);
+  const cancel = () => reader.cancel().catch(() => {});
+  const timer = setTimeout(cancel, limits.bodyReadMs);
   try {
     for (let bytes = 0; bytes < limits.refusedBodyBytesMax; ) {
       const { done, value } = await reader.read();
@@ -16,9 +16,9 @@ export async function readOut(request: Request): Promise<void> {
       bytes += value.length;
     }
   } catch {
-    // Its sender has gone.
+    // The sender disconnected.
   } finally {
-    clearTimeout(late);
-    leave();
+    clearTimeout(timer);
+    cancel();
   }
 }

@@ -1,22 +1,21 @@
 /**
- * Owns writing one file whole or not at all: without a name at first, then put in its place (unfinished.ts).
- * Does not own the body (body.ts), conditions (conditions.ts), nor who may write now (turn.ts).
+ * Writes one file completely or not at all: the body goes to an unfinished file, which is then moved into place.
  */
 import { fchmodSync, write } from "node:fs";
 import { promisify } from "node:util";
 import type { User } from "../kernel/libc.ts";
-import { withRightsOf } from "../kernel/libc.ts";
+import { withUserRights } from "../kernel/libc.ts";
 import { close, type Status, statusAt } from "../kernel/openat.ts";
 import { announcedBytes, bodyOf } from "./body.ts";
-import { type Conditions, demandConditions } from "./conditions.ts";
-import { holderOf, makeFolders } from "./folders.ts";
-import type { Turn } from "./gated-write.ts";
-import { type Entry, follow, openEntry, shownOf, type Target } from "./paths.ts";
-import { isCode, notAFile, refusalOf } from "./refusal.ts";
-import { Unfinished } from "./unfinished.ts";
-import { tagOf, viewOf } from "./view.ts";
+import { assertConditions, type Conditions } from "./conditions.ts";
+import { makeFolders, parentOf } from "./folders.ts";
+import type { GatedWrite } from "./gated-write.ts";
+import { type Entry, followLinks, openEntry, shownOf, type Target } from "./paths.ts";
+import { hasCode, notAFile, toFileError } from "./refusal.ts";
+import { UnfinishedFile } from "./unfinished.ts";
+import { entityTagOf, fileViewOf } from "./view.ts";
 
-export type Upload = {
+export type UploadOptions = {
   target: Target;
   user: User | undefined;
   mkdirs: boolean;
@@ -28,38 +27,42 @@ const newMode = 0o644;
 const permissions = 0o777;
 const writeAsync = promisify(write);
 
-export async function upload(request: Request, asked: Upload, turn: Turn): Promise<Response> {
+export async function upload(
+  request: Request,
+  options: UploadOptions,
+  write: GatedWrite,
+): Promise<Response> {
   announcedBytes(request);
-  const { target, user } = asked;
-  let entry: Entry | undefined;
-  let unfinished: Unfinished | undefined;
+  const { target, user } = options;
+  let location: Entry | undefined;
+  let unfinished: UnfinishedFile | undefined;
   try {
-    const at = withRightsOf(user, () => findPlace(asked));
-    entry = at;
-    const fresh = withRightsOf(user, () => new Unfinished(at.folder));
-    unfinished = fresh;
-    for await (const bytes of bodyOf(request, turn.signal)) await writeAll(fresh.fd, bytes);
-    const { status, isNew } = withRightsOf(user, () => {
-      turn.pass();
-      return takePlace(at, fresh, asked);
+    const entry = withUserRights(user, () => findEntry(options));
+    location = entry;
+    const file = withUserRights(user, () => new UnfinishedFile(entry.folder));
+    unfinished = file;
+    for await (const bytes of bodyOf(request, write.signal)) await writeAll(file.fd, bytes);
+    const { status, isNew } = withUserRights(user, () => {
+      write.throwIfEnded();
+      return moveIntoPlace(entry, file, options);
     });
-    return Response.json(viewOf(shownOf(target, at), status), {
+    return Response.json(fileViewOf(shownOf(target, entry), status), {
       status: isNew ? 201 : 200,
-      headers: { etag: tagOf(status) },
+      headers: { etag: entityTagOf(status) },
     });
   } catch (error) {
-    throw refusalOf(error, target.shown);
+    throw toFileError(error, target.shown);
   } finally {
-    withRightsOf(user, () => unfinished?.end());
-    if (entry !== undefined) close(entry.folder);
+    withUserRights(user, () => unfinished?.end());
+    if (location !== undefined) close(location.folder);
   }
 }
 
-/** Before the body is read: most of what can be wrong is known here. */
-function findPlace({ target, mkdirs, conditions }: Upload): Entry {
-  const entry = follow(openHolder(target, mkdirs));
+/** Runs before the body is read, because most errors are known by then. */
+function findEntry({ target, mkdirs, conditions }: UploadOptions): Entry {
+  const entry = followLinks(openHolder(target, mkdirs));
   try {
-    demandConditions(conditions, tagIf(fileAt(entry, target.shown)), target.shown);
+    assertConditions(conditions, tagIf(fileAt(entry, target.shown)), target.shown);
   } catch (error) {
     close(entry.folder);
     throw error;
@@ -71,13 +74,13 @@ function openHolder(target: Target, mkdirs: boolean): Entry {
   try {
     return openEntry(target);
   } catch (error) {
-    if (!mkdirs || !isCode(error, "ENOENT")) throw error;
+    if (!mkdirs || !hasCode(error, "ENOENT")) throw error;
   }
-  makeFolders(holderOf(target.raw));
+  makeFolders(parentOf(target.raw));
   return openEntry(target);
 }
 
-/** Undefined: nothing is there. */
+/** Undefined: nothing exists there. */
 function fileAt({ folder, name, asFolder }: Entry, shown: string): Status | undefined {
   if (asFolder || name === "" || name === "." || name === "..") throw notAFile(shown, "a folder");
   try {
@@ -86,30 +89,30 @@ function fileAt({ folder, name, asFolder }: Entry, shown: string): Status | unde
     if (status.kind === "other") throw notAFile(shown, "a device, pipe or socket");
     return status;
   } catch (error) {
-    if (isCode(error, "ENOENT")) return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }
 
 export async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length; ) {
-    const { bytesWritten } = await writeAsync(fd, bytes, at, bytes.length - at, null);
-    at += bytesWritten;
+  for (let written = 0; written < bytes.length; ) {
+    const { bytesWritten } = await writeAsync(fd, bytes, written, bytes.length - written, null);
+    written += bytesWritten;
   }
 }
 
-/** One synchronous piece: what is there is looked at, and in the next moment replaced. */
-function takePlace(
+/** One synchronous step: checks what exists, and replaces it. */
+function moveIntoPlace(
   entry: Entry,
-  unfinished: Unfinished,
-  { target, mode, conditions }: Upload,
+  unfinished: UnfinishedFile,
+  { target, mode, conditions }: UploadOptions,
 ): { status: Status; isNew: boolean } {
   const old = fileAt(entry, target.shown);
-  demandConditions(conditions, tagIf(old), target.shown);
+  assertConditions(conditions, tagIf(old), target.shown);
   const { fd } = unfinished;
   fchmodSync(fd, mode === undefined ? permissionsOf(old) : Number.parseInt(mode, 8));
   const overwrite = old !== undefined || conditions.noneMatch !== "*";
-  unfinished.take(entry, { overwrite });
+  unfinished.moveIntoPlace(entry, { overwrite });
   return { status: statusAt(fd), isNew: old === undefined };
 }
 
@@ -118,5 +121,5 @@ function permissionsOf(old: Status | undefined): number {
 }
 
 function tagIf(status: Status | undefined): string | undefined {
-  return status === undefined ? undefined : tagOf(status);
+  return status === undefined ? undefined : entityTagOf(status);
 }

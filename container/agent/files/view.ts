@@ -1,12 +1,12 @@
 /**
- * Owns how a file, folder or link is told: FileView, and the entity tag that changes with every write.
+ * Describes a file, folder or link as a FileView, with an entity tag that changes with every write.
  */
 import type { FileView } from "../../../src/protocol/file.ts";
 import type { Status } from "../kernel/openat.ts";
 import { textOf } from "./paths.ts";
 
-/** `target` is what a link says. */
-export function viewOf(path: string, status: Status, target?: string): FileView {
+/** `target` is the target of a link, as raw bytes. */
+export function fileViewOf(path: string, status: Status, target?: string): FileView {
   const view: FileView = {
     path,
     kind: status.kind,
@@ -16,7 +16,7 @@ export function viewOf(path: string, status: Status, target?: string): FileView 
     gid: status.gid,
     modifiedAt: new Date(Number(status.modifiedNs / 1_000_000n)).toISOString(),
   };
-  if (status.kind === "file") view.etag = tagOf(status);
+  if (status.kind === "file") view.etag = entityTagOf(status);
   if (target !== undefined) view.target = textOf(target);
   return view;
 }
@@ -25,7 +25,7 @@ export function modeText(mode: number): string {
   return mode.toString(8).padStart(3, "0");
 }
 
-/** As it stands in headers, with its quotes. */
-export function tagOf({ inode, size, modifiedNs }: Status): string {
+/** With its quotes, as in headers. */
+export function entityTagOf({ inode, size, modifiedNs }: Status): string {
   return `"${inode}-${size}-${modifiedNs}"`;
 }

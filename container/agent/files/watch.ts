@@ -1,55 +1,55 @@
 /**
- * Owns one watch as a stream of server-sent events: `ready`, `change`, `overflow`, `gone`, and a comment in silence.
- * Does not own what is watched (watched-tree.ts) nor how changes are drawn together (changes.ts).
+ * Streams one watch as server-sent events: `ready`, `change`, `overflow`, `gone`, and keepalive comments.
+ * See watched-tree.ts for what is watched.
  */
 import { limits } from "../../../src/protocol/limits.ts";
-import { Inotify, type News, news } from "../kernel/inotify.ts";
+import { Inotify, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
 import type { User } from "../kernel/libc.ts";
-import { Changes } from "./changes.ts";
+import { PendingChanges } from "./changes.ts";
 import type { Target } from "./paths.ts";
-import { refusalOf } from "./refusal.ts";
+import { toFileError } from "./refusal.ts";
 import { inSlices } from "./slices.ts";
 import { WatchedTree } from "./watched-tree.ts";
 
-/** News of the kernel that wait for an earlier piece; beyond, they are as good as lost. */
-const newsWaitingMax = 4 * limits.fileWatchEventsMax;
+/** Events of the kernel that wait for earlier ones. With more, the watch counts as overflown. */
+const waitingEventsMax = 4 * limits.fileWatchEventsMax;
 
 export class Watch {
   readonly #target: Target;
   readonly #user: User | undefined;
-  readonly #changes = new Changes();
+  readonly #changes = new PendingChanges();
   readonly #inotify: Inotify;
   readonly #tree: WatchedTree;
-  #waiting: News[] = [];
-  #working = false;
-  #gone = false;
+  #waiting: InotifyEvent[] = [];
+  #isWorking = false;
+  #isGone = false;
   #closed: Promise<void> | undefined;
-  /** Wakes whoever waits for something to tell. */
+  /** Wakes the stream when there is something to send. */
   #wake: () => void = () => {};
 
   constructor(target: Target, { user, recursive }: { user: User | undefined; recursive: boolean }) {
     this.#target = target;
     this.#user = user;
-    this.#inotify = new Inotify((some) => this.#take(some));
+    this.#inotify = new Inotify((events) => this.#receive(events));
     const parts = { recursive, inotify: this.#inotify, changes: this.#changes };
     this.#tree = new WatchedTree(target, parts);
   }
 
-  /** Resolves when its descriptor is closed. */
+  /** Resolves when the descriptor of the watch is closed. */
   get ended(): Promise<void> {
     return this.#inotify.ended;
   }
 
-  /** Everything is watched then. */
+  /** Resolves when everything is watched. */
   async begin(): Promise<void> {
-    this.#working = true;
+    this.#isWorking = true;
     try {
       await inSlices(this.#user, this.#tree.begin());
     } catch (error) {
       await this.close();
-      throw refusalOf(error, this.#target.shown);
+      throw toFileError(error, this.#target.shown);
     }
-    this.#working = false;
+    this.#isWorking = false;
     this.#work();
   }
 
@@ -59,13 +59,13 @@ export class Watch {
     return this.#closed;
   }
 
-  /** Asked for as fast as its reader takes it; whoever cancels it closes the watch. */
+  /** Sends at the pace of the reader. Cancelling the stream closes the watch. */
   stream(): ReadableStream<Uint8Array> {
-    const told = this.#tell();
+    const events = this.#events();
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
-          const { done, value } = await told.next();
+          const { done, value } = await events.next();
           if (done) controller.close();
           else controller.enqueue(Buffer.from(value));
         },
@@ -75,27 +75,27 @@ export class Watch {
     );
   }
 
-  async *#tell(): AsyncGenerator<string, void> {
+  async *#events(): AsyncGenerator<string, void> {
     yield event("ready", {});
     while (this.#closed === undefined) {
       if (this.#changes.isEmpty) {
-        if (this.#gone) break;
-        const news = await this.#news(limits.eventHeartbeatMs);
-        if (!news) yield ":\n\n";
+        if (this.#isGone) break;
+        const isWoken = await this.#waitForEvents(limits.eventHeartbeatMs);
+        if (!isWoken) yield ":\n\n";
         continue;
       }
-      // What follows at once belongs to it.
+      // Changes that follow at once are sent together.
       await new Promise((resolve) => setTimeout(resolve, limits.fileWatchCoalesceMs));
       const { overflown, changes } = this.#changes.take();
       if (overflown) yield event("overflow", {});
       if (changes.length > 0) yield event("change", { changes });
     }
-    if (this.#gone) yield event("gone", {});
+    if (this.#isGone) yield event("gone", {});
     await this.close();
   }
 
-  /** False: nothing came in this time. */
-  #news(ms: number): Promise<boolean> {
+  /** False: nothing happened in this time. */
+  #waitForEvents(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), ms);
       this.#wake = () => {
@@ -105,41 +105,41 @@ export class Watch {
     });
   }
 
-  #take(some: News[]): void {
-    this.#waiting.push(...some);
-    if (this.#waiting.length > newsWaitingMax) {
-      this.#waiting = [{ watch: -1, what: news.overflow, name: "" }];
+  #receive(events: InotifyEvent[]): void {
+    this.#waiting.push(...events);
+    if (this.#waiting.length > waitingEventsMax) {
+      this.#waiting = [{ watch: -1, mask: inotifyEvents.overflow, name: "" }];
     }
     this.#work();
   }
 
-  /** One piece after the other: a folder's names are read before the next news is looked at. */
+  /** One event after the other: the names of a new folder are read before the next event is processed. */
   async #work(): Promise<void> {
-    if (this.#working || this.#closed !== undefined) return;
-    this.#working = true;
+    if (this.#isWorking || this.#closed !== undefined) return;
+    this.#isWorking = true;
     try {
-      while (this.#waiting.length > 0 && !this.#gone) {
-        const some = this.#waiting;
+      while (this.#waiting.length > 0 && !this.#isGone) {
+        const events = this.#waiting;
         this.#waiting = [];
-        this.#gone = await inSlices(this.#user, this.#follow(some));
-        if (!this.#changes.isEmpty || this.#gone) this.#wake();
+        this.#isGone = await inSlices(this.#user, this.#process(events));
+        if (!this.#changes.isEmpty || this.#isGone) this.#wake();
       }
     } catch {
-      // The root cannot be read anymore: to its followers that is as if it had gone.
-      this.#gone = true;
+      // The root cannot be read any more, which followers treat as if it were removed.
+      this.#isGone = true;
       this.#wake();
     }
-    this.#working = false;
+    this.#isWorking = false;
   }
 
-  /** Whether the root has gone. */
-  *#follow(some: News[]): Generator<undefined, boolean> {
-    for (const one of some) {
-      if (one.what & news.overflow) {
-        // Folders may have been made among what was lost: watch all anew before telling to list anew.
+  /** Returns whether the root was removed. */
+  *#process(events: InotifyEvent[]): Generator<undefined, boolean> {
+    for (const next of events) {
+      if (next.mask & inotifyEvents.overflow) {
+        // Folders may have been made in the lost events, so everything is watched again before followers list again.
         yield* this.#tree.begin();
         this.#changes.overflow();
-      } else if (!(yield* this.#tree.follow(one))) return true;
+      } else if (!(yield* this.#tree.follow(next))) return true;
       yield;
     }
     return false;

@@ -1,14 +1,13 @@
 /**
- * Owns sending bytes at the pace of their reader, however slow; one who takes nothing at all for long is let go.
- * Does not own the bytes: their source ends when the reader does.
+ * Streams bytes at the pace of their reader, and cuts off a reader that reads nothing for too long.
  */
 import { limits } from "../../../src/protocol/limits.ts";
 
-/** What fails before the first byte throws. `end` is called when nothing more is sent. */
-export async function sentAtPace(
+/** Throws what fails before the first byte. `onEnd` is called when nothing more is sent. */
+export async function streamAtReaderPace(
   bytes: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
-  end: () => void,
+  onEnd: () => void,
 ): Promise<ReadableStream<Uint8Array>> {
   const source = bytes[Symbol.asyncIterator]();
   let idle: Timer | undefined;
@@ -16,13 +15,13 @@ export async function sentAtPace(
     clearTimeout(idle);
     signal.removeEventListener("abort", close);
     await source.return?.();
-    end();
+    onEnd();
   };
   let first: IteratorResult<Uint8Array> | undefined;
   try {
     first = await source.next();
   } catch (error) {
-    end();
+    onEnd();
     throw error;
   }
   signal.addEventListener("abort", close);
@@ -40,12 +39,12 @@ export async function sentAtPace(
             return;
           }
           idle = setTimeout(() => {
-            controller.error(new Error("the reader took nothing for too long"));
+            controller.error(new Error("the reader read nothing for too long"));
             close();
           }, limits.fileReaderMs);
           controller.enqueue(value);
         } catch (error) {
-          // Without an end of its own: nobody takes what came for the whole.
+          // The response breaks off, so that nobody takes the part for the whole.
           await close();
           controller.error(error);
         }
