@@ -35,8 +35,8 @@ export function decompressed(
     const { code } = error as NodeJS.ErrnoException;
     if (!/^(Z_|ZSTD_|ERR_ZSTD)/.test(String(code))) return error;
     return badArchive(
-      `is no ${compression}, or is broken (${code})`,
-      "name its real format in Content-Type",
+      `is not ${compression}, or is broken (${code})`,
+      "Name its real format in Content-Type.",
     );
   });
 }

@@ -25,7 +25,7 @@ export function headerIn(block: Buffer): Header | undefined {
   if (sum === sumOfZeros && block.every((byte) => byte === 0)) return undefined;
   const stated = numberIn(block, field.checksum);
   if (stated !== sum && stated !== signedChecksumOf(block)) {
-    throw badArchive("is no tar, or is broken: the checksum of a header is wrong");
+    throw badArchive("is not a tar, or is broken: the checksum of a header is wrong");
   }
   const type = textIn(block, field.type) || typeOf.file;
   const magic = textIn(block, [field.magic[0], 6]);
@@ -125,13 +125,14 @@ export function longNameIn(type: string, body: Buffer): [key: string, value: str
 
 function sizeOf(stated: string | number): number {
   const size = Number(stated);
-  if (!Number.isSafeInteger(size) || size < 0) throw badArchive("is broken: a size is no number");
+  if (!Number.isSafeInteger(size) || size < 0)
+    throw badArchive("is broken: a size is not a number");
   return size;
 }
 
 function nsIn(text: string): bigint {
   const [, sign, seconds = "0", fraction = ""] = /^(-?)(\d{1,12})(?:\.(\d*))?$/.exec(text) ?? [];
-  if (sign === undefined) throw badArchive("is broken: a time is no number");
+  if (sign === undefined) throw badArchive("is broken: a time is not a number");
   const ns = BigInt(seconds) * nsOfSecond + BigInt(fraction.slice(0, 9).padEnd(9, "0"));
   return sign === "-" ? -ns : ns;
 }
@@ -146,7 +147,7 @@ function numberIn(block: Buffer, [start, length]: readonly [number, number]): nu
   const first = block[start] ?? 0;
   if ((first & 0x80) !== 0) return bytesIn(block.subarray(start, start + length));
   const text = textIn(block, [start, length]).trim();
-  if (!/^[0-7]*$/.test(text)) throw badArchive("is no tar, or is broken: a header is malformed");
+  if (!/^[0-7]*$/.test(text)) throw badArchive("is not a tar, or is broken: a header is malformed");
   return text === "" ? 0 : Number.parseInt(text, 8);
 }
 

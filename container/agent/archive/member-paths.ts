@@ -20,7 +20,7 @@ export function splitMemberPath(path: string, what = "a member"): string[] {
   return names;
 }
 
-const relativeHint = "pack it from inside its folder: `tar -C <folder> .`";
+const relativeHint = "Pack it from inside its folder: `tar -C <folder> .`";
 
 /**
  * A link may lead up as far as the target, and then down. A `..` after a name is refused, because it depends on where
@@ -37,4 +37,4 @@ export function assertLinkStaysInside({ linkTarget: says }: Member, depth: () =>
   }
 }
 
-const linkHint = "leave it out, or unpack the archive with a command in the sandbox";
+const linkHint = "Leave it out, or unpack the archive with a command in the sandbox.";

@@ -54,5 +54,5 @@ export function checksumOf(header: Uint8Array): number {
 }
 
 export function badArchive(what: string, hint?: string): BerthError {
-  return new BerthError("bad_archive", `the archive ${what}`, hint === undefined ? {} : { hint });
+  return new BerthError("bad_archive", `The archive ${what}.`, hint === undefined ? {} : { hint });
 }

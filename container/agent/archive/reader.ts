@@ -97,7 +97,7 @@ export class ArchiveReader {
     if (!(await this.#isMore())) {
       throw badArchive(
         "ends too early",
-        "send it again: a complete archive ends with two empty blocks",
+        "Send it again: a complete archive ends with two empty blocks.",
       );
     }
   }
@@ -122,7 +122,7 @@ export async function* limitRatio(
     if (unpacked > ratioFreeBytes && unpacked > packed() * limits.archiveRatioMax) {
       throw badArchive(
         `unpacks to more than ${limits.archiveRatioMax} times its size`,
-        "send it as a plain tar, or with less compression",
+        "Send it as a plain tar, or with less compression.",
       );
     }
     yield piece;

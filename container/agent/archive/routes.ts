@@ -28,12 +28,12 @@ export class ArchiveRoutes {
 
   handle(call: ModuleRequest): Promise<Response> {
     if (call.rest.length > 0) {
-      throw new BerthError("not_found", `the agent has no route ${call.url.pathname}`);
+      throw new BerthError("not_found", `The agent has no route ${call.url.pathname}.`);
     }
     if (call.request.method === "GET") return this.#download(call);
     if (call.request.method === "PUT") return this.#upload(call);
     const allow = ["GET", "PUT"];
-    throw new BerthError("method_not_allowed", `use ${allow.join(", ")}`, { facts: { allow } });
+    throw new BerthError("method_not_allowed", `Use ${allow.join(", ")}.`, { facts: { allow } });
   }
 
   async #download({ request, url }: ModuleRequest): Promise<Response> {

@@ -159,9 +159,9 @@ function moveEntry(from: EntryLocation, to: EntryLocation): void {
 function alreadyExists(name: string): BerthError {
   return new BerthError(
     "file_exists",
-    `${textOf(name)} was created while the archive was unpacked`,
+    `${textOf(name)} was created while the archive was unpacked.`,
     {
-      hint: "unpack again: a folder that is not empty is filled member by member",
+      hint: "Unpack again: a folder that is not empty is filled member by member.",
     },
   );
 }

@@ -18,14 +18,14 @@ export function requestCompression({ headers }: Request): Compression {
   const type = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   const compression = Object.hasOwn(archiveTypes, type) ? archiveTypes[type] : undefined;
   if (compression === undefined) {
-    throw new BerthError("unsupported_type", `Content-Type must be one of ${known}`, {
+    throw new BerthError("unsupported_type", `Content-Type must be one of ${known}.`, {
       facts: { field: "content-type" },
     });
   }
   const encoding = headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity") {
-    throw new BerthError("unsupported_type", "an archive must not have a Content-Encoding", {
-      hint: `name the compression in Content-Type: ${known}`,
+    throw new BerthError("unsupported_type", "An archive must not have a Content-Encoding.", {
+      hint: `Name the compression in Content-Type: ${known}.`,
       facts: { field: "content-encoding" },
     });
   }

@@ -158,9 +158,9 @@ function headOf(
 function tooMany(shown: string): BerthError {
   return new BerthError(
     "bad_request",
-    `${shown} holds more than the ${limits.archiveEntriesMax} entries of one archive`,
+    `${shown} holds more than the ${limits.archiveEntriesMax} entries of one archive.`,
     {
-      hint: "archive the folders below it one by one",
+      hint: "Archive the folders below it one by one.",
       facts: { field: "path", limit: limits.archiveEntriesMax },
     },
   );

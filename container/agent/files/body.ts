@@ -19,7 +19,7 @@ export async function* bodyOf(request: Request, signal: AbortSignal): AsyncGener
   if (announced !== undefined && bytes !== announced) {
     throw new BerthError(
       "bad_request",
-      `the body ended too early: ${bytes} of ${announced} bytes arrived`,
+      `The body ended too early: ${bytes} of ${announced} bytes arrived.`,
       {
         facts: { field: "body", bytes },
       },
@@ -66,20 +66,24 @@ async function* chunksOf(
 }
 
 function tooLarge(): BerthError {
-  return new BerthError("too_large", `a file has at most ${limits.fileBytesMax} bytes`, {
+  return new BerthError("too_large", `A file has at most ${limits.fileBytesMax} bytes.`, {
     facts: { limit: limits.fileBytesMax },
   });
 }
 
 function idleTimeout(): BerthError {
-  return new BerthError("body_timeout", `no byte of the body arrived for ${limits.fileIdleMs} ms`, {
-    hint: "nothing was written; send it again",
-  });
+  return new BerthError(
+    "body_timeout",
+    `No byte of the body arrived for ${limits.fileIdleMs} ms.`,
+    {
+      hint: "Nothing was written; send it again.",
+    },
+  );
 }
 
 function brokenOff(error: unknown): BerthError {
   const reason = error instanceof Error ? error.message : String(error);
-  return new BerthError("bad_request", `the body ended too early (${reason})`, {
+  return new BerthError("bad_request", `The body ended too early (${reason}).`, {
     facts: { field: "body" },
   });
 }

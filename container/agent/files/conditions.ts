@@ -32,8 +32,8 @@ export function matchesTag(list: string, tag: string | undefined): boolean {
 }
 
 function changed(shown: string, what: string, tag: string | undefined): BerthError {
-  return new BerthError("file_changed", `${shown} ${what}; nothing was written`, {
-    hint: "read it again, then write with its new entity tag",
+  return new BerthError("file_changed", `${shown} ${what}. Nothing was written.`, {
+    hint: "Read it again, then write with its new entity tag.",
     facts: { path: shown, etag: tag ?? null },
   });
 }

@@ -46,7 +46,7 @@ function responseFor(
     ? rangeOf(request.headers.get("range"), size)
     : undefined;
   if (range === "outside") {
-    const refused = new BerthError("bad_range", `the file has ${size} bytes`, { facts: { size } });
+    const refused = new BerthError("bad_range", `The file has ${size} bytes.`, { facts: { size } });
     const response = failureResponse(refused, requestId);
     response.headers.set("content-range", `bytes */${size}`);
     return response;

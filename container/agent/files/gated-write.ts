@@ -50,7 +50,7 @@ export async function runGatedWrite<T>(
 }
 
 function callerGone(): BerthError {
-  return new BerthError("operation_interrupted", "the caller disconnected; nothing was written", {
+  return new BerthError("operation_interrupted", "The caller disconnected. Nothing was written.", {
     facts: { admitted: true, reason: "caller_gone" },
   });
 }

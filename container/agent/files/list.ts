@@ -169,9 +169,9 @@ function namesOfCursor(cursor: string): string[] {
 function tooMany(): BerthError {
   return new BerthError(
     "bad_request",
-    `the list would read more than ${limits.fileListEntriesMax} entries`,
+    `The list would read more than ${limits.fileListEntriesMax} entries.`,
     {
-      hint: "list a folder further down, or use a smaller depth",
+      hint: "List a folder further down, or use a smaller depth.",
       facts: { field: "path", limit: limits.fileListEntriesMax },
     },
   );

@@ -45,8 +45,8 @@ export function isText(raw: string): boolean {
 export function openEntry({ raw, shown }: Target, field = "path"): Entry {
   const { parent, name, asFolder } = split(raw);
   if (name === "" || name === "." || name === "..") {
-    throw new BerthError("bad_request", `${field} ${shown} must end with a name`, {
-      hint: "name it as an entry of its parent folder",
+    throw new BerthError("bad_request", `${field} ${shown} must end with a name.`, {
+      hint: "Name it as an entry of its parent folder.",
       facts: { field },
     });
   }

@@ -22,10 +22,10 @@ const fileErrors: Record<string, FileError> = {
     "bad_request",
     "cannot be used like this; a folder, for example, cannot be moved into itself",
   ],
-  EXDEV: ["bad_request", "is on another file system", "use the command `mv`, which copies it"],
+  EXDEV: ["bad_request", "is on another file system", "Use the command `mv`, which copies it."],
   EBUSY: ["bad_request", "is in use by the system, for example as a mount point"],
   EEXIST: ["file_exists", "exists already"],
-  ENOTEMPTY: ["not_empty", "is not empty", "use recursive=true"],
+  ENOTEMPTY: ["not_empty", "is not empty", "Use recursive=true."],
   ENOSPC: ["disk_full", "does not fit: the disk is full"],
   EDQUOT: ["disk_full", "does not fit: the disk is full"],
   EFBIG: ["too_large", "is larger than the file system allows"],
@@ -42,7 +42,7 @@ export function toFileError(thrown: unknown, shown: string, field = "path"): unk
   const fileError = fileErrors[String(thrown.code)];
   if (fileError === undefined) return thrown;
   const [code, text, hint] = fileError;
-  return new BerthError(code, `${shown} ${text}`, {
+  return new BerthError(code, `${shown} ${text}.`, {
     ...(hint === undefined ? {} : { hint }),
     facts: { field, path: shown },
   });
@@ -58,7 +58,7 @@ export function mapFileErrors<T>(shown: string, work: () => T, field = "path"): 
 }
 
 export function notAFile(shown: string, what: string): BerthError {
-  return new BerthError("not_a_file", `${shown} is ${what}, not a file`, {
+  return new BerthError("not_a_file", `${shown} is ${what}, not a file.`, {
     facts: { field: "path", path: shown },
   });
 }
@@ -68,7 +68,7 @@ export function hasCode(thrown: unknown, ...codes: string[]): boolean {
 }
 
 export function notAFolder(shown: string): BerthError {
-  return new BerthError("not_a_folder", `${shown} is not a folder`, {
+  return new BerthError("not_a_folder", `${shown} is not a folder.`, {
     facts: { field: "path", path: shown },
   });
 }

@@ -69,8 +69,8 @@ function isFolderAt(status: Status, path: string): boolean {
 }
 
 function notRemovable({ shown }: Target, what: string): BerthError {
-  return new BerthError("bad_request", `${shown} ${what} and cannot be removed`, {
-    hint: "remove its entries one by one",
+  return new BerthError("bad_request", `${shown} ${what} and cannot be removed.`, {
+    hint: "Remove its entries one by one.",
     facts: { field: "path", path: shown },
   });
 }
@@ -157,7 +157,7 @@ function inUse(): Error {
 }
 
 function moved(): BerthError {
-  return new BerthError("unavailable", "the tree was moved while it was being removed", {
-    hint: "check what is left, and remove that",
+  return new BerthError("unavailable", "The tree was moved while it was being removed.", {
+    hint: "Check what is left, and remove that.",
   });
 }

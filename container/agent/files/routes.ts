@@ -66,14 +66,14 @@ export class FileRoutes {
     const name = call.rest.join("/");
     const methods = Object.hasOwn(this.#routes, name) ? this.#routes[name] : undefined;
     if (methods === undefined) {
-      throw new BerthError("not_found", `the agent has no route ${call.url.pathname}`);
+      throw new BerthError("not_found", `The agent has no route ${call.url.pathname}.`);
     }
     const route = Object.hasOwn(methods, call.request.method)
       ? methods[call.request.method]
       : undefined;
     if (route === undefined) {
       const allow = Object.keys(methods);
-      throw new BerthError("method_not_allowed", `use ${allow.join(", ")}`, { facts: { allow } });
+      throw new BerthError("method_not_allowed", `Use ${allow.join(", ")}.`, { facts: { allow } });
     }
     return route(call);
   }

@@ -17,8 +17,8 @@ export function baseOf(
   if (session === undefined) return sandboxEnv.workspace;
   const cwd = sessions?.cwdOf(session);
   if (cwd === undefined) {
-    throw new BerthError("not_found", `there is no session ${session}`, {
-      hint: "create it first, or give an absolute path",
+    throw new BerthError("not_found", `There is no session ${session}.`, {
+      hint: "Create it first, or give an absolute path.",
       facts: { field: "session" },
     });
   }

@@ -45,8 +45,8 @@ export class Transfers {
 }
 
 export function tooMany(limit: number): BerthError {
-  return new BerthError("too_many", `${limit} such calls on files are running already`, {
-    hint: "wait for one of them to end",
+  return new BerthError("too_many", `${limit} such calls on files are running already.`, {
+    hint: "Wait for one of them to end.",
     facts: { limit },
   });
 }

@@ -169,9 +169,9 @@ function openIf(folder: number, name: string): number | undefined {
 function tooManyFolders(): BerthError {
   return new BerthError(
     "too_many",
-    `there are more folders than one watch (${limits.fileWatchFoldersMax}) or the kernel allows`,
+    `There are more folders than one watch (${limits.fileWatchFoldersMax}) or the kernel allows.`,
     {
-      hint: "watch a folder further down, or use recursive=false",
+      hint: "Watch a folder further down, or use recursive=false.",
       facts: { limit: limits.fileWatchFoldersMax },
     },
   );

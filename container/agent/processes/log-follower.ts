@@ -98,8 +98,8 @@ function evictIfFull(followers: ReadonlySet<LogFollower>): void {
     .filter(({ form, silentMs }) => form === "bytes" && silentMs > limits.eventHeartbeatMs)
     .sort((a, b) => b.silentMs - a.silentMs);
   if (quietest === undefined) {
-    throw new BerthError("too_many", `${limit} readers of this log are connected already`, {
-      hint: "close one of them",
+    throw new BerthError("too_many", `${limit} readers of this log are connected already.`, {
+      hint: "Close one of them.",
       facts: { limit },
     });
   }

@@ -10,7 +10,7 @@ import type { Process } from "./process.ts";
 const queueOptions: QueueOptions = {
   max: limits.processReplacersMax,
   tooMany: "calls wait for their turn to replace the process of this name already",
-  hint: "wait for one of them to end",
+  hint: "Wait for one of them to end.",
 };
 
 export class ProcessNames {
@@ -29,7 +29,7 @@ export class ProcessNames {
     const holder = this.holder(name);
     if (holder === undefined && !this.#queues.has(name)) return;
     const reason = holder === undefined ? "another process is about to run" : `${holder.id} runs`;
-    throw new BerthError("name_taken", `${reason} under the name ${name}; nothing was started`, {
+    throw new BerthError("name_taken", `${reason} under the name ${name}. Nothing was started.`, {
       hint: 'end it first, take another name, or start it with ifRunning: "replace"',
       facts: { name, ...(holder === undefined ? {} : { id: holder.id }) },
     });
@@ -95,9 +95,9 @@ function notReplaced(name: string): BerthError {
   const ms = limits.processReplaceMs;
   return new BerthError(
     "unavailable",
-    `the process ${name} was not replaced in ${ms} ms; nothing was started`,
+    `The process ${name} was not replaced in ${ms} ms. Nothing was started.`,
     {
-      hint: "others replace it too, or it takes long to end: try again",
+      hint: "Others replace it too, or it takes long to end: try again.",
       facts: { name },
     },
   );

@@ -56,8 +56,8 @@ export class Processes {
   get(id: string): Process {
     const entry = this.#entries.get(id);
     if (entry === undefined) {
-      throw new BerthError("not_found", "no process has this id", {
-        hint: `GET …/processes lists them; the last ${limits.processesExitedMax} that exited stay listed for an hour`,
+      throw new BerthError("not_found", "No process has this id.", {
+        hint: `GET …/processes lists them; the last ${limits.processesExitedMax} that exited stay listed for an hour.`,
       });
     }
     return entry.process;
@@ -238,20 +238,24 @@ export class Processes {
   #assertNew(id: string): void {
     const exitCode = this.#forgotten.get(id);
     if (exitCode === undefined) return;
-    throw new BerthError("result_gone", "this process ran and has exited; its record was removed", {
-      facts: { exitCode },
-    });
+    throw new BerthError(
+      "result_gone",
+      "This process ran and has exited; its record was removed.",
+      {
+        facts: { exitCode },
+      },
+    );
   }
 
   #assertOpen(): void {
     if (!this.#isClosed) return;
-    throw new BerthError("unavailable", "the container is being stopped; nothing was started");
+    throw new BerthError("unavailable", "The container is being stopped. Nothing was started.");
   }
 
   #assertCapacity(): void {
     if (this.#running < limits.processesMax) return;
-    throw new BerthError("too_many", `${limits.processesMax} processes run already`, {
-      hint: "end one of them, or wait for it",
+    throw new BerthError("too_many", `${limits.processesMax} processes run already.`, {
+      hint: "End one of them, or wait for it.",
       facts: { limit: limits.processesMax },
     });
   }

@@ -5,8 +5,8 @@ import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type {
-  ProcessesQuery,
   Processes as ProcessesList,
+  ProcessesQuery,
   SignalName,
   Waited,
 } from "../../../src/protocol/process.ts";
@@ -18,10 +18,7 @@ import type { AgentModule, ModuleRequest } from "../server/module.ts";
 import { logResponse } from "./log-response.ts";
 import type { Process } from "./process.ts";
 import { Processes } from "./processes.ts";
-import {
-  readStdinQuery,
-  readWaitQuery,
-} from "./query.ts";
+import { readStdinQuery, readWaitQuery } from "./query.ts";
 import { waitUntil } from "./wait.ts";
 
 export class ProcessRoutes implements AgentModule {
@@ -139,8 +136,8 @@ export class ProcessRoutes implements AgentModule {
     const { until, timeoutMs } = readWaitQuery(call.url.searchParams);
     if (this.#waiters >= limits.processWaitersMax) {
       const limit = limits.processWaitersMax;
-      throw new BerthError("too_many", `${limit} calls wait for processes already`, {
-        hint: "wait for one of them to end",
+      throw new BerthError("too_many", `${limit} calls wait for processes already.`, {
+        hint: "Wait for one of them to end.",
         facts: { limit },
       });
     }
@@ -165,9 +162,9 @@ export class ProcessRoutes implements AgentModule {
 }
 
 function noRoute(): BerthError {
-  return new BerthError("not_found", "processes have no such route");
+  return new BerthError("not_found", "Processes have no such route.");
 }
 
 function useOnly(...allow: string[]): BerthError {
-  return new BerthError("method_not_allowed", `use ${allow.join(" or ")}`, { facts: { allow } });
+  return new BerthError("method_not_allowed", `Use ${allow.join(" or ")}.`, { facts: { allow } });
 }

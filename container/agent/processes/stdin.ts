@@ -152,9 +152,9 @@ export class Stdin {
   }
 
   #gap(offset: number): BerthError {
-    const message = `offset ${offset} is beyond the ${this.#taken} bytes that were accepted`;
+    const message = `offset ${offset} is beyond the ${this.#taken} bytes that were accepted.`;
     return new BerthError("stdin_gap", message, {
-      hint: `write again from offset ${this.#taken} on`,
+      hint: `Write again from offset ${this.#taken} on.`,
       facts: { offset: this.#taken },
     });
   }
@@ -162,24 +162,28 @@ export class Stdin {
   /** The lease was lost, or the container is being stopped. */
   #interrupted(why: unknown): unknown {
     if (!(why instanceof BerthError)) return why;
-    return new BerthError(why.code, `the write was interrupted after ${this.#taken} bytes in all`, {
-      hint: "these bytes reach the process; write again from this offset on",
-      facts: { ...why.facts, offset: this.#taken },
-    });
+    return new BerthError(
+      why.code,
+      `The write was interrupted after ${this.#taken} bytes in all.`,
+      {
+        hint: "These bytes reach the process; write again from this offset on.",
+        facts: { ...why.facts, offset: this.#taken },
+      },
+    );
   }
 
   #closed(): BerthError {
     return new BerthError(
       "stdin_closed",
-      `standard input is closed after ${this.#taken} bytes: by eof, by the process, or with it`,
+      `Standard input is closed after ${this.#taken} bytes: by eof, by the process, or with it.`,
       { facts: { offset: this.#taken } },
     );
   }
 
   #full(): BerthError {
     const waited = limits.processStdinWaitMs;
-    return new BerthError("unavailable", `the process did not read its input for ${waited} ms`, {
-      hint: `write again from offset ${this.#taken} on, once it reads`,
+    return new BerthError("unavailable", `The process did not read its input for ${waited} ms.`, {
+      hint: `Write again from offset ${this.#taken} on, once it reads.`,
       facts: { offset: this.#taken, limit: limits.processStdinBytesMax },
     });
   }

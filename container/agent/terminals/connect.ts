@@ -36,8 +36,8 @@ export function connectViewer(
   deps: ConnectDeps,
 ): undefined {
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
-    throw new BerthError("upgrade_required", "this route is a WebSocket", {
-      hint: "send `Upgrade: websocket`",
+    throw new BerthError("upgrade_required", "This route is a WebSocket.", {
+      hint: "Send `Upgrade: websocket`.",
     });
   }
   const after = url.searchParams.get("after");
@@ -58,7 +58,7 @@ export function connectViewer(
   const accepted = protocol === "frames" ? { "sec-websocket-protocol": terminalProtocol } : {};
   const headers = { ...responseHeaders, ...accepted };
   if (server.upgrade(request, { data, headers })) return undefined;
-  throw new BerthError("bad_request", "the request is no WebSocket upgrade");
+  throw new BerthError("bad_request", "The request is not a WebSocket upgrade.");
 }
 
 class ViewerConnection implements AgentSocket {
@@ -124,7 +124,7 @@ class ViewerConnection implements AgentSocket {
   #writeInput(bytes: Uint8Array): void {
     if (!this.#mayWrite() || this.#terminal.writeInput(bytes)) return;
     const limit = limits.terminalInputBytesMax;
-    const message = `the program has not read what came before: this input was dropped (at most ${limit} bytes wait)`;
+    const message = `The program has not read what came before: this input was dropped (at most ${limit} bytes wait).`;
     this.#frames?.error("too_large", message);
   }
 
@@ -143,7 +143,7 @@ class ViewerConnection implements AgentSocket {
 
   #mayWrite(): boolean {
     if (this.#options.mode === "writer") return true;
-    if (!this.#isWarned) this.#frames?.error("forbidden", "this connection only watches");
+    if (!this.#isWarned) this.#frames?.error("forbidden", "This connection only watches.");
     this.#isWarned = true;
     return false;
   }
@@ -156,14 +156,14 @@ function offersProtocol(request: Request, protocol: string): boolean {
 
 function tooManyViewers(): BerthError {
   const limit = limits.terminalViewersMax;
-  return new BerthError("too_many", `${limit} viewers are attached already`, {
-    hint: "close one of them",
+  return new BerthError("too_many", `${limit} viewers are attached already.`, {
+    hint: "Close one of them.",
     facts: { limit },
   });
 }
 
 function notSentYet(offset: number): BerthError {
-  return new BerthError("bad_request", `offset ${offset} was not sent yet`, {
+  return new BerthError("bad_request", `offset ${offset} was not sent yet.`, {
     facts: { field: "offset" },
   });
 }

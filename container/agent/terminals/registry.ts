@@ -57,8 +57,8 @@ export class TerminalRegistry {
   async find(id: string): Promise<Terminal> {
     const terminal = await this.#entries.get(id)?.ready.catch(() => undefined);
     if (terminal !== undefined) return terminal;
-    throw new BerthError("not_found", `there is no terminal ${id}`, {
-      hint: "create it with POST /v1/sandboxes/:id/terminals",
+    throw new BerthError("not_found", `There is no terminal ${id}.`, {
+      hint: "Create it with POST /v1/sandboxes/:id/terminals.",
     });
   }
 
@@ -71,8 +71,8 @@ export class TerminalRegistry {
   /** Synchronous until the program is started: no other call comes between the check and the entry. */
   #create(call: AgentTerminalCall, gatedCall: GatedCall): Promise<Terminal> {
     if (this.#entries.size >= limits.terminalsMax) {
-      throw new BerthError("too_many", `${limits.terminalsMax} terminals are open already`, {
-        hint: "end one of them",
+      throw new BerthError("too_many", `${limits.terminalsMax} terminals are open already.`, {
+        hint: "End one of them.",
         facts: { limit: limits.terminalsMax },
       });
     }

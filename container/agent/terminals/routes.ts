@@ -53,7 +53,7 @@ export class TerminalRoutes implements AgentModule {
       if (part === "screen") return byMethod(call, { GET: () => this.#screen(id) });
       if (part === "connect") return byMethod(call, { GET: () => this.#connect(call, id) });
     }
-    throw new BerthError("not_found", `the agent has no route ${call.url.pathname}`);
+    throw new BerthError("not_found", `The agent has no route ${call.url.pathname}.`);
   }
 
   #handleOne(call: ModuleRequest, id: string): RouteResult {
@@ -97,7 +97,7 @@ export class TerminalRoutes implements AgentModule {
   async #screen(id: string): RouteResult {
     const screen = await (await this.#registry.find(id)).screenText();
     if (screen !== undefined) return Response.json(screen);
-    throw new BerthError("unavailable", `the screen of terminal ${id} was not rendered in time`);
+    throw new BerthError("unavailable", `The screen of terminal ${id} was not rendered in time.`);
   }
 
   async #connect(call: ModuleRequest, id: string): RouteResult {
@@ -112,5 +112,5 @@ function byMethod(
   const method = methods[request.method];
   if (method !== undefined) return method();
   const allow = Object.keys(methods);
-  throw new BerthError("method_not_allowed", `use ${allow.join(" or ")}`, { facts: { allow } });
+  throw new BerthError("method_not_allowed", `Use ${allow.join(" or ")}.`, { facts: { allow } });
 }
