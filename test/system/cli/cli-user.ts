@@ -1,6 +1,6 @@
 /**
- * Owns a person at a machine of their own: a home folder, checkouts in it, and runs of the real `berth`.
- * Does not own the server. Whoever makes one disposes of it.
+ * A CLI user on a machine of their own: a home folder, checkouts in it, and runs of the real `berth`. Dispose of it at
+ * the end of the test.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,36 +9,41 @@ import { dirname, join } from "node:path";
 import { root } from "../../../container/launch/paths.js";
 import { cleanEnvironment, type RunningServer } from "../server.ts";
 
-const endsWithinMs = 140_000;
+const exitTimeoutMs = 140_000;
 const main = join(root, "src/cli/main.ts");
 
-export type Ran = { code: number | null; signal: string | null; stdout: string; stderr: string };
+export type CliResult = {
+  code: number | null;
+  signal: string | null;
+  stdout: string;
+  stderr: string;
+};
 export type RunOptions = {
   cwd?: string;
   env?: Record<string, string>;
   input?: string;
 };
 
-export class Person implements Disposable {
+export class CliUser implements Disposable {
   readonly home: string;
   readonly #env: Record<string, string>;
   readonly #running = new Set<ChildProcess>();
 
-  /** With a server: logged in there by the environment. */
+  /** With a server: its address and key are in the environment. */
   constructor(server?: Pick<RunningServer, "url" | "key">) {
-    this.home = mkdtempSync(join(tmpdir(), "berth-person-"));
+    this.home = mkdtempSync(join(tmpdir(), "berth-user-"));
     this.#env = cleanEnvironment({
       HOME: this.home,
       XDG_CONFIG_HOME: join(this.home, ".config"),
       GIT_CONFIG_NOSYSTEM: "1",
-      // Shared by all runs: half of a short one is the reading of sources.
+      // Shared by all runs, because reading the sources takes half of a short run.
       NODE_COMPILE_CACHE: join(tmpdir(), "berth-compile-cache"),
       ...(server === undefined ? {} : { BERTH_URL: server.url, BERTH_KEY: server.key }),
     });
     delete this.#env.NO_COLOR;
     delete this.#env.FORCE_COLOR;
-    this.git(this.home, "config", "--global", "user.email", "person@example.com");
-    this.git(this.home, "config", "--global", "user.name", "Person");
+    this.git(this.home, "config", "--global", "user.email", "user@example.com");
+    this.git(this.home, "config", "--global", "user.name", "User");
     this.git(this.home, "config", "--global", "init.defaultBranch", "main");
   }
 
@@ -72,8 +77,8 @@ export class Person implements Disposable {
     return this.git(folder, "rev-parse", "HEAD").trim();
   }
 
-  start(args: string[], { cwd = this.home, env = {}, input }: RunOptions = {}): Started {
-    // The one that runs the tests: it takes the types out of the sources by itself.
+  start(args: string[], { cwd = this.home, env = {}, input }: RunOptions = {}): StartedCommand {
+    // The Node that runs the tests strips types by itself.
     const child = spawn(process.execPath, [main, ...args], {
       cwd,
       env: { ...this.#env, ...env },
@@ -83,23 +88,25 @@ export class Person implements Disposable {
     child.once("close", () => this.#running.delete(child));
     child.stdin.on("error", () => {});
     child.stdin.end(input ?? "");
-    return { child, ended: endOf(child) };
+    return { child, ended: waitForExit(child) };
   }
 
-  async berth(args: string[], options: RunOptions = {}): Promise<Ran> {
+  async berth(args: string[], options: RunOptions = {}): Promise<CliResult> {
     return await this.start(args, options).ended;
   }
 
-  /** What it prints with `--json`, as one document; the exit code must be the given one. */
+  /** The document printed with `--json`; fails unless the exit code is the given one. */
   async json<Document = Record<string, unknown>>(
     args: string[],
     options: RunOptions & { code?: number } = {},
   ): Promise<Document> {
-    const ran = await this.berth([...args, "--json"], options);
-    if (ran.code !== (options.code ?? 0)) {
-      throw new Error(`berth ${args.join(" ")} ended with ${ran.code}: ${ran.stdout}${ran.stderr}`);
+    const result = await this.berth([...args, "--json"], options);
+    if (result.code !== (options.code ?? 0)) {
+      throw new Error(
+        `berth ${args.join(" ")} ended with ${result.code}: ${result.stdout}${result.stderr}`,
+      );
     }
-    return JSON.parse(ran.stdout) as Document;
+    return JSON.parse(result.stdout) as Document;
   }
 
   [Symbol.dispose](): void {
@@ -108,9 +115,9 @@ export class Person implements Disposable {
   }
 }
 
-export type Started = { child: ChildProcess; ended: Promise<Ran> };
+export type StartedCommand = { child: ChildProcess; ended: Promise<CliResult> };
 
-function endOf(child: ChildProcess): Promise<Ran> {
+function waitForExit(child: ChildProcess): Promise<CliResult> {
   let stdout = "";
   let stderr = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {
@@ -120,13 +127,13 @@ function endOf(child: ChildProcess): Promise<Ran> {
     stderr += text;
   });
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => {
+    const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      reject(new Error(`berth does not end; it said: ${stdout}${stderr}`));
-    }, endsWithinMs);
+      reject(new Error(`berth does not exit; it printed: ${stdout}${stderr}`));
+    }, exitTimeoutMs);
     child.once("error", reject);
     child.once("close", (code, signal) => {
-      clearTimeout(late);
+      clearTimeout(timer);
       resolve({ code, signal, stdout, stderr });
     });
   });

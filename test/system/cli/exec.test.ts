@@ -1,6 +1,6 @@
 /**
- * Proves `berth exec` with the real command, real checkouts and a real server: what goes in, what comes out, what is
- * left. Does not own many at once (exec-many.test.ts), nor terminals (attach.test.ts).
+ * Tests `berth exec` with the real command, real checkouts and a real server. See exec-many.test.ts for concurrent runs
+ * and terminal/attach.test.ts for terminals.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,41 +13,41 @@ import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
-import { Person, type Started } from "./cli-user.ts";
+import { CliUser, type StartedCommand } from "./cli-user.ts";
 
 let server: SharedServer;
-let person: Person;
+let user: CliUser;
 let repo: string;
 let sandbox: SandboxHandle;
 beforeAll(async () => {
   server = await useSharedServer();
-  person = new Person(server);
-  repo = person.repo("app");
+  user = new CliUser(server);
+  repo = user.repo("app");
   const made = await exec(["--json", "--", "true"]);
   sandbox = connect(server).sandbox(JSON.parse(made.stdout).sandbox);
 });
 afterAll(async () => {
-  person[Symbol.dispose]();
+  user[Symbol.dispose]();
   await server[Symbol.asyncDispose]();
 });
 
 const exec = (args: string[], input?: string) =>
-  person.berth(["exec", ...args], { cwd: repo, ...(input === undefined ? {} : { input }) });
+  user.berth(["exec", ...args], { cwd: repo, ...(input === undefined ? {} : { input }) });
 const sh = (script: string, ...options: string[]) => exec([...options, "--", "sh", "-c", script]);
 const started = (args: string[], env: Record<string, string> = {}) =>
-  person.start(["exec", ...args], { cwd: repo, env });
+  user.start(["exec", ...args], { cwd: repo, env });
 const here = (path: string) => join(repo, path);
 
-async function says(run: Started, text: string): Promise<void> {
-  let said = "";
+async function waitForOutput(run: StartedCommand, text: string): Promise<void> {
+  let output = "";
   run.child.stdout?.on("data", (more) => {
-    said += more;
+    output += more;
   });
-  await until(`it says ${text}`, () => said.includes(text));
+  await until(`it says ${text}`, () => output.includes(text));
 }
 
-/** Nobody holds it, nobody waits, nothing runs. */
-async function nothingLeft(): Promise<void> {
+/** No holder, no waiter, no process. */
+async function expectNothingLeft(): Promise<void> {
   await until("the lease is free", async () => {
     const { state, waiterCount } = await sandbox.lease();
     return state === "free" && waiterCount === 0;
@@ -55,26 +55,26 @@ async function nothingLeft(): Promise<void> {
   expect((await sandbox.processes({ state: "running" })).processes).toEqual([]);
 }
 
-describe("what a command gives", () => {
+describe("the result of a command", () => {
   test.each([0, 1, 2, 126, 127, 130, 255])("[LV7] exit code %i is passed on", async (code) => {
     expect((await sh(`exit ${code}`)).code).toBe(code);
   });
 
-  test("[LV7] a signal is 128 and its number; a program that is not there 127", async () => {
+  test("[LV7] a signal gives 128 plus its number, a missing program 127", async () => {
     expect((await sh("kill -9 $$")).code).toBe(137);
     expect((await exec(["--", "no-such-program"])).code).toBe(127);
   });
 
-  test("[LV7] output comes by stream, as it was, and arguments arrive to the byte", async () => {
+  test("[LV7] output arrives unchanged per stream, and arguments arrive unchanged", async () => {
     const odd = ["", " ", "a b", "'", '"', "$HOME", "\\", "\n", "*", "--json", "é🙂"];
     const print = 'import sys, json; print(json.dumps(sys.argv[1:])); print("e", file=sys.stderr)';
     const ran = await exec(["--", "python3", "-c", print, ...odd]);
     expect(JSON.parse(ran.stdout)).toEqual(odd);
     expect(ran).toMatchObject({ code: 0, stderr: "e\n" });
-    await nothingLeft();
+    await expectNothingLeft();
   });
 
-  test("[LV8] 50 MB arrive whole", async () => {
+  test("[LV8] 50 MB arrive completely", async () => {
     const make =
       "import sys\nfor n in range(50): sys.stdout.buffer.write(bytes([n, 10, 0, 255]) * 262144)";
     const expected = createHash("sha256");
@@ -84,14 +84,14 @@ describe("what a command gives", () => {
       process.execPath,
       [join(root, "src/cli/main.ts"), "exec", "--", "python3", "-c", make],
       {
-        ...{ cwd: repo, env: person.environment, stdio: ["ignore", "pipe", "inherit"] },
+        ...{ cwd: repo, env: user.environment, stdio: ["ignore", "pipe", "inherit"] },
       },
     );
     const hash = createHash("sha256");
     let bytes = 0;
-    run.stdout.on("data", (piece: Buffer) => {
-      bytes += piece.length;
-      hash.update(piece);
+    run.stdout.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      hash.update(chunk);
     });
     const [code] = await once(run, "close");
     expect({ code, bytes, hash: hash.digest("hex") }).toEqual({
@@ -99,18 +99,18 @@ describe("what a command gives", () => {
     });
   });
 
-  test("[LV8] what is piped in arrives whole, and without anything input is empty", async () => {
+  test("[LV8] piped input arrives completely, and without a pipe the input is empty", async () => {
     expect(await exec(["--", "cat"], "hi\n")).toMatchObject({ code: 0, stdout: "hi\n" });
     expect(await exec(["--", "wc", "-c"])).toMatchObject({ code: 0, stdout: "0\n" });
     const large = "0123456789abcde\n".repeat(300_000);
     const sum = createHash("sha256").update(large).digest("hex");
     expect((await exec(["--", "sha256sum"], large)).stdout).toBe(`${sum}  -\n`);
-    // One that reads a part of it is not waited for.
+    // A command that reads only a part is not waited for.
     expect((await exec(["--", "head", "-c", "5"], large)).stdout).toBe("01234");
-    await nothingLeft();
+    await expectNothingLeft();
   });
 
-  test("[LV9] with --json there is one document, also of a failure", async () => {
+  test("[LV9] with --json there is one document, also for a failure", async () => {
     const ran = await sh("echo out; echo err >&2; touch new; exit 5", "--json");
     expect(ran).toMatchObject({ code: 5, stderr: "" });
     expect(JSON.parse(ran.stdout)).toMatchObject({
@@ -127,22 +127,22 @@ describe("what a command gives", () => {
     const refused = await exec(["--json", "--cwd", "nowhere", "--", "true"]);
     expect(refused.code).toBe(1);
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: "bad_cwd" } });
-    await nothingLeft();
+    await expectNothingLeft();
   });
 });
 
-describe("what a run does to the checkout", () => {
-  test("[LV10] it runs on the files of this moment, where the caller stands, and brings changes back", async () => {
-    person.write(repo, "below/input", "of now");
-    const ran = await person.berth(["exec", "--", "sh", "-c", "cat input; echo > made; exit 3"], {
+describe("files of a run", () => {
+  test("[LV10] a run uses the current files and the caller's folder, and fetches changes", async () => {
+    user.write(repo, "below/input", "of now");
+    const ran = await user.berth(["exec", "--", "sh", "-c", "cat input; echo > made; exit 3"], {
       cwd: here("below"),
     });
     expect(ran).toMatchObject({ code: 3, stdout: "of now" });
-    expect(ran.stderr).toContain("changed here: below/made");
+    expect(ran.stderr).toContain("Changed here: below/made");
     expect(existsSync(here("below/made"))).toBe(true);
   });
 
-  test("[LV10] --no-pull leaves the changes there; --env, --cwd and --timeout do what they say", async () => {
+  test("[LV10] --no-pull, --env, --cwd and --timeout have their effects", async () => {
     expect((await sh("echo > unfetched", "--no-pull")).code).toBe(0);
     expect(existsSync(here("unfetched"))).toBe(false);
     const ran = await sh("echo $A $PWD", "--env", "A=b", "--cwd", "below");
@@ -150,59 +150,59 @@ describe("what a run does to the checkout", () => {
     const late = await sh("echo begun; sleep 600", "--timeout", "1");
     expect(late).toMatchObject({ code: 124, stdout: "begun\n" });
     expect(late.stderr).toContain("longer than 1 s");
-    await nothingLeft();
+    await expectNothingLeft();
   });
 
-  test("[LV10] a file that is changed here meanwhile is kept, said, and not passed over in the exit code", async () => {
-    person.write(repo, "both", "before\n");
+  test("[LV10] a file changed here meanwhile stays, is reported, and changes the exit code", async () => {
+    user.write(repo, "both", "before\n");
     const script = "echo there > both; echo ready; trap 'exit 0' INT; while :; do sleep 0.05; done";
     const slow = started(["--json", "--", "sh", "-c", script]);
-    const isThere = async () => {
-      const lookOnly = sandbox
+    const hasChanged = async () => {
+      const content = sandbox
         .readFile("both")
         .then(({ body }) => new Response(body as ReadableStream).text());
-      return (await lookOnly.catch(() => "")) === "there\n";
+      return (await content.catch(() => "")) === "there\n";
     };
-    await until("it has changed it", isThere);
-    person.write(repo, "both", "here\n");
+    await until("the command has changed the file", hasChanged);
+    user.write(repo, "both", "here\n");
     slow.child.kill("SIGINT");
     const ended = JSON.parse((await slow.ended).stdout);
     expect(ended.pull).toMatchObject({ status: "conflict", conflicts: [{ path: "both" }] });
     expect(readFileSync(here(ended.pull.conflicts[0].savedAs), "utf8")).toBe("there\n");
     expect(readFileSync(here("both"), "utf8")).toBe("here\n");
-    await nothingLeft();
+    await expectNothingLeft();
   });
 });
 
-describe("ending a run before its time", () => {
-  test("[LV11] Ctrl-C reaches the command; what it still does counts, and the exit code is 130", async () => {
+describe("interrupting a run", () => {
+  test("[LV11] Ctrl-C reaches the command, its last changes are fetched, and the exit code is 130", async () => {
     const script =
       "trap 'echo cleaned > cleaned; exit 7' INT; echo ready; while :; do sleep 0.05; done";
     const run = started(["--", "sh", "-c", script]);
-    await says(run, "ready");
+    await waitForOutput(run, "ready");
     run.child.kill("SIGINT");
     expect(await run.ended).toMatchObject({ code: 130 });
     expect(readFileSync(here("cleaned"), "utf8")).toBe("cleaned\n");
-    await nothingLeft();
+    await expectNothingLeft();
   });
 
-  test("[LV11] a second Ctrl-C ends a command that does not care for the first", async () => {
+  test("[LV11] a second Ctrl-C ends a command that ignores the first", async () => {
     const run = started([
       "--",
       "sh",
       "-c",
       "trap '' INT TERM; echo ready; while :; do sleep 0.05; done",
     ]);
-    await says(run, "ready");
+    await waitForOutput(run, "ready");
     run.child.kill("SIGINT");
     const [{ id = "" } = {}] = (await sandbox.processes({ state: "running" })).processes;
     run.child.kill("SIGINT");
     expect(await run.ended).toMatchObject({ code: 130 });
     expect(await sandbox.process(id)).toMatchObject({ state: "exited" });
-    await nothingLeft();
+    await expectNothingLeft();
   });
 
-  test("[LV11] Ctrl-C of one that waits leaves the queue", async () => {
+  test("[LV11] Ctrl-C while waiting leaves the queue", async () => {
     await using _held = await sandbox.hold({ holder: "somebody" });
     const run = started(["--", "true"]);
     await until("it waits", async () => (await sandbox.lease()).waiterCount === 1);
@@ -211,23 +211,23 @@ describe("ending a run before its time", () => {
     await until("its place is free", async () => (await sandbox.lease()).waiterCount === 0);
   });
 
-  test("[LV12] who waits is told for whom, once; with --json nobody is told", async () => {
+  test("[LV12] a waiting user sees the holder once, and nothing with --json", async () => {
     const held = await sandbox.hold({ holder: "somebody" });
     const run = started(["--", "echo", "mine"]);
     const quiet = started(["--json", "--", "true"]);
-    let said = "";
+    let output = "";
     run.child.stderr?.on("data", (more) => {
-      said += more;
+      output += more;
     });
     await until("both wait", async () => (await sandbox.lease()).waiterCount === 2);
-    await until("it is said", () => said.includes("\n"));
-    expect(said).toMatch(/^waiting for somebody to finish(, 1 before this one)?\n$/);
+    await until("the holder is printed", () => output.includes("\n"));
+    expect(output).toMatch(/^Waiting for somebody to finish(, 1 before this one)?\n$/);
     await held.release();
     expect(await run.ended).toMatchObject({ code: 0, stdout: "mine\n" });
     expect(await quiet.ended).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("[LV12] --wait ends the waiting with an error that names the holder", async () => {
+  test("[LV12] --wait ends the wait with an error that names the holder", async () => {
     await using _held = await sandbox.hold({ holder: "somebody" });
     const ran = await exec(["--wait", "1", "--json", "--", "true"]);
     expect(ran.code).toBe(1);
@@ -237,29 +237,29 @@ describe("ending a run before its time", () => {
   });
 });
 
-describe("a network that fails", () => {
+describe("network failures", () => {
   const slowly = "for n in $(seq 1 40); do echo line $n; sleep 0.05; done";
   const lines = Array.from({ length: 40 }, (_, n) => `line ${n + 1}\n`).join("");
 
-  test("[LV13] connections that are lost without a word are made up for: nothing is missing, nothing comes twice", async () => {
+  test("[LV13] after silently lost connections nothing is missing and nothing comes twice", async () => {
     await using proxy = await CutProxy.to(server.url);
     const run = started(["--", "sh", "-c", slowly], { BERTH_URL: proxy.url });
-    await says(run, "line 5");
+    await waitForOutput(run, "line 5");
     proxy.cutSilently();
     expect(proxy.cuts).toBeGreaterThan(0);
     expect(await run.ended).toMatchObject({ code: 0, stdout: lines });
-    await nothingLeft();
+    await expectNothingLeft();
   });
 
-  test("[LV13] a lease that is lost with its connection is an error of ours, not an exit code of the command", async () => {
+  test("[LV13] a lease lost with its connection is an error of berth, not an exit code of the command", async () => {
     await using proxy = await CutProxy.to(server.url);
     const run = started(["--", "sh", "-c", "echo ready; sleep 600"], { BERTH_URL: proxy.url });
-    await says(run, "ready");
+    await waitForOutput(run, "ready");
     proxy.refuse(true);
     proxy.cut();
     const ended = await run.ended;
     expect(ended.code).toBe(1);
     expect(ended.stderr).toContain("error: The lease has ended");
-    await nothingLeft();
+    await expectNothingLeft();
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Owns a relay before a server that fails the calls a test names, and counts all of them.
+ * A proxy in front of a server that fails the calls a test names, and records all calls.
  */
 
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** 500: an answer that is none of Berth's. `reset`: the connection breaks. `nonsense`: what is no JSON. */
+/** `500`: a response that is not Berth's. `reset`: the connection breaks. `nonsense`: a body that is not JSON. */
 export type Fault = "500" | "reset" | "nonsense";
 
 export class FaultProxy implements AsyncDisposable {
@@ -24,8 +24,8 @@ export class FaultProxy implements AsyncDisposable {
   private constructor(server: Server, to: string) {
     this.#server = server;
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    server.on("request", (asked: IncomingMessage, answer: ServerResponse) => {
-      this.#relay(to, asked, answer);
+    server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
+      this.#relay(to, incoming, response);
     });
   }
 
@@ -36,29 +36,33 @@ export class FaultProxy implements AsyncDisposable {
     return new FaultProxy(server, url);
   }
 
-  /** Of `GET /v1/…`, until it is told otherwise. */
+  /** Fails calls whose `GET /v1/…` matches, until called again. */
   fail(pattern: RegExp | undefined, fault: Fault = "500"): void {
     this.#fault = pattern === undefined ? undefined : { pattern, fault };
     this.calls.length = 0;
   }
 
-  #relay(to: string, asked: IncomingMessage, answer: ServerResponse): void {
-    const call = `${asked.method} ${asked.url}`;
+  #relay(to: string, incoming: IncomingMessage, response: ServerResponse): void {
+    const call = `${incoming.method} ${incoming.url}`;
     this.calls.push(call);
     if (this.#fault?.pattern.test(call)) {
-      asked.resume();
-      if (this.#fault.fault === "reset") asked.socket.destroy();
-      else if (this.#fault.fault === "nonsense") answer.writeHead(200).end("<html>");
-      else answer.writeHead(500, { "content-type": "text/plain" }).end("a fault");
+      incoming.resume();
+      if (this.#fault.fault === "reset") incoming.socket.destroy();
+      else if (this.#fault.fault === "nonsense") response.writeHead(200).end("<html>");
+      else response.writeHead(500, { "content-type": "text/plain" }).end("a fault");
       return;
     }
-    const { method, headers } = asked;
-    const onward = request(`${to}${asked.url}`, { method: method ?? "GET", headers }, (got) => {
-      answer.writeHead(got.statusCode ?? 502, got.headers);
-      got.pipe(answer);
-    });
-    onward.on("error", () => answer.destroy());
-    asked.pipe(onward);
+    const { method, headers } = incoming;
+    const forwarded = request(
+      `${to}${incoming.url}`,
+      { method: method ?? "GET", headers },
+      (upstream) => {
+        response.writeHead(upstream.statusCode ?? 502, upstream.headers);
+        upstream.pipe(response);
+      },
+    );
+    forwarded.on("error", () => response.destroy());
+    incoming.pipe(forwarded);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

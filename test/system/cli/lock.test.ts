@@ -1,6 +1,6 @@
 /**
- * Proves `berth lock` with the real command and a real server: with a terminal and without one.
- * Does not own the lease (../client/live-lease.test.ts).
+ * Tests `berth lock` with the real command and a real server, with and without a terminal. See
+ * ../client/live-lease.test.ts for the lease itself.
  */
 import { type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,29 +15,29 @@ import { CutProxy } from "../client/cut-proxy.ts";
 import { alive, treeOf } from "../processes.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
-import { Person } from "./cli-user.ts";
-import { hasTmux, Screen } from "./terminal/terminal-screen.ts";
+import { CliUser } from "./cli-user.ts";
+import { hasTmux, TmuxScreen } from "./terminal/tmux-screen.ts";
 
 let server: SharedServer;
-let person: Person;
+let user: CliUser;
 let repo: string;
 let sandbox: SandboxHandle;
 beforeAll(async () => {
   server = await useSharedServer();
-  person = new Person(server);
-  repo = person.repo("app");
-  const made = await person.berth(["exec", "--json", "--", "true"], { cwd: repo });
+  user = new CliUser(server);
+  repo = user.repo("app");
+  const made = await user.berth(["exec", "--json", "--", "true"], { cwd: repo });
   sandbox = connect(server).sandbox(JSON.parse(made.stdout).sandbox);
 });
 afterAll(async () => {
-  person[Symbol.dispose]();
+  user[Symbol.dispose]();
   await server[Symbol.asyncDispose]();
 });
 
-/** In a session of its own, whatever terminal the tests are run on. */
+/** Runs in a session of its own, so without the terminal of the tests. */
 function withoutTerminal(...args: string[]) {
   const all = [join(root, "src/cli/main.ts"), ...args];
-  const options = { cwd: repo, env: person.environment, detached: true };
+  const options = { cwd: repo, env: user.environment, detached: true };
   const stdio: StdioOptions = ["ignore", "pipe", "inherit"];
   const child = spawn(process.execPath, all, { ...options, stdio });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -47,50 +47,51 @@ function withoutTerminal(...args: string[]) {
 describe("berth lock", () => {
   const berth = `${process.execPath} ${join(root, "src/cli/main.ts")}`;
 
-  test("[LV18] holds the lease while a local command runs, which may use it, and passes on its code", async () => {
+  test("[LV18] holds the lease while a local command runs, which may use it, and passes its exit code on", async () => {
     const script = `${berth} lock status; ${berth} exec -- echo inside; exit 6`;
-    const ran = await person.berth(["lock", "--", "sh", "-c", script], { cwd: repo });
+    const ran = await user.berth(["lock", "--", "sh", "-c", script], { cwd: repo });
     expect(ran).toMatchObject({ code: 6, signal: null });
-    expect(ran.stdout).toMatch(/^held by .+ for \d+ s\ninside\n$/);
-    await until("it is free", async () => (await sandbox.lease()).state === "free");
-    const missing = await person.berth(["lock", "--", "no-such-program"], { cwd: repo });
+    expect(ran.stdout).toMatch(/^Held by .+ for \d+ s\ninside\n$/);
+    await until("the lease is free", async () => (await sandbox.lease()).state === "free");
+    const missing = await user.berth(["lock", "--", "no-such-program"], { cwd: repo });
     expect(missing.code).toBe(127);
   });
 
-  test("[LV18] break takes it from its holder, whose local command is ended", async () => {
-    const held = person.start(["lock", "--", "sleep", "600"], { cwd: repo });
-    await until("it is held", async () => (await sandbox.lease()).state === "held");
-    const unsaid = await person.berth(["lock", "break"], { cwd: repo });
-    expect(unsaid).toMatchObject({ code: 1 });
-    expect(unsaid.stderr).toContain("--reason");
-    const broken = await person.berth(["lock", "break", "--reason", "a test"], { cwd: repo });
-    expect(broken.stdout).toMatch(/^taken from /);
+  test("[LV18] break takes the lease from its holder and ends the holder's local command", async () => {
+    const held = user.start(["lock", "--", "sleep", "600"], { cwd: repo });
+    await until("the lease is held", async () => (await sandbox.lease()).state === "held");
+    const withoutReason = await user.berth(["lock", "break"], { cwd: repo });
+    expect(withoutReason).toMatchObject({ code: 1 });
+    expect(withoutReason.stderr).toContain("--reason");
+    const broken = await user.berth(["lock", "break", "--reason", "a test"], { cwd: repo });
+    expect(broken.stdout).toMatch(/^The lease was taken from /);
     const ended = await held.ended;
     expect(ended.code).toBe(1);
     expect(ended.stderr).toContain(
       `error: The lease has ended: broken by ${server.tenant}: a test.\nhint: `,
     );
-    expect(await person.json(["lock", "status"], { cwd: repo })).toMatchObject({ state: "free" });
+    expect(await user.json(["lock", "status"], { cwd: repo })).toMatchObject({ state: "free" });
   });
 
-  test("[LV18] push and cp inside of it use its lease, and what has to be set up there is", async () => {
-    const cwd = person.repo("inside", "https://example.com/team/inside.git");
-    person.write(cwd, ".berth/sandbox.json", JSON.stringify({ setup: ["echo > /tmp/is-set-up"] }));
-    // Only made, not used: it is set up by the first who needs it.
-    const made = await person.json<{ sandbox: { id: string } }>(["start"], { cwd });
+  test("[LV18] push and cp inside of it use its lease, and pending set-up commands run", async () => {
+    const cwd = user.repo("inside", "https://example.com/team/inside.git");
+    user.write(cwd, ".berth/sandbox.json", JSON.stringify({ setup: ["echo > /tmp/is-set-up"] }));
+    // Only created: the first command that needs it runs the set-up.
+    const made = await user.json<{ sandbox: { id: string } }>(["start"], { cwd });
     const steps = ["push", "cp README.md :/tmp/copied", "exec -- ls /tmp/is-set-up /tmp/copied"];
     const script = steps.map((step) => `${berth} ${step}`).join(" && ");
-    const ran = await person.berth(["lock", "--id", made.sandbox.id, "--", "sh", "-c", script], {
+    const ran = await user.berth(["lock", "--id", made.sandbox.id, "--", "sh", "-c", script], {
       cwd,
     });
     expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining("/tmp/is-set-up\n") });
   });
 
-  test("[LV24] commands inside of it that run at once come one after the other, each as a whole", async () => {
-    const trace = join(person.home, "turns-trace");
-    const one = (n: number) => `${berth} exec -- sh -c 'echo ${n} > mine; sleep 0.3; cat mine'`;
-    const script = `${[1, 2, 3].map((n) => `${one(n)} & `).join("")} wait`;
-    const ran = await person.berth(["lock", "--", "sh", "-c", script], {
+  test("[LV24] concurrent commands inside of it run one after the other", async () => {
+    const trace = join(user.home, "turns-trace");
+    const runCommand = (n: number) =>
+      `${berth} exec -- sh -c 'echo ${n} > mine; sleep 0.3; cat mine'`;
+    const script = `${[1, 2, 3].map((n) => `${runCommand(n)} & `).join("")} wait`;
+    const ran = await user.berth(["lock", "--", "sh", "-c", script], {
       ...{ cwd: repo, env: { BERTH_TRACE: trace } },
     });
     expect(ran.code).toBe(0);
@@ -98,91 +99,91 @@ describe("berth lock", () => {
     const steps = readFileSync(trace, "utf8").trim().split("\n");
     const lines = steps.map((line) => JSON.parse(line) as { pid: number; step: string });
     const held = lines.filter(({ step }) => step !== "waiting");
-    const whole = ["granted", "sync", "run", "ran", "pull", "release"];
-    expect(held.map(({ step }) => step)).toEqual([...whole, ...whole, ...whole]);
-    for (const [at, { pid }] of held.entries()) {
-      expect(pid).toBe(held[at - (at % whole.length)]?.pid);
+    const allSteps = ["granted", "sync", "run", "ran", "pull", "release"];
+    expect(held.map(({ step }) => step)).toEqual([...allSteps, ...allSteps, ...allSteps]);
+    for (const [index, { pid }] of held.entries()) {
+      expect(pid).toBe(held[index - (index % allSteps.length)]?.pid);
     }
   });
 
-  test("[LV24] one that is killed gives its turn away; who waits is told for whom, and for no longer than he wants", async () => {
+  test("[LV24] a killed command gives up its turn; a waiting one sees the holder and waits no longer than --wait", async () => {
     const script = [
       `${berth} exec -- sh -c 'echo ready; trap "" TERM; while :; do date > alive; done' & first=$!`,
-      `until [ -e ${person.home}/first ]; do sleep 0.05; done`,
+      `until [ -e ${user.home}/first ]; do sleep 0.05; done`,
       `${berth} exec --wait 1 -- true; echo "code $?"`,
       `${berth} exec -- sh -c 'rm -f alive; sleep 0.3; test -e alive || echo mine' & next=$!`,
-      `until [ -e ${person.home}/next ]; do sleep 0.05; done`,
+      `until [ -e ${user.home}/next ]; do sleep 0.05; done`,
       "kill -9 $first; wait $next",
     ];
     const args = ["lock", "--", "bash", "-c", script.join("\n")];
-    const { child, ended } = person.start(args, { cwd: repo });
-    let [out, said] = ["", ""];
+    const { child, ended } = user.start(args, { cwd: repo });
+    let [stdout, stderr] = ["", ""];
     child.stdout?.on("data", (more) => {
-      out += more;
+      stdout += more;
     });
     child.stderr?.on("data", (more) => {
-      said += more;
+      stderr += more;
     });
-    await until("the first one runs", () => out.includes("ready"));
-    writeFileSync(join(person.home, "first"), "");
-    await until("one had enough", () => out.includes("code 1"));
-    expect(said).toMatch(
-      /^waiting for \S+ \(\d+\) to finish\nerror: .*\nhint: Wait longer by --wait/,
+    await until("the first one runs", () => stdout.includes("ready"));
+    writeFileSync(join(user.home, "first"), "");
+    await until("one has stopped waiting", () => stdout.includes("code 1"));
+    expect(stderr).toMatch(
+      /^Waiting for \S+ \(\d+\) to finish\nerror: .*\nhint: Wait longer with `--wait`/,
     );
-    said = "";
-    await until("the next one waits", () => said.includes("to finish\n"));
-    expect(out).not.toContain("mine");
-    writeFileSync(join(person.home, "next"), "");
+    stderr = "";
+    await until("the next one waits", () => stderr.includes("to finish\n"));
+    expect(stdout).not.toContain("mine");
+    writeFileSync(join(user.home, "next"), "");
     const ran = await ended;
     expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/mine\n$/) });
   });
 
-  test("[LV24] one inside of another holds the turn for what runs inside of it", async () => {
+  test("[LV24] a nested lock keeps its turn for the commands inside of it", async () => {
     const inner = `${berth} lock -- sh -c "${berth} exec -- echo inner"`;
     const script = `${inner} & ${inner} & wait; ${berth} exec -- echo outer`;
-    const ran = await person.berth(["lock", "--", "sh", "-c", script], { cwd: repo });
+    const ran = await user.berth(["lock", "--", "sh", "-c", script], { cwd: repo });
     expect(ran).toMatchObject({ code: 0, stdout: "inner\ninner\nouter\n" });
   });
 
   test.each(["SIGINT", "SIGTERM"] as const)(
-    "[LV18] without a terminal %s ends all that it runs, and lets go of the lease",
+    "[LV18] without a terminal %s ends everything that it runs and releases the lease",
     async (signal) => {
-      // What a shell leaves in the background hears no SIGINT, and of a TERM for the shell alone it would not know.
+      // A process in the background of a shell ignores SIGINT and would not notice a TERM of the shell alone.
       const script = "sleep 600 & echo $!; wait; wait";
       const child = withoutTerminal("lock", "--", "sh", "-c", script);
       const ended = once(child, "close");
       const [pid] = await once(child.stdout ?? child, "data");
-      const seen = treeOf(Number(pid));
-      expect(seen).toHaveLength(1);
+      const tree = treeOf(Number(pid));
+      expect(tree).toHaveLength(1);
       child.kill(signal);
       expect(await ended).toEqual([128 + constants.signals[signal], null]);
-      expect(alive(seen)).toEqual([]);
-      await until("it is free", async () => (await sandbox.lease()).state === "free");
+      expect(alive(tree)).toEqual([]);
+      await until("the lease is free", async () => (await sandbox.lease()).state === "free");
     },
   );
 
-  test("[LV18] who waits for it is told of a lost connection, and gets it when that is back", async () => {
+  test("[LV18] a waiting command reports a lost connection and gets the lease after it is back", async () => {
     await using proxy = await CutProxy.to(server.url);
     const held = await connect({ ...server, WebSocket })
       .sandbox(sandbox.id)
       .hold({ holder: "x" });
     const env = { BERTH_URL: proxy.url };
-    const { child, ended } = person.start(["lock", "--", "echo", "mine"], { cwd: repo, env });
-    let said = "";
+    const { child, ended } = user.start(["lock", "--", "echo", "mine"], { cwd: repo, env });
+    let stderr = "";
     child.stderr?.on("data", (more) => {
-      said += more;
+      stderr += more;
     });
-    await until("it waits", () => said.includes("waiting for x to finish"));
+    await until("it waits", () => stderr.includes("Waiting for x to finish"));
     proxy.refuse(true);
     proxy.cut();
-    await until("it is told", () => said.includes("connection lost; trying again\n"));
+    await until("the loss is reported", () => stderr.includes("Connection lost; reconnecting\n"));
     proxy.refuse(false);
-    await until("it is back", () => said.includes("connected again\n"));
+    await until("the reconnect is reported", () => stderr.includes("Connected again\n"));
     await held.release();
     expect(await ended).toMatchObject({ code: 0, stdout: "mine\n" });
   });
 
-  test("[LV18] a second one ends also what does not listen", async () => {
+  test("[LV18] a second signal ends a command that ignores the first", async () => {
     const script = "trap '' INT TERM; echo ready; while :; do sleep 0.05; done";
     const child = withoutTerminal("lock", "--", "sh", "-c", script);
     const ended = once(child, "close");
@@ -190,11 +191,11 @@ describe("berth lock", () => {
     child.kill("SIGTERM");
     child.kill("SIGINT");
     expect(await ended).toEqual([137, null]);
-    await until("it is free", async () => (await sandbox.lease()).state === "free");
+    await until("the lease is free", async () => (await sandbox.lease()).state === "free");
   });
 
-  test.skipIf(!hasTmux)("[LV18] the keys of a terminal are its command's own", async () => {
-    using screen = new Screen(person, repo);
+  test.skipIf(!hasTmux)("[LV18] the keys of a terminal belong to its command", async () => {
+    using screen = new TmuxScreen(user, repo);
     const script = "trap 'echo asked' INT; echo ready; while ! read -r line; do :; done; exit 7";
     screen.type(`berth lock -- sh -c "${script}"`, "Enter");
     await screen.shows(/ready$/m);

@@ -2,88 +2,86 @@ import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { Person } from "./cli-user.ts";
+import { CliUser } from "./cli-user.ts";
 
-describe("where the server and its key come from", () => {
+describe("the server and its key", () => {
   let server: SharedServer;
-  let person: Person;
+  let user: CliUser;
   beforeAll(async () => {
     server = await useSharedServer();
-    person = new Person();
+    user = new CliUser();
   });
   afterEach(async () => {
-    await person.berth(["login", "--forget"]);
+    await user.berth(["login", "--forget"]);
   });
   afterAll(async () => {
-    person[Symbol.dispose]();
+    user[Symbol.dispose]();
     await server[Symbol.asyncDispose]();
   });
 
-  const stored = () => join(person.home, ".config/berth/login.json");
+  const loginPath = () => join(user.home, ".config/berth/login.json");
 
-  it("[CL24] login keeps a key that works, for its owner alone, and forgets it", async () => {
-    const ran = await person.berth(["login", "--url", `${server.url}/`, "--key-stdin"], {
+  it("[CL24] login stores a working key for its owner only, and removes it again", async () => {
+    const ran = await user.berth(["login", "--url", `${server.url}/`, "--key-stdin"], {
       input: `${server.key}\n`,
     });
     expect(ran).toEqual({
       ...{ code: 0, signal: null, stderr: "" },
-      stdout: `logged in to ${server.url}; kept in ${stored()}\n`,
+      stdout: `Logged in to ${server.url}; stored in ${loginPath()}.\n`,
     });
-    expect(statSync(stored()).mode & 0o777).toBe(0o600);
-    expect(readdirSync(join(person.home, ".config/berth"))).toEqual(["login.json"]);
-    expect(await person.json(["list"])).toEqual({ sandboxes: [] });
-    expect((await person.berth(["login", "--forget"])).stdout).toBe("the login is forgotten\n");
-    expect(existsSync(stored())).toBe(false);
-    expect(await person.berth(["list"])).toMatchObject({ code: 1 });
+    expect(statSync(loginPath()).mode & 0o777).toBe(0o600);
+    expect(readdirSync(join(user.home, ".config/berth"))).toEqual(["login.json"]);
+    expect(await user.json(["list"])).toEqual({ sandboxes: [] });
+    expect((await user.berth(["login", "--forget"])).stdout).toBe("Removed the login.\n");
+    expect(existsSync(loginPath())).toBe(false);
+    expect(await user.berth(["list"])).toMatchObject({ code: 1 });
   });
 
-  it("[CL24] a key that does not work is not kept", async () => {
+  it("[CL24] a key that does not work is not stored", async () => {
     const args = ["login", "--url", server.url, "--key-stdin"];
-    const wrong = await person.berth(args, { input: "berth_wrong_key\n" });
+    const wrong = await user.berth(args, { input: "berth_wrong_key\n" });
     expect(wrong).toMatchObject({ code: 1, stdout: "" });
-    expect(wrong.stderr).toMatch(/^error: The key is not known here\.\nhint: `berth login` /);
+    expect(wrong.stderr).toMatch(/^error: The key is not known here\.\nhint: Run `berth login` /);
     for (const input of ["", "\n", "two words\n"]) {
-      expect(await person.berth(args, { input })).toMatchObject({ code: 1, stdout: "" });
+      expect(await user.berth(args, { input })).toMatchObject({ code: 1, stdout: "" });
     }
-    const url = await person.berth(["login", "--url", "nowhere", "--key-stdin"], { input: "k" });
-    expect(url.stderr).toMatch(
-      /^error: --url must be an address with http or https, not 'nowhere'/,
-    );
-    const typed = await person.berth(["login", "--url", server.url], { input: server.key });
-    expect(typed.stderr).toMatch(/^error: there is no terminal to type the key on\n/);
-    expect(existsSync(stored())).toBe(false);
+    const url = await user.berth(["login", "--url", "nowhere", "--key-stdin"], { input: "k" });
+    expect(url.stderr).toMatch(/^error: --url must be an http or https URL, not 'nowhere'\./);
+    const typed = await user.berth(["login", "--url", server.url], { input: server.key });
+    expect(typed.stderr).toMatch(/^error: There is no terminal to type the key on\.\n/);
+    expect(existsSync(loginPath())).toBe(false);
   });
 
-  it("[CL24] the environment wins over the login, and a kept key goes to its own server only", async () => {
-    await person.json(["login", "--url", server.url, "--key-stdin"], { input: server.key });
-    const elsewhere = await person.berth(["list"], { env: { BERTH_URL: "http://127.0.0.1:1" } });
-    expect(elsewhere.stderr).toMatch(/^error: no key is known for http:\/\/127\.0\.0\.1:1\n/);
+  it("[CL24] the environment overrides the login, and a stored key goes to its own server only", async () => {
+    await user.json(["login", "--url", server.url, "--key-stdin"], { input: server.key });
+    const elsewhere = await user.berth(["list"], { env: { BERTH_URL: "http://127.0.0.1:1" } });
+    expect(elsewhere.stderr).toMatch(/^error: There is no key for http:\/\/127\.0\.0\.1:1\.\n/);
     const same = { BERTH_URL: `${server.url}/` };
-    expect(await person.json(["list"], { env: same })).toEqual({ sandboxes: [] });
-    const key = await person.berth(["list"], { env: { BERTH_KEY: "berth_wrong_key" } });
+    expect(await user.json(["list"], { env: same })).toEqual({ sandboxes: [] });
+    const key = await user.berth(["list"], { env: { BERTH_KEY: "berth_wrong_key" } });
     expect(key.stderr).toMatch(/^error: The key is not known here\.\n/);
-    writeFileSync(stored(), "{");
-    const broken = await person.berth(["list"]);
+    writeFileSync(loginPath(), "{");
+    const broken = await user.berth(["list"]);
     expect(broken).toEqual({
       ...{ code: 1, signal: null, stdout: "" },
-      stderr: `error: ${stored()} does not hold a login\nhint: Run \`berth login\` again.\n`,
+      stderr: `error: ${loginPath()} does not contain a valid login.\nhint: Run \`berth login\` again.\n`,
     });
   });
 
   it("[CL24] the key of a server started here is found", async () => {
     const env = { BERTH_URL: server.url };
-    expect(await person.json(["list"], { env: { ...env, BERTH_DATA: server.data } })).toEqual({
+    expect(await user.json(["list"], { env: { ...env, BERTH_DATA: server.data } })).toEqual({
       sandboxes: [],
     });
-    const cwd = join(person.home, "here");
+    const cwd = join(user.home, "here");
     mkdirSync(join(cwd, ".berth"), { recursive: true });
     writeFileSync(join(cwd, ".berth/key"), `${server.key}\n`);
-    expect(await person.json(["list"], { cwd, env })).toEqual({ sandboxes: [] });
-    // And goes nowhere else.
-    const far = await person.berth(["list"], {
+    expect(await user.json(["list"], { cwd, env })).toEqual({ sandboxes: [] });
+    // And is sent to no other server.
+    const far = await user.berth(["list"], {
       cwd,
       env: { BERTH_URL: "https://berth.example.com" },
     });
-    expect(far.stderr).toMatch(/^error: no key is known for https:\/\/berth\.example\.com\n/);
+    expect(far.stderr).toMatch(/^error: There is no key for https:\/\/berth\.example\.com\.\n/);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Proves `berth run` and `berth kill` with the real command, a real checkout and a real server: what runs by name, when
- * it is ready, what is left of it. Does not own what several callers do at once (test/agent/processes/process-name.test.ts).
+ * Tests `berth run` and `berth kill` with the real command, a real checkout and a real server: what runs under a name,
+ * when it is ready, what is left of it. See test/agent/processes/process-name.test.ts for concurrent callers.
  */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -10,11 +10,11 @@ import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import type { Process } from "../../../src/protocol/process.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
-import { Person } from "./cli-user.ts";
+import { CliUser } from "./cli-user.ts";
 
 const serverAt = (port: number) => ["python3", "-m", "http.server", String(port)];
 
-type Told = {
+type RunDocument = {
   sandbox: string;
   process: Process;
   replaced: string | null;
@@ -22,30 +22,34 @@ type Told = {
   sync: { sentBytes: number } | null;
 };
 
-describe("what runs in the background by name", () => {
+describe("background processes", () => {
   let server: SharedServer;
-  let person: Person;
+  let user: CliUser;
   let repo: string;
   let sandbox: SandboxHandle;
   beforeAll(async () => {
     server = await useSharedServer();
-    person = new Person(server);
-    repo = person.repo("app");
+    user = new CliUser(server);
+    repo = user.repo("app");
     const made = await json<{ sandbox: { id: string } }>(["start", "--wait"]);
     sandbox = connect(server).sandbox(made.sandbox.id);
   });
   afterAll(async () => {
-    person[Symbol.dispose]();
+    user[Symbol.dispose]();
     await server[Symbol.asyncDispose]();
   });
   beforeEach(async () => {
     for (const { id } of await running()) await sandbox.endProcess(id);
   });
 
-  const berth = (...args: string[]) => person.berth(args, { cwd: repo });
-  /** What it prints with `--json`, which stands before what is run. */
-  async function json<Document = Told>([verb = "", ...args]: string[], code = 0, cwd = repo) {
-    const ran = await person.berth([verb, "--json", ...args], { cwd });
+  const berth = (...args: string[]) => user.berth(args, { cwd: repo });
+  /** The document printed with `--json`, an option that comes before the command. */
+  async function json<Document = RunDocument>(
+    [verb = "", ...args]: string[],
+    code = 0,
+    cwd = repo,
+  ) {
+    const ran = await user.berth([verb, "--json", ...args], { cwd });
     expect(ran.code, `${ran.stdout}${ran.stderr}`).toBe(code);
     return JSON.parse(ran.stdout) as Document;
   }
@@ -55,8 +59,8 @@ describe("what runs in the background by name", () => {
     expect({ state, waiterCount }).toEqual({ state: "free", waiterCount: 0 });
   };
 
-  it("[CL28] brings the checkout, starts it under its name, and leaves it running and the sandbox free", async () => {
-    person.write(repo, "greeting.txt", "hello\n");
+  it("[CL28] sends the checkout, starts the process under its name, and releases the lease", async () => {
+    user.write(repo, "greeting.txt", "hello\n");
     const ran = await berth("run", "web", "--", "sh", "-c", "cat greeting.txt; sleep 600");
     const [process, ...others] = await running();
     expect(others).toEqual([]);
@@ -65,8 +69,8 @@ describe("what runs in the background by name", () => {
       argv: ["sh", "-c", "cat greeting.txt; sleep 600"],
     });
     expect(ran).toEqual({
-      ...{ code: 0, signal: null, stdout: `web runs: process ${process?.id}\n` },
-      stderr: "follow it: berth logs web -f; end it: berth kill web\n",
+      ...{ code: 0, signal: null, stdout: `web is running: process ${process?.id}\n` },
+      stderr: "Follow it with `berth logs web -f`, end it with `berth kill web`.\n",
     });
     await isFree();
     expect((await berth("logs", "web")).stdout).toBe("hello\n");
@@ -75,22 +79,22 @@ describe("what runs in the background by name", () => {
     expect(table).toMatch(new RegExp(`^${process?.id} +web +running +\\d+s +sh -c`, "m"));
   });
 
-  it("[CL28] puts it in the place of the one that has the name, and of no other", async () => {
-    const one = await json(["run", "web", "--", "sleep", "600"]);
+  it("[CL28] replaces the process of that name and no other", async () => {
+    const first = await json(["run", "web", "--", "sleep", "600"]);
     const other = await json(["run", "db", "--", "sleep", "600"]);
-    const two = await json(["run", "web", "--", "sh", "-c", "sleep 600"]);
-    expect(two).toMatchObject({
-      ...{ sandbox: sandbox.id, replaced: one.process.id, sync: { sentBytes: 0 } },
+    const second = await json(["run", "web", "--", "sh", "-c", "sleep 600"]);
+    expect(second).toMatchObject({
+      ...{ sandbox: sandbox.id, replaced: first.process.id, sync: { sentBytes: 0 } },
       process: { name: "web", state: "running" },
     });
-    expect(one.replaced).toBeNull();
+    expect(first.replaced).toBeNull();
     expect(new Set((await running()).map(({ id }) => id))).toEqual(
-      new Set([other.process.id, two.process.id]),
+      new Set([other.process.id, second.process.id]),
     );
-    expect((await sandbox.process(one.process.id)).state).toBe("exited");
+    expect((await sandbox.process(first.process.id)).state).toBe("exited");
   });
 
-  it("[CL28] is ready when it listens, and not before", async () => {
+  it("[CL28] is ready when it listens, not before", async () => {
     const late = ["sh", "-c", `sleep 1; exec ${serverAt(3100).join(" ")}`];
     const { process, readyMs } = await json(["run", "web", "--port", "3100", "--", ...late]);
     expect(readyMs).toBeGreaterThan(1000);
@@ -102,27 +106,29 @@ describe("what runs in the background by name", () => {
     await isFree();
   });
 
-  it("[CL28] is ready when it has written what it is waited for", async () => {
+  it("[CL28] is ready when it has written the text of --log", async () => {
     const command = "echo begun; sleep 1; echo 'now [1] ready' >&2; sleep 600";
-    const told = await json(["run", "job", "--log", "[1] ready", "--", "sh", "-c", command]);
-    expect(told.readyMs).toBeGreaterThan(1000);
+    const document = await json(["run", "job", "--log", "[1] ready", "--", "sh", "-c", command]);
+    expect(document.readyMs).toBeGreaterThan(1000);
     expect((await berth("logs", "job")).stderr).toBe("now [1] ready\n");
   });
 
-  it("[CL28] uses the lease of `berth lock` inside of it, outlives that, and runs where it is told to", async () => {
+  it("[CL28] uses the lease of `berth lock`, runs longer than that, and in the sandbox of --id", async () => {
     const berthHere = `${process.execPath} ${join(root, "src/cli/main.ts")}`;
     const script = `${berthHere} run web -- sleep 600; ${berthHere} kill web; ${berthHere} run web -- sleep 601`;
     const ran = await berth("lock", "--wait", "60", "--", "sh", "-c", script);
     expect(ran).toMatchObject({ code: 0, signal: null });
     expect(await running()).toMatchObject([{ name: "web", argv: ["sleep", "601"] }]);
     await until("it is free", async () => (await sandbox.lease()).state === "free");
-    const named = await berth("run", "db", "--id", sandbox.id, "--", "sleep", "600");
-    const words = `db --id ${sandbox.id}`;
-    expect(named.stderr).toBe(`follow it: berth logs ${words} -f; end it: berth kill ${words}\n`);
+    const result = await berth("run", "db", "--id", sandbox.id, "--", "sleep", "600");
+    const nameArgs = `db --id ${sandbox.id}`;
+    expect(result.stderr).toBe(
+      `Follow it with \`berth logs ${nameArgs} -f\`, end it with \`berth kill ${nameArgs}\`.\n`,
+    );
     expect((await running())[0]).toMatchObject({ name: "db", cwd: "/workspace" });
   });
 
-  it("[CL29] that exits before it is ready is a failure, with the end of what it wrote", async () => {
+  it("[CL29] fails with the end of the log if the process exits before it is ready", async () => {
     const command = "seq 1 50; echo why >&2; exit 3";
     for (const options of [[], ["--port", "3101"], ["--log", "never"]]) {
       const ran = await berth("run", "bad", ...options, "--", "sh", "-c", command);
@@ -131,61 +137,68 @@ describe("what runs in the background by name", () => {
       expect(lines.slice(0, 3)).toEqual(["32", "33", "34"]);
       expect(lines.slice(-3)).toEqual([
         "why",
-        "error: bad has exited with 3 before it was ready",
-        "hint: `berth logs bad` prints all that it wrote.",
+        "error: bad exited with 3 before it was ready.",
+        "hint: Run `berth logs bad` to see its log.",
       ]);
       await isFree();
     }
-    const told = await json<{ error: object }>(["run", "bad", "--", "sh", "-c", "kill -9 $$"], 1);
-    expect(told.error).toMatchObject({ code: "exited_early", signal: "SIGKILL", exitCode: null });
+    const document = await json<{ error: object }>(
+      ["run", "bad", "--", "sh", "-c", "kill -9 $$"],
+      1,
+    );
+    expect(document.error).toMatchObject({
+      code: "exited_early",
+      signal: "SIGKILL",
+      exitCode: null,
+    });
     expect(await running()).toEqual([]);
   });
 
-  it("[CL29] that is not ready in time is a failure, and goes on", async () => {
+  it("[CL29] fails if the process is not ready in time, and the process continues", async () => {
     const call = ["run", "slow", "--port", "3102", "--timeout", "1", "--"];
     const ran = await berth(...call, "sh", "-c", "echo waiting; sleep 600");
     expect(ran).toMatchObject({ code: 1, stdout: "" });
     expect(ran.stderr).toBe(
-      "waiting\nerror: slow runs, but not so that it listens on port 3102 within 1 s\n" +
-        "hint: `berth logs slow -f` follows it, `berth kill slow` ends it; --timeout waits longer.\n",
+      "waiting\nerror: slow is running but was not ready within 1 s: waited until it listens on port 3102.\n" +
+        "hint: Follow it with `berth logs slow -f`, end it with `berth kill slow`, or wait longer with `--timeout`.\n",
     );
     expect(await running()).toMatchObject([{ name: "slow" }]);
     await isFree();
-    const told = await json<{ error: object }>([...call, "sleep", "600"], 1);
-    expect(told.error).toMatchObject({ code: "not_ready", name: "slow", output: "" });
+    const document = await json<{ error: object }>([...call, "sleep", "600"], 1);
+    expect(document.error).toMatchObject({ code: "not_ready", name: "slow", output: "" });
   });
 
-  it("[CL29] lets the lease go at Ctrl-C, and the process goes on", async () => {
+  it("[CL29] releases the lease at Ctrl-C, and the process continues", async () => {
     const args = ["run", "web", "--port", "3103", "--", "sleep", "600"];
-    const started = person.start(args, { cwd: repo });
+    const started = user.start(args, { cwd: repo });
     await until("it is waited for", async () => (await running()).length === 1);
     expect((await sandbox.lease()).state).toBe("held");
     started.child.kill("SIGINT");
     expect(await started.ended).toMatchObject({
       ...{ code: 130, stdout: "" },
-      stderr: "web goes on; `berth kill web` ends it\n",
+      stderr: "web is still running. End it with `berth kill web`.\n",
     });
     await isFree();
     expect(await running()).toMatchObject([{ name: "web", state: "running" }]);
   });
 
-  it("[CL30] runs again what ran, in its folder, on the files of this moment", async () => {
-    person.write(repo, "deep/word.txt", "one\n");
+  it("[CL30] repeats the last command, in its folder, on the current files", async () => {
+    user.write(repo, "deep/word.txt", "one\n");
     const command = "cat word.txt; sleep 600";
     const first = await json(["run", "web", "--", "sh", "-c", command], 0, `${repo}/deep`);
     expect(first.process.cwd).toBe("/workspace/deep");
-    person.write(repo, "deep/word.txt", "two\n");
+    user.write(repo, "deep/word.txt", "two\n");
     const again = await json(["run", "web", "--log", "two"]);
     expect(again).toMatchObject({
       replaced: first.process.id,
       process: { argv: ["sh", "-c", command], cwd: "/workspace/deep", name: "web" },
     });
     expect((await berth("kill", "web")).code).toBe(0);
-    // Of one that has ended too.
+    // Repeats one that has ended too.
     const third = await json(["run", "web", "--env", "A=1"]);
     expect(third).toMatchObject({ replaced: null, process: { argv: ["sh", "-c", command] } });
     expect((await berth("logs", "web")).stdout).toBe("two\n");
-    // What could not start leaves that.
+    // A command that could not start is not the last one.
     expect((await berth("run", "web", "--", "no-such-program")).code).toBe(1);
     const fourth = await json(["run", "web"]);
     expect(fourth).toMatchObject({
@@ -195,22 +208,25 @@ describe("what runs in the background by name", () => {
     expect((await berth("logs", "web")).stdout).toBe("two\n");
   });
 
-  it("[CL30] says that there is nothing to run again, and makes no sandbox for it", async () => {
+  it("[CL30] says that there is nothing to repeat, and creates no sandbox", async () => {
     const ran = await berth("run", "never");
     expect(ran).toEqual({
       ...{ code: 1, signal: null, stdout: "" },
       stderr:
-        "error: there is no process never to run again\n" +
-        "hint: Say what to run: berth run never -- <command>\n",
+        "error: There is no process `never` to run again.\n" +
+        "hint: Run `berth run never -- <command>`.\n",
     });
-    const elsewhere = person.repo("other");
-    const told = await person.json<{ error: object }>(["run", "web"], { cwd: elsewhere, code: 1 });
-    expect(told.error).toMatchObject({ code: "no_sandbox" });
-    const { sandboxes } = await person.json<{ sandboxes: unknown[] }>(["list"], { cwd: elsewhere });
+    const elsewhere = user.repo("other");
+    const document = await user.json<{ error: object }>(["run", "web"], {
+      cwd: elsewhere,
+      code: 1,
+    });
+    expect(document.error).toMatchObject({ code: "no_sandbox" });
+    const { sandboxes } = await user.json<{ sandboxes: unknown[] }>(["list"], { cwd: elsewhere });
     expect(sandboxes).toEqual([]);
   });
 
-  it("[CL31] kill ends it with all that it started, by name and by id; once is enough", async () => {
+  it("[CL31] kill ends a process with everything it started, by name or id, and can be repeated", async () => {
     const tree = "(setsid sleep 666 &); sleep 666 & wait";
     const { process } = await json(["run", "web", "--", "sh", "-c", tree]);
     const { id } = process;
@@ -220,10 +236,10 @@ describe("what runs in the background by name", () => {
     });
     const left = await sandbox.exec({ command: "ps -ef | grep -c '[s]leep 666'" });
     expect(left.stdout).toBe("0\n");
-    expect((await berth("kill", "web")).stdout).toBe(`web (${id}) had ended already: SIGTERM\n`);
-    const told = await json<{ hadEnded: boolean; process: Process }>(["kill", id]);
-    expect(told).toMatchObject({ hadEnded: true, process: { id, signal: "SIGTERM" } });
-    // It is remembered all the same.
+    expect((await berth("kill", "web")).stdout).toBe(`web (${id}) had already ended: SIGTERM\n`);
+    const document = await json<{ hadEnded: boolean; process: Process }>(["kill", id]);
+    expect(document).toMatchObject({ hadEnded: true, process: { id, signal: "SIGTERM" } });
+    // Its record and log stay.
     expect((await berth("ps", "--all")).stdout).toContain(id);
     const other = await json(["run", "web", "--", "sleep", "600"]);
     expect(await json(["kill", other.process.id])).toMatchObject({ hadEnded: false });
@@ -231,7 +247,7 @@ describe("what runs in the background by name", () => {
     await isFree();
   });
 
-  it("[CL31] kill says so where there is none, and waits for whoever works in the sandbox", async () => {
+  it("[CL31] kill reports a missing process, and waits for the holder of the lease", async () => {
     const none = await json<{ error: object }>(["kill", "nobody"], 1);
     expect(none.error).toMatchObject({ code: "no_process" });
     const stale = await json<{ error: object }>(["kill", "paaaaaaaaaaaa-bbbbbbbb"], 1);
@@ -244,7 +260,7 @@ describe("what runs in the background by name", () => {
     await lease.release();
   });
 
-  it("[CL31] kill by name ends the one that runs, though one that could not start is newer", async () => {
+  it("[CL31] kill by name ends the running process, even if one that could not start is newer", async () => {
     const { process } = await json(["run", "web", "--", "sleep", "600"]);
     expect((await berth("run", "web", "--", "no-such-program")).code).toBe(1);
     expect(await berth("kill", "web")).toEqual({
@@ -254,7 +270,7 @@ describe("what runs in the background by name", () => {
     expect(await running()).toEqual([]);
   });
 
-  it("[CL31] kill by name ends the one that has the name when its turn has come", async () => {
+  it("[CL31] kill by name ends the process that has the name once the lease is granted", async () => {
     await json(["run", "web", "--", "sleep", "600"]);
     await using lease = await sandbox.hold({ holder: "somebody" });
     const ending = berth("kill", "web");
@@ -268,63 +284,63 @@ describe("what runs in the background by name", () => {
     expect(await running()).toEqual([]);
   });
 
-  it("[CL32] says what is wrong before anything is made", async () => {
-    const empty = person.repo("empty");
-    const wrong: [args: string[], said: string][] = [
-      [["run", "a b", "--", "true"], "'a b' cannot be the name of a process"],
-      [["run", "../x", "--", "true"], "'../x' cannot be the name of a process"],
-      [["run", "", "--", "true"], "'' cannot be the name of a process"],
-      [["run", "x".repeat(65), "--", "true"], "cannot be the name of a process"],
-      [["run", "paaaaaaaaaaaa-bbbbbbbb", "--", "true"], "it has the form of an id"],
-      [["run", "web", "--port", "0", "--", "true"], "--port must be"],
-      [["run", "web", "--log", "", "--", "true"], "--log must be"],
-      [["run", "web", "--timeout", "0", "--", "true"], "--timeout must be"],
-      [["run", "web", "--env", "1=2", "--", "true"], "--env: '1' cannot be"],
-      [["run", "web", "--id", "short", "--", "true"], "--id: 'short' is no id"],
-      [["run"], "missing required argument 'name'"],
-      [["kill"], "missing required argument 'process'"],
-      [["kill", "a b"], "'a b' cannot be the name of a process"],
+  it("[CL32] reports wrong usage before anything is created", async () => {
+    const empty = user.repo("empty");
+    const wrong: [args: string[], message: string][] = [
+      [["run", "a b", "--", "true"], "'a b' is not a valid name of a process"],
+      [["run", "../x", "--", "true"], "'../x' is not a valid name of a process"],
+      [["run", "", "--", "true"], "'' is not a valid name of a process"],
+      [["run", "x".repeat(65), "--", "true"], "is not a valid name of a process"],
+      [["run", "paaaaaaaaaaaa-bbbbbbbb", "--", "true"], "it looks like an id"],
+      [["run", "web", "--port", "0", "--", "true"], "`--port` must be"],
+      [["run", "web", "--log", "", "--", "true"], "`--log` must have"],
+      [["run", "web", "--timeout", "0", "--", "true"], "`--timeout` must be"],
+      [["run", "web", "--env", "1=2", "--", "true"], "`--env`: '1' is not"],
+      [["run", "web", "--id", "short", "--", "true"], "`--id`: 'short' is not"],
+      [["run"], "Missing required argument 'name'"],
+      [["kill"], "Missing required argument 'process'"],
+      [["kill", "a b"], "'a b' is not a valid name of a process"],
     ];
-    for (const [args, said] of wrong) {
-      const ran = await person.berth(args, { cwd: empty });
+    for (const [args, message] of wrong) {
+      const ran = await user.berth(args, { cwd: empty });
       expect(ran, args.join(" ")).toMatchObject({ code: 1, stdout: "" });
-      expect(ran.stderr).toContain(said);
+      expect(ran.stderr).toContain(message);
     }
-    const { sandboxes } = await person.json<{ sandboxes: unknown[] }>(["list"], { cwd: empty });
+    const { sandboxes } = await user.json<{ sandboxes: unknown[] }>(["list"], { cwd: empty });
     expect(sandboxes).toEqual([]);
   });
 
-  it("[CL32] of a program that is not there says so, and leaves the one that runs", async () => {
+  it("[CL32] a missing program is reported and leaves the running process alone", async () => {
     const { process } = await json(["run", "web", "--", "sleep", "600"]);
     const ran = await berth("run", "web", "--", "no-such-program");
     expect(ran).toEqual({
       ...{ code: 1, signal: null, stdout: "" },
       stderr:
-        "no-such-program: not found\nerror: web has exited with 127 before it was ready\n" +
-        `hint: What ran as web before goes on: ${process.id}.\n`,
+        "no-such-program: not found\nerror: web exited with 127 before it was ready.\n" +
+        `hint: The previous process continues: ${process.id}.\n`,
     });
     expect(await running()).toMatchObject([{ id: process.id, pid: process.pid }]);
     const nowhere = ["run", "web", "--cwd", "/nowhere", "--", "true"];
-    const told = await json<{ error: object }>(nowhere, 1);
-    expect(told.error).toMatchObject({ code: "bad_cwd" });
+    const document = await json<{ error: object }>(nowhere, 1);
+    expect(document.error).toMatchObject({ code: "bad_cwd" });
     expect(await running()).toMatchObject([{ id: process.id }]);
     await isFree();
   });
 
-  it("[CL32] starts nothing where something else listens on the port already", async () => {
+  it("[CL32] starts nothing if something else already listens on the port", async () => {
     await json(["run", "web", "--port", "3104", "--", ...serverAt(3104)]);
     const call = ["run", "other", "--port", "3104", "--", ...serverAt(3104)];
-    const told = await json<{ error: object }>(call, 1);
-    expect(told.error).toMatchObject({ code: "port_taken", port: 3104 });
+    const document = await json<{ error: object }>(call, 1);
+    expect(document.error).toMatchObject({ code: "port_taken", port: 3104 });
     expect((await sandbox.processes({ name: "other" })).processes).toEqual([]);
-    // Its own one leaves it.
+    // The process that is replaced frees its own port.
     expect(await json(["run", "web", "--port", "3104"])).toMatchObject({
       process: { name: "web" },
     });
     await isFree();
   });
 
-  it("[CL32] knows by the tables of the kernel who listens", () => {
+  it("[CL32] reads from the kernel's tables which ports are in use", () => {
     const line = (local: string, state: string) =>
       `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  0  0 1 1 0`;
     const head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt";
@@ -338,9 +354,9 @@ describe("what runs in the background by name", () => {
     ]);
   });
 
-  it("[CL33] a log is followed while others run commands", async () => {
+  it("[CL33] a log can be followed while others run commands", async () => {
     await json(["run", "web", "--", "sh", "-c", "echo one; read line; echo never"]);
-    const following = person.start(["logs", "web", "-f"], { cwd: repo });
+    const following = user.start(["logs", "web", "-f"], { cwd: repo });
     let seen = "";
     following.child.stdout?.on("data", (text) => {
       seen += text;

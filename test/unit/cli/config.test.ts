@@ -67,44 +67,47 @@ describe("the configuration of a checkout", () => {
     expect(read().hash).not.toBe(toml.hash);
   });
 
-  it("[CL18] is the usual file, another one by its place in the repository, or none", () => {
+  it("[CL18] is the default file, another one by its path in the repository, or none", () => {
     expect(read()).toEqual({ file: undefined, scope: "", content: {}, hash: undefined });
     write("ci/sandbox.json", "{}");
     write("ci/deep/.keep", "");
-    const named = { file: "ci/sandbox.json", scope: "ci/sandbox.json", content: {} };
-    expect(read("ci/sandbox.json")).toMatchObject(named);
-    expect(read("../sandbox.json", join(root, "ci/deep"))).toMatchObject(named);
-    expect(read(join(root, "ci/sandbox.json"))).toMatchObject(named);
+    const expected = { file: "ci/sandbox.json", scope: "ci/sandbox.json", content: {} };
+    expect(read("ci/sandbox.json")).toMatchObject(expected);
+    expect(read("../sandbox.json", join(root, "ci/deep"))).toMatchObject(expected);
+    expect(read(join(root, "ci/sandbox.json"))).toMatchObject(expected);
     write(".berth/sandbox.json", "{}");
     expect(read(".berth/sandbox.json")).toEqual(read());
   });
 
   it.each([
-    ["{", /^\.berth\/sandbox\.json is not JSON: .+ \| /],
+    ["{", /^\.berth\/sandbox\.json is not valid JSON: .+ \| /],
     ["[]", /^\.berth\/sandbox\.json: .*expected object/],
-    ['{"imgae":"x"}', /: there is no `imgae` \| It may hold image, size, cwd, env, /],
-    ['{"network":{"internet":true,"alow":["a"]}}', /: network: there is no `alow` \| /],
+    [
+      '{"imgae":"x"}',
+      /: unknown field `imgae`\. \| The possible fields are image, size, cwd, env, /,
+    ],
+    ['{"network":{"internet":true,"alow":["a"]}}', /: network: unknown field `alow`\. \| /],
     ['{"env":{"1A":"x"}}', /: env\.1A: /],
     ['{"env":{"A":1}}', /: env\.A: /],
     ['{"setup":"npm ci"}', /: setup: .*expected array/],
     ['{"ports":[70000]}', /: ports\.0: /],
     ['{"idleTimeoutMs":1}', /: idleTimeoutMs: /],
     ['{"onIdle":"sleep"}', /: onIdle: /],
-  ])("[CL19] %s is refused with the place of the fault", (written, words) => {
-    write(".berth/sandbox.json", written);
-    expect(failure()).toMatch(words);
+  ])("[CL19] %s is refused with the path of the error", (text, message) => {
+    write(".berth/sandbox.json", text);
+    expect(failure()).toMatch(message);
   });
 
-  it("[CL19] TOML that is none, two files, one outside and one that is not there are refused", () => {
+  it("[CL19] invalid TOML, two files, a file outside and a missing file are refused", () => {
     write(".berth/sandbox.toml", "image = ");
-    expect(failure()).toMatch(/^\.berth\/sandbox\.toml is not TOML: /);
+    expect(failure()).toMatch(/^\.berth\/sandbox\.toml is not valid TOML: /);
     write(".berth/sandbox.json", "{}");
     expect(failure()).toMatch(
-      /^there are both \.berth\/sandbox\.json and \.berth\/sandbox\.toml \| Keep one/,
+      /^Both \.berth\/sandbox\.json and \.berth\/sandbox\.toml exist\. \| Keep one/,
     );
-    expect(failure("../outside.json")).toMatch(/^--config: there is no file/);
+    expect(failure("../outside.json")).toMatch(/^`--config`: \.\.\/outside\.json does not exist\./);
     writeFileSync(`${root}-outside.json`, "{}");
-    expect(failure(`${root}-outside.json`)).toMatch(/lies outside of the checkout \| /);
+    expect(failure(`${root}-outside.json`)).toMatch(/is outside of the checkout\. \| /);
     rmSync(`${root}-outside.json`);
   });
 });

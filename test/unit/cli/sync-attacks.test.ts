@@ -8,9 +8,9 @@ import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { deflateSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { type Baseline, pull } from "../../../src/cli/sync/sync.ts";
-import { openRepository } from "../../../src/cli/sync/repository.ts";
 import { readCheckoutState as describeState } from "../../../src/cli/sync/checkout-state.ts";
+import { openRepository } from "../../../src/cli/sync/repository.ts";
+import { type Baseline, pull } from "../../../src/cli/sync/sync.ts";
 import { Checkout } from "../../system/cli/sync/checkout.ts";
 
 type Entry = { mode: string; name: string; id: string };

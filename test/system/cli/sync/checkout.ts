@@ -1,6 +1,6 @@
 /**
- * Owns a git checkout for the length of a test, with a home of its own: nothing of who runs the tests applies.
- * Names are bytes where that matters.
+ * A git checkout for one test, with a home of its own, so that no settings of the machine apply. Names are bytes where
+ * that matters.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { looking, type Seen, seenOf } from "./seen.ts";
+import { type CheckoutView, inspectScript, parseView } from "./checkout-view.ts";
 
 export class Checkout implements Disposable {
   readonly folder: string;
@@ -28,7 +28,7 @@ export class Checkout implements Disposable {
     mkdirSync(this.root, { recursive: true });
   }
 
-  /** A branch `main` with one commit. */
+  /** Creates a checkout with a branch `main` and one commit. */
   static begun(files: Record<string, string> = { "a.txt": "a\n", "b/c.txt": "c\n" }): Checkout {
     const checkout = new Checkout();
     checkout.git("init", "-q", "-b", "main");
@@ -51,7 +51,7 @@ export class Checkout implements Disposable {
     return stdout.toString("latin1");
   }
 
-  /** Of the owner: his settings, none of the machine's. */
+  /** The owner's environment, without settings of the machine. */
   get env(): Record<string, string> {
     return {
       PATH: process.env.PATH ?? "",
@@ -69,45 +69,45 @@ export class Checkout implements Disposable {
     this.git("commit", "-q", "--allow-empty", "-m", message);
   }
 
-  at(name: string | Buffer): Buffer {
+  path(name: string | Buffer): Buffer {
     return Buffer.concat([Buffer.from(`${this.root}/`), Buffer.from(name as string)]);
   }
 
   write(name: string | Buffer, content: string | Buffer, mode?: number): void {
-    const path = this.at(name);
+    const path = this.path(name);
     mkdirSync(parent(path), { recursive: true });
     writeFileSync(path, content);
     if (mode !== undefined) chmodSync(path, mode);
   }
 
   link(name: string, target: string): void {
-    mkdirSync(parent(this.at(name)), { recursive: true });
-    symlinkSync(target, this.at(name));
+    mkdirSync(parent(this.path(name)), { recursive: true });
+    symlinkSync(target, this.path(name));
   }
 
   read(name: string | Buffer): string {
-    return readFileSync(this.at(name), "latin1");
+    return readFileSync(this.path(name), "latin1");
   }
 
   has(name: string | Buffer): boolean {
-    return lstatSync(this.at(name), { throwIfNoEntry: false }) !== undefined;
+    return lstatSync(this.path(name), { throwIfNoEntry: false }) !== undefined;
   }
 
   isFolder(name: string): boolean {
-    return lstatSync(this.at(name), { throwIfNoEntry: false })?.isDirectory() ?? false;
+    return lstatSync(this.path(name), { throwIfNoEntry: false })?.isDirectory() ?? false;
   }
 
   remove(name: string | Buffer): void {
-    rmSync(this.at(name), { recursive: true });
+    rmSync(this.path(name), { recursive: true });
   }
 
-  seen(): Seen {
-    const { status, stdout, stderr } = spawnSync("python3", ["-c", looking, this.root], {
+  seen(): CheckoutView {
+    const { status, stdout, stderr } = spawnSync("python3", ["-c", inspectScript, this.root], {
       env: this.env,
       maxBuffer: 1 << 28,
     });
     if (status !== 0) throw new Error(stderr.toString());
-    return seenOf(stdout.toString());
+    return parseView(stdout.toString());
   }
 
   [Symbol.dispose](): void {

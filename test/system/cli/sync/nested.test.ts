@@ -5,11 +5,11 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Checkout } from "./checkout.ts";
-import { type Pair, same, World } from "./world.ts";
+import { expectSynced, type SyncPair, SyncServer } from "./sync-pair.ts";
 
-let world: World;
+let world: SyncServer;
 beforeAll(async () => {
-  world = await World.start();
+  world = await SyncServer.start();
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
@@ -18,14 +18,14 @@ afterAll(async () => {
 const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
 
 /** It stands there as a repository, and what a command changes in it comes back. */
-async function isNested(pair: Pair, name: string): Promise<void> {
-  await same(pair);
+async function isNested(pair: SyncPair, name: string): Promise<void> {
+  await expectSynced(pair);
   expect(await pair.there(`git -C ${name} rev-parse --show-prefix`)).toBe("\n");
   const synced = await pair.sync();
   await pair.there(`echo there > ${name}/from-there`);
   const { changed, refused } = await pair.pull(synced);
   expect({ changed, refused }).toEqual({ changed: [`${name}/from-there`], refused: [] });
-  await same(pair);
+  await expectSynced(pair);
 }
 
 describe("what becomes a repository below", () => {
@@ -41,7 +41,7 @@ describe("what becomes a repository below", () => {
       using module = Checkout.begun({ "m.txt": "m\n" });
       put(of);
       of.commit("before");
-      await same(pair);
+      await expectSynced(pair);
       of.git("rm", "-q", "-r", "lib");
       of.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", module.root, "lib");
       of.commit("a submodule");
@@ -51,14 +51,14 @@ describe("what becomes a repository below", () => {
       of.remove("lib");
       of.remove(".gitmodules");
       put(of);
-      await same(pair);
+      await expectSynced(pair);
     });
   }
 
   it("[SY9] a folder of known files in which a repository begins arrives as one, with what the outer one ignores", async () => {
     await using pair = await begun({ "lib/r.txt": "r\n", "lib/deep/s.txt": "s\n" });
     const of = pair.checkout;
-    await same(pair);
+    await expectSynced(pair);
     of.gitAt(join(of.root, "lib"), "init", "-q");
     of.write(".gitignore", "*.log\n");
     of.write("lib/known.log", "known to the outer one\n");
@@ -68,10 +68,10 @@ describe("what becomes a repository below", () => {
 
   it("[SY9] a folder called .git that is no repository makes none", async () => {
     await using pair = await begun({ "lib/r.txt": "r\n" });
-    await same(pair);
+    await expectSynced(pair);
     pair.checkout.write("lib/.git/x", "x\n");
     pair.checkout.write("lib/new.txt", "new\n");
-    expect(await same(pair)).toBeGreaterThan(0);
+    expect(await expectSynced(pair)).toBeGreaterThan(0);
     expect(await pair.there("cat lib/new.txt")).toBe("new\n");
   });
 });
@@ -89,12 +89,12 @@ describe("what is one no more, or none of ours", () => {
       }
       of.gitAt(of.root, "init", "-q", "dropped");
       of.write("dropped/x", "x\n");
-      await same(pair);
+      await expectSynced(pair);
       if (isPulled) await pair.pull(await pair.sync());
       await pair.there("echo there > inner/y; echo there > 'in/other *[x] '/y");
       of.write(".gitignore", "/inner/\nother*\n");
       of.remove("dropped");
-      await same(pair);
+      await expectSynced(pair);
       expect(await pair.there("cat inner/[xy] in/other*/[xy]; ls")).toBe(
         "x\nthere\nx\nthere\na.txt\nb\nin\ninner\n",
       );
@@ -103,7 +103,7 @@ describe("what is one no more, or none of ours", () => {
       of.remove(".gitignore");
       of.remove("inner");
       await pair.pull(await pair.sync());
-      await same(pair);
+      await expectSynced(pair);
       expect(await pair.there("cat in/other*/x; ls . in/other*")).not.toMatch(/inner/);
     });
   }
@@ -119,7 +119,7 @@ describe("what is one no more, or none of ours", () => {
     of.write("lib/x.txt", "x\n");
     await pair.pull(await pair.sync());
     await pair.there("echo made > lib/made");
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("cat lib/made lib/x.txt; ls -d lib/.git")).toBe("made\nx\nlib/.git\n");
   });
 
@@ -138,7 +138,7 @@ describe("what is one no more, or none of ours", () => {
     await pair.there(
       'git init -q in/there; echo x > in/there/x; for at in sp*; do echo made > "$at/made"; done',
     );
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("cat in/ner/made sp*/made; ls . in")).toBe(
       "made\nmade\n.:\na.txt\nin\nsp ace *?[x]\\ \n\nin:\nmade\nner\n",
     );

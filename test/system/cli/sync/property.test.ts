@@ -7,18 +7,18 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { PullResult } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
-import { type Deed, doing, edit, ownEdit } from "./deeds.ts";
-import { type Pair, World } from "./world.ts";
+import { applyScript, edit, ownEdit, type RandomEdit } from "./random-edits.ts";
+import { type SyncPair, SyncServer } from "./sync-pair.ts";
 
-let world: World;
+let world: SyncServer;
 beforeAll(async () => {
-  world = await World.start();
+  world = await SyncServer.start();
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
-type Round = { before: Deed[]; there: Deed[]; meanwhile: Deed[] };
+type Round = { before: RandomEdit[]; there: RandomEdit[]; meanwhile: RandomEdit[] };
 type Files = Record<string, string>;
 
 const round: fc.Arbitrary<Round> = fc.record({
@@ -83,7 +83,7 @@ it("[SY26] random edits on both sides: status equal, changes back, nothing lost"
     expect({ what, count }).not.toEqual({ what, count: 0 });
 }, 300_000);
 
-async function play(pair: Pair, { before, there, meanwhile }: Round): Promise<void> {
+async function play(pair: SyncPair, { before, there, meanwhile }: Round): Promise<void> {
   const { checkout, sandbox } = pair;
   tally.edits += doHere(checkout, before);
   const here = checkout.seen();
@@ -91,7 +91,7 @@ async function play(pair: Pair, { before, there, meanwhile }: Round): Promise<vo
   expect(await pair.seen()).toEqual(here);
   const base = present(here.files);
 
-  const call = { argv: ["python3", "-c", doing, "/workspace"], stdin: JSON.stringify(there) };
+  const call = { argv: ["python3", "-c", applyScript, "/workspace"], stdin: JSON.stringify(there) };
   expect((await sandbox.exec(call)).exitCode).toBe(0);
   const remote = present((await pair.seen()).files);
   doHere(checkout, meanwhile);
@@ -149,9 +149,9 @@ function present(files: Files): Files {
   );
 }
 
-function doHere({ root, env }: Checkout, deeds: Deed[]): number {
+function doHere({ root, env }: Checkout, deeds: RandomEdit[]): number {
   const input = JSON.stringify(deeds);
-  const { stdout, status } = spawnSync("python3", ["-c", doing, root], { input, env });
+  const { stdout, status } = spawnSync("python3", ["-c", applyScript, root], { input, env });
   expect(status).toBe(0);
   return Number(stdout.toString());
 }

@@ -7,11 +7,11 @@ import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WorktreeWriter } from "../../../../src/cli/sync/worktree-writer.ts";
 import { Checkout } from "./checkout.ts";
-import { type Pair, World } from "./world.ts";
+import { type SyncPair, SyncServer } from "./sync-pair.ts";
 
-let world: World;
+let world: SyncServer;
 beforeAll(async () => {
-  world = await World.start();
+  world = await SyncServer.start();
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
@@ -22,7 +22,7 @@ const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(file
 const nothing = { conflicts: [], kept: [], refused: [] };
 
 /** Syncs, runs the command, brings back. */
-async function run(pair: Pair, command: string, meanwhile = (_: Checkout) => {}) {
+async function run(pair: SyncPair, command: string, meanwhile = (_: Checkout) => {}) {
   const synced = await pair.sync();
   await pair.there(command);
   meanwhile(pair.checkout);

@@ -1,5 +1,5 @@
 /**
- * Proves what takes a person's terminal, in a real one (tmux): `berth attach`, `berth exec --tty`.
+ * Tests commands that take over the user's terminal, in a real one (tmux): `berth attach` and `berth exec --tty`.
  */
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,38 +7,40 @@ import { connect, type SandboxHandle } from "../../../../src/client/index.ts";
 import { CutProxy } from "../../client/cut-proxy.ts";
 import { type SharedServer, useSharedServer } from "../../shared-server.ts";
 import { until } from "../../until.ts";
-import { Person } from "../cli-user.ts";
-import { hasTmux, Screen } from "./terminal-screen.ts";
+import { CliUser } from "../cli-user.ts";
+import { hasTmux, TmuxScreen } from "./tmux-screen.ts";
 
 let server: SharedServer;
-let person: Person;
+let user: CliUser;
 let repo: string;
 let sandbox: SandboxHandle;
 beforeAll(async () => {
   server = await useSharedServer();
-  person = new Person(server);
-  repo = person.repo("app");
-  const made = await person.berth(["exec", "--json", "--", "true"], { cwd: repo });
+  user = new CliUser(server);
+  repo = user.repo("app");
+  const made = await user.berth(["exec", "--json", "--", "true"], { cwd: repo });
   sandbox = connect(server).sandbox(JSON.parse(made.stdout).sandbox);
 });
 afterAll(async () => {
-  person[Symbol.dispose]();
+  user[Symbol.dispose]();
   await server[Symbol.asyncDispose]();
 });
 
-describe.skipIf(!hasTmux)("a terminal of the sandbox on one's own", () => {
-  test("[LV16] attach gives a shell, follows the size, is left by its key, and is there again", async () => {
-    using screen = new Screen(person, repo);
+describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
+  test("[LV16] attach opens a shell, follows the size, detaches by its key, and comes back", async () => {
+    using screen = new TmuxScreen(user, repo);
     screen.type("berth attach", "Enter");
-    await screen.shows("leaves it");
+    await screen.shows("detaches");
     screen.type("cd /workspace; echo in-$((40+2)); stty size", "Enter");
     await screen.shows(/in-42\n24 90/);
     screen.tmux("resize-window", "-x", "70", "-y", "20");
-    await until("the size is told", async () => (await sandbox.terminal("main")).cols === 70);
+    await until("the size has changed", async () => (await sandbox.terminal("main")).cols === 70);
     screen.type("C-\\");
-    await screen.shows("left terminal main");
-    // Below what was there: nothing of it is written over.
-    expect(screen.text.indexOf("left terminal main")).toBeGreaterThan(screen.text.indexOf("in-42"));
+    await screen.shows("terminal main continues");
+    // Below the previous output, which is not overwritten.
+    expect(screen.text.indexOf("terminal main continues")).toBeGreaterThan(
+      screen.text.indexOf("in-42"),
+    );
     await screen.isAsBefore();
     expect((await sandbox.terminal("main")).viewers).toBe(0);
     screen.type("clear; berth attach", "Enter");
@@ -50,10 +52,10 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox on one's own", () => {
     await screen.isAsBefore();
   });
 
-  test("[LV16] a full-screen program works, and the screen is as before when attach is ended by TERM", async () => {
-    using screen = new Screen(person, repo);
+  test("[LV16] a full-screen program works, and TERM restores the screen", async () => {
+    using screen = new TmuxScreen(user, repo);
     screen.type("berth attach full", "Enter");
-    await screen.shows("leaves it");
+    await screen.shows("detaches");
     screen.type("seq 1 200 | less", "Enter");
     await screen.shows(/\n23\n:/);
     screen.type("G");
@@ -69,14 +71,14 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox on one's own", () => {
     await sandbox.endTerminal("full");
   });
 
-  test("[LV17] exec --tty gives a command a terminal, its code and its changes, and leaves no terminal behind", async () => {
-    using screen = new Screen(person, repo);
+  test("[LV17] exec --tty gives a command a terminal, passes its exit code on, fetches changes, and leaves no terminal behind", async () => {
+    using screen = new TmuxScreen(user, repo);
     screen.type(
       "berth exec --tty -- sh -c 'tty && stty size; echo > made-by-tty; exit 9'",
       "Enter",
     );
     await screen.shows(/\/dev\/pts\/\d+\n24 90/);
-    await screen.shows("changed here: made-by-tty");
+    await screen.shows("Changed here: made-by-tty");
     screen.type("echo code-$?", "Enter");
     await screen.shows("code-9");
     await screen.isAsBefore();
@@ -84,9 +86,9 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox on one's own", () => {
     expect(await sandbox.lease()).toMatchObject({ state: "free" });
   });
 
-  test("[LV17] exec --tty whose server is heard of no more says so and gives the terminal back", async () => {
+  test("[LV17] exec --tty reports a lost server and restores the terminal", async () => {
     await using proxy = await CutProxy.to(server.url);
-    using screen = new Screen(person, repo);
+    using screen = new TmuxScreen(user, repo);
     screen.type(`export BERTH_URL=${proxy.url}; berth exec --tty -- sh -c 'echo on; cat'`, "Enter");
     await screen.shows(/^on$/m);
     proxy.stall();
@@ -101,23 +103,23 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox on one's own", () => {
     );
   });
 
-  test("[LV17] the command of exec --tty ends when its client is killed, before the next one syncs", async () => {
-    using screen = new Screen(person, repo);
+  test("[LV17] the command of exec --tty ends when its client is killed, before the next run syncs", async () => {
+    using screen = new TmuxScreen(user, repo);
     const writes = "while :; do date +%s%N > stamp; sleep 0.02; done";
     screen.type(`berth exec --tty -- sh -c "trap '' HUP TERM; ${writes}"`, "Enter");
-    const look = async () =>
+    const readStamp = async () =>
       sandbox
         .readFile("stamp")
         .then(({ body }) => new Response(body as ReadableStream).text())
         .catch(() => "");
-    await until("it writes", async () => (await look()) !== "");
+    await until("it writes", async () => (await readStamp()) !== "");
     const shell = screen.tmux("display-message", "-p", "#{pane_pid}").trim();
     const [child = ""] = execFileSync("pgrep", ["-P", shell], { encoding: "utf8" }).split("\n");
     process.kill(Number(child), "SIGKILL");
-    // The sync may have taken away what it wrote: then nobody makes it again.
-    const now = "cat stamp 2> /dev/null";
-    const quiet = `${now} > /tmp/before; sleep 0.5; ${now} | cmp - /tmp/before && echo quiet`;
-    const ran = await person.berth(["exec", "--", "sh", "-c", quiet], { cwd: repo });
+    // The sync may have removed the file: then nothing may create it again.
+    const readScript = "cat stamp 2> /dev/null";
+    const quiet = `${readScript} > /tmp/before; sleep 0.5; ${readScript} | cmp - /tmp/before && echo quiet`;
+    const ran = await user.berth(["exec", "--", "sh", "-c", quiet], { cwd: repo });
     expect(ran).toMatchObject({ code: 0, stdout: "quiet\n" });
     expect((await sandbox.terminals()).terminals).toEqual([]);
   });

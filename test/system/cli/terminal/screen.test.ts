@@ -5,28 +5,28 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../../../container/launch/paths.js";
 import { type SharedServer, useSharedServer } from "../../shared-server.ts";
 import { until } from "../../until.ts";
-import { Person } from "../cli-user.ts";
+import { CliUser } from "../cli-user.ts";
 
 const cols = 80;
 const rows = 24;
 
-/** A real terminal by `script`, and what a person would see on it. */
+/** A real terminal by `script`, and what a user sees on it. */
 class Screen {
   readonly #terminal = new Terminal({ cols, rows, allowProposedApi: true });
   readonly #child: ReturnType<typeof spawn>;
   readonly ended: Promise<number | null>;
-  /** All that was ever written. */
+  /** Everything that was written. */
   written = "";
 
-  constructor(person: Person, args: string[], cwd: string, env: Record<string, string> = {}) {
+  constructor(user: CliUser, args: string[], cwd: string, env: Record<string, string> = {}) {
     const line = ["exec", process.execPath, join(root, "src/cli/main.ts"), ...args].join(" ");
     this.#child = spawn(
       "script",
       ["-qefc", `stty cols ${cols} rows ${rows}; ${line}`, "/dev/null"],
       {
         cwd,
-        // A spinner is for people: where CI is set there are none.
-        env: { ...person.environment, TERM: "xterm-256color", CI: undefined, ...env },
+        // With CI set there is no spinner.
+        env: { ...user.environment, TERM: "xterm-256color", CI: undefined, ...env },
         stdio: ["pipe", "pipe", "inherit"],
       },
     );
@@ -47,8 +47,8 @@ class Screen {
   async seen(): Promise<string> {
     await new Promise<void>((resolve) => this.#terminal.write("", resolve));
     const { active } = this.#terminal.buffer;
-    const lines = Array.from({ length: rows }, (_, at) =>
-      active.getLine(at)?.translateToString(true),
+    const lines = Array.from({ length: rows }, (_, row) =>
+      active.getLine(row)?.translateToString(true),
     );
     return lines.join("\n").trimEnd();
   }
@@ -64,43 +64,43 @@ const hideCursor = "\u001b[?25l";
 
 describe("on a terminal", () => {
   let server: SharedServer;
-  let person: Person;
+  let user: CliUser;
   beforeAll(async () => {
     server = await useSharedServer();
-    person = new Person(server);
+    user = new CliUser(server);
   });
   afterAll(async () => {
-    person[Symbol.dispose]();
+    user[Symbol.dispose]();
     await server[Symbol.asyncDispose]();
   });
 
   const repo = (name: string, setup: string[]) => {
-    const cwd = person.repo(name, `https://example.com/team/${name}.git`);
-    person.write(cwd, ".berth/sandbox.json", JSON.stringify({ setup }));
+    const cwd = user.repo(name, `https://example.com/team/${name}.git`);
+    user.write(cwd, ".berth/sandbox.json", JSON.stringify({ setup }));
     return cwd;
   };
 
-  it("[CL27] one line tells what is waited for, and nothing of it stays when it is over", async () => {
+  it("[CL27] one line shows what the command waits for, and disappears at the end", async () => {
     const cwd = repo("progress", ["sleep 2"]);
-    const screen = new Screen(person, ["start", "--wait"], cwd);
+    const screen = new Screen(user, ["start", "--wait"], cwd);
     try {
-      await until("the set-up is told", async () =>
-        /^\S set-up 1 of 1: sleep 2$/.test(await screen.seen()),
+      await until("the set-up is shown", async () =>
+        /^\S Set-up 1 of 1: sleep 2$/.test(await screen.seen()),
       );
       expect(screen.written).toContain(hideCursor);
       expect(await screen.ended).toBe(0);
-      expect(await screen.seen()).toMatch(/^sandbox \w{24} is running \(made\)$/);
+      expect(await screen.seen()).toMatch(/^Sandbox \w{24} is running \(created\)\.$/);
       expectCursor(screen);
     } finally {
       screen.end();
     }
   });
 
-  it("[CL27] Ctrl-C ends it at once with 130, and gives the cursor back", async () => {
+  it("[CL27] Ctrl-C ends the command at once with 130 and restores the cursor", async () => {
     const cwd = repo("interrupted", ["sleep 50"]);
-    const screen = new Screen(person, ["start", "--wait"], cwd);
+    const screen = new Screen(user, ["start", "--wait"], cwd);
     try {
-      await until("the set-up is told", async () => (await screen.seen()).includes("sleep 50"));
+      await until("the set-up is shown", async () => (await screen.seen()).includes("sleep 50"));
       screen.type("\u0003");
       expect(await screen.ended).toBe(130);
       expect(await screen.seen()).not.toContain("sleep 50");
@@ -110,13 +110,13 @@ describe("on a terminal", () => {
     }
   });
 
-  it("[CL27] a failure has a red word, unless NO_COLOR asks for none", async () => {
-    const words = "error: unknown command 'nothing'\nhint: berth --help says how it is called.";
-    const coloured = new Screen(person, ["nothing"], person.home);
-    const plain = new Screen(person, ["nothing"], person.home, { NO_COLOR: "1" });
+  it("[CL27] `error:` is red, unless NO_COLOR is set", async () => {
+    const message = "error: Unknown command 'nothing'.\nhint: Run `berth --help` for usage.";
+    const coloured = new Screen(user, ["nothing"], user.home);
+    const plain = new Screen(user, ["nothing"], user.home, { NO_COLOR: "1" });
     try {
       expect([await coloured.ended, await plain.ended]).toEqual([1, 1]);
-      expect([await coloured.seen(), await plain.seen()]).toEqual([words, words]);
+      expect([await coloured.seen(), await plain.seen()]).toEqual([message, message]);
       expect(coloured.written).toContain("\u001b[31merror:\u001b[39m ");
       expect(plain.written).not.toContain("\u001b");
     } finally {
@@ -125,24 +125,24 @@ describe("on a terminal", () => {
     }
   });
 
-  it("[CL27] a key is typed unseen, and Ctrl-C leaves the terminal as it was", async () => {
-    const screen = new Screen(person, ["login", "--url", server.url], person.home);
-    const again = new Screen(person, ["login", "--url", server.url], person.home);
+  it("[CL27] a key is typed unseen, and Ctrl-C restores the terminal", async () => {
+    const screen = new Screen(user, ["login", "--url", server.url], user.home);
+    const second = new Screen(user, ["login", "--url", server.url], user.home);
     try {
       await until(
         "it asks",
-        () => screen.written.includes("key: ") && again.written.includes("key: "),
+        () => screen.written.includes("Key: ") && second.written.includes("Key: "),
       );
       screen.type(`wrong\u0015${server.key}x\u007f\r`);
       expect(await screen.ended).toBe(0);
-      expect(await screen.seen()).toContain(`logged in to ${server.url}; kept in `);
+      expect(await screen.seen()).toContain(`Logged in to ${server.url}; stored in `);
       expect(screen.written).not.toContain(server.key.slice(0, 8));
-      again.type("wrong\u0003");
-      expect(await again.ended).toBe(130);
-      expect(await again.seen()).toBe("key: \nerror: nothing was typed");
+      second.type("wrong\u0003");
+      expect(await second.ended).toBe(130);
+      expect(await second.seen()).toBe("key: \nerror: No key was typed.");
     } finally {
       screen.end();
-      again.end();
+      second.end();
     }
   });
 });

@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
-import { Person } from "./cli-user.ts";
+import { CliUser } from "./cli-user.ts";
 
-describe("a sandbox by its configuration", () => {
+describe("the configuration of a sandbox", () => {
   let server: SharedServer;
-  let person: Person;
+  let user: CliUser;
   beforeAll(async () => {
     server = await useSharedServer();
-    person = new Person(server);
+    user = new CliUser(server);
   });
   afterEach(async () => {
     const { sandboxes } = (await server.call("GET", "/v1/sandboxes")).body as unknown as {
@@ -18,24 +18,24 @@ describe("a sandbox by its configuration", () => {
     for (const { id } of sandboxes) await server.call("DELETE", `/v1/sandboxes/${id}?force=true`);
   });
   afterAll(async () => {
-    person[Symbol.dispose]();
+    user[Symbol.dispose]();
     await server[Symbol.asyncDispose]();
   });
 
   const repo = (name: string, config: object) => {
-    const cwd = person.repo(name, `https://example.com/team/${name}.git`);
-    person.write(cwd, ".berth/sandbox.json", JSON.stringify(config));
-    person.commit(cwd, "configured");
+    const cwd = user.repo(name, `https://example.com/team/${name}.git`);
+    user.write(cwd, ".berth/sandbox.json", JSON.stringify(config));
+    user.commit(cwd, "configured");
     return cwd;
   };
   const configure = (cwd: string, config: object) =>
-    person.write(cwd, ".berth/sandbox.json", JSON.stringify(config));
+    user.write(cwd, ".berth/sandbox.json", JSON.stringify(config));
   const start = async (cwd: string) =>
-    (await person.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd })).sandbox;
+    (await user.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd })).sandbox;
   const output = async (id: string, command: string) =>
     (await server.exec(id, command)).body.stdout;
 
-  it("[CL20] is made as it says, and says what it was made by", async () => {
+  it("[CL20] creates the sandbox accordingly and is recorded in it", async () => {
     const cwd = repo("made", {
       ...{ env: { GREETING: "hello" }, idleTimeoutMs: 90_000, onIdle: "none" },
       ...{ network: { internet: false }, ports: [3000, 4000] },
@@ -46,44 +46,44 @@ describe("a sandbox by its configuration", () => {
       client: { configFile: ".berth/sandbox.json", configHash: expect.stringMatching(/^\w{16}$/) },
     });
     expect(await output(sandbox.id, "echo $GREETING")).toBe("hello\n");
-    const opened = await person.berth(["open"], { cwd });
+    const opened = await user.berth(["open"], { cwd });
     expect(opened.stdout).toMatch(/^http:\/\/3000-.*\nhttp:\/\/4000-.*\n$/);
   });
 
-  it("[CL20] a change of it is told, with what to do, and the sandbox goes on as it was made", async () => {
+  it("[CL20] a change is reported with the next step, and the sandbox keeps the old configuration", async () => {
     const cwd = repo("drift", { env: { A: "1" } });
     const { id } = await start(cwd);
     const warning =
-      `warning: .berth/sandbox.json has changed since sandbox ${id} was made\n` +
-      "hint: `berth reset` makes a new one; until then it goes on as it was made.\n";
+      `warning: \`.berth/sandbox.json\` has changed since sandbox ${id} was created.\n` +
+      "hint: The sandbox keeps its old configuration. `berth reset` creates a new one.\n";
     configure(cwd, { env: { A: "2" } });
-    expect(await person.berth(["start", "--wait"], { cwd })).toEqual({
+    expect(await user.berth(["start", "--wait"], { cwd })).toEqual({
       ...{ code: 0, signal: null, stderr: warning },
-      stdout: `sandbox ${id} is running (found)\n`,
+      stdout: `Sandbox ${id} is running (found).\n`,
     });
-    // Once for each change; programs are told each time.
-    expect(await person.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
-    expect(await person.json(["start"], { cwd })).toMatchObject({ configChanged: true });
-    const ran = await person.berth(["exec", "--json", "--", "true"], { cwd });
+    // Once for each change; with `--json` each time.
+    expect(await user.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
+    expect(await user.json(["start"], { cwd })).toMatchObject({ configChanged: true });
+    const ran = await user.berth(["exec", "--json", "--", "true"], { cwd });
     expect(JSON.parse(ran.stdout)).toMatchObject({ exitCode: 0, configChanged: true });
     configure(cwd, { env: { A: "3" } });
-    expect((await person.berth(["exec", "--", "true"], { cwd })).stderr).toBe(warning);
-    // Written in another way it says the same.
-    person.write(cwd, ".berth/sandbox.json", '{\n  "env": { "A": "1" }\n}\n');
-    expect(await person.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
-    expect(await person.json(["start"], { cwd })).toMatchObject({ configChanged: false });
+    expect((await user.berth(["exec", "--", "true"], { cwd })).stderr).toBe(warning);
+    // Formatted differently it is the same configuration.
+    user.write(cwd, ".berth/sandbox.json", '{\n  "env": { "A": "1" }\n}\n');
+    expect(await user.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
+    expect(await user.json(["start"], { cwd })).toMatchObject({ configChanged: false });
     configure(cwd, { env: { A: "3" } });
-    expect((await person.berth(["start"], { cwd })).stderr).toBe(warning);
-    expect(await person.berth(["reset", "--wait"], { cwd })).toMatchObject({ code: 0, stderr: "" });
-    expect(await person.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
+    expect((await user.berth(["start"], { cwd })).stderr).toBe(warning);
+    expect(await user.berth(["reset", "--wait"], { cwd })).toMatchObject({ code: 0, stderr: "" });
+    expect(await user.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
   });
 
-  it("[CL21] its set-up commands run once, in order, on the checkout's files, before anybody uses it", async () => {
+  it("[CL21] runs its set-up commands once, in order, on the checkout's files, before the first use", async () => {
     const cwd = repo("set-up", {
       setup: ["cat README.md > copy", "cat copy >> runs; sleep 0.3", "wc -l < runs > count"],
     });
-    person.write(cwd, "README.md", "changed, not committed\n");
-    // Whoever comes while they run waits for their end.
+    user.write(cwd, "README.md", "changed, not committed\n");
+    // Commands that come meanwhile wait for them.
     const ids = await Promise.all(Array.from({ length: 4 }, async () => (await start(cwd)).id));
     const [id = ""] = ids;
     expect(new Set(ids)).toEqual(new Set([id]));
@@ -92,21 +92,21 @@ describe("a sandbox by its configuration", () => {
     expect(await output(id, "cat count")).toBe("1\n");
   });
 
-  it("[CL21] where one fails its output is shown, the sandbox stays and is named, and the next command tries again", async () => {
+  it("[CL21] a failed set-up shows its output and the sandbox, and the next command tries again", async () => {
     const cwd = repo("fails", {
       setup: ["touch first", "echo out; echo why >&2; test -e /tmp/ready"],
     });
-    const ran = await person.berth(["start", "--wait"], { cwd });
+    const ran = await user.berth(["start", "--wait"], { cwd });
     expect(ran).toMatchObject({ code: 1, stdout: "" });
-    const [, id = ""] = /set-up of sandbox (\w+) failed/.exec(ran.stderr) ?? [];
+    const [, id = ""] = /Set-up of sandbox (\w+) failed/.exec(ran.stderr) ?? [];
     expect(ran.stderr).toBe(
-      `out\nwhy\nerror: set-up of sandbox ${id} failed: ` +
-        "`echo out; echo why >&2; test -e /tmp/ready` ended with 1\n" +
-        `hint: \`berth exec --id ${id} -- …\` looks around in it; the next command here tries again.\n`,
+      `out\nwhy\nerror: Set-up of sandbox ${id} failed: ` +
+        "`echo out; echo why >&2; test -e /tmp/ready` exited with 1.\n" +
+        `hint: Inspect it with \`berth exec --id ${id} -- …\`. The next command in this checkout runs the set-up again.\n`,
     );
     expect(await output(id, "ls first")).toBe("first\n");
-    const told = await person.json(["start", "--wait"], { cwd, code: 1 });
-    expect(told).toMatchObject({
+    const document = await user.json(["start", "--wait"], { cwd, code: 1 });
+    expect(document).toMatchObject({
       error: { code: "setup_failed", sandbox: id, exitCode: 1, output: "out\nwhy" },
     });
     await server.exec(id, "touch /tmp/ready");
@@ -114,9 +114,9 @@ describe("a sandbox by its configuration", () => {
     expect((await start(cwd)).metadata).toEqual({});
   });
 
-  it("[LV12] --wait bounds also the wait for somebody's set-up", async () => {
+  it("[LV12] --wait limits the wait for another command's set-up too", async () => {
     const cwd = repo("slow", { setup: ["touch begun; sleep 50"] });
-    const first = person.start(["start", "--wait"], { cwd });
+    const first = user.start(["start", "--wait"], { cwd });
     let id = "";
     await until("its set-up runs", async () => {
       const listed = (await server.call("GET", "/v1/sandboxes")).body as unknown as {
@@ -126,18 +126,18 @@ describe("a sandbox by its configuration", () => {
       if (id === "") return false;
       return (await server.call("GET", `/v1/sandboxes/${id}/files/stat?path=begun`)).status === 200;
     });
-    for (const words of [["exec"], ["lock"]]) {
-      const ran = await person.berth([...words, "--wait", "1", "--", "true"], { cwd });
+    for (const command of [["exec"], ["lock"]]) {
+      const ran = await user.berth([...command, "--wait", "1", "--", "true"], { cwd });
       expect(ran).toMatchObject({ code: 1, stdout: "" });
-      expect(ran.stderr).toMatch(/^error: .*\nhint: Wait longer by --wait/m);
+      expect(ran.stderr).toMatch(/^error: .*\nhint: Wait longer with `--wait`/m);
     }
     first.child.kill("SIGKILL");
     await first.ended;
   });
 
-  it("[CL21] whoever comes after one who was killed in the midst of it runs them", async () => {
+  it("[CL21] the next command runs the set-up after one that was killed during it", async () => {
     const cwd = repo("killed", { setup: ["touch begun; test -e go || sleep 50", "touch done"] });
-    const first = person.start(["start", "--wait"], { cwd });
+    const first = user.start(["start", "--wait"], { cwd });
     let id = "";
     await until("its set-up runs", async () => {
       const listed = (await server.call("GET", "/v1/sandboxes")).body as unknown as {

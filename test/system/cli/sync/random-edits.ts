@@ -1,10 +1,10 @@
 /**
- * Owns random edits of a checkout, done by the same program on either side: files of few names, so that they meet.
- * What cannot be done where it stands is left out.
+ * Random edits of a checkout, applied by the same program on either side. There are few names, so that edits collide.
+ * An edit that is not possible is skipped.
  */
 import fc from "fast-check";
 
-export type Deed = [what: string, ...details: (string | number)[]];
+export type RandomEdit = [what: string, ...details: (string | number)[]];
 
 const name = fc.constantFrom(
   ...["a", "b", "c d", "-x", "d/e", "d/f", "d/g/h", "b/i", "ü\n", "q'\"", "ignored", "d/ignored"],
@@ -19,7 +19,7 @@ const content = fc.constantFrom(
   "long\n".repeat(3000),
 );
 
-export const edit: fc.Arbitrary<Deed> = fc.oneof(
+export const edit: fc.Arbitrary<RandomEdit> = fc.oneof(
   { weight: 6, arbitrary: fc.tuple(fc.constant("write"), name, content) },
   { weight: 3, arbitrary: fc.tuple(fc.constant("remove"), fc.oneof(name, folder)) },
   { weight: 2, arbitrary: fc.tuple(fc.constant("mode"), name, fc.constantFrom(0o644, 0o755)) },
@@ -27,8 +27,8 @@ export const edit: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(fc.constant("move"), fc.oneof(name, folder), name) },
 );
 
-/** Only the owner does these: what a command does to its repository does not come back. */
-export const ownEdit: fc.Arbitrary<Deed> = fc.oneof(
+/** Only the owner makes these edits: a command's changes of the repository are not fetched. */
+export const ownEdit: fc.Arbitrary<RandomEdit> = fc.oneof(
   { weight: 6, arbitrary: edit },
   {
     weight: 2,
@@ -43,24 +43,24 @@ export const ownEdit: fc.Arbitrary<Deed> = fc.oneof(
     weight: 1,
     arbitrary: fc.tuple(fc.constant("git"), fc.constant("add"), fc.constant("-N"), name),
   },
-  { weight: 1, arbitrary: gitOf("rm", "-q", "--cached", "-r", ".") },
-  { weight: 1, arbitrary: gitOf("reset", "-q", "HEAD~1") },
-  { weight: 2, arbitrary: gitOf("commit", "-q", "-m", "more") },
-  { weight: 1, arbitrary: gitOf("checkout", "-q", "-f", "-B", "other", "HEAD~1") },
-  { weight: 1, arbitrary: gitOf("checkout", "-q", "--detach") },
-  { weight: 1, arbitrary: gitOf("merge", "-q", "other") },
-  { weight: 1, arbitrary: gitOf("checkout", "-q", "-f", "main") },
-  // What nobody names is gone, and history ends here.
-  { weight: 1, arbitrary: gitOf("gc", "-q", "--prune=now") },
-  { weight: 1, arbitrary: gitOf("fetch", "-q", "--depth=1", ".", "HEAD") },
+  { weight: 1, arbitrary: gitEdit("rm", "-q", "--cached", "-r", ".") },
+  { weight: 1, arbitrary: gitEdit("reset", "-q", "HEAD~1") },
+  { weight: 2, arbitrary: gitEdit("commit", "-q", "-m", "more") },
+  { weight: 1, arbitrary: gitEdit("checkout", "-q", "-f", "-B", "other", "HEAD~1") },
+  { weight: 1, arbitrary: gitEdit("checkout", "-q", "--detach") },
+  { weight: 1, arbitrary: gitEdit("merge", "-q", "other") },
+  { weight: 1, arbitrary: gitEdit("checkout", "-q", "-f", "main") },
+  // Removes unreachable objects, and makes history shallow.
+  { weight: 1, arbitrary: gitEdit("gc", "-q", "--prune=now") },
+  { weight: 1, arbitrary: gitEdit("fetch", "-q", "--depth=1", ".", "HEAD") },
 );
 
-function gitOf(...args: string[]): fc.Arbitrary<Deed> {
+function gitEdit(...args: string[]): fc.Arbitrary<RandomEdit> {
   return fc.constant(["git", ...args]);
 }
 
-/** Reads them as JSON from its input; answers how many could be done. */
-export const doing = `
+/** Reads edits as JSON from its input; prints how many were applied. */
+export const applyScript = `
 import json, os, shutil, subprocess, sys
 os.chdir(sys.argv[1])
 done = 0

@@ -1,6 +1,6 @@
 /**
- * Owns a real terminal for tests: a shell in tmux, what is typed, what is shown.
- * Does not own the person. Whoever makes one disposes of it.
+ * A real terminal for tests: a shell in tmux, with what is typed and what is shown. Dispose of it at the end of the
+ * test.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -8,30 +8,30 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { root } from "../../../../container/launch/paths.js";
 import { until } from "../../until.ts";
-import type { Person } from "../cli-user.ts";
+import type { CliUser } from "../cli-user.ts";
 
 export const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 
-/** A person's shell in a folder, on a screen. */
-export class Screen implements Disposable {
-  readonly #person: Person;
+/** A CLI user's shell in a folder, on a screen. */
+export class TmuxScreen implements Disposable {
+  readonly #user: CliUser;
   readonly #folder: string;
   readonly #socket: string;
 
-  constructor(person: Person, folder: string, cols = 90, rows = 24) {
-    this.#person = person;
+  constructor(user: CliUser, folder: string, cols = 90, rows = 24) {
+    this.#user = user;
     this.#folder = folder;
-    this.#socket = join(person.home, `tmux-${Math.random().toString(36).slice(2)}`);
+    this.#socket = join(user.home, `tmux-${Math.random().toString(36).slice(2)}`);
     const size = ["-x", String(cols), "-y", String(rows)];
     const berth = `${process.execPath} ${join(root, "src/cli/main.ts")}`;
-    const setUp = `${this.#socket}.sh`;
-    writeFileSync(setUp, `unset ENV; berth() { ${berth} "$@"; }; stty -g > ${this.before}\n`);
-    this.tmux("new-session", "-d", ...size, "env", "PS1=here> ", `ENV=${setUp}`, "sh");
-    this.#prompted();
+    const setupPath = `${this.#socket}.sh`;
+    writeFileSync(setupPath, `unset ENV; berth() { ${berth} "$@"; }; stty -g > ${this.before}\n`);
+    this.tmux("new-session", "-d", ...size, "env", "PS1=here> ", `ENV=${setupPath}`, "sh");
+    this.#waitForPrompt();
   }
 
-  /** What is typed before the shell asks for it is shown before its prompt, and the first output on the prompt's line. */
-  #prompted(): void {
+  /** Keys typed before the prompt would appear before it, and the first output on the prompt's line. */
+  #waitForPrompt(): void {
     for (let left = 3_000; left > 0; left--) {
       if (this.text.trim() === "here>") return;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
@@ -44,7 +44,7 @@ export class Screen implements Disposable {
   }
 
   tmux(...args: string[]): string {
-    const env = { ...this.#person.environment, TERM: "xterm-256color" };
+    const env = { ...this.#user.environment, TERM: "xterm-256color" };
     const all = ["-S", this.#socket, "-f", "/dev/null", ...args];
     return execFileSync("tmux", all, { cwd: this.#folder, env, encoding: "utf8" });
   }
@@ -58,21 +58,21 @@ export class Screen implements Disposable {
   }
 
   async shows(what: string | RegExp): Promise<void> {
-    const holds = () =>
+    const isShown = () =>
       typeof what === "string" ? this.text.includes(what) : what.test(this.text);
-    await until(`shown: ${what}`, holds).catch((thrown) => {
+    await until(`shown: ${what}`, isShown).catch((thrown) => {
       throw new Error(`${thrown.message}; but\n${this.text}`);
     });
   }
 
-  /** Its modes are those of the beginning, and keys are echoed by the shell of here. */
+  /** The terminal's modes are as at the beginning, and the local shell echoes keys. */
   async isAsBefore(): Promise<void> {
-    const mark = `same${Math.random().toString(36).slice(2, 6)}`;
+    const marker = `same${Math.random().toString(36).slice(2, 6)}`;
     this.type(
-      `stty -g | cmp - ${this.before} && echo ${mark.slice(0, 4)}''${mark.slice(4)}`,
+      `stty -g | cmp - ${this.before} && echo ${marker.slice(0, 4)}''${marker.slice(4)}`,
       "Enter",
     );
-    await this.shows(mark);
+    await this.shows(marker);
     expect(this.tmux("display-message", "-p", "#{alternate_on}#{mouse_any_flag}").trim()).toBe(
       "00",
     );

@@ -6,11 +6,11 @@ import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
-import { same, World } from "./world.ts";
+import { expectSynced, SyncServer } from "./sync-pair.ts";
 
-let world: World;
+let world: SyncServer;
 beforeAll(async () => {
-  world = await World.start();
+  world = await SyncServer.start();
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
@@ -23,26 +23,26 @@ describe("history", () => {
   it("[SY1] a branch that was moved by force, rebased or merged arrives as it is then", async () => {
     await using pair = await begun();
     const of = pair.checkout;
-    await same(pair);
+    await expectSynced(pair);
     of.write("a.txt", "second\n");
     of.commit("second");
-    await same(pair);
+    await expectSynced(pair);
     of.git("commit", "-q", "--amend", "-m", "in other words");
-    await same(pair);
+    await expectSynced(pair);
     of.git("reset", "-q", "--hard", "HEAD~1");
-    await same(pair);
+    await expectSynced(pair);
     of.git("checkout", "-q", "-b", "side");
     of.write("side.txt", "side\n");
     of.commit("side");
     of.git("checkout", "-q", "main");
     of.write("main.txt", "main\n");
     of.commit("main");
-    await same(pair);
+    await expectSynced(pair);
     of.git("merge", "-q", "--no-edit", "side");
-    await same(pair);
+    await expectSynced(pair);
     of.git("checkout", "-q", "--detach", "side");
     of.git("rebase", "-q", "main");
-    await same(pair);
+    await expectSynced(pair);
     const log = of.git("log", "--format=%H %s");
     expect(log.split("\n").length).toBeGreaterThan(3);
     expect(await pair.there("git log --format='%H %s'")).toBe(log);
@@ -51,19 +51,19 @@ describe("history", () => {
   it("[SY1] a branch that is called as a folder of branches was arrives", async () => {
     await using pair = await begun();
     pair.checkout.git("checkout", "-q", "-b", "topic");
-    await same(pair);
+    await expectSynced(pair);
     pair.checkout.git("branch", "-m", "topic", "topic/one");
-    await same(pair);
+    await expectSynced(pair);
     pair.checkout.git("branch", "-m", "topic/one", "topic2");
     pair.checkout.git("branch", "-m", "topic2", "topic");
-    await same(pair);
+    await expectSynced(pair);
   });
 });
 
 describe("only what lacks", () => {
   it("[SY11] where nothing has changed one call is made and nothing sent", async () => {
     await using pair = await begun();
-    await same(pair);
+    await expectSynced(pair);
     const calls: string[] = [];
     const spied = new Proxy(pair.sandbox, {
       get(of, name) {
@@ -84,14 +84,14 @@ describe("only what lacks", () => {
     const noise = Buffer.from(Array.from({ length: 3_000_000 }, () => Math.random() * 256));
     pair.checkout.write("large.bin", noise);
     pair.checkout.commit("large");
-    expect(await same(pair)).toBeGreaterThan(2_900_000);
+    expect(await expectSynced(pair)).toBeGreaterThan(2_900_000);
     pair.checkout.write("a.txt", "changed\n");
-    const sent = await same(pair);
+    const sent = await expectSynced(pair);
     expect(sent).toBeGreaterThan(0);
     expect(sent).toBeLessThan(20_000);
     // What the sandbox has had before is not sent again either.
     pair.checkout.git("checkout", "-q", "--", "a.txt");
-    expect(await same(pair)).toBe(0);
+    expect(await expectSynced(pair)).toBe(0);
   });
 
   it("[SY13] a large upload tells how far it is, up to the end", async () => {
@@ -117,7 +117,7 @@ describe("only what lacks", () => {
     const options = { signal: off.signal, progress };
     await expect(syncUp(pair.sandbox, pair.checkout.root, options)).rejects.toThrow();
     expect(off.signal.aborted).toBe(true);
-    await same(pair);
+    await expectSynced(pair);
     const left = await pair.there("find .git/berth -name 'in.*' | wc -l");
     expect(left.trim()).toBe("0");
   });
@@ -126,7 +126,7 @@ describe("only what lacks", () => {
     await using pair = await begun();
     using other = new Checkout();
     other.gitAt(other.folder, "clone", "-q", pair.checkout.root, "code");
-    await same(pair);
+    await expectSynced(pair);
     other.write("from-other.txt", "other\n");
     pair.checkout.write("a.txt", "mine\n");
     for (const of of [other, pair.checkout, other]) {
@@ -145,7 +145,7 @@ describe("what commands left", () => {
       echo changed > a.txt; rm -r b; mkdir -p left/over empty/folder; echo x > left/over/file
       git add -A; git commit -qm inside; git checkout -q -b inside; echo more > a.txt
       git tag inside; touch .git/index.lock; git rev-parse HEAD`);
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("ls -A")).toBe(".git\na.txt\nb\n");
   });
 
@@ -157,7 +157,7 @@ describe("what commands left", () => {
     );
     pair.checkout.write("made/x", "here\n");
     pair.checkout.write("src/a", "changed\n");
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("cat made/x src/made/y src/z.log")).toBe("kept\nkept\nl\n");
     expect(pair.checkout.read("made/x")).toBe("here\n");
   });
@@ -166,13 +166,13 @@ describe("what commands left", () => {
     await using pair = await begun();
     await pair.pull(await pair.sync());
     pair.checkout.write("cache/x", "cached\n");
-    await same(pair);
+    await expectSynced(pair);
     pair.checkout.write(".gitignore", "cache/\n");
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("cat cache/x")).toBe("cached\n");
     pair.checkout.write("cache/x", "newer\n");
     pair.checkout.remove(".gitignore");
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("cat cache/x")).toBe("newer\n");
   });
 
@@ -184,7 +184,7 @@ describe("what commands left", () => {
     pair.checkout.write("x.log", "here\n");
     pair.checkout.write("b", "a file\n");
     pair.checkout.write("new.txt", "here\n");
-    await same(pair);
+    await expectSynced(pair);
   });
 
   it("[SY7] what git knows and is gone here is gone there too, ignored there or not", async () => {
@@ -196,7 +196,7 @@ describe("what commands left", () => {
     of.git("add", "-f", "x.log", "d/y.log");
     of.git("add", "-f", "-N", "z.log");
     for (const name of ["x.log", "d", "z.log"]) of.remove(name);
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("find . -name '*.log' -not -path './.git/*'")).toBe("./w.log\n");
     // The same name behind a link is another file.
     await pair.there("echo there > b/y.log");
@@ -239,7 +239,7 @@ esac
     expect(changed).toEqual(["set/up/file"]);
     expect(pair.checkout.read("set/up/file")).toBe("made\n");
     pair.checkout.remove("set");
-    await same(pair);
+    await expectSynced(pair);
   });
 
   const damages: [what: string, how: string][] = [
@@ -266,12 +266,12 @@ esac
     it(title, async () => {
       await using pair = await begun();
       pair.checkout.write("a.txt", "changed\n");
-      await same(pair);
+      await expectSynced(pair);
       await pair.there(how);
-      await same(pair);
+      await expectSynced(pair);
       pair.checkout.write("a.txt", "changed again\n");
       pair.checkout.commit("and again");
-      await same(pair);
+      await expectSynced(pair);
     });
   }
 });

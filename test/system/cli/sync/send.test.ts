@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Checkout } from "./checkout.ts";
-import { World } from "./world.ts";
+import { SyncServer } from "./sync-pair.ts";
 
-let world: World;
+let world: SyncServer;
 beforeAll(async () => {
-  world = await World.start();
+  world = await SyncServer.start();
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();

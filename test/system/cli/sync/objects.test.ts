@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
-import { type Pair, same, World } from "./world.ts";
+import { expectSynced, type SyncPair, SyncServer } from "./sync-pair.ts";
 
-let world: World;
+let world: SyncServer;
 beforeAll(async () => {
-  world = await World.start();
+  world = await SyncServer.start();
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
@@ -40,7 +40,7 @@ function cloned(from: Checkout, ...how: string[]): Checkout {
 describe("what a run that was killed left in our folder", () => {
   it("[SY27] is removed by the next one, once it is old and its process gone; what anybody may still use stays", async () => {
     const pair = await world.pair(Checkout.begun());
-    await same(pair);
+    await expectSynced(pair);
     const ours = join(pair.checkout.root, ".git/berth");
     const { pid: gone } = spawnSync("true");
     const long = new Date(Date.now() - 2 * 3_600_000);
@@ -54,7 +54,7 @@ describe("what a run that was killed left in our folder", () => {
     const used = [`out.${process.pid}.${id}.pack`, "index", `other.${gone}.${id}`];
     for (const name of [...left, ...used.filter((one) => one !== "index")]) put(name, long);
     const young = put(`index.${gone}.${id}`);
-    await same(pair);
+    await expectSynced(pair);
     const names = readdirSync(ours);
     expect(left.filter((name) => names.includes(name))).toEqual([]);
     expect([...used, young].filter((name) => !names.includes(name))).toEqual([]);
@@ -62,8 +62,8 @@ describe("what a run that was killed left in our folder", () => {
 });
 
 /** All of it, on both sides. */
-async function isWhole(pair: Pair): Promise<void> {
-  await same(pair);
+async function isWhole(pair: SyncPair): Promise<void> {
+  await expectSynced(pair);
   expect(await pair.there("git log --format=%s -- a.txt")).toBe(
     "four\nthree\ntwo\nthe first one\n",
   );
@@ -82,7 +82,7 @@ describe("objects that the owner's git has cleared away", () => {
     const of = pair.checkout;
     of.write("notes.txt", "notes\n");
     of.git("add", ".");
-    await same(pair);
+    await expectSynced(pair);
     const id = of.git("hash-object", "notes.txt").trim();
     clear(of);
     expect(() => of.git("cat-file", "-e", id)).toThrow();
@@ -92,14 +92,14 @@ describe("objects that the owner's git has cleared away", () => {
   it("[SY27] arrive again from the files, after another file has changed", async () => {
     await using pair = await staged();
     pair.checkout.write("other.txt", "other\n");
-    expect(await same(pair)).toBeGreaterThan(0);
+    expect(await expectSynced(pair)).toBeGreaterThan(0);
     expect(await pair.there("cat notes.txt other.txt")).toBe("notes\nother\n");
   });
 
   it("[SY27] arrive in another sandbox, where nothing has changed", async () => {
     await using pair = await staged();
     await using other = await world.pair(new Checkout("code", pair.checkout.folder));
-    await same(other);
+    await expectSynced(other);
     expect(await other.there("cat notes.txt")).toBe("notes\n");
     expect((await other.pull(await other.sync())).changed).toEqual([]);
   });
@@ -124,7 +124,7 @@ describe("a partial clone", () => {
       renameSync(from.root, `${from.root}.away`);
       of.write("new.txt", "newer\n");
       of.git("commit", "-q", "-am", "five");
-      await same(pair);
+      await expectSynced(pair);
       const synced = await pair.sync();
       await pair.there("git checkout -q HEAD~2 -- . && echo there > there");
       expect((await pair.pull(synced)).changed).toContain("there");
@@ -166,7 +166,7 @@ describe("a history that ends elsewhere", () => {
     const of = cloned(from);
     of.git("reset", "-q", "--hard", "HEAD~3");
     await using pair = await world.pair(of);
-    await same(pair);
+    await expectSynced(pair);
     // As a command would from a remote: the commit with its files, on a branch, and nothing before it.
     of.git("pull", "-q");
     using part = cloned(from, "--depth=1");
@@ -181,7 +181,7 @@ describe("a history that ends elsewhere", () => {
     expect(await pair.there("git log --format=%s fetched")).toBe("four\n");
     of.git("reset", "-q", "--hard", "HEAD~3");
     of.write("b/c.txt", "changed\n");
-    await same(pair);
+    await expectSynced(pair);
     of.git("reset", "-q", "--hard");
     of.git("merge", "-q", "--ff-only", "origin/HEAD");
     await isWhole(pair);

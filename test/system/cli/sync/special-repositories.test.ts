@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
-import { same, World } from "./world.ts";
+import { expectSynced, SyncServer } from "./sync-pair.ts";
 
-let world: World;
+let world: SyncServer;
 beforeAll(async () => {
-  world = await World.start();
+  world = await SyncServer.start();
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
@@ -67,7 +67,7 @@ describe("large files (LFS)", () => {
     await using pair = await begun();
     lfs(pair.checkout);
     pair.checkout.remove("x.big");
-    await same(pair);
+    await expectSynced(pair);
   });
 });
 
@@ -81,16 +81,16 @@ describe("uncommon forms", () => {
     of.git(...add, "empty");
     of.commit("modules");
     of.git("submodule", "deinit", "-q", "-f", "empty");
-    await same(pair);
+    await expectSynced(pair);
     of.write("filled/in/module", "changed\n");
     of.write("filled/new", "new\n");
     expect(of.seen().status).toMatch(/S\.MU .*filled/);
-    await same(pair);
+    await expectSynced(pair);
     const module2 = join(of.root, "filled");
     of.gitAt(module2, "add", "-A");
     of.gitAt(module2, "commit", "-q", "-m", "inside");
     expect(of.seen().status).toMatch(/SC\.\. .*filled/);
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("cat filled/in/module; ls -A empty")).toBe("changed\n");
     const synced = await pair.sync();
     await pair.there("echo there > filled/in/module; echo top > top");
@@ -124,14 +124,14 @@ describe("uncommon forms", () => {
     of.gitAt(of.root, "init", "-q", "inner");
     of.write("inner/x", "x\n");
     expect(of.seen().status).toMatch(/\? inner\//);
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("cat inner/x")).toBe("x\n");
     // It has no commit, until a command makes the first one.
     const synced = await pair.sync();
     await pair.there("cd inner; git -c user.name=x -c user.email=x@y commit -qm x --allow-empty");
     expect((await pair.pull(synced)).newCommits).toBe(1);
     of.remove("inner");
-    await same(pair);
+    await expectSynced(pair);
   });
 
   it("[SY10] a shallow clone arrives, and when it has become a whole one too", async () => {
@@ -144,10 +144,10 @@ describe("uncommon forms", () => {
     clone.gitAt(clone.folder, "clone", "-q", "--depth=2", `file://${origin.root}`, "code");
     await using pair = await world.pair(clone);
     clone.write("a.txt", "changed\n");
-    await same(pair);
+    await expectSynced(pair);
     expect((await pair.there("git log --format=%s")).split("\n")).toEqual(["four", "three", ""]);
     clone.git("fetch", "-q", "--unshallow");
-    await same(pair);
+    await expectSynced(pair);
     expect(await pair.there("git log --format=%s")).toMatch(/^four\nthree\ntwo\n/);
     expect(await pair.there("git fsck --full 2>&1 | grep -v dangling || true")).toBe("");
   });

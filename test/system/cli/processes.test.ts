@@ -2,19 +2,19 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Process } from "../../../src/protocol/process.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
-import { Person } from "./cli-user.ts";
+import { CliUser } from "./cli-user.ts";
 
-describe("what runs in a sandbox", () => {
+describe("processes of a sandbox", () => {
   let server: SharedServer;
-  let person: Person;
+  let user: CliUser;
   let id: string;
   beforeAll(async () => {
     server = await useSharedServer();
-    person = new Person(server);
+    user = new CliUser(server);
     id = await server.create();
   });
   afterAll(async () => {
-    person[Symbol.dispose]();
+    user[Symbol.dispose]();
     await server[Symbol.asyncDispose]();
   });
 
@@ -23,12 +23,12 @@ describe("what runs in a sandbox", () => {
       .body as unknown as Process;
   const ended = async (process: string) =>
     await server.call("GET", `/v1/sandboxes/${id}/processes/${process}/wait`);
-  const berth = async (...args: string[]) => await person.berth([...args, "--id", id]);
+  const berth = async (...args: string[]) => await user.berth([...args, "--id", id]);
 
-  it("[CL23] ps shows what runs, and how the others ended", async () => {
+  it("[CL23] ps shows running processes, and with --all how others ended", async () => {
     expect(await berth("ps")).toEqual({
       ...{ code: 0, signal: null, stdout: "" },
-      stderr: "no processes\n",
+      stderr: "No processes.\n",
     });
     const over = await run("exit 3");
     await ended(over.id);
@@ -42,13 +42,13 @@ describe("what runs in a sandbox", () => {
     );
     const all = await berth("ps", "--all");
     expect(all.stdout).toMatch(new RegExp(`^${over.id} +- +exited 3 +\\d+s +exit 3$`, "m"));
-    expect(await person.json(["ps", "--id", id])).toMatchObject({
+    expect(await user.json(["ps", "--id", id])).toMatchObject({
       processes: [{ id: running.id, state: "running" }],
     });
     await server.call("DELETE", `/v1/sandboxes/${id}/processes/${running.id}`);
   });
 
-  it("[CL23] logs prints both streams where they belong, the newest process unless one is named", async () => {
+  it("[CL23] logs prints both streams separately, by default of the newest process", async () => {
     const older = await run("echo older");
     await ended(older.id);
     const newer = await run("echo out; echo err >&2; printf 'no end'");
@@ -70,10 +70,10 @@ describe("what runs in a sandbox", () => {
     ]);
   });
 
-  it("[CL23] logs ends with what is there while the process goes on; with --follow when it ends", async () => {
+  it("[CL23] logs ends with the current log; with --follow when the process ends", async () => {
     const { id: process } = await run("echo one; read line; echo two $line");
     await until("it has written", async () => (await berth("logs", process)).stdout === "one\n");
-    const following = person.start(["logs", process, "-f", "--id", id]);
+    const following = user.start(["logs", process, "-f", "--id", id]);
     let seen = "";
     following.child.stdout?.on("data", (text) => {
       seen += text;
@@ -97,7 +97,7 @@ describe("what runs in a sandbox", () => {
     });
   });
 
-  it("[CL23] logs of one stream ends with what is there, also where the other one wrote last", async () => {
+  it("[CL23] logs of one stream ends with the current log, even if the other stream wrote last", async () => {
     const { id: process } = await run("echo out; echo err >&2; echo more >&2; read line");
     await until("it has written", async () => (await berth("logs", process)).stderr.length > 8);
     const printed = { code: 0, signal: null, stderr: "" };
@@ -107,20 +107,20 @@ describe("what runs in a sandbox", () => {
     await server.call("DELETE", `/v1/sandboxes/${id}/processes/${process}`);
   });
 
-  it("[CL23] open gives an address that leads to the port, and a new one ends the old", async () => {
+  it("[CL23] open prints an address that leads to the port, and a new one ends the old", async () => {
     await run("cd /tmp && echo page > index.html && python3 -m http.server 3000");
     const { pid } = await (async () => {
-      const { processes } = await person.json<{ processes: Process[] }>(["ps", "--id", id]);
+      const { processes } = await user.json<{ processes: Process[] }>(["ps", "--id", id]);
       return processes[0] ?? { pid: null };
     })();
     expect(pid).not.toBeNull();
     const first = (await berth("open", "3000", "--path")).stdout.trim();
     await until("it serves", async () => (await fetch(`${first}index.html`)).status === 200);
     expect(await (await fetch(`${first}index.html`)).text()).toBe("page\n");
-    const told = await person.json<{ ports: { pathUrl: string; port: number }[] }>([
+    const document = await user.json<{ ports: { pathUrl: string; port: number }[] }>([
       ...["open", "3000", "--id", id],
     ]);
-    expect(told.ports).toMatchObject([{ port: 3000 }]);
+    expect(document.ports).toMatchObject([{ port: 3000 }]);
     expect((await fetch(`${first}index.html`)).status).toBe(404);
     const bad = await berth("open", "port");
     expect(bad).toMatchObject({ code: 1, stdout: "" });

@@ -1,8 +1,8 @@
 /**
- * Owns what can be seen of a checkout, on either side: what git says of it, and each file that it does not ignore.
- * Looked at by a program of its own, so that nothing of what is tested takes part.
+ * Everything visible of a checkout, on either side: what git reports, and each file that it does not ignore. A program
+ * of its own reads it, so that nothing of the tested code takes part.
  */
-export type Seen = {
+export type CheckoutView = {
   head: string;
   commit: string;
   status: string;
@@ -10,12 +10,12 @@ export type Seen = {
   files: Record<string, string>;
 };
 
-export function seenOf(output: string): Seen {
-  return JSON.parse(output) as Seen;
+export function parseView(output: string): CheckoutView {
+  return JSON.parse(output) as CheckoutView;
 }
 
-/** Names and answers of git are written in hex where they are no UTF-8. */
-export const looking = `
+/** Output of git that is not UTF-8 is written in hex. */
+export const inspectScript = `
 import hashlib, json, os, stat, subprocess, sys
 top = os.fsencode(sys.argv[1])
 os.chdir(top)

@@ -1,6 +1,5 @@
 /**
- * Owns a real Berth for tests of syncs, and a checkout with its sandbox in it.
- * Does not own what is done with them.
+ * A real Berth for tests of syncs, and pairs of a checkout and its sandbox.
  */
 
 import { expect } from "vitest";
@@ -8,23 +7,23 @@ import { type PullResult, pull, type Synced, syncUp } from "../../../../src/cli/
 import { connect, type SandboxHandle } from "../../../../src/client/index.ts";
 import { type SharedServer, useSharedServer } from "../../shared-server.ts";
 import type { Checkout } from "./checkout.ts";
-import { looking, type Seen, seenOf } from "./seen.ts";
+import { type CheckoutView, inspectScript, parseView } from "./checkout-view.ts";
 
-export class World implements AsyncDisposable {
+export class SyncServer implements AsyncDisposable {
   readonly server: SharedServer;
 
   constructor(server: SharedServer) {
     this.server = server;
   }
 
-  static async start(): Promise<World> {
-    return new World(await useSharedServer());
+  static async start(): Promise<SyncServer> {
+    return new SyncServer(await useSharedServer());
   }
 
-  async pair(checkout: Checkout): Promise<Pair> {
+  async pair(checkout: Checkout): Promise<SyncPair> {
     const berth = connect({ url: this.server.url, key: this.server.key });
     const { id } = await berth.create({ waitMs: 20_000 });
-    return new Pair(checkout, berth.sandbox(id));
+    return new SyncPair(checkout, berth.sandbox(id));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -32,7 +31,7 @@ export class World implements AsyncDisposable {
   }
 }
 
-export class Pair implements AsyncDisposable {
+export class SyncPair implements AsyncDisposable {
   readonly checkout: Checkout;
   readonly sandbox: SandboxHandle;
 
@@ -49,18 +48,18 @@ export class Pair implements AsyncDisposable {
     return await withHome(this.checkout, () => pull(this.sandbox, folder, synced.baseline));
   }
 
-  /** In the sandbox; what it wrote. It must go well. */
+  /** Runs a command in the sandbox, which must succeed; returns its output. */
   async there(command: string): Promise<string> {
     const done = await this.sandbox.exec({ command, cwd: "/workspace" });
     if (done.exitCode !== 0) throw new Error(`${command}: ${done.stderr}`);
     return done.stdout;
   }
 
-  async seen(): Promise<Seen> {
-    const argv = ["python3", "-c", looking, "/workspace"];
+  async seen(): Promise<CheckoutView> {
+    const argv = ["python3", "-c", inspectScript, "/workspace"];
     const done = await this.sandbox.exec({ argv, maxOutputBytes: 16 * 1024 * 1024 });
     if (done.exitCode !== 0) throw new Error(done.stderr);
-    return seenOf(done.stdout);
+    return parseView(done.stdout);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -69,15 +68,15 @@ export class Pair implements AsyncDisposable {
   }
 }
 
-/** Syncs, and looks on both sides. */
-export async function same(pair: Pair): Promise<number> {
+/** Syncs, and compares both sides. */
+export async function expectSynced(pair: SyncPair): Promise<number> {
   const here = pair.checkout.seen();
   const { sentBytes } = await pair.sync();
   expect(await pair.seen()).toEqual(here);
   return sentBytes;
 }
 
-/** As the owner of the checkout runs it: git finds his settings at home. */
+/** Runs with the owner's home, where git finds the owner's settings. */
 async function withHome<T>({ env }: Checkout, work: () => Promise<T>): Promise<T> {
   const { HOME, GIT_CONFIG_NOSYSTEM } = process.env;
   Object.assign(process.env, { HOME: env.HOME, GIT_CONFIG_NOSYSTEM: "1" });
