@@ -3,7 +3,12 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentHealth } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { handleSchema, type Process, type ProcessInput } from "../../../src/protocol/process.ts";
+import {
+  handleSchema,
+  type Process,
+  type ProcessInput,
+  processCallSchema,
+} from "../../../src/protocol/process.ts";
 import { Agent, kinds } from "../agent.ts";
 import { environmentOf } from "../environment.ts";
 import { canFreeze, freeze } from "../freeze.ts";
@@ -86,23 +91,20 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     await ask.end(runs?.id ?? "");
   });
 
-  test("[P34] what is no name is refused by its field, and nothing is started", async () => {
-    const before = (await ask.list()).length;
+  test("[P34] what is not a name is refused by its field", async () => {
     const texts = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("", "a b", "-a", "../x"));
     const bad = fc
       .sample(texts, 60)
       .concat("x".repeat(65))
       .filter((name) => !handleSchema.safeParse(name).success);
     expect(bad.length).toBeGreaterThan(20);
-    for (const name of [...bad, 5, null, ["a"]]) {
-      const refused = await refusalOf(await ask.post({ name, command: "true" }));
-      expect(refused, String(name)).toMatchObject({ status: 400, field: "name" });
-    }
-    for (const call of [{ ifRunning: replace }, { name: "a", ifRunning: "join" }]) {
-      const refused = await refusalOf(await ask.post({ ...call, command: "true" }));
-      expect(refused).toMatchObject({ status: 400, code: "bad_request", field: "ifRunning" });
-    }
-    expect((await ask.list()).length).toBe(before);
+    const fieldsOf = (call: Record<string, unknown>) =>
+      processCallSchema
+        .safeParse({ command: "true", ...call })
+        .error?.issues.map(({ path }) => path[0]);
+    for (const name of [...bad, 5, null, ["a"]]) expect(fieldsOf({ name })).toEqual(["name"]);
+    expect(fieldsOf({ ifRunning: replace })).toEqual(["ifRunning"]);
+    expect(fieldsOf({ name: "a", ifRunning: "join" })).toEqual(["ifRunning"]);
     for (const name of ["a", "A-_9", "0", "x".repeat(64)]) {
       expect(await ask.start({ name, argv: ["true"] })).toMatchObject({ name });
     }
@@ -154,8 +156,6 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     expect(await refusalOf(await ask.post(noFolder))).toMatchObject({ code: "bad_cwd" });
     const noProgram = await replaced({ name, argv: ["no-such-program"] });
     expect(noProgram).toMatchObject({ state: "exited", exitCode: 127, pid: null, name });
-    const badCall = { name, command: "true", ifRunning: replace, onFull: "wait" };
-    expect((await ask.post(badCall)).status).toBe(400);
     expect(await runningAs(name)).toMatchObject([{ id: one.id, pid: one.pid }]);
     expect((await ask.post({ name, command: "true" })).status).toBe(409);
     await ask.end(one.id);

@@ -127,18 +127,10 @@ describe("the standard input of a process", () => {
     expect(await refusalOf(await waiting)).toMatchObject({ code: "stdin_closed" });
   });
 
-  test("[P18] what is too large or not of the form of a write is refused and takes nothing", async () => {
+  test("[P18] a write that is too large is refused and takes nothing", async () => {
     const { id } = await ask.sh("cat");
-    const cases: [Uint8Array, Record<string, string>, number, string | undefined][] = [
-      [new Uint8Array(4 * MiB + 1), {}, 413, undefined],
-      [new Uint8Array(1), { offset: "-1" }, 400, "offset"],
-      [new Uint8Array(1), { eof: "2" }, 400, "eof"],
-      [new Uint8Array(1), { other: "2" }, 400, "other"],
-    ];
-    for (const [body, query, status, field] of cases) {
-      const refused = await refusalOf(await ask.stdin(id, body, query));
-      expect([refused.status, refused.field]).toEqual([status, field]);
-    }
+    const refused = await refusalOf(await ask.stdin(id, new Uint8Array(4 * MiB + 1)));
+    expect(refused.status).toBe(413);
     expect((await ask.get(id)).stdin).toEqual({ offset: 0, ended: false });
     await ask.end(id);
   });

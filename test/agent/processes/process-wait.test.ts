@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitedSchema } from "../../../src/protocol/process.ts";
+import { waitedSchema, waitQuerySchema } from "../../../src/protocol/process.ts";
 import { Agent } from "../agent.ts";
 import { until } from "../until.ts";
 import { Asker, refusalOf } from "./processes.ts";
@@ -113,8 +113,7 @@ describe("waiting for a process", () => {
     expect(await ask.wait(id, { for: "port:1" })).toMatchObject({ met: false });
   });
 
-  test("[P15] what is not of the form of a wait is refused by its field", async () => {
-    const { id } = await ask.sh("true");
+  test("[P15] what is not of the form of a wait is refused by its field", () => {
     const cases: [Record<string, string>, string][] = [
       [{ for: "forever" }, "for"],
       [{ for: "log:" }, "for"],
@@ -128,11 +127,9 @@ describe("waiting for a process", () => {
       [{ other: "1" }, "other"],
     ];
     for (const [query, field] of cases) {
-      const path = `/v1/processes/${id}/wait?${new URLSearchParams(query)}`;
-      const refused = await refusalOf(await agent.request(path));
-      expect(refused).toMatchObject({ status: 400, code: "bad_request", field });
+      const [issue] = waitQuerySchema.safeParse(query).error?.issues ?? [];
+      expect(issue?.code === "unrecognized_keys" ? issue.keys[0] : issue?.path[0]).toBe(field);
     }
-    await ask.exited(id);
   });
 
   test("[P15] only so many may wait; the refusal names the limit, and a waiter who is gone makes room", async () => {

@@ -20,13 +20,13 @@ const raw = "stty raw -echo -onlcr";
 const growthKiBMax = 32 * 1024;
 const floodGrowthKiBMax = 64 * 1024;
 
-/** Bytes that repeat nowhere near a ring's length: one that is lost, doubled or moved changes the hash. */
+/** Bytes that do not repeat within the length of a ring, so that a lost, doubled or moved one changes the hash. */
 function patterned(bytes: number): Buffer {
   const all = Buffer.alloc(bytes);
   let state = 1;
-  for (let at = 0; at + 4 <= bytes; at += 4) {
+  for (let offset = 0; offset + 4 <= bytes; offset += 4) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    all.writeUInt32LE(state, at);
+    all.writeUInt32LE(state, offset);
   }
   return all;
 }
@@ -46,11 +46,11 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
   });
   afterAll(() => agent.stop());
 
-  /** Waits until it is told to go on, then writes it all, and then waits for the end. */
+  /** Waits for a key, then writes all the content, then waits for another key. */
   const opened = async (id: string) => {
     const command = `${raw}; touch ${id}; read -n 1 go; cat content; read -n 1 end`;
     await openTerminal(agent, { id, argv: script(command) });
-    // Before that it would echo what is typed.
+    // Before that it would echo the keys.
     await until("it is in raw mode", () => existsSync(join(agent.workspace, id)));
   };
   const hashed = (viewer: Viewer) => {
@@ -58,22 +58,22 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     viewer.take = (bytes) => sum.update(bytes);
     return sum;
   };
-  const whole = (viewer: () => Viewer) =>
+  const hasAll = (viewer: () => Viewer) =>
     until("all of it has come", () => viewer().offset >= content.length, 100_000);
-  const alone = async (id: string) => {
+  const withoutOthers = async (id: string) => {
     await opened(id);
     const viewer = await Viewer.open(agent, id);
     const sum = hashed(viewer);
     viewer.type("g");
-    await whole(() => viewer);
+    await hasAll(() => viewer);
     expect(sum.digest("hex")).toBe(hash);
     viewer.type("e");
     await viewer.ended();
     expect(viewer.exit).toMatchObject({ exitCode: 0 });
   };
 
-  /** Of others: a stuck one, a deaf one and a slow one. */
-  const beside = async (id: string) => {
+  /** The others: one that is stuck, one without frames and a slow one. */
+  const nextToOthers = async (id: string) => {
     await opened(id);
     const memory = agent.memoryKiB();
     const stuck = await Viewer.open(agent, id, { silent: true });
@@ -94,14 +94,14 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
       most = Math.max(most, agent.memoryKiB());
     }, 50);
     // It has all of it while the others stand still.
-    await whole(() => fast);
+    await hasAll(() => fast);
     clearInterval(watch);
     clearInterval(sips);
     expect(sum.digest("hex")).toBe(hash);
     expect(most).toBeGreaterThan(0);
     // What is kept for slow viewers is bounded, far below all that they have not read.
     expect(most - memory).toBeLessThan(floodGrowthKiBMax);
-    // The slow ones are told what they missed, and see the end.
+    // The slow ones learn that output is missing, and see the end.
     for (const viewer of [stuck, slow, deaf]) viewer.resume();
     fast.type("e");
     for (const viewer of [fast, stuck, slow, deaf]) await viewer.ended();
@@ -113,17 +113,17 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
   test("[T11] output of any length reaches a viewer whole, past a stuck one and a slow one, in flat memory", {
     timeout: 900_000,
   }, async () => {
-    await alone("alone");
-    await beside("watched");
+    await withoutOthers("alone");
+    await nextToOthers("watched");
   });
 
-  test("[T12] a viewer that is cut off again and again, and comes back with `after`, misses nothing", async () => {
+  test("[T12] a viewer that is cut off again and again, and resumes with `after`, misses nothing", async () => {
     await opened("cut");
-    let at = 0;
+    let offset = 0;
     const misplaced: number[] = [];
     const check = (bytes: Buffer) => {
-      if (!bytes.equals(content.subarray(at, at + bytes.length))) misplaced.push(at);
-      at += bytes.length;
+      if (!bytes.equals(content.subarray(offset, offset + bytes.length))) misplaced.push(offset);
+      offset += bytes.length;
     };
     const stuck = await Viewer.open(agent, "cut", { silent: true });
     stuck.pause();
@@ -136,22 +136,21 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
       while (performance.now() < until && viewer.offset < content.length) {
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
-      // What it has not taken by then is lost on the way.
+      // What it has not read by then is lost with the connection.
       viewer.cut();
       viewer.take = undefined;
-      const { offset } = viewer;
-      viewer = await Viewer.open(agent, "cut", { after: offset, viewer: "v" });
+      viewer = await Viewer.open(agent, "cut", { after: viewer.offset, viewer: "v" });
       viewer.take = check;
       for (const early of viewer.output) check(early);
       viewer.output = [];
       cuts += 1;
-      expect(viewer.pictures).toEqual([]);
+      expect(viewer.snapshots).toEqual([]);
     }
     expect(viewer.frames.some(({ type }) => type === "truncated")).toBe(false);
     console.log(`${content.length / MB} MB with ${cuts} cuts`);
     expect(cuts).toBeGreaterThan(1);
     expect(misplaced.slice(0, 5)).toEqual([]);
-    expect(at).toBe(content.length);
+    expect(offset).toBe(content.length);
     expect(viewer.offset).toBe(content.length);
   });
 
@@ -164,13 +163,13 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     for (const viewer of viewers) viewer.take = () => {};
     await expect(Viewer.open(agent, "full", { viewer: "another" })).rejects.toThrow(/ 429 /);
     const stuck = viewers[0] as Viewer;
-    const again = await Viewer.open(agent, "full", { viewer: "viewer-0" });
-    again.take = () => {};
-    await again.frame("ready");
+    const newer = await Viewer.open(agent, "full", { viewer: "viewer-0" });
+    newer.take = () => {};
+    await newer.frame("ready");
     await stuck.ended();
     expect(stuck.closed?.code).not.toBe(1000);
     expect((await terminalNow(agent, "full")).viewers).toBe(limits.terminalViewersMax);
-    for (const viewer of [again, ...viewers]) viewer.cut();
+    for (const viewer of [newer, ...viewers]) viewer.cut();
   });
 
   test("[T17] a viewer that closes is not waited for, as one is that was cut off", async () => {
@@ -190,7 +189,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     };
     const written = async (id: string, from: number) =>
       (await terminalNow(agent, id)).offset - from;
-    // Where the wait for the one that was cut off may be over before it is looked at, nothing can be told.
+    // Proves nothing on a machine so slow that the wait for the lost viewer is over before the check.
     for (let n = 0; n < 4; n++) {
       const [lostId, closedId] = [`lost${n}`, `closed${n}`];
       const closing = await flooded(closedId);
@@ -200,8 +199,9 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
       const lost = await left(lostId);
       await closing.close();
       const closed = await left(closedId);
-      const goesOn = async () => (await written(closedId, closed)) > 4 * limits.terminalRingBytes;
-      await until("the program goes on", goesOn);
+      const continues = async () =>
+        (await written(closedId, closed)) > 4 * limits.terminalRingBytes;
+      await until("the program continues", continues);
       const more = await written(lostId, lost);
       const isSure = performance.now() - cutAt < limits.terminalBackMs - 1_000;
       for (const id of [lostId, closedId]) await endTerminal(agent, id);
@@ -209,10 +209,10 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
       expect(more).toBeLessThan(limits.terminalRingBytes);
       return;
     }
-    throw new Error("the machine is too slow to tell one wait from the other");
+    throw new Error("the machine is too slow to distinguish the two waits");
   });
 
-  test("[T18] a viewer that was cut off holds up the others for less long than nobody", async () => {
+  test("[T18] a viewer that was cut off delays other viewers for a shorter time than it delays a program that nobody watches", async () => {
     const cut = async (id: string, before: () => Promise<void> = async () => {}) => {
       const viewer = await Viewer.open(agent, id);
       let seen = 0;
@@ -228,7 +228,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
       return (await terminalNow(agent, id)).offset;
     };
     const argv = ["yes", "yyyyyyyyyyyyyyy"];
-    // Both waits run at once; where the longer one may be over before it is looked at, nothing can be told.
+    // Both waits run at once. Proves nothing on a machine so slow that the longer one is over before the check.
     for (let n = 0; n < 4; n++) {
       const [leftId, sharedId] = [`left${n}`, `shared${n}`];
       await openTerminal(agent, { id: leftId, argv });
@@ -236,7 +236,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
       const left = await cut(leftId);
       const cutAt = performance.now();
       const others: Viewer[] = [];
-      // Not before: beside one who need not acknowledge, a viewer may be shown pictures more than output.
+      // Not earlier: next to a viewer that need not acknowledge, a viewer may get more snapshots than output.
       const shared = await cut(sharedId, async () => {
         const other = await Viewer.open(agent, sharedId, { framed: false });
         other.take = () => {};
@@ -244,8 +244,9 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
       });
       const written = async (id: string, from: number) =>
         (await terminalNow(agent, id)).offset - from;
-      const goesOn = async () => (await written(sharedId, shared)) > 2 * limits.terminalRingBytes;
-      await until("the other is shown more", goesOn);
+      const continues = async () =>
+        (await written(sharedId, shared)) > 2 * limits.terminalRingBytes;
+      await until("the other viewer gets more", continues);
       const more = await written(leftId, left);
       const isSure = performance.now() - cutAt < limits.terminalBackMs - 1_000;
       for (const other of others) other.cut();
@@ -256,7 +257,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
       expect(more).toBeLessThan(limits.terminalRingBytes);
       return;
     }
-    throw new Error("the machine is too slow to tell one wait from the other");
+    throw new Error("the machine is too slow to distinguish the two waits");
   });
 
   test("[T13] under a flood that one viewer does not read, another one's keys are echoed", async () => {
@@ -294,7 +295,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     expect(viewer.frames.some(({ type }) => type === "error")).toBe(false);
   });
 
-  test("[T14] a program that does not read stops nobody: what is too much is refused, and said", async () => {
+  test("[T14] a program that does not read stops nobody: too much input is refused with an error", async () => {
     await openTerminal(agent, {
       id: "stopped",
       argv: script(`${raw}; printf ready; kill -STOP $$; exec cat`),
@@ -309,11 +310,11 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     expect(await viewer.frame("error")).toMatchObject({ code: "too_large" });
     const begun = performance.now();
     expect((await agent.sh("echo still here")).stdout).toBe("still here\n");
-    console.log(`an exec beside a stopped program: ${(performance.now() - begun).toFixed(1)} ms`);
+    console.log(`an exec next to a stopped program: ${(performance.now() - begun).toFixed(1)} ms`);
     await agent.keepsLessThan(growthKiBMax, memory);
     const { pid } = await terminalNow(agent, "stopped");
     await agent.sh(`kill -CONT ${pid}`);
-    // What was taken is whole pieces, and comes out once it reads again.
+    // Accepted input consists of whole messages, which arrive once the program reads again.
     await until("it reads again", () => viewer.size >= half.length);
     expect(await endTerminal(agent, "stopped")).toBe(200);
   });

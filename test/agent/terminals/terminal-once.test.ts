@@ -53,7 +53,7 @@ describe.each(kinds)("one terminal for each id, trees held by %s", (tree) => {
     while (!isOver) {
       const live = livePtys(agent);
       const after = await listed();
-      // Whatever was there when they were counted was listed then: still before, or already after.
+      // Every PTY that was counted was listed at that moment, so it is in the list before or after.
       expect(live).toBeLessThanOrEqual(new Set([...before, ...after]).size);
       most = Math.max(most, live);
       before = after;
@@ -74,18 +74,18 @@ describe.each(kinds)("one terminal for each id, trees held by %s", (tree) => {
     expect(await listTerminals(agent)).toHaveLength(1);
   });
 
-  test("[L10] a delete beside a create waits for it: nothing is left, or a whole new one", async () => {
+  test("[L10] a delete during a create waits for it: nothing is left, or a complete new terminal", async () => {
     for (let round = 0; round < (tree === "cgroup" ? 30 : 6); round++) {
       const [made, ended] = await Promise.all([opened("both"), endTerminal(agent, "both")]);
       expect(made.status).toBe(201);
       expect([200, 404]).toContain(ended);
-      // The delete came first and found nothing: then the terminal stands, and ends by the next one.
+      // If the delete came first and found nothing, the terminal exists, and the next delete ends it.
       const listed = (await listTerminals(agent)).length;
       expect(listed).toBe(ended === 404 ? 1 : 0);
       expect(livePtys(agent)).toBe(listed);
       if (listed === 1) expect(await endTerminal(agent, "both")).toBe(200);
     }
-    // The call is on its way into the agent before the other is sent.
+    // The create has reached the agent before the delete is sent.
     const creating = opened("both");
     await until("it is listed", async () => (await listTerminals(agent)).length === 1);
     expect(await endTerminal(agent, "both")).toBe(200);
@@ -105,7 +105,7 @@ describe.each(kinds)("one terminal for each id, trees held by %s", (tree) => {
     expect(second.status).toBe(201);
     expect(second.terminal.pid).not.toBe(first.terminal.pid);
     expect(second.terminal.offset).toBe(0);
-    // One that is just ending is waited for: nobody is given a terminal that is about to go.
+    // A terminal that is just ending is waited for: nobody gets one that is about to end.
     const [ended, third] = await Promise.all([endTerminal(agent, "again"), opened("again")]);
     expect(ended).toBe(200);
     const isSame = third.terminal.pid === second.terminal.pid;
@@ -146,7 +146,7 @@ describe.each(kinds)("one terminal for each id, trees held by %s", (tree) => {
       const upgrade = { upgrade: "websocket" };
       const path = `/v1/terminals/known/connect?${query}`;
       const answer = await agent.request(path, { headers: upgrade }).catch(() => undefined);
-      // The runtime's own client may refuse to ask for an upgrade.
+      // The runtime's own client may refuse to request an upgrade.
       if (answer !== undefined) expect([400, 426]).toContain(answer.status);
     }
     expect((await terminalNow(agent, "known")).viewers).toBe(0);
@@ -158,7 +158,7 @@ describe.each(kinds)("one terminal for each id, trees held by %s", (tree) => {
     const descriptors = agent.descriptors();
     const ids = Array.from({ length: 50 }, (_, n) => `t${n}`);
     const shuffled = (list: string[]) =>
-      list.map((id) => ({ id, at: Math.random() })).sort((one, other) => one.at - other.at);
+      list.map((id) => ({ id, key: Math.random() })).sort((a, b) => a.key - b.key);
     const open = Promise.all(shuffled(ids).map(({ id }) => opened(id)));
     await neverMorePtysThanListed(open);
     expect(livePtys(agent)).toBe(50);
@@ -179,35 +179,36 @@ describe.each(kinds)("one terminal for each id, trees held by %s", (tree) => {
     await until("descriptors are back", () => agent.descriptors() <= descriptors);
   });
 
-  test("[T4] a terminal stands below the fence, and no more than the limit are open", async () => {
+  test("[T4] a terminal counts below the fence, and no more than the limit are open", async () => {
     const own = await Agent.start({ tree });
-    const at = (fence: number, id: string) =>
+    const openWith = (fence: number, id: string) =>
       postTerminal(own, { id, ...quiet }, { "berth-fence": String(fence) });
-    expect((await at(5, "first")).status).toBe(201);
-    const stale = await at(4, "second");
+    expect((await openWith(5, "first")).status).toBe(201);
+    const stale = await openWith(4, "second");
     expect(stale.status).toBe(409);
     expect(errorBodySchema.parse(await stale.json()).error.code).toBe("stale_fence");
     expect((await listTerminals(own)).map(({ id }) => id)).toEqual(["first"]);
-    for (let n = 1; n < limits.terminalsMax; n++) expect((await at(5, `t${n}`)).status).toBe(201);
-    const full = await at(5, "beyond");
+    for (let n = 1; n < limits.terminalsMax; n++)
+      expect((await openWith(5, `t${n}`)).status).toBe(201);
+    const full = await openWith(5, "beyond");
     expect(full.status).toBe(429);
     expect(errorBodySchema.parse(await full.json()).error.code).toBe("too_many");
-    expect((await at(5, "first")).status).toBe(200);
+    expect((await openWith(5, "first")).status).toBe(200);
     expect(livePtys(own)).toBe(limits.terminalsMax);
     // The end of the agent ends them all.
     await own.stop();
   });
 
-  test("[T4] terminals, viewers and endings are told to whoever asks for the work", async () => {
+  test("[T4] terminals, viewers and exits are part of the reported work", async () => {
     const work = async (after = 0) => {
       const response = await agent.request(`/v1/work?after=${after}`);
       return agentWorkSchema.parse(await response.json());
     };
     const before = (await work()).endings.at(-1)?.n ?? 0;
-    await openTerminal(agent, { id: "told", argv: script("read x; exit 9") });
+    await openTerminal(agent, { id: "exits", argv: script("read x; exit 9") });
     await openTerminal(agent, { id: "killed", argv: script("read x") });
     await until("nothing else runs", async () => (await work()).idleMs > 0);
-    const viewer = await Viewer.open(agent, "told");
+    const viewer = await Viewer.open(agent, "exits");
     await viewer.frame("ready");
     expect(await work()).toMatchObject({ terminals: 2, attached: 1, idleMs: 0 });
     viewer.type("\r");
@@ -218,7 +219,7 @@ describe.each(kinds)("one terminal for each id, trees held by %s", (tree) => {
     expect(after.terminals).toBe(0);
     expect(after.idleMs).toBeGreaterThan(0);
     expect(after.endings).toMatchObject([
-      { kind: "terminal", id: "told", exitCode: 9, signal: null, reason: "exited" },
+      { kind: "terminal", id: "exits", exitCode: 9, signal: null, reason: "exited" },
       { kind: "terminal", id: "killed", reason: "ended" },
     ]);
   });

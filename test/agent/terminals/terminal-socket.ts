@@ -1,24 +1,27 @@
 /**
- * Owns a viewer of a terminal for a test: a WebSocket spoken by hand, which can also stop reading.
- * Does not own what is asserted. The agent wants a header with the upgrade, which the global WebSocket cannot send.
+ * Connects a viewer to a terminal in tests: a WebSocket written by hand, which can also stop reading. The agent needs a
+ * header in the upgrade request, which the global WebSocket cannot send.
  */
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
+import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 import type { FromTerminal, ToTerminal } from "../../../src/protocol/internal/terminal-frames.ts";
 import { terminalProtocol } from "../../../src/protocol/internal/terminal-frames.ts";
 import type { Agent } from "../agent.ts";
 import { until } from "../until.ts";
 
 type Options = {
-  /** Of the subprotocol with frames, unless `false`. */
+  /** Offers the subprotocol with frames, unless false. */
   framed?: boolean;
   after?: number;
   mode?: "writer" | "viewer";
-  /** Of the token that opens it. */
+  /** The generation of the token that opens it. */
   generation?: number;
-  /** Does not answer output with acknowledgements. */
+  /** The id by which a new connection replaces an earlier one. */
+  viewer?: string;
+  /** Does not acknowledge output. */
   silent?: boolean;
-  /** Answers no ping either: as one whose machine is gone. */
+  /** Answers no ping either, as if its machine had disappeared. */
   mute?: boolean;
 };
 
@@ -27,18 +30,18 @@ const opcode = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 export class Viewer {
   readonly frames: FromTerminal[] = [];
   readonly headers: string;
-  /** Output alone, without pictures; kept unless `take` is set. */
+  /** Output without snapshots; collected unless `take` is set. */
   output: Buffer[] = [];
-  pictures: Buffer[] = [];
+  snapshots: Buffer[] = [];
   take: ((bytes: Buffer) => void) | undefined;
-  /** Of the next byte of output. */
+  /** Offset of the next byte of output. */
   offset = 0;
   closed: { code: number | undefined; reason: string } | undefined;
   pings = 0;
   readonly #socket: Socket;
   readonly #options: Options;
   #rest: Buffer = Buffer.alloc(0);
-  #pictureIsNext = false;
+  #snapshotIsNext = false;
   #acked = 0;
 
   static async open(
@@ -46,7 +49,7 @@ export class Viewer {
     id: string,
     options: Options = {},
   ): Promise<Viewer> {
-    const { framed = true, after, mode, generation } = options;
+    const { framed = true, after, mode, generation, viewer } = options;
     const query = new URLSearchParams();
     if (after !== undefined) query.set("after", String(after));
     if (mode !== undefined) query.set("mode", mode);
@@ -60,6 +63,7 @@ export class Viewer {
       `Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}`,
       "Sec-WebSocket-Version: 13",
       ...(generation === undefined ? [] : [`Berth-Generation: ${generation}`]),
+      ...(viewer === undefined ? [] : [`${agentHeaders.reader}: ${viewer}`]),
       ...protocol,
     ];
     socket.write(`${lines.join("\r\n")}\r\n\r\n`);
@@ -88,9 +92,9 @@ export class Viewer {
     return Buffer.concat(this.output).toString();
   }
 
-  /** All that was shown, pictures first. */
+  /** Everything that was shown, snapshots first. */
   get shown(): string {
-    return Buffer.concat([...this.pictures, ...this.output]).toString();
+    return Buffer.concat([...this.snapshots, ...this.output]).toString();
   }
 
   get exit(): FromTerminal | undefined {
@@ -123,7 +127,7 @@ export class Viewer {
     this.#socket.resume();
   }
 
-  /** As a lost connection. */
+  /** Ends like a lost connection. */
   cut(): void {
     this.#socket.destroy();
   }
@@ -147,8 +151,8 @@ export class Viewer {
   }
 
   async frame(type: FromTerminal["type"]): Promise<FromTerminal> {
-    await until(`frame ${type}`, () => this.frames.some((one) => one.type === type));
-    return this.frames.find((one) => one.type === type) as FromTerminal;
+    await until(`frame ${type}`, () => this.frames.some((frame) => frame.type === type));
+    return this.frames.find((frame) => frame.type === type) as FromTerminal;
   }
 
   #send(code: number, payload: Buffer): void {
@@ -159,7 +163,7 @@ export class Viewer {
         : Buffer.from([128 | code, 255, 0, 0, 0, 0, 0, 0, 0, 0]);
     if (payload.length >= 126) head.writeBigUInt64BE(BigInt(payload.length), 2);
     const masked = Buffer.from(payload);
-    for (let at = 0; at < masked.length; at++) masked[at] = (masked[at] ?? 0) ^ (mask[at & 3] ?? 0);
+    for (let n = 0; n < masked.length; n++) masked[n] = (masked[n] ?? 0) ^ (mask[n & 3] ?? 0);
     this.#socket.write(Buffer.concat([head, mask, masked]));
   }
 
@@ -198,13 +202,13 @@ export class Viewer {
   #learn(frame: FromTerminal): void {
     this.frames.push(frame);
     if (frame.type === "ready" || frame.type === "screen") this.offset = frame.offset;
-    if (frame.type === "screen") this.#pictureIsNext = true;
+    if (frame.type === "screen") this.#snapshotIsNext = true;
   }
 
   #show(bytes: Buffer): void {
-    if (this.#pictureIsNext) {
-      this.#pictureIsNext = false;
-      this.pictures.push(bytes);
+    if (this.#snapshotIsNext) {
+      this.#snapshotIsNext = false;
+      this.snapshots.push(bytes);
       return;
     }
     this.offset += bytes.length;
@@ -219,18 +223,18 @@ function frameAt(bytes: Buffer): { code: number; payload: Buffer; next: number }
   if (bytes.length < 2) return undefined;
   const code = (bytes[0] ?? 0) & 15;
   let length = (bytes[1] ?? 0) & 127;
-  let at = 2;
+  let start = 2;
   if (length === 126) {
     if (bytes.length < 4) return undefined;
     length = bytes.readUInt16BE(2);
-    at = 4;
+    start = 4;
   } else if (length === 127) {
     if (bytes.length < 10) return undefined;
     length = Number(bytes.readBigUInt64BE(2));
-    at = 10;
+    start = 10;
   }
-  if (bytes.length < at + length) return undefined;
-  return { code, payload: bytes.subarray(at, at + length), next: at + length };
+  if (bytes.length < start + length) return undefined;
+  return { code, payload: bytes.subarray(start, start + length), next: start + length };
 }
 
 function headOf(socket: Socket): Promise<{ head: string; rest: Buffer }> {

@@ -1,6 +1,5 @@
 /**
- * Owns the calls of terminals for a test, and counting what PTYs an agent has.
- * Does not own viewers (terminal-socket.ts).
+ * Calls the terminal routes of a real agent in tests, and counts the PTYs that it has open.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { expect } from "vitest";
@@ -31,7 +30,7 @@ export async function openTerminal(
   return terminalSchema.parse(JSON.parse(text));
 }
 
-/** In a shell without prompts, echo or history. */
+/** Runs the command in a shell without prompts, echo or history. */
 export function script(command: string): string[] {
   return ["bash", "--norc", "--noprofile", "-c", command];
 }
@@ -56,7 +55,7 @@ export async function listTerminals(agent: Agent): Promise<Terminal[]> {
   return terminalsSchema.parse(await response.json()).terminals;
 }
 
-/** By the masters that the agent holds; two descriptors of one are one. */
+/** Counts the masters that the agent has open; two descriptors of one count once. */
 export function livePtys(agent: Agent): number {
   const numbers = new Set<string>();
   for (const fd of readdirSync(`/proc/${agent.pid}/fd`)) {
@@ -65,7 +64,7 @@ export function livePtys(agent: Agent): number {
       const info = readFileSync(`/proc/${agent.pid}/fdinfo/${fd}`, "utf8");
       numbers.add(/tty-index:\s*(\d+)/.exec(info)?.[1] ?? fd);
     } catch {
-      // Closed while we looked.
+      // Closed in the meantime.
     }
   }
   return numbers.size;
