@@ -1,16 +1,15 @@
 /**
- * Owns which promises a run is held against, and by what name each is told.
+ * The promises that a run is checked against, with the name of each in reports.
  */
-import { failuresAreTyped, nothingHangs } from "./checks/answers.ts";
+import { failuresAreTyped, nothingHangs, runsOnce } from "./checks/calls.ts";
 import type { Check } from "./checks/check.ts";
 import { fencesGrow, workNeverOverlaps } from "./checks/holders.ts";
-import { runsOnce } from "./checks/once.ts";
 import { readsAreTrue, streamsAreWhole } from "./checks/reads.ts";
-import { everythingSettles, listsAgree, nothingIsLeft } from "./checks/rest.ts";
 import { checkpointsAreKept, sandboxesAreKept, scopesAreSingle } from "./checks/sandboxes.ts";
-import { filesAreKept, metadataIsKept, versionsGrow } from "./checks/written.ts";
+import { everythingSettles, listsAgree, nothingIsLeft } from "./checks/settled.ts";
+import { filesAreKept, metadataIsKept, versionsGrow } from "./checks/writes.ts";
+import type { FinalState } from "./final-state.ts";
 import type { History } from "./history.ts";
-import type { Truth } from "./truth.ts";
 
 const checks = {
   "metadata lost": metadataIsKept,
@@ -21,20 +20,23 @@ const checks = {
   "checkpoints lost": checkpointsAreKept,
   "runs lost or repeated": runsOnce,
   "fences wrong": fencesGrow,
-  "holders met": workNeverOverlaps,
+  "leases overlapped": workNeverOverlaps,
   "reads wrong": readsAreTrue,
   "streams broken": streamsAreWhole,
   hung: nothingHangs,
   "failures untyped": failuresAreTyped,
   "lists wrong": listsAgree,
   unsettled: everythingSettles,
-  strays: nothingIsLeft,
+  leftovers: nothingIsLeft,
 } as const satisfies Record<string, Check>;
 
 export type CheckName = keyof typeof checks;
-export type Broken = Record<CheckName, string[]>;
+export type Findings = Record<CheckName, string[]>;
 
-export function findingsOf(history: History, truth: Truth): Broken {
-  const told = Object.entries(checks).map(([name, check]) => [name, check(history, truth)]);
-  return Object.fromEntries(told) as Broken;
+export function findingsOf(history: History, finalState: FinalState): Findings {
+  const findings = Object.entries(checks).map(([name, check]) => [
+    name,
+    check(history, finalState),
+  ]);
+  return Object.fromEntries(findings) as Findings;
 }

@@ -3,15 +3,15 @@ import type { Berth } from "../../src/client/index.ts";
 import { Random } from "../sim/random.ts";
 import { bursts } from "./clients/bursts.ts";
 import { execs } from "./clients/execs.ts";
-import { keyed } from "./clients/idempotency.ts";
+import { idempotentExecs } from "./clients/idempotency.ts";
 import { leases } from "./clients/leases.ts";
 import { sessions } from "./clients/sessions.ts";
-import { type ClientMaker, Desk } from "./harness.ts";
+import { type ClientMaker, Harness } from "./harness.ts";
 import { History } from "./history.ts";
 
 const turns = 5;
 
-/** A server that acknowledges everything; the commands that it was given. */
+/** Returns the commands that a client sends to a server that acknowledges everything. */
 async function commandsOf(make: ClientMaker): Promise<string[]> {
   const commands: string[] = [];
   const run = async ({ command }: { command: string }) => {
@@ -28,24 +28,30 @@ async function commandsOf(make: ClientMaker): Promise<string[]> {
     breakLease: async () => {},
   };
   const berth = { with: () => ({ sandbox: () => sandbox }) } as unknown as Berth;
-  const desk = new Desk({
-    ...{ name: "one", berth, history: new History(), random: new Random(1), boxes: ["a-box"] },
+  const harness = new Harness({
+    ...{
+      name: "one",
+      berth,
+      history: new History(),
+      random: new Random(1),
+      sandboxIds: ["sandbox-a"],
+    },
     isOver: () => false,
   });
-  const turn = make(desk);
+  const turn = make(harness);
   for (let n = 0; n < turns; n += 1) await turn();
   return commands.filter((command) => command.includes("/workspace/ran"));
 }
 
-describe("the clients of the chaos", () => {
+describe("the clients of a chaos run", () => {
   it.each<[string, ClientMaker]>([
     ["without a key", execs],
     ["in a burst", bursts],
-    ["with a key", keyed],
+    ["with a key", idempotentExecs],
     ["in a session", sessions],
     ["under a lease", leases],
   ])(
-    "[CA7] let each command %s say when it begins and ends, so that holders who meet are seen",
+    "[CA7] record start and end of each command %s, so that overlapping holders are detected",
     async (_, make) => {
       const commands = await commandsOf(make);
       expect(commands.length).toBeGreaterThanOrEqual(turns);

@@ -1,35 +1,35 @@
 /**
- * Owns which faults there are, how often each comes, and when: a few at a time, one after another of each kind.
- * In which order those of one kind come is the deck's (faults/deck.ts).
+ * The faults, how often each comes, and when: a few at a time, one after the other of each kind. See
+ * faults/schedule.ts for the order within a kind.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Random } from "../sim/random.ts";
 import { cut, cutSilently, refuse } from "./faults/cuts.ts";
-import { Deck } from "./faults/deck.ts";
 import { fillDisk } from "./faults/disk.ts";
 import type { Fault } from "./faults/fault.ts";
 import {
   killAgent,
   killAll,
   killEngine,
+  killJail,
   killLauncher,
-  killRoom,
   killWorkerd,
 } from "./faults/kills.ts";
+import { Schedule } from "./faults/schedule.ts";
 import { stopAgent, stopAgentLong, stopEngine, stopWorkerd } from "./faults/stops.ts";
 import type { History } from "./history.ts";
-import type { Stage } from "./stage.ts";
+import type { ServerUnderTest } from "./server-under-test.ts";
 
-/** Of each fault: how often it comes before all of them begin again. */
-type Chosen = [count: number, fault: Fault][];
-type Line = { chosen: Chosen; restMinMs: number; restMaxMs: number };
+/** How often each fault comes in one round of its kind. */
+type FaultCounts = [count: number, fault: Fault][];
+type FaultKind = { chosen: FaultCounts; restMinMs: number; restMaxMs: number };
 
-/** Each line goes on by itself, so that faults meet. */
-const lines: Line[] = [
+/** The kinds run independently, so that faults overlap. */
+const kinds: FaultKind[] = [
   {
     chosen: [
       [10, killAgent],
-      [3, killRoom],
+      [3, killJail],
       [2, killEngine],
       [2, killWorkerd],
       [1, killLauncher],
@@ -60,26 +60,27 @@ const lines: Line[] = [
   { chosen: [[1, fillDisk]], restMinMs: 6_000, restMaxMs: 20_000 },
 ];
 
-/** Until it is over; then everything that was done to the server has been undone. */
-export async function disturb(
-  stage: Stage,
+/** Injects faults until the run is over and resolves when all of them are reverted. */
+export async function injectFaults(
+  target: ServerUnderTest,
   history: History,
   seed: number,
   over: AbortSignal,
 ): Promise<void> {
-  const running = lines.map(async ({ chosen, restMinMs, restMaxMs }, n) => {
-    // What is drawn within a fault depends on what it finds: which one is next, and when, does not.
+  const running = kinds.map(async ({ chosen, restMinMs, restMaxMs }, n) => {
+    // The random numbers inside a fault depend on what it finds, so they have a generator of their own: order and
+    // times of the faults stay reproducible.
     const random = new Random(seed * 7919 + n);
-    const within = new Random(seed * 7919 + lines.length + n);
-    const deck = new Deck(chosen, random);
+    const faultRandom = new Random(seed * 7919 + kinds.length + n);
+    const schedule = new Schedule(chosen, random);
     const rest = () => pause(random.between(restMinMs, restMaxMs), undefined, { signal: over });
     while (!over.aborted) {
       await rest().catch(() => {});
       if (over.aborted) return;
-      const name = await deck.top({ stage, random: within, over });
+      const name = await schedule.current({ target, random: faultRandom, over });
       if (name === undefined) continue;
       history.fault(name);
-      deck.next();
+      schedule.next();
     }
   });
   await Promise.all(running);

@@ -1,101 +1,103 @@
 /**
- * Owns the place that one client works at: its chance, the boxes, and calls that are recorded with how they ended.
- * Does not own what the client asks for (clients/).
+ * What one client of a run works with: its random numbers, the shared sandboxes, and calls that are recorded with
+ * their outcome.
  */
 import { type Berth, BerthError, type SandboxHandle } from "../../src/client/index.ts";
 import type { Random } from "../sim/random.ts";
 import type { Call, History, Outcome } from "./history.ts";
 
-/** No call may take longer: a container that hangs is replaced after 30 s, and calls are repeated for 30 s. */
-export const hangsAfterMs = 100_000;
+/** No call may take longer: a hanging container is replaced after 30 s, and calls are retried for 30 s. */
+export const hangTimeoutMs = 100_000;
 
-export type Answer<Content> =
+export type CallResult<Content> =
   | { outcome: "ack"; value: Content }
   | { outcome: Exclude<Outcome, "ack">; code: string; error: unknown };
 
-export type Turn = () => Promise<void>;
-export type ClientMaker = (desk: Desk) => Turn;
+export type TakeTurn = () => Promise<void>;
+export type ClientMaker = (harness: Harness) => TakeTurn;
 
-/** After these it is not known what became of the call. */
+/** After these codes the effect of the call is unknown. */
 const unknownCodes = new Set([
   ...["internal", "lease_lost", "session_terminated", "stale_handle", "result_gone"],
 ]);
-/** No client has a reason to see these, whatever was done to the server. */
+/** Codes that no client may see, whatever fault was injected. */
 export const faultCodes: ReadonlySet<string> = new Set(["internal", "untyped", "bad_request"]);
-/** A sandbox that was lost too often waits for somebody who says that it shall start. */
+/** A sandbox that was lost too often waits for an explicit start. */
 const stuckCodes = new Set(["start_failed", "not_running"]);
 
-export class Desk {
+export class Harness {
   readonly name: string;
   readonly berth: Berth;
   readonly history: History;
   readonly random: Random;
   /** Shared by the clients. */
-  readonly boxes: readonly string[];
+  readonly sandboxIds: readonly string[];
   readonly isOver: () => boolean;
 
-  constructor(given: Pick<Desk, "name" | "berth" | "history" | "random" | "boxes" | "isOver">) {
-    this.name = given.name;
-    this.berth = given.berth;
-    this.history = given.history;
-    this.random = given.random;
-    this.boxes = given.boxes;
-    this.isOver = given.isOver;
+  constructor(
+    options: Pick<Harness, "name" | "berth" | "history" | "random" | "sandboxIds" | "isOver">,
+  ) {
+    this.name = options.name;
+    this.berth = options.berth;
+    this.history = options.history;
+    this.random = options.random;
+    this.sandboxIds = options.sandboxIds;
+    this.isOver = options.isOver;
   }
 
-  box(): string {
-    return this.boxes[this.random.between(0, this.boxes.length - 1)] ?? "";
+  pickSandbox(): string {
+    return this.sandboxIds[this.random.between(0, this.sandboxIds.length - 1)] ?? "";
   }
 
   mark(): string {
     return `${this.history.mark()}-${this.name}`;
   }
 
-  /** About one sandbox; one that has to be started by hand is. */
-  async ask<Content>(
+  /** Calls one sandbox, and starts it if it waits for an explicit start. */
+  async callSandbox<Content>(
     verb: string,
     id: string,
-    ask: (sandbox: SandboxHandle) => Promise<Content>,
-  ): Promise<Answer<Content>> {
-    const answer = await this.call(verb, id, (berth) => ask(berth.sandbox(id)));
-    if (answer.outcome === "refused" && stuckCodes.has(answer.code)) {
+    send: (sandbox: SandboxHandle) => Promise<Content>,
+  ): Promise<CallResult<Content>> {
+    const result = await this.call(verb, id, (berth) => send(berth.sandbox(id)));
+    if (result.outcome === "refused" && stuckCodes.has(result.code)) {
       await this.call("start", id, (berth) => berth.sandbox(id).start());
     }
-    return answer;
+    return result;
   }
 
   async call<Content>(
     verb: string,
-    box: string,
-    ask: (berth: Berth) => Promise<Content>,
-  ): Promise<Answer<Content>> {
-    const call: Call = { client: this.name, verb, box, beganMs: this.history.now() };
+    sandboxId: string,
+    send: (berth: Berth) => Promise<Content>,
+  ): Promise<CallResult<Content>> {
+    const call: Call = { client: this.name, verb, sandboxId, startedMs: this.history.now() };
     this.history.calls.push(call);
-    const over = new AbortController();
+    const aborter = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<"late">((resolve) => {
-      timer = setTimeout(() => resolve("late"), hangsAfterMs);
+    const timeout = new Promise<"late">((resolve) => {
+      timer = setTimeout(() => resolve("late"), hangTimeoutMs);
     });
-    const asked = ask(this.berth.with({ signal: over.signal }));
+    const response = send(this.berth.with({ signal: aborter.signal }));
     try {
-      const value = await Promise.race([asked, late]);
-      if (value === "late") return this.#ended(call, "hung", "hung", undefined);
+      const value = await Promise.race([response, timeout]);
+      if (value === "late") return this.#finish(call, "hung", "hung", undefined);
       call.endedMs = this.history.now();
       call.outcome = "ack";
       return { outcome: "ack", value };
     } catch (error) {
-      const { outcome, code } = read(error);
-      return this.#ended(call, outcome, code, error);
+      const { outcome, code } = classifyError(error);
+      return this.#finish(call, outcome, code, error);
     } finally {
       clearTimeout(timer);
       if (call.outcome === "hung") {
-        over.abort();
-        asked.catch(() => {});
+        aborter.abort();
+        response.catch(() => {});
       }
     }
   }
 
-  #ended(call: Call, outcome: Exclude<Outcome, "ack">, code: string, error: unknown) {
+  #finish(call: Call, outcome: Exclude<Outcome, "ack">, code: string, error: unknown) {
     call.endedMs = this.history.now();
     Object.assign(call, { outcome, code });
     if (faultCodes.has(code)) {
@@ -106,8 +108,8 @@ export class Desk {
   }
 }
 
-function read(error: unknown): { outcome: Exclude<Outcome, "ack">; code: string } {
-  // The client's own limit, of calls that may take long by their nature.
+function classifyError(error: unknown): { outcome: Exclude<Outcome, "ack">; code: string } {
+  // The client's own limit for calls that may take long.
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return { outcome: "hung", code: "hung" };
   }
@@ -117,23 +119,26 @@ function read(error: unknown): { outcome: Exclude<Outcome, "ack">; code: string 
   return { outcome: cutOff || unknownCodes.has(code) ? "unknown" : "refused", code };
 }
 
-/** Of a command: it did what it should only where it says so. */
-export function ranWell(answer: Answer<{ exitCode: number | null }>): Outcome {
-  if (answer.outcome !== "ack") return answer.outcome;
-  return answer.value.exitCode === 0 ? "ack" : "unknown";
+/** The outcome of a command, which has only run if it exits with 0. */
+export function commandOutcome(result: CallResult<{ exitCode: number | null }>): Outcome {
+  if (result.outcome !== "ack") return result.outcome;
+  return result.value.exitCode === 0 ? "ack" : "unknown";
 }
 
-/** A shell command that leaves a line; what a full disk cut off before cannot hide it. */
-export function marking(file: "ran" | "holds", line: string): string {
+/** A shell command that appends a line. It starts with a newline, because a full disk may have cut off the last line. */
+export function appendLine(file: "ran" | "holds", line: string): string {
   return `printf '\\n%s\\n' '${line}' >> /workspace/${file}`;
 }
 
-/** A command under no lease that leaves its marker, and says when it begins and ends: work beside a lease is seen. */
+/**
+ * A command without a lease that leaves its marker and records its start and end, so that work in parallel to a lease
+ * is detected.
+ */
 export function markedWork(marker: string, centiseconds: number): string {
   return [
-    marking("ran", marker),
-    marking("holds", `U ${marker} b`),
+    appendLine("ran", marker),
+    appendLine("holds", `U ${marker} b`),
     `sleep 0.0${centiseconds}`,
-    marking("holds", `U ${marker} e`),
+    appendLine("holds", `U ${marker} e`),
   ].join(" && ");
 }

@@ -1,78 +1,78 @@
 /**
- * Owns what a run has recorded: every call with its end, and what the clients may claim by the answers they got.
- * Does not own what follows from it (checks/), nor what is there in the end (truth.ts).
+ * The history of a run: every call with its outcome, and what the clients may claim by their responses. See checks/
+ * for the conclusions and final-state.ts for the state at the end.
  */
 
 /**
- * `ack`: it was done. `refused`: nothing was done. `unknown`: it was cut off, and may have happened, may happen still,
- * or never. `hung`: no end within the limit.
+ * `ack`: the call took effect. `refused`: it had no effect. `unknown`: it was interrupted and may have taken effect,
+ * may still do so, or never. `hung`: it did not end within the limit.
  */
 export type Outcome = "ack" | "refused" | "unknown" | "hung";
 
 export type Call = {
   client: string;
   verb: string;
-  box: string;
-  beganMs: number;
-  /** Left out while it is under way. */
+  sandboxId: string;
+  startedMs: number;
+  /** Absent while the call is running. */
   endedMs?: number;
   outcome?: Outcome;
-  /** Of its error; `untyped` where it was none of the table. */
+  /** The code of its error; `untyped` if the error is not in the table. */
   code?: string;
   detail?: string;
 };
 
-/** A value under a name that one client alone writes: a key of the metadata, a file. */
-export type Write = { box: string; name: string; value: string; outcome: Outcome };
+/** A value with a name that only one client writes: a metadata key or a file. */
+export type Write = { sandboxId: string; name: string; value: string; outcome: Outcome };
 
-export type Version = { box: string; version: number; ifMatch?: number };
+export type Version = { sandboxId: string; version: number; ifMatch?: number };
 
-/** A command that leaves its marker behind once for each time that it runs. */
-export type Run = { box: string; marker: string; outcome: Outcome; code?: string };
+/** A command that leaves its marker once per execution. */
+export type Run = { sandboxId: string; marker: string; outcome: Outcome; code?: string };
 
 export type Grant = {
-  box: string;
+  sandboxId: string;
   holder: string;
   fence: number;
-  askedMs: number;
-  answeredMs: number;
+  calledMs: number;
+  returnedMs: number;
 };
 
-export type Made = {
+export type CreatedSandbox = {
   id: string;
   scope?: string;
-  askedMs: number;
-  answeredMs: number;
+  calledMs: number;
+  returnedMs: number;
 };
 
-export type Ended = { id: string; askedMs: number; ackedMs?: number };
+export type DestroyedSandbox = { id: string; calledMs: number; ackedMs?: number };
 
-/** `drop`: somebody asked for its end, and was answered that it is gone. */
-export type Saved = { box: string; id: string; drop?: "asked" | "acked" };
+/** `drop`: its removal was requested, or acknowledged. */
+export type SavedCheckpoint = { sandboxId: string; id: string; drop?: "requested" | "acked" };
 
-/** What a client read, and all that it may have read by what was answered before. */
+/** What a client read, and every value that earlier responses allow. */
 export type Read = {
   client: string;
   what: string;
-  box: string;
+  sandboxId: string;
   allowed: string[];
   got: string;
   trail?: string[];
 };
 
-/** Numbered lines of a program that writes them from 0 on. */
+/** Numbered lines of a program that starts at 0. */
 export type Stream = {
-  box: string;
+  sandboxId: string;
   what: string;
   lines: number[];
-  /** How many it must have been: the program was seen to end well. */
-  whole?: number;
-  /** It was told that a piece is gone: what came is no measure then. */
-  isShort?: true;
+  /** The expected number of lines, if the program ended successfully. */
+  lineCount?: number;
+  /** The reader was notified of a gap, so the lines cannot be checked. */
+  isTruncated?: true;
 };
 
-export function isWhole({ whole, isShort }: Stream): boolean {
-  return whole !== undefined && !isShort;
+export function isComplete({ lineCount, isTruncated }: Stream): boolean {
+  return lineCount !== undefined && !isTruncated;
 }
 
 const trailMax = 25;
@@ -84,43 +84,43 @@ export class History {
   readonly files: Write[] = [];
   readonly runs: Run[] = [];
   readonly grants: Grant[] = [];
-  readonly made: Made[] = [];
-  readonly ended: Ended[] = [];
-  readonly saved: Saved[] = [];
+  readonly created: CreatedSandbox[] = [];
+  readonly destroyed: DestroyedSandbox[] = [];
+  readonly saved: SavedCheckpoint[] = [];
   readonly reads: Read[] = [];
   readonly streams: Stream[] = [];
-  /** What was done to the server, by its name: how often. */
+  /** How often each fault was injected. */
   readonly faults = new Map<string, number>();
-  readonly faultsAt: { name: string; ms: number }[] = [];
+  readonly faultTimes: { name: string; ms: number }[] = [];
   #marks = 0;
-  readonly #beganAt = performance.now();
+  readonly #startedAt = performance.now();
 
   now(): number {
-    return performance.now() - this.#beganAt;
+    return performance.now() - this.#startedAt;
   }
 
-  /** A word that was never used before. */
+  /** Returns a word that was never used before. */
   mark(): string {
     this.#marks += 1;
     return `m${this.#marks}`;
   }
 
   fault(name: string): void {
-    this.faultsAt.push({ name, ms: this.now() });
+    this.faultTimes.push({ name, ms: this.now() });
     this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
   }
 
-  /** The newest calls about a sandbox and the faults between them, in words: how it came to what is read now. */
-  trail(box: string): string[] {
-    const calls = this.calls.filter((call) => call.box === box).slice(-trailMax);
-    const from = calls[0]?.beganMs ?? 0;
-    const lines = calls.map(({ client, verb, beganMs, endedMs, outcome, code }) => ({
-      ms: beganMs,
+  /** Describes the newest calls on a sandbox and the faults between them, to explain a wrong read. */
+  trail(sandboxId: string): string[] {
+    const calls = this.calls.filter((call) => call.sandboxId === sandboxId).slice(-trailMax);
+    const from = calls[0]?.startedMs ?? 0;
+    const lines = calls.map(({ client, verb, startedMs, endedMs, outcome, code }) => ({
+      ms: startedMs,
       text: `${client} ${verb} ${outcome ?? "open"}${code ? ` ${code}` : ""} until ${Math.round(endedMs ?? 0)}`,
     }));
-    const faults = this.faultsAt.filter(({ ms }) => ms >= from);
-    return [...lines, ...faults.map(({ name, ms }) => ({ ms, text: `${name} is over` }))]
-      .toSorted((one, other) => one.ms - other.ms)
+    const faults = this.faultTimes.filter(({ ms }) => ms >= from);
+    return [...lines, ...faults.map(({ name, ms }) => ({ ms, text: `${name} ended` }))]
+      .toSorted((a, b) => a.ms - b.ms)
       .map(({ ms, text }) => `${Math.round(ms)} ${text}`);
   }
 

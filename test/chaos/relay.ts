@@ -1,17 +1,17 @@
 /**
- * Owns the connections between clients and the server: they go through here, to a server that may be another one
- * after a restart, and are cut, silently or not, or refused.
+ * A TCP relay between clients and server with a constant address: it follows the server across restarts, and cuts
+ * connections, silently or not, or refuses them.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-type Pair = { near: Socket; far: Socket };
+type Pair = { client: Socket; server: Socket };
 
 export class Relay {
   readonly url: string;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
-  /** The server's ends of connections that it does not know to be dead. */
+  /** Connections that the server does not know to be closed. */
   readonly #orphans = new Set<Socket>();
   #port: number | undefined;
   #refuses = false;
@@ -26,11 +26,11 @@ export class Relay {
   private constructor(server: Server) {
     this.#server = server;
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    server.on("connection", (near) => this.#relay(near));
+    server.on("connection", (client) => this.#relay(client));
   }
 
-  /** Undefined: there is none at the moment. */
-  lead(url: string | undefined): void {
+  /** Sets the server's address; undefined while there is none. */
+  setServer(url: string | undefined): void {
     this.#port = url === undefined ? undefined : Number(new URL(url).port);
   }
 
@@ -38,32 +38,32 @@ export class Relay {
     this.#refuses = refuses;
   }
 
-  /** Both ends hear of it. How many there were. */
+  /** Cuts connections so that both ends notice. Returns their number. */
   cut(share: () => boolean): number {
     const chosen = [...this.#pairs].filter(share);
     for (const pair of chosen) this.#end(pair);
     return chosen.length;
   }
 
-  /** As a network that is gone: only the client hears of it. */
+  /** Cuts connections like a lost network: only the client notices. */
   cutSilently(share: () => boolean): number {
     const chosen = [...this.#pairs].filter(share);
     for (const pair of chosen) {
-      const { near, far } = pair;
+      const { client, server } = pair;
       this.#pairs.delete(pair);
-      for (const socket of [near, far]) {
+      for (const socket of [client, server]) {
         socket.removeAllListeners();
         socket.unpipe();
         socket.on("error", () => {});
       }
-      near.resetAndDestroy();
-      far.pause();
-      this.#orphans.add(far);
+      client.resetAndDestroy();
+      server.pause();
+      this.#orphans.add(server);
     }
     return chosen.length;
   }
 
-  /** The server hears at last that nobody is there. */
+  /** Lets the server notice the silent cuts. */
   dropOrphans(): void {
     for (const orphan of this.#orphans) orphan.destroy();
     this.#orphans.clear();
@@ -76,21 +76,21 @@ export class Relay {
     await once(this.#server, "close");
   }
 
-  #relay(near: Socket): void {
+  #relay(client: Socket): void {
     if (this.#refuses || this.#port === undefined) {
-      near.resetAndDestroy();
+      client.resetAndDestroy();
       return;
     }
-    const far = connect({ port: this.#port, host: "127.0.0.1", allowHalfOpen: true });
-    const pair = { near, far };
+    const server = connect({ port: this.#port, host: "127.0.0.1", allowHalfOpen: true });
+    const pair = { client, server };
     this.#pairs.add(pair);
-    near.pipe(far);
-    far.pipe(near);
-    for (const socket of [near, far]) {
+    client.pipe(server);
+    server.pipe(client);
+    for (const socket of [client, server]) {
       socket.setNoDelay(true);
       socket.on("error", () => this.#end(pair));
       socket.on("close", () => {
-        if (near.closed && far.closed) this.#pairs.delete(pair);
+        if (client.closed && server.closed) this.#pairs.delete(pair);
         else if (socket.readableAborted || !socket.readableEnded) this.#end(pair);
       });
     }
@@ -98,7 +98,7 @@ export class Relay {
 
   #end(pair: Pair): void {
     this.#pairs.delete(pair);
-    for (const socket of [pair.near, pair.far]) {
+    for (const socket of [pair.client, pair.server]) {
       if (!socket.destroyed) socket.resetAndDestroy();
     }
   }

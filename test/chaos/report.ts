@@ -1,16 +1,17 @@
 /**
- * Owns what a run tells of itself: a line each minute, the summary, what was broken, and all of it as JSON.
+ * The output of a run: a line each minute, the summary with broken promises, and the report as JSON.
  */
-import type { Broken } from "./checks.ts";
-import { type Happened, missing } from "./floors.ts";
-import { type History, isWhole } from "./history.ts";
-import { repeatLine } from "./options.ts";
-import type { Played } from "./play.ts";
 
-/** Of each kind of broken promise. */
-const toldMax = 10;
+import type { ChaosRun } from "./chaos-run.ts";
+import type { Findings } from "./checks.ts";
+import { type History, isComplete } from "./history.ts";
+import { type RunCounts, shortfalls } from "./minimums.ts";
+import { repeatCommand } from "./options.ts";
 
-export type Report = Happened & {
+/** The number of printed findings per promise. */
+const printedMax = 10;
+
+export type Report = RunCounts & {
   seed: number;
   minutes: number;
   tookMs: number;
@@ -18,28 +19,28 @@ export type Report = Happened & {
   unknown: number;
   kills: number;
   starts: number;
-  /** By code: how many were refused or cut off with it. */
+  /** The number of refused or interrupted calls by code. */
   codes: Record<string, number>;
   broken: number;
-  findings: Broken & { "nothing happened": string[] };
+  findings: Findings & { "too little happened": string[] };
 };
 
-export function reportOf(seed: number, minutes: number, played: Played): Report {
-  const { history, starts, hasDisk, tookMs } = played;
-  const happened: Happened = {
+export function reportOf(seed: number, minutes: number, run: ChaosRun): Report {
+  const { history, starts, hasDisk, tookMs } = run;
+  const counts: RunCounts = {
     ...{ calls: history.calls.length, acks: history.count("ack") },
     ...{ faults: Object.fromEntries(history.faults), disk: hasDisk },
-    asked: tally(history.calls.map(({ verb }) => verb)),
+    requested: tally(history.calls.map(({ verb }) => verb)),
     verbs: tally(history.calls.filter(({ outcome }) => outcome === "ack").map(({ verb }) => verb)),
     ...{ reads: history.reads.length, streams: history.streams.length },
-    wholeStreams: history.streams.filter(isWhole).length,
+    completeStreams: history.streams.filter(isComplete).length,
   };
   const findings = {
-    ...played.findings,
-    "nothing happened": missing(happened, played.minutes),
+    ...run.findings,
+    "too little happened": shortfalls(counts, run.minutes),
   };
   return {
-    ...happened,
+    ...counts,
     ...{ seed, minutes, tookMs: Math.round(tookMs), kills: killsOf(history), starts },
     ...{ refused: history.count("refused"), unknown: history.count("unknown") },
     codes: tally(history.calls.flatMap(({ code }) => code ?? [])),
@@ -52,7 +53,7 @@ export function minuteLine(history: History): string {
   const seconds = Math.round(history.now() / 1000);
   const faults = [...history.faults].map(([name, count]) => `${name} ${count}`).join(", ");
   const { length } = history.calls;
-  return `${seconds} s: ${length} calls, ${history.count("ack")} acks; ${faults}\n`;
+  return `${seconds} s: ${length} calls, ${history.count("ack")} acknowledged; ${faults}\n`;
 }
 
 export function summaryOf(report: Report): string {
@@ -62,16 +63,16 @@ export function summaryOf(report: Report): string {
     .map(([name, count]) => `${name} ${count}`);
   const broken = Object.entries(report.findings).map(([name, found]) => `${name} ${found.length}`);
   const lines = [
-    `seed ${seed}: ${calls} calls, ${kills} kills, ${acks} acks, ${refused} refused, ${unknown} cut off, ${starts} starts`,
-    `  faults beside the kills: ${others.join(", ")}`,
-    `  ${broken.join(", ")}`,
-    ...(report.disk ? [] : ["  the disk was never full: nothing may be mounted here"]),
+    `Seed ${seed}: ${calls} calls, ${acks} acknowledged, ${refused} refused, ${unknown} interrupted; ${kills} kills, ${starts} server starts`,
+    `  Other faults: ${others.join(", ")}`,
+    `  Findings: ${broken.join(", ")}`,
+    ...(report.disk ? [] : ["  The disk was never filled, because nothing can be mounted here."]),
   ];
   for (const [name, found] of Object.entries(report.findings)) {
-    lines.push(...found.slice(0, toldMax).map((one) => `  ${name}: ${one}`));
-    if (found.length > toldMax) lines.push(`  ${name}: and ${found.length - toldMax} more`);
+    lines.push(...found.slice(0, printedMax).map((finding) => `  ${name}: ${finding}`));
+    if (found.length > printedMax) lines.push(`  ${name}: and ${found.length - printedMax} more`);
   }
-  if (report.broken > 0) lines.push(`again: ${repeatLine(seed, report.minutes)}`);
+  if (report.broken > 0) lines.push(`Repeat with: ${repeatCommand(seed, report.minutes)}`);
   return `${lines.join("\n")}\n`;
 }
 

@@ -1,16 +1,16 @@
 /**
- * Owns `npm run chaos`: installs and builds what is missing, then plays. Arguments pass through.
- * Does not own what is played (main.ts). Its mounts are its own: they end with it, however it ends.
+ * `npm run chaos`: installs and builds what is missing, then runs main.ts. Arguments are passed on. As root it gets
+ * its own mount namespace, so that its mounts end with it.
  */
 import { build } from "../../container/launch/build.js";
 import { install } from "../../container/launch/install.js";
-import { run } from "../../container/launch/say.js";
+import { runProgram } from "../../container/launch/program.js";
 import { child } from "../child.js";
 
-await run(async () => {
+await runProgram(async () => {
   await install();
   await build();
   const isRoot = process.getuid?.() === 0;
-  const apart = isRoot ? ["unshare", "--mount", "--propagation", "private", "--"] : [];
-  return await child(["test/chaos/main.ts", ...process.argv.slice(2)], apart);
+  const namespace = isRoot ? ["unshare", "--mount", "--propagation", "private", "--"] : [];
+  return await child(["test/chaos/main.ts", ...process.argv.slice(2)], namespace);
 });

@@ -1,64 +1,63 @@
 /**
- * Owns the wait for everything to come to rest after the faults, and the look at what is there then.
- * Does not own what should be there (checks/).
+ * Waits until everything settles after the faults, and reads the final state.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { type Berth, BerthError } from "../../src/client/index.ts";
-import { all } from "./clients/lists.ts";
+import { listAll } from "./clients/lists.ts";
+import type { FinalState, SandboxContents, SandboxState } from "./final-state.ts";
 import type { History } from "./history.ts";
-import type { Kept, Seen, Truth } from "./truth.ts";
 
-const settlesWithinMs = 60_000;
-const lookEveryMs = 200;
-const atOnce = 4;
+const settleTimeoutMs = 60_000;
+const retryMs = 200;
+const concurrency = 4;
 const atRest = new Set(["running", "paused", "failed", "destroyed"]);
 const between = "--- between ---";
 
 export async function settle(
   berth: Berth,
   history: History,
-  boxes: readonly string[],
-): Promise<Omit<Truth, "strays">> {
+  sandboxIds: readonly string[],
+): Promise<Omit<FinalState, "leftovers">> {
   const unsettled: string[] = [];
-  const sandboxes: Truth["sandboxes"] = {};
-  const kept: Truth["kept"] = {};
+  const sandboxes: FinalState["sandboxes"] = {};
+  const contents: FinalState["contents"] = {};
   const attempt = async (what: string, act: () => Promise<void>) => {
-    await within(what, act).catch((error) => unsettled.push(`${what}: ${error}`));
+    await retryUntilPassed(what, act).catch((error) => unsettled.push(`${what}: ${error}`));
   };
-  // Those whose create was never answered are in the list alone.
+  // Sandboxes whose create got no response are only in the list.
   const found: string[] = [];
   await attempt("the list", async () => {
-    found.splice(0, found.length, ...(await all(berth)).map(({ id }) => id));
+    found.splice(0, found.length, ...(await listAll(berth)).map(({ id }) => id));
   });
-  const ids = [...new Set([...history.made.map(({ id }) => id), ...boxes, ...found])];
-  await each(boxes, (id) =>
-    attempt(`box ${id}`, async () => {
-      kept[id] = await lookInto(berth, id);
+  const ids = [...new Set([...history.created.map(({ id }) => id), ...sandboxIds, ...found])];
+  await each(sandboxIds, (id) =>
+    attempt(`sandbox ${id}`, async () => {
+      contents[id] = await readContents(berth, id);
     }),
   );
   await each(ids, (id) =>
     attempt(`sandbox ${id}`, async () => {
-      sandboxes[id] = await look(berth, id);
+      sandboxes[id] = await getSandbox(berth, id);
     }),
   );
-  // What a sandbox tells its list may come a moment later.
-  let listed: Truth["listed"] = [];
+  // A sandbox may report to its list a moment later.
+  let listed: FinalState["listed"] = [];
   await attempt("the list agrees", async () => {
-    listed = (await all(berth)).map(({ id, state, metadata, scope }) => ({
+    listed = (await listAll(berth)).map(({ id, state, metadata, scope }) => ({
       ...{ id, state, metadata, scope: scope?.repo ?? "" },
     }));
     for (const row of listed) {
       const seen = sandboxes[row.id];
       if (seen === undefined || seen === "gone" || seen.state === row.state) continue;
-      // It may have gone on since it was looked at.
-      sandboxes[row.id] = await look(berth, row.id);
+      // It may have changed since it was read.
+      sandboxes[row.id] = await getSandbox(berth, row.id);
       throw new Error(`${row.id} is listed as ${row.state}`);
     }
   });
-  return { sandboxes, kept, listed, unsettled };
+  return { sandboxes, contents, listed, unsettled };
 }
 
-async function look(berth: Berth, id: string): Promise<Seen | "gone"> {
+async function getSandbox(berth: Berth, id: string): Promise<SandboxState | "gone"> {
   const sandbox = berth.sandbox(id);
   try {
     const { state } = await sandbox.get();
@@ -73,47 +72,47 @@ async function look(berth: Berth, id: string): Promise<Seen | "gone"> {
   }
 }
 
-async function lookInto(berth: Berth, id: string): Promise<Kept> {
+async function readContents(berth: Berth, id: string): Promise<SandboxContents> {
   const sandbox = berth.sandbox(id);
   await sandbox.start();
-  await sandbox.breakLease("the end").catch(() => {});
-  const looking = [
+  await sandbox.breakLease("end of the run").catch(() => {});
+  const commands = [
     "cd /workspace; cat ran",
     `echo; echo "${between}"; cat holds`,
     `echo; echo "${between}"; sha256sum f/* 2>/dev/null || true`,
   ];
-  const call = { command: looking.join("; "), maxOutputBytes: 16 * 1024 * 1024 };
+  const call = { command: commands.join("; "), maxOutputBytes: 16 * 1024 * 1024 };
   const { stdout, exitCode, truncated } = await sandbox.exec(call, { waitMs: 20_000 });
-  if (exitCode !== 0 || truncated) throw new Error(`the look ended with ${exitCode}`);
+  if (exitCode !== 0 || truncated) throw new Error(`reading ended with ${exitCode}`);
   const [ran = [], holds = [], files = []] = stdout
     .split(between)
     .map((part) => part.split("\n").filter((line) => line !== ""));
   const { checkpoints } = await sandbox.checkpoints();
   return {
-    ...{ ran, holds, checkpoints: checkpoints.map((one) => one.id) },
+    ...{ ran, holds, checkpoints: checkpoints.map((checkpoint) => checkpoint.id) },
     files: Object.fromEntries(
       files.map((line) => [`/workspace/${line.slice(66)}`, line.slice(0, 64)]),
     ),
   };
 }
 
-/** Again and again until it passes; its last error where that takes too long. */
-async function within(what: string, act: () => Promise<void>): Promise<void> {
-  const limit = performance.now() + settlesWithinMs;
+/** Repeats the action until it succeeds; throws its last error when the time is up. */
+async function retryUntilPassed(what: string, act: () => Promise<void>): Promise<void> {
+  const limit = performance.now() + settleTimeoutMs;
   for (;;) {
     try {
       let timer: ReturnType<typeof setTimeout> | undefined;
-      const late = new Promise<never>((_, reject) => {
+      const timeout = new Promise<never>((_, reject) => {
         timer = setTimeout(
-          () => reject(new Error(`${what} gives no answer`)),
+          () => reject(new Error(`${what} did not respond`)),
           limit - performance.now(),
         );
       });
-      await Promise.race([act(), late]).finally(() => clearTimeout(timer));
+      await Promise.race([act(), timeout]).finally(() => clearTimeout(timer));
       return;
     } catch (error) {
       if (performance.now() > limit) throw error;
-      await pause(lookEveryMs);
+      await pause(retryMs);
     }
   }
 }
@@ -123,5 +122,5 @@ async function each<Item>(items: readonly Item[], act: (item: Item) => Promise<v
   const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await act(next);
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: concurrency }, worker));
 }

@@ -1,7 +1,8 @@
 /**
- * Owns the form of a check: from what was recorded and what is there in the end follows what was broken, in words.
+ * The form of a check: compares history and final state and returns a description of each broken promise.
  */
-import type { History } from "../history.ts";
-import type { Truth } from "../truth.ts";
 
-export type Check = (history: History, truth: Truth) => string[];
+import type { FinalState } from "../final-state.ts";
+import type { History } from "../history.ts";
+
+export type Check = (history: History, finalState: FinalState) => string[];

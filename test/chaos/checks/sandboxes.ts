@@ -1,31 +1,35 @@
 /**
- * Owns that sandboxes and checkpoints that were answered are there until somebody ends them, and gone after that; and
- * that a scope has one at most.
+ * Checks that acknowledged sandboxes and checkpoints exist until somebody removes them, and not afterwards, and that
+ * a scope has at most one sandbox.
  */
 import type { Check } from "./check.ts";
 
-export const sandboxesAreKept: Check = ({ made, ended }, { sandboxes }) => {
-  const asked = new Map(ended.map((end) => [end.id, end]));
-  const acked = new Set(ended.filter(({ ackedMs }) => ackedMs !== undefined).map(({ id }) => id));
-  return [...new Set(made.map(({ id }) => id))].flatMap((id) => {
+export const sandboxesAreKept: Check = ({ created, destroyed }, { sandboxes }) => {
+  const requested = new Map(destroyed.map((end) => [end.id, end]));
+  const acked = new Set(
+    destroyed.filter(({ ackedMs }) => ackedMs !== undefined).map(({ id }) => id),
+  );
+  return [...new Set(created.map(({ id }) => id))].flatMap((id) => {
     const seen = sandboxes[id];
     if (seen === undefined) return [];
-    if (seen === "gone") return [`sandbox ${id} was answered and is not known`];
+    if (seen === "gone") return [`sandbox ${id} was acknowledged but is unknown`];
     if (acked.has(id) && seen.state !== "destroyed") {
       return [`sandbox ${id} was destroyed and is ${seen.state}`];
     }
-    if (!asked.has(id) && seen.state === "destroyed") {
-      return [`sandbox ${id} is destroyed, and nobody asked for that`];
+    if (!requested.has(id) && seen.state === "destroyed") {
+      return [`sandbox ${id} is destroyed, although nobody requested that`];
     }
     return [];
   });
 };
 
-export const scopesAreSingle: Check = ({ made, ended }, { listed }) => {
+export const scopesAreSingle: Check = ({ created, destroyed }, { listed }) => {
   const problems: string[] = [];
-  for (const { id, scope, askedMs } of made) {
+  for (const { id, scope, calledMs } of created) {
     if (scope === undefined) continue;
-    const end = ended.find((one) => one.id === id && (one.ackedMs ?? Number.MAX_VALUE) < askedMs);
+    const end = destroyed.find(
+      (end) => end.id === id && (end.ackedMs ?? Number.MAX_VALUE) < calledMs,
+    );
     if (end !== undefined) problems.push(`scope ${scope} gave ${id} after its end`);
   }
   const live = new Map<string, string[]>();
@@ -39,12 +43,13 @@ export const scopesAreSingle: Check = ({ made, ended }, { listed }) => {
   return problems;
 };
 
-export const checkpointsAreKept: Check = ({ saved }, { kept }) =>
-  saved.flatMap(({ box, id, drop }) => {
-    const there = kept[box]?.checkpoints;
+export const checkpointsAreKept: Check = ({ saved }, { contents }) =>
+  saved.flatMap(({ sandboxId, id, drop }) => {
+    const there = contents[sandboxId]?.checkpoints;
     if (there === undefined) return [];
     const isThere = there.includes(id);
-    if (isThere && drop === "acked") return [`checkpoint ${id} of ${box} was dropped and is there`];
+    if (isThere && drop === "acked")
+      return [`checkpoint ${id} of ${sandboxId} was removed but still exists`];
     if (isThere || drop !== undefined) return [];
-    return [`checkpoint ${id} of ${box} was answered and is not there`];
+    return [`checkpoint ${id} of ${sandboxId} was acknowledged but does not exist`];
   });

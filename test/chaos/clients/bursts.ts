@@ -1,32 +1,35 @@
 /**
- * Owns the client whose commands follow each other closely, several at once: they go by the line between object and agent.
+ * A client that runs several streams of commands in quick succession, so that they use the channel between object and
+ * agent.
  */
-import { type ClientMaker, type Desk, markedWork, ranWell } from "../harness.ts";
+import { type ClientMaker, commandOutcome, type Harness, markedWork } from "../harness.ts";
 import type { Run } from "../history.ts";
 
-const wide = 6;
+const streams = 6;
 const each = 5;
 
-export const bursts: ClientMaker = (desk) => async () => {
-  const box = desk.box();
-  const row = async () => {
-    // Who is refused, or cut off, comes again with the next turn.
-    for (let n = 0; n < each && (await one(desk, box)); n += 1);
+export const bursts: ClientMaker = (harness) => async () => {
+  const sandboxId = harness.pickSandbox();
+  const runStream = async () => {
+    // A refused or interrupted stream continues in the next turn.
+    for (let n = 0; n < each && (await runOne(harness, sandboxId)); n += 1);
   };
-  await Promise.all(Array.from({ length: wide }, row));
+  await Promise.all(Array.from({ length: streams }, runStream));
 };
 
-/** Whether it ran. */
-async function one(desk: Desk, box: string): Promise<boolean> {
-  const marker = desk.mark();
-  const run: Run = { box, marker, outcome: "unknown" };
-  desk.history.runs.push(run);
-  const command = `${markedWork(marker, desk.random.between(0, 9))} && echo ${marker}`;
-  const told = await desk.ask("exec in a burst", box, (sandbox) => sandbox.exec({ command }));
-  run.outcome = ranWell(told);
-  if (run.outcome !== "ack" || told.outcome !== "ack") return false;
-  const got = told.value.stdout.trim();
-  const what = "the answer of a command in a burst";
-  desk.history.reads.push({ client: desk.name, what, box, allowed: [marker], got });
+/** Returns whether the command ran. */
+async function runOne(harness: Harness, sandboxId: string): Promise<boolean> {
+  const marker = harness.mark();
+  const run: Run = { sandboxId, marker, outcome: "unknown" };
+  harness.history.runs.push(run);
+  const command = `${markedWork(marker, harness.random.between(0, 9))} && echo ${marker}`;
+  const result = await harness.callSandbox("exec in a burst", sandboxId, (sandbox) =>
+    sandbox.exec({ command }),
+  );
+  run.outcome = commandOutcome(result);
+  if (run.outcome !== "ack" || result.outcome !== "ack") return false;
+  const got = result.value.stdout.trim();
+  const what = "the output of a command in a burst";
+  harness.history.reads.push({ client: harness.name, what, sandboxId, allowed: [marker], got });
   return true;
 }

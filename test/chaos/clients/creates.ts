@@ -1,39 +1,44 @@
 /**
- * Owns the client that finds or makes sandboxes by scope and by key, works in them a moment, and destroys them.
+ * A client that finds or creates sandboxes by scope and by key, uses them briefly, and destroys them.
  */
 import type { ClientMaker } from "../harness.ts";
-import type { Ended } from "../history.ts";
+import type { DestroyedSandbox } from "../history.ts";
 
 const scopes = 3;
 
-export const creates: ClientMaker = (desk) => async () => {
-  const repo = `repo-${desk.random.between(1, scopes)}`;
-  const isScoped = desk.random.chance(0.7);
+export const creates: ClientMaker = (harness) => async () => {
+  const repo = `repo-${harness.random.between(1, scopes)}`;
+  const isScoped = harness.random.chance(0.7);
   const call = {
     ...(isScoped ? { scope: { repo, branch: "main", config: "none" } } : {}),
-    ...{ start: desk.random.chance(0.3), waitMs: 10_000, metadata: { by: desk.name } },
+    ...{ start: harness.random.chance(0.3), waitMs: 10_000, metadata: { by: harness.name } },
   };
-  const idempotencyKey = `create-${desk.mark()}`;
-  const askedMs = desk.history.now();
-  const made = await desk.call("create", "", (berth) => berth.create(call, { idempotencyKey }));
+  const idempotencyKey = `create-${harness.mark()}`;
+  const calledMs = harness.history.now();
+  const made = await harness.call("create", "", (berth) => berth.create(call, { idempotencyKey }));
   if (made.outcome !== "ack") return;
   const { id } = made.value;
-  const answeredMs = desk.history.now();
-  desk.history.made.push({ id, ...(isScoped ? { scope: repo } : {}), askedMs, answeredMs });
-  if (desk.random.chance(0.2)) {
-    const again = await desk.call("create", "", (berth) => berth.create(call, { idempotencyKey }));
-    if (again.outcome === "ack") {
+  const returnedMs = harness.history.now();
+  harness.history.created.push({ id, ...(isScoped ? { scope: repo } : {}), calledMs, returnedMs });
+  if (harness.random.chance(0.2)) {
+    const repeated = await harness.call("create", "", (berth) =>
+      berth.create(call, { idempotencyKey }),
+    );
+    if (repeated.outcome === "ack") {
       const what = "a create with a key, repeated";
-      desk.history.reads.push({
-        ...{ client: desk.name, what, box: id, allowed: [id], got: again.value.id },
+      harness.history.reads.push({
+        ...{ client: harness.name, what, sandboxId: id, allowed: [id], got: repeated.value.id },
       });
     }
   }
-  if (call.start) await desk.ask("exec", id, (sandbox) => sandbox.exec({ command: "true" }));
-  if (!isScoped || desk.random.chance(0.5)) {
-    const end: Ended = { id, askedMs: desk.history.now() };
-    desk.history.ended.push(end);
-    const gone = await desk.ask("destroy", id, (sandbox) => sandbox.destroy({ force: true }));
-    if (gone.outcome === "ack") end.ackedMs = desk.history.now();
+  if (call.start)
+    await harness.callSandbox("exec", id, (sandbox) => sandbox.exec({ command: "true" }));
+  if (!isScoped || harness.random.chance(0.5)) {
+    const end: DestroyedSandbox = { id, calledMs: harness.history.now() };
+    harness.history.destroyed.push(end);
+    const destroyed = await harness.callSandbox("destroy", id, (sandbox) =>
+      sandbox.destroy({ force: true }),
+    );
+    if (destroyed.outcome === "ack") end.ackedMs = harness.history.now();
   }
 };

@@ -1,62 +1,62 @@
 /**
- * Owns the client that runs commands with a key and repeats each until it is known what became of it.
+ * A client that runs commands with an idempotency key and repeats each until its outcome is known.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { BerthError, ExecResult } from "../../../src/client/index.ts";
-import { type Answer, type ClientMaker, type Desk, markedWork } from "../harness.ts";
+import { type CallResult, type ClientMaker, type Harness, markedWork } from "../harness.ts";
 import type { Outcome, Run } from "../history.ts";
 
 const triesMax = 6;
-const triesAgainAfterMs = 500;
+const retryMs = 500;
 
-export const keyed: ClientMaker = (desk) => async () => {
-  const box = desk.box();
-  const marker = desk.mark();
-  const run: Run = { box, marker, outcome: "unknown" };
-  desk.history.runs.push(run);
-  const command = `${markedWork(marker, desk.random.between(0, 9))} && echo ${marker}`;
-  const first = await untilKnown(desk, box, marker, command);
+export const idempotentExecs: ClientMaker = (harness) => async () => {
+  const sandboxId = harness.pickSandbox();
+  const marker = harness.mark();
+  const run: Run = { sandboxId, marker, outcome: "unknown" };
+  harness.history.runs.push(run);
+  const command = `${markedWork(marker, harness.random.between(0, 9))} && echo ${marker}`;
+  const first = await untilKnown(harness, sandboxId, marker, command);
   run.outcome = outcomeOf(first);
-  if (first.outcome !== "ack" || !desk.random.chance(0.3)) return;
-  const again = await untilKnown(desk, box, marker, command);
-  if (again.outcome !== "ack") return;
-  desk.history.reads.push({
-    ...{ client: desk.name, what: "a call with a key, repeated", box },
-    ...{ allowed: [first.value.execId], got: again.value.execId },
+  if (first.outcome !== "ack" || !harness.random.chance(0.3)) return;
+  const repeated = await untilKnown(harness, sandboxId, marker, command);
+  if (repeated.outcome !== "ack") return;
+  harness.history.reads.push({
+    ...{ client: harness.name, what: "a call with a key, repeated", sandboxId },
+    ...{ allowed: [first.value.execId], got: repeated.value.execId },
   });
 };
 
-/** Its last answer. An answer that something is unknown or not possible now is asked about again. */
+/** Returns the last result. Repeats the call while its outcome is unknown or it is temporarily refused. */
 export async function untilKnown(
-  desk: Desk,
-  box: string,
+  harness: Harness,
+  sandboxId: string,
   idempotencyKey: string,
   command: string,
-): Promise<Answer<ExecResult>> {
+): Promise<CallResult<ExecResult>> {
   let mayHaveRun = false;
   for (let tries = 1; ; tries += 1) {
-    const answer = await desk.ask("exec with key", box, (sandbox) =>
+    const result = await harness.callSandbox("exec with key", sandboxId, (sandbox) =>
       sandbox.exec({ command }, { idempotencyKey }),
     );
-    if (answer.outcome === "ack" || isFinal(answer) || tries === triesMax) {
-      // That nothing was done is said of the last attempt alone.
-      if (answer.outcome !== "refused" || !mayHaveRun || answer.code === "result_gone") {
-        return answer;
+    if (result.outcome === "ack" || isFinal(result) || tries === triesMax) {
+      // A refusal only says that the last attempt had no effect.
+      if (result.outcome !== "refused" || !mayHaveRun || result.code === "result_gone") {
+        return result;
       }
-      return { ...answer, outcome: "unknown" };
+      return { ...result, outcome: "unknown" };
     }
-    if (answer.outcome !== "refused") mayHaveRun = true;
-    await pause(triesAgainAfterMs);
+    if (result.outcome !== "refused") mayHaveRun = true;
+    await pause(retryMs);
   }
 }
 
-export function outcomeOf(answer: Answer<ExecResult>): Outcome {
-  if (answer.outcome === "ack") return answer.value.exitCode === 0 ? "ack" : "unknown";
-  if (answer.code !== "result_gone") return answer.outcome;
-  return (answer.error as BerthError).facts.exitCode === 0 ? "ack" : "unknown";
+export function outcomeOf(result: CallResult<ExecResult>): Outcome {
+  if (result.outcome === "ack") return result.value.exitCode === 0 ? "ack" : "unknown";
+  if (result.code !== "result_gone") return result.outcome;
+  return (result.error as BerthError).facts.exitCode === 0 ? "ack" : "unknown";
 }
 
-function isFinal({ code, error }: Exclude<Answer<ExecResult>, { outcome: "ack" }>): boolean {
+function isFinal({ code, error }: Exclude<CallResult<ExecResult>, { outcome: "ack" }>): boolean {
   if (code === "result_gone" || code === "hung") return true;
   return code === "operation_interrupted" && (error as BerthError).facts.admitted === true;
 }

@@ -1,34 +1,37 @@
 /**
- * Owns the client that pauses and starts the boxes that others work in, and makes and removes checkpoints of them.
+ * A client that pauses and starts the sandboxes that others use, and creates and removes checkpoints of them.
  */
 import type { ClientMaker } from "../harness.ts";
-import type { Saved } from "../history.ts";
+import type { SavedCheckpoint } from "../history.ts";
 
-const keptOfBox = 3;
+const checkpointsEachMax = 3;
 
-export const lives: ClientMaker = (desk) => {
-  const own = new Map<string, Saved[]>();
+export const lifecycle: ClientMaker = (harness) => {
+  const own = new Map<string, SavedCheckpoint[]>();
   return async () => {
-    const box = desk.box();
-    const turn = desk.random.between(0, 9);
-    if (turn < 3) await desk.ask("pause", box, (sandbox) => sandbox.pause({ waitMs: 2_000 }));
-    else if (turn < 6) await desk.ask("start", box, (sandbox) => sandbox.start());
+    const sandboxId = harness.pickSandbox();
+    const turn = harness.random.between(0, 9);
+    if (turn < 3)
+      await harness.callSandbox("pause", sandboxId, (sandbox) => sandbox.pause({ waitMs: 2_000 }));
+    else if (turn < 6) await harness.callSandbox("start", sandboxId, (sandbox) => sandbox.start());
     else if (turn < 9) {
-      const saved = own.get(box) ?? [];
-      own.set(box, saved);
-      const made = await desk.ask("checkpoint", box, (sandbox) =>
-        sandbox.makeCheckpoint({ name: desk.mark() }, { waitMs: 2_000 }),
+      const saved = own.get(sandboxId) ?? [];
+      own.set(sandboxId, saved);
+      const made = await harness.callSandbox("checkpoint", sandboxId, (sandbox) =>
+        sandbox.makeCheckpoint({ name: harness.mark() }, { waitMs: 2_000 }),
       );
       if (made.outcome === "ack") {
-        const one: Saved = { box, id: made.value.id };
-        desk.history.saved.push(one);
-        saved.push(one);
+        const checkpoint: SavedCheckpoint = { sandboxId, id: made.value.id };
+        harness.history.saved.push(checkpoint);
+        saved.push(checkpoint);
       }
-      const oldest = saved.length > keptOfBox ? saved.shift() : undefined;
+      const oldest = saved.length > checkpointsEachMax ? saved.shift() : undefined;
       if (oldest === undefined) return;
-      oldest.drop = "asked";
-      const gone = await desk.ask("drop", box, (sandbox) => sandbox.removeCheckpoint(oldest.id));
-      if (gone.outcome === "ack") oldest.drop = "acked";
-    } else await desk.ask("touch", box, (sandbox) => sandbox.touch());
+      oldest.drop = "requested";
+      const removed = await harness.callSandbox("drop", sandboxId, (sandbox) =>
+        sandbox.removeCheckpoint(oldest.id),
+      );
+      if (removed.outcome === "ack") oldest.drop = "acked";
+    } else await harness.callSandbox("touch", sandboxId, (sandbox) => sandbox.touch());
   };
 };

@@ -1,39 +1,52 @@
 /**
- * Owns the client that counts up in a key of the metadata that it alone writes, half of the time under a condition.
+ * A client that counts up in a metadata key that only it writes, half of the time with a condition.
  */
 import type { ClientMaker } from "../harness.ts";
 import type { Version, Write } from "../history.ts";
-import { mayBe } from "./files.ts";
+import { possibleValues } from "./files.ts";
 
-export const metadata: ClientMaker = (desk) => {
+export const metadata: ClientMaker = (harness) => {
   const known = new Map<string, number>();
   let count = 0;
   return async () => {
-    const box = desk.box();
-    if (desk.random.chance(0.2)) {
-      const allowed = mayBe(desk.history.metadata, box, desk.name);
-      const read = await desk.ask("metadata", box, (sandbox) => sandbox.metadata());
+    const sandboxId = harness.pickSandbox();
+    if (harness.random.chance(0.2)) {
+      const allowed = possibleValues(harness.history.metadata, sandboxId, harness.name);
+      const read = await harness.callSandbox("metadata", sandboxId, (sandbox) =>
+        sandbox.metadata(),
+      );
       if (read.outcome !== "ack") return;
-      known.set(box, read.value.version);
-      const got = read.value.metadata[desk.name] ?? "absent";
-      desk.history.reads.push({ client: desk.name, what: "metadata", box, allowed, got });
+      known.set(sandboxId, read.value.version);
+      const got = read.value.metadata[harness.name] ?? "absent";
+      harness.history.reads.push({
+        client: harness.name,
+        what: "metadata",
+        sandboxId,
+        allowed,
+        got,
+      });
       return;
     }
     count += 1;
-    const write: Write = { box, name: desk.name, value: String(count), outcome: "unknown" };
-    desk.history.metadata.push(write);
-    const version = known.get(box);
-    const options = version !== undefined && desk.random.chance(0.5) ? { ifMatch: version } : {};
-    const told = await desk.ask("patch", box, (sandbox) =>
-      sandbox.patchMetadata({ [desk.name]: write.value }, options),
+    const write: Write = {
+      sandboxId,
+      name: harness.name,
+      value: String(count),
+      outcome: "unknown",
+    };
+    harness.history.metadata.push(write);
+    const version = known.get(sandboxId);
+    const options = version !== undefined && harness.random.chance(0.5) ? { ifMatch: version } : {};
+    const result = await harness.callSandbox("patch", sandboxId, (sandbox) =>
+      sandbox.patchMetadata({ [harness.name]: write.value }, options),
     );
-    write.outcome = told.outcome;
-    if (told.outcome !== "ack") {
-      known.delete(box);
+    write.outcome = result.outcome;
+    if (result.outcome !== "ack") {
+      known.delete(sandboxId);
       return;
     }
-    known.set(box, told.value.version);
-    const taken: Version = { box, version: told.value.version, ...options };
-    desk.history.versions.push(taken);
+    known.set(sandboxId, result.value.version);
+    const acknowledged: Version = { sandboxId, version: result.value.version, ...options };
+    harness.history.versions.push(acknowledged);
   };
 };

@@ -1,58 +1,62 @@
 /**
- * Owns the client that starts processes with a key, some in the place of another under a name, and follows their logs,
- * over cut connections, to their end.
+ * A client that starts processes with a key, some replacing another of the same name, and follows their logs to the
+ * end over interrupted connections.
  */
-import { type ClientMaker, type Desk, marking } from "../harness.ts";
+import { appendLine, type ClientMaker, type Harness } from "../harness.ts";
 import type { Run, Stream } from "../history.ts";
 
 const name = "one";
 const lines = 200;
 const followForMs = 90_000;
 
-export const processes: ClientMaker = (desk) => async () => {
-  const box = desk.box();
-  const marker = desk.mark();
-  const run: Run = { box, marker, outcome: "unknown" };
-  desk.history.runs.push(run);
+export const processes: ClientMaker = (harness) => async () => {
+  const sandboxId = harness.pickSandbox();
+  const marker = harness.mark();
+  const run: Run = { sandboxId, marker, outcome: "unknown" };
+  harness.history.runs.push(run);
   const loop = `i=0; while [ $i -lt ${lines} ]; do echo $i; i=$((i+1)); [ $((i%20)) -ne 0 ] || sleep 0.05; done`;
-  const named = desk.random.chance(0.5) ? { name, ifRunning: "replace" as const } : {};
-  const call = { command: `${marking("ran", marker)} || exit 9; ${loop}`, ...named };
-  const started = await desk.ask("process", box, (sandbox) =>
+  const nameOptions = harness.random.chance(0.5) ? { name, ifRunning: "replace" as const } : {};
+  const call = { command: `${appendLine("ran", marker)} || exit 9; ${loop}`, ...nameOptions };
+  const started = await harness.callSandbox("process", sandboxId, (sandbox) =>
     sandbox.startProcess(call, { idempotencyKey: marker }),
   );
   if (started.outcome !== "ack") {
-    // Started and lost again it may have left its marker.
+    // A process that started and was lost may have left its marker.
     Object.assign(run, { outcome: started.outcome, code: started.code });
     return;
   }
-  if ("name" in named) await look(desk, box);
-  const stream = await follow(desk, box, started.value.id);
-  if (stream.whole !== undefined) run.outcome = "ack";
-  if (desk.random.chance(0.3)) {
-    await desk.ask("end of a process", box, (sandbox) => sandbox.endProcess(started.value.id));
+  if ("name" in nameOptions) await checkSingle(harness, sandboxId);
+  const stream = await follow(harness, sandboxId, started.value.id);
+  if (stream.lineCount !== undefined) run.outcome = "ack";
+  if (harness.random.chance(0.3)) {
+    await harness.callSandbox("end of a process", sandboxId, (sandbox) =>
+      sandbox.endProcess(started.value.id),
+    );
   }
 };
 
-/** Whoever replaces whom: never two at once. */
-async function look(desk: Desk, box: string): Promise<void> {
+/** Checks that replacing a process never leaves two running. */
+async function checkSingle(harness: Harness, sandboxId: string): Promise<void> {
   const query = { name, state: "running" } as const;
-  const seen = await desk.ask("processes", box, (sandbox) => sandbox.processes(query));
+  const seen = await harness.callSandbox("processes", sandboxId, (sandbox) =>
+    sandbox.processes(query),
+  );
   if (seen.outcome !== "ack") return;
   const got = String(seen.value.processes.length);
   const read = {
-    client: desk.name,
+    client: harness.name,
     what: `how many run as ${name}`,
-    box,
+    sandboxId,
     allowed: ["0", "1"],
     got,
   };
-  desk.history.reads.push(read);
+  harness.history.reads.push(read);
 }
 
-async function follow(desk: Desk, box: string, id: string): Promise<Stream> {
-  const stream: Stream = { box, what: `the log of process ${id}`, lines: [] };
-  await desk.call("logs", box, async (berth) => {
-    const events = berth.sandbox(box).followLogs(id, {
+async function follow(harness: Harness, sandboxId: string, id: string): Promise<Stream> {
+  const stream: Stream = { sandboxId, what: `the log of process ${id}`, lines: [] };
+  await harness.call("logs", sandboxId, async (berth) => {
+    const events = berth.sandbox(sandboxId).followLogs(id, {
       ...{ stream: "stdout", reconnectMs: followForMs },
       signal: AbortSignal.timeout(followForMs),
     });
@@ -60,14 +64,14 @@ async function follow(desk: Desk, box: string, id: string): Promise<Stream> {
     try {
       for await (const event of events) {
         if (event.type === "output") text += Buffer.from(event.bytes).toString("latin1");
-        // On a full disk the log loses its beginning, and says so.
-        if (event.type === "truncated") stream.isShort = true;
-        if (event.type === "exit" && event.exitCode === 0) stream.whole = lines;
+        // On a full disk the log loses its beginning and reports it.
+        if (event.type === "truncated") stream.isTruncated = true;
+        if (event.type === "exit" && event.exitCode === 0) stream.lineCount = lines;
       }
     } finally {
       stream.lines.push(...text.split("\n").slice(0, -1).map(Number));
     }
   });
-  desk.history.streams.push(stream);
+  harness.history.streams.push(stream);
   return stream;
 }

@@ -1,36 +1,42 @@
 /**
- * Owns the client that uses sessions: what a session was told it remembers, or it says that it has ended.
+ * A client that uses sessions: a session remembers what was set in it, or reports that it has ended.
  */
 import { type ClientMaker, markedWork } from "../harness.ts";
 import type { Run } from "../history.ts";
 
-export const sessions: ClientMaker = (desk) => async () => {
-  const box = desk.box();
-  const id = `s${desk.mark()}`;
-  const made = await desk.ask("session", box, (sandbox) => sandbox.createSession({ id }));
+export const sessions: ClientMaker = (harness) => async () => {
+  const sandboxId = harness.pickSandbox();
+  const id = `s${harness.mark()}`;
+  const made = await harness.callSandbox("session", sandboxId, (sandbox) =>
+    sandbox.createSession({ id }),
+  );
   if (made.outcome !== "ack") return;
   const { incarnation } = made.value;
-  const word = desk.random.name(8);
-  const set = await desk.ask("exec in session", box, (sandbox) =>
+  const word = harness.random.name(8);
+  const set = await harness.callSandbox("exec in session", sandboxId, (sandbox) =>
     sandbox.execInSession(id, { command: `word=${word}; cd /tmp` }),
   );
   const isSet = set.outcome === "ack" && set.value.exitCode === 0;
   for (let n = 0; n < 3; n += 1) {
-    const marker = desk.mark();
-    const run: Run = { box, marker, outcome: "unknown" };
-    desk.history.runs.push(run);
-    const command = `${markedWork(marker, desk.random.between(0, 9))} && echo "$word $PWD"`;
-    const told = await desk.ask("exec in session", box, (sandbox) =>
+    const marker = harness.mark();
+    const run: Run = { sandboxId, marker, outcome: "unknown" };
+    harness.history.runs.push(run);
+    const command = `${markedWork(marker, harness.random.between(0, 9))} && echo "$word $PWD"`;
+    const result = await harness.callSandbox("exec in session", sandboxId, (sandbox) =>
       sandbox.execInSession(id, { command }),
     );
-    run.outcome = told.outcome;
-    if (told.outcome !== "ack") break;
-    if (told.value.exitCode !== 0) run.outcome = "unknown";
-    if (!isSet || told.value.exitCode !== 0) continue;
-    desk.history.reads.push({
-      ...{ client: desk.name, what: `what session ${id} of ${incarnation} remembers`, box },
-      ...{ allowed: [`${word} /tmp\n`], got: told.value.stdout },
+    run.outcome = result.outcome;
+    if (result.outcome !== "ack") break;
+    if (result.value.exitCode !== 0) run.outcome = "unknown";
+    if (!isSet || result.value.exitCode !== 0) continue;
+    harness.history.reads.push({
+      ...{
+        client: harness.name,
+        what: `what session ${id} of ${incarnation} remembers`,
+        sandboxId,
+      },
+      ...{ allowed: [`${word} /tmp\n`], got: result.value.stdout },
     });
   }
-  await desk.ask("end of a session", box, (sandbox) => sandbox.endSession(id));
+  await harness.callSandbox("end of a session", sandboxId, (sandbox) => sandbox.endSession(id));
 };

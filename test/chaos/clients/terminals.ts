@@ -1,5 +1,5 @@
 /**
- * Owns the client that works in terminals by WebSocket: it reads every line over cut connections, and types.
+ * A client that uses terminals by WebSocket: it reads every line over interrupted connections, and types.
  */
 import type { ClientMaker } from "../harness.ts";
 import type { Stream } from "../history.ts";
@@ -12,31 +12,33 @@ const program = [
   "read word; exit 7",
 ].join("; ");
 
-export const terminals: ClientMaker = (desk) => async () => {
-  const box = desk.box();
-  const id = `t${desk.mark()}`;
+export const terminals: ClientMaker = (harness) => async () => {
+  const sandboxId = harness.pickSandbox();
+  const id = `t${harness.mark()}`;
   const call = { id, argv: ["sh", "-c", program] };
-  const made = await desk.ask("terminal", box, (sandbox) => sandbox.createTerminal(call));
+  const made = await harness.callSandbox("terminal", sandboxId, (sandbox) =>
+    sandbox.createTerminal(call),
+  );
   if (made.outcome !== "ack") return;
-  const stream: Stream = { box, what: `terminal ${id}`, lines: [] };
+  const stream: Stream = { sandboxId, what: `terminal ${id}`, lines: [] };
   let text = "";
-  await desk.call("attach", box, async (berth) => {
-    await using live = await berth.sandbox(box).attachTerminal(id, {
+  await harness.call("attach", sandboxId, async (berth) => {
+    await using live = await berth.sandbox(sandboxId).attachTerminal(id, {
       ...{ after: 0, reconnectMs: attachedForMs, signal: AbortSignal.timeout(attachedForMs) },
     });
     let typed = false;
     for await (const event of live) {
-      if (event.type === "screen" || event.type === "truncated") stream.isShort = true;
+      if (event.type === "screen" || event.type === "truncated") stream.isTruncated = true;
       if (event.type === "output") text += Buffer.from(event.bytes).toString("latin1");
       if (!typed && text.includes(`L${lines - 1}\r\n`)) {
         typed = true;
         live.write(Buffer.from("word\n"));
       }
-      if (event.type === "exit" && event.exitCode === 7) stream.whole = lines;
+      if (event.type === "exit" && event.exitCode === 7) stream.lineCount = lines;
     }
   });
   const found = text.split("\r\n").filter((line) => /^L\d+$/.test(line));
   stream.lines.push(...found.map((line) => Number(line.slice(1))));
-  desk.history.streams.push(stream);
-  await desk.ask("end of a terminal", box, (sandbox) => sandbox.endTerminal(id));
+  harness.history.streams.push(stream);
+  await harness.callSandbox("end of a terminal", sandboxId, (sandbox) => sandbox.endTerminal(id));
 };

@@ -1,5 +1,5 @@
 /**
- * Owns the faults of the network between clients and the server.
+ * Faults of the network between clients and server.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fault } from "./fault.ts";
@@ -8,24 +8,24 @@ const refusesMinMs = 100;
 const refusesMaxMs = 1_500;
 const orphansMaxMs = 4_000;
 
-export const cut: Fault = async ({ stage, random }) => {
+export const cut: Fault = async ({ target, random }) => {
   const share = random.pick([0.3, 0.6, 1]);
-  return stage.relay.cut(() => random.chance(share)) > 0 ? "cut" : undefined;
+  return target.relay.cut(() => random.chance(share)) > 0 ? "cut" : undefined;
 };
 
-/** The server goes on writing to somebody who is gone. */
-export const cutSilently: Fault = async ({ stage, random, over }) => {
-  if (stage.relay.cutSilently(() => random.chance(0.5)) === 0) return undefined;
+/** The server keeps writing to a client that has disconnected. */
+export const cutSilently: Fault = async ({ target, random, over }) => {
+  if (target.relay.cutSilently(() => random.chance(0.5)) === 0) return undefined;
   await pause(random.between(0, orphansMaxMs), undefined, { signal: over }).catch(() => {});
-  stage.relay.dropOrphans();
+  target.relay.dropOrphans();
   return "cut silently";
 };
 
-export const refuse: Fault = async ({ stage, random, over }) => {
-  stage.relay.refuse(true);
-  stage.relay.cut(() => true);
+export const refuse: Fault = async ({ target, random, over }) => {
+  target.relay.refuse(true);
+  target.relay.cut(() => true);
   const ms = random.between(refusesMinMs, refusesMaxMs);
   await pause(ms, undefined, { signal: over }).catch(() => {});
-  stage.relay.refuse(false);
+  target.relay.refuse(false);
   return "refuse";
 };

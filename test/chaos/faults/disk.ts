@@ -1,5 +1,5 @@
 /**
- * Owns the fault of a disk that is full: one file takes all that is left of it for a while.
+ * The fault of a full disk: one file takes all free space for a while.
  */
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -10,9 +10,9 @@ const fullMinMs = 500;
 const fullMaxMs = 3_000;
 const pieceBytes = 1024 * 1024;
 
-export const fillDisk: Fault = async ({ stage, random, over }) => {
-  if (!stage.hasDisk) return undefined;
-  const ballast = join(stage.data, "..", "ballast");
+export const fillDisk: Fault = async ({ target, random, over }) => {
+  if (!target.hasDisk) return undefined;
+  const ballast = join(target.data, "..", "ballast");
   try {
     const isFull = fill(ballast);
     await pause(random.between(fullMinMs, fullMaxMs), undefined, { signal: over }).catch(() => {});

@@ -1,46 +1,52 @@
 /**
- * Owns what a fault is: something that is done to the server, and undone by the one who did it before it answers.
+ * The form of a fault, which reverts what it did before it resolves, and the processes that faults hit.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Random } from "../../sim/random.ts";
 import { alive, type Seen } from "../../system/processes.ts";
-import type { Stage } from "../stage.ts";
+import type { ServerUnderTest } from "../server-under-test.ts";
 
-export type Chaos = {
-  stage: Stage;
+export type FaultContext = {
+  target: ServerUnderTest;
   random: Random;
-  /** Cuts waits short when the time of the faults is over. */
+  /** Aborts waits when the time of the faults is over. */
   over: AbortSignal;
 };
 
-/** By what name it is counted; undefined where there was nothing to do it to. */
-export type Fault = (chaos: Chaos) => Promise<string | undefined>;
+/** Resolves with the name under which it is counted; undefined if it had no target. */
+export type Fault = (chaos: FaultContext) => Promise<string | undefined>;
 
-/** Programs of the server itself. */
-export function partOf(stage: Stage, part: "engine" | "workerd" | "launcher"): Seen | undefined {
+/** Finds a process of the server itself. */
+export function processOf(
+  target: ServerUnderTest,
+  part: "engine" | "workerd" | "launcher",
+): Seen | undefined {
   const texts = {
     engine: "container/engine/main.ts",
     workerd: "workerd serve",
     launcher: "container/launch/start.js",
   };
-  return stage
+  return target
     .processes()
     .find(({ command }) => command.includes(texts[part]) && !command.startsWith("npm"));
 }
 
-/** One room that is there now: its outer process, and the agent, the first process inside. */
-export function roomOf({ stage, random }: Chaos): { outer: Seen; agent: Seen } | undefined {
-  const all = stage.processes();
-  const rooms = notes(stage).flatMap((pid) => {
+/** Picks a running jail: its outer process and its agent, the first process inside. */
+export function pickJail({
+  target,
+  random,
+}: FaultContext): { outer: Seen; agent: Seen } | undefined {
+  const all = target.processes();
+  const jails = recordedPids(target).flatMap((pid) => {
     const outer = all.find((seen) => seen.pid === pid);
     const agent = all.find((seen) => seen.parent === pid);
     return outer === undefined || agent === undefined ? [] : [{ outer, agent }];
   });
-  return rooms[random.between(0, rooms.length - 1)];
+  return jails[random.between(0, jails.length - 1)];
 }
 
-/** False: it ended before, and its number may be another's. */
+/** Returns false if the process has ended; its PID may belong to another process. */
 export function signal(seen: Seen, name: NodeJS.Signals): boolean {
   if (alive([seen]).length === 0) return false;
   try {
@@ -51,15 +57,15 @@ export function signal(seen: Seen, name: NodeJS.Signals): boolean {
   }
 }
 
-function notes({ data }: Stage): number[] {
+function recordedPids({ data }: ServerUnderTest): number[] {
   const folder = join(data, "engine/live");
   try {
     return readdirSync(folder).map((id) => {
-      const note: unknown = JSON.parse(readFileSync(join(folder, id), "utf8"));
-      return (note as { outer: { pid: number } }).outer.pid;
+      const record: unknown = JSON.parse(readFileSync(join(folder, id), "utf8"));
+      return (record as { outer: { pid: number } }).outer.pid;
     });
   } catch {
-    // One of them ended while we looked.
+    // One of them ended meanwhile.
     return [];
   }
 }

@@ -1,39 +1,39 @@
 /**
- * Owns the faults that stop a part and let it go on later: it wakes up in a world that went on without it.
+ * Faults that stop a part and continue it later, after the rest has moved on.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Seen } from "../../system/processes.ts";
-import { type Chaos, type Fault, partOf, roomOf, signal } from "./fault.ts";
+import { type Fault, type FaultContext, pickJail, processOf, signal } from "./fault.ts";
 
 const stopMinMs = 200;
 const stopMaxMs = 6_000;
-/** Longer than a lost lease waits for its holder's commands to end: the container is replaced meanwhile. */
+/** Longer than a lost lease waits for its holder's commands, so that the container is replaced meanwhile. */
 const longStopMs = 35_000;
 
 export const stopAgent: Fault = async (chaos) => {
-  const room = roomOf(chaos);
-  return (await stopped(chaos, room?.agent, stopMaxMs)) ? "stop agent" : undefined;
+  const jail = pickJail(chaos);
+  return (await stopFor(chaos, jail?.agent, stopMaxMs)) ? "stop agent" : undefined;
 };
 
 export const stopAgentLong: Fault = async (chaos) => {
-  const room = roomOf(chaos);
-  return (await stopped(chaos, room?.agent, longStopMs, longStopMs))
+  const jail = pickJail(chaos);
+  return (await stopFor(chaos, jail?.agent, longStopMs, longStopMs))
     ? "stop agent long"
     : undefined;
 };
 
 const stop = (part: "engine" | "workerd"): Fault => {
   return async (chaos) => {
-    const seen = partOf(chaos.stage, part);
-    return (await stopped(chaos, seen, stopMaxMs)) ? `stop ${part}` : undefined;
+    const seen = processOf(chaos.target, part);
+    return (await stopFor(chaos, seen, stopMaxMs)) ? `stop ${part}` : undefined;
   };
 };
 
 export const stopEngine = stop("engine");
 export const stopWorkerd = stop("workerd");
 
-async function stopped(
-  { random, over }: Chaos,
+async function stopFor(
+  { random, over }: FaultContext,
   seen: Seen | undefined,
   maxMs: number,
   minMs = stopMinMs,

@@ -1,6 +1,6 @@
 /**
- * Owns the server under test: its small data folder, its start and every new start after its end, and the one address
- * that clients know. Does not own what is done to it (faults/).
+ * The server under test: its small data folder, its start and every restart, and the constant address that clients
+ * use.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -13,35 +13,35 @@ import { until } from "../system/until.ts";
 import { Relay } from "./relay.ts";
 
 const diskBytes = 768 * 1024 * 1024;
-const endsWithinMs = 60_000;
+const endTimeoutMs = 60_000;
 const loggedCharsMax = 2_000;
-/** A new start may meet what is left of the old one, or a full disk. */
+/** A restart may find leftovers of the old server, or a full disk. */
 const startTries = 20;
-const startAgainAfterMs = 1_000;
+const restartPauseMs = 1_000;
 
-export class Stage {
+export class ServerUnderTest {
   readonly relay: Relay;
   readonly data: string;
-  /** Whether the data folder has a disk of its own, which may be filled. */
+  /** Whether the data folder has its own disk, which can be filled. */
   readonly hasDisk: boolean;
   readonly #folder: string;
   #server: Server | undefined;
   #isEnding = false;
   #serving: Promise<void> = Promise.resolve();
-  /** Why it could not be started again. */
+  /** Why it could not be restarted. */
   broken: string | undefined;
   starts = 0;
 
-  static async open(): Promise<Stage> {
+  static async open(): Promise<ServerUnderTest> {
     const folder = mkdtempSync(join(tmpdir(), "berth-chaos-"));
-    const stage = new Stage(folder, mounted(folder), await Relay.open());
+    const target = new ServerUnderTest(folder, mounted(folder), await Relay.open());
     try {
-      stage.#serving = stage.#serve(await stage.#start());
+      target.#serving = target.#keepServing(await target.#start());
     } catch (thrown) {
-      await stage.close();
+      await target.close();
       throw thrown;
     }
-    return stage;
+    return target;
   }
 
   private constructor(folder: string, hasDisk: boolean, relay: Relay) {
@@ -52,7 +52,7 @@ export class Stage {
     mkdirSync(this.data);
   }
 
-  /** Undefined while there is none. */
+  /** Undefined while none is running. */
   get server(): Server | undefined {
     return this.#server;
   }
@@ -61,12 +61,12 @@ export class Stage {
     return readFileSync(join(this.data, "key"), "utf8").trim();
   }
 
-  /** Everything below the server that runs now. */
+  /** All processes of the running server. */
   processes(): Seen[] {
     return this.#server?.processes() ?? [];
   }
 
-  /** The lines of its logs that hold the text; what found no room on a full disk is lost. */
+  /** The log lines that contain the text; lines may be missing after a full disk. */
   logged(text: string): string[] {
     const logs = join(this.data, "logs");
     return readdirSync(logs)
@@ -75,26 +75,26 @@ export class Stage {
       .map((line) => line.slice(0, loggedCharsMax));
   }
 
-  /** Ends it in order; what is left of it then, in words. */
+  /** Ends it in order and describes what is left. */
   async end(): Promise<string[]> {
     this.#isEnding = true;
     const tree = this.processes();
-    const strays: string[] = [];
+    const leftovers: string[] = [];
     const server = this.#server;
     if (server !== undefined) {
-      await server.stop().catch((thrown) => strays.push(`the server: ${thrown.message}`));
+      await server.stop().catch((thrown) => leftovers.push(`the server: ${thrown.message}`));
     }
     await this.#serving;
-    await until("all processes are gone", () => alive(tree).length === 0, endsWithinMs).catch(
+    await until("all processes are gone", () => alive(tree).length === 0, endTimeoutMs).catch(
       () => {},
     );
     const left = new Map([...alive(tree), ...naming(this.data)].map((seen) => [seen.pid, seen]));
-    for (const { pid, command } of left.values()) strays.push(`process ${pid}: ${command}`);
+    for (const { pid, command } of left.values()) leftovers.push(`process ${pid}: ${command}`);
     const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
     const below = mounts.filter((line) => line.includes(this.data));
-    strays.push(...below.map((line) => `mount ${line.split(" ")[1]}`));
+    leftovers.push(...below.map((line) => `mount ${line.split(" ")[1]}`));
     const live = readdirSync(join(this.data, "engine/live"));
-    return [...strays, ...live.map((id) => `the note of room ${id}`)];
+    return [...leftovers, ...live.map((id) => `the process record of jail ${id}`)];
   }
 
   async close(): Promise<void> {
@@ -108,31 +108,31 @@ export class Stage {
     const server = await startServer({ data: this.data });
     this.#server = server;
     this.starts += 1;
-    this.relay.lead(server.url);
+    this.relay.setServer(server.url);
     return server;
   }
 
-  /** For each that ends a new one, until the end. */
-  async #serve(first: Server): Promise<void> {
+  /** Restarts the server whenever it ends, until the end of the run. */
+  async #keepServing(first: Server): Promise<void> {
     for (let server = first; ; ) {
       const tree = server.processes();
       await server.launched.ended;
-      this.relay.lead(undefined);
+      this.relay.setServer(undefined);
       if (this.#isEnding) return;
-      const next = await this.#startAgain(tree);
+      const next = await this.#restart(tree);
       if (next === undefined) return;
       server = next;
     }
   }
 
-  async #startAgain(before: Seen[]): Promise<Server | undefined> {
+  async #restart(before: Seen[]): Promise<Server | undefined> {
     let why = "";
     for (let tries = 0; tries < startTries && !this.#isEnding; tries += 1) {
       try {
         return await this.#start();
       } catch (thrown) {
         why = thrown instanceof Error ? thrown.message : String(thrown);
-        await pause(startAgainAfterMs);
+        await pause(restartPauseMs);
       }
     }
     const left = alive(before).map(({ pid, command }) => `${pid} ${command}`);
@@ -147,7 +147,7 @@ function mounted(folder: string): boolean {
     execFileSync("mount", ["-t", "tmpfs", "-o", options, "chaos", folder], { stdio: "ignore" });
     return true;
   } catch {
-    // Nothing may be mounted here: there is no disk to fill then, which the report says.
+    // Nothing can be mounted here, so the disk cannot be filled; the report says so.
     return false;
   }
 }
