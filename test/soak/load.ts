@@ -1,15 +1,15 @@
 /**
- * Owns the load: what is asked, how often, and how long each answer took. The pace is fixed: who is late leaves out.
- * Does not own the server.
+ * The load of a soak: which calls, how often, and how long each took. The pace is fixed: a late call skips its missed
+ * turns.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Berth, SandboxHandle } from "../../src/client/index.ts";
 
-export type Took = { verb: string; atMs: number; ms: number; failed?: string };
+export type CallTime = { verb: string; atMs: number; ms: number; failed?: string };
 
-type Work = {
+type LoadKind = {
   everyMs: number;
-  /** So many at once while it hurries. */
+  /** The number of concurrent lanes during the warm-up. */
   lanes?: number;
   act: (sandbox: SandboxHandle, berth: Berth) => Promise<void>;
 };
@@ -17,7 +17,7 @@ type Work = {
 const content = Buffer.alloc(50_000, "soak");
 const lines = 50;
 
-const works: Record<string, Work> = {
+const kinds: Record<string, LoadKind> = {
   exec: {
     everyMs: 100,
     lanes: 8,
@@ -26,7 +26,7 @@ const works: Record<string, Work> = {
   patch: {
     everyMs: 100,
     lanes: 8,
-    act: async (sandbox) => void (await sandbox.patchMetadata({ at: String(performance.now()) })),
+    act: async (sandbox) => void (await sandbox.patchMetadata({ time: String(performance.now()) })),
   },
   get: { everyMs: 200, lanes: 4, act: async (sandbox) => void (await sandbox.get()) },
   file: {
@@ -38,7 +38,7 @@ const works: Record<string, Work> = {
       for await (const piece of (await sandbox.readFile("/workspace/soak")).body) {
         bytes += piece.length;
       }
-      if (bytes !== content.length) throw new Error(`${bytes} bytes came back`);
+      if (bytes !== content.length) throw new Error(`${bytes} bytes were read back`);
     },
   },
   lease: {
@@ -57,7 +57,7 @@ const works: Record<string, Work> = {
       for await (const event of sandbox.followLogs(id)) {
         if (event.type === "output") text += Buffer.from(event.bytes).toString();
       }
-      if (text.split("\n").length !== lines + 1) throw new Error("the log is not whole");
+      if (text.split("\n").length !== lines + 1) throw new Error("the log is incomplete");
     },
   },
   session: {
@@ -66,7 +66,7 @@ const works: Record<string, Work> = {
       const { id } = await sandbox.createSession();
       await sandbox.execInSession(id, { command: "word=soak" });
       const { stdout } = await sandbox.execInSession(id, { command: "echo $word" });
-      if (stdout !== "soak\n") throw new Error("the session has forgotten");
+      if (stdout !== "soak\n") throw new Error("the session lost its variable");
       await sandbox.endSession(id);
     },
   },
@@ -80,10 +80,10 @@ const works: Record<string, Work> = {
       for await (const event of live) {
         if (event.type === "output") text += Buffer.from(event.bytes).toString();
       }
-      if (!text.includes("word-back")) throw new Error("the terminal gave nothing back");
+      if (!text.includes("word-back")) throw new Error("the terminal did not echo");
     },
   },
-  life: {
+  lifecycle: {
     everyMs: 2_000,
     lanes: 6,
     act: async (_, berth) => {
@@ -102,41 +102,41 @@ const works: Record<string, Work> = {
   },
 };
 
-export const verbs = Object.keys(works);
+export const verbs = Object.keys(kinds);
 
 /**
- * Each kind in a box of its own choosing, the boxes in turn. Resolves when the last answer has come.
- * Those that need the box alone go to the first, where nobody else works. Who hurries does not wait for the next turn,
- * and some go in several lanes: caches and heaps get as large as they do in hours of the pace that follows.
+ * Runs each kind of call on the sandboxes in turn and resolves when the last call has ended. Calls that need a
+ * sandbox exclusively use the first one. The warm-up has no pauses and several lanes, so that caches and heaps grow
+ * as large as in hours of the steady pace.
  */
 export async function load(
   berth: Berth,
-  boxes: string[],
-  took: (one: Took) => void,
-  { hurryMs, over }: { hurryMs: number; over: AbortSignal },
+  sandboxIds: string[],
+  onCall: (call: CallTime) => void,
+  { warmUpMs, over }: { warmUpMs: number; over: AbortSignal },
 ): Promise<void> {
-  const hurriesUntil = performance.now() + hurryMs;
-  const [alone = "", ...shared] = boxes;
-  const lanes = Object.entries(works).flatMap(([verb, work]) =>
+  const warmUpUntil = performance.now() + warmUpMs;
+  const [exclusive = "", ...shared] = sandboxIds;
+  const lanes = Object.entries(kinds).flatMap(([verb, work]) =>
     Array.from({ length: work.lanes ?? 1 }, (_, lane) => ({ verb, lane, ...work })),
   );
-  const working = lanes.map(async ({ verb, lane, everyMs, act }) => {
-    const needsAll = verb === "lease" || verb === "checkpoint";
-    const isNeeded = () => !over.aborted && (lane === 0 || performance.now() < hurriesUntil);
-    for (let n = lane, next = performance.now(); isNeeded(); n += 1) {
-      const box = needsAll ? alone : (shared[n % shared.length] ?? alone);
+  const running = lanes.map(async ({ verb, lane, everyMs, act }) => {
+    const isExclusive = verb === "lease" || verb === "checkpoint";
+    const isActive = () => !over.aborted && (lane === 0 || performance.now() < warmUpUntil);
+    for (let n = lane, next = performance.now(); isActive(); n += 1) {
+      const sandboxId = isExclusive ? exclusive : (shared[n % shared.length] ?? exclusive);
       const atMs = performance.now();
-      const failed = await act(berth.sandbox(box), berth).then(
+      const failed = await act(berth.sandbox(sandboxId), berth).then(
         () => undefined,
         (error: unknown) => String(error),
       );
       const ms = performance.now() - atMs;
-      took({ verb, atMs, ms, ...(failed === undefined ? {} : { failed }) });
+      onCall({ verb, atMs, ms, ...(failed === undefined ? {} : { failed }) });
       const now = performance.now();
-      if (now < hurriesUntil) next = now;
+      if (now < warmUpUntil) next = now;
       else while (next <= now) next += everyMs;
       await pause(next - now, undefined, { signal: over }).catch(() => {});
     }
   });
-  await Promise.all(working);
+  await Promise.all(running);
 }

@@ -1,5 +1,5 @@
 /**
- * Owns what a soak is told on its command line.
+ * The command line of a soak.
  */
 import { parseArgs } from "node:util";
 
@@ -7,11 +7,11 @@ export const help = `Keeps a real server under a moderate, steady load and watch
 
   npm run soak -- [--minutes N] [--json]
 
-  --minutes N   how long; 30 unless given, parts allowed. Under 30 nothing is judged
-  --json        all of it as one line of JSON on stdout, in place of the table
+  --minutes N   duration, fractions allowed (default 30); under 30 nothing is judged
+  --json        print all results as one line of JSON on stdout instead of the table
 
-The first tenth goes as fast as it is answered, to warm up. Memory that grows by more than 5 % after it, a p99 that rises, a
-call that fails, a minute without a command, and whoever stops it before its time end it with 1.
+The first tenth is a warm-up without pauses. It exits with 1 if memory then grows by more than 5 %, a p99 rises, a call
+fails, a minute has no command, or the run is stopped early.
 `;
 
 export type Options = { minutes: number; json: boolean; help: boolean };
@@ -27,7 +27,7 @@ export function parseOptions(args: string[]): Options {
   });
   const minutes = Number(values.minutes);
   if (!(minutes >= 0.2 && minutes <= 10_080)) {
-    throw new Error(`--minutes must be a number from 0.2 to 10080, not ${values.minutes}`);
+    throw new Error(`\`--minutes\` must be a number from 0.2 to 10080, not ${values.minutes}.`);
   }
   return { minutes, json: values.json, help: values.help };
 }

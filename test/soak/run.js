@@ -1,13 +1,12 @@
 /**
- * Owns `npm run soak`: installs and builds what is missing, then runs.
- * Does not own the load and the look at it (main.ts). Arguments pass through.
+ * `npm run soak`: installs and builds what is missing, then runs main.ts. Arguments are passed on.
  */
 import { build } from "../../container/launch/build.js";
 import { install } from "../../container/launch/install.js";
-import { run } from "../../container/launch/say.js";
+import { runProgram } from "../../container/launch/program.js";
 import { child } from "../child.js";
 
-await run(async () => {
+await runProgram(async () => {
   await install();
   await build();
   return await child(["test/soak/main.ts", ...process.argv.slice(2)]);

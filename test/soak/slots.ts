@@ -1,10 +1,9 @@
 /**
- * Owns the figures of a soak by slots of its time, and their table.
- * Does not own what they mean (verdict.ts).
+ * The results of a soak by time slot, and their table. See verdict.ts for the judgement.
  */
 import { percentile } from "../bench/figure.ts";
-import type { Took } from "./load.ts";
-import { type Look, type Part, parts } from "./watch.ts";
+import type { CallTime } from "./load.ts";
+import { type Measurement, type Part, parts } from "./watch.ts";
 
 export type Slot = {
   minute: number;
@@ -17,40 +16,67 @@ export type Slot = {
   descriptors: Record<Part, number>;
 };
 
-type Piece = { minute: number; calls: Took[]; execs: number[]; seen: Look[] };
+type SlotContent = { minute: number; calls: CallTime[]; execs: number[]; seen: Measurement[] };
 
-/** The last one may be half of one. */
-function piecesOf(took: Took[], looks: Look[], beganMs: number, slotMs: number): Piece[] {
-  const end = Math.max(...looks.map(({ atMs }) => atMs));
-  const pieces: Piece[] = [];
-  for (let from = beganMs; from + slotMs / 2 < end; from += slotMs) {
+/** The last slot may be shorter. */
+function splitBySlot(
+  callTimes: CallTime[],
+  measurements: Measurement[],
+  startedMs: number,
+  slotMs: number,
+): SlotContent[] {
+  const end = Math.max(...measurements.map(({ atMs }) => atMs));
+  const pieces: SlotContent[] = [];
+  for (let from = startedMs; from + slotMs / 2 < end; from += slotMs) {
     const inside = ({ atMs }: { atMs: number }) => atMs >= from && atMs < from + slotMs;
-    const calls = took.filter(inside);
+    const calls = callTimes.filter(inside);
     const execs = calls.filter(({ verb }) => verb === "exec").map(({ ms }) => ms);
-    pieces.push({ minute: (from - beganMs) / 60_000, calls, execs, seen: looks.filter(inside) });
+    pieces.push({
+      minute: (from - startedMs) / 60_000,
+      calls,
+      execs,
+      seen: measurements.filter(inside),
+    });
   }
   return pieces;
 }
 
-/** In words: the slots in which no command began, or in which nobody could look. They have no figures. */
-export function gapsOf(took: Took[], looks: Look[], beganMs: number, slotMs: number): string[] {
-  return piecesOf(took, looks, beganMs, slotMs).flatMap(({ minute, execs, seen }) => {
-    const at = `minute ${minute.toFixed(1)}`;
-    if (execs.length === 0) return [`${at}: no command in ${slotMs / 1000} s`];
-    return seen.length === 0 ? [`${at}: no look in ${slotMs / 1000} s`] : [];
-  });
+/** Describes the slots without a command or without a measurement, which have no results. */
+export function gapsOf(
+  callTimes: CallTime[],
+  measurements: Measurement[],
+  startedMs: number,
+  slotMs: number,
+): string[] {
+  return splitBySlot(callTimes, measurements, startedMs, slotMs).flatMap(
+    ({ minute, execs, seen }) => {
+      const slot = `minute ${minute.toFixed(1)}`;
+      if (execs.length === 0) return [`${slot}: no command in ${slotMs / 1000} s`];
+      return seen.length === 0 ? [`${slot}: no measurement in ${slotMs / 1000} s`] : [];
+    },
+  );
 }
 
-export function slotsOf(took: Took[], looks: Look[], beganMs: number, slotMs: number): Slot[] {
+export function slotsOf(
+  callTimes: CallTime[],
+  measurements: Measurement[],
+  startedMs: number,
+  slotMs: number,
+): Slot[] {
   const slots: Slot[] = [];
-  for (const { minute, calls, execs, seen } of piecesOf(took, looks, beganMs, slotMs)) {
+  for (const { minute, calls, execs, seen } of splitBySlot(
+    callTimes,
+    measurements,
+    startedMs,
+    slotMs,
+  )) {
     if (execs.length === 0 || seen.length === 0) continue;
-    const medians = (of: (one: Look) => Record<Part, number>) =>
+    const medians = (select: (measurement: Measurement) => Record<Part, number>) =>
       Object.fromEntries(
         parts.map((part) => [
           part,
           percentile(
-            seen.map((one) => of(one)[part]),
+            seen.map((measurement) => select(measurement)[part]),
             50,
           ),
         ]),
@@ -73,7 +99,7 @@ export function slotsOf(took: Took[], looks: Look[], beganMs: number, slotMs: nu
 }
 
 const head = [
-  ...["minute", "calls", "failed", "exec p50", "exec p99", "all p99"],
+  ...["Minute", "Calls", "Failed", "Exec p50", "Exec p99", "All p99"],
   ...parts.map((part) => `${part} MiB`),
   ...parts.map((part) => `${part} fds`),
 ];
@@ -86,9 +112,9 @@ export function tableOf(slots: Slot[]): string {
     ...parts.map((part) => (slot.bytes[part] / 2 ** 20).toFixed(1)),
     ...parts.map((part) => String(slot.descriptors[part])),
   ]);
-  const widths = head.map((title, at) =>
-    Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)),
+  const widths = head.map((title, index) =>
+    Math.max(title.length, ...rows.map((row) => row[index]?.length ?? 0)),
   );
-  const line = (cells: string[]) => cells.map((cell, at) => cell.padStart(widths[at] ?? 0));
+  const line = (cells: string[]) => cells.map((cell, index) => cell.padStart(widths[index] ?? 0));
   return `${[head, ...rows].map((cells) => line(cells).join("  ")).join("\n")}\n`;
 }

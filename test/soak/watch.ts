@@ -1,6 +1,5 @@
 /**
- * Owns the look at the server's programs: memory that is theirs, and open descriptors.
- * Does not own what follows from it (verdict.ts).
+ * Measures the server's programs: their anonymous memory and open descriptors.
  */
 import { readdirSync } from "node:fs";
 import { anonymousBytes } from "../bench/processes.ts";
@@ -9,12 +8,16 @@ import type { Server } from "../system/server.ts";
 export const parts = ["workerd", "engine", "agents"] as const;
 export type Part = (typeof parts)[number];
 
-export type Look = { atMs: number; bytes: Record<Part, number>; descriptors: Record<Part, number> };
+export type Measurement = {
+  atMs: number;
+  bytes: Record<Part, number>;
+  descriptors: Record<Part, number>;
+};
 
-/** `agents`: those of the boxes alone, each the same program for the whole time. */
-export type Watched = Record<Part, number[]>;
+/** `agents`: those of the sandboxes under load, which run for the whole soak. */
+export type WatchedPids = Record<Part, number[]>;
 
-export function watched(server: Server): Watched {
+export function watchedPids(server: Server): WatchedPids {
   const all = server.processes();
   const pidsOf = (text: string) =>
     all.filter(({ command }) => command.includes(text)).map(({ pid }) => pid);
@@ -25,18 +28,18 @@ export function watched(server: Server): Watched {
   };
 }
 
-export function look(pids: Watched): Look {
-  const bytes = {} as Look["bytes"];
-  const descriptors = {} as Look["descriptors"];
+export function measure(pids: WatchedPids): Measurement {
+  const bytes = {} as Measurement["bytes"];
+  const descriptors = {} as Measurement["descriptors"];
   for (const part of parts) {
     const sum = anonymousBytes(pids[part]);
-    if (sum === undefined) throw new Error(`${part} has ended, or may not be looked at`);
+    if (sum === undefined) throw new Error(`${part} has ended or cannot be read`);
     bytes[part] = sum;
-    descriptors[part] = pids[part].reduce((all, pid) => all + open(pid), 0);
+    descriptors[part] = pids[part].reduce((all, pid) => all + descriptorCount(pid), 0);
   }
   return { atMs: performance.now(), bytes, descriptors };
 }
 
-function open(pid: number): number {
+function descriptorCount(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
