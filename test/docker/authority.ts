@@ -1,6 +1,6 @@
 /**
- * Owns the certificates by which the companion speaks for each host: one authority, one certificate a host.
- * Does not own who trusts it. They live as long as their container.
+ * A certificate authority for the network companion, with one certificate per host. Its files are removed with its
+ * container.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -29,8 +29,8 @@ export class Authority {
     const request = ["-subj", "/CN=host", "-keyout", "host.key", "-out", "host.csr"];
     this.#openssl(["req", ...newKey, ...request]);
     const signed = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", "host.crt"];
-    const named = ["-in", "host.csr", "-extfile", "host.ext", "-days", days];
-    this.#openssl(["x509", "-req", ...named, ...signed]);
+    const extensions = ["-in", "host.csr", "-extfile", "host.ext", "-days", days];
+    this.#openssl(["x509", "-req", ...extensions, ...signed]);
     const context = createSecureContext({
       key: this.#read("host.key"),
       cert: this.#read("host.crt") + this.certificate,

@@ -1,6 +1,6 @@
 /**
- * Owns a Berth that `wrangler dev` serves over a real Docker engine, and a look at its containers.
- * Does not own the engine: run.js does. Whoever starts one stops it, and is told what its end left behind.
+ * A Berth that `wrangler dev` serves over a real Docker engine, and functions to inspect its containers. run.js
+ * starts the engine.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect } from "vitest";
-import { places, root, tools } from "../../container/launch/places.js";
+import { paths, root, tools } from "../../container/launch/paths.js";
 import { contractSizes } from "../contract/sizes.ts";
 import { otherKey } from "../system/api/contract-world.ts";
 import { alive, treeOf } from "../system/processes.ts";
@@ -16,27 +16,33 @@ import { cleanEnvironment, type Said, Server } from "../system/server.ts";
 import { until } from "../system/until.ts";
 import { Docker } from "./docker.js";
 
-type Facts = { command: string; host?: string; isOwn: boolean; base?: string; companion?: string };
+type DockerFacts = {
+  command: string;
+  host?: string;
+  isOwn: boolean;
+  base?: string;
+  companion?: string;
+};
 
-const readyWithinMs = 150_000;
+const readyTimeoutMs = 150_000;
 
-export const facts = JSON.parse(process.env.BERTH_TEST_DOCKER ?? "{}") as Facts;
+export const facts = JSON.parse(process.env.BERTH_TEST_DOCKER ?? "{}") as DockerFacts;
 export const docker = new Docker(facts.command, facts.host);
 
-/** Where it is kept over a restart, and under which name its containers run. */
-export type Home = { folder: string; name: string };
+/** Its data folder, kept across restarts, and the name prefix of its containers. */
+export type BerthHome = { folder: string; name: string };
 
-export type Box = {
+export type DockerContainer = {
   name: string;
   state: string;
   exitCode: number;
   restarts: number;
-  /** Of its first process, as the engine sees it. */
+  /** The PID of its first process on the machine. */
   pid: number;
   startId: string | undefined;
 };
 
-export function newHome(): Home {
+export function newHome(): BerthHome {
   const folder = mkdtempSync(join(tmpdir(), "berth-wrangler-"));
   const key = `berth_local_${randomBytes(24).toString("base64url")}`;
   writeFileSync(join(folder, "key"), key, { mode: 0o600 });
@@ -50,13 +56,13 @@ export function newHome(): Home {
   return { folder, name: `berth-test-${randomBytes(4).toString("hex")}` };
 }
 
-/** `bundle` is the Worker, in one file: as it would be deployed, unless another is given. */
+/** `bundle` is the Worker as one file; by default the one that would be deployed. */
 export async function startBerth(
-  { folder, name }: Home,
-  bundle: string = places.worker,
+  { folder, name }: BerthHome,
+  bundle: string = paths.worker,
 ): Promise<Server> {
   const file = join(folder, "wrangler.toml");
-  // A copy, alone in its folder: wrangler begins anew at each change beside it.
+  // A copy in its own folder, because wrangler reloads after each change in that folder.
   mkdirSync(join(folder, "worker"), { recursive: true });
   copyFileSync(bundle, join(folder, "worker/index.js"));
   writeFileSync(file, configOf(name, "worker/index.js"));
@@ -78,77 +84,77 @@ export async function startBerth(
   const said: Said = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (said.stdout += chunk));
   child.stderr.on("data", (chunk) => (said.stderr += chunk));
-  let over = false;
+  let hasEnded = false;
   const ended = new Promise<Said & { code: number | null; signal: string | null }>(
     (resolve, reject) => {
       child.once("error", reject);
       child.once("close", (code, signal) => {
-        over = true;
+        hasEnded = true;
         resolve({ ...said, code, signal });
       });
     },
   );
   const url = () => /Ready on (http:\/\/\S+)/.exec(said.stdout)?.[1];
-  const isReady = () => over || url() !== undefined;
-  await until("wrangler dev serves", isReady, readyWithinMs).catch(() => child.kill("SIGKILL"));
-  const at = url();
-  if (at === undefined) throw new Error(`wrangler dev ended: ${said.stdout}\n${said.stderr}`);
-  return new Server(at, folder, { child, said, ended }, false);
+  const isReady = () => hasEnded || url() !== undefined;
+  await until("wrangler dev serves", isReady, readyTimeoutMs).catch(() => child.kill("SIGKILL"));
+  const readyUrl = url();
+  if (readyUrl === undefined) throw new Error(`wrangler dev ended: ${said.stdout}\n${said.stderr}`);
+  return new Server(readyUrl, folder, { child, said, ended }, false);
 }
 
-/** At once, with everything below it: nothing is put in order. */
+/** Kills it at once with everything below it. */
 export async function kill(server: Server): Promise<void> {
   for (const { pid } of treeOf(server.launched.child.pid ?? -1).reverse()) {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It ended with the one before.
+      // It ended with its parent.
     }
   }
   await server.ended();
 }
 
-/** In order; what wrangler leaves behind then goes too, and nothing is left of either. */
-export async function endBerth(home: Home, server: Server | undefined): Promise<void> {
+/** Ends it in order, removes what wrangler leaves behind, and checks that nothing is left. */
+export async function endBerth(home: BerthHome, server: Server | undefined): Promise<void> {
   const tree = server?.processes() ?? [];
   server?.signal("SIGTERM");
   await server?.ended();
   removeContainers(home);
   rmSync(home.folder, { recursive: true, force: true });
   await until("its processes are gone", () => alive(tree).length === 0);
-  expect([...boxesOf(home), ...companionsOf(home)]).toEqual([]);
+  expect([...containersOf(home), ...companionsOf(home)]).toEqual([]);
 }
 
-/** As if the machine below had been exchanged. */
-export function removeContainers({ name }: Home): void {
+/** Removes all containers, as if the machine had been replaced. */
+export function removeContainers({ name }: BerthHome): void {
   const names = namesOf(name);
-  if (names.length > 0) docker.say("rm", "--force", "--volumes", ...names);
+  if (names.length > 0) docker.run("rm", "--force", "--volumes", ...names);
 }
 
-/** Every container of this Berth, companions left out. */
-export function boxesOf({ name }: Home): Box[] {
-  const names = namesOf(name).filter((one) => !one.endsWith("-proxy"));
+/** Every container of this Berth except companions. */
+export function containersOf({ name }: BerthHome): DockerContainer[] {
+  const names = namesOf(name).filter((container) => !container.endsWith("-proxy"));
   if (names.length === 0) return [];
-  // One that ends meanwhile is missing from what is said, and the rest is there.
-  const said = docker.call(["inspect", ...names]).stdout;
-  return (JSON.parse(said) as Inspected[]).map((one) => ({
-    name: one.Name.slice(1),
-    state: one.State.Status,
-    exitCode: one.State.ExitCode,
-    restarts: one.RestartCount,
-    pid: one.State.Pid,
-    startId: startIdIn(one.Config.Env),
+  // A container that ends meanwhile is missing from the output; the others are there.
+  const output = docker.call(["inspect", ...names]).stdout;
+  return (JSON.parse(output) as Inspected[]).map((container) => ({
+    name: container.Name.slice(1),
+    state: container.State.Status,
+    exitCode: container.State.ExitCode,
+    restarts: container.RestartCount,
+    pid: container.State.Pid,
+    startId: startIdIn(container.Config.Env),
   }));
 }
 
-export function companionsOf({ name }: Home): string[] {
-  return namesOf(name).filter((one) => one.endsWith("-proxy"));
+export function companionsOf({ name }: BerthHome): string[] {
+  return namesOf(name).filter((container) => container.endsWith("-proxy"));
 }
 
-/** The container that runs this life of a sandbox. */
-export function boxOf(home: Home, incarnation: string): Box {
-  const found = boxesOf(home).find(({ startId }) => incarnation.startsWith(`${startId}.`));
-  if (found === undefined) throw new Error(`no container runs the life ${incarnation}`);
+/** The container that runs this incarnation of a sandbox. */
+export function containerRunning(home: BerthHome, incarnation: string): DockerContainer {
+  const found = containersOf(home).find(({ startId }) => incarnation.startsWith(`${startId}.`));
+  if (found === undefined) throw new Error(`no container runs the incarnation ${incarnation}`);
   return found;
 }
 
@@ -169,19 +175,19 @@ function startIdIn(env: string[]): string | undefined {
   return document === undefined ? undefined : JSON.parse(document).startId;
 }
 
-/** A Worker of these tests, bundled as wrangler would. */
-export function bundle({ folder, name }: Home, main: string): string {
+/** Bundles a test Worker as wrangler would. */
+export function bundle({ folder, name }: BerthHome, main: string): string {
   const file = join(folder, "bundle.toml");
   writeFileSync(file, configOf(name, join(root, main)).replace("no_bundle = true\n", ""));
   const outdir = join(folder, "bundle");
   const args = ["deploy", "--dry-run", "--containers-rollout=none", "--config", file];
   const env = environment(folder);
-  const done = spawnSync(tools.node, [tools.wrangler, ...args, "--outdir", outdir], { env });
-  if (done.status !== 0) throw new Error(`wrangler did not bundle ${main}: ${done.stderr}`);
+  const result = spawnSync(tools.node, [tools.wrangler, ...args, "--outdir", outdir], { env });
+  if (result.status !== 0) throw new Error(`wrangler did not bundle ${main}: ${result.stderr}`);
   return join(outdir, `${basename(main, ".ts")}.js`);
 }
 
-/** The project's own configuration, from anywhere, and with the base image that there is. */
+/** The project's configuration with absolute paths and the available base image. */
 function configOf(name: string, main: string): string {
   const dockerfile = join(root, "container/Dockerfile");
   const vars = facts.base === undefined ? "" : `, build_vars = { BASE = "${facts.base}" }`;
@@ -191,22 +197,22 @@ function configOf(name: string, main: string): string {
     [/^main = .*$/m, `main = "${main}"\nno_bundle = true`],
     [/^images\.default = .*$/m, `images.default = ${image}`],
   ].reduce(
-    (toml, [what = "", by]) => {
-      if (!(what as RegExp).test(toml)) throw new Error(`wrangler.toml has no ${what}`);
-      return toml.replace(what, by as string);
+    (toml, [pattern = "", replacement]) => {
+      if (!(pattern as RegExp).test(toml)) throw new Error(`wrangler.toml has no ${pattern}`);
+      return toml.replace(pattern, replacement as string);
     },
     readFileSync(join(root, "wrangler.toml"), "utf8"),
   );
 }
 
 function environment(folder: string): Record<string, string> {
-  const standIn = {
-    WRANGLER_DOCKER_BIN: join(root, "test/docker/stand-in-docker.sh"),
+  const shim = {
+    WRANGLER_DOCKER_BIN: join(root, "test/docker/docker-shim.sh"),
     BERTH_TEST_DOCKER_COMMAND: facts.command,
     MINIFLARE_CONTAINER_EGRESS_IMAGE: facts.companion ?? "",
   };
   return {
-    ...cleanEnvironment(facts.companion === undefined ? {} : standIn),
+    ...cleanEnvironment(facts.companion === undefined ? {} : shim),
     ...(facts.host === undefined
       ? {}
       : { DOCKER_HOST: facts.host, WRANGLER_DOCKER_HOST: facts.host }),

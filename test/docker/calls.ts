@@ -1,6 +1,5 @@
 /**
- * Owns what the stories of real containers say again and again: a command that succeeds, a state, a checkpoint.
- * Does not own what they prove.
+ * Calls that the Docker tests repeat: a command that succeeds, a state, a checkpoint.
  */
 import { expect } from "vitest";
 import type { Answer, Server } from "../system/server.ts";
@@ -12,9 +11,9 @@ export function callsOf(server: () => Server) {
     server().call(method, `/v1/sandboxes/${id}${rest}`, body);
   return {
     call,
-    told: async (id: string): Promise<Body> => (await call("GET", id)).body,
-    /** What a command says that succeeds. */
-    async said(id: string, command: string): Promise<string> {
+    viewOf: async (id: string): Promise<Body> => (await call("GET", id)).body,
+    /** Returns the output of a command that must succeed. */
+    async outputOf(id: string, command: string): Promise<string> {
       const { body } = await server().exec(id, command);
       expect(body, command).toMatchObject({ exitCode: 0, stderr: "" });
       return String(body.stdout);
@@ -24,7 +23,7 @@ export function callsOf(server: () => Server) {
       expect(status, JSON.stringify(body)).toBe(201);
       return String(body.id);
     },
-    /** Of its events: which states it went through. */
+    /** Returns the states that it went through, from its events. */
     async states(id: string): Promise<unknown[]> {
       const { body } = await call("GET", id, "/events?limit=1000");
       const { events } = body as unknown as { events: { event: Record<string, unknown> }[] };

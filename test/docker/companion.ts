@@ -1,7 +1,7 @@
 /**
- * Owns a stand-in for the network companion that the platform's local mode starts beside each container, for machines
- * that cannot fetch the real one: the way in to its ports, the way out for HTTP, HTTPS and names. Runs in a container.
- * Does not own what may go out: the Worker decides. Ports other than 80, 443 and 53 it leaves alone.
+ * A replacement for the network companion that the platform's local mode starts next to each container, for machines
+ * that cannot download the real one: inbound connections to its ports, and outbound HTTP, HTTPS and DNS. It runs in a
+ * container. The Worker decides what may leave; ports other than 80, 443 and 53 are not intercepted.
  */
 import { execFileSync } from "node:child_process";
 import { createSocket } from "node:dgram";
@@ -12,11 +12,11 @@ import type { Duplex } from "node:stream";
 import { createServer as createTlsServer } from "node:tls";
 import { Authority } from "./authority.ts";
 
-/** Every name that is asked for has this address; no packet to it leaves. */
+/** Every name resolves to this address; no packet to it leaves. */
 const anyHost = "11.0.0.1";
 const ports = { http: 41080, https: 41443, names: 41053 };
 const headBytesMax = 16_384;
-const toldBytesMax = 65_536;
+const bodyBytesMax = 65_536;
 
 const gateway = (await lookup("host.docker.internal", 4)).address;
 const authority = new Authority("/tmp");
@@ -27,14 +27,14 @@ redirect(argument("--docker-gateway-cidr"));
 serveNames();
 serveHttp();
 serveHttps();
-serveWayIn(argument("--http-ingress-address"));
+serveIngress(argument("--http-ingress-address"));
 process.once("SIGTERM", () => process.exit(0));
 
 function argument(name: string): string {
   return process.argv[process.argv.indexOf(name) + 1] ?? "";
 }
 
-/** What the container sends to ports 80, 443 and 53 comes here; what goes to its own network does not. */
+/** Redirects the container's traffic to ports 80, 443 and 53 to this program, except within its own network. */
 function redirect(ownNetwork: string): void {
   const rules = [
     "-N COMPANION",
@@ -48,25 +48,25 @@ function redirect(ownNetwork: string): void {
   for (const rule of rules) execFileSync("iptables", ["-t", "nat", ...rule.split(" ")]);
 }
 
-/** CONNECT reaches a port of the container; the rest is how the platform tells what it wants. */
-function serveWayIn(address: string): void {
-  const server = createServer((asked, answer) => {
-    if (asked.method === "GET" && asked.url === "/ca") {
-      answer.end(authority.certificate);
+/** CONNECT reaches a port of the container; other requests configure the companion. */
+function serveIngress(address: string): void {
+  const server = createServer((request, response) => {
+    if (request.method === "GET" && request.url === "/ca") {
+      response.end(authority.certificate);
       return;
     }
     let text = "";
-    asked.on("data", (chunk) => {
-      text = (text + chunk).slice(0, toldBytesMax);
+    request.on("data", (chunk) => {
+      text = (text + chunk).slice(0, bodyBytesMax);
     });
-    asked.on("end", () => {
-      if (asked.method === "PUT" && asked.url === "/egress") configure(JSON.parse(text));
-      else answer.statusCode = 404;
-      answer.end("{}");
+    request.on("end", () => {
+      if (request.method === "PUT" && request.url === "/egress") configure(JSON.parse(text));
+      else response.statusCode = 404;
+      response.end("{}");
     });
   });
-  server.on("connect", (asked, outer, head) => {
-    const [host = "", port] = String(asked.headers["x-dst-addr"] ?? asked.url).split(":");
+  server.on("connect", (request, outer, head) => {
+    const [host = "", port] = String(request.headers["x-dst-addr"] ?? request.url).split(":");
     const inner = connect({ host, port: Number(port), allowHalfOpen: true });
     const refused = () => outer.end("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
     outer.once("error", () => inner.destroy());
@@ -81,9 +81,9 @@ function serveWayIn(address: string): void {
   server.listen({ host, port: Number(port) });
 }
 
-function configure(told: { port?: number; dns?: { allowHostnames?: string[] } }): void {
-  egressPort = told.port ?? egressPort;
-  if (told.dns !== undefined) resolvesNames = (told.dns.allowHostnames ?? []).length > 0;
+function configure(settings: { port?: number; dns?: { allowHostnames?: string[] } }): void {
+  egressPort = settings.port ?? egressPort;
+  if (settings.dns !== undefined) resolvesNames = (settings.dns.allowHostnames ?? []).length > 0;
 }
 
 function serveHttp(): void {
@@ -95,7 +95,7 @@ function serveHttp(): void {
       socket.off("data", read);
       socket.pause();
       const host = /\r\nhost: *([^\r:]+)/i.exec(head.toString("latin1"))?.[1] ?? anyHost;
-      goOut(socket, `${anyHost}:80`, { "x-hostname": host }, head);
+      forwardEgress(socket, `${anyHost}:80`, { "x-hostname": host }, head);
     };
     socket.on("data", read);
     socket.on("error", () => socket.destroy());
@@ -108,34 +108,34 @@ function serveHttps(): void {
     { SNICallback: (host, done) => done(null, authority.contextFor(host)) },
     (socket) => {
       const host = typeof socket.servername === "string" ? socket.servername : anyHost;
-      goOut(socket, `${anyHost}:443`, { "x-tls-sni": host }, Buffer.alloc(0));
+      forwardEgress(socket, `${anyHost}:443`, { "x-tls-sni": host }, Buffer.alloc(0));
     },
   );
   server.listen(ports.https, "127.0.0.1");
 }
 
-/** To the platform, which knows who may fetch what, and fetches it. */
-function goOut(
+/** Forwards to the platform, which checks and fetches the request. */
+function forwardEgress(
   inner: Duplex,
   address: string,
   headers: Record<string, string>,
   first: Buffer,
 ): void {
   const options = { host: gateway, port: egressPort, method: "CONNECT", path: address, headers };
-  const asked = request({ ...options, agent: false });
-  asked.once("error", () => inner.destroy());
-  asked.once("connect", (answer, outer, head) => {
-    if (answer.statusCode !== 200 && answer.statusCode !== 202) {
+  const connection = request({ ...options, agent: false });
+  connection.once("error", () => inner.destroy());
+  connection.once("connect", (response, outer, head) => {
+    if (response.statusCode !== 200 && response.statusCode !== 202) {
       inner.destroy();
       return;
     }
     outer.write(first);
     joinBoth(inner, outer, head);
   });
-  asked.end();
+  connection.end();
 }
 
-/** Bytes both ways, ends both ways. What came with the head belongs to `to`. */
+/** Joins two streams in both directions. `head` has already been read and belongs to `to`. */
 function joinBoth(from: Duplex, to: Duplex, head: Buffer): void {
   from.on("error", () => to.destroy());
   to.on("error", () => from.destroy());
@@ -144,7 +144,7 @@ function joinBoth(from: Duplex, to: Duplex, head: Buffer): void {
   to.pipe(from);
 }
 
-/** Answers each question for an IPv4 address with the one address, where any host may be asked for at all. */
+/** Responds to each IPv4 query with the one address, if any host is allowed. */
 function serveNames(): void {
   const socket = createSocket("udp4", (question, { address, port }) => {
     const end = question.indexOf(0, 12) + 5;

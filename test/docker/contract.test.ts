@@ -1,19 +1,19 @@
-/** What every Berth promises of a sandbox, over REST, with a real container under each. */
+/** The sandbox contract over REST, with real containers. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { sandboxApiContract } from "../contract/sandbox-api.ts";
 import type { Server } from "../system/server.ts";
-import { boxesOf, endBerth, type Home, newHome, startBerth } from "./berth.ts";
-import { dockerWorld } from "./world.ts";
+import { type BerthHome, containersOf, endBerth, newHome, startBerth } from "./berth.ts";
+import { dockerWorld } from "./contract-world.ts";
 
-/** Of the suite, those that need neither a clock that can be set nor objects that can be evicted. */
-const sentencesMin = 98;
+/** The number of tests in the suite that need neither a fake clock nor evictable objects. */
+const testsMin = 98;
 
 describe("a Berth over real containers", () => {
-  let home: Home;
+  let home: BerthHome;
   let server: Server | undefined;
-  let said = 0;
+  let passed = 0;
   const running = () => {
-    if (server === undefined) throw new Error("wrangler dev does not run");
+    if (server === undefined) throw new Error("wrangler dev is not running");
     return server;
   };
 
@@ -25,13 +25,13 @@ describe("a Berth over real containers", () => {
     await endBerth(home, server);
   });
   afterEach(() => {
-    said++;
+    passed++;
   });
 
   sandboxApiContract(dockerWorld(() => home, running));
 
-  it("[DK2] keeps what every Berth keeps", () => {
-    expect(said).toBeGreaterThanOrEqual(sentencesMin);
-    expect(boxesOf(home).length).toBeGreaterThan(0);
+  it("[DK2] passes the contract of every Berth", () => {
+    expect(passed).toBeGreaterThanOrEqual(testsMin);
+    expect(containersOf(home).length).toBeGreaterThan(0);
   });
 });

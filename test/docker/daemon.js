@@ -1,6 +1,6 @@
 /**
- * Owns a Docker engine for the length of the tests, in namespaces that were made for it: its start, its end.
- * Does not own these namespaces: run.js makes them. Everything that it keeps lies in one folder.
+ * A Docker engine for the duration of the tests, inside namespaces that run.js creates. All its data is in one
+ * folder.
  */
 import { spawn, spawnSync } from "node:child_process";
 import {
@@ -16,46 +16,46 @@ import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Docker, dockerCommand } from "./docker.js";
 
-const answersWithinMs = 60_000;
-const endsWithinMs = 30_000;
+const readyTimeoutMs = 60_000;
+const endTimeoutMs = 30_000;
 const programs = ["dockerd", "containerd", "runc", "iptables", "ip", "unshare", "setpriv"];
-/** Said by hand: a first start does not tell its gateway otherwise, and the platform's local mode asks for it. */
+/** Set explicitly: a first start does not report its gateway otherwise, and the platform's local mode needs it. */
 const bridge = "172.17.0.1/16";
-/** Hosts that only these tests know; they stand for the internet. */
+/** Hosts that exist only in these tests and represent the internet. */
 const hosts = "127.0.0.1 localhost good.test other.test\n";
 
 /** @returns {string | undefined} */
-export function whyNoDaemon() {
-  if (process.getuid?.() !== 0) return "that needs root";
+export function daemonObstacle() {
+  if (process.getuid?.() !== 0) return "starting one needs root";
   const missing = programs.filter((name) => spawnSync("which", [name]).status !== 0);
-  return missing.length === 0 ? undefined : `${missing.join(", ")} cannot be found`;
+  return missing.length === 0 ? undefined : `${missing.join(", ")} not found`;
 }
 
 /** @param {string} folder */
 export async function startDaemon(folder) {
-  const at = (/** @type {string} */ name) => join(folder, name);
-  const log = openSync(at("dockerd.log"), "a");
-  for (const name of ["data", "exec"]) mkdirSync(at(name), { recursive: true });
-  writeFileSync(at("hosts"), hosts);
-  // Its sockets and notes would lie in the machine's own /run.
+  const pathOf = (/** @type {string} */ name) => join(folder, name);
+  const log = openSync(pathOf("dockerd.log"), "a");
+  for (const name of ["data", "exec"]) mkdirSync(pathOf(name), { recursive: true });
+  writeFileSync(pathOf("hosts"), hosts);
+  // Its sockets and PID files would otherwise be in the machine's /run.
   call("mount", ["-t", "tmpfs", "tmpfs", "/run"]);
-  call("mount", ["--bind", at("hosts"), "/etc/hosts"]);
+  call("mount", ["--bind", pathOf("hosts"), "/etc/hosts"]);
   call("ip", ["link", "set", "lo", "up"]);
-  const host = `unix://${at("docker.sock")}`;
+  const host = `unix://${pathOf("docker.sock")}`;
   const daemon = spawn(
     "dockerd",
     [
-      ...["--host", host, "--data-root", at("data"), "--exec-root", at("exec")],
-      ...["--pidfile", at("pid"), "--cgroup-parent", groupsOf(folder), "--bip", bridge],
+      ...["--host", host, "--data-root", pathOf("data"), "--exec-root", pathOf("exec")],
+      ...["--pidfile", pathOf("pid"), "--cgroup-parent", groupsOf(folder), "--bip", bridge],
     ],
     { stdio: ["ignore", log, log] },
   );
   const ended = new Promise((resolve) => daemon.once("exit", resolve));
   const docker = new Docker(dockerCommand() ?? "docker", host);
-  const limit = Date.now() + answersWithinMs;
-  while (!docker.answers()) {
+  const limit = Date.now() + readyTimeoutMs;
+  while (!docker.isReachable()) {
     if (daemon.exitCode !== null || Date.now() > limit) {
-      throw new Error(`dockerd did not come up:\n${readFileSync(at("dockerd.log"), "utf8")}`);
+      throw new Error(`dockerd did not start:\n${readFileSync(pathOf("dockerd.log"), "utf8")}`);
     }
     await pause(100);
   }
@@ -63,7 +63,7 @@ export async function startDaemon(folder) {
     host,
     async stop() {
       daemon.kill("SIGTERM");
-      await Promise.race([ended, pause(endsWithinMs, undefined, { ref: false })]);
+      await Promise.race([ended, pause(endTimeoutMs, undefined, { ref: false })]);
       daemon.kill("SIGKILL");
     },
   };
@@ -73,7 +73,7 @@ export async function startDaemon(folder) {
 const groupsOf = (folder) => `/${basename(folder)}`;
 
 /**
- * From outside of its namespaces, when all of it has ended: the kernel keeps groups until somebody removes them.
+ * Removes its cgroups after its end, from outside its namespaces; the kernel keeps them otherwise.
  * @param {string} folder
  */
 export function removeGroups(folder) {

@@ -1,19 +1,18 @@
 /**
- * Owns calls of the docker command: which one, to which engine, each with a limit.
- * Does not own what is asked of it.
+ * Calls the docker command, with a time limit each.
  */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
-const callMs = 120_000;
-const answerMs = 10_000;
-/** The one that comes with the machine's own engine first: a newer one may miss parts that its engine has no use for. */
-const usualFolder = "/usr/bin";
+const callTimeoutMs = 120_000;
+const versionTimeoutMs = 10_000;
+/** The command of the machine's own engine comes first: a newer one may lack parts that this engine needs. */
+const preferredFolder = "/usr/bin";
 
 /** @returns {string | undefined} */
 export function dockerCommand() {
-  const folders = [usualFolder, ...(process.env.PATH ?? "").split(delimiter)];
+  const folders = [preferredFolder, ...(process.env.PATH ?? "").split(delimiter)];
   return folders.map((folder) => join(folder, "docker")).find(isProgram);
 }
 
@@ -27,8 +26,9 @@ export class Docker {
     this.host = host;
   }
 
-  answers() {
-    return this.call(["version", "--format", "{{.Server.Version}}"], { limitMs: answerMs }).ok;
+  isReachable() {
+    return this.call(["version", "--format", "{{.Server.Version}}"], { limitMs: versionTimeoutMs })
+      .ok;
   }
 
   /**
@@ -36,7 +36,7 @@ export class Docker {
    * @param {{ limitMs?: number, cwd?: string }} options
    * @returns {{ ok: boolean, stdout: string, stderr: string }}
    */
-  call(args, { limitMs = callMs, cwd } = {}) {
+  call(args, { limitMs = callTimeoutMs, cwd } = {}) {
     const { status, stdout, stderr } = spawnSync(this.command, args, {
       encoding: "utf8",
       timeout: limitMs,
@@ -51,21 +51,21 @@ export class Docker {
   }
 
   /**
-   * What it said; throws where it failed.
+   * Returns its output; throws if it fails.
    * @param {string[]} args
    */
-  say(...args) {
+  run(...args) {
     const { ok, stdout, stderr } = this.call(args);
     if (!ok) throw new Error(`docker ${args[0]} failed: ${stderr}`);
     return stdout;
   }
 
   /**
-   * What it said, a line each.
+   * Returns its output by line.
    * @param {string[]} args
    */
   lines(...args) {
-    return this.say(...args)
+    return this.run(...args)
       .split("\n")
       .filter((line) => line !== "");
   }

@@ -1,11 +1,11 @@
-/** Ways into a real container, and out of it: ports, and lists of hosts. */
+/** Inbound and outbound connections of a real container: ports and lists of hosts. */
 import { createServer, type Server as HttpServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Server } from "../system/server.ts";
 import {
+  type BerthHome,
   endBerth,
   facts,
-  type Home,
   kill,
   newHome,
   removeContainers,
@@ -14,33 +14,33 @@ import {
 import { callsOf } from "./calls.ts";
 
 const serving = 8123;
-/** Every base has perl; not every one has a server. */
+/** Every base image has perl, but not every one has an HTTP server. */
 const serve = [
   `$s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => ${serving}, Listen => 5) or die;`,
   "while ($c = $s->accept) { $first = <$c>; while (<$c>) { last if /^\\r?\\n$/ }",
   '$t = "asked $first"; $n = length $t;',
   'print $c "HTTP/1.1 200 OK\\r\\ncontent-length: $n\\r\\nconnection: close\\r\\n\\r\\n$t"; close $c }',
 ].join(" ");
-/** Without any other program than the shell: the first line of what a host answers. */
+/** Fetches the first response line of a host with the shell alone. */
 const get = (host: string) =>
   `bash -c 'exec 3<>/dev/tcp/${host}/80 && printf "GET /x HTTP/1.1\\r\\nhost: ${host}\\r\\nconnection: close\\r\\n\\r\\n" >&3 && timeout 20 head -1 <&3'`;
 const curl = (url: string) =>
   `curl --silent --show-error --max-time 20 --output /dev/null --write-out '%{http_code}' ${url}`;
 
-let home: Home;
+let home: BerthHome;
 let server: Server;
 let origin: HttpServer | undefined;
-const asked: string[] = [];
-const { call, checkpoint, said, told } = callsOf(() => server);
+const requests: string[] = [];
+const { call, checkpoint, outputOf, viewOf } = callsOf(() => server);
 
 beforeAll(async () => {
   home = newHome();
   server = await startBerth(home);
   if (!facts.isOwn) return;
-  // In the network of these tests good.test is this machine: that is the internet here.
-  const outside = createServer((request, answer) => {
-    asked.push(`${request.headers.host}${request.url}`);
-    answer.end("outside");
+  // In the network of these tests good.test is this machine, which represents the internet.
+  const outside = createServer((request, response) => {
+    requests.push(`${request.headers.host}${request.url}`);
+    response.end("outside");
   });
   await new Promise<void>((resolve) => outside.listen(80, "127.0.0.1", resolve));
   origin = outside;
@@ -51,7 +51,7 @@ afterAll(async () => {
 });
 
 describe("the network of a real container", () => {
-  it("[DK8] a server in a sandbox is reached at the address of its port, by a visitor without any right", async () => {
+  it("[DK8] a server in a sandbox can be reached at its port address without any credentials", async () => {
     const id = await server.create();
     const argv = ["perl", "-MIO::Socket::INET", "-e", serve];
     const process = await call("POST", id, "/processes", { argv });
@@ -59,53 +59,53 @@ describe("the network of a real container", () => {
     expect((await call("GET", id, wait)).status).toBe(200);
     const opened = await call("POST", id, "/ports", { port: serving });
     expect(opened.status).toBe(201);
-    const visited = await fetch(`${opened.body.pathUrl}a/b?c=d`);
-    expect(await visited.text()).toBe("asked GET /a/b?c=d HTTP/1.1\r\n");
+    const response = await fetch(`${opened.body.pathUrl}a/b?c=d`);
+    expect(await response.text()).toBe("asked GET /a/b?c=d HTTP/1.1\r\n");
     const headers = { authorization: `Bearer ${server.key}` };
     const port = `${server.url}/v1/sandboxes/${id}/ports/${serving}`;
     expect((await fetch(port, { method: "DELETE", headers })).status).toBe(204);
     expect((await fetch(String(opened.body.pathUrl))).status).toBe(404);
   });
 
-  it("[DK9] a list of hosts holds: what is allowed is fetched, all else is refused, and after Berth was killed too", async () => {
+  it("[DK9] a list of hosts is enforced, also after Berth was killed: allowed hosts are fetched, all others are refused", async () => {
     const network = { internet: true, allow: ["*.test", "192.0.2.9"], deny: ["bad.test"] };
     const id = await server.create({ network });
-    const holds = async () => {
-      // Names that nobody may ask for have no address, or one that refuses.
+    const expectEnforced = async () => {
+      // Hosts that are not allowed have no address, or one that refuses.
       const refused = await Promise.all(
         ["bad.test", "evil.example"].map(async (host) => (await server.exec(id, get(host))).body),
       );
       for (const { stdout } of refused) expect(stdout).toMatch(/^(HTTP\/1.1 520 .*\r\n)?$/);
       expect(refused.some(({ stdout }) => String(stdout).includes("520"))).toBe(true);
       if (!facts.isOwn) return;
-      asked.length = 0;
-      expect(await said(id, get("good.test"))).toBe("HTTP/1.1 200 OK\r\n");
-      expect(asked).toEqual(["good.test/x"]);
-      expect(await said(id, curl("https://bad.test/"))).toBe("520");
-      expect(await said(id, curl("https://evil.example/"))).toBe("520");
-      // Nobody serves it here: an allowed host is told apart by not being refused.
+      requests.length = 0;
+      expect(await outputOf(id, get("good.test"))).toBe("HTTP/1.1 200 OK\r\n");
+      expect(requests).toEqual(["good.test/x"]);
+      expect(await outputOf(id, curl("https://bad.test/"))).toBe("520");
+      expect(await outputOf(id, curl("https://evil.example/"))).toBe("520");
+      // No server listens here; an allowed host differs only in not being refused.
       const { body } = await server.exec(id, curl("https://good.test/"));
       expect(body.stdout).not.toBe("520");
-      expect(asked).toEqual(["good.test/x"]);
+      expect(requests).toEqual(["good.test/x"]);
     };
-    await holds();
-    const before = await said(id, "echo stays > /tmp/stays; cat /proc/uptime");
+    await expectEnforced();
+    const before = await outputOf(id, "echo stays > /tmp/stays; cat /proc/uptime");
     expect(before).not.toBe("");
     await kill(server);
     server = await startBerth(home);
-    expect(await said(id, "cat /tmp/stays")).toBe("stays\n");
-    await holds();
+    expect(await outputOf(id, "cat /tmp/stays")).toBe("stays\n");
+    await expectEnforced();
   });
 
-  it("[DK10] a sandbox whose container was taken away while Berth did not run goes on from what was saved last", async () => {
+  it("[DK10] a sandbox whose container was removed while Berth was down continues from the latest saved tree", async () => {
     const id = await server.create();
-    await said(id, "echo 1 > first");
+    await outputOf(id, "echo 1 > first");
     await checkpoint(id, "first");
-    await said(id, "echo 2 > second");
+    await outputOf(id, "echo 2 > second");
     await server.stop();
     removeContainers(home);
     server = await startBerth(home);
-    expect(await said(id, "ls")).toBe("first\n");
-    expect(await told(id)).toMatchObject({ state: "running", files: "snapshot" });
+    expect(await outputOf(id, "ls")).toBe("first\n");
+    expect(await viewOf(id)).toMatchObject({ state: "running", files: "snapshot" });
   });
 });

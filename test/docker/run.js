@@ -1,7 +1,7 @@
 /**
- * Owns `npm run test:docker`: finds or starts a Docker engine, makes the images where none can be fetched, runs the
- * tests of real containers, and takes away what they made. Where there is no engine it says so loudly and proves nothing.
- * Does not own the tests. Arguments pass through to vitest.
+ * `npm run test:docker`: finds or starts a Docker engine, builds missing images, runs the tests of real containers,
+ * and removes everything it created. Without an engine it reports that it proves nothing. Arguments are passed on to
+ * vitest.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -10,15 +10,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "../../container/launch/build.js";
 import { install } from "../../container/launch/install.js";
-import { root, tools } from "../../container/launch/places.js";
-import { run, say } from "../../container/launch/say.js";
-import { removeGroups, startDaemon, whyNoDaemon } from "./daemon.js";
+import { root, tools } from "../../container/launch/paths.js";
+import { printStatus, runProgram } from "../../container/launch/program.js";
+import { daemonObstacle, removeGroups, startDaemon } from "./daemon.js";
 import { Docker, dockerCommand } from "./docker.js";
 import { makeBase, prepareImages } from "./images.js";
 
 const inside = "--inside";
 
-await run(async () => {
+await runProgram(async () => {
   const [mode, folder, ...rest] = process.argv.slice(2);
   if (mode === inside && folder !== undefined) return await withOwnDaemon(folder, rest);
   await install();
@@ -38,14 +38,13 @@ await run(async () => {
  */
 async function withAnyDaemon(folder, args) {
   const command = dockerCommand();
-  if (command === undefined) return skipped("there is no docker command");
-  const machines = new Docker(command, process.env.DOCKER_HOST);
-  if (machines.answers()) return await test(machines, { folder, isOwn: false, args });
-  const why = whyNoDaemon() ?? makeBase(folder);
-  if (why !== undefined)
-    return skipped(`no Docker engine answers, and none can be started: ${why}`);
-  // A network, mounts and processes of its own: what the daemon sets up there is gone with it, however it ends. unshare
-  // takes no other signal, and takes all of it along.
+  if (command === undefined) return skip("there is no docker command");
+  const machineDocker = new Docker(command, process.env.DOCKER_HOST);
+  if (machineDocker.isReachable()) return await test(machineDocker, { folder, isOwn: false, args });
+  const why = daemonObstacle() ?? makeBase(folder);
+  if (why !== undefined) return skip(`no Docker engine responds, and none can be started: ${why}`);
+  // Namespaces of its own, so that everything that the daemon sets up disappears with it. `unshare` reacts only to
+  // SIGKILL and ends all of it.
   const code = await child(
     "setpriv",
     [
@@ -75,18 +74,18 @@ async function withOwnDaemon(folder, args) {
 
 /**
  * @param {Docker} docker
- * @param {{ folder: string, isOwn: boolean, args: string[] }} how
+ * @param {{ folder: string, isOwn: boolean, args: string[] }} options
  */
 async function test(docker, { folder, isOwn, args }) {
   const images = prepareImages(docker, folder);
-  if (typeof images === "string") return skipped(images);
+  if (typeof images === "string") return skip(images);
   try {
     const facts = { command: docker.command, host: docker.host, isOwn, ...images.names };
     const config = join(root, "test/docker/vitest.config.ts");
     return await child(
       "setpriv",
       ["--pdeathsig", "TERM", "--", tools.node, tools.vitest, "run", "--config", config, ...args],
-      // What they make beside it goes with the folder, however they end.
+      // Temporary files are removed with the folder, however the tests end.
       { env: { BERTH_TEST_DOCKER: JSON.stringify(facts), TMPDIR: folder } },
     );
   } finally {
@@ -95,15 +94,15 @@ async function test(docker, { folder, isOwn, args }) {
 }
 
 /** @param {string} why */
-function skipped(why) {
-  say(`SKIPPED. Nothing was proven of real containers: ${why}.`);
+function skip(why) {
+  printStatus(`SKIPPED: Real containers were not tested (${why}).`);
   return 0;
 }
 
 /**
  * @param {string} program
  * @param {string[]} args
- * @param {{ env?: Record<string, string>, endBy?: NodeJS.Signals }} how
+ * @param {{ env?: Record<string, string>, endBy?: NodeJS.Signals }} options
  * @returns {Promise<number>}
  */
 function child(program, args, { env = {}, endBy = "SIGTERM" } = {}) {
@@ -112,7 +111,7 @@ function child(program, args, { env = {}, endBy = "SIGTERM" } = {}) {
     stdio: "inherit",
     env: { ...process.env, ...env },
   });
-  // The terminal sends Ctrl-C to all of them; wait until they have ended in order.
+  // The terminal sends Ctrl-C to all processes; this one waits until they have ended in order.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => started.kill(endBy));
   return new Promise((resolve, reject) => {

@@ -1,10 +1,10 @@
-/** Owns how tests of real containers run: one file at a time, by `npm run test:docker` alone. */
+/** Runs the tests of real containers, one file at a time; used only by `npm run test:docker`. */
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   resolve: {
     alias: {
-      "cloudflare:workers": new URL("../fakes/workers.ts", import.meta.url).pathname,
+      "cloudflare:workers": new URL("../fakes/cloudflare-workers.ts", import.meta.url).pathname,
     },
   },
   test: {

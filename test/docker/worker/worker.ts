@@ -1,18 +1,18 @@
 /**
- * Owns a Worker whose objects do with their container what they are told, and nothing of their own: the seam alone.
- * `POST /<object>/<verb>` with JSON; `/<object>/agent/…` is passed on. What fails answers 500 with the error.
+ * A Worker whose objects apply each call to their container: `POST /<object>/<method>` with JSON arguments;
+ * `/<object>/agent/…` is forwarded to the agent. A failure responds with 500 and the error.
  */
 import { DurableObject } from "cloudflare:workers";
-import { openContainer } from "../../../src/runtime/choose.ts";
-import type { Container } from "../../../src/runtime/runtime.ts";
+import { chooseRuntime } from "../../../src/runtime/choose.ts";
+import type { ContainerRuntime } from "../../../src/runtime/runtime.ts";
 
-/** The other classes, which the configuration names; the object below takes the place of one of them. */
+/** The other classes that the configuration names; the object below replaces one of them. */
 export * from "../../../src/index.ts";
 
 type Env = { SANDBOX: DurableObjectNamespace<SandboxObject> };
 
 export class SandboxObject extends DurableObject {
-  #container: Container | undefined;
+  #runtime: ContainerRuntime | undefined;
 
   override async fetch(request: Request): Promise<Response> {
     const { pathname, search } = new URL(request.url);
@@ -20,10 +20,10 @@ export class SandboxObject extends DurableObject {
     try {
       if (verb === "agent") {
         const call = new Request(`http://agent/${rest.join("/")}${search}`, request);
-        return await this.#opened().agent("", call);
+        return await this.#open().agent("", call);
       }
       const [argument] = (await request.json()) as [never];
-      const value = await this.#told(verb, argument);
+      const value = await this.#apply(verb, argument);
       return Response.json({ value });
     } catch (error) {
       const { code, message, facts } = error as Error & { code?: string; facts?: object };
@@ -32,23 +32,23 @@ export class SandboxObject extends DurableObject {
     }
   }
 
-  #told(verb: string, argument: never): Promise<unknown> {
-    const container = this.#opened();
+  #apply(verb: string, argument: never): Promise<unknown> {
+    const runtime = this.#open();
     switch (verb) {
       case "start":
-        return container.start(argument);
+        return runtime.start(argument);
       case "destroy":
-        return container.destroy(argument);
+        return runtime.destroy(argument);
       case "snapshot":
-        return container.snapshot(argument);
+        return runtime.snapshot(argument);
       default:
         throw new Error(`no such verb: ${verb}`);
     }
   }
 
-  #opened(): Container {
-    this.#container ??= openContainer(this.ctx, undefined, "unused", { internet: false });
-    return this.#container;
+  #open(): ContainerRuntime {
+    this.#runtime ??= chooseRuntime(this.ctx, undefined, "unused", { internet: false });
+    return this.#runtime;
   }
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Owns standing in for the docker command that wrangler runs, where no image registry can be reached: nothing is pulled,
-# and two flags of newer commands are left out. BERTH_TEST_DOCKER_COMMAND is the real one.
+# Replaces the docker command for wrangler where no image registry can be reached: it pulls nothing and leaves out two
+# flags of newer commands. BERTH_TEST_DOCKER_COMMAND is the real command.
 case "$1" in
   pull) exec "$BERTH_TEST_DOCKER_COMMAND" image inspect --format '{{.Id}}' "$2" ;;
   build)

@@ -1,13 +1,13 @@
-/** The contract of the seam, over the platform's container: `ctx.container` with a real Docker engine below. */
+/** The runtime contract over `ctx.container` with a real Docker engine. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StartOptions } from "../../src/runtime/runtime.ts";
 import { containerContract } from "../contract/container.ts";
 import type { Server } from "../system/server.ts";
-import { boxesOf, bundle, endBerth, type Home, newHome, startBerth } from "./berth.ts";
-import { toldContainer } from "./told-container.ts";
+import { type BerthHome, bundle, containersOf, endBerth, newHome, startBerth } from "./berth.ts";
+import { remoteRuntime } from "./remote-runtime.ts";
 
-let home: Home;
+let home: BerthHome;
 let server: Server;
 
 beforeAll(async () => {
@@ -21,14 +21,14 @@ afterAll(async () => {
 containerContract(
   "the platform",
   async () => ({
-    container: (id) => toldContainer(server.url, id),
-    crash: () => Promise.reject(new Error("nothing that the platform promises needs it")),
-    close: async () => expect(boxesOf(home).length).toBeGreaterThan(0),
+    container: (id) => remoteRuntime(server.url, id),
+    crash: () => Promise.reject(new Error("no promise of the platform needs it")),
+    close: async () => expect(containersOf(home).length).toBeGreaterThan(0),
   }),
   "platform",
 );
 
-describe("starts of the platform's container", () => {
+describe("concurrent starts of a platform container", () => {
   const options = (): StartOptions => ({
     startId: randomBytes(8).toString("hex"),
     secret: randomBytes(20).toString("hex"),
@@ -36,20 +36,20 @@ describe("starts of the platform's container", () => {
     network: { internet: false },
   });
 
-  it("[DK3] overtake each other without harm: the last one that was asked for runs, alone, and none before it comes back", async () => {
-    const before = new Set(boxesOf(home).map(({ name }) => name));
-    const container = toldContainer(server.url, `c${randomBytes(8).toString("hex")}`);
+  it("[DK3] do no harm: only the last requested start runs, and no earlier one comes back", async () => {
+    const before = new Set(containersOf(home).map(({ name }) => name));
+    const container = remoteRuntime(server.url, `c${randomBytes(8).toString("hex")}`);
     const calls = [options(), options(), options()];
     const started = calls.map((call) => container.start(call));
     const outcomes = await Promise.allSettled(started);
     const up = calls.filter((_, index) => outcomes[index]?.status === "fulfilled");
     expect(up).toHaveLength(1);
-    const mine = boxesOf(home).filter(({ name }) => !before.has(name));
+    const mine = containersOf(home).filter(({ name }) => !before.has(name));
     expect(mine).toMatchObject([{ state: "running", startId: up[0]?.startId }]);
-    for (const call of calls.filter((one) => one !== up[0])) {
+    for (const call of calls.filter((call) => call !== up[0])) {
       await expect(container.start(call)).rejects.toMatchObject({ code: "start_failed" });
     }
     await container.destroy("remove");
-    expect(boxesOf(home).filter(({ name }) => !before.has(name))).toEqual([]);
+    expect(containersOf(home).filter(({ name }) => !before.has(name))).toEqual([]);
   });
 });

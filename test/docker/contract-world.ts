@@ -1,15 +1,15 @@
 /**
- * Owns what the contract suite of a sandbox can see of one that runs in a real container.
- * Does not own how it is called: that is as with every Berth over REST.
+ * What the sandbox contract can observe of a sandbox in a real container. Calls are the same as for every Berth over
+ * REST.
  */
 import { readFileSync } from "node:fs";
 import type { Power, World } from "../contract/sandbox-api.ts";
 import { realWorld } from "../system/api/contract-world.ts";
 import { allProcesses } from "../system/processes.ts";
 import type { Server } from "../system/server.ts";
-import { boxesOf, type Home } from "./berth.ts";
+import { type BerthHome, containersOf } from "./berth.ts";
 
-export function dockerWorld(home: () => Home, server: () => Server): World {
+export function dockerWorld(home: () => BerthHome, server: () => Server): World {
   const world = realWorld(server);
   return {
     ...world,
@@ -17,14 +17,14 @@ export function dockerWorld(home: () => Home, server: () => Server): World {
     async inside(id) {
       const { starts, ran } = await world.inside(id);
       const { incarnation = "" } = await world.berth.sandbox(id).get();
-      const box = boxesOf(home()).find(
+      const container = containersOf(home()).find(
         ({ startId, state }) => state === "running" && incarnation.startsWith(`${startId}.`),
       );
-      if (box === undefined) {
+      if (container === undefined) {
         return { alive: false, ran, running: 0, starts, metadata: {}, copied: 0 };
       }
-      const running = allProcesses().filter(({ parent }) => parent === box.pid).length;
-      return { alive: true, ran, running, starts, ...copyIn(box.pid) };
+      const running = allProcesses().filter(({ parent }) => parent === container.pid).length;
+      return { alive: true, ran, running, starts, ...copyIn(container.pid) };
     },
   };
 }
