@@ -38,8 +38,8 @@ export const engineStartSchema = z.strictObject({
   secret: z.string().min(32),
   env: envSchema,
   network: z.strictObject({ internet: z.boolean() }),
-  /** Bounds of this room in place of the engine's own; one that cannot be kept here is `unsupported`. */
-  room: z
+  /** Limits of this jail instead of the engine's defaults; one that this machine cannot enforce is `unsupported`. */
+  bounds: z
     .strictObject({
       memoryBytes: z.int().min(limits.roomMemoryBytesMin).optional(),
       processes: z.int().min(limits.roomProcessesMin).max(limits.roomProcessesMax).optional(),
