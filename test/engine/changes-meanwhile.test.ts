@@ -60,7 +60,7 @@ describe("while trees are compared", () => {
   };
 
   it("[CH9] a snapshot that is being read is removed only afterwards, and the engine serves other calls meanwhile", async () => {
-    const { sandbox, from, to, kept: isStored } = await slow();
+    const { sandbox, from, to, isStored } = await slow();
     const comparing = sandbox.container.changes({ from, to, listMax });
     const pid = await stopComparison();
     const removals = [from, to].map((id) => sandbox.container.removeSnapshot(id));
