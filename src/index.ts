@@ -1,7 +1,7 @@
 /**
  * The entry: what the platform looks for by name, and nothing else.
  */
-import { door } from "./worker/app.ts";
+import { createApp } from "./worker/app.ts";
 
 export { ContainerProxy } from "@cloudflare/containers";
 export { DirectoryObject } from "./objects/directory/object.ts";
@@ -9,4 +9,4 @@ export { PlanObject } from "./objects/plan/object.ts";
 export { SandboxObject } from "./objects/sandbox/object.ts";
 export { BerthEntry as BerthApi } from "./worker/rpc.ts";
 
-export default door();
+export default createApp();

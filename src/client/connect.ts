@@ -2,19 +2,18 @@
  * Connects the SDK to a Berth: its address, key and `fetch`, and the methods that concern all sandboxes. The key stays
  * in this module: no returned object shows it.
  */
-import type { BerthApi } from "../protocol/api.ts";
-import type { PlanApi } from "../protocol/plan-api.ts";
+import type { BerthApi, PlanApi } from "../protocol/api.ts";
 import { type Cancellable, cancellable } from "./http/cancellable.ts";
 import { type ClientConfig, type Clock, createHttpClient, type Fetch } from "./http/http-client.ts";
 import { randomId } from "./http/random-id.ts";
 import type { CallOptions, HttpClient, Query } from "./http/request.ts";
 import { defaultRetries, type RetryPolicy } from "./http/retry.ts";
 import { sleep } from "./http/timing.ts";
-import { planOf, plansPath } from "./plans.ts";
+import { planMethods, plansPath } from "./plans.ts";
 import { type SandboxHandle, type Sockets, sandboxHandle } from "./sandbox.ts";
+import { streamEvents } from "./special.ts";
 import { type FollowEventsOptions, followEvents, type TenantEvent } from "./streams/events.ts";
 import type { WebSocketConstructor } from "./terminal/sockets.ts";
-import { streamOf } from "./verbs.ts";
 
 /** Where Berth is and how to reach it. */
 export type ConnectOptions = {
@@ -74,7 +73,7 @@ function makeBerth(client: HttpClient, sockets: Sockets, clock: Clock): Berth {
     ...verbs,
     followEvents: (options) => followEvents<TenantEvent>(verbs, options),
     sandbox: (id) => sandboxHandle(client, sockets, id, clock),
-    plan: (name) => cancellable(client, (over) => planOf(over, name)),
+    plan: (name) => cancellable(client, (over) => planMethods(over, name)),
     with: (options) => makeBerth(client.with(options), sockets, clock),
   };
 }
@@ -95,7 +94,7 @@ function berthVerbs(client: HttpClient): BerthVerbs {
       client.request({ method: "GET", path: "/v1/sandboxes", query: query as Query }),
     counts: () => client.request({ method: "GET", path: "/v1/counts" }),
     events: (query = {}) => client.request({ method: "GET", path: "/v1/events", query }),
-    streamEvents: (query) => streamOf(client, "/v1/events", query),
+    streamEvents: (query) => streamEvents(client, "/v1/events", query),
     plans: (query = {}) =>
       client.request({ method: "GET", path: plansPath(), query: query as Query }),
   };

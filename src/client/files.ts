@@ -1,115 +1,94 @@
 /**
- * Owns the verbs about files of a sandbox over REST: bytes as they are, up and down.
- * Does not own how a call is sent (link.ts).
+ * The methods of a sandbox that move bytes of files, as they are, in either direction.
  */
-import type { GateOptions } from "../protocol/api.ts";
+import type {
+  FileContent,
+  GateOptions,
+  ReadOptions,
+  SandboxApi,
+  WriteOptions,
+} from "../protocol/api.ts";
 import type { ArchiveType } from "../protocol/archive.ts";
-import type { FileApi, FileContent, ReadOptions, WriteOptions } from "../protocol/file-api.ts";
 import { limits } from "../protocol/limits.ts";
 import { Download, type DownloadOptions } from "./http/download.ts";
-import { gatedRequest, type HttpClient, type HttpRequest, type Query } from "./http/request.ts";
+import { gatedRequest, type HttpClient, pathSegment } from "./http/request.ts";
 import type { TellProgress, UploadContent } from "./http/upload.ts";
 
-type Told = { progress?: TellProgress };
-type At = { session?: string };
+type ProgressOptions = { progress?: TellProgress };
+type InSession = { session?: string };
 
-/** The same verbs; what carries bytes tells how far it is, and takes a Blob too. */
-export interface ClientFileApi extends FileApi {
-  readFile(path: string, options?: ReadOptions & Told): Promise<FileContent>;
+/** The methods of `SandboxApi`, with progress, and with a Blob as content. */
+export interface ClientFileApi {
+  readFile(path: string, options?: ReadOptions & ProgressOptions): Promise<FileContent>;
   writeFile(
     path: string,
     content: UploadContent,
-    options?: WriteOptions & Told,
-  ): ReturnType<FileApi["writeFile"]>;
+    options?: WriteOptions & ProgressOptions,
+  ): ReturnType<SandboxApi["writeFile"]>;
   downloadArchive(
     path: string,
-    options?: At & { type?: ArchiveType } & Told,
+    options?: InSession & { type?: ArchiveType } & ProgressOptions,
   ): Promise<AsyncIterable<Uint8Array>>;
   uploadArchive(
     path: string,
     content: UploadContent,
-    options?: GateOptions & At & { type?: ArchiveType } & Told,
-  ): ReturnType<FileApi["uploadArchive"]>;
+    options?: GateOptions & InSession & { type?: ArchiveType } & ProgressOptions,
+  ): ReturnType<SandboxApi["uploadArchive"]>;
 }
 
 const bytesType = "application/octet-stream";
 const tar = "application/x-tar";
 
-export function filesOf(link: HttpClient, one: string): ClientFileApi {
-  const files = `${one}/files`;
-  const gated = (
-    options: GateOptions,
-    query: Query = {},
-  ): Pick<HttpRequest, "headers" | "query"> => {
-    const { headers, query: waking } = gatedRequest(options);
-    return { headers: headers ?? {}, query: { ...query, ...waking } };
-  };
-  const stream = async (call: HttpRequest, progress?: TellProgress) =>
-    new Download(await link.openStream(call), { signal: link.signal, progress });
+/** The response begins when the upload is complete. */
+const uploadTimeout = { responseTimeoutMs: limits.uploadMs };
+
+export function fileMethods(client: HttpClient, id: string): ClientFileApi {
+  const files = `/v1/sandboxes/${pathSegment(id)}/files`;
+  const archive = `/v1/sandboxes/${pathSegment(id)}/archive`;
   return {
-    async readFile(path, { range, progress, ...at } = {}) {
-      const headers = { range: range === undefined ? undefined : rangeText(range) };
-      const response = await link.openStream({
+    async readFile(path, { range, progress, ...options } = {}) {
+      const response = await client.openStream({
         method: "GET",
         path: files,
-        query: { path, ...at },
-        headers,
+        query: { path, ...options },
+        headers: { range: range === undefined ? undefined : rangeText(range) },
       });
-      return contentOf(response, { signal: link.signal, progress });
+      return contentOf(response, { signal: client.signal, progress });
     },
     writeFile(path, content, options = {}) {
-      const { ifMatch, ifNoneMatch, lease, waitMs, wake, progress, ...query } = options;
-      const call = gated(gateOf({ lease, waitMs, wake }), { path, ...query });
-      const headers = { ...call.headers, "if-match": ifMatch, "if-none-match": ifNoneMatch };
-      const upload = { content, type: bytesType, progress };
-      return link.request({ method: "PUT", path: files, ...call, headers, upload, ...uploading });
-    },
-    removeFile: (path, { lease, waitMs, wake, ...query } = {}) =>
-      link.request({
-        method: "DELETE",
+      const { ifMatch, ifNoneMatch, lease, waitMs, wake, progress, ...fields } = options;
+      const gated = gatedRequest({ lease, waitMs, wake });
+      return client.request({
+        method: "PUT",
         path: files,
-        ...gated(gateOf({ lease, waitMs, wake }), { path, ...query }),
-        ...walking,
-      }),
-    stat: (path, at = {}) =>
-      link.request({ method: "GET", path: `${files}/stat`, query: { path, ...at } }),
-    listFiles: (query = {}) =>
-      link.request({ method: "GET", path: `${files}/list`, query: query as Query, ...walking }),
-    mkdir: (body, options = {}) =>
-      link.request({ method: "POST", path: `${files}/mkdir`, body, ...gated(options) }),
-    move: (body, options = {}) =>
-      link.request({ method: "POST", path: `${files}/move`, body, ...gated(options) }),
-    watchFiles: (query = {}) => stream({ method: "GET", path: `${files}/watch`, query }),
-    downloadArchive: (path, { type = tar, progress, ...at } = {}) =>
-      stream(
-        {
-          method: "GET",
-          path: `${one}/archive`,
-          query: { path, ...at },
-          headers: { accept: type },
-        },
-        progress,
-      ),
-    uploadArchive(path, content, options = {}) {
-      const { type = tar, lease, waitMs, wake, progress, ...query } = options;
-      const call = gated(gateOf({ lease, waitMs, wake }), { path, ...query });
-      const upload = { content, type, progress };
-      return link.request({ method: "PUT", path: `${one}/archive`, ...call, upload, ...uploading });
+        query: { path, ...fields, ...gated.query },
+        headers: { ...gated.headers, "if-match": ifMatch, "if-none-match": ifNoneMatch },
+        upload: { content, type: bytesType, progress },
+        ...uploadTimeout,
+      });
     },
-    cloneRepository: (body, options = {}) =>
-      stream({ method: "POST", path: `${one}/git/clone`, body, ...gated(options) }),
+    async downloadArchive(path, { type = tar, progress, ...options } = {}) {
+      const response = await client.openStream({
+        method: "GET",
+        path: archive,
+        query: { path, ...options },
+        headers: { accept: type },
+      });
+      return new Download(response, { signal: client.signal, progress });
+    },
+    uploadArchive(path, content, options = {}) {
+      const { type = tar, lease, waitMs, wake, progress, ...fields } = options;
+      const gated = gatedRequest({ lease, waitMs, wake });
+      return client.request({
+        method: "PUT",
+        path: archive,
+        query: { path, ...fields, ...gated.query },
+        headers: gated.headers ?? {},
+        upload: { content, type, progress },
+        ...uploadTimeout,
+      });
+    },
   };
-}
-
-/** The answer begins when all of it is there. */
-const uploading = { responseTimeoutMs: limits.uploadMs };
-/** Looking through or removing the largest tree. */
-const walking = { responseTimeoutMs: limits.fileCallMs + 60_000 };
-
-type Given = { [Name in keyof GateOptions]: GateOptions[Name] | undefined };
-
-function gateOf(given: Given): GateOptions {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
 function rangeText({ start, end }: { start: number; end?: number }): string {

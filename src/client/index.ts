@@ -3,25 +3,24 @@
  */
 
 export type * from "../protocol/api.ts";
+/** An earlier name. */
+export type { IdempotentOptions as KeyedOptions } from "../protocol/api.ts";
 export type * from "../protocol/checkpoint.ts";
 export type * from "../protocol/directory.ts";
 export { BerthError, type ErrorCode, type ErrorFacts, errors } from "../protocol/error-codes.ts";
 export type * from "../protocol/event.ts";
 export type * from "../protocol/exec.ts";
 export type * from "../protocol/file.ts";
-export type * from "../protocol/file-api.ts";
 export type * from "../protocol/git.ts";
 export type * from "../protocol/lease.ts";
 export type * from "../protocol/metadata.ts";
 export type * from "../protocol/plan.ts";
-export type * from "../protocol/plan-api.ts";
 export type * from "../protocol/port.ts";
 export type * from "../protocol/process.ts";
 export type { ConnectTicket, Right, Token } from "../protocol/rights.ts";
 export type * from "../protocol/sandbox.ts";
 export type * from "../protocol/session.ts";
 export type * from "../protocol/terminal.ts";
-export type * from "../protocol/work-api.ts";
 export { type Berth, type ConnectOptions, connect } from "./connect.ts";
 export type { LiveVerbs } from "./connected-verbs.ts";
 export type { Clock, Fetch } from "./http/http-client.ts";

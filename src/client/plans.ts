@@ -1,15 +1,14 @@
 /**
- * Owns the verbs of plans over REST.
- * Does not own how a call is sent (link.ts).
+ * The verbs of plans over HTTP.
  */
-import type { PlanApi } from "../protocol/plan-api.ts";
+import type { PlanApi } from "../protocol/api.ts";
 import { type HttpClient, pathSegment } from "./http/request.ts";
 
 export function plansPath(name?: string): string {
   return name === undefined ? "/v1/plans" : `/v1/plans/${pathSegment(name)}`;
 }
 
-export function planOf(link: HttpClient, name: string): PlanApi {
+export function planMethods(client: HttpClient, name: string): PlanApi {
   const one = plansPath(name);
   const member = (key: string) => `${one}/sandboxes/${pathSegment(key)}`;
   const run = (what: "commit" | "rollback", body: object, idempotencyKey: string | undefined) => ({
@@ -20,19 +19,19 @@ export function planOf(link: HttpClient, name: string): PlanApi {
     isRepeatable: idempotencyKey !== undefined,
   });
   return {
-    // There, or made: the same one again.
-    put: () => link.request({ method: "PUT", path: one, body: {}, isRepeatable: true }),
-    get: () => link.request({ method: "GET", path: one }),
-    remove: (query = {}) => link.request({ method: "DELETE", path: one, query }),
+    put: () => client.request({ method: "PUT", path: one, body: {}, isRepeatable: true }),
+    get: () => client.request({ method: "GET", path: one }),
+    remove: (query = {}) => client.request({ method: "DELETE", path: one, query }),
     putMember: (key, body) =>
-      link.request({ method: "PUT", path: member(key), body, isRepeatable: true }),
-    removeMember: (key, query = {}) => link.request({ method: "DELETE", path: member(key), query }),
+      client.request({ method: "PUT", path: member(key), body, isRepeatable: true }),
+    removeMember: (key, query = {}) =>
+      client.request({ method: "DELETE", path: member(key), query }),
     commit: (body = {}, { idempotencyKey } = {}) =>
-      link.request(run("commit", body, idempotencyKey)),
+      client.request(run("commit", body, idempotencyKey)),
     rollback: (body = {}, { idempotencyKey } = {}) =>
-      link.request(run("rollback", body, idempotencyKey)),
-    commits: (query = {}) => link.request({ method: "GET", path: `${one}/commits`, query }),
+      client.request(run("rollback", body, idempotencyKey)),
+    commits: (query = {}) => client.request({ method: "GET", path: `${one}/commits`, query }),
     commitOf: (n, query = {}) =>
-      link.request({ method: "GET", path: `${one}/commits/${n}`, query }),
+      client.request({ method: "GET", path: `${one}/commits/${n}`, query }),
   };
 }

@@ -1,140 +1,88 @@
 /**
- * Owns the verbs of a sandbox over REST, except those about files (files.ts) and what runs in it (work.ts).
- * Does not own how a call is sent (link.ts).
+ * The methods of a sandbox over HTTP: one for each row of the table of verbs, derived from it, and those that a row
+ * cannot describe (special.ts, files.ts).
  */
-import type { GateOptions, SandboxApi } from "../protocol/api.ts";
-import { limits } from "../protocol/limits.ts";
-import { type ClientFileApi, filesOf } from "./files.ts";
+import type { DerivedMethod, SandboxApi } from "../protocol/api.ts";
+import { splitArguments } from "../protocol/verbs/arguments.ts";
+import { type Schemas, sandboxPath, type VerbRow } from "../protocol/verbs/row.ts";
+import { verbRows } from "../protocol/verbs/rows.ts";
+import { type ClientFileApi, fileMethods } from "./files.ts";
 import { Download } from "./http/download.ts";
-import { gatedRequest, type HttpClient, pathSegment } from "./http/request.ts";
-import { workOf } from "./work.ts";
+import { gatedRequest, type HttpClient, type HttpRequest, pathSegment } from "./http/request.ts";
+import { specialMethods } from "./special.ts";
 
 export interface SandboxVerbs extends Omit<SandboxApi, keyof ClientFileApi>, ClientFileApi {}
 
-/** Copying a tree, while the container stands still. */
-const copying = { responseTimeoutMs: limits.snapshotTimeoutMs + 60_000 };
+/** Between the end of the work and the first byte of the response; a response that takes less has the usual limit. */
+const transportMs = 60_000;
+const usualResponseMs = 180_000;
 
-export function verbsOf(link: HttpClient, id: string): SandboxVerbs {
-  const one = `/v1/sandboxes/${pathSegment(id)}`;
-  const checkpoint = (name: string) => `${one}/checkpoints/${pathSegment(name)}`;
+/** Without schemas, so that the schema library is not part of the SDK: the server checks calls. */
+const sandboxRows = Object.entries(verbRows({} as Schemas) as Record<string, VerbRow>).filter(
+  ([, { path, responses }]) => path.startsWith(sandboxPath) && Object.keys(responses).length > 0,
+);
+
+export function sandboxMethods(client: HttpClient, id: string): SandboxVerbs {
+  const derived = derivedMethods(client, id, sandboxRows) as unknown;
   return {
-    ...workOf(link, one),
-    ...filesOf(link, one),
-    get: () => link.request({ method: "GET", path: one }),
-    start: () => link.request({ method: "POST", path: `${one}/start`, isRepeatable: true }),
-    touch: () => link.request({ method: "POST", path: `${one}/touch`, isRepeatable: true }),
-    pause({ force, discardFiles, ...options } = {}) {
-      const { headers, query } = gated(options);
-      const asked = { force, discardFiles, ...query };
-      return link.request({
-        method: "POST",
-        path: `${one}/pause`,
-        headers,
-        query: asked,
-        ...copying,
-      });
-    },
-    destroy({ force, ...options } = {}) {
-      const { headers, query } = gated(options);
-      const asked = { force, ...query };
-      return link.request({
-        method: "DELETE",
-        path: one,
-        headers,
-        query: asked,
-        isRepeatable: true,
-      });
-    },
-    exec: (body, options = {}) =>
-      link.request({ method: "POST", path: `${one}/exec`, body, ...gatedRequest(options) }),
-    makeCheckpoint: (body = {}, options = {}) =>
-      link.request({
-        method: "POST",
-        path: `${one}/checkpoints`,
-        body,
-        ...gated(options),
-        ...copying,
-      }),
-    checkpoints: () => link.request({ method: "GET", path: `${one}/checkpoints` }),
-    checkpoint: (name) => link.request({ method: "GET", path: checkpoint(name) }),
-    removeCheckpoint: (name) => link.request({ method: "DELETE", path: checkpoint(name) }),
-    restore: (name, options = {}) =>
-      link.request({
-        method: "POST",
-        path: `${checkpoint(name)}/restore`,
-        ...gated(options),
-        ...copying,
-      }),
-    ...leaseOf(link, one),
-    ...metadataOf(link, one),
-    events: (query = {}) => link.request({ method: "GET", path: `${one}/events`, query }),
-    streamEvents: (query) => streamOf(link, `${one}/events`, query),
-    createToken: (body) => link.request({ method: "POST", path: `${one}/tokens`, body }),
-    revokeTokens: () =>
-      link.request({ method: "DELETE", path: `${one}/tokens`, isRepeatable: true }),
-    createTicket: () => link.request({ method: "POST", path: `${one}/tickets` }),
-    openPort: (body) => link.request({ method: "POST", path: `${one}/ports`, body }),
-    ports: () => link.request({ method: "GET", path: `${one}/ports` }),
-    closePort: (port) => link.request({ method: "DELETE", path: `${one}/ports/${port}` }),
+    ...(derived as Pick<SandboxApi, DerivedMethod>),
+    ...specialMethods(client, id),
+    ...fileMethods(client, id),
   };
 }
 
-/** Events that go on after this number. */
-export async function streamOf(
-  link: HttpClient,
-  path: string,
-  { after = 0 }: { after?: number } = {},
-): Promise<AsyncIterable<Uint8Array>> {
-  const query = { after, follow: 1 };
-  return new Download(await link.openStream({ method: "GET", path, query }), {
-    signal: link.signal,
-  });
+type Method = (...args: unknown[]) => Promise<unknown>;
+
+export function derivedMethods(
+  client: HttpClient,
+  id: string,
+  rows: [name: string, row: VerbRow][],
+): Record<string, Method> {
+  const methods = rows.map(([name, row]): [string, Method] => [
+    row.call ?? name,
+    (...args) => send(client, row, toRequest(row, id, args)),
+  ]);
+  return Object.fromEntries(methods);
 }
 
-type LeaseVerbs = Pick<
-  SandboxApi,
-  "acquireLease" | "renewLease" | "releaseLease" | "breakLease" | "lease"
->;
+async function send(client: HttpClient, row: VerbRow, request: HttpRequest): Promise<unknown> {
+  const isStream = Object.values(row.responses).some(({ schema }) => schema === "stream");
+  if (!isStream) return client.request(request);
+  return new Download(await client.openStream(request), { signal: client.signal });
+}
 
-function leaseOf(link: HttpClient, one: string): LeaseVerbs {
-  const path = `${one}/lease`;
+function toRequest(row: VerbRow, id: string, args: unknown[]): HttpRequest {
+  const { target, query, body, headers } = splitArguments(row, args);
+  const gated = row.gated === true ? gatedRequest(headers) : {};
   return {
-    // With a ticket it is the same place in the queue, or the same lease.
-    acquireLease: (body = {}) =>
-      link.request({ method: "POST", path, body, isRepeatable: body.ticket !== undefined }),
-    renewLease: (lease, body = {}) =>
-      link.request({ method: "PUT", path, body, ...gated({ lease }), isRepeatable: true }),
-    releaseLease: (lease, { force = false } = {}) =>
-      link.request({
-        method: "DELETE",
-        path,
-        ...gated({ lease }),
-        query: { force },
-        isRepeatable: true,
-      }),
-    breakLease: (reason) =>
-      link.request({ method: "DELETE", path, query: { break: true, reason } }),
-    lease: () => link.request({ method: "GET", path }),
+    method: row.method,
+    path: pathOf(row.path, id, target),
+    ...gated,
+    query: { ...(query as HttpRequest["query"]), ...gated.query },
+    ...bodyOf(row, body),
+    isRepeatable: gated.isRepeatable === true || mayRepeat(row, { ...query, ...Object(body) }),
+    ...responseTimeout(row),
   };
 }
 
-type MetadataVerbs = Pick<SandboxApi, "metadata" | "patchMetadata" | "replaceMetadata">;
-
-function metadataOf(link: HttpClient, one: string): MetadataVerbs {
-  const path = `${one}/metadata`;
-  const match = (version?: number) => ({
-    "if-match": version === undefined ? undefined : `"${version}"`,
-  });
-  return {
-    metadata: () => link.request({ method: "GET", path }),
-    patchMetadata: (body, { ifMatch } = {}) =>
-      link.request({ method: "PATCH", path, body, headers: match(ifMatch) }),
-    replaceMetadata: (body, { ifMatch }) =>
-      link.request({ method: "PUT", path, body, headers: match(ifMatch) }),
-  };
+function pathOf(path: string, id: string, target: unknown): string {
+  return path
+    .split("/")
+    .map((part) => (part === ":id" ? pathSegment(id) : part))
+    .map((part) => (part.startsWith(":") ? pathSegment(String(target)) : part))
+    .join("/");
 }
 
-function gated(options: GateOptions) {
-  const { headers = {}, query = {} } = gatedRequest(options);
-  return { headers, query };
+function bodyOf({ bodyBytesMax }: VerbRow, body: unknown): Pick<HttpRequest, "body" | "upload"> {
+  if (bodyBytesMax === undefined) return body === undefined ? {} : { body };
+  return { upload: { content: body as Uint8Array, type: "application/octet-stream" } };
+}
+
+function mayRepeat({ repeatable }: VerbRow, fields: Record<string, unknown>): boolean {
+  return typeof repeatable === "function" ? repeatable(fields) : repeatable === true;
+}
+
+function responseTimeout({ responseMs = 0 }: VerbRow): Pick<HttpRequest, "responseTimeoutMs"> {
+  const responseTimeoutMs = responseMs + transportMs;
+  return responseTimeoutMs > usualResponseMs ? { responseTimeoutMs } : {};
 }

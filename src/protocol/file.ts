@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { pathSchema } from "./fields/env.ts";
+import { flagSchema } from "./fields/flag.ts";
 import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
@@ -11,7 +12,6 @@ import { handleSchema } from "./process.ts";
 /** Relative paths are below /workspace, or below the folder that the named session stands in. */
 const at = { path: pathSchema, session: handleSchema.optional() };
 
-const flagSchema = z.enum(["0", "1", "true", "false"]).transform((text) => /^(1|true)$/.test(text));
 export const modeSchema = z
   .string()
   .regex(/^[0-7]{3,4}$/, "must be an octal mode such as 644")
@@ -101,7 +101,7 @@ export const removedSchema = z
   .meta({ id: "Removed" });
 
 /** One event of a watch: `event: change`. `overflow` tells that changes were lost: list anew. */
-export const changesSchema = z.strictObject({
+export const fileChangesSchema = z.strictObject({
   changes: z.array(
     z.strictObject({
       path: z.string(),
@@ -111,7 +111,7 @@ export const changesSchema = z.strictObject({
   ),
 });
 
-export type FileChange = z.infer<typeof changesSchema>["changes"][number];
+export type FileChange = z.infer<typeof fileChangesSchema>["changes"][number];
 export type FileView = z.infer<typeof fileSchema>;
 export type FilesPage = z.infer<typeof filesSchema>;
 export type Removed = z.infer<typeof removedSchema>;

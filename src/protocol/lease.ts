@@ -3,6 +3,7 @@
  * Does not own its rules: core/lease has those.
  */
 import { z } from "zod";
+import { flagSchema } from "./fields/flag.ts";
 import { limits } from "./limits.ts";
 
 const holderSchema = z
@@ -45,6 +46,21 @@ export const renewCallSchema = z
     ttlMs: z.int().min(limits.leaseTtlMinMs).max(limits.leaseTtlMaxMs).optional(),
   })
   .meta({ id: "LeaseRenew" });
+
+export const releaseQuerySchema = z.strictObject({
+  force: flagSchema.default(false).meta({ description: "Also while commands of the lease run." }),
+  break: flagSchema.default(false).meta({ description: "Take the lease from its holder." }),
+  reason: z
+    .string()
+    .max(limits.reasonCharsMax)
+    .optional()
+    .meta({ description: "With `break`: why; the holder and the events show it." }),
+});
+
+export const connectLeaseQuerySchema = z.strictObject({
+  holder: holderSchema.optional(),
+  ct: z.string().optional().meta({ description: "A connect ticket." }),
+});
 
 export const leaseSchema = z
   .strictObject({

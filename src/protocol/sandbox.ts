@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { checkpointIdSchema } from "./checkpoint.ts";
 import { keptEnvSchema, pathSchema } from "./fields/env.ts";
+import { flagSchema } from "./fields/flag.ts";
 import { sandboxIdSchema } from "./fields/id.ts";
 import { isolationSchema } from "./fields/isolation.ts";
 import { clientSchema, onExistingSchema, scopeSchema } from "./fields/scope.ts";
@@ -93,6 +94,21 @@ export const createCallSchema = z
       .meta({ description: "How long this call may wait for `running` or `failed`." }),
   })
   .meta({ id: "CreateCall" });
+
+const forceSchema = flagSchema
+  .default(false)
+  .meta({ description: "Even if somebody else holds the lease." });
+
+export const createQuerySchema = z.strictObject({ force: forceSchema });
+
+export const destroyQuerySchema = z.strictObject({ force: forceSchema });
+
+export const pauseQuerySchema = z.strictObject({
+  force: forceSchema,
+  discardFiles: flagSchema
+    .default(false)
+    .meta({ description: "Also where the files cannot be kept." }),
+});
 
 export const stateNames = [
   "starting",

@@ -67,6 +67,8 @@ export const screenSchema = z
 export const connectQuerySchema = z.strictObject({
   after: wholeNumber(0, Number.MAX_SAFE_INTEGER).optional(),
   mode: z.enum(["writer", "viewer"]).default("writer"),
+  /** Names the viewer: a new connection with the same id replaces the earlier one. */
+  viewer: handleSchema.optional(),
 });
 
 export type ConnectQuery = z.infer<typeof connectQuerySchema>;

@@ -1,115 +1,60 @@
 /**
- * THE DOOR: the table of contents of the API. Each line leads to the file that serves it.
+ * The HTTP API: registers a route for each row of the table of verbs. Handlers are derived from the row
+ * (http/verb-handler.ts), except those in `special`.
  */
-import { type Context, Hono } from "hono";
-import { configOf, type Env } from "../config.ts";
+import { Hono } from "hono";
+import { configOf } from "../config.ts";
+import type { CallableVerb } from "../objects/sandbox/dispatch/verb-call.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
-import { type Route, type RouteName, routes } from "../protocol/verbs.ts";
-import { readOut } from "../runtime/unread-body.ts";
-import { authenticate, demandFor } from "./auth/auth.ts";
+import { type VerbName, type VerbRow, verbs } from "../protocol/verbs.ts";
+import { drainBody } from "../runtime/bodies.ts";
+import { authenticate, requireRights } from "./auth/auth.ts";
 import { readNothing } from "./http/body.ts";
-import { otherOrigins } from "./http/cors.ts";
+import type { ApiContext, ApiEnv, Handler } from "./http/context.ts";
+import { allowOrigins } from "./http/cors.ts";
 import { noSuchRoute, refuse } from "./http/errors.ts";
-import { checkQuery } from "./http/query-params.ts";
+import { openApi } from "./http/openapi.ts";
+import { page } from "./http/page.ts";
+import { checkQuery } from "./http/query.ts";
 import { connectTicket } from "./http/socket.ts";
-import { openApi } from "./openapi.ts";
-import { page } from "./page.ts";
-import { visit, visitOf } from "./ports/port-traffic.ts";
-import * as archives from "./routes/archives.ts";
-import * as checkpoints from "./routes/checkpoints.ts";
-import * as directory from "./routes/directory.ts";
-import * as events from "./routes/events.ts";
-import { exec } from "./routes/exec.ts";
-import * as files from "./routes/files.ts";
-import * as git from "./routes/git.ts";
-import { health } from "./routes/health.ts";
-import * as lease from "./routes/lease.ts";
-import * as metadata from "./routes/metadata.ts";
-import * as plans from "./routes/plans.ts";
-import * as ports from "./routes/ports.ts";
-import * as processes from "./routes/processes.ts";
-import * as sandboxes from "./routes/sandboxes.ts";
-import * as sessions from "./routes/sessions.ts";
-import * as terminals from "./routes/terminals.ts";
-import * as tokens from "./routes/tokens.ts";
+import { verbHandler } from "./http/verb-handler.ts";
+import { forwardPortRequest, portRequestOf } from "./ports/port-traffic.ts";
+import { create } from "./special/create.ts";
+import * as directory from "./special/directory.ts";
+import * as events from "./special/events.ts";
+import * as files from "./special/files.ts";
+import { health } from "./special/health.ts";
+import * as lease from "./special/lease.ts";
+import { logs } from "./special/logs.ts";
+import * as metadata from "./special/metadata.ts";
+import * as plans from "./special/plan-handlers.ts";
+import * as ports from "./special/ports.ts";
+import * as terminals from "./special/terminals.ts";
+import * as tokens from "./special/tokens.ts";
 
-export type Door = {
-  Bindings: Env;
-  Variables: {
-    requestId: string;
-    caller: Caller;
-    /** Another Worker asks, by its binding. */
-    isBound: boolean;
-  };
-};
-
-export type Handler = (c: Context<Door, "/:id">) => Response | Promise<Response>;
-
-const handlers: Record<RouteName, Handler> = {
+const special = {
   health,
-  createSandbox: sandboxes.create,
+  createSandbox: create,
   listSandboxes: directory.list,
-  countSandboxes: directory.counts,
+  countSandboxes: directory.count,
   listTenantEvents: events.ofTenant,
-  getSandbox: sandboxes.get,
-  destroySandbox: sandboxes.destroy,
-  startSandbox: sandboxes.start,
-  pauseSandbox: sandboxes.pause,
-  touchSandbox: sandboxes.touch,
-  exec,
+  listEvents: events.ofSandbox,
   acquireLease: lease.acquire,
   renewLease: lease.renew,
   releaseLease: lease.release,
-  getLease: lease.get,
   connectLease: lease.connect,
   getMetadata: metadata.get,
   patchMetadata: metadata.patch,
   replaceMetadata: metadata.replace,
-  listEvents: events.ofSandbox,
   createToken: tokens.create,
-  revokeTokens: tokens.revoke,
-  createTicket: tokens.ticket,
-  makeCheckpoint: checkpoints.make,
-  listCheckpoints: checkpoints.list,
-  getCheckpoint: checkpoints.get,
-  removeCheckpoint: checkpoints.remove,
-  restoreCheckpoint: checkpoints.restore,
   openPort: ports.open,
-  listPorts: ports.list,
-  closePort: ports.close,
-  startProcess: processes.start,
-  listProcesses: processes.list,
-  getProcess: processes.get,
-  endProcess: processes.end,
-  processLogs: processes.logs,
-  waitForProcess: processes.wait,
-  writeStdin: processes.stdin,
-  signalProcess: processes.signal,
-  createSession: sessions.create,
-  listSessions: sessions.list,
-  getSession: sessions.get,
-  endSession: sessions.end,
-  execInSession: sessions.exec,
-  startProcessInSession: sessions.startProcess,
-  createTerminal: terminals.create,
-  listTerminals: terminals.list,
-  getTerminal: terminals.get,
-  resizeTerminal: terminals.resize,
-  endTerminal: terminals.end,
-  terminalScreen: terminals.screen,
+  processLogs: logs,
   connectTerminal: terminals.connect,
   readFile: files.read,
   writeFile: files.write,
-  removeFile: files.remove,
-  statFile: files.stat,
-  listFiles: files.list,
-  watchFiles: files.watch,
-  makeFolder: files.mkdir,
-  moveFile: files.move,
-  downloadArchive: archives.get,
-  uploadArchive: archives.put,
-  cloneRepository: git.clone,
+  downloadArchive: files.downloadArchive,
+  uploadArchive: files.uploadArchive,
   listPlans: plans.list,
   putPlan: plans.put,
   getPlan: plans.get,
@@ -120,41 +65,53 @@ const handlers: Record<RouteName, Handler> = {
   rollbackPlan: plans.rollback,
   listCommits: plans.listCommits,
   getCommit: plans.getCommit,
-};
+} satisfies Partial<Record<VerbName, Handler>>;
 
-/** A browser's WebSocket can carry no key: its connect ticket is spent by the object. */
-const byTicket: readonly Route[] = [routes.connectLease, routes.connectTerminal];
+/** The object serves every verb that is not special: a row that nothing serves does not compile here. */
+type Derived<Name extends CallableVerb> = Name;
+type DerivedVerb = Derived<Exclude<VerbName, keyof typeof special>>;
 
-/** `known` says who calls where that is settled already, by the binding of another Worker. */
-export function door(known?: Caller) {
-  const app = new Hono<Door>();
+function handlerOf(name: VerbName): Handler {
+  return (
+    (special as Partial<Record<VerbName, Handler>>)[name] ??
+    verbHandler(name as DerivedVerb, verbs[name])
+  );
+}
+
+/** Browsers cannot send a key when they open a WebSocket: the object checks their connect ticket. */
+const withTicket: readonly VerbRow[] = [verbs.connectLease, verbs.connectTerminal];
+
+/** `caller`: of a request that came by the binding of another Worker. */
+export function createApp(caller?: Caller) {
+  const app = new Hono<ApiEnv>();
   app.use(async (c, next) => {
     c.set("requestId", requestId(c.req.header("berth-request-id")));
-    c.set("isBound", known !== undefined);
+    c.set("isBound", caller !== undefined);
     await next();
-    if (c.res.status >= 400) await readOut(c.req.raw);
-    // Afterwards: an answer that an object gave brings headers of its own.
-    if (c.res.webSocket === null) name(c);
+    if (c.res.status >= 400) await drainBody(c.req.raw);
+    // After the handler, because the response of an object has headers of its own.
+    if (c.res.webSocket === null) setRequestId(c as ApiContext);
   });
   app.use(async (c, next) => {
-    const to = visitOf(c.req.raw);
-    if (to === undefined) return next();
-    c.res = await visit(c.env, c.req.raw, to, c.get("requestId"));
+    const request = portRequestOf(c.req.raw);
+    if (request === undefined) return next();
+    c.res = await forwardPortRequest(c.env, c.req.raw, request, c.get("requestId"));
   });
-  app.use(otherOrigins);
+  app.use(allowOrigins);
   app.get("/", page);
   app.get("/openapi.json", (c) => c.json(openApi()));
-  for (const name of Object.keys(routes) as RouteName[]) {
-    const route: Route = routes[name];
-    app.on(route.method, route.path, async (c) => {
-      admit(c as Context<Door, "/:id">, route, known);
+  for (const name of Object.keys(verbs) as VerbName[]) {
+    const row: VerbRow = verbs[name];
+    const handler = handlerOf(name);
+    app.on(row.method, row.path, async (c) => {
+      authorize(c as ApiContext, row, caller);
       if (c.req.url.includes("?")) checkQuery(name, new URL(c.req.url).search);
-      if (route.body === undefined && route.method !== "GET") await readNothing(c.req.raw);
-      return handlers[name](c as Context<Door, "/:id">);
+      if (row.body === undefined && row.method !== "GET") await readNothing(c.req.raw);
+      return handler(c as ApiContext);
     });
   }
   app.use("/v1/*", async (c, next) => {
-    c.set("caller", known ?? authenticate(c.req.header("authorization"), configOf(c.env)));
+    c.set("caller", caller ?? authenticate(c.req.header("authorization"), configOf(c.env)));
     await next();
   });
   app.notFound(noSuchRoute);
@@ -162,16 +119,16 @@ export function door(known?: Caller) {
   return app;
 }
 
-function admit(c: Context<Door, "/:id">, route: Route, known: Caller | undefined): void {
-  if (route.right === undefined) return;
-  if (byTicket.includes(route) && connectTicket(c) !== undefined) return;
-  const caller = known ?? authenticate(c.req.header("authorization"), configOf(c.env));
-  demandFor(caller, route, c.req.param("id"));
+function authorize(c: ApiContext, row: VerbRow, bound: Caller | undefined): void {
+  if (row.right === undefined) return;
+  if (withTicket.includes(row) && connectTicket(c) !== undefined) return;
+  const caller = bound ?? authenticate(c.req.header("authorization"), configOf(c.env));
+  requireRights(caller, row, c.req.param("id"));
   c.set("caller", caller);
 }
 
-/** An answer that was made here is written on; `c.header` would copy it, which only one from elsewhere needs. */
-function name(c: Context<Door>): void {
+/** The headers of a response from elsewhere are immutable: `c.header` copies such a response. */
+function setRequestId(c: ApiContext): void {
   try {
     c.res.headers.set("berth-request-id", c.get("requestId"));
   } catch {
@@ -179,9 +136,9 @@ function name(c: Context<Door>): void {
   }
 }
 
-/** The caller's own, where it is one that can stand in a log; else drawn here. */
-function requestId(told: string | undefined): string {
-  const fits =
-    told !== undefined && told.length <= limits.requestIdBytesMax && /^[\w.-]+$/.test(told);
-  return fits ? told : crypto.randomUUID();
+/** The caller's own id if a log can contain it, otherwise a new one. */
+function requestId(given: string | undefined): string {
+  const isUsable =
+    given !== undefined && given.length <= limits.requestIdBytesMax && /^[\w.-]+$/.test(given);
+  return isUsable ? given : crypto.randomUUID();
 }

@@ -1,10 +1,18 @@
 /**
- * Owns the entry for other Workers: the same verbs as methods. The binding's props say who calls.
- * Does not own the verbs of one sandbox: rpc/sandbox.ts.
+ * The entry for other Workers: the verbs as methods. The props of the binding say which tenant calls with which rights.
+ *
+ *     [[services]]
+ *     binding = "BERTH"
+ *     service = "berth"
+ *     entrypoint = "BerthApi"
+ *     props = { tenant = "acme", rights = ["read", "exec"] }
+ *
+ *     const { stdout } = await env.BERTH.sandbox(id).exec({ command: "make test" });
  */
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Env } from "../config.ts";
-import type { BerthApi, CreateOptions } from "../protocol/api.ts";
+import type { AgentVerb, CallableVerb, VerbArgs } from "../objects/sandbox/dispatch/verb-call.ts";
+import type { BerthApi, CreateOptions, SandboxApi } from "../protocol/api.ts";
 import {
   type Counts,
   type SandboxesInput,
@@ -16,93 +24,137 @@ import { eventsQuerySchema } from "../protocol/event.ts";
 import type { PlansInput, PlansPage } from "../protocol/plan.ts";
 import { type Caller, type Right, rightSchema, rights } from "../protocol/rights.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
-import { planRoutes } from "../protocol/verbs/plan.ts";
-import { type Route, type RouteName, routes } from "../protocol/verbs.ts";
-import { door } from "./app.ts";
-import { demandFor, unauthenticated } from "./auth/auth.ts";
-import { parseCall } from "./http/body.ts";
-import { directoryOf, told } from "./http/operations.ts";
-import { Calling } from "./rpc/calling.ts";
-import { PlanTarget } from "./rpc/plan.ts";
-import { SandboxTarget } from "./rpc/sandbox.ts";
+import { splitArguments, targetOf } from "../protocol/verbs/arguments.ts";
+import { sandboxPath } from "../protocol/verbs/row.ts";
+import { type VerbName, type VerbRow, verbs } from "../protocol/verbs.ts";
+import { createApp } from "./app.ts";
+import { requireRights, unauthenticated } from "./auth/auth.ts";
+import { readMethodBody } from "./http/body.ts";
+import { directoryObject, sandboxObject, unwrap } from "./http/objects.ts";
+import { toMethodResult } from "./http/responses.ts";
+import { validateTarget } from "./http/target.ts";
+import { validate } from "./http/validate.ts";
+import { callerFor } from "./http/verb-handler.ts";
 import { createSandbox } from "./special/create.ts";
+import { gatedOptions, idempotentOptions } from "./special/gated-options.ts";
+import { PlanTarget } from "./special/plan-target.ts";
 import { listPlans, Plans } from "./special/plans.ts";
+import { type Binding, SpecialTarget } from "./special/sandbox-target.ts";
 
-/** `url`: where people reach Berth; addresses of ports are made of it. */
+/** `url`: the address at which people reach Berth; the addresses of ports start with it. */
 type Props = { tenant?: string; rights?: readonly Right[]; url?: string };
 
-/** Without one they lead there by the binding's own `fetch`, and by nothing else. */
+/** Without `url` the addresses of ports lead only through the binding's own `fetch`. */
 const boundUrl = "http://berth";
 
 export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi {
   async create(call: CreateInput = {}, options: CreateOptions = {}): Promise<Sandbox> {
-    return (await createSandbox(this.env, this.#may("createSandbox"), call, options)).sandbox;
+    const caller = this.#callerFor("createSandbox");
+    return (await createSandbox(this.env, caller, call, options)).sandbox;
   }
 
-  async list(query: SandboxesInput = {}): Promise<SandboxesPage> {
-    const caller = this.#may("listSandboxes");
-    const asked = parseCall(sandboxesQuerySchema, query);
-    return told(await directoryOf(this.env, caller).list(caller, asked));
+  async list(fields: SandboxesInput = {}): Promise<SandboxesPage> {
+    const caller = this.#callerFor("listSandboxes");
+    const query = validate(sandboxesQuerySchema, fields);
+    return unwrap(await directoryObject(this.env, caller).list(caller, query));
   }
 
   async counts(): Promise<Counts> {
-    return told(await directoryOf(this.env, this.#may("countSandboxes")).counts());
+    const caller = this.#callerFor("countSandboxes");
+    return unwrap(await directoryObject(this.env, caller).counts());
   }
 
-  async events(query: { after?: number; limit?: number } = {}): Promise<TenantEvents> {
-    const caller = this.#may("listTenantEvents");
-    const asked = parseCall(eventsQuerySchema, query);
-    return told(await directoryOf(this.env, caller).events(asked));
+  async events(fields: { after?: number; limit?: number } = {}): Promise<TenantEvents> {
+    const caller = this.#callerFor("listTenantEvents");
+    const query = validate(eventsQuerySchema, fields);
+    return unwrap(await directoryObject(this.env, caller).events(query));
   }
 
   async streamEvents({ after }: { after?: number } = {}): Promise<ReadableStream<Uint8Array>> {
-    const caller = this.#may("listTenantEvents");
-    const query = parseCall(eventsQuerySchema, after === undefined ? {} : { after });
-    return told(await directoryOf(this.env, caller).followEvents(query.after));
+    const caller = this.#callerFor("listTenantEvents");
+    const query = validate(eventsQuerySchema, after === undefined ? {} : { after });
+    return unwrap(await directoryObject(this.env, caller).followEvents(query.after));
   }
 
-  sandbox(id: string): SandboxTarget {
+  sandbox(id: string): SandboxApi {
     const { props } = this.ctx;
-    return new SandboxTarget(new Calling(this.env, callerOf(props), id, urlOf(props)));
+    const binding = { env: this.env, caller: callerOf(props), id, url: urlOf(props) };
+    return new SandboxTarget(binding) as SpecialTarget & SandboxApi;
   }
 
   async plans(query: PlansInput = {}): Promise<PlansPage> {
-    return listPlans(this.env, this.#may("listPlans"), query);
+    return listPlans(this.env, this.#callerFor("listPlans"), query);
   }
 
   plan(name: string): PlanTarget {
-    const caller = callerOf(this.ctx.props);
-    return new PlanTarget((route) => {
-      demandFor(caller, planRoutes[route], undefined);
-      return new Plans(this.env, caller, name);
-    });
+    return new PlanTarget((verb) => new Plans(this.env, this.#callerFor(verb), name));
   }
 
-  /** Who calls, and may do what this route does. */
-  #may(route: RouteName): Caller {
+  #callerFor(name: VerbName): Caller {
     const caller = callerOf(this.ctx.props);
-    const known: Route = routes[route];
-    demandFor(caller, known, undefined);
+    const row: VerbRow = verbs[name];
+    requireRights(caller, row, undefined);
     return caller;
   }
 
-  /** REST with the binding's rights instead of a key: for what RPC cannot carry. */
+  /** Serves the HTTP API with the rights of the binding instead of a key, for what RPC cannot carry. */
   override async fetch(request: Request): Promise<Response> {
-    return door(callerOf(this.ctx.props)).fetch(request, this.env, this.ctx);
+    return createApp(callerOf(this.ctx.props)).fetch(request, this.env, this.ctx);
   }
+}
+
+/** One sandbox: the methods of SpecialTarget, and one derived from each other row. */
+class SandboxTarget extends SpecialTarget {}
+
+// workerd looks methods of an RpcTarget up on its prototype.
+for (const [name, row] of Object.entries(verbs as Record<string, VerbRow>)) {
+  const method = row.call ?? name;
+  const isOfSandbox = row.path.startsWith(sandboxPath) && Object.keys(row.responses).length > 0;
+  if (!isOfSandbox || method in SandboxTarget.prototype) continue;
+  Object.defineProperty(SandboxTarget.prototype, method, {
+    value: sandboxMethod(name as CallableVerb, row),
+  });
+}
+
+/** The RPC method of a verb, derived from its row. */
+export function sandboxMethod(name: CallableVerb, row: VerbRow) {
+  const target = targetOf(row);
+  const gate = row.idempotent === true ? idempotentOptions : gatedOptions;
+  return async function (
+    this: { readonly binding: Binding },
+    ...given: unknown[]
+  ): Promise<unknown> {
+    const { env, caller, id } = this.binding;
+    requireRights(caller, row, id);
+    const object = sandboxObject(env, id);
+    const parts = splitArguments(row, given);
+    const args: VerbArgs = row.gated === true ? { gated: gate(parts.headers) } : {};
+    if (target !== undefined) args.target = validateTarget(target, id, parts.target);
+    if (row.query !== undefined)
+      args.query = validate(row.query, parts.query) as VerbArgs["query"] & {};
+    if (row.body !== undefined) args.body = readMethodBody(row, parts.body);
+    const requestId = crypto.randomUUID();
+    const outcome = await object.callVerb(
+      name as AgentVerb,
+      callerFor(row, caller),
+      args as never,
+      requestId,
+    );
+    return toMethodResult(outcome, row);
+  };
 }
 
 function urlOf({ url = boundUrl }: Props): string {
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new TypeError("The binding's `url` must be an http or https address of Berth.");
+  throw new TypeError("The `url` of the binding must be an http or https address of Berth.");
 }
 
 function callerOf(props: Props | undefined): Caller {
   if (typeof props?.tenant !== "string" || props.tenant === "") {
-    throw unauthenticated("The binding names no tenant.");
+    throw unauthenticated("The props of the binding name no tenant.");
   }
-  const { tenant, rights: some = rights } = props;
-  const known = rightSchema.array().safeParse(some);
+  const { tenant, rights: given = rights } = props;
+  const known = rightSchema.array().safeParse(given);
   if (known.success) return { tenant, rights: known.data };
-  throw unauthenticated("The binding's rights are not a list of those that there are.");
+  throw unauthenticated("The `rights` of the binding must be a list of rights.");
 }

@@ -2,8 +2,7 @@
  * Describes one request: method, path, query, headers, body, and whether repeating it does harm. See http-client.ts for
  * sending it.
  */
-import type { GateOptions } from "../../protocol/api.ts";
-import type { IdempotentOptions } from "../../protocol/work-api.ts";
+import type { CallParts } from "../../protocol/verbs/arguments.ts";
 import type { Upload } from "./upload.ts";
 
 /** Options of every call. */
@@ -69,7 +68,7 @@ export function gatedRequest({
   waitMs,
   wake,
   idempotencyKey,
-}: GateOptions & IdempotentOptions): GatedRequest {
+}: Partial<CallParts["headers"]>): GatedRequest {
   return {
     headers: {
       "berth-lease": lease,

@@ -1,8 +1,9 @@
 /**
  * Turns the content of an upload into a request body, with its length checked and progress reported.
  */
+
+import type { Content } from "../../protocol/api.ts";
 import { BerthError } from "../../protocol/error-codes.ts";
-import type { Content } from "../../protocol/file-api.ts";
 
 /** Bytes, a stream of known length, or a Blob or File, which browsers read from disk. */
 export type UploadContent = Content | Blob;

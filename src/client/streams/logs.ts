@@ -4,6 +4,7 @@
  */
 import type { SandboxApi } from "../../protocol/api.ts";
 import { BerthError } from "../../protocol/error-codes.ts";
+import { randomId } from "../http/random-id.ts";
 import { follow, type ServerEvent, type StreamOptions } from "./stream.ts";
 
 /** What `sandbox.followLogs` yields. */
@@ -38,11 +39,14 @@ export function followLogs(
   { after = 0, stream, follow: isFollowing = true, ...options }: FollowOptions = {},
 ): AsyncGenerator<LogEvent, void, undefined> {
   let cursor = after;
+  // Every reconnect names the same reader, so that the sandbox does not wait for the lost connection.
+  const reader = randomId(8);
   const logStream = {
     open(signal: AbortSignal) {
       const query = {
         after: cursor,
         follow: isFollowing,
+        reader,
         ...(stream === undefined ? {} : { stream }),
       };
       return sandbox.processLogs(process, { ...query, signal });

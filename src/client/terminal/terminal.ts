@@ -4,6 +4,7 @@
 import { BerthError } from "../../protocol/error-codes.ts";
 import { type FromTerminal, terminalProtocol } from "../../protocol/internal/terminal-frames.ts";
 import { deferred } from "../http/deferred.ts";
+import { randomId } from "../http/random-id.ts";
 import { isTransient } from "../http/retry.ts";
 import { backOffMs, sleep } from "../http/timing.ts";
 import { OpenSocket, type SandboxTarget } from "./sockets.ts";
@@ -69,6 +70,8 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
   readonly #terminal: string;
   readonly #options: AttachOptions;
   readonly #closed = new AbortController();
+  /** Sent with every connection, so that a new one replaces one that was lost. */
+  readonly #viewerId = randomId(8);
   /** Events that the reader has not taken. The server sends no more than its window beyond the last acknowledgement. */
   #events: (TerminalEvent | { type: "failed"; error: unknown } | { type: "over" })[] = [];
   #wake = deferred();
@@ -174,6 +177,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     const query = {
       ...(this.#offset === undefined ? {} : { after: String(this.#offset) }),
       ...(mode === undefined ? {} : { mode }),
+      viewer: this.#viewerId,
     };
     return OpenSocket.open(this.#target, {
       ...{ path: `/terminals/${encodeURIComponent(this.#terminal)}/connect`, query },

@@ -17,7 +17,7 @@ export const handlePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 export const handleWords =
   "must be 1 to 64 letters, digits, _ or -, beginning with a letter or digit";
 
-export function mintHandle(
+export function generateHandle(
   kind: HandleKind,
   incarnation: string,
   draw: (length: number) => string,
@@ -26,12 +26,12 @@ export function mintHandle(
 }
 
 /** Whether it has the form of those that Berth gives. */
-export function isMinted(handle: string): boolean {
+export function isGenerated(handle: string): boolean {
   return minted.test(handle);
 }
 
 /** Whether it can only mean something of another life than this one, or of one that has ended. */
-export function isOfAnotherLife(handle: string, incarnation: string | undefined): boolean {
+export function isOfOtherIncarnation(handle: string, incarnation: string | undefined): boolean {
   const tag = minted.exec(handle)?.[1];
   return tag !== undefined && (incarnation === undefined || tag !== lifeTag(incarnation));
 }

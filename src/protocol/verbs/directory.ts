@@ -1,45 +1,55 @@
 /**
- * Owns the routes over all sandboxes of a tenant. Making one is a route of sandboxes.
+ * Rows of the verbs over all sandboxes of a tenant.
  */
-import {
+import { authErrors, type Schemas, type VerbRow } from "./row.ts";
+
+export const directoryRows = ({
   countsSchema,
+  eventsQuerySchema,
   sandboxesQuerySchema,
   sandboxesSchema,
   tenantEventsSchema,
-} from "../directory.ts";
-import { eventsQuerySchema } from "../event.ts";
-import { atTheDoor, type Route } from "./verb.ts";
-
-export const directoryRoutes = {
-  listSandboxes: {
-    method: "GET",
-    path: "/v1/sandboxes",
-    summary: "The sandboxes, newest first, by filters; asks none of them and wakes none",
-    right: "key",
-    needs: "read",
-    query: sandboxesQuerySchema,
-    answers: { 200: { schema: sandboxesSchema, meaning: "As each was last told (`stateAsOf`)." } },
-    errors: [...atTheDoor, "bad_request"],
-  },
-  countSandboxes: {
-    method: "GET",
-    path: "/v1/counts",
-    summary: "How many sandboxes there are in each state",
-    right: "key",
-    needs: "read",
-    answers: { 200: { schema: countsSchema, meaning: "As they were last told." } },
-    errors: atTheDoor,
-  },
-  listTenantEvents: {
-    method: "GET",
-    path: "/v1/events",
-    summary: "State and metadata events of all sandboxes (?after=&limit=), or a stream (?follow=1)",
-    right: "key",
-    needs: "read",
-    query: eventsQuerySchema,
-    answers: {
-      200: { schema: tenantEventsSchema, meaning: "JSON, or with `follow=1` server-sent events." },
+}: Schemas) =>
+  ({
+    listSandboxes: {
+      method: "GET",
+      path: "/v1/sandboxes",
+      call: "list",
+      summary: "List sandboxes, newest first",
+      description:
+        "Reads the tenant's directory: no sandbox is asked and no container starts. `stateAsOf` says how old each entry is.",
+      example: { query: { state: "running,paused", limit: 20 } },
+      right: "key",
+      needs: "read",
+      query: sandboxesQuerySchema,
+      responses: { 200: { schema: sandboxesSchema, meaning: "One page of sandboxes." } },
+      errors: [...authErrors, "bad_request"],
     },
-    errors: [...atTheDoor, "bad_request", "too_many"],
-  },
-} as const satisfies Record<string, Route>;
+    countSandboxes: {
+      method: "GET",
+      path: "/v1/counts",
+      call: "counts",
+      summary: "Count sandboxes by state",
+      right: "key",
+      needs: "read",
+      responses: { 200: { schema: countsSchema, meaning: "The counts of the directory." } },
+      errors: authErrors,
+    },
+    listTenantEvents: {
+      method: "GET",
+      path: "/v1/events",
+      call: "events",
+      summary: "List the state and metadata events of all sandboxes, or follow them",
+      example: { query: { after: 120, limit: 50 } },
+      right: "key",
+      needs: "read",
+      query: eventsQuerySchema,
+      responses: {
+        200: {
+          schema: tenantEventsSchema,
+          meaning: "JSON, or server-sent events with `follow=1`.",
+        },
+      },
+      errors: [...authErrors, "bad_request", "too_many"],
+    },
+  }) as const satisfies Record<string, VerbRow>;

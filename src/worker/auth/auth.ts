@@ -6,7 +6,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Config } from "../../config.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { type Caller, type Right, rights } from "../../protocol/rights.ts";
-import type { Route } from "../../protocol/verbs/verb.ts";
+import type { VerbRow } from "../../protocol/verbs/row.ts";
 import { isToken, readToken } from "./tokens.ts";
 
 /** Longer than any key or token that is given out; a header without end is not hashed. */
@@ -53,17 +53,17 @@ function foundBy(bearer: string, config: Config): KeyHolder | undefined {
 }
 
 /** What the table of routes says of one, whether it is called by REST or by a method. */
-export function demandFor(
+export function requireRights(
   caller: Caller,
-  { right, needs }: Pick<Route, "right" | "needs">,
+  { right, needs }: Pick<VerbRow, "right" | "needs">,
   sandbox: string | undefined,
 ): void {
-  if (right !== undefined) demand(caller, right, sandbox);
-  if (needs !== undefined) demand(caller, needs, sandbox);
+  if (right !== undefined) requireRight(caller, right, sandbox);
+  if (needs !== undefined) requireRight(caller, needs, sandbox);
 }
 
 /** Nobody gives away what he has not got. */
-export function demandToGive(caller: Caller, given: readonly Right[]): void {
+export function requireGrantable(caller: Caller, given: readonly Right[]): void {
   const lacking = given.find((right) => !caller.rights.includes(right));
   if (lacking === undefined) return;
   throw new BerthError(
@@ -76,7 +76,7 @@ export function demandToGive(caller: Caller, given: readonly Right[]): void {
 }
 
 /** A token is good for its own sandbox and its own rights; a key for everything of its tenant. */
-export function demand(
+export function requireRight(
   caller: Caller,
   right: Right | "key" | readonly Right[],
   sandbox: string | undefined,

@@ -12,7 +12,7 @@ import {
 const letters = "abcdefghijklmnopqrstuvwxyz";
 const alphabet = `${letters}0123456789`;
 
-export function mintSandboxId(secret: string): string {
+export function generateSandboxId(secret: string): string {
   const first = pick(letters, 1);
   const random = first + pick(alphabet, sandboxIdRandomChars - 1);
   return random + check(random, secret);
@@ -22,7 +22,7 @@ export function mintSandboxId(secret: string): string {
 const foundRight = new Map<string, string>();
 const foundRightMax = 1000;
 
-export function isMintedHere(id: string, secret: string): boolean {
+export function isGeneratedHere(id: string, secret: string): boolean {
   if (foundRight.get(id) === secret) return true;
   if (!sandboxIdPattern.test(id)) return false;
   const told = id.slice(sandboxIdRandomChars);

@@ -5,13 +5,15 @@
 import { z } from "zod";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { VerbRow } from "../../protocol/verbs/row.ts";
+import { invalidField, validate } from "./validate.ts";
 
 export async function readBody<Schema extends z.ZodType>(
   request: Request,
   schema: Schema,
 ): Promise<z.infer<Schema>> {
   const text = await readText(request);
-  return parseCall(schema, text === "" ? {} : parseJson(text));
+  return validate(schema, text === "" ? {} : parseJson(text));
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
@@ -23,24 +25,13 @@ export async function readNothing(request: Request): Promise<void> {
   if (request.body !== null) await readBody(request, nothingSchema);
 }
 
-/** Checks what came in, by REST or by RPC. Names the first field that does not fit. */
-export function parseCall<Schema extends z.ZodType>(
-  schema: Schema,
-  value: unknown,
-): z.infer<Schema> {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  const inside = issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
-  const field = [...(issue?.path ?? []), ...inside].join(".") || "body";
-  const message =
-    issue?.code === "unrecognized_keys"
-      ? "is not a field of this call"
-      : (issue?.message ?? "is not valid");
-  throw new BerthError("bad_request", `${field}: ${message}`, {
-    hint: "The forms of all calls stand in /openapi.json.",
-    facts: { field },
-  });
+/** The body of an RPC method, which is an argument already. */
+export function readMethodBody({ body, bodyBytesMax = 0 }: VerbRow, value: unknown): unknown {
+  if (body === undefined) return undefined;
+  if (body !== "bytes") return validate(body, value);
+  if (!(value instanceof Uint8Array)) throw invalidField("bytes", "must be a Uint8Array");
+  if (value.length > bodyBytesMax) throw tooLarge(bodyBytesMax);
+  return value;
 }
 
 /** Bytes as they are. */

@@ -10,8 +10,8 @@ import { idempotencyHeader } from "../../protocol/fields/idempotency.ts";
 import { transferHeaders } from "../../protocol/internal/transfer-call.ts";
 import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
 import { logOffsetHeader } from "../../protocol/process.ts";
-import { type Route, routes } from "../../protocol/verbs.ts";
-import type { Door } from "../app.ts";
+import { type VerbRow, verbs } from "../../protocol/verbs.ts";
+import type { ApiEnv } from "./context.ts";
 
 /** The longest that browsers remember what they may send; an origin that is taken off the list reads nothing at once. */
 const rememberedS = 7200;
@@ -19,7 +19,7 @@ const rememberedS = 7200;
 /** Only ever asked for an origin that is listed. No cookie is known here, so none is to be sent. */
 const allowed = cors({
   origin: (origin) => origin,
-  allowMethods: [...new Set((Object.values(routes) as Route[]).map(({ method }) => method))],
+  allowMethods: [...new Set((Object.values(verbs) as VerbRow[]).map(({ method }) => method))],
   allowHeaders: [
     ...new Set([
       ...["authorization", "content-type", "berth-request-id", "last-event-id"],
@@ -35,7 +35,7 @@ const allowed = cors({
 });
 
 /** Before anything asks for a key: a browser sends none with the question whether it may call. */
-export const otherOrigins: MiddlewareHandler<Door> = async (c, next) => {
+export const allowOrigins: MiddlewareHandler<ApiEnv> = async (c, next) => {
   const { origins } = configOf(c.env);
   const isSocket = c.req.header("upgrade") !== undefined;
   if (origins.size === 0 || isSocket) return next();

@@ -4,10 +4,10 @@
  */
 import type { Context } from "hono";
 import { asBerthError, BerthError, errorBody, errors } from "../../protocol/errors.ts";
-import { type RouteName, routes } from "../../protocol/verbs.ts";
-import type { Door } from "../app.ts";
+import { type VerbName, verbs } from "../../protocol/verbs.ts";
+import type { ApiEnv } from "./context.ts";
 
-export function refuse(thrown: unknown, c: Context<Door>): Response {
+export function refuse(thrown: unknown, c: Context<ApiEnv>): Response {
   const error = asBerthError(thrown) ?? unexpected(thrown, c);
   const headers: Record<string, string> = {};
   if (error.code === "unauthenticated") headers["www-authenticate"] = "Bearer";
@@ -16,7 +16,7 @@ export function refuse(thrown: unknown, c: Context<Door>): Response {
 }
 
 /** For a path that exists with other methods, and for one that does not exist. */
-export function noSuchRoute(c: Context<Door>): Response {
+export function noSuchRoute(c: Context<ApiEnv>): Response {
   const allowed = methodsOf(c.req.path);
   if (allowed.length === 0) {
     return refuse(
@@ -35,8 +35,8 @@ export function noSuchRoute(c: Context<Door>): Response {
 
 function methodsOf(path: string): string[] {
   const parts = path.split("/");
-  const names = Object.keys(routes) as RouteName[];
-  const fitting = names.map((name) => routes[name]).filter((route) => fits(route.path, parts));
+  const names = Object.keys(verbs) as VerbName[];
+  const fitting = names.map((name) => verbs[name]).filter((route) => fits(route.path, parts));
   return [...new Set(fitting.map((route) => route.method))];
 }
 
@@ -57,7 +57,7 @@ const runtimeFault = /^internal error; reference = /;
 const storageFull = /\bSQLITE_FULL\b/;
 
 /** A lost or overloaded object is no fault of the caller's and passes; anything else is ours. */
-function unexpected(thrown: unknown, c: Context<Door>): BerthError {
+function unexpected(thrown: unknown, c: Context<ApiEnv>): BerthError {
   const flags = thrown as {
     retryable?: boolean;
     overloaded?: boolean;

@@ -1,86 +1,58 @@
 /**
- * Owns reading flags and headers of calls; one that is not understood is named.
+ * Reads queries: UTF-8, each field once, and only fields that the verb has.
  */
-import type { Context } from "hono";
-import type { GatedCaller } from "../../objects/sandbox/lease/gated.ts";
-import { BerthError } from "../../protocol/errors.ts";
-import { idempotencyHeader, idempotencyKeySchema } from "../../protocol/fields/idempotency.ts";
-import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
-import { limits } from "../../protocol/limits.ts";
-import { handleSchema } from "../../protocol/process.ts";
-import type { Door } from "../app.ts";
+import type { z } from "zod";
+import type { Query } from "../../objects/sandbox/agent/agent-query.ts";
+import { type VerbName, type VerbRow, verbs } from "../../protocol/verbs.ts";
+import { invalidField, validate } from "./validate.ts";
 
-export function flag(c: Context<Door>, name: string): boolean {
-  const text = c.req.query(name);
-  if (text === undefined || text === "false" || text === "0") return false;
-  if (text === "true" || text === "1") return true;
-  throw bad(name, "must be true or false");
-}
+/** A filter may be given several times, once for each key. */
+const repeatable: Partial<Record<VerbName, string>> = { listSandboxes: "metadata" };
 
-/** Of a gated call: its lease, or how long it may queue, and whether it may start a container. */
-export function gatedCaller(c: Context<Door>): GatedCaller {
-  const wait = c.req.header(waitHeader);
-  const waitMs = wait === undefined ? undefined : Number(wait);
-  if (waitMs !== undefined && !(/^\d+$/.test(wait ?? "") && waitMs <= limits.waitMaxMs)) {
-    throw bad("Berth-Wait-Ms", `must be a whole number from 0 to ${limits.waitMaxMs}`);
+/** For every request, before its handler. Values are checked by the schema of the row. */
+export function checkQuery(name: VerbName, search: string): void {
+  if (search.length < 2) return;
+  const { query, gated }: VerbRow = verbs[name];
+  const seen = new Set<string>();
+  for (const [field] of fieldsOf(search)) {
+    if (query === undefined && !(gated === true && field === "wake")) {
+      throw invalidField(field, "is not a field of this call");
+    }
+    if (seen.has(field) && repeatable[name] !== field) {
+      throw invalidField(field, "must be given once");
+    }
+    seen.add(field);
   }
-  const wake = c.req.query("wake");
-  const { token: own } = c.get("caller");
-  return {
-    token: c.req.header(leaseHeader) === undefined ? undefined : leaseToken(c),
-    waitMs,
-    mayWake: wake === undefined || flag(c, "wake"),
-    ...(own === undefined ? {} : { generation: own.generation }),
-  };
 }
 
-/** The query of a gated call without what every gated call may say. */
-export function ownQuery(c: Context<Door>): Record<string, string> {
-  const { wake: _wake, ...own } = c.req.query();
-  return own;
+/** The checked query. Every gated call has `wake` besides the fields of its row: headers.ts reads it. */
+export function readQuery<Schema extends z.ZodType>(
+  schema: Schema,
+  url: string,
+  isGated = false,
+): z.output<Schema> & Query {
+  const at = url.indexOf("?");
+  const fields = Object.fromEntries(at < 0 ? [] : fieldsOf(url.slice(at)));
+  if (isGated) delete fields.wake;
+  return validate(schema, fields) as z.output<Schema> & Query;
 }
 
-/** Of a call that is known by its key when it is repeated. */
-export function keyedCaller(c: Context<Door>): GatedCaller {
-  return { ...gatedCaller(c), key: idempotencyKey(c.req.header(idempotencyHeader)) };
+/** Bytes that are not UTF-8 are refused, not replaced: no name can mean them. */
+function fieldsOf(search: string): [name: string, value: string][] {
+  const parts = search.replace(/^\?/, "").split("&");
+  return parts
+    .filter((part) => part !== "")
+    .map((part) => {
+      const equals = part.indexOf("=");
+      const name = decode(equals < 0 ? part : part.slice(0, equals), "query");
+      return [name, equals < 0 ? "" : decode(part.slice(equals + 1), name)];
+    });
 }
 
-export function idempotencyKey(told: string | undefined): string | undefined {
-  if (told === undefined) return undefined;
-  const key = idempotencyKeySchema.safeParse(told);
-  if (key.success) return key.data;
-  throw bad("Idempotency-Key", key.error.issues[0]?.message ?? "is not valid");
-}
-
-export function leaseToken(c: Context<Door>): string {
-  const token = c.req.header(leaseHeader);
-  if (token !== undefined && token !== "") return token;
-  throw bad("Berth-Lease", "the header must carry the token of the lease");
-}
-
-/** An entity tag of ours: the version in quotes. */
-export function ifMatch(c: Context<Door>): number | undefined {
-  const text = c.req.header("if-match");
-  if (text === undefined) return undefined;
-  const version = /^"?(\d{1,15})"?$/.exec(text)?.[1];
-  if (version === undefined) throw bad("If-Match", "must be a version as ETag gave it");
-  return Number(version);
-}
-
-/** The id of a process, a session or a terminal in the path. */
-export function handle(c: Context<Door>, name: "process" | "session" | "terminal"): string {
-  const id = handleSchema.safeParse(c.req.param(name));
-  if (id.success) return id.data;
-  throw bad(name, id.error.issues[0]?.message ?? "is not valid");
-}
-
-export function bad(field: string, what: string): BerthError {
-  return new BerthError("bad_request", `${field}: ${what}`, { facts: { field } });
-}
-
-/** Why a lease is taken away, in words. */
-export function breakReason(reason: unknown): string {
-  const isOne = typeof reason === "string" && reason !== "";
-  if (isOne && reason.length <= limits.reasonCharsMax) return reason;
-  throw bad("reason", `must say why, in at most ${limits.reasonCharsMax} characters`);
+function decode(text: string, field: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw invalidField(field, "must be UTF-8, percent-encoded");
+  }
 }

@@ -4,11 +4,11 @@
  */
 import type { Context } from "hono";
 import { configOf } from "../../config.ts";
-import type { SandboxObject } from "../../objects/sandbox/object.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { type SocketCall, socketCallHeader } from "../../protocol/internal/socket-call.ts";
 import { ticketProtocol } from "../../protocol/internal/socket-names.ts";
-import type { Door } from "../app.ts";
+import type { ApiEnv } from "./context.ts";
+import type { SandboxStub } from "./objects.ts";
 
 const protocolHeader = "sec-websocket-protocol";
 const versionHeader = "sec-websocket-version";
@@ -18,7 +18,7 @@ const version = "13";
 type Without<Call> = Call extends unknown ? Omit<Call, "caller" | "ticket"> : never;
 
 /** Also refuses a page of somebody else's: it must not speak for the one who looks at it. */
-export function demandUpgrade(c: Context<Door>): void {
+export function requireUpgrade(c: Context<ApiEnv>): void {
   if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
     throw new BerthError("upgrade_required", "This route is a WebSocket.", {
       hint: "Send `Connection: Upgrade` and `Upgrade: websocket`.",
@@ -41,8 +41,8 @@ export function demandUpgrade(c: Context<Door>): void {
 
 /** RPC carries no WebSocket: who calls, and for what, goes along in a header. */
 export async function passSocket(
-  c: Context<Door>,
-  object: DurableObjectStub<SandboxObject>,
+  c: Context<ApiEnv>,
+  object: SandboxStub,
   call: Without<SocketCall>,
 ): Promise<Response> {
   const ticket = connectTicket(c);
@@ -69,17 +69,17 @@ function choosing(response: Response, ticket: string | undefined): Response {
 }
 
 /** Of a browser, which can set no header: a subprotocol, or `?ct=`. Good once. */
-export function connectTicket(c: Context<Door>): string | undefined {
+export function connectTicket(c: Context<ApiEnv>): string | undefined {
   const offered = offers(c).find(isTicket);
   return offered?.slice(ticketProtocol.length) ?? c.req.query("ct");
 }
 
 /** That the caller offers, without the one that carries its ticket. */
-export function protocols(c: Context<Door>): string[] {
+export function protocols(c: Context<ApiEnv>): string[] {
   return offers(c).filter((name) => name !== "" && !isTicket(name));
 }
 
-function offers(c: Context<Door>): string[] {
+function offers(c: Context<ApiEnv>): string[] {
   return (c.req.header(protocolHeader) ?? "").split(",").map((name) => name.trim());
 }
 

@@ -12,8 +12,8 @@ import {
   portLabel,
   readPortLabel,
 } from "../../protocol/port.ts";
-import { objectOf } from "../http/operations.ts";
-import { bad } from "../http/query.ts";
+import { sandboxObject } from "../http/objects.ts";
+import { invalidField } from "../http/validate.ts";
 
 const pathPrefix = "/p/";
 
@@ -21,7 +21,7 @@ const pathPrefix = "/p/";
 const hopByHop = ["keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"];
 const credentials = ["authorization", "proxy-authorization", "proxy-authenticate"];
 
-export type Visit = PortAddress & {
+export type PortRequest = PortAddress & {
   /** What the server is asked for: path and query as they were written. */
   target: string;
   /** The prefix of the path form; undefined: a host of its own. */
@@ -42,12 +42,12 @@ function rememberOwn(origin: string): void {
 }
 
 /** Undefined: the request is for Berth itself. */
-export function visitOf({ url }: Request): Visit | undefined {
+export function portRequestOf({ url }: Request): PortRequest | undefined {
   const pathAt = url.indexOf("/", url.indexOf("//") + 2);
   const origin = url.slice(0, pathAt);
   if (ownOrigins.has(origin) && callPath.test(url.slice(pathAt))) return undefined;
   // The address is made of it, unread.
-  if (!URL.canParse(url)) throw bad("Host", "is no name or address of a machine");
+  if (!URL.canParse(url)) throw invalidField("Host", "is no name or address of a machine");
   const { hostname, pathname, search, origin: read } = new URL(url);
   const byHost = readPortLabel(hostname.split(".", 1)[0] ?? "");
   if (byHost !== undefined && hostname.includes(".")) {
@@ -84,13 +84,13 @@ export function portOf(
 }
 
 export function badPort(): BerthError {
-  return bad("port", "must be a whole number from 1 to 65535");
+  return invalidField("port", "must be a whole number from 1 to 65535");
 }
 
-export async function visit(
+export async function forwardPortRequest(
   env: Env,
   request: Request,
-  to: Visit,
+  to: PortRequest,
   requestId: string,
 ): Promise<Response> {
   const { prefix } = to;
@@ -98,13 +98,13 @@ export async function visit(
     // Without the last slash every relative link of the page would lead elsewhere.
     return new Response(null, { status: 308, headers: { location: `${prefix}/` } });
   }
-  const answer = await objectOf(env, to.sandbox).fetch(inward(request, to, requestId));
+  const answer = await sandboxObject(env, to.sandbox).fetch(inward(request, to, requestId));
   return outward(answer, prefix);
 }
 
 function inward(
   request: Request,
-  { port, token, target, prefix }: Visit,
+  { port, token, target, prefix }: PortRequest,
   requestId: string,
 ): Request {
   const asked = new URL(request.url);

@@ -5,34 +5,53 @@
 import { z } from "zod";
 import type { Env } from "../../config.ts";
 import type { CreateOptions } from "../../protocol/api.ts";
+import { idempotencyHeader } from "../../protocol/fields/idempotency.ts";
 import type { Caller } from "../../protocol/rights.ts";
-import { createCallSchema, type Sandbox } from "../../protocol/sandbox.ts";
-import { demand } from "../auth/auth.ts";
+import { createCallSchema, createQuerySchema, type Sandbox } from "../../protocol/sandbox.ts";
+import { requireRight } from "../auth/auth.ts";
 import { hashOf } from "../auth/call-hash.ts";
-import { parseCall } from "../http/body.ts";
-import { directoryOf, told } from "../http/operations.ts";
-import { bad, idempotencyKey } from "../http/query.ts";
+import { readBody } from "../http/body.ts";
+import type { Handler } from "../http/context.ts";
+import { gatedCaller, idempotencyKey } from "../http/headers.ts";
+import { directoryObject, sandboxObject, unwrap } from "../http/objects.ts";
+import { readQuery } from "../http/query.ts";
+import { invalidField, validate } from "../http/validate.ts";
 import { newSandbox } from "./new-sandbox.ts";
 
-/** As the caller wrote it. */
-export const writtenCallSchema = z.unknown();
+/** The body as the caller wrote it: a fork distinguishes given fields from defaults. */
+export const unparsedSchema = z.unknown();
+
+export const create: Handler = async (c) => {
+  const body = await readBody(c.req.raw, unparsedSchema);
+  const options = {
+    idempotencyKey: c.req.header(idempotencyHeader),
+    lease: gatedCaller(c).token,
+    force: readQuery(createQuerySchema, c.req.url).force,
+  };
+  const requestId = c.get("requestId");
+  const { sandbox, made } = await createSandbox(c.env, c.get("caller"), body, options, requestId);
+  c.header("location", `/v1/sandboxes/${sandbox.id}`);
+  return c.json(sandbox, made ? 201 : 200);
+};
 
 export async function createSandbox(
   env: Env,
   caller: Caller,
-  written: unknown,
+  body: unknown,
   { idempotencyKey: key, lease: token, force = false }: CreateOptions,
+  requestId: string = crypto.randomUUID(),
 ): Promise<{ sandbox: Sandbox; made: boolean }> {
-  const call = parseCall(createCallSchema, written);
+  const call = validate(createCallSchema, body);
   const { waitMs, onExisting, ...whole } = call;
   // To end a sandbox takes the right that its DELETE would take.
-  if (onExisting === "replace") demand(caller, "lifecycle", undefined);
-  else if (force) throw bad("force", "is for onExisting: replace, which may end a sandbox");
-  const found = told(
-    await directoryOf(env, caller).find({
-      ...(await newSandbox(env, caller, whole, written as object)),
+  if (onExisting === "replace") requireRight(caller, "lifecycle", undefined);
+  else if (force)
+    throw invalidField("force", "is for onExisting: replace, which may end a sandbox");
+  const found = unwrap(
+    await directoryObject(env, caller).find({
+      ...(await newSandbox(env, caller, whole, body as object)),
       onExisting,
-      gate: { token, ...(force ? { force: { by: caller.tenant } } : {}) },
+      claim: { token, ...(force ? { force: { by: caller.tenant } } : {}) },
       key: idempotencyKey(key),
       hash: hashOf({ ...call, waitMs: 0 }),
     }),
@@ -42,7 +61,14 @@ export async function createSandbox(
   const isSettled = waitMs === 0 || sandbox.state !== "starting";
   const settled = isSettled
     ? sandbox
-    : told(await env.SANDBOX.getByName(sandbox.id).settled(caller, waitMs));
+    : unwrap(
+        await sandboxObject(env, sandbox.id).callVerb(
+          "waitUntilStarted",
+          caller,
+          { waitMs },
+          requestId,
+        ),
+      );
   return {
     made,
     sandbox: {

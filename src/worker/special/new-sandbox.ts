@@ -6,16 +6,16 @@ import { z } from "zod";
 import { configOf, type Env } from "../../config.ts";
 import type { Fork } from "../../objects/sandbox/lifecycle/checkpoints.ts";
 import type { NewSandbox } from "../../objects/sandbox/lifecycle/lifecycle.ts";
-import type { Answer, Refused } from "../../objects/shared/result.ts";
+import type { ErrorValue, Result } from "../../objects/shared/result.ts";
 import { keptEnvSchema } from "../../protocol/fields/env.ts";
 import { hostsRefused } from "../../protocol/fields/hosts.ts";
 import type { MetadataPatch } from "../../protocol/metadata.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import type { CreateCall, Network } from "../../protocol/sandbox.ts";
-import { mintSandboxId } from "../auth/ids.ts";
-import { parseCall } from "../http/body.ts";
-import { objectOf } from "../http/operations.ts";
-import { sandboxOf } from "./checkpoints.ts";
+import { generateSandboxId } from "../auth/ids.ts";
+import { sandboxObject } from "../http/objects.ts";
+import { validate } from "../http/validate.ts";
+import { sandboxOf } from "./checkpoint-id.ts";
 import { sizeOf } from "./size.ts";
 
 /** What is merged is bounded like what is said in one piece. */
@@ -24,7 +24,7 @@ const mergedSchema = z.strictObject({ env: keptEnvSchema });
 type Policy = Omit<CreateCall, "from" | "onExisting" | "waitMs">;
 
 /** `cannot`: what it would be made of is gone; what was made of it before is found all the same. */
-export type Wanted = { make: NewSandbox; cannot?: Refused };
+export type Wanted = { make: NewSandbox; cannot?: ErrorValue };
 
 /** `written`: as the caller wrote it; a fork must know what was said and what is only a default. */
 export async function newSandbox(
@@ -45,7 +45,7 @@ export async function newSandbox(
   } = inherited === undefined ? whole : fork(whole, written, inherited);
   const size = chosen ?? inherited?.spec.size;
   const spec = {
-    id: mintSandboxId(configOf(env).secret),
+    id: generateSandboxId(configOf(env).secret),
     tenant: caller.tenant,
     createdAt: Date.now(),
     ...(caller.key === undefined ? {} : { madeBy: caller.key }),
@@ -64,8 +64,13 @@ function refuseHosts(env: Env, network: Network): void {
   if (refused !== undefined && configOf(env).engine !== undefined) throw refused;
 }
 
-function originOf(env: Env, caller: Caller, checkpoint: string): Promise<Answer<Fork>> {
-  return objectOf(env, sandboxOf(checkpoint)).forkOf(caller, checkpoint);
+function originOf(env: Env, caller: Caller, checkpoint: string): Promise<Result<Fork>> {
+  return sandboxObject(env, sandboxOf(checkpoint)).callVerb(
+    "describeFork",
+    caller,
+    { checkpoint },
+    crypto.randomUUID(),
+  );
 }
 
 function fork(
@@ -81,7 +86,7 @@ function fork(
   return {
     ...call,
     ...inherited,
-    ...parseCall(mergedSchema, { env: { ...env, ...call.env } }),
+    ...validate(mergedSchema, { env: { ...env, ...call.env } }),
     metadata: { ...metadata, ...call.metadata },
     base,
   };

@@ -4,9 +4,9 @@
  */
 import { z } from "zod";
 import { configOf, type Env } from "../../config.ts";
-import type { MemberPut, PutMember } from "../../objects/plan/members.ts";
+import type { PutMemberCall, PutMemberResult } from "../../objects/plan/members.ts";
 import type { PlanObject } from "../../objects/plan/object.ts";
-import type { Answer } from "../../objects/shared/result.ts";
+import type { Result } from "../../objects/shared/result.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import {
   type Commit,
@@ -29,10 +29,9 @@ import {
 } from "../../protocol/plan.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import { hashOf } from "../auth/call-hash.ts";
-import { isMintedHere } from "../auth/ids.ts";
-import { parseCall } from "../http/body.ts";
-import { directoryOf, told } from "../http/operations.ts";
-import { bad } from "../http/query.ts";
+import { isGeneratedHere } from "../auth/ids.ts";
+import { directoryObject, unwrap } from "../http/objects.ts";
+import { invalidField, validate } from "../http/validate.ts";
 import { newSandbox } from "./new-sandbox.ts";
 
 type Named = Parameters<PlanObject["get"]>[0];
@@ -42,8 +41,8 @@ type Fate = Parameters<PlanObject["remove"]>[1];
 const roundsMax = 4;
 
 export async function listPlans(env: Env, caller: Caller, query: unknown): Promise<PlansPage> {
-  const asked = parseCall(plansQuerySchema, query);
-  return told(await directoryOf(env, caller).plans(asked));
+  const asked = validate(plansQuerySchema, query);
+  return unwrap(await directoryObject(env, caller).plans(asked));
 }
 
 /** The plans of one caller by one name. */
@@ -59,10 +58,10 @@ export class Plans {
   }
 
   async put(call: unknown = {}): Promise<{ plan: Plan; made: boolean }> {
-    parseCall(planCallSchema, call);
+    validate(planCallSchema, call);
     for (let round = 0; round < roundsMax; round++) {
-      const given = told(await directoryOf(this.#env, this.#caller).putPlan(this.#name));
-      const plan = told(await this.#object().put(this.#named(given.createdAt)));
+      const given = unwrap(await directoryObject(this.#env, this.#caller).putPlan(this.#name));
+      const plan = unwrap(await this.#object().put(this.#named(given.createdAt)));
       if (plan !== "again") return { plan, made: given.made };
     }
     throw new BerthError("unavailable", "The plan is made and removed at the same time.");
@@ -73,12 +72,12 @@ export class Plans {
   }
 
   async remove(query: unknown): Promise<Plan> {
-    const { sandboxes, force } = parseCall(planEndQuerySchema, query);
+    const { sandboxes, force } = validate(planEndQuerySchema, query);
     const fate = fateOf(sandboxes, force);
     return this.#ask((plan, as) => plan.remove(as, fate));
   }
 
-  async putMember(said: string, written: unknown): Promise<MemberPut> {
+  async putMember(said: string, written: unknown): Promise<PutMemberResult> {
     const key = named("key", memberKeySchema, said);
     const put = await this.#wanted(key, written);
     return this.#ask((plan, as) => plan.putMember(as, put));
@@ -86,57 +85,58 @@ export class Plans {
 
   async removeMember(said: string, query: unknown): Promise<Member> {
     const key = named("key", memberKeySchema, said);
-    const { sandbox, force } = parseCall(memberEndQuerySchema, query);
+    const { sandbox, force } = validate(memberEndQuerySchema, query);
     const fate = fateOf(sandbox, force);
     return this.#ask((plan, as) => plan.removeMember(as, key, fate));
   }
 
   async commit(written: unknown, key: string | undefined): Promise<Commit> {
-    const call = parseCall(commitCallSchema, written);
+    const call = validate(commitCallSchema, written);
     const run = { kind: "commit" as const, ...call };
     return this.#ask((plan, as) => plan.run(as, { ...run, key, hash: patientHash(run) }));
   }
 
   async rollback(written: unknown, key: string | undefined): Promise<Commit> {
-    const call = parseCall(rollbackCallSchema, written);
+    const call = validate(rollbackCallSchema, written);
     const run = { kind: "rollback" as const, mode: "atomic" as const, allowEmpty: false, ...call };
     return this.#ask((plan, as) => plan.run(as, { ...run, key, hash: patientHash(run) }));
   }
 
   async commits(query: unknown): Promise<CommitsPage> {
-    const { limit, cursor } = parseCall(commitsQuerySchema, query);
+    const { limit, cursor } = validate(commitsQuerySchema, query);
     const before = cursor === undefined ? undefined : Number(cursor);
     return this.#ask((plan, as) => plan.commits(as, before, limit));
   }
 
   async commitOf(n: string | number, query: unknown): Promise<Commit> {
-    if (!/^[1-9]\d{0,14}$/.test(String(n))) throw bad("n", "must be the number of a commit");
-    const { waitMs } = parseCall(commitQuerySchema, query);
+    if (!/^[1-9]\d{0,14}$/.test(String(n)))
+      throw invalidField("n", "must be the number of a commit");
+    const { waitMs } = validate(commitQuerySchema, query);
     return this.#ask((plan, as) => plan.commitOf(as, Number(n), waitMs));
   }
 
-  async #wanted(key: string, written: unknown): Promise<PutMember> {
-    const body = parseCall(z.looseObject({}), written);
+  async #wanted(key: string, written: unknown): Promise<PutMemberCall> {
+    const body = validate(z.looseObject({}), written);
     if ("create" in body) {
-      const { create } = parseCall(memberMakeSchema, body);
+      const { create } = validate(memberMakeSchema, body);
       const wanted = await newSandbox(this.#env, this.#caller, create, body.create as object);
       return { key, sandbox: wanted.make.spec.id, ...wanted };
     }
-    const { sandboxId } = parseCall(memberAdoptSchema, body);
-    if (!isMintedHere(sandboxId, configOf(this.#env).secret)) throw unknownSandbox();
+    const { sandboxId } = validate(memberAdoptSchema, body);
+    if (!isGeneratedHere(sandboxId, configOf(this.#env).secret)) throw unknownSandbox();
     return { key, sandbox: sandboxId };
   }
 
   async #ask<T>(
-    verb: (plan: DurableObjectStub<PlanObject>, as: Named) => Promise<Answer<T>>,
+    verb: (plan: DurableObjectStub<PlanObject>, as: Named) => Promise<Result<T>>,
   ): Promise<T> {
-    const createdAt = await directoryOf(this.#env, this.#caller).plan(this.#name);
+    const createdAt = await directoryObject(this.#env, this.#caller).plan(this.#name);
     if (createdAt === undefined) {
       throw new BerthError("not_found", "No such plan for this key.", {
         hint: "PUT /v1/plans/:plan makes one.",
       });
     }
-    return told(await verb(this.#object(), this.#named(createdAt)));
+    return unwrap(await verb(this.#object(), this.#named(createdAt)));
   }
 
   #named(createdAt: number): Named {
@@ -161,5 +161,5 @@ function patientHash<Call extends { waitMs: number }>({ waitMs: _waitMs, ...call
 function named(field: string, schema: z.ZodString, told: string): string {
   const name = schema.safeParse(told);
   if (name.success) return name.data;
-  throw bad(field, name.error.issues[0]?.message ?? "is not valid");
+  throw invalidField(field, name.error.issues[0]?.message ?? "is not valid");
 }

@@ -3,8 +3,7 @@
  * known stands in a header. Does not own what is checked (routes/, rpc/files.ts).
  */
 
-import type { Query } from "../../objects/sandbox/dispatch/work-call.ts";
-import type { SandboxObject } from "../../objects/sandbox/object.ts";
+import type { Query } from "../../objects/sandbox/agent/agent-query.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import {
   type TransferCall,
@@ -14,7 +13,8 @@ import {
 } from "../../protocol/internal/transfer-call.ts";
 import { limits } from "../../protocol/limits.ts";
 import { tooLarge } from "../http/body.ts";
-import { bad } from "../http/query.ts";
+import type { SandboxStub } from "../http/objects.ts";
+import { invalidField } from "../http/validate.ts";
 
 type Transfer = {
   call: Omit<TransferCall, "session">;
@@ -25,7 +25,7 @@ type Transfer = {
 };
 
 export function transfer(
-  object: DurableObjectStub<SandboxObject>,
+  object: SandboxStub,
   { call, query, headers, body, requestId }: Transfer,
 ): Promise<Response> {
   const { session } = query;
@@ -69,7 +69,7 @@ export function checkBytes(headers: Headers): void {
  * From another Worker, by its binding: there a stream without a length that breaks off arrives as one that ends.
  * Over the network it arrives as broken.
  */
-export function demandLength(headers: Headers): void {
+export function requireLength(headers: Headers): void {
   if (headers.has("content-length")) return;
   throw new BerthError("bad_request", "Content-Length: must say how long the body is", {
     hint: "Send bytes, or pipe the stream through a FixedLengthStream.",
@@ -78,6 +78,7 @@ export function demandLength(headers: Headers): void {
 }
 
 export function checkSize(bytes: number): void {
-  if (!Number.isSafeInteger(bytes) || bytes < 0) throw bad("bytes", "must be a whole number");
+  if (!Number.isSafeInteger(bytes) || bytes < 0)
+    throw invalidField("bytes", "must be a whole number");
   if (bytes > limits.fileBytesMax) throw tooLarge(limits.fileBytesMax);
 }

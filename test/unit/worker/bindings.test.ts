@@ -3,10 +3,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { BerthApi } from "../../../src/protocol/api.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { type Right, rights } from "../../../src/protocol/rights.ts";
-import { type Route, type RouteName, routes } from "../../../src/protocol/verbs.ts";
+import { type VerbName, type VerbRow, verbs } from "../../../src/protocol/verbs.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
 
-const byKey = (Object.entries(routes) as [RouteName, Route][]).filter(
+const byKey = (Object.entries(verbs) as [VerbName, VerbRow][]).filter(
   ([, { right }]) => right === "key",
 );
 
@@ -16,7 +16,7 @@ const all = bind(rights);
 let id = "";
 
 type Verb = (api: BerthApi) => Promise<unknown>;
-const verbs: Partial<Record<RouteName, Verb>> = {
+const bindingCalls: Partial<Record<VerbName, Verb>> = {
   createSandbox: (api) => api.create({ scope: { repo: "r" }, start: false }),
   listSandboxes: (api) => api.list(),
   countSandboxes: (api) => api.counts(),
@@ -36,7 +36,7 @@ const verbs: Partial<Record<RouteName, Verb>> = {
 };
 
 /** By REST, with the binding's rights in place of a key. */
-async function fetched(api: BerthApi, { method, path }: Route): Promise<Response> {
+async function fetched(api: BerthApi, { method, path }: VerbRow): Promise<Response> {
   const said: Record<string, string> = { id, plan: "p", key: "m", n: "1" };
   const url = `http://berth${path.replaceAll(/:(\w+)/g, (_, name) => said[name] ?? "")}`;
   const reads = method === "GET" || method === "DELETE";
@@ -61,14 +61,14 @@ describe("a binding", () => {
   it("[SC21] is asked for a right by every route that needs a key, but that which gives only what its caller has", () => {
     const without = byKey.filter(([, { needs }]) => needs === undefined);
     expect(without.map(([name]) => name)).toEqual(["createToken"]);
-    expect(Object.keys(verbs).sort()).toEqual(byKey.map(([name]) => name).sort());
+    expect(Object.keys(bindingCalls).sort()).toEqual(byKey.map(([name]) => name).sort());
   });
 
   it.each(byKey.filter(([, { needs }]) => needs !== undefined))(
     "[SC21] without the right is refused, and nothing has changed; with it alone it passes: %s",
     async (name, route) => {
       await all.plan("p").put();
-      const verb = verbs[name] as Verb;
+      const verb = bindingCalls[name] as Verb;
       const needs = [route.needs ?? []].flat() as Right[];
       const seen = async () => [await all.list(), await all.plans(), await all.plan("p").get()];
       const before = await seen();

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { Env } from "../../../src/config.ts";
-import { door } from "../../../src/worker/app.ts";
-import { mintSandboxId } from "../../../src/worker/auth/ids.ts";
+import { createApp } from "../../../src/worker/app.ts";
+import { generateSandboxId } from "../../../src/worker/auth/ids.ts";
 
 const page = "https://app.test";
 const key = "berth_of_the_origin_tests";
 const secret = "the secret of the origin tests, which guards nothing";
-const id = mintSandboxId(secret);
+const id = generateSandboxId(secret);
 const visited = `/p/8000-${id}-${"a".repeat(26)}/`;
 
 /** A Berth whose sandboxes all give this one answer; how many were addressed for it. */
@@ -28,7 +28,7 @@ function berth(
       },
     },
   } as unknown as Env;
-  const app = door();
+  const app = createApp();
   return {
     addressed: () => addressed,
     ask: async (method: string, path: string, headers: Record<string, string> = {}) =>

@@ -1,7 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
-import { type Route, routes } from "../../../src/protocol/verbs.ts";
-import { openApi } from "../../../src/worker/openapi.ts";
+import { type VerbRow, verbs } from "../../../src/protocol/verbs.ts";
+import { openApi } from "../../../src/worker/http/openapi.ts";
 
 type Json = Record<string, Record<string, Record<string, unknown>>>;
 
@@ -12,7 +12,7 @@ describe("the OpenAPI document", () => {
     expect(errors).toBeUndefined();
     expect(valid).toBe(true);
     const paths = document.paths as Json;
-    for (const route of Object.values(routes) as Route[]) {
+    for (const route of Object.values(verbs) as VerbRow[]) {
       const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
       const operation = paths[path]?.[route.method.toLowerCase()];
       expect(operation, path).toBeDefined();
@@ -22,6 +22,7 @@ describe("the OpenAPI document", () => {
     expect(events?.parameters).toContainEqual({
       ...{ name: "limit", in: "query" },
       schema: { type: "integer", minimum: 1, maximum: 1000, default: 100 },
+      example: 50,
     });
     expect(JSON.stringify(document)).toContain('"#/components/schemas/ExecCall"');
     expect(JSON.stringify(document)).not.toContain("$defs");

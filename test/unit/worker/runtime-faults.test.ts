@@ -1,10 +1,10 @@
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
-import type { Door } from "../../../src/worker/app.ts";
+import type { ApiEnv } from "../../../src/worker/http/context.ts";
 import { refuse } from "../../../src/worker/http/errors.ts";
 
 async function told(thrown: unknown): Promise<{ status: number; error: Record<string, unknown> }> {
-  const app = new Hono<Door>();
+  const app = new Hono<ApiEnv>();
   app.get("/", (c) => {
     c.set("requestId", "request");
     return refuse(thrown, c);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { configOf, type Env } from "../../../src/config.ts";
 import { readSizes } from "../../../src/protocol/fields/size.ts";
-import { door } from "../../../src/worker/app.ts";
+import { createApp } from "../../../src/worker/app.ts";
 
 const key = "berth_of_the_size_tests";
 const sizes =
@@ -54,7 +54,7 @@ async function create(size: string, engineUrl?: string) {
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify({ size, start: false }),
   });
-  const answer = await door().fetch(request, env);
+  const answer = await createApp().fetch(request, env);
   const { error } = (await answer.json()) as { error?: { code: string; field: string } };
   return { status: answer.status, code: error?.code, field: error?.field, asked };
 }

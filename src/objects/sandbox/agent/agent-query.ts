@@ -1,7 +1,8 @@
 /**
  * Writes a checked query for the agent, without the parameters that were not given.
  */
-import type { Query } from "../dispatch/verb-call.ts";
+
+export type Query = Record<string, string | number | boolean | undefined>;
 
 export function writeQuery(query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);

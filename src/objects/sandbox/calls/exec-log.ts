@@ -1,16 +1,16 @@
 /**
- * Owns telling of commands in the events: in batches, at most one a second, because a row for each
- * would cost more than the command. What is not yet told is lost with the object, and only that.
+ * Writes finished commands to the events, in batches of at most one per second, because a row for each would cost more
+ * than the command. A batch that is not yet written is lost with the object.
  */
 import type { EventData } from "../../../protocol/event.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SandboxActor } from "../actor.ts";
 
-type Told = Extract<EventData, { type: "exec" }>;
+type ExecEvent = Extract<EventData, { type: "exec" }>;
 
 export class ExecLog {
   readonly #actor: SandboxActor;
-  #batch: Told | undefined;
+  #batch: ExecEvent | undefined;
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
@@ -19,7 +19,7 @@ export class ExecLog {
   finished(execId: string, durationMs: number): void {
     if (this.#batch === undefined) {
       this.#batch = { type: "exec", count: 0, execs: [] };
-      this.#actor.host.timer(limits.eventsExecsEveryMs, () => this.#flush());
+      this.#actor.host.setTimer(limits.eventsExecsEveryMs, () => this.#flush());
     }
     this.#batch.count++;
     if (this.#batch.execs.length < limits.eventsExecsMax) {
@@ -30,7 +30,7 @@ export class ExecLog {
   #flush(): void {
     const batch = this.#batch;
     this.#batch = undefined;
-    if (batch !== undefined && this.#actor.known !== undefined) {
+    if (batch !== undefined && this.#actor.existing !== undefined) {
       this.#actor.commit({}, [batch], "commands");
     }
   }

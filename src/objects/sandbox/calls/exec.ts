@@ -1,17 +1,15 @@
 /**
- * Owns one exec on its way through the object: past the gate, to the agent, the answer passed on untouched.
- * Does not own running it: the agent does, and writes the public answer itself; nor calls with a key (keyed.ts).
+ * Runs one command: past the lease, to the agent, and the agent's response back as it was written.
  */
-
 import type { ExecCall } from "../../../protocol/exec.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Reply } from "../../shared/result.ts";
+import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import { type Ask, askCommand } from "../agent/agent-request.ts";
-import { passOn, passOnShort } from "../agent/forward-response.ts";
-import { keyed } from "../idempotency/idempotent-call.ts";
-import { type GatedCaller, pass } from "../lease/gated.ts";
+import type { AgentRequest } from "../agent/agent-client.ts";
+import { forwardResponse, forwardShort } from "../agent/forward-response.ts";
+import { runIdempotent } from "../idempotency/idempotent-call.ts";
+import { admitGatedCall, type GatedCaller } from "../lease/gated-admission.ts";
 import type { ExecLog } from "./exec-log.ts";
 
 export async function exec(
@@ -20,59 +18,60 @@ export async function exec(
   call: ExecCall,
   caller: GatedCaller,
   requestId: string,
-): Promise<Reply> {
-  const send = (execId: string, more: { keep?: true }): Ask => {
+): Promise<WireResponse> {
+  const makeRequest = (execId: string, more: { keep?: true }): AgentRequest => {
     const cwd = call.cwd ?? actor.facts.sandbox.spec.cwd;
     const body = JSON.stringify({ ...call, cwd, execId, requestId, ...more });
     return { method: "POST", path: agentPaths.exec, body, requestId };
   };
-  const command = { requestId, lastsMs: call.timeoutMs, same: ["exec", call], send };
+  const command = { requestId, lastsMs: call.timeoutMs, identity: ["exec", call], makeRequest };
   return runCommand(actor, log, caller, command);
 }
 
-/** A command whose answer comes whole, here or in a session. */
+/** A command whose output is returned when it has ended, by itself or in a session. */
 export type Command = {
   requestId: string;
-  same: readonly unknown[];
+  /** Calls with the same idempotency key must be equal in this. */
+  identity: readonly unknown[];
   lastsMs: number;
-  send: (execId: string, more: { keep?: true }) => Ask;
+  makeRequest: (execId: string, more: { keep?: true }) => AgentRequest;
 };
 
 export async function runCommand(
   actor: SandboxActor,
   log: ExecLog,
   caller: GatedCaller,
-  { requestId, same, lastsMs, send }: Command,
-): Promise<Reply> {
-  const began = actor.host.clock();
-  const mint = () => `x${actor.host.draw(15)}`;
-  const finished = (execId: string) => log.finished(execId, actor.host.clock() - began);
+  { requestId, identity, lastsMs, makeRequest }: Command,
+): Promise<WireResponse> {
+  const startedAt = actor.host.clock();
+  const generateId = () => `x${actor.host.randomId(15)}`;
+  const finished = (execId: string) => log.finished(execId, actor.host.clock() - startedAt);
   if (caller.key !== undefined) {
-    return keyed(actor, caller, caller.key, {
-      ...{ same, requestId, mint, done: finished },
+    return runIdempotent(actor, caller, caller.key, {
+      ...{ identity, requestId, generateId, onDone: finished },
       lastsMs: lastsMs + limits.execKillGraceMs,
-      send: (execId) => send(execId, { keep: true }),
-      again: (execId) => ({ method: "GET", path: `${agentPaths.execs}/${execId}`, requestId }),
+      send: (execId) => makeRequest(execId, { keep: true }),
+      lookUp: (execId) => ({ method: "GET", path: `${agentPaths.execs}/${execId}`, requestId }),
     });
   }
-  const passed = await pass(actor, caller);
-  const { life } = passed;
-  const execId = mint();
-  const done = () => {
-    passed.end();
+  const admitted = await admitGatedCall(actor, caller);
+  const { agent } = admitted;
+  const execId = generateId();
+  const onDone = () => {
+    admitted.end();
     finished(execId);
   };
-  const leave = () => {
-    actor.link.abandoned(life);
-    done();
+  const onReaderLeft = () => {
+    actor.link.onAbandoned(agent);
+    onDone();
   };
   try {
-    const told = await askCommand(actor, passed, send(execId, {}), execId);
-    const coming = { life, requestId, done, leave };
-    if (told instanceof Response) return await passOn(actor, told, coming);
-    return await passOnShort(actor, told, coming);
+    const response = await actor.agentClient.sendCommand(admitted, makeRequest(execId, {}), execId);
+    const forward = { agent, requestId, onDone, onReaderLeft };
+    if (response instanceof Response) return await forwardResponse(actor, response, forward);
+    return await forwardShort(actor, response, forward);
   } catch (error) {
-    done();
+    onDone();
     throw error;
   }
 }

@@ -1,107 +1,99 @@
 /**
- * Owns a gated call on a process, a session, a terminal or files: past the gate, to the agent, the answer passed on
- * untouched; and what begins by it, told to the events.
- * Does not own commands (exec.ts), nor calls with a key (keyed.ts).
+ * Sends a gated call to the agent: past the lease, into the running container, and the response back. `start` also
+ * gives what the call starts an id, and writes its event.
  */
-import type { Life } from "../../../core/sandbox/record.ts";
+import type { Incarnation } from "../../../core/sandbox/record.ts";
 import type { EventData } from "../../../protocol/event.ts";
-import { mintHandle } from "../../../protocol/fields/handle.ts";
+import { generateHandle } from "../../../protocol/fields/handle.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { Reply } from "../../shared/result.ts";
+import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import { type Ask, askGated } from "../agent/agent-request.ts";
-import { type Coming, passOn } from "../agent/forward-response.ts";
-import { type Handle, refuseStale, refuseUnknown, runningLife } from "../agent/handles.ts";
-import { keyed } from "../idempotency/idempotent-call.ts";
-import { type GatedCaller, pass } from "../lease/gated.ts";
+import type { AgentRequest } from "../agent/agent-client.ts";
+import { type ForwardOptions, forwardResponse } from "../agent/forward-response.ts";
+import { type Handle, refuseStale, refuseUnknown, runningAgent } from "../agent/handles.ts";
+import { runIdempotent } from "../idempotency/idempotent-call.ts";
+import { admitGatedCall, type GatedCaller } from "../lease/gated-admission.ts";
 
 export type Call = { actor: SandboxActor; caller: GatedCaller; requestId: string };
 
-/** `named` is there already. */
-export async function callOn(
-  call: Call,
-  named: Handle,
-  ask: Omit<Ask, "requestId">,
-): Promise<Reply> {
-  refuseUnknown(call.actor, named);
-  return throughGate(call, () => {
-    // While it waited at the gate the life may have become another.
-    refuseUnknown(call.actor, named);
-    return ask;
-  });
-}
-
-export type Beginning = {
+export type StartOptions = {
   kind: Handle["kind"];
-  /** Chosen by the caller; else one is minted. */
+  /** Chosen by the caller; generated if left out. */
   id?: string | undefined;
-  /** Of a process: what makes two calls with one key the same. */
-  same?: readonly unknown[];
-  /** In which it begins. */
+  /** For processes: calls with the same idempotency key must be equal in this. */
+  identity?: readonly unknown[];
+  /** The session in which it starts. */
   session?: string | undefined;
-  /** For no longer than this its start can be under way at the agent. */
+  /** How long the start can take at the agent. */
   lastsMs?: number;
-  send: (id: string) => Omit<Ask, "requestId">;
+  send: (id: string) => Omit<AgentRequest, "requestId">;
 };
 
-/** Something begins, or is there already. */
-export async function begin(call: Call, beginning: Beginning): Promise<Reply> {
+type Forward = (
+  response: Response,
+  options: ForwardOptions,
+) => WireResponse | Promise<WireResponse>;
+
+/** Starts a process, session or terminal, or finds the one with this id. */
+export async function start(call: Call, options: StartOptions): Promise<WireResponse> {
   const { actor, caller, requestId } = call;
-  const { kind, session, same = [] } = beginning;
-  const mint = (life: Life) => mintHandle(kind, life.incarnation, actor.host.draw);
-  let begun: { id: string; incarnation: string } | undefined;
-  let isTold: (() => void) | undefined;
+  const { kind, session, identity = [] } = options;
+  const generateId = (agent: Incarnation) =>
+    generateHandle(kind, agent.incarnation, actor.host.randomId);
+  let started: { id: string; incarnation: string } | undefined;
+  let releaseExitEvent: (() => void) | undefined;
   const check = () => {
     if (session !== undefined) refuseUnknown(actor, { kind: "session", id: session });
-    if (beginning.id !== undefined) refuseStale(actor, { kind, id: beginning.id });
+    if (options.id !== undefined) refuseStale(actor, { kind, id: options.id });
   };
-  const send = (id: string): Ask => {
+  const send = (id: string): AgentRequest => {
     check();
-    begun = { id, incarnation: runningLife(actor)?.incarnation ?? "" };
-    isTold?.();
-    isTold = actor.work.begins(id);
-    return { ...beginning.send(id), requestId };
+    started = { id, incarnation: runningAgent(actor)?.incarnation ?? "" };
+    // The event of its exit must come after the event of its start.
+    releaseExitEvent?.();
+    releaseExitEvent = actor.workMonitor.deferExitEvent(id);
+    return { ...options.send(id), requestId };
   };
   check();
   try {
-    const reply = await (caller.key === undefined
-      ? throughGate(call, (life) => send(beginning.id ?? mint(life)))
-      : keyed(actor, caller, caller.key, {
-          ...{ same, requestId, mint, send },
-          lastsMs: beginning.lastsMs ?? limits.agentHeadersMs,
-          again: (id) => ({ method: "GET", path: `${agentPaths.processes}/${id}`, requestId }),
-          done: () => undefined,
+    const response = await (caller.key === undefined
+      ? sendAdmitted(call, (agent) => send(options.id ?? generateId(agent)))
+      : runIdempotent(actor, caller, caller.key, {
+          ...{ identity, requestId, generateId, send },
+          lastsMs: options.lastsMs ?? limits.agentHeadersMs,
+          lookUp: (id) => ({ method: "GET", path: `${agentPaths.processes}/${id}`, requestId }),
+          onDone: () => undefined,
         }));
-    if (reply.status === 201 && begun !== undefined && actor.known !== undefined) {
+    if (response.status === 201 && started !== undefined && actor.existing !== undefined) {
       const sessionId = session === undefined ? {} : { sessionId: session };
-      const event: EventData = { type: kind, what: "started", ...begun, ...sessionId };
+      const event: EventData = { type: kind, what: "started", ...started, ...sessionId };
       actor.commit({}, [event], `${kind} started`);
     }
-    return reply;
+    return response;
   } finally {
-    isTold?.();
+    releaseExitEvent?.();
   }
 }
 
-/** `ask` is called once it is past the gate; the answer is told as `tell` does. */
-export async function throughGate(
+/** Calls `makeRequest` after the lease check, when a container runs. */
+export async function sendAdmitted(
   { actor, caller, requestId }: Call,
-  ask: (life: Life) => Omit<Ask, "requestId">,
-  tell: (response: Response, coming: Coming) => Reply | Promise<Reply> = (response, coming) =>
-    passOn(actor, response, coming),
-): Promise<Reply> {
-  const passed = await pass(actor, caller);
-  const { life, end: done } = passed;
-  const leave = () => {
-    actor.link.abandoned(life);
-    done();
+  makeRequest: (agent: Incarnation) => Omit<AgentRequest, "requestId">,
+  forward: Forward = (response, options) => forwardResponse(actor, response, options),
+): Promise<WireResponse> {
+  const admitted = await admitGatedCall(actor, caller);
+  const { agent, end: onDone } = admitted;
+  const onReaderLeft = () => {
+    actor.link.onAbandoned(agent);
+    onDone();
   };
   try {
-    const response = await askGated(actor, passed, { ...ask(life), requestId });
-    return await tell(response, { life, requestId, done, leave });
+    const request = { ...makeRequest(agent), requestId };
+    const response = await actor.agentClient.sendGated(admitted, request);
+    return await forward(response, { agent, requestId, onDone, onReaderLeft });
   } catch (error) {
-    done();
+    onDone();
     throw error;
   }
 }

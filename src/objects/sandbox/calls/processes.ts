@@ -1,24 +1,23 @@
 /**
- * Owns the gated calls on processes: start, write to, signal, end.
- * Does not own looking at them (look.ts), nor what becomes of them: the agent has that.
+ * The verbs on processes that need more than the proxy: starting one, and reading its log as a stream.
  */
-
 import { BerthError } from "../../../protocol/errors.ts";
-import { agentPaths } from "../../../protocol/internal/agent.ts";
+import { agentHeaders, agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
-import type { ProcessCall, SignalName } from "../../../protocol/process.ts";
-import type { Reply } from "../../shared/result.ts";
-import { queryText } from "../agent/agent-query.ts";
-import { runningLife } from "../agent/handles.ts";
-import type { Query } from "../dispatch/work-call.ts";
-import { begin, type Call, callOn } from "./gated-call.ts";
+import { type LogsQuery, logOffsetHeader, type ProcessCall } from "../../../protocol/process.ts";
+import type { WireResponse } from "../../shared/result.ts";
+import { writeQuery } from "../agent/agent-query.ts";
+import { watchEventStream } from "../agent/event-stream-watchdog.ts";
+import { forwardResponse } from "../agent/forward-response.ts";
+import { agentOfHandle, runningAgent } from "../agent/handles.ts";
+import { type Call, start as startWork } from "./gated-call.ts";
 
-export async function start(call: Call, process: ProcessCall): Promise<Reply> {
+export async function start(call: Call, process: ProcessCall): Promise<WireResponse> {
   const cwd = process.cwd ?? call.actor.facts.sandbox.spec.cwd;
-  demandLease(call, process);
+  requireLease(call, process);
   const lastsMs = limits.agentHeadersMs + replaceMs(process);
-  const reply = await begin(call, {
-    ...{ kind: "process", lastsMs, same: ["process", process] },
+  const response = await startWork(call, {
+    ...{ kind: "process", lastsMs, identity: ["process", process] },
     send: (id) => ({
       method: "POST",
       path: agentPaths.processes,
@@ -26,62 +25,77 @@ export async function start(call: Call, process: ProcessCall): Promise<Reply> {
       headersMs: lastsMs,
     }),
   });
-  started(call, process, reply);
-  return reply;
+  onProcessStarted(call, process, response);
+  return response;
 }
 
-/** The agent answers when the one that it replaces has ended. */
+/** With `replace` the agent answers only when the earlier process has ended. */
 export function replaceMs({ ifRunning }: ProcessCall): number {
   return ifRunning === "replace" ? limits.processReplaceMs : 0;
 }
 
-/** In a session too. */
-export function started(call: Call, process: ProcessCall, { status }: Reply): void {
-  if (process.endsWithLease && status === 201) countOn(call);
-  // Its end is told soon, and not when somebody asks for it.
-  if (process.ifRunning === "replace") call.actor.work.lookSoon();
+export function onProcessStarted(call: Call, process: ProcessCall, { status }: WireResponse): void {
+  if (process.endsWithLease && status === 201) keepInFlight(call);
+  // The process that was replaced has ended: its event is written now, not when somebody asks.
+  if (process.ifRunning === "replace") call.actor.workMonitor.checkSoon();
 }
 
-/** Of terminals too. Else nobody could say when it has to end. */
-export function demandLease(
+/** Without a lease nothing would say when the process or terminal has to end. */
+export function requireLease(
   { caller }: Call,
   { endsWithLease }: Pick<ProcessCall, "endsWithLease">,
 ): void {
   if (!endsWithLease || caller.token !== undefined) return;
-  throw new BerthError("bad_request", "endsWithLease needs the token of a lease.", {
-    hint: "Send it in the header Berth-Lease.",
+  throw new BerthError("bad_request", "`endsWithLease` needs the token of a lease.", {
+    hint: "Send the token in the header `Berth-Lease`.",
     facts: { field: "endsWithLease" },
   });
 }
 
-/** Its start was answered, and yet it goes on being in flight: the agent tells when nothing of it is left. */
-export function countOn({ actor }: Call): void {
-  const life = runningLife(actor);
-  if (life !== undefined) actor.link.abandoned(life);
+/** The call has its response, but its work still counts as in flight until the agent reports that nothing is left. */
+export function keepInFlight({ actor }: Call): void {
+  const agent = runningAgent(actor);
+  if (agent !== undefined) actor.link.onAbandoned(agent);
 }
 
-export function write(
-  call: Call,
+export async function readLogs(
+  { actor, requestId }: Omit<Call, "caller">,
   id: string,
-  query: Query,
-  body: Uint8Array<ArrayBuffer>,
-): Promise<Reply> {
-  const path = `${agentPaths.processes}/${id}/stdin${queryText(query)}`;
-  const headersMs = limits.processStdinWaitMs + limits.agentHeadersMs;
-  return callOn(call, { kind: "process", id }, { method: "POST", path, body, headersMs });
+  { reader, ...query }: LogsQuery,
+  raw: boolean,
+): Promise<WireResponse> {
+  const headers = {
+    accept: raw ? "application/octet-stream" : "text/event-stream",
+    ...(reader === undefined ? {} : { [agentHeaders.reader]: reader }),
+  };
+  const { response, agent } = await actor.agentClient.sendToCurrent(
+    () => agentOfHandle(actor, { kind: "process", id }),
+    {
+      method: "GET",
+      path: `${agentPaths.processes}/${id}/logs${writeQuery(query)}`,
+      headers,
+      // A raw response starts with the first byte, and the process may write that late.
+      ...(raw ? { headersMs: limits.processTimeoutMaxMs } : {}),
+      requestId,
+    },
+  );
+  if (!response.ok) {
+    const nothing = () => undefined;
+    const options = { agent, requestId, onDone: nothing, onReaderLeft: nothing };
+    return forwardResponse(actor, response, options);
+  }
+  return raw ? toRawResponse(response) : watchEventStream(actor, agent, response, requestId);
 }
 
-export async function signal(call: Call, id: string, name: SignalName): Promise<Reply> {
-  const path = `${agentPaths.processes}/${id}/signal`;
-  const body = JSON.stringify({ signal: name });
-  const reply = await callOn(call, { kind: "process", id }, { method: "POST", path, body });
-  call.actor.work.lookSoon();
-  return reply;
-}
-
-export async function end(call: Call, id: string): Promise<Reply> {
-  const path = `${agentPaths.processes}/${id}`;
-  const reply = await callOn(call, { kind: "process", id }, { method: "DELETE", path });
-  call.actor.work.lookSoon();
-  return reply;
+/** The platform pumps the body: reading it here would cost more than the rest of the way. */
+function toRawResponse(response: Response): Response {
+  const headers = new Headers({
+    "content-type": "application/octet-stream",
+    "cache-control": "no-store",
+  });
+  for (const name of [logOffsetHeader, "content-length"]) {
+    const value = response.headers.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  return new Response(response.body, { status: response.status, headers });
 }

@@ -1,24 +1,24 @@
 /**
- * Owns the gated calls on sessions: make, run in, start a process from, end.
- * Does not own looking at them (look.ts), nor the shell: the agent has that.
+ * The verbs on sessions that need more than the proxy: creating one, running a command in it, starting a process from
+ * it.
  */
 import { agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ProcessCall } from "../../../protocol/process.ts";
 import type { SessionCall, SessionExecCall } from "../../../protocol/session.ts";
-import type { Reply } from "../../shared/result.ts";
+import type { WireResponse } from "../../shared/result.ts";
 import { refuseUnknown } from "../agent/handles.ts";
 import { runCommand } from "./exec.ts";
 import type { ExecLog } from "./exec-log.ts";
-import { begin, type Call, callOn } from "./gated-call.ts";
-import { demandLease, replaceMs, started } from "./processes.ts";
+import { type Call, start } from "./gated-call.ts";
+import { onProcessStarted, replaceMs, requireLease } from "./processes.ts";
 
-/** A call waits for the commands before it, each of which has a limit. */
-const turnMaxMs = limits.execTimeoutMaxMs * (1 + limits.sessionWaitersMax);
+/** A command waits for all commands before it, each of which has a timeout. */
+const queueMaxMs = limits.execTimeoutMaxMs * (1 + limits.sessionWaitersMax);
 
-export function create(call: Call, session: SessionCall): Promise<Reply> {
+export function create(call: Call, session: SessionCall): Promise<WireResponse> {
   const cwd = session.cwd ?? call.actor.facts.sandbox.spec.cwd;
-  return begin(call, {
+  return start(call, {
     kind: "session",
     id: session.id,
     send: (id) => ({
@@ -29,39 +29,39 @@ export function create(call: Call, session: SessionCall): Promise<Reply> {
   });
 }
 
-export async function run(
+export async function exec(
   { actor, caller, requestId }: Call,
   log: ExecLog,
   id: string,
   command: SessionExecCall,
-): Promise<Reply> {
+): Promise<WireResponse> {
   const session = { kind: "session", id } as const;
   refuseUnknown(actor, session);
-  const reply = await runCommand(actor, log, caller, {
+  const response = await runCommand(actor, log, caller, {
     requestId,
-    same: ["session exec", id, command],
-    lastsMs: turnMaxMs,
-    send(execId, more) {
+    identity: ["session exec", id, command],
+    lastsMs: queueMaxMs,
+    makeRequest(execId, more) {
       refuseUnknown(actor, session);
       const body = JSON.stringify({ ...command, execId, requestId, ...more });
       return { method: "POST", path: `${agentPaths.sessions}/${id}/exec`, body, requestId };
     },
   });
-  // What it answers with may be the end of the session.
-  if (reply.status !== 200) actor.work.lookSoon();
-  return reply;
+  // The command may have ended the session.
+  if (response.status !== 200) actor.workMonitor.checkSoon();
+  return response;
 }
 
-/** Begins in the session's own folder unless it names another. */
+/** The process starts in the current folder of the session, unless the call names another. */
 export async function startProcess(
   call: Call,
   session: string,
   process: ProcessCall,
-): Promise<Reply> {
-  demandLease(call, process);
-  const lastsMs = turnMaxMs + replaceMs(process);
-  const reply = await begin(call, {
-    ...{ kind: "process", session, lastsMs, same: ["session process", session, process] },
+): Promise<WireResponse> {
+  requireLease(call, process);
+  const lastsMs = queueMaxMs + replaceMs(process);
+  const response = await start(call, {
+    ...{ kind: "process", session, lastsMs, identity: ["session process", session, process] },
     send: (id) => ({
       method: "POST",
       path: `${agentPaths.sessions}/${session}/processes`,
@@ -69,13 +69,6 @@ export async function startProcess(
       headersMs: lastsMs,
     }),
   });
-  started(call, process, reply);
-  return reply;
-}
-
-export async function end(call: Call, id: string): Promise<Reply> {
-  const path = `${agentPaths.sessions}/${id}`;
-  const reply = await callOn(call, { kind: "session", id }, { method: "DELETE", path });
-  call.actor.work.lookSoon();
-  return reply;
+  onProcessStarted(call, process, response);
+  return response;
 }

@@ -1,8 +1,7 @@
 /**
- * Owns making a terminal, and the way of its WebSocket through the object: the agent's upgraded answer is passed on
- * untouched, no container is woken for it, and the bytes never pass through code of ours here.
+ * Creates terminals and connects WebSockets to them. The agent's upgraded response is returned as it is: the bytes
+ * never pass through code of the object, and no container is started for a WebSocket.
  */
-
 import { BerthError } from "../../../protocol/errors.ts";
 import {
   agentHeaders,
@@ -11,18 +10,17 @@ import {
 } from "../../../protocol/internal/agent.ts";
 import type { SocketCall } from "../../../protocol/internal/socket-call.ts";
 import type { TerminalCall } from "../../../protocol/terminal.ts";
-import type { Reply } from "../../shared/result.ts";
+import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import { queryText } from "../agent/agent-query.ts";
-import { askLife } from "../agent/current-incarnation.ts";
-import { lifeOf } from "../agent/handles.ts";
-import { begin, type Call } from "./gated-call.ts";
-import { countOn, demandLease } from "./processes.ts";
+import { writeQuery } from "../agent/agent-query.ts";
+import { agentOfHandle } from "../agent/handles.ts";
+import { type Call, start } from "./gated-call.ts";
+import { keepInFlight, requireLease } from "./processes.ts";
 
-export async function create(call: Call, terminal: TerminalCall): Promise<Reply> {
+export async function create(call: Call, terminal: TerminalCall): Promise<WireResponse> {
   const cwd = terminal.cwd ?? call.actor.facts.sandbox.spec.cwd;
-  demandLease(call, terminal);
-  const reply = await begin(call, {
+  requireLease(call, terminal);
+  const response = await start(call, {
     kind: "terminal",
     id: terminal.id,
     send: (id) => ({
@@ -31,43 +29,44 @@ export async function create(call: Call, terminal: TerminalCall): Promise<Reply>
       body: JSON.stringify({ ...terminal, cwd, id }),
     }),
   });
-  if (terminal.endsWithLease && reply.status === 201) countOn(call);
-  return reply;
+  if (terminal.endsWithLease && response.status === 201) keepInFlight(call);
+  return response;
 }
 
-/** `generation`: of the token that opens it. The agent compares it with what it was told of revocations, whichever is first. */
+/** `generation`: of the token that opens it. The agent closes the WebSocket when that generation is revoked. */
 export async function connect(
   actor: SandboxActor,
-  { terminal, query, protocols }: Extract<SocketCall, { kind: "terminal" }>,
+  { terminal, query: { viewer, ...query }, protocols }: Extract<SocketCall, { kind: "terminal" }>,
   generation: number | undefined,
   requestId: string,
 ): Promise<Response> {
   const headers: Record<string, string> = { upgrade: "websocket" };
   if (protocols.length > 0) headers["sec-websocket-protocol"] = protocols.join(", ");
   if (generation !== undefined) headers[agentHeaders.generation] = String(generation);
-  const path = `${agentPaths.terminals}/${terminal}/connect${queryText(query)}`;
+  if (viewer !== undefined) headers[agentHeaders.reader] = viewer;
+  const path = `${agentPaths.terminals}/${terminal}/connect${writeQuery(query)}`;
   const handle = { kind: "terminal", id: terminal } as const;
-  const ask = { method: "GET", path, headers, requestId } as const;
-  // A life that began after a revocation was not told of it, and need not be: none of before is sent there.
-  const mayAsk = () => {
+  const request = { method: "GET", path, headers, requestId } as const;
+  // An incarnation that started after a revocation does not know of it, so revoked tokens are refused here.
+  const currentAgent = () => {
     actor.revocation.refuse(generation);
-    return lifeOf(actor, handle);
+    return agentOfHandle(actor, handle);
   };
-  const { response } = await askLife(actor, mayAsk, ask);
-  if (generation !== undefined) refuseUnrevocable(response);
+  const { response } = await actor.agentClient.sendToCurrent(currentAgent, request);
+  if (generation !== undefined) requireRevocable(response);
   return response;
 }
 
-/** Of an agent of before: nothing could take the socket away again. */
-function refuseUnrevocable({ headers, webSocket }: Response): void {
+/** An older agent could not close the WebSocket when the token is revoked. */
+function requireRevocable({ headers, webSocket }: Response): void {
   if (Number(headers.get(agentHeaders.protocol)) >= agentProtocolRevokes) return;
   webSocket?.accept();
   webSocket?.close(1000, "unsupported");
   throw new BerthError(
     "unsupported",
-    "The agent of this sandbox is too old for sockets of tokens.",
+    "The agent of this sandbox is too old for WebSockets that are opened with a token.",
     {
-      hint: "Connect with a key.",
+      hint: "Connect with a key, or restart the sandbox.",
     },
   );
 }

@@ -1,16 +1,16 @@
 /**
- * Owns how a call comes in to a sandbox: its caller is checked, what an earlier instance left is taken up, and what is
- * thrown becomes the answer. Does not own what is asked for (object.ts).
+ * Lets a call into a sandbox: checks the caller, recovers what an earlier instance of the object left, and turns what
+ * is thrown into a result.
  */
 import type { Caller } from "../../../protocol/rights.ts";
-import type { Answer, Reply } from "../../shared/result.ts";
-import { answer, failure } from "../../shared/to-result.ts";
+import type { Result, WireResponse } from "../../shared/result.ts";
+import { errorResponse, toResult } from "../../shared/to-result.ts";
 import type { SandboxActor } from "../actor.ts";
 import type { LeaseSockets } from "../lease/lease-socket.ts";
 import { revocable } from "./revocable.ts";
 import { checkCaller } from "./rights.ts";
 
-export class Entrance {
+export class Dispatcher {
   readonly #actor: SandboxActor;
   readonly #sockets: LeaseSockets;
   #woken = false;
@@ -20,50 +20,39 @@ export class Entrance {
     this.#sockets = sockets;
   }
 
-  /** The first thing of a fresh instance, whatever woke it. */
+  /** The first step of a new instance, whatever woke it. */
   wake(): void {
-    if (this.#woken || this.#actor.known === undefined) return;
+    if (this.#woken || this.#actor.existing === undefined) return;
     this.#woken = true;
-    this.#sockets.missing();
-    this.#actor.pursuit.resume();
+    this.#sockets.recoverSockets();
+    this.#actor.reconciler.resume();
   }
 
-  for<T>(
+  run<T>(
     caller: Pick<Caller, "tenant" | "token">,
-    work: (actor: SandboxActor) => T | Promise<T>,
-  ): Promise<Answer<T>> {
-    return answer(async () => {
+    serve: (actor: SandboxActor) => T | Promise<T>,
+  ): Promise<Result<T>> {
+    return toResult(async () => {
       checkCaller(this.#actor, caller);
       this.wake();
-      return work(this.#actor);
+      return serve(this.#actor);
     });
   }
 
-  /** Of calls that change what lists show: they answer when lists do, or say that these do not yet. */
-  listed<T extends { listed?: false | undefined }>(
-    caller: Caller,
-    work: (actor: SandboxActor) => T | Promise<T>,
-  ): Promise<Answer<T>> {
-    return this.for(caller, async (actor) => {
-      const told = await work(actor);
-      return (await actor.listing.isListed()) ? told : { ...told, listed: false };
-    });
-  }
-
-  /** Of calls that are answered as REST is, errors included. */
-  async reply(
-    caller: Caller,
+  /** For verbs whose response is passed on as the agent wrote it; errors have the same form. */
+  async respond(
+    caller: Pick<Caller, "tenant" | "token">,
     requestId: string,
-    work: (actor: SandboxActor) => Promise<Reply>,
-  ): Promise<Reply> {
+    serve: (actor: SandboxActor) => Promise<WireResponse>,
+  ): Promise<WireResponse> {
     try {
       checkCaller(this.#actor, caller);
       this.wake();
-      const reply = await work(this.#actor);
+      const response = await serve(this.#actor);
       const { token } = caller;
-      return token === undefined ? reply : revocable(this.#actor, reply, token.generation);
+      return token === undefined ? response : revocable(this.#actor, response, token.generation);
     } catch (error) {
-      return failure(error, requestId);
+      return errorResponse(error, requestId);
     }
   }
 }

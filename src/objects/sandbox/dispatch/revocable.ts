@@ -3,13 +3,13 @@
  * what runs behind it ends as when its reader goes. Does not own when that is (revocation.ts). A key's answers never
  * come here: each would be pumped once more.
  */
-import type { Reply } from "../../shared/result.ts";
+import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
 import { revoked } from "./revocation.ts";
 
 type Bytes = ReadableStream<Uint8Array>;
 
-export function revocable<Answer extends Reply>(
+export function revocable<Answer extends WireResponse>(
   actor: SandboxActor,
   answer: Answer,
   generation: number,
@@ -29,7 +29,7 @@ export function revocable<Answer extends Reply>(
     const { readable, writable } =
       length === null ? new IdentityTransformStream() : new FixedLengthStream(Number(length));
     const pumped = (body as Bytes).pipeTo(writable, { signal }).catch(() => undefined);
-    actor.host.background(pumped.then(forget));
+    actor.host.waitUntil(pumped.then(forget));
     return readable;
   }
 }

@@ -5,12 +5,12 @@
  */
 
 import type { Deadline } from "../../../core/deadline.ts";
-import type { Life, SandboxState } from "../../../core/sandbox/record.ts";
+import type { Incarnation, SandboxState } from "../../../core/sandbox/record.ts";
 import { BerthError, errors } from "../../../protocol/errors.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
-import { AgentSilent, callAgent } from "../../../runtime/agent-client.ts";
-import { pause } from "../../shared/timeout.ts";
+import { AgentUnreachable } from "../../../runtime/agent-client.ts";
+import { sleep } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
 
 const firstPauseMs = 250;
@@ -27,7 +27,7 @@ export class Revocation {
 
   /** Who has no generation has no token, and goes on. */
   refuse(generation: number | undefined): void {
-    const known = this.#actor.known;
+    const known = this.#actor.existing;
     if (generation === undefined || known === undefined) return;
     if (generation !== known.tokenGeneration) throw revoked();
   }
@@ -35,7 +35,7 @@ export class Revocation {
   /** Called once, when the generation is revoked; where it is already, at once. The answered function takes it back. */
   ends(generation: number, end: () => void): () => void {
     this.#open.add(end);
-    if (this.#actor.known?.tokenGeneration !== generation) end();
+    if (this.#actor.existing?.tokenGeneration !== generation) end();
     return () => this.#open.delete(end);
   }
 
@@ -43,7 +43,7 @@ export class Revocation {
   began(): void {
     for (const end of [...this.#open]) end();
     this.#open.clear();
-    this.#actor.listener?.revoked();
+    this.#actor.listener?.tokensRevoked();
   }
 
   /** Should this instance not live to tell it. */
@@ -58,7 +58,7 @@ export class Revocation {
     const { host } = this.#actor;
     let pauseMs = firstPauseMs;
     for (;;) {
-      const { known } = this.#actor;
+      const { existing: known } = this.#actor;
       if (known === undefined || known.revoking === null) return;
       const life = lifeIn(known.sandbox.state);
       const generation = known.tokenGeneration;
@@ -66,37 +66,37 @@ export class Revocation {
         this.#told(known.revoking, generation);
         continue;
       }
-      await this.#actor.link.confirm(life);
-      await pause(host, pauseMs);
+      await this.#actor.link.recheck(life);
+      await sleep(host, pauseMs);
       pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
     }
   }
 
   /** Of the newest only: what was revoked meanwhile is told next. */
   #told(incarnation: string, generation: number): void {
-    const { known } = this.#actor;
+    const { existing: known } = this.#actor;
     if (known?.revoking !== incarnation || known.tokenGeneration !== generation) return;
     this.#actor.commit({ revoking: null }, [], "sockets of tokens are closed");
   }
 
-  async #isTold(life: Life, generation: number): Promise<boolean> {
-    await this.#actor.host.durable();
+  async #isTold(life: Incarnation, generation: number): Promise<boolean> {
+    await this.#actor.host.flush();
     const body = JSON.stringify({ generation });
     const call = { method: "POST", path: agentPaths.revoked, body, requestId: "revoked" } as const;
     try {
-      const response = await callAgent(this.#actor.patientReach, life, call);
+      const response = await this.#actor.agentClient.sendInternal(life, call);
       await response.body?.cancel();
       // One that does not know the call was given no sockets of tokens (terminals.ts).
       return response.ok || response.status === errors.not_found.status;
     } catch (error) {
-      if (error instanceof AgentSilent || error instanceof BerthError) return false;
+      if (error instanceof AgentUnreachable || error instanceof BerthError) return false;
       throw error;
     }
   }
 }
 
 /** Whose agent is to be told. */
-export function lifeIn(state: SandboxState): Life | undefined {
+export function lifeIn(state: SandboxState): Incarnation | undefined {
   return "life" in state ? state.life : undefined;
 }
 

@@ -10,7 +10,7 @@ import { lifeIn, revoked } from "./revocation.ts";
 
 /** A foreign caller learns no more than of an invented id. */
 export function checkCaller(actor: SandboxActor, caller: Pick<Caller, "tenant" | "token">): void {
-  const facts = actor.known;
+  const facts = actor.existing;
   if (facts === undefined || facts.sandbox.spec.tenant !== caller.tenant) throw unknownSandbox();
   const { token } = caller;
   if (token !== undefined && token.generation !== facts.tokenGeneration) throw revoked();
@@ -18,7 +18,7 @@ export function checkCaller(actor: SandboxActor, caller: Pick<Caller, "tenant" |
 
 /** A connect ticket needs no more than a sandbox that exists: it was made by one who had the right. */
 export function checkTenantless(actor: SandboxActor): void {
-  if (actor.known === undefined) throw unknownSandbox();
+  if (actor.existing === undefined) throw unknownSandbox();
 }
 
 export function tokenGeneration(actor: SandboxActor): number {
@@ -52,7 +52,7 @@ export function makeConnectTicket(
       facts: { ticketsMax: limits.connectTicketsMax },
     });
   }
-  const ticket = host.draw(32);
+  const ticket = host.randomId(32);
   const expiresAt = now + limits.connectTicketMs;
   host.sql(
     "INSERT INTO connect_ticket (ticket, expires_at, rights, of_token) VALUES (?, ?, ?, ?)",

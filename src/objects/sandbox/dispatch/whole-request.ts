@@ -1,6 +1,6 @@
 /**
- * Owns what reaches a sandbox as a whole request because RPC cannot carry it: WebSockets, visits to ports, bytes of
- * files. The door says in a header who calls and for what. Does not own what each comes to.
+ * Serves what reaches a sandbox as a whole request because RPC cannot carry it: WebSockets, port requests and bytes of
+ * files. A header that only the Worker writes names the caller and the purpose.
  */
 import {
   type PortVisit,
@@ -9,61 +9,66 @@ import {
   visitHeader,
 } from "../../../protocol/internal/socket-call.ts";
 import { readTransferCall, transferHeader } from "../../../protocol/internal/transfer-call.ts";
-import { failure } from "../../shared/to-result.ts";
+import { errorResponse } from "../../shared/to-result.ts";
 import type { SandboxActor } from "../actor.ts";
-import { visit } from "../agent/port-requests.ts";
-import { transfer } from "../agent/transfers.ts";
+import { forwardPortRequest } from "../agent/port-requests.ts";
+import { transferFile } from "../agent/transfers.ts";
 import * as terminals from "../calls/terminals.ts";
 import type { LeaseSockets } from "../lease/lease-socket.ts";
 import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
-import type { Entrance } from "./dispatcher.ts";
+import type { Dispatcher } from "./dispatcher.ts";
 import { revocable } from "./revocable.ts";
 import * as rights from "./rights.ts";
 
-type Here = { actor: SandboxActor; entrance: Entrance; sockets: LeaseSockets };
+type RequestDeps = { actor: SandboxActor; dispatcher: Dispatcher; sockets: LeaseSockets };
 
-export async function wholeRequest(here: Here, request: Request): Promise<Response> {
+export async function wholeRequest(deps: RequestDeps, request: Request): Promise<Response> {
   const requestId = request.headers.get("berth-request-id") ?? "";
   try {
-    const { actor, entrance } = here;
-    const visiting = request.headers.get(visitHeader);
-    if (visiting !== null) {
-      entrance.wake();
-      return await visit(actor, request, JSON.parse(visiting) as PortVisit, requestId);
+    const { actor, dispatcher } = deps;
+    const portRequest = request.headers.get(visitHeader);
+    if (portRequest !== null) {
+      dispatcher.wake();
+      return await forwardPortRequest(
+        actor,
+        request,
+        JSON.parse(portRequest) as PortVisit,
+        requestId,
+      );
     }
-    const transferring = request.headers.get(transferHeader);
-    if (transferring !== null) {
-      const call = readTransferCall(transferring);
+    const transferCall = request.headers.get(transferHeader);
+    if (transferCall !== null) {
+      const call = readTransferCall(transferCall);
       const { token } = call.caller;
       rights.checkCaller(actor, call.caller);
-      entrance.wake();
-      const answer = await transfer(actor, request, call, requestId);
-      return token === undefined ? answer : revocable(actor, answer, token.generation);
+      dispatcher.wake();
+      const response = await transferFile(actor, request, call, requestId);
+      return token === undefined ? response : revocable(actor, response, token.generation);
     }
     const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
-    return await connect(here, call, requestId);
+    return await connect(deps, call, requestId);
   } catch (error) {
-    return failure(error, requestId);
+    return errorResponse(error, requestId);
   }
 }
 
 async function connect(
-  { actor, entrance, sockets }: Here,
+  { actor, dispatcher, sockets }: RequestDeps,
   call: SocketCall,
   requestId: string,
 ): Promise<Response> {
   const generation = admit(actor, call);
-  entrance.wake();
+  dispatcher.wake();
   if (call.kind === "terminal") return await terminals.connect(actor, call, generation, requestId);
   refuseWhenOver(actor);
-  await actor.link.known();
-  // Somebody may have ended it meanwhile.
+  await actor.link.ensureGreeted();
+  // The sandbox may have been destroyed meanwhile.
   refuseWhenOver(actor);
   actor.revocation.refuse(generation);
   return sockets.connect(call.acquire, call.leaseToken, generation);
 }
 
-/** The generation of the token that opens it, or whose ticket does; undefined: a key. */
+/** Returns the generation of the token that opens the WebSocket or created its ticket; undefined for a key. */
 function admit(actor: SandboxActor, call: SocketCall): number | undefined {
   if (call.ticket !== undefined) {
     rights.checkTenantless(actor);

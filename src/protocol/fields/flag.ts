@@ -1,0 +1,8 @@
+/**
+ * The form of a yes or no in a query.
+ */
+import { z } from "zod";
+
+export const flagSchema = z
+  .enum(["0", "1", "true", "false"], "must be true or false")
+  .transform((text) => text === "1" || text === "true");

@@ -1,0 +1,54 @@
+/**
+ * Splits the arguments of a verb's method into the parts of its call, as the row says: the SDK writes a request from
+ * them, the Worker serves them to other Workers.
+ */
+import type { VerbRow } from "./row.ts";
+import type { IdempotentOptions } from "./types.ts";
+
+export type CallParts = {
+  /** The process, session, terminal, checkpoint or port that the path names. */
+  target: unknown;
+  /** The fields of the query, as a query writes them. */
+  query: Record<string, unknown>;
+  body: unknown;
+  headers: { [Name in keyof IdempotentOptions]: IdempotentOptions[Name] | undefined };
+};
+
+/** The name of the path parameter that is an argument: any but the id of the sandbox. */
+export function targetOf({ path }: VerbRow): string | undefined {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name);
+  return names.find((name) => name !== "id");
+}
+
+export function splitArguments(row: VerbRow, args: readonly unknown[]): CallParts {
+  const rest = [...args];
+  const target = targetOf(row) === undefined ? undefined : rest.shift();
+  const argument = row.argument === undefined ? {} : { [row.argument]: rest.shift() };
+  const isInQuery = "query" in row;
+  const body = isInQuery || row.argument === undefined ? bodyOf(row, rest) : argument;
+  const { lease, waitMs, wake, idempotencyKey, ...fields } = (rest.shift() ?? {}) as Record<
+    string,
+    unknown
+  > &
+    IdempotentOptions;
+  return {
+    target,
+    query: isInQuery ? inQuery({ ...argument, ...fields }) : {},
+    body,
+    headers: { lease, waitMs, wake, idempotencyKey },
+  };
+}
+
+function bodyOf(row: VerbRow, rest: unknown[]): unknown {
+  if (!("body" in row)) return undefined;
+  const body = rest.shift();
+  return body === undefined && row.optionalBody === true ? {} : body;
+}
+
+/** A query says yes and no as `1` and `0`, and leaves out what is undefined. */
+function inQuery(fields: Record<string, unknown>): Record<string, unknown> {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(
+    given.map(([name, value]) => [name, typeof value === "boolean" ? (value ? "1" : "0") : value]),
+  );
+}

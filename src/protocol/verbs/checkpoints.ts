@@ -1,0 +1,89 @@
+/**
+ * Rows of the verbs on checkpoints. Forking a sandbox from one is a create with `from`.
+ */
+import type { ErrorCode } from "../error-codes.ts";
+import { limits } from "../limits.ts";
+import {
+  bodyErrors,
+  leaseErrors,
+  liveSandboxErrors,
+  type Schemas,
+  sandboxErrors,
+  sandboxPath,
+  type VerbRow,
+} from "./row.ts";
+
+const all = `${sandboxPath}/checkpoints` as const;
+const one = `${all}/:checkpoint` as const;
+const checkpointErrors: ErrorCode[] = [...liveSandboxErrors, "bad_request", "checkpoint_expired"];
+
+export const checkpointRows = ({
+  checkpointCallSchema,
+  checkpointSchema,
+  checkpointsSchema,
+  sandboxSchema,
+}: Schemas) =>
+  ({
+    makeCheckpoint: {
+      method: "POST",
+      path: all,
+      summary: "Save the file tree",
+      description: "The container is frozen while its files are copied.",
+      example: { body: { name: "before-upgrade" } },
+      right: "lifecycle",
+      gated: true,
+      body: checkpointCallSchema,
+      optionalBody: true,
+      responseMs: limits.snapshotTimeoutMs,
+      responses: { 201: { schema: checkpointSchema, meaning: "Saved completely." } },
+      errors: [
+        ...liveSandboxErrors,
+        ...bodyErrors,
+        ...leaseErrors,
+        "not_running",
+        "too_many",
+        "unsupported",
+        "disk_full",
+      ],
+    },
+    listCheckpoints: {
+      method: "GET",
+      path: all,
+      call: "checkpoints",
+      summary: "List the checkpoints, newest first",
+      right: "read",
+      responses: { 200: { schema: checkpointsSchema, meaning: "All checkpoints." } },
+      errors: sandboxErrors,
+    },
+    getCheckpoint: {
+      method: "GET",
+      path: one,
+      call: "checkpoint",
+      summary: "Get one checkpoint",
+      right: "read",
+      responses: { 200: { schema: checkpointSchema, meaning: "The checkpoint." } },
+      errors: checkpointErrors,
+    },
+    removeCheckpoint: {
+      method: "DELETE",
+      path: one,
+      summary: "Remove a checkpoint",
+      right: "lifecycle",
+      responses: { 200: { schema: checkpointSchema, meaning: "The checkpoint that was removed." } },
+      errors: [...checkpointErrors, "checkpoint_in_use"],
+    },
+    restoreCheckpoint: {
+      method: "POST",
+      path: `${one}/restore`,
+      call: "restore",
+      summary: "Restart the sandbox with the files of a checkpoint",
+      description: "Everything that runs ends, and files that were written later are lost.",
+      right: "lifecycle",
+      gated: true,
+      responseMs: limits.snapshotTimeoutMs,
+      responses: {
+        200: { schema: sandboxSchema, meaning: "Running with these files, or still starting." },
+      },
+      errors: [...checkpointErrors, ...leaseErrors, "disk_full", "start_failed"],
+    },
+  }) as const satisfies Record<string, VerbRow>;

@@ -1,0 +1,234 @@
+/**
+ * Rows of the verbs on files, archives and git. Reads never start a container; without one they are refused.
+ */
+import type { ErrorCode } from "../error-codes.ts";
+import { limits } from "../limits.ts";
+import {
+  bodyErrors,
+  leaseErrors,
+  liveSandboxErrors,
+  type Schemas,
+  sandboxPath,
+  type VerbRow,
+} from "./row.ts";
+
+const all = `${sandboxPath}/files` as const;
+const archive = `${sandboxPath}/archive` as const;
+
+const pathErrors: ErrorCode[] = [
+  ...liveSandboxErrors,
+  "bad_request",
+  "stale_handle",
+  "not_running",
+  "start_failed",
+  "operation_interrupted",
+  "file_not_found",
+  "file_forbidden",
+  "not_a_folder",
+];
+const fileErrors: ErrorCode[] = [...pathErrors, "not_a_file"];
+const writeErrors: ErrorCode[] = [...fileErrors, ...leaseErrors, "disk_full", "too_many"];
+
+/** For bodies that are passed on as they come. */
+const bytesErrors: ErrorCode[] = ["body_timeout", "too_large", "unsupported_type"];
+
+const relativePaths =
+  "A relative path is below /workspace, or below the current folder of `session`.";
+
+export const fileRows = ({
+  archiveQuerySchema,
+  cloneCallSchema,
+  fileQuerySchema,
+  fileSchema,
+  filesSchema,
+  listQuerySchema,
+  mkdirCallSchema,
+  moveCallSchema,
+  putQuerySchema,
+  removedSchema,
+  removeQuerySchema,
+  unpackedSchema,
+  watchQuerySchema,
+}: Schemas) =>
+  ({
+    readFile: {
+      method: "GET",
+      path: all,
+      summary: "Read a file, or one range of it",
+      description: `The headers \`Range\`, \`If-Range\` and \`If-None-Match\` are supported. ${relativePaths}`,
+      example: { query: { path: "app/log.txt" } },
+      right: "files",
+      agent: true,
+      query: fileQuerySchema,
+      responses: {
+        200: { schema: "stream", meaning: "The whole file." },
+        206: { schema: "stream", meaning: "The range that `Content-Range` names." },
+      },
+      errors: [...fileErrors, "bad_range"],
+    },
+    writeFile: {
+      method: "PUT",
+      path: all,
+      summary: "Write a file completely or not at all",
+      description: `The content may have any content type. \`If-Match\` and \`If-None-Match: *\` are checked at the moment the new file replaces the old one. ${relativePaths}`,
+      example: { query: { path: "app/config.json", mkdirs: "1" } },
+      right: "files",
+      gated: true,
+      agent: true,
+      query: putQuerySchema,
+      body: "bytes",
+      responseMs: limits.uploadMs,
+      responses: {
+        200: { schema: fileSchema, meaning: "Replaced." },
+        201: { schema: fileSchema, meaning: "Created." },
+      },
+      errors: [...writeErrors, ...bytesErrors, "file_changed"],
+    },
+    removeFile: {
+      method: "DELETE",
+      path: all,
+      summary: "Remove a file, a link or a folder",
+      description: "A folder that is not empty needs `recursive`.",
+      example: { query: { path: "app/dist", recursive: "1" } },
+      right: "files",
+      gated: true,
+      agent: true,
+      query: removeQuerySchema,
+      argument: "path",
+      responseMs: limits.fileCallMs,
+      responses: { 200: { schema: removedSchema, meaning: "Removed." } },
+      errors: [...writeErrors, "not_empty"],
+    },
+    statFile: {
+      method: "GET",
+      path: `${all}/stat`,
+      call: "stat",
+      summary: "Get kind, size, mode and time of a path",
+      description: "A link is described itself, not what it points to.",
+      example: { query: { path: "app/config.json" } },
+      right: "files",
+      agent: true,
+      query: fileQuerySchema,
+      argument: "path",
+      responseMs: limits.fileCallMs,
+      responses: { 200: { schema: fileSchema, meaning: "What is at the path now." } },
+      errors: pathErrors,
+    },
+    listFiles: {
+      method: "GET",
+      path: `${all}/list`,
+      summary: "List a folder, down to a depth, in pages",
+      example: { query: { path: "app", depth: 2 } },
+      right: "files",
+      agent: true,
+      query: listQuerySchema,
+      responseMs: limits.fileCallMs,
+      responses: { 200: { schema: filesSchema, meaning: "Ordered by the bytes of the names." } },
+      errors: [...pathErrors, "too_many"],
+    },
+    watchFiles: {
+      method: "GET",
+      path: `${all}/watch`,
+      summary: "Follow the changes below a folder",
+      example: { query: { path: "app", recursive: "1" } },
+      right: "files",
+      agent: true,
+      query: watchQuerySchema,
+      responseMs: limits.fileCallMs,
+      responses: {
+        200: {
+          schema: "stream",
+          meaning:
+            "Server-sent events `ready`, `change` with `changes`, `overflow` (changes were lost: list the folder again), `gone` and `error`.",
+        },
+      },
+      errors: [...pathErrors, "too_many"],
+    },
+    makeFolder: {
+      method: "POST",
+      path: `${all}/mkdir`,
+      call: "mkdir",
+      summary: "Create a folder",
+      description:
+        "With `parents` missing parents are created, and an existing folder is no error.",
+      example: { body: { path: "app/src", parents: true } },
+      right: "files",
+      gated: true,
+      agent: true,
+      body: mkdirCallSchema,
+      responseMs: limits.fileCallMs,
+      responses: {
+        200: { schema: fileSchema, meaning: "It existed." },
+        201: { schema: fileSchema, meaning: "Created." },
+      },
+      errors: [...writeErrors, ...bodyErrors, "file_exists"],
+    },
+    moveFile: {
+      method: "POST",
+      path: `${all}/move`,
+      call: "move",
+      summary: "Move or rename in one step",
+      description: "A link is moved itself, not what it points to.",
+      example: { body: { from: "draft.md", to: "docs/final.md" } },
+      right: "files",
+      gated: true,
+      agent: true,
+      body: moveCallSchema,
+      responseMs: limits.fileCallMs,
+      responses: { 200: { schema: fileSchema, meaning: "The file at its new path." } },
+      errors: [...writeErrors, ...bodyErrors, "file_exists", "not_empty"],
+    },
+    downloadArchive: {
+      method: "GET",
+      path: archive,
+      summary: "Download a folder or file as a tar",
+      description: "`Accept` chooses application/x-tar, application/gzip or application/zstd.",
+      example: { query: { path: "app" } },
+      right: "files",
+      agent: true,
+      query: archiveQuerySchema,
+      responses: { 200: { schema: "stream", meaning: "The archive; `Content-Type` says which." } },
+      errors: [...pathErrors, "unsupported_type", "too_many"],
+    },
+    uploadArchive: {
+      method: "PUT",
+      path: archive,
+      summary: "Unpack a tar into a folder",
+      description: "`Content-Type` is application/x-tar, application/gzip or application/zstd.",
+      example: { query: { path: "app" } },
+      right: "files",
+      gated: true,
+      agent: true,
+      query: archiveQuerySchema,
+      body: "bytes",
+      responseMs: limits.uploadMs,
+      responses: { 200: { schema: unpackedSchema, meaning: "Unpacked completely." } },
+      errors: [...writeErrors, ...bytesErrors, "bad_archive", "file_exists"],
+    },
+    cloneRepository: {
+      method: "POST",
+      path: `${sandboxPath}/git/clone`,
+      summary: "Clone a git repository",
+      description: "Closing the connection cancels the clone and removes what it wrote.",
+      example: { body: { url: "https://github.com/owner/name.git", dir: "name" } },
+      right: "files",
+      gated: true,
+      agent: true,
+      body: cloneCallSchema,
+      responseMs: limits.fileCallMs,
+      responses: {
+        200: {
+          schema: "stream",
+          meaning: "Server-sent events `progress`, then `done` or `error`.",
+        },
+      },
+      errors: [
+        ...writeErrors,
+        ...bodyErrors,
+        "file_exists",
+        "not_empty",
+        "clone_failed",
+        "unsupported",
+      ],
+    },
+  }) as const satisfies Record<string, VerbRow>;

@@ -1,0 +1,94 @@
+/**
+ * Rows of the verbs on the lease of a sandbox.
+ */
+import {
+  bodyErrors,
+  leaseErrors,
+  liveSandboxErrors,
+  type Schemas,
+  sandboxErrors,
+  sandboxPath,
+  type VerbRow,
+} from "./row.ts";
+
+const lease = `${sandboxPath}/lease` as const;
+
+export const leaseRows = ({
+  acquireCallSchema,
+  connectLeaseQuerySchema,
+  leaseQueuedSchema,
+  leaseReleasedSchema,
+  leaseSchema,
+  leaseStateSchema,
+  releaseQuerySchema,
+  renewCallSchema,
+}: Schemas) =>
+  ({
+    acquireLease: {
+      method: "POST",
+      path: lease,
+      summary: "Acquire the lease, or join the queue for it",
+      description:
+        "The lease is the exclusive right to change the sandbox for a while. Repeat a queued call with its `ticket` to keep the position in the queue.",
+      example: { body: { holder: "ci", ttlMs: 60_000, waitMs: 30_000 } },
+      right: "lease",
+      body: acquireCallSchema,
+      optionalBody: true,
+      // With a ticket it is the same place in the queue, or the same lease.
+      repeatable: ({ ticket }) => ticket !== undefined,
+      responses: {
+        201: { schema: leaseSchema, meaning: "Granted." },
+        202: { schema: leaseQueuedSchema, meaning: "Queued: repeat the call with the ticket." },
+      },
+      errors: [...liveSandboxErrors, ...bodyErrors, ...leaseErrors, "queue_full"],
+    },
+    renewLease: {
+      method: "PUT",
+      path: lease,
+      summary: "Renew the lease",
+      description: "The header `Berth-Lease` carries the token of the lease.",
+      example: { body: { ttlMs: 60_000 } },
+      right: "lease",
+      body: renewCallSchema,
+      responses: { 200: { schema: leaseSchema, meaning: "Renewed." } },
+      errors: [...liveSandboxErrors, ...bodyErrors, "lease_lost"],
+    },
+    releaseLease: {
+      method: "DELETE",
+      path: lease,
+      summary: "Release the lease, or revoke it with `?break=true`",
+      description:
+        "The holder sends the token in the header `Berth-Lease`. `?break=true&reason=…` takes the lease from its holder and needs the right `admin`.",
+      example: { query: { break: "1", reason: "the job hangs" } },
+      right: "lease",
+      query: releaseQuerySchema,
+      responses: {
+        200: {
+          schema: leaseReleasedSchema,
+          meaning: "Free, or `draining`: free when the holder's work has ended.",
+        },
+      },
+      errors: [...liveSandboxErrors, "bad_request", "lease_busy", "lease_lost"],
+    },
+    getLease: {
+      method: "GET",
+      path: lease,
+      call: "lease",
+      summary: "Show who holds the lease, until when, and who waits for it",
+      right: "read",
+      responses: { 200: { schema: leaseStateSchema, meaning: "The lease now." } },
+      errors: sandboxErrors,
+    },
+    connectLease: {
+      method: "GET",
+      path: `${lease}/connect`,
+      summary: "Hold the lease with a WebSocket",
+      description:
+        "Sends the frames `queued`, `granted` and `lost`. Closing the WebSocket releases the lease.",
+      example: { query: { holder: "ci" } },
+      right: "lease",
+      query: connectLeaseQuerySchema,
+      responses: {},
+      errors: [...liveSandboxErrors, "bad_request", "upgrade_required"],
+    },
+  }) as const satisfies Record<string, VerbRow>;

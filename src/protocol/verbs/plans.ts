@@ -1,0 +1,172 @@
+/**
+ * Rows of the verbs on plans.
+ */
+import type { ErrorCode } from "../error-codes.ts";
+import { authErrors, bodyErrors, type Schemas, type VerbRow } from "./row.ts";
+
+const all = "/v1/plans";
+const one = `${all}/:plan` as const;
+const member = `${one}/sandboxes/:key` as const;
+
+const planErrors: ErrorCode[] = [...authErrors, "not_found", "unavailable", "bad_request"];
+
+const runResponses = ({ commitSchema }: Schemas) => ({
+  200: {
+    schema: commitSchema,
+    meaning: "The run has ended; `outcome` says how, for each member too.",
+  },
+  202: {
+    schema: commitSchema,
+    meaning: "The run continues by itself: GET …/commits/:n?waitMs= waits for its end.",
+  },
+});
+
+export const planRows = (schemas: Schemas) =>
+  ({
+    listPlans: {
+      method: "GET",
+      path: all,
+      call: "plans",
+      summary: "List the plans by name",
+      example: { query: { limit: 20 } },
+      right: "key",
+      needs: "read",
+      query: schemas.plansQuerySchema,
+      responses: { 200: { schema: schemas.plansSchema, meaning: "One page of plans." } },
+      errors: [...authErrors, "bad_request"],
+    },
+    putPlan: {
+      method: "PUT",
+      path: one,
+      summary: "Create a plan, or find it",
+      example: { body: {} },
+      right: "key",
+      needs: "lifecycle",
+      body: schemas.planCallSchema,
+      responses: {
+        201: { schema: schemas.planSchema, meaning: "Created." },
+        200: { schema: schemas.planSchema, meaning: "It existed." },
+      },
+      errors: [...planErrors, ...bodyErrors, "too_many"],
+    },
+    getPlan: {
+      method: "GET",
+      path: one,
+      summary: "Get a plan with its members, the run in progress and the last run",
+      right: "key",
+      needs: "read",
+      responses: { 200: { schema: schemas.planSchema, meaning: "The plan now." } },
+      errors: planErrors,
+    },
+    removePlan: {
+      method: "DELETE",
+      path: one,
+      summary: "Remove a plan; its sandboxes are kept unless `?sandboxes=destroy`",
+      description: "Sandboxes whose lease is held are destroyed only with `force`.",
+      example: { query: { sandboxes: "destroy" } },
+      right: "key",
+      needs: "lifecycle",
+      query: schemas.planEndQuerySchema,
+      responses: { 200: { schema: schemas.planSchema, meaning: "The plan that was removed." } },
+      errors: [...planErrors, "plan_busy", "lease_held"],
+    },
+    putMember: {
+      method: "PUT",
+      path: member,
+      summary: "Add a member to a plan: an existing sandbox, or a new one",
+      description: "A new sandbox is created unless the plan already has a member with this key.",
+      example: { body: { create: { metadata: { part: "frontend" } } } },
+      right: "key",
+      needs: "lifecycle",
+      body: schemas.memberCallSchema,
+      responses: {
+        201: { schema: schemas.memberSchema, meaning: "Added." },
+        200: { schema: schemas.memberSchema, meaning: "It was a member before." },
+      },
+      errors: [
+        ...planErrors,
+        ...bodyErrors,
+        "plan_busy",
+        "in_other_plan",
+        "sandbox_destroyed",
+        "too_many",
+        "unsupported",
+        "checkpoint_expired",
+      ],
+    },
+    removeMember: {
+      method: "DELETE",
+      path: member,
+      summary: "Remove a member; its sandbox is kept unless `?sandbox=destroy`",
+      description: "A sandbox whose lease is held is destroyed only with `force`.",
+      example: { query: { sandbox: "destroy" } },
+      right: "key",
+      needs: "lifecycle",
+      query: schemas.memberEndQuerySchema,
+      responses: { 200: { schema: schemas.memberSchema, meaning: "The member that was removed." } },
+      errors: [...planErrors, "plan_busy", "lease_held"],
+    },
+    commitPlan: {
+      method: "POST",
+      path: `${one}/commit`,
+      summary: "Commit the files of all members, all or none",
+      description: "The files of every member at this moment become its committed files.",
+      example: { body: { mode: "atomic", waitMs: 10_000 } },
+      right: "key",
+      needs: "lifecycle",
+      idempotent: true,
+      body: schemas.commitCallSchema,
+      responses: runResponses(schemas),
+      errors: [
+        ...planErrors,
+        ...bodyErrors,
+        "plan_busy",
+        "nothing_to_commit",
+        "lease_held",
+        "idempotency_mismatch",
+        "unsupported",
+      ],
+    },
+    rollbackPlan: {
+      method: "POST",
+      path: `${one}/rollback`,
+      summary: "Roll the files of all members back to their last commit",
+      description: "Everything that runs in the members ends.",
+      example: { body: { waitMs: 10_000 } },
+      right: "key",
+      needs: "lifecycle",
+      idempotent: true,
+      body: schemas.rollbackCallSchema,
+      responses: runResponses(schemas),
+      errors: [
+        ...planErrors,
+        ...bodyErrors,
+        "plan_busy",
+        "nothing_to_roll_back",
+        "lease_held",
+        "idempotency_mismatch",
+      ],
+    },
+    listCommits: {
+      method: "GET",
+      path: `${one}/commits`,
+      summary: "List the commits and rollbacks of a plan, newest first",
+      example: { query: { limit: 20 } },
+      right: "key",
+      needs: "read",
+      query: schemas.commitsQuerySchema,
+      responses: { 200: { schema: schemas.commitsSchema, meaning: "One page, without members." } },
+      errors: planErrors,
+    },
+    getCommit: {
+      method: "GET",
+      path: `${one}/commits/:n`,
+      summary: "Get one commit or rollback with its members, or wait for its end",
+      example: { query: { waitMs: 10_000 } },
+      right: "key",
+      needs: "read",
+      query: schemas.commitQuerySchema,
+      responses: runResponses(schemas),
+      errors: planErrors,
+    },
+  }) as const satisfies Record<string, VerbRow>;

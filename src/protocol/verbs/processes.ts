@@ -1,0 +1,156 @@
+/**
+ * Rows of the verbs on processes: long work with a log.
+ */
+import type { ErrorCode } from "../error-codes.ts";
+import { limits } from "../limits.ts";
+import {
+  bodyErrors,
+  handleErrors,
+  leaseErrors,
+  liveSandboxErrors,
+  type Schemas,
+  sandboxPath,
+  slowResponse,
+  startErrors,
+  type VerbRow,
+} from "./row.ts";
+
+const all = `${sandboxPath}/processes` as const;
+const one = `${all}/:process` as const;
+
+/** In a session too. */
+export const startProcessErrors: ErrorCode[] = [...startErrors, "name_taken"];
+
+export const processRows = ({
+  logsQuerySchema,
+  processCallSchema,
+  processesQuerySchema,
+  processesSchema,
+  processSchema,
+  signalCallSchema,
+  stdinQuerySchema,
+  stdinTakenSchema,
+  waitedSchema,
+  waitQuerySchema,
+}: Schemas) =>
+  ({
+    startProcess: {
+      method: "POST",
+      path: all,
+      summary: "Start a process that outlives the call",
+      description: "Its output is stored in a log that is read by cursor.",
+      example: { body: { command: "npm run dev", name: "web" } },
+      right: "exec",
+      gated: true,
+      idempotent: true,
+      agent: true,
+      body: processCallSchema,
+      responses: { 201: { schema: processSchema, meaning: "Started." } },
+      errors: startProcessErrors,
+    },
+    listProcesses: {
+      method: "GET",
+      path: all,
+      call: "processes",
+      summary: "List processes that run and those that exited lately",
+      description: "Never starts a container.",
+      example: { query: { state: "running" } },
+      right: "read",
+      agent: true,
+      whenStopped: "empty list",
+      query: processesQuerySchema,
+      responses: { 200: { schema: processesSchema, meaning: "Empty if no container runs." } },
+      errors: [...liveSandboxErrors, "bad_request"],
+    },
+    getProcess: {
+      method: "GET",
+      path: one,
+      call: "process",
+      summary: "Get one process",
+      right: "read",
+      agent: true,
+      responses: { 200: { schema: processSchema, meaning: "The process now." } },
+      errors: handleErrors,
+    },
+    endProcess: {
+      method: "DELETE",
+      path: one,
+      summary: "End a process and all its descendants: SIGTERM, then SIGKILL",
+      right: "exec",
+      gated: true,
+      agent: true,
+      responses: { 200: { schema: processSchema, meaning: "Ended." } },
+      errors: [...handleErrors, ...leaseErrors],
+    },
+    processLogs: {
+      method: "GET",
+      path: `${one}/logs`,
+      summary: "Read the output of a process, or follow it",
+      description:
+        "Server-sent events, or with `Accept: application/octet-stream` the bytes of one stream.",
+      example: { query: { after: 0, follow: "1" } },
+      right: "read",
+      agent: true,
+      query: logsQuerySchema,
+      responses: {
+        200: {
+          schema: "stream",
+          meaning:
+            "Events `output` (their `id` is the cursor), `truncated`, `exit` and `error`; or bytes, with the offset of the first one in the header `berth-offset`.",
+        },
+      },
+      errors: [...handleErrors, "too_many"],
+    },
+    waitForProcess: {
+      method: "GET",
+      path: `${one}/wait`,
+      summary: "Wait for the exit of a process, for a port or for a text in its output",
+      description: "The timeout ends the wait, not the process.",
+      example: { query: { for: "port:3000", timeoutMs: 30_000 } },
+      right: "read",
+      agent: true,
+      query: waitQuerySchema,
+      responses: {
+        200: { schema: waitedSchema, meaning: `The condition was met or not. ${slowResponse}` },
+      },
+      errors: [...handleErrors, "too_many"],
+    },
+    writeStdin: {
+      method: "POST",
+      path: `${one}/stdin`,
+      summary: "Write to the standard input of a process",
+      description: "With `offset` bytes that were accepted before are skipped.",
+      example: { query: { offset: 0, eof: "1" } },
+      right: "exec",
+      gated: true,
+      agent: true,
+      query: stdinQuerySchema,
+      body: "bytes",
+      bodyBytesMax: limits.processStdinBytesMax,
+      repeatable: ({ offset }) => offset !== undefined,
+      responseMs: limits.processStdinWaitMs + limits.agentHeadersMs,
+      responses: { 200: { schema: stdinTakenSchema, meaning: "How much was accepted so far." } },
+      errors: [
+        ...handleErrors,
+        ...leaseErrors,
+        "body_timeout",
+        "stdin_gap",
+        "too_large",
+        "unsupported_type",
+        "unavailable",
+      ],
+    },
+    signalProcess: {
+      method: "POST",
+      path: `${one}/signal`,
+      summary: "Send a signal to a process and all its descendants",
+      example: { body: { signal: "SIGTERM" } },
+      right: "exec",
+      gated: true,
+      agent: true,
+      body: signalCallSchema,
+      argument: "signal",
+      responses: { 200: { schema: processSchema, meaning: "The signal was sent." } },
+      errors: [...handleErrors, ...bodyErrors, ...leaseErrors],
+    },
+  }) as const satisfies Record<string, VerbRow>;

@@ -1,0 +1,117 @@
+/**
+ * Rows of the verbs on sessions: shells that keep their state between commands.
+ */
+import type { ErrorCode } from "../error-codes.ts";
+import { startProcessErrors } from "./processes.ts";
+import {
+  handleErrors,
+  leaseErrors,
+  liveSandboxErrors,
+  type Schemas,
+  sandboxPath,
+  slowResponse,
+  startErrors,
+  type VerbRow,
+} from "./row.ts";
+
+const all = `${sandboxPath}/sessions` as const;
+const one = `${all}/:session` as const;
+const sessionErrors: ErrorCode[] = [...handleErrors, "session_terminated"];
+
+export const sessionRows = ({
+  execResultSchema,
+  processCallSchema,
+  processSchema,
+  sessionCallSchema,
+  sessionEndedSchema,
+  sessionExecCallSchema,
+  sessionSchema,
+  sessionsSchema,
+}: Schemas) =>
+  ({
+    createSession: {
+      method: "POST",
+      path: all,
+      summary: "Get or create a session",
+      description:
+        "A session is a shell that remembers folder, variables, functions and aliases between commands.",
+      example: { body: { id: "main", cwd: "app" } },
+      right: "exec",
+      gated: true,
+      agent: true,
+      body: sessionCallSchema,
+      optionalBody: true,
+      // With an id it is found or created: the same one again.
+      repeatable: ({ id }) => id !== undefined,
+      responses: {
+        200: { schema: sessionSchema, meaning: "It existed." },
+        201: { schema: sessionSchema, meaning: "Created." },
+      },
+      errors: [...startErrors, "stale_handle", "unsupported"],
+    },
+    listSessions: {
+      method: "GET",
+      path: all,
+      call: "sessions",
+      summary: "List sessions",
+      description: "Never starts a container.",
+      right: "read",
+      agent: true,
+      whenStopped: "empty list",
+      responses: { 200: { schema: sessionsSchema, meaning: "Empty if no container runs." } },
+      errors: liveSandboxErrors,
+    },
+    getSession: {
+      method: "GET",
+      path: one,
+      call: "session",
+      summary: "Get one session",
+      right: "read",
+      agent: true,
+      responses: { 200: { schema: sessionSchema, meaning: "The session now." } },
+      errors: sessionErrors,
+    },
+    endSession: {
+      method: "DELETE",
+      path: one,
+      summary: "End a session and everything that was started in it",
+      right: "exec",
+      gated: true,
+      agent: true,
+      responses: { 200: { schema: sessionEndedSchema, meaning: "Ended." } },
+      errors: [...sessionErrors, ...leaseErrors],
+    },
+    execInSession: {
+      method: "POST",
+      path: `${one}/exec`,
+      summary: "Run a command in the shell of a session",
+      description: "Commands of one session run one at a time, in the order of the calls.",
+      example: { body: { command: "cd app && . ./env.sh" } },
+      right: "exec",
+      gated: true,
+      idempotent: true,
+      agent: true,
+      body: sessionExecCallSchema,
+      responses: {
+        200: {
+          schema: execResultSchema,
+          meaning: `The command ran; a non-zero exit code is a 200 too. ${slowResponse}`,
+        },
+      },
+      errors: [...startErrors, "stale_handle", "session_terminated"],
+    },
+    startProcessInSession: {
+      method: "POST",
+      path: `${one}/processes`,
+      summary: "Start a process from a copy of the state of a session",
+      description: "What the process changes does not return to the session.",
+      example: { body: { command: "npm run dev" } },
+      right: "exec",
+      gated: true,
+      idempotent: true,
+      agent: true,
+      body: processCallSchema,
+      responses: { 201: { schema: processSchema, meaning: "Started." } },
+      errors: [...startProcessErrors, "stale_handle", "session_terminated"],
+    },
+  }) as const satisfies Record<string, VerbRow>;

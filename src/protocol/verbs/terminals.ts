@@ -1,0 +1,108 @@
+/**
+ * Rows of the verbs on terminals. The bytes of a terminal go over the WebSocket of `connectTerminal`.
+ */
+import {
+  bodyErrors,
+  handleErrors,
+  liveSandboxErrors,
+  type Schemas,
+  sandboxPath,
+  startErrors,
+  type VerbRow,
+} from "./row.ts";
+
+const all = `${sandboxPath}/terminals` as const;
+const one = `${all}/:terminal` as const;
+
+export const terminalRows = ({
+  connectQuerySchema,
+  screenSchema,
+  terminalCallSchema,
+  terminalEndedSchema,
+  terminalResizeSchema,
+  terminalSchema,
+  terminalsSchema,
+}: Schemas) =>
+  ({
+    createTerminal: {
+      method: "POST",
+      path: all,
+      summary: "Get or create a terminal",
+      example: { body: { id: "main", cols: 120, rows: 40 } },
+      right: "terminal",
+      gated: true,
+      agent: true,
+      body: terminalCallSchema,
+      optionalBody: true,
+      // A program that has ended frees its id, so a repeated call would run it again. A shell waits for input.
+      repeatable: ({ id, argv }) => id !== undefined && argv === undefined,
+      responses: {
+        200: { schema: terminalSchema, meaning: "It existed." },
+        201: { schema: terminalSchema, meaning: "Created." },
+      },
+      errors: [...startErrors, "stale_handle"],
+    },
+    listTerminals: {
+      method: "GET",
+      path: all,
+      call: "terminals",
+      summary: "List terminals",
+      description: "Never starts a container.",
+      right: "read",
+      agent: true,
+      whenStopped: "empty list",
+      responses: { 200: { schema: terminalsSchema, meaning: "Empty if no container runs." } },
+      errors: liveSandboxErrors,
+    },
+    getTerminal: {
+      method: "GET",
+      path: one,
+      call: "terminal",
+      summary: "Get one terminal",
+      right: "read",
+      agent: true,
+      responses: { 200: { schema: terminalSchema, meaning: "The terminal now." } },
+      errors: handleErrors,
+    },
+    resizeTerminal: {
+      method: "PATCH",
+      path: one,
+      summary: "Change the size of a terminal",
+      example: { body: { cols: 120, rows: 40 } },
+      right: "terminal",
+      agent: true,
+      body: terminalResizeSchema,
+      repeatable: true,
+      responses: { 200: { schema: terminalSchema, meaning: "The terminal with its new size." } },
+      errors: [...handleErrors, ...bodyErrors],
+    },
+    endTerminal: {
+      method: "DELETE",
+      path: one,
+      summary: "End a terminal and everything that runs in it",
+      right: "terminal",
+      agent: true,
+      responses: { 200: { schema: terminalEndedSchema, meaning: "Ended." } },
+      errors: handleErrors,
+    },
+    terminalScreen: {
+      method: "GET",
+      path: `${one}/screen`,
+      summary: "Get the visible text of a terminal",
+      right: "read",
+      agent: true,
+      responses: { 200: { schema: screenSchema, meaning: "The screen now." } },
+      errors: handleErrors,
+    },
+    connectTerminal: {
+      method: "GET",
+      path: `${one}/connect`,
+      summary: "Attach to a terminal with a WebSocket",
+      description: "With the subprotocol `berth.terminal.v1` the WebSocket carries frames too.",
+      example: { query: { after: 0, mode: "viewer" } },
+      right: "terminal",
+      query: connectQuerySchema,
+      responses: {},
+      errors: [...handleErrors, "upgrade_required", "too_many"],
+    },
+  }) as const satisfies Record<string, VerbRow>;

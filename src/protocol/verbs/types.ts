@@ -1,0 +1,100 @@
+/**
+ * The types of a verb in code, derived from its row: what the SDK's method and the RPC method of other Workers take
+ * and return.
+ */
+import type { z } from "zod";
+import type { VerbRow } from "./row.ts";
+import type { VerbName, VerbRows } from "./rows.ts";
+
+/** For gated calls: the token of a lease, or how long the call may wait for the lease of its own. */
+export type GateOptions = { lease?: string; waitMs?: number; wake?: boolean };
+
+/** A repeated call with the same key is the same call: it runs once, and its result is stored for ten minutes. */
+export type IdempotentOptions = GateOptions & { idempotencyKey?: string };
+
+/** The path parameters that are arguments: all but the id of the sandbox. */
+export type Params<Path> = Path extends `${string}/:${infer Name}/${infer Rest}`
+  ? [...Param<Name>, ...Params<`/${Rest}`>]
+  : Path extends `${string}/:${infer Name}`
+    ? Param<Name>
+    : [];
+
+type Param<Name> = Name extends "id" ? [] : Name extends "port" ? [port: number] : [id: string];
+
+/** The field that is an argument of its own. */
+export type Argument<Row> = Row extends { argument: infer Name extends string }
+  ? Row extends { query: infer Query extends z.ZodType }
+    ? [argument: Field<z.output<Query>, Name>]
+    : Row extends { body: infer Body extends z.ZodType }
+      ? [argument: Field<z.output<Body>, Name>]
+      : never
+  : [];
+
+type Field<Fields, Name> = Name extends keyof Fields ? Fields[Name] : never;
+
+export type Body<Row> = Row extends { argument: string }
+  ? []
+  : Row extends { body: infer Schema }
+    ? Schema extends z.ZodType
+      ? Row extends { optionalBody: true }
+        ? [call?: z.input<Schema>]
+        : [call: z.input<Schema>]
+      : [bytes: Uint8Array]
+    : [];
+
+/** Fields of the query and what the headers carry. */
+export type Options<Row> = QueryOptions<Row> & HeaderOptions<Row>;
+
+type QueryOptions<Row> = Row extends { query: infer Query extends z.ZodType }
+  ? {
+      [Name in Exclude<keyof z.output<Query>, Positional<Row>>]?: InCode<z.output<Query>[Name]>;
+    }
+  : unknown;
+
+type Positional<Row> = Row extends { argument: infer Name } ? Name : never;
+
+/** A query says yes and no as `1` and `0`. */
+type InCode<Value> = Value extends "0" | "1" ? boolean : Value;
+
+type HeaderOptions<Row> = Row extends { idempotent: true }
+  ? IdempotentOptions
+  : Row extends { gated: true }
+    ? GateOptions
+    : unknown;
+
+type OptionsArgument<Row> = unknown extends Options<Row> ? [] : [options?: Options<Row>];
+
+export type Result<Row> = Row extends { responses: infer Responses }
+  ? { [Status in keyof Responses]: Content<Responses[Status]> }[keyof Responses]
+  : never;
+
+type Content<Response> = Response extends { schema: infer Schema }
+  ? Schema extends z.ZodType
+    ? z.output<Schema>
+    : Schema extends "stream"
+      ? AsyncIterable<Uint8Array>
+      : undefined
+  : never;
+
+export type Verb<Row> = Row extends VerbRow
+  ? (
+      ...args: [...Params<Row["path"]>, ...Argument<Row>, ...Body<Row>, ...OptionsArgument<Row>]
+    ) => Promise<Result<Row>>
+  : never;
+
+/** The name of a verb's method. */
+export type CallName<Name extends VerbName> = Name extends VerbName
+  ? VerbRows[Name] extends { call: infer Call extends string }
+    ? Call
+    : Name
+  : never;
+
+/** The verbs on one sandbox. */
+export type SandboxVerb = {
+  [Name in VerbName]: VerbRows[Name]["path"] extends `/v1/sandboxes/:id${string}` ? Name : never;
+}[VerbName];
+
+/** The methods of one sandbox as the rows describe them. */
+export type DerivedSandboxApi = {
+  [Name in SandboxVerb as CallName<Name>]: Verb<VerbRows[Name]>;
+};

@@ -1,0 +1,190 @@
+/**
+ * The OpenAPI document, derived from the table of verbs: the same rows and schemas serve and check the calls.
+ */
+import { z } from "zod";
+import { type ErrorCode, errorBodySchema, errors } from "../../protocol/errors.ts";
+import { idempotencyKeySchema } from "../../protocol/fields/idempotency.ts";
+import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
+import { limits } from "../../protocol/limits.ts";
+import { bodyErrors } from "../../protocol/verbs/row.ts";
+import { type VerbRow, verbs } from "../../protocol/verbs.ts";
+import { version } from "./version.ts";
+
+type Json = Record<string, unknown>;
+
+const pathExamples: Record<string, string> = {
+  id: "k3v9q2m7x1c5b8n4tq0w8e2r",
+  checkpoint: "k3v9q2m7x1c5b8n4tq0w8e2r.a1b2c3d4e5f6",
+  process: "p8x2k4m6q1w3-z9y8x7w6",
+  session: "main",
+  terminal: "main",
+  port: "8000",
+  plan: "release-42",
+  key: "frontend",
+  n: "7",
+};
+
+let document: Json | undefined;
+
+/** Built once: nothing in it depends on the caller. */
+export function openApi(): Json {
+  document ??= openApiOf(verbs);
+  return document;
+}
+
+export function openApiOf(rows: Record<string, VerbRow>): Json {
+  const schemas: Json = {};
+  const paths: Record<string, Json> = {};
+  for (const [name, row] of Object.entries(rows)) {
+    const path = row.path.replaceAll(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [row.method.toLowerCase()]: operation(name, row, schemas) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Berth",
+      version,
+      description: "Sandboxes for agents, CI jobs and people.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ key: [] }],
+    paths,
+    components: { schemas, securitySchemes: { key: { type: "http", scheme: "bearer" } } },
+  };
+}
+
+function operation(name: string, row: VerbRow, schemas: Json): Json {
+  const { summary, description, right, body, example } = row;
+  return {
+    operationId: name,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(right === undefined ? { security: [] } : {}),
+    parameters: parametersOf(row),
+    ...(body === undefined
+      ? {}
+      : { requestBody: { content: bodyOf(body, example?.body, schemas) } }),
+    responses: responsesOf(row, schemas),
+  };
+}
+
+function responsesOf(row: VerbRow, schemas: Json): Json {
+  const responses: Json = {};
+  // Only WebSockets have no response of their own.
+  if (Object.keys(row.responses).length === 0) {
+    responses[101] = { description: "The connection is now a WebSocket." };
+  }
+  for (const [status, { schema, meaning }] of Object.entries(row.responses)) {
+    responses[status] =
+      schema === "stream"
+        ? { description: meaning, content: { "text/event-stream": {}, ...bytes } }
+        : schema === "none"
+          ? { description: meaning }
+          : content(meaning, refer(schema, "output", schemas));
+  }
+  for (const [status, codes] of byStatus(errorsOf(row))) {
+    const meaning = codes.map((code) => `\`${code}\`: ${errors[code].meaning}`).join("\n\n");
+    responses[String(status)] = content(meaning, refer(errorBodySchema, "output", schemas));
+  }
+  return responses;
+}
+
+/** Besides the row's own errors: unknown fields, and bodies that the verb does not have. */
+function errorsOf({ method, right, body, errors: own }: VerbRow): ErrorCode[] {
+  if (right === undefined) return own;
+  return [...own, "bad_request", ...(method !== "GET" && body === undefined ? bodyErrors : [])];
+}
+
+function parametersOf({ path, query, gated, idempotent, example }: VerbRow): Json[] {
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+    ...(pathExamples[name] === undefined ? {} : { example: pathExamples[name] }),
+  }));
+  const fields = query === undefined ? {} : inputSchema(query);
+  const required = (fields.required ?? []) as string[];
+  const inQuery = Object.entries((fields.properties ?? {}) as Json).map(([name, schema]) => ({
+    name,
+    in: "query",
+    ...(required.includes(name) ? { required: true } : {}),
+    schema,
+    ...(example?.query?.[name] === undefined ? {} : { example: example.query[name] }),
+  }));
+  const key = { name: "Idempotency-Key", in: "header", schema: inputSchema(idempotencyKeySchema) };
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(gated === true ? gateParameters : []),
+    ...(idempotent === true ? [key] : []),
+  ];
+}
+
+/** What every gated call takes. */
+const gateParameters: Json[] = [
+  {
+    name: leaseHeader,
+    in: "header",
+    description: "The token of the lease that the caller holds.",
+    schema: { type: "string" },
+  },
+  {
+    name: waitHeader,
+    in: "header",
+    description: "How long the call may wait for a lease of its own, in ms.",
+    schema: { type: "integer", minimum: 0, maximum: limits.waitMaxMs },
+  },
+  {
+    name: "wake",
+    in: "query",
+    description: "`false`: the call does not start a container.",
+    schema: { enum: ["true", "false", "1", "0"], default: "true" },
+  },
+];
+
+function bodyOf(body: z.ZodType | "bytes", example: unknown, schemas: Json): Json {
+  if (body === "bytes") return bytes;
+  const schema = refer(body, "input", schemas);
+  return { "application/json": { schema, ...(example === undefined ? {} : { example }) } };
+}
+
+const bytes: Json = { "application/octet-stream": {} };
+
+function inputSchema(schema: z.ZodType): Json {
+  return withoutId(z.toJSONSchema(schema, { io: "input", target: "draft-2020-12" }) as Json);
+}
+
+/** Adds the schema to the components under its id, and refers to it. */
+function refer(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
+  const text = JSON.stringify(z.toJSONSchema(schema, { io, target: "draft-2020-12" }));
+  const moved = text.replaceAll('"#/$defs/', '"#/components/schemas/');
+  const { $defs, ...root } = JSON.parse(moved) as Json & { $defs?: Json };
+  for (const [id, part] of Object.entries($defs ?? {})) schemas[id] = withoutId(part as Json);
+  const id = root.id;
+  if (typeof id !== "string") return root;
+  schemas[id] = withoutId(root);
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+function withoutId({ id: _id, $schema: _dialect, ...rest }: Json): Json {
+  return rest;
+}
+
+function byStatus(codes: ErrorCode[]): Map<number, ErrorCode[]> {
+  const grouped = new Map<number, ErrorCode[]>();
+  for (const code of codes) {
+    const { status } = errors[code];
+    grouped.set(status, [...new Set([...(grouped.get(status) ?? []), code])]);
+  }
+  return grouped;
+}
+
+function content(description: string, schema: Json): Json {
+  return { description, content: json(schema) };
+}
+
+function json(schema: Json): Json {
+  return { "application/json": { schema } };
+}

@@ -1,0 +1,33 @@
+/**
+ * Owns the page at `/`: what this is, and where to read on.
+ */
+import type { Context } from "hono";
+import type { ApiEnv } from "./context.ts";
+import { version } from "./version.ts";
+
+const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Berth</title>
+<style>
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 4rem auto; padding: 0 1rem }
+  pre { background: #f4f4f2; padding: 1rem; overflow-x: auto }
+  code { font: 14px/1.5 ui-monospace, monospace }
+</style>
+<h1>Berth <small>${version}</small></h1>
+<p>Sandboxes for agents, CI jobs and people: isolated Linux workspaces, one object each.</p>
+<ul>
+  <li><a href="/openapi.json">openapi.json</a>: every route, with its forms and errors</li>
+  <li><a href="/health">health</a>: whether it serves, and what separates the sandboxes</li>
+</ul>
+<pre><code>curl -X POST -H "Authorization: Bearer $KEY" http://…/v1/sandboxes
+curl -X POST -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
+  -d '{"command":"uname -a"}' http://…/v1/sandboxes/ID/exec</code></pre>
+</html>
+`;
+
+export function page(c: Context<ApiEnv>): Response {
+  c.header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'");
+  return c.html(html) as Response;
+}

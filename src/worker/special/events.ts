@@ -1,0 +1,44 @@
+/**
+ * HTTP handlers of the events of one sandbox and of a tenant: a page as JSON, or a stream of server-sent events.
+ */
+import type { Context } from "hono";
+import type { Result } from "../../objects/shared/result.ts";
+import { type EventsQuery, eventsQuerySchema } from "../../protocol/event.ts";
+import type { ApiEnv, Handler } from "../http/context.ts";
+import { directoryObject, sandboxObject, unwrap } from "../http/objects.ts";
+import { validate } from "../http/validate.ts";
+
+type EventSource = {
+  page(query: EventsQuery): Promise<Result<object>>;
+  follow(after: number): Promise<Result<ReadableStream>>;
+};
+
+export const ofSandbox: Handler = (c) => {
+  const object = sandboxObject(c.env, c.req.param("id"));
+  const [caller, requestId] = [c.get("caller"), c.get("requestId")];
+  return events(c, {
+    page: (query) => object.callVerb("listEvents", caller, { query }, requestId),
+    follow: (after) => object.callVerb("followEvents", caller, { after }, requestId),
+  });
+};
+
+export const ofTenant: Handler = (c) => {
+  const directory = directoryObject(c.env, c.get("caller"));
+  return events(c, {
+    page: (query) => directory.events(query),
+    follow: (after) => directory.followEvents(after),
+  });
+};
+
+async function events(c: Context<ApiEnv>, source: EventSource): Promise<Response> {
+  // A client that reconnects sends the last event it has seen.
+  const lastEventId = c.req.header("last-event-id");
+  const fields =
+    lastEventId === undefined ? c.req.query() : { ...c.req.query(), after: lastEventId };
+  const query = validate(eventsQuerySchema, fields);
+  const wantsStream = c.req.header("accept")?.includes("text/event-stream") === true;
+  if (query.follow === "0" && !wantsStream) return c.json(unwrap(await source.page(query)));
+  return new Response(unwrap(await source.follow(query.after)), {
+    headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
+  });
+}

@@ -1,0 +1,32 @@
+/**
+ * Owns `GET /health`: whether Berth serves and what separates its sandboxes. It touches no object.
+ */
+import type { Context } from "hono";
+import { configOf } from "../../config.ts";
+import type { Health } from "../../protocol/health.ts";
+import { engineHealth } from "../../runtime/engine.ts";
+import type { ApiEnv } from "../http/context.ts";
+import { version } from "../http/version.ts";
+
+export async function health(c: Context<ApiEnv>): Promise<Response> {
+  const { engine } = configOf(c.env);
+  if (engine === undefined) {
+    return c.json({ status: "ok", version, engine: "platform", missing: [] } satisfies Health);
+  }
+  try {
+    const { isolation, missing } = await engineHealth({
+      baseUrl: engine.url,
+      secret: engine.secret,
+    });
+    return c.json({
+      status: "ok",
+      version,
+      engine: "embedded",
+      isolation,
+      missing,
+    } satisfies Health);
+  } catch {
+    const missing = ["The embedded engine does not answer: no sandbox can start until it does."];
+    return c.json({ status: "degraded", version, engine: "embedded", missing } satisfies Health);
+  }
+}

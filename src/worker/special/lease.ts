@@ -1,0 +1,80 @@
+/**
+ * HTTP handlers of the verbs on the lease that their rows do not fully describe: the token is a header, the status of an
+ * acquire says whether the lease was granted, and a WebSocket can hold the lease.
+ */
+import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-names.ts";
+import {
+  acquireCallSchema,
+  leaseHeader,
+  releaseQuerySchema,
+  renewCallSchema,
+} from "../../protocol/lease.ts";
+import { limits } from "../../protocol/limits.ts";
+import { requireRight } from "../auth/auth.ts";
+import { readBody } from "../http/body.ts";
+import type { Handler } from "../http/context.ts";
+import { leaseToken } from "../http/headers.ts";
+import { sandboxObject, unwrap } from "../http/objects.ts";
+import { readQuery } from "../http/query.ts";
+import { passSocket, protocols, requireUpgrade } from "../http/socket.ts";
+import { invalidField, validate } from "../http/validate.ts";
+
+export const acquire: Handler = async (c) => {
+  const object = sandboxObject(c.env, c.req.param("id"));
+  const body = await readBody(c.req.raw, acquireCallSchema);
+  const result = await object.callVerb(
+    "acquireLease",
+    c.get("caller"),
+    { body },
+    c.get("requestId"),
+  );
+  const lease = unwrap(result);
+  return c.json(lease, "token" in lease ? 201 : 202);
+};
+
+export const renew: Handler = async (c) => {
+  const object = sandboxObject(c.env, c.req.param("id"));
+  const token = leaseToken(c);
+  const { ttlMs } = await readBody(c.req.raw, renewCallSchema);
+  const args = { token, ttlMs };
+  return c.json(
+    unwrap(await object.callVerb("renewLease", c.get("caller"), args, c.get("requestId"))),
+  );
+};
+
+export const release: Handler = async (c) => {
+  const id = c.req.param("id");
+  const object = sandboxObject(c.env, id);
+  const [caller, requestId] = [c.get("caller"), c.get("requestId")];
+  const query = readQuery(releaseQuerySchema, c.req.url);
+  if (query.break) {
+    requireRight(caller, "admin", id);
+    const args = { reason: breakReason(query.reason) };
+    return c.json(unwrap(await object.callVerb("breakLease", caller, args, requestId)));
+  }
+  const args = { token: leaseToken(c), force: query.force };
+  return c.json(unwrap(await object.callVerb("releaseLease", caller, args, requestId)));
+};
+
+export const connect: Handler = async (c) => {
+  requireUpgrade(c);
+  const object = sandboxObject(c.env, c.req.param("id"));
+  const holder = c.req.query("holder");
+  const acquire = validate(acquireCallSchema, holder === undefined ? {} : { holder });
+  const offered = protocols(c).find((name) => name.startsWith(leaseTokenProtocol));
+  const leaseToken = c.req.header(leaseHeader) ?? offered?.slice(leaseTokenProtocol.length);
+  const response = await passSocket(c, object, { kind: "lease", acquire, leaseToken });
+  if (response.webSocket === null || !protocols(c).includes(leaseProtocol)) return response;
+  return new Response(null, {
+    status: 101,
+    webSocket: response.webSocket,
+    headers: { "sec-websocket-protocol": leaseProtocol },
+  });
+};
+
+/** Why a lease is revoked: the event of it and its holder say so. */
+export function breakReason(reason: unknown): string {
+  const isText = typeof reason === "string" && reason !== "";
+  if (isText && reason.length <= limits.reasonCharsMax) return reason;
+  throw invalidField("reason", `must say why, in at most ${limits.reasonCharsMax} characters`);
+}

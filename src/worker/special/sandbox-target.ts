@@ -1,0 +1,217 @@
+/**
+ * The RPC methods of a sandbox that rows cannot describe. rpc.ts derives the others and adds them.
+ */
+import { RpcTarget } from "cloudflare:workers";
+import type { z } from "zod";
+import type { Env } from "../../config.ts";
+import type { CallableVerb } from "../../objects/sandbox/dispatch/verb-call.ts";
+import type {
+  Content,
+  FileContent,
+  GateOptions,
+  ReadOptions,
+  SandboxApi,
+  WriteOptions,
+} from "../../protocol/api.ts";
+import { type ArchiveType, archiveQuerySchema, type Unpacked } from "../../protocol/archive.ts";
+import { eventsQuerySchema } from "../../protocol/event.ts";
+import { type FileView, fileQuerySchema, putQuerySchema } from "../../protocol/file.ts";
+import type { TransferNoun } from "../../protocol/internal/transfer-call.ts";
+import { renewCallSchema } from "../../protocol/lease.ts";
+import { type MetadataPatch, metadataPatchSchema } from "../../protocol/metadata.ts";
+import { type PortInput, portCallSchema } from "../../protocol/port.ts";
+import { type Caller, type Right, tokenCallSchema } from "../../protocol/rights.ts";
+import { splitArguments } from "../../protocol/verbs/arguments.ts";
+import type { CallName } from "../../protocol/verbs/types.ts";
+import { type VerbName, type VerbRow, verbs } from "../../protocol/verbs.ts";
+import { requireRight, requireRights } from "../auth/auth.ts";
+import { type SandboxStub, sandboxObject, unwrap } from "../http/objects.ts";
+import { contentOf, streamOf } from "../http/responses.ts";
+import { validateTarget } from "../http/target.ts";
+import { validate } from "../http/validate.ts";
+import { portOf } from "../ports/port-traffic.ts";
+import { bodyOf, fileContentOf, rangeHeader } from "./file-content.ts";
+import { requireArchiveType } from "./files.ts";
+import { gatedOptions } from "./gated-options.ts";
+import { breakReason } from "./lease.ts";
+import { logsQuery } from "./logs.ts";
+import { createToken } from "./tokens.ts";
+import { transfer } from "./transfer.ts";
+
+/** The caller of a binding, the sandbox that it calls, and the address at which people reach Berth. */
+export type Binding = { env: Env; caller: Caller; id: string; url: string };
+
+/** The methods that are written here: all that are not derived from a row. */
+type SpecialMethods = Omit<SandboxApi, CallName<Exclude<CallableVerb & VerbName, SpecialVerb>>>;
+type SpecialVerb =
+  | "listEvents"
+  | "openPort"
+  | "patchMetadata"
+  | "processLogs"
+  | "releaseLease"
+  | "renewLease"
+  | "replaceMetadata";
+
+type InSession = { session?: string };
+
+export class SpecialTarget extends RpcTarget implements SpecialMethods {
+  /** A property of the instance: other Workers reach only what is on the prototype. */
+  readonly binding: Binding;
+
+  constructor(binding: Binding) {
+    super();
+    this.binding = binding;
+  }
+
+  async renewLease(token: string, options: { ttlMs?: number } = {}) {
+    const object = this.#require("renewLease");
+    const { ttlMs } = validate(renewCallSchema, options);
+    const args = { token, ttlMs };
+    return unwrap(await object.callVerb("renewLease", this.binding.caller, args, newId()));
+  }
+
+  async releaseLease(token: string, { force = false }: { force?: boolean } = {}) {
+    const object = this.#require("releaseLease");
+    const args = { token, force };
+    return unwrap(await object.callVerb("releaseLease", this.binding.caller, args, newId()));
+  }
+
+  async breakLease(reason: string) {
+    const { env, caller, id } = this.binding;
+    requireRight(caller, "admin", id);
+    const object = sandboxObject(env, id);
+    const args = { reason: breakReason(reason) };
+    return unwrap(await object.callVerb("breakLease", caller, args, newId()));
+  }
+
+  async patchMetadata(patch: MetadataPatch, { ifMatch }: { ifMatch?: number } = {}) {
+    const object = this.#require("patchMetadata");
+    const args = { change: validate(metadataPatchSchema, patch), ifMatch };
+    return unwrap(await object.callVerb("patchMetadata", this.binding.caller, args, newId()));
+  }
+
+  async replaceMetadata(metadata: MetadataPatch, { ifMatch }: { ifMatch: number }) {
+    const object = this.#require("replaceMetadata");
+    const args = { to: validate(metadataPatchSchema, metadata), ifMatch };
+    return unwrap(await object.callVerb("replaceMetadata", this.binding.caller, args, newId()));
+  }
+
+  async events(fields: { after?: number; limit?: number } = {}) {
+    const object = this.#require("listEvents");
+    const query = validate(eventsQuerySchema, fields);
+    return unwrap(await object.callVerb("listEvents", this.binding.caller, { query }, newId()));
+  }
+
+  async streamEvents({ after }: { after?: number } = {}) {
+    const object = this.#require("listEvents");
+    const query = validate(eventsQuerySchema, after === undefined ? {} : { after });
+    const args = { after: query.after };
+    return unwrap(await object.callVerb("followEvents", this.binding.caller, args, newId()));
+  }
+
+  async createToken(call: { rights: Right[]; ttlMs?: number | undefined }) {
+    const { env, caller, id } = this.binding;
+    this.#require("createToken");
+    return createToken(env, caller, id, validate(tokenCallSchema, call), newId());
+  }
+
+  async openPort(port: PortInput) {
+    const { caller, id, url } = this.binding;
+    const object = this.#require("openPort");
+    const call = validate(portCallSchema, port);
+    return portOf(
+      url,
+      id,
+      call,
+      unwrap(await object.callVerb("openPort", caller, { call }, newId())),
+    );
+  }
+
+  async processLogs(
+    id: string,
+    options: Parameters<SandboxApi["processLogs"]>[1] = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    const object = this.#require("processLogs");
+    const { raw = false, ...fields } = options;
+    const target = String(validateTarget("process", this.binding.id, id));
+    const { query } = splitArguments(verbs.processLogs, [id, fields]);
+    const args = { target, query: logsQuery(query, raw), raw };
+    return streamOf(await object.callVerb("processLogs", this.binding.caller, args, newId()));
+  }
+
+  async readFile(path: string, { range, ...options }: ReadOptions = {}): Promise<FileContent> {
+    const headers = new Headers(range === undefined ? {} : { range: rangeHeader(range) });
+    const fields = { path, ...options };
+    return fileContentOf(await this.#download("files", fileQuerySchema, fields, headers));
+  }
+
+  async writeFile(
+    path: string,
+    content: Content,
+    { ifMatch, ifNoneMatch, ...options }: WriteOptions = {},
+  ): Promise<FileView> {
+    const headers = new Headers();
+    if (ifMatch !== undefined) headers.set("if-match", ifMatch);
+    if (ifNoneMatch !== undefined) headers.set("if-none-match", ifNoneMatch);
+    const upload = { path, content, headers, options };
+    return contentOf(await this.#upload("writeFile", putQuerySchema, upload));
+  }
+
+  async downloadArchive(
+    path: string,
+    { type = "application/x-tar", ...options }: InSession & { type?: ArchiveType } = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    requireArchiveType(type);
+    const headers = new Headers({ accept: type });
+    const fields = { path, ...options };
+    return streamOf(await this.#download("archive", archiveQuerySchema, fields, headers));
+  }
+
+  async uploadArchive(
+    path: string,
+    content: Content,
+    {
+      type = "application/x-tar",
+      ...options
+    }: GateOptions & InSession & { type?: ArchiveType } = {},
+  ): Promise<Unpacked> {
+    requireArchiveType(type);
+    const headers = new Headers({ "content-type": type });
+    const upload = { path, content, headers, options };
+    return contentOf(await this.#upload("uploadArchive", archiveQuerySchema, upload));
+  }
+
+  async #download(noun: TransferNoun, schema: z.ZodType, fields: object, headers: Headers) {
+    const object = this.#require("readFile");
+    const query = validate(schema, fields) as Record<string, string>;
+    const { caller } = this.binding;
+    return transfer(object, { call: { caller, noun }, query, headers, requestId: newId() });
+  }
+
+  async #upload(
+    name: "writeFile" | "uploadArchive",
+    schema: z.ZodType,
+    upload: { path: string; content: Content; headers: Headers; options: object },
+  ) {
+    const object = this.#require(name);
+    const { path, content, headers, options } = upload;
+    const parts = splitArguments(verbs[name], [content, { path, ...options }]);
+    const query = validate(schema, parts.query) as Record<string, string>;
+    const body = bodyOf(content);
+    const { caller } = this.binding;
+    const noun = name === "writeFile" ? "files" : "archive";
+    const call = { caller, noun, gated: gatedOptions(parts.headers) } as const;
+    return transfer(object, { call, query, headers, body, requestId: newId() });
+  }
+
+  #require(name: VerbName): SandboxStub {
+    const { env, caller, id } = this.binding;
+    const row: VerbRow = verbs[name];
+    requireRights(caller, row, id);
+    return sandboxObject(env, id);
+  }
+}
+
+function newId(): string {
+  return crypto.randomUUID();
+}
