@@ -39,8 +39,11 @@ export function checkHistory<State, Input, Output>(
   operations: readonly Operation<Input, Output>[],
 ): Verdict<Input, Output> {
   const all = [...operations].sort((a, b) => a.call - b.call);
-  const bits = all.map((_, at) => 1n << BigInt(at));
-  const answered = all.reduce((set, { back }, at) => set | (back < Infinity ? bit(at) : 0n), 0n);
+  const bits = all.map((_, index) => 1n << BigInt(index));
+  const answered = all.reduce(
+    (set, { back }, index) => set | (back < Infinity ? bit(index) : 0n),
+    0n,
+  );
   const seen = new Set<string>();
   const open = [{ done: 0n, count: 0, state: model.first }];
   let deepest = { done: 0n, count: -1 };
@@ -52,14 +55,14 @@ export function checkHistory<State, Input, Output>(
     if (seen.size >= stepsMax) throw new Error(`undecided after ${stepsMax} steps`);
     seen.add(place);
     if (count > deepest.count) deepest = { done, count };
-    for (const at of nextOf(done).reverse()) {
-      const { input, output } = operation(at);
+    for (const index of nextOf(done).reverse()) {
+      const { input, output } = operation(index);
       for (const next of model.step(state, input, output)) {
-        open.push({ done: done | bit(at), count: count + 1, state: next });
+        open.push({ done: done | bit(index), count: count + 1, state: next });
       }
     }
   }
-  const explained = all.filter((_, at) => (deepest.done & bit(at)) !== 0n);
+  const explained = all.filter((_, index) => (deepest.done & bit(index)) !== 0n);
   const stuck = nextOf(deepest.done).map(operation);
   return { linear: false, steps: seen.size, explained, stuck };
 
@@ -67,22 +70,22 @@ export function checkHistory<State, Input, Output>(
   function nextOf(done: bigint): number[] {
     const next: number[] = [];
     let firstBack = Number.POSITIVE_INFINITY;
-    for (const [at, { call, back }] of all.entries()) {
+    for (const [index, { call, back }] of all.entries()) {
       if (call > firstBack) break;
-      if ((done & bit(at)) !== 0n) continue;
-      next.push(at);
+      if ((done & bit(index)) !== 0n) continue;
+      next.push(index);
       firstBack = Math.min(firstBack, back);
     }
     return next;
   }
 
-  function bit(at: number): bigint {
-    return bits[at] ?? 0n;
+  function bit(index: number): bigint {
+    return bits[index] ?? 0n;
   }
 
-  function operation(at: number): Operation<Input, Output> {
-    const one = all[at];
-    if (one === undefined) throw new Error(`there is no operation ${at}`);
-    return one;
+  function operation(index: number): Operation<Input, Output> {
+    const found = all[index];
+    if (found === undefined) throw new Error(`there is no operation ${index}`);
+    return found;
   }
 }

@@ -9,8 +9,10 @@ import type { MetadataInput, MetadataOutput } from "./metadata-model.ts";
 export type LeaseOperation = Operation<LeaseInput, LeaseOutput>;
 export type MetadataOperation = Operation<MetadataInput, MetadataOutput>;
 
-function isGrant(one: LeaseOperation): one is LeaseOperation & { output: { granted: number } } {
-  return one.output !== undefined && "granted" in one.output;
+function isGrant(
+  operation: LeaseOperation,
+): operation is LeaseOperation & { output: { granted: number } } {
+  return operation.output !== undefined && "granted" in operation.output;
 }
 
 /** An acquire that came and went between grant and release of another is told that it was granted. */
@@ -30,7 +32,9 @@ export function doubleGrant(all: LeaseOperation[]): LeaseOperation[] | undefined
     );
     if (victim === undefined) continue;
     const granted = grant.output.granted + 0.5;
-    return all.map((one) => (one === victim ? { ...one, output: { granted } } : one));
+    return all.map((operation) =>
+      operation === victim ? { ...operation, output: { granted } } : operation,
+    );
   }
   return undefined;
 }
@@ -41,7 +45,7 @@ export function sameFence(all: LeaseOperation[]): LeaseOperation[] | undefined {
   const other = grants.find(({ input }) => input.who !== first?.input.who);
   if (first === undefined || other === undefined) return undefined;
   const { output } = first;
-  return all.map((one) => (one === other ? { ...one, output } : one));
+  return all.map((operation) => (operation === other ? { ...operation, output } : operation));
 }
 
 /** Two changes that both did something cannot have made the same version. */
@@ -57,7 +61,7 @@ export function lostUpdate(all: MetadataOperation[]): MetadataOperation[] | unde
   if (first?.output === undefined || second?.output === undefined) return undefined;
   if (!("version" in first.output) || !("version" in second.output)) return undefined;
   const output = { ...second.output, version: first.output.version };
-  return all.map((one) => (one === second ? { ...one, output } : one));
+  return all.map((operation) => (operation === second ? { ...operation, output } : operation));
 }
 
 export function staleRead(all: MetadataOperation[]): MetadataOperation[] | undefined {
@@ -72,7 +76,7 @@ export function staleRead(all: MetadataOperation[]): MetadataOperation[] | undef
     );
     if (before === undefined) continue;
     const output = { metadata: {}, version: 0 };
-    return all.map((one) => (one === read ? { ...one, output } : one));
+    return all.map((operation) => (operation === read ? { ...operation, output } : operation));
   }
   return undefined;
 }

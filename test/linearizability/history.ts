@@ -8,10 +8,10 @@ export type Random = (below: number) => number;
 
 /** A small generator (mulberry32): the histories need variety, not secrecy. */
 export function randomOf(seed: number): Random {
-  let at = seed;
+  let state = seed;
   return (below) => {
-    at = (at + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(at ^ (at >>> 15), 1 | at);
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
   };
@@ -42,11 +42,11 @@ export function history<Input, Output>(
     const { client, input, call, back } = now;
     const output = object(input);
     const lost = random(100) < lostOf100;
-    const one: Operation<Input, Output> = lost
+    const operation: Operation<Input, Output> = lost
       ? { input, call, back: Number.POSITIVE_INFINITY }
       : { input, output, call, back };
-    done.push(one);
-    turns.push(turn(client, back, one));
+    done.push(operation);
+    turns.push(turn(client, back, operation));
   }
   return done;
 }

@@ -33,10 +33,10 @@ export const leaseModel: Model<State, LeaseInput, LeaseOutput> = {
       return output === undefined || ("done" in output ? mine : !mine) ? [state] : [];
     }
     const released = { ...freed, released: [...state.released, who].sort() };
-    const again = state.released.includes(who);
+    const isReleased = state.released.includes(who);
     if (output === undefined) return [mine ? released : state];
-    if ("done" in output) return mine ? [released] : again ? [state] : [];
-    return mine || again ? [] : [state];
+    if ("done" in output) return mine ? [released] : isReleased ? [state] : [];
+    return mine || isReleased ? [] : [state];
   },
 };
 

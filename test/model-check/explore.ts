@@ -106,6 +106,7 @@ function isAtRest(world: World): boolean {
 
 function wayTo(here: Seen): string {
   const steps: string[] = [];
-  for (let at: Seen | undefined = here; at?.from !== undefined; at = at.from) steps.unshift(at.by);
+  for (let step: Seen | undefined = here; step?.from !== undefined; step = step.from)
+    steps.unshift(step.by);
   return steps.join(" > ");
 }

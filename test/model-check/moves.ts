@@ -95,8 +95,8 @@ function replace(world: World): Move[] {
   const { state, fence } = world.lease;
   if (state.name !== "draining" || !state.replace) return [];
   const fresh = { raises: [], drains: [], confirmations: [], agent: freshAgent };
-  const gone = { ...world, ...fresh, calls: [], starts: [] };
-  return [{ name: "replace the container", to: decide(gone, { type: "drained", fence }) }];
+  const replaced = { ...world, ...fresh, calls: [], starts: [] };
+  return [{ name: "replace the container", to: decide(replaced, { type: "drained", fence }) }];
 }
 
 export function passTime(world: World): Move[] {

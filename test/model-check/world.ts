@@ -42,9 +42,9 @@ export function busyOf({ lease, calls }: World): CallsInFlight {
   return { own, others: calls.length - own };
 }
 
-export function without<T>(all: readonly T[], one: T): readonly T[] {
-  const at = all.indexOf(one);
-  return at < 0 ? all : all.toSpliced(at, 1);
+export function without<T>(all: readonly T[], item: T): readonly T[] {
+  const index = all.indexOf(item);
+  return index < 0 ? all : all.toSpliced(index, 1);
 }
 
 export function keyOf(world: World): string {
@@ -110,7 +110,7 @@ function normalLease(lease: Lease, now: number, rank: (fence: number) => number)
       pollBy: Number.POSITIVE_INFINITY,
     })),
     // Only the latest matters here: whose token is known to be no longer good.
-    ended: ended.slice(-1).map((one) => ({ ...one, reason: told, at: 0 })),
+    ended: ended.slice(-1).map((item) => ({ ...item, reason: told, at: 0 })),
     fence: rank(lease.fence),
     nextSeq: 0,
   };

@@ -62,9 +62,9 @@ function violation(before: World, { members, outcomes, plan }: World): string | 
     if (said.has("committed") && said.has("failed")) return `run ${run} left somebody behind`;
     if (said.has("rolled_back") && said.has("aborted")) return `run ${run} is half rolled back`;
   }
-  for (const [name, { seat, saved, tree, wasBroken, lease }] of Object.entries(members)) {
-    const was = before.members[name]?.seat?.committed ?? null;
-    const is = seat?.committed ?? null;
+  for (const [name, { participant, saved, tree, wasBroken, lease }] of Object.entries(members)) {
+    const was = before.members[name]?.participant?.committed ?? null;
+    const is = participant?.committed ?? null;
     if (was !== null && (is === null || is.run < was.run)) return `${name} lost a commit`;
     if (is !== null && saved[is.checkpoint] === undefined)
       return `${name} lost its committed files`;
@@ -72,7 +72,8 @@ function violation(before: World, { members, outcomes, plan }: World): string | 
       return `${name} changed between its vote and its commit`;
     }
     if (is !== null && is.run > plan.newestRun) return `${name} committed a run that never was`;
-    if (seat?.phase.name === "over" && lease?.startsWith("run ")) return `${name} keeps a lease`;
+    if (participant?.phase.name === "over" && lease?.startsWith("run "))
+      return `${name} keeps a lease`;
   }
   return undefined;
 }
@@ -81,11 +82,11 @@ function violation(before: World, { members, outcomes, plan }: World): string | 
 function atRest(here: Seen): void {
   const { plan, members } = here.world;
   if (plan.run !== null) throw new Error(`the run never ends: ${wayTo(here)}`);
-  for (const [name, { seat, lease, saved }] of Object.entries(members)) {
-    if (seat?.phase.name !== "over" || lease !== null) {
+  for (const [name, { participant, lease, saved }] of Object.entries(members)) {
+    if (participant?.phase.name !== "over" || lease !== null) {
       throw new Error(`${name} is still held: ${wayTo(here)}`);
     }
-    const kept = Object.keys(saved).filter((id) => id !== seat.committed?.checkpoint);
+    const kept = Object.keys(saved).filter((id) => id !== participant.committed?.checkpoint);
     if (kept.length > 0) throw new Error(`${name} keeps ${kept}: ${wayTo(here)}`);
   }
 }
@@ -103,6 +104,7 @@ function count({ outcomes }: World, found: Explored): void {
 
 function wayTo(here: Seen): string {
   const steps: string[] = [];
-  for (let at: Seen | undefined = here; at?.from !== undefined; at = at.from) steps.unshift(at.by);
+  for (let step: Seen | undefined = here; step?.from !== undefined; step = step.from)
+    steps.unshift(step.by);
   return steps.join(" > ");
 }

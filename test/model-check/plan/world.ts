@@ -1,5 +1,5 @@
 /**
- * Owns the world of the model of plans: one plan, its members, their leases and trees, and every question and answer
+ * Owns the world of the model of plans: one plan, its members, their leases and trees, and every request and answer
  * that was ever sent: each may be lost, come late, or come again.
  * Does not own the decisions: those are the real ones.
  */
@@ -8,18 +8,18 @@ import type { Participant } from "../../../src/core/plan/participant/participant
 import type { ParticipantDecision } from "../../../src/core/plan/pending.ts";
 import type { PartResult, PlanRecord, Vote } from "../../../src/core/plan/record.ts";
 
-export type Question =
-  | { ask: "hold"; run: number; member: string }
-  | { ask: "prepare"; run: number; member: string; kind: "commit" | "rollback" }
-  | { ask: "finish"; run: number; member: string; decision: ParticipantDecision };
+export type Request =
+  | { type: "hold"; run: number; member: string }
+  | { type: "prepare"; run: number; member: string; kind: "commit" | "rollback" }
+  | { type: "finish"; run: number; member: string; decision: ParticipantDecision };
 
-export type Answered =
-  | { to: "hold"; run: number; member: string; held: boolean }
-  | { to: "prepare"; run: number; member: string; vote: Vote }
-  | { to: "finish"; run: number; member: string; ended: PartResult };
+export type Response =
+  | { type: "hold"; run: number; member: string; held: boolean }
+  | { type: "prepare"; run: number; member: string; vote: Vote }
+  | { type: "finish"; run: number; member: string; ended: PartResult };
 
 export type MemberWorld = {
-  seat: Participant | null;
+  participant: Participant | null;
   /** The ticket of whoever has its lease; a client's is `client`. */
   lease: string | null;
   /** Somebody with the right to it took the lease of the present run away. */
@@ -33,8 +33,8 @@ export type MemberWorld = {
 export type World = {
   plan: PlanRecord;
   members: Record<string, MemberWorld>;
-  questions: readonly Question[];
-  answers: readonly Answered[];
+  requests: readonly Request[];
+  responses: readonly Response[];
   /** What each run did to each member, as the member said it: `run member` → outcome. */
   outcomes: Record<string, PartResult["outcome"]>;
 };
@@ -44,7 +44,7 @@ export function firstWorld(names: readonly string[]): World {
     names.map((name): [string, MemberWorld] => [
       name,
       {
-        seat: { plan: "p", run: 0, phase: { name: "over" }, committed: null, last: null },
+        participant: { plan: "p", run: 0, phase: { name: "over" }, committed: null, last: null },
         lease: null,
         wasBroken: false,
         tree: 1,
@@ -67,24 +67,24 @@ export function firstWorld(names: readonly string[]): World {
       lastRun: null,
     },
     members,
-    questions: [],
-    answers: [],
+    requests: [],
+    responses: [],
     outcomes: {},
   };
 }
 
-/** Without answers that can never say anything again: what differs only in those is one world. */
+/** Without responses that can never say anything again: what differs only in those is one world. */
 export function normal(world: World): World {
   const { run } = world.plan;
-  const answers = world.answers.filter(({ to, run: n, member, ...said }) => {
+  const responses = world.responses.filter(({ type, run: n, member, ...rest }) => {
     if (run === null || run.n !== n) return false;
     const part = run.parts.find(({ sandbox }) => sandbox === member);
-    if (to === "finish") return part?.ended === null;
+    if (type === "finish") return part?.ended === null;
     if (run.decision !== null || part === undefined) return false;
-    const isHeld = "held" in said && said.held;
+    const isHeld = "held" in rest && rest.held;
     return part.vote === null && !(isHeld && part.held);
   });
-  return answers.length === world.answers.length ? world : { ...world, answers };
+  return responses.length === world.responses.length ? world : { ...world, responses };
 }
 
 export function keyOf(world: World): string {

@@ -13,18 +13,18 @@ import { BerthError } from "../../../src/protocol/errors.ts";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
 import { transaction } from "../../fakes/transaction.ts";
 
-type Timer = { at: number; ring: () => void };
+type Timer = { dueAt: number; ring: () => void };
 type Call = { scope?: string | undefined; key?: string | undefined } & Partial<
   Pick<FindOrCreateCall, "onExisting" | "claim">
 >;
 
-export class Desk implements ObjectHost {
+export class DirectoryHarness implements ObjectHost {
   readonly rows = new DatabaseSync(":memory:");
-  readonly boxes = new Map<string, Box>();
+  readonly sandboxes = new Map<string, FakeSandbox>();
   /** What was asked of sandboxes, in order. */
-  readonly asked: string[] = [];
+  readonly calls: string[] = [];
   /** How those that are made from here on behave. */
-  next: Box["mode"] = "answers";
+  next: FakeSandbox["mode"] = "answers";
   alarmAt: number | undefined;
   now = 1_800_000_000_000;
   directory: DirectoryActor;
@@ -43,7 +43,7 @@ export class Desk implements ObjectHost {
     return this.directory;
   }
 
-  find(call: Call = {}): Promise<Awaited<ReturnType<DirectoryActor["findOrCreate"]>>> {
+  findOrCreate(call: Call = {}): Promise<Awaited<ReturnType<DirectoryActor["findOrCreate"]>>> {
     return this.directory.findOrCreate(this.call(call));
   }
 
@@ -72,8 +72,8 @@ export class Desk implements ObjectHost {
     return `a${String(this.#drawn++).padStart(23, "0")}`;
   }
 
-  box(id: string): Box {
-    const box = this.boxes.get(id);
+  box(id: string): FakeSandbox {
+    const box = this.sandboxes.get(id);
     if (box === undefined) throw new Error(`${id} was never made`);
     return box;
   }
@@ -91,11 +91,11 @@ export class Desk implements ObjectHost {
   async pass(ms: number): Promise<void> {
     this.now += ms;
     for (const timer of [...this.#timers]) {
-      if (timer.at > this.now) continue;
+      if (timer.dueAt > this.now) continue;
       this.#timers.delete(timer);
       timer.ring();
     }
-    await quiet();
+    await settle();
   }
 
   /** False: nothing is due. */
@@ -103,7 +103,7 @@ export class Desk implements ObjectHost {
     if (this.alarmAt === undefined || this.alarmAt > this.now) return false;
     this.alarmAt = undefined;
     const rung = this.directory.alarm();
-    await quiet();
+    await settle();
     await this.pass(1_000);
     await rung;
     return true;
@@ -117,8 +117,8 @@ export class Desk implements ObjectHost {
     return transaction(this.rows, work);
   }
 
-  setAlarm(at: number): void {
-    this.alarmAt = at;
+  setAlarm(dueAt: number): void {
+    this.alarmAt = dueAt;
   }
 
   flush(): Promise<void> {
@@ -136,7 +136,7 @@ export class Desk implements ObjectHost {
   }
 
   setTimer(ms: number, ring: () => void): () => void {
-    const timer = { at: this.now + ms, ring };
+    const timer = { dueAt: this.now + ms, ring };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
   }
@@ -156,30 +156,30 @@ export class Desk implements ObjectHost {
   #port(id: string): SandboxPort {
     return {
       make: async (call): Promise<Result<Report>> => {
-        this.asked.push(`make ${id}`);
-        const box = this.boxes.get(id) ?? new Box(this, call, this.next);
+        this.calls.push(`make ${id}`);
+        const box = this.sandboxes.get(id) ?? new FakeSandbox(this, call, this.next);
         if (box.mode === "refuses") return unsupported();
-        this.boxes.set(id, box);
-        await box.reached();
+        this.sandboxes.set(id, box);
+        await box.connect();
         return { ok: box.report() };
       },
       report: async () => {
-        this.asked.push(`report ${id}`);
-        const box = this.boxes.get(id);
-        await box?.reached();
+        this.calls.push(`report ${id}`);
+        const box = this.sandboxes.get(id);
+        await box?.connect();
         return box?.report();
       },
       giveWay: async (_to, gate) => {
-        this.asked.push(`give way ${id}`);
-        const box = this.boxes.get(id);
-        await box?.reached();
+        this.calls.push(`give way ${id}`);
+        const box = this.sandboxes.get(id);
+        await box?.connect();
         if (box === undefined) return undefined;
         if (this.next === "refuses") return unsupported();
         if (box.isHeld && gate.force === undefined && gate.token !== box.token) {
           return refusedResult(new BerthError("lease_held", "somebody has it"));
         }
         if (box.state !== "destroyed" && box.state !== "destroying") box.become("destroying");
-        if (box.loses) throw new Error("the answer was lost");
+        if (box.losesResponse) throw new Error("the answer was lost");
         return { ok: box.report() };
       },
     };
@@ -191,7 +191,7 @@ function unsupported(): { refused: ErrorValue } {
 }
 
 /** A sandbox as the Directory sees it. */
-export class Box {
+export class FakeSandbox {
   readonly id: string;
   mode: "answers" | "away" | "silent" | "refuses";
   state: Sandbox["state"] = "paused";
@@ -199,15 +199,15 @@ export class Box {
   /** By somebody whose lease has this token. */
   isHeld = false;
   /** It gives way, and nobody hears of it. */
-  loses = false;
+  losesResponse = false;
   readonly token = "the token";
   revision = 1;
   events: Report["events"] = [];
-  readonly #desk: Desk;
+  readonly #harness: DirectoryHarness;
   readonly #call: NewSandbox;
 
-  constructor(desk: Desk, call: NewSandbox, mode: Box["mode"]) {
-    this.#desk = desk;
+  constructor(harness: DirectoryHarness, call: NewSandbox, mode: FakeSandbox["mode"]) {
+    this.#harness = harness;
     this.#call = call;
     this.id = call.spec.id;
     this.mode = mode;
@@ -220,15 +220,15 @@ export class Box {
 
   report(): Report {
     const { spec } = this.#call;
-    const at = new Date(this.#desk.now).toISOString();
+    const now = new Date(this.#harness.now).toISOString();
     return {
       tenant: spec.tenant,
       revision: this.revision,
-      asOf: this.#desk.now,
+      asOf: this.#harness.now,
       view: {
         id: this.id,
         state: this.state,
-        stateSince: at,
+        stateSince: now,
         createdAt: new Date(spec.createdAt).toISOString(),
         metadata: this.metadata,
         ...(spec.scope === undefined ? {} : { scope: spec.scope }),
@@ -237,17 +237,17 @@ export class Box {
     };
   }
 
-  tell(): void {
-    this.#desk.directory.applyReport(this.report());
+  sendReport(): void {
+    this.#harness.directory.applyReport(this.report());
   }
 
-  async reached(): Promise<void> {
+  async connect(): Promise<void> {
     if (this.mode === "away") throw new Error("away");
     if (this.mode === "silent") await new Promise<never>(() => {});
   }
 }
 
 /** All that can go on without time has gone on. */
-export async function quiet(): Promise<void> {
+export async function settle(): Promise<void> {
   for (let n = 0; n < 20; n++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

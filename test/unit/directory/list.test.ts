@@ -5,7 +5,7 @@ import { selections } from "../../../src/objects/directory/select.ts";
 import { type SandboxesQuery, sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { stateNames } from "../../../src/protocol/sandbox.ts";
-import { Desk } from "./harness.ts";
+import { DirectoryHarness } from "./harness.ts";
 
 const repos = ["r1", "100%", "a'b"];
 const branches = ["main", "%"];
@@ -43,61 +43,61 @@ const queries = fc.record(
   { requiredKeys: ["limit"] },
 );
 
-type Wanted = (typeof sandboxes extends fc.Arbitrary<infer T> ? T : never)[number];
+type GeneratedSandbox = (typeof sandboxes extends fc.Arbitrary<infer T> ? T : never)[number];
 type Query = typeof queries extends fc.Arbitrary<infer T> ? T : never;
 
-function told(desk: Desk, wanted: Wanted, id: string): void {
-  const { state, repo, branch, madeBy, metadata, createdAt, changed } = wanted;
+function reportSandbox(harness: DirectoryHarness, generated: GeneratedSandbox, id: string): void {
+  const { state, repo, branch, madeBy, metadata, createdAt, changed } = generated;
   const report = (revision: number, shown: typeof metadata, now: typeof state) =>
     ({
       tenant: "local",
       revision,
-      asOf: desk.now,
+      asOf: harness.now,
       view: {
         id,
         state: now,
-        stateSince: new Date(desk.now).toISOString(),
+        stateSince: new Date(harness.now).toISOString(),
         createdAt: new Date(createdAt).toISOString(),
         metadata: shown,
         madeBy,
         ...(repo === undefined ? {} : { scope: { repo, branch, config: "" } }),
       },
       events: [],
-    }) as unknown as Parameters<typeof desk.directory.applyReport>[0];
-  if (changed) desk.directory.applyReport(report(1, { a: "1", gone: "1" }, "running"));
-  desk.directory.applyReport(report(2, metadata, state));
+    }) as unknown as Parameters<typeof harness.directory.applyReport>[0];
+  if (changed) harness.directory.applyReport(report(1, { a: "1", gone: "1" }, "running"));
+  harness.directory.applyReport(report(2, metadata, state));
 }
 
 /** Reads all of them and compares. */
-function fits(all: (Wanted & { id: string })[], query: Query): string[] {
+function expectedIds(all: (GeneratedSandbox & { id: string })[], query: Query): string[] {
   return all
-    .filter((one) => query.state?.includes(one.state) ?? one.state !== "destroyed")
-    .filter((one) => query["scope.repo"] === undefined || one.repo === query["scope.repo"])
+    .filter((row) => query.state?.includes(row.state) ?? row.state !== "destroyed")
+    .filter((row) => query["scope.repo"] === undefined || row.repo === query["scope.repo"])
     .filter(
-      (one) =>
+      (row) =>
         query["scope.branch"] === undefined ||
-        (one.repo !== undefined && one.branch === query["scope.branch"]),
+        (row.repo !== undefined && row.branch === query["scope.branch"]),
     )
-    .filter((one) => query.mine !== "1" || one.madeBy === "one")
-    .filter((one) =>
+    .filter((row) => query.mine !== "1" || row.madeBy === "one")
+    .filter((row) =>
       (query.metadata ?? []).every((pair) =>
-        Object.entries(one.metadata).some(([k, v]) => `${k}=${v}` === pair),
+        Object.entries(row.metadata).some(([k, v]) => `${k}=${v}` === pair),
       ),
     )
     .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1))
     .map(({ id }) => id);
 }
 
-function read(desk: Desk, { state, ...query }: Query): string[] {
+function read(harness: DirectoryHarness, { state, ...query }: Query): string[] {
   const seen: string[] = [];
   let cursor: string | null | undefined;
   do {
-    const asked = sandboxesQuerySchema.parse({
+    const parsed = sandboxesQuerySchema.parse({
       ...query,
       ...(state === undefined ? {} : { state: state.join(",") }),
       ...(cursor === undefined ? {} : { cursor }),
     });
-    const { sandboxes: shown, nextCursor } = listPage(desk, asked, "one");
+    const { sandboxes: shown, nextCursor } = listPage(harness, parsed, "one");
     expect(shown.length).toBeLessThanOrEqual(query.limit);
     seen.push(...shown.map(({ id }) => id));
     cursor = nextCursor;
@@ -112,21 +112,21 @@ describe("lists", () => {
       fc.property(
         sandboxes,
         fc.array(queries, { minLength: 10, maxLength: 10 }),
-        (wanted, asked) => {
-          const desk = new Desk();
-          const all = wanted.map((one) => ({ ...one, id: desk.newId() }));
-          for (const one of all) told(desk, one, one.id);
-          for (const query of asked) {
-            const seen = read(desk, query);
-            expect(seen).toEqual(fits(all, query));
+        (generated, queries) => {
+          const harness = new DirectoryHarness();
+          const all = generated.map((row) => ({ ...row, id: harness.newId() }));
+          for (const row of all) reportSandbox(harness, row, row.id);
+          for (const query of queries) {
+            const seen = read(harness, query);
+            expect(seen).toEqual(expectedIds(all, query));
             shown += seen.length;
           }
           for (const state of stateNames) {
-            const n = all.filter((one) => one.state === state).length;
-            expect(countByState(desk).states[state] ?? 0).toBe(n);
+            const n = all.filter((row) => row.state === state).length;
+            expect(countByState(harness).states[state] ?? 0).toBe(n);
           }
-          expect(countByState(desk).total).toBe(fits(all, { limit: 1 }).length);
-          desk.rows.close();
+          expect(countByState(harness).total).toBe(expectedIds(all, { limit: 1 }).length);
+          harness.rows.close();
         },
       ),
       { numRuns: 200 },
@@ -136,12 +136,12 @@ describe("lists", () => {
   });
 
   it("[D27] one on its way out is listed until it is gone, and counted as it is listed", async () => {
-    const desk = new Desk();
+    const harness = new DirectoryHarness();
     const scope = "github.com/a/b";
-    const { sandbox } = await desk.find({ scope });
-    const box = desk.box(sandbox.id);
-    const asked = (query: object) =>
-      listPage(desk, sandboxesQuerySchema.parse(query), undefined).sandboxes.map(({ id }) => id);
+    const { sandbox } = await harness.findOrCreate({ scope });
+    const box = harness.box(sandbox.id);
+    const list = (query: object) =>
+      listPage(harness, sandboxesQuerySchema.parse(query), undefined).sandboxes.map(({ id }) => id);
     box.metadata = { a: "1" };
     for (const [state, shown] of [
       ["running", [box.id]],
@@ -149,51 +149,51 @@ describe("lists", () => {
       ["destroyed", []],
     ] as const) {
       box.become(state);
-      box.tell();
+      box.sendReport();
       for (const query of [{}, { "scope.repo": scope }, { metadata: ["a=1"] }]) {
-        expect(asked(query), state).toEqual(shown);
-        expect(asked({ ...query, state }), state).toEqual([box.id]);
+        expect(list(query), state).toEqual(shown);
+        expect(list({ ...query, state }), state).toEqual([box.id]);
       }
-      expect(countByState(desk)).toMatchObject({ total: shown.length, states: { [state]: 1 } });
+      expect(countByState(harness)).toMatchObject({ total: shown.length, states: { [state]: 1 } });
     }
   });
 
   it("[D15] what its own object has forgotten is not listed or counted, though nothing is made any more", async () => {
-    const desk = new Desk();
-    const gone: string[] = [];
-    for (let n = 0; n < 6; n++) gone.push((await desk.find()).sandbox.id);
-    const { sandbox } = await desk.find();
-    const asked = () =>
-      listPage(desk, sandboxesQuerySchema.parse({ state: "destroyed" }), undefined);
-    for (const id of gone) {
-      desk.box(id).become("destroyed");
-      desk.box(id).tell();
+    const harness = new DirectoryHarness();
+    const forgotten: string[] = [];
+    for (let n = 0; n < 6; n++) forgotten.push((await harness.findOrCreate()).sandbox.id);
+    const { sandbox } = await harness.findOrCreate();
+    const list = () =>
+      listPage(harness, sandboxesQuerySchema.parse({ state: "destroyed" }), undefined);
+    for (const id of forgotten) {
+      harness.box(id).become("destroyed");
+      harness.box(id).sendReport();
     }
-    await desk.pass(limits.tombstoneMs - 1);
-    expect(asked().sandboxes).toHaveLength(6);
-    expect(countByState(desk).states.destroyed).toBe(6);
-    await desk.pass(1);
-    expect(asked().sandboxes).toEqual([]);
-    expect(countByState(desk)).toEqual({ states: { paused: 1 }, total: 1 });
+    await harness.pass(limits.tombstoneMs - 1);
+    expect(list().sandboxes).toHaveLength(6);
+    expect(countByState(harness).states.destroyed).toBe(6);
+    await harness.pass(1);
+    expect(list().sandboxes).toEqual([]);
+    expect(countByState(harness)).toEqual({ states: { paused: 1 }, total: 1 });
     // Nor kept: each report takes a few along.
     for (let n = 0; n < 3; n++) {
-      desk.box(sandbox.id).become("running");
-      desk.box(sandbox.id).tell();
+      harness.box(sandbox.id).become("running");
+      harness.box(sandbox.id).sendReport();
     }
-    expect(desk.sql("SELECT id FROM sandbox")).toEqual([{ id: sandbox.id }]);
+    expect(harness.sql("SELECT id FROM sandbox")).toEqual([{ id: sandbox.id }]);
   });
 
   it("[D28] a page is no larger than one answer may be, however much each sandbox says of itself", async () => {
-    const desk = new Desk();
+    const harness = new DirectoryHarness();
     const large = "\u00fc".repeat(limits.sandboxesPageBytesMax / 16);
     const made: string[] = [];
     for (let n = 0; n < 20; n++) {
-      const { sandbox } = await desk.find();
-      const box = desk.box(sandbox.id);
+      const { sandbox } = await harness.findOrCreate();
+      const box = harness.box(sandbox.id);
       // All of them in two states, so that a page is merged of two walks.
       box.metadata = { large };
       box.become(n % 2 === 0 ? "running" : "paused");
-      box.tell();
+      box.sendReport();
       made.unshift(sandbox.id);
     }
     const queries: Partial<SandboxesQuery>[] = [
@@ -206,8 +206,8 @@ describe("lists", () => {
       let cursor: string | null | undefined;
       let pages = 0;
       do {
-        const asked = { ...sandboxesQuerySchema.parse({ limit: 1000 }), ...query };
-        const told = listPage(desk, cursor == null ? asked : { ...asked, cursor }, undefined);
+        const parsed = { ...sandboxesQuerySchema.parse({ limit: 1000 }), ...query };
+        const told = listPage(harness, cursor == null ? parsed : { ...parsed, cursor }, undefined);
         const bytes = new TextEncoder().encode(JSON.stringify(told)).length;
         expect(bytes).toBeLessThan(limits.sandboxesPageBytesMax * 1.01);
         expect(bytes).toBeGreaterThan(limits.sandboxesPageBytesMax / 2);
@@ -221,25 +221,25 @@ describe("lists", () => {
   });
 
   it("[D22] no list sorts or walks all rows; nor does finding, counting, or looking what is due", async () => {
-    const desk = new Desk();
+    const harness = new DirectoryHarness();
     const plans = (query: string, ...bindings: (string | number | null)[]) =>
-      desk.rows
+      harness.rows
         .prepare(`EXPLAIN QUERY PLAN ${query}`)
         .all(...bindings)
         .map(({ detail }) => String(detail));
     for (const query of [
       {},
-      { limit: 1, cursor: `5.${desk.newId()}` },
+      { limit: 1, cursor: `5.${harness.newId()}` },
       { state: "running" },
       { state: "running,paused,destroyed" },
       { "scope.repo": "r" },
       { "scope.repo": "r", state: "running,paused", mine: "1" },
       { mine: "1" },
       { metadata: ["a=1"] },
-      { metadata: ["a=1", "b=2"], state: "running", cursor: `5.${desk.newId()}` },
+      { metadata: ["a=1", "b=2"], state: "running", cursor: `5.${harness.newId()}` },
     ]) {
-      const asked = sandboxesQuerySchema.parse(query);
-      for (const { from, where, bindings } of selections(desk, asked, "one")) {
+      const parsed = sandboxesQuerySchema.parse(query);
+      for (const { from, where, bindings } of selections(harness, parsed, "one")) {
         const plan = plans(`SELECT s.view FROM ${from} WHERE ${where}`, ...bindings, 101);
         expect(plan.length).toBeGreaterThan(0);
         for (const step of plan) expect(step).toMatch(/^SEARCH/);
@@ -247,16 +247,16 @@ describe("lists", () => {
     }
     // What else is asked at each call: none of it reads a row that it does not need.
     const ran: string[] = [];
-    const sql = desk.sql.bind(desk);
-    desk.sql = (query, ...bindings) => {
+    const sql = harness.sql.bind(harness);
+    harness.sql = (query, ...bindings) => {
       ran.push(...plans(query, ...bindings).map((step) => `${step} of ${query}`));
       return sql(query, ...bindings);
     };
-    await desk.find({ scope: "r", key: "k" });
-    await desk.find({ scope: "r", onExisting: "replace" });
-    desk.directory.probeStale();
-    await desk.pass(1);
-    await desk.ring();
+    await harness.findOrCreate({ scope: "r", key: "k" });
+    await harness.findOrCreate({ scope: "r", onExisting: "replace" });
+    harness.directory.probeStale();
+    await harness.pass(1);
+    await harness.ring();
     expect(ran.filter((step) => step.startsWith("SEARCH")).length).toBeGreaterThan(20);
     const bare = /^(SCAN|SEARCH (sandbox|s|meta|scope|keyed)( |$)(?!USING|EXISTS))/;
     expect(ran.filter((step) => bare.test(step))).toEqual([]);
@@ -265,28 +265,28 @@ describe("lists", () => {
 
 describe("events of all sandboxes", () => {
   it("[D23] each is told once, in its sandbox's order, whatever comes twice, late, or over a stop", async () => {
-    const desk = new Desk();
-    const { sandbox } = await desk.find();
-    const box = desk.box(sandbox.id);
+    const harness = new DirectoryHarness();
+    const { sandbox } = await harness.findOrCreate();
+    const box = harness.box(sandbox.id);
     const event = (seq: number) => ({
       seq,
-      at: new Date(desk.now).toISOString(),
+      at: new Date(harness.now).toISOString(),
       event: { type: "metadata", set: { n: String(seq) }, removed: [], version: seq } as never,
     });
     box.events = [event(1), event(2)];
     box.revision = 2;
     const late = box.report();
-    box.tell();
-    box.tell();
-    desk.restart();
+    box.sendReport();
+    box.sendReport();
+    harness.restart();
     box.events = [event(2), event(3), event(4)];
     box.revision = 3;
-    box.tell();
-    desk.directory.applyReport(late);
+    box.sendReport();
+    harness.directory.applyReport(late);
     // More than fit into one report come in the next, though nothing else has changed.
     box.events = [event(5)];
-    box.tell();
-    const page = listEvents(desk, { after: 0, limit: 100, follow: "0" });
+    box.sendReport();
+    const page = listEvents(harness, { after: 0, limit: 100, follow: "0" });
     expect(page.events.map(({ event: told }) => ("set" in told ? told.set : {}))).toEqual(
       [1, 2, 3, 4, 5].map((n) => ({ n: String(n) })),
     );
@@ -294,17 +294,21 @@ describe("events of all sandboxes", () => {
   });
 
   it("[D23] who asks for more than was ever told here is told of the gap, and begins anew", async () => {
-    const desk = new Desk();
-    const { sandbox } = await desk.find();
-    const box = desk.box(sandbox.id);
+    const harness = new DirectoryHarness();
+    const { sandbox } = await harness.findOrCreate();
+    const box = harness.box(sandbox.id);
     box.events = [
-      { seq: 1, at: new Date(desk.now).toISOString(), event: { type: "state", state: "paused" } },
+      {
+        seq: 1,
+        at: new Date(harness.now).toISOString(),
+        event: { type: "state", state: "paused" },
+      },
     ];
     box.revision = 2;
-    box.tell();
-    const page = listEvents(desk, { after: 5_000, limit: limits.eventsPageMax, follow: "1" });
+    box.sendReport();
+    const page = listEvents(harness, { after: 5_000, limit: limits.eventsPageMax, follow: "1" });
     expect(page).toMatchObject({ gap: true, events: [{ seq: 1, sandbox: sandbox.id }] });
-    expect(listEvents(desk, { after: 1, limit: 10, follow: "0" })).toMatchObject({
+    expect(listEvents(harness, { after: 1, limit: 10, follow: "0" })).toMatchObject({
       gap: false,
       events: [],
     });

@@ -108,8 +108,8 @@ describe.each(versions(newestOf(migrateDirectory)))(
       expect(await listsOf(local)).toEqual(lists);
       const call = { waitMs: 10_000, scope, metadata: { owner: "ci" }, env: { A: "1" } };
       expect((await local.create({ scope, start: false })).id).toBe(id);
-      const again = local.create(call, { idempotencyKey: "key-of-the-create" });
-      expect((await again).id).toBe(id);
+      const repeated = local.create(call, { idempotencyKey: "key-of-the-create" });
+      expect((await repeated).id).toBe(id);
       expect((await local.plans({})).plans).toHaveLength(version < 3 ? 0 : 1);
       await local.plan("another").put();
       expect((await local.plans({})).plans.map(({ name }) => name)).toContain("another");

@@ -1,25 +1,25 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Fault, Step } from "./fake-sandboxes.ts";
-import { Desk, quiet, refusal } from "./harness.ts";
+import { PlanHarness, refusal, settle } from "./harness.ts";
 
-let desk: Desk;
+let harness: PlanHarness;
 
 afterEach(async () => {
-  desk.boxes.fault = () => undefined;
-  await desk.rest();
-  expect(desk.plan.record?.run).toBeNull();
-  for (const box of desk.boxes.all.values()) expect(box.heldBy).toBeNull();
-  expect([desk.timers, desk.alarmAt]).toEqual([0, undefined]);
+  harness.sandboxes.fault = () => undefined;
+  await harness.settleAll();
+  expect(harness.plan.record?.run).toBeNull();
+  for (const box of harness.sandboxes.all.values()) expect(box.heldBy).toBeNull();
+  expect([harness.timers, harness.alarmAt]).toEqual([0, undefined]);
 });
 
-const boxes = () => [...desk.boxes.all.values()];
+const boxes = () => [...harness.sandboxes.all.values()];
 const committed = () => boxes().map((box) => box.committed);
 
 /** Of three members, committed once, each with new work. */
 async function withWork(): Promise<void> {
-  desk = await Desk.of(3);
-  await desk.drive(desk.run());
+  harness = await PlanHarness.withMembers(3);
+  await harness.drive(harness.run());
   for (const box of boxes()) box.files = 2;
 }
 
@@ -35,12 +35,12 @@ const faults = steps.flatMap((step) => ways.map((way) => [step, way] as const));
 describe("an alarm", () => {
   it("[O22] of a plan is one line in the log", async () => {
     await withWork();
-    const before = desk.logged.length;
-    await desk.ring();
-    await desk.ring();
-    const alarm = { plan: desk.plan.record?.name, why: "alarm" };
+    const before = harness.logged.length;
+    await harness.ring();
+    await harness.ring();
+    const alarm = { plan: harness.plan.record?.name, why: "alarm" };
     expect(alarm.plan).toBeDefined();
-    expect(desk.logged.slice(before)).toEqual([alarm, alarm]);
+    expect(harness.logged.slice(before)).toEqual([alarm, alarm]);
   });
 });
 
@@ -50,15 +50,15 @@ describe("a member that cannot be asked", () => {
     async (step, way) => {
       await withWork();
       let hit = 0;
-      desk.boxes.fault = (at, id) => {
-        if (at !== step || id !== "box1" || hit > 0) return undefined;
+      harness.sandboxes.fault = (called, id) => {
+        if (called !== step || id !== "box1" || hit > 0) return undefined;
         hit++;
         return way;
       };
-      await desk.drive(desk.run());
+      await harness.drive(harness.run());
       expect(hit).toBe(1);
-      await desk.rest();
-      const told = await desk.look(2, 0);
+      await harness.settleAll();
+      const told = await harness.waitForRun(2, 0);
       // A hold that never answers uses up the patience of the run; everything else is made good.
       const isLate = step === "hold" && way === "silent";
       expect(told.outcome).toBe(isLate ? "aborted" : "committed");
@@ -71,24 +71,25 @@ describe("a member that cannot be asked", () => {
     "[PL11] at its %s, for ever, makes the run abort in its time, and keeps it open until it has heard",
     async (step) => {
       await withWork();
-      desk.boxes.fault = (at, id) =>
-        id === "box1" && (at === step || at === "finish") ? "silent" : undefined;
-      const began = desk.now;
-      const told = await desk.drive(desk.run());
+      harness.sandboxes.fault = (called, id) =>
+        id === "box1" && (called === step || called === "finish") ? "silent" : undefined;
+      const began = harness.now;
+      const told = await harness.drive(harness.run());
       expect(told.outcome).toBe("pending");
-      expect(desk.now - began).toBeLessThanOrEqual(limits.planAnswerMs + 1_000);
-      for (let n = 0; n < 2_000 && desk.plan.record?.run?.decision === null; n++) await desk.next();
-      const run = desk.plan.record?.run;
+      expect(harness.now - began).toBeLessThanOrEqual(limits.planAnswerMs + 1_000);
+      for (let n = 0; n < 2_000 && harness.plan.record?.run?.decision === null; n++)
+        await harness.next();
+      const run = harness.plan.record?.run;
       expect(run?.decision).toMatchObject({ go: false, error: { code: "unavailable" } });
       expect((run?.decision?.at ?? 0) - began).toBeLessThanOrEqual(limits.planPrepareMs + 60_000);
-      expect(await refusal(desk.run({ kind: "rollback" }))).toMatchObject({ code: "plan_busy" });
+      expect(await refusal(harness.run({ kind: "rollback" }))).toMatchObject({ code: "plan_busy" });
       // It is asked ever more seldom, and never forgotten.
-      const asked = desk.boxes.count("finish", "box1");
-      desk.now += 24 * 60 * limits.tellAgainMaxMs;
-      for (let n = 0; n < 40; n++) await desk.next();
-      expect(desk.boxes.count("finish", "box1")).toBeGreaterThan(asked);
-      desk.boxes.fault = () => undefined;
-      await desk.rest();
+      const callsBefore = harness.sandboxes.count("finish", "box1");
+      harness.now += 24 * 60 * limits.tellAgainMaxMs;
+      for (let n = 0; n < 40; n++) await harness.next();
+      expect(harness.sandboxes.count("finish", "box1")).toBeGreaterThan(callsBefore);
+      harness.sandboxes.fault = () => undefined;
+      await harness.settleAll();
       expect(committed()).toEqual([1, 1, 1]);
       expect(boxes().map(({ files }) => files)).toEqual([2, 2, 2]);
     },
@@ -97,8 +98,9 @@ describe("a member that cannot be asked", () => {
   it("[PL12] after the decision is asked again, ever more seldom, until it has done its part", async () => {
     await withWork();
     let away = true;
-    desk.boxes.fault = (at, id) => (at === "finish" && id === "box1" && away ? "fails" : undefined);
-    const told = await desk.drive(desk.run());
+    harness.sandboxes.fault = (called, id) =>
+      called === "finish" && id === "box1" && away ? "fails" : undefined;
+    const told = await harness.drive(harness.run());
     expect(told).toMatchObject({ outcome: "pending", decidedAt: expect.any(String) });
     expect(told.members.map(({ outcome }) => outcome)).toEqual([
       "committed",
@@ -107,29 +109,29 @@ describe("a member that cannot be asked", () => {
     ]);
     const gaps: number[] = [];
     for (let n = 0; n < 8; n++) {
-      const before = desk.now;
-      const asked = desk.boxes.count("finish", "box1");
-      while (desk.boxes.count("finish", "box1") === asked) {
-        if (!(await desk.next())) expect.fail("it was given up");
+      const before = harness.now;
+      const callsBefore = harness.sandboxes.count("finish", "box1");
+      while (harness.sandboxes.count("finish", "box1") === callsBefore) {
+        if (!(await harness.next())) expect.fail("it was given up");
       }
-      gaps.push(desk.now - before);
+      gaps.push(harness.now - before);
     }
     expect(gaps[7]).toBeGreaterThan(gaps[0] ?? 0);
     expect(Math.max(...gaps)).toBeLessThanOrEqual(limits.tellAgainMaxMs);
     away = false;
-    await desk.rest();
+    await harness.settleAll();
     expect(committed()).toEqual([2, 2, 2]);
-    expect(desk.plan.record?.lastRun).toMatchObject({ n: 2, decision: { go: true } });
+    expect(harness.plan.record?.lastRun).toMatchObject({ n: 2, decision: { go: true } });
   });
 
   it("[PL13] because it is gone is told as failed, and keeps nobody from the end", async () => {
     await withWork();
-    desk.boxes.fault = (at, id) =>
-      at === "finish" && id === "box1" ? { refuse: "sandbox_destroyed" } : undefined;
-    const { outcome, members } = await desk.drive(desk.run());
+    harness.sandboxes.fault = (called, id) =>
+      called === "finish" && id === "box1" ? { refuse: "sandbox_destroyed" } : undefined;
+    const { outcome, members } = await harness.drive(harness.run());
     expect(outcome).toBe("committed");
     expect(members[1]).toMatchObject({ outcome: "failed", error: { code: "sandbox_destroyed" } });
-    desk.boxes.of("box1").heldBy = null;
+    harness.sandboxes.get("box1").heldBy = null;
   });
 });
 
@@ -141,23 +143,23 @@ describe("a plan that is stopped", () => {
     "[PL14] after question %i finishes what was decided and aborts what was not: all or none",
     async (stop) => {
       await withWork();
-      const began = desk.boxes.asked.length;
-      desk.run().catch(() => undefined);
-      for (let n = 0; n < 500 && desk.boxes.asked.length <= began + stop; n++) {
+      const began = harness.sandboxes.calls.length;
+      harness.run().catch(() => undefined);
+      for (let n = 0; n < 500 && harness.sandboxes.calls.length <= began + stop; n++) {
         await new Promise<void>((resolve) => setImmediate(resolve));
       }
-      const { run, lastRun: last } = desk.plan.record ?? {};
+      const { run, lastRun: last } = harness.plan.record ?? {};
       const known = run?.n === 2 ? run.decision : (last?.decision ?? null);
-      desk.restart();
+      harness.restart();
       // Nobody calls: the alarm alone goes on.
-      await desk.rest();
-      expect(desk.plan.record?.run).toBeNull();
-      expect(desk.plan.record?.lastRun).toMatchObject({ n: 2 });
+      await harness.settleAll();
+      expect(harness.plan.record?.run).toBeNull();
+      expect(harness.plan.record?.lastRun).toMatchObject({ n: 2 });
       expectWhole();
       if (known !== null) expect(committed()[0]).toBe(known.go ? 2 : 1);
-      else expect(desk.plan.record?.lastRun?.decision).toMatchObject({ go: false });
+      else expect(harness.plan.record?.lastRun?.decision).toMatchObject({ go: false });
       expect(boxes().map(({ files }) => files)).toEqual([2, 2, 2]);
-      const after = await desk.drive(desk.run({ allowEmpty: true }));
+      const after = await harness.drive(harness.run({ allowEmpty: true }));
       expect(after).toMatchObject({ commit: 3, outcome: "committed" });
     },
   );
@@ -165,14 +167,14 @@ describe("a plan that is stopped", () => {
   it("[PL14] in a rollback comes to one end too, wherever it is stopped", async () => {
     for (const stop of stops) {
       await withWork();
-      const began = desk.boxes.asked.length;
-      desk.run({ kind: "rollback" }).catch(() => undefined);
-      for (let n = 0; n < 500 && desk.boxes.asked.length <= began + stop; n++) {
+      const began = harness.sandboxes.calls.length;
+      harness.run({ kind: "rollback" }).catch(() => undefined);
+      for (let n = 0; n < 500 && harness.sandboxes.calls.length <= began + stop; n++) {
         await new Promise<void>((resolve) => setImmediate(resolve));
       }
-      desk.restart();
-      await desk.rest();
-      expect(desk.plan.record?.lastRun, `stop ${stop}`).toMatchObject({ n: 2 });
+      harness.restart();
+      await harness.settleAll();
+      expect(harness.plan.record?.lastRun, `stop ${stop}`).toMatchObject({ n: 2 });
       expect(new Set(boxes().map(({ files }) => files)).size, `stop ${stop}`).toBe(1);
     }
   });
@@ -181,15 +183,17 @@ describe("a plan that is stopped", () => {
     "[PL14] by the very write of its decision has told nobody of it: the %s is aborted at all",
     async (kind) => {
       await withWork();
-      desk.stopsAt = (query, [, head]) =>
+      harness.stopsAt = (query, [, head]) =>
         query.includes("INTO run") && String(head).includes('"go":true');
-      desk.run({ kind }).catch(() => undefined);
-      await quiet();
-      expect([desk.boxes.count("prepare"), desk.boxes.count("finish")]).toEqual([6, 3]);
-      desk.stopsAt = () => false;
-      desk.restart();
-      await desk.rest();
-      expect(desk.plan.record?.lastRun).toMatchObject({ n: 2, decision: { go: false } });
+      harness.run({ kind }).catch(() => undefined);
+      await settle();
+      expect([harness.sandboxes.count("prepare"), harness.sandboxes.count("finish")]).toEqual([
+        6, 3,
+      ]);
+      harness.stopsAt = () => false;
+      harness.restart();
+      await harness.settleAll();
+      expect(harness.plan.record?.lastRun).toMatchObject({ n: 2, decision: { go: false } });
       expect(boxes().map(({ files, committed }) => [files, committed])).toEqual(
         boxes().map(() => [2, 1]),
       );
@@ -198,14 +202,15 @@ describe("a plan that is stopped", () => {
 
   it("[PL15] has all its facts again", async () => {
     await withWork();
-    desk.boxes.fault = (at, id) => (at === "finish" && id === "box2" ? "silent" : undefined);
-    desk.run().catch(() => undefined);
-    await quiet();
-    const before = desk.plan.record;
+    harness.sandboxes.fault = (called, id) =>
+      called === "finish" && id === "box2" ? "silent" : undefined;
+    harness.run().catch(() => undefined);
+    await settle();
+    const before = harness.plan.record;
     expect(before?.run?.decision?.go).toBe(true);
-    desk.boxes.fault = () => "silent";
-    desk.restart();
-    expect(desk.plan.record).toEqual(before);
+    harness.sandboxes.fault = () => "silent";
+    harness.restart();
+    expect(harness.plan.record).toEqual(before);
   });
 });
 
@@ -214,23 +219,23 @@ describe("an answer that comes late", () => {
     await withWork();
     const [late, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     // The save of run 2 hangs at one member, another refuses: it is aborted meanwhile. Run 3 hangs there too.
-    desk.boxes.fault = (at, id, nth) => {
-      if (at !== "prepare") return undefined;
+    harness.sandboxes.fault = (called, id, nth) => {
+      if (called !== "prepare") return undefined;
       if (id === "box0" && nth === 2) return { gate: late.promise };
       if (id === "box0" && nth === 3) return { gate: slow.promise };
       return id === "box1" && nth === 2 ? { refuse: "disk_full" } : undefined;
     };
-    expect((await desk.drive(desk.run())).outcome).toBe("aborted");
-    const next = desk.run();
-    await quiet();
-    expect(desk.plan.record?.run).toMatchObject({ n: 3, decision: null });
+    expect((await harness.drive(harness.run())).outcome).toBe("aborted");
+    const next = harness.run();
+    await settle();
+    expect(harness.plan.record?.run).toMatchObject({ n: 3, decision: null });
     late.resolve();
-    await quiet();
-    expect(desk.plan.record?.run).toMatchObject({ n: 3, decision: null });
+    await settle();
+    expect(harness.plan.record?.run).toMatchObject({ n: 3, decision: null });
     slow.resolve();
-    const told = await desk.drive(next);
+    const told = await harness.drive(next);
     expect(told).toMatchObject({ commit: 3, outcome: "committed" });
-    expect(desk.boxes.count("prepare", "box0")).toBe(3);
+    expect(harness.sandboxes.count("prepare", "box0")).toBe(3);
     expect(committed()).toEqual([2, 2, 2]);
   });
 });
@@ -242,17 +247,17 @@ describe("a run that lasts", () => {
     const closed = new Promise<void>((resolve) => {
       open = resolve;
     });
-    desk.boxes.fault = (at) => (at === "prepare" ? { gate: closed } : undefined);
-    const began = desk.now;
-    const told = await desk.drive(desk.run({ key: "k" }));
+    harness.sandboxes.fault = (called) => (called === "prepare" ? { gate: closed } : undefined);
+    const began = harness.now;
+    const told = await harness.drive(harness.run({ key: "k" }));
     expect(told).toMatchObject({ commit: 2, outcome: "pending" });
-    expect(desk.now - began).toBe(limits.planAnswerMs);
-    const waiting = desk.look(2, 25_000);
-    await quiet();
+    expect(harness.now - began).toBe(limits.planAnswerMs);
+    const waiting = harness.waitForRun(2, 25_000);
+    await settle();
     open();
-    expect(await desk.drive(waiting)).toMatchObject({ commit: 2, outcome: "committed" });
-    expect(await desk.drive(desk.run({ key: "k" }))).toMatchObject({ commit: 2 });
-    expect(await refusal(desk.look(9, 0))).toMatchObject({ code: "not_found" });
+    expect(await harness.drive(waiting)).toMatchObject({ commit: 2, outcome: "committed" });
+    expect(await harness.drive(harness.run({ key: "k" }))).toMatchObject({ commit: 2 });
+    expect(await refusal(harness.waitForRun(9, 0))).toMatchObject({ code: "not_found" });
   });
 
   it("[PL18] keeps its object from being put away while it is undecided, and asks no member twice at once", async () => {
@@ -261,62 +266,63 @@ describe("a run that lasts", () => {
     const closed = new Promise<void>((resolve) => {
       open = resolve;
     });
-    desk.boxes.fault = (at) => (at === "prepare" ? { gate: closed } : undefined);
-    desk.run().catch(() => undefined);
-    await quiet();
-    const asked = desk.boxes.count("prepare");
+    harness.sandboxes.fault = (called) => (called === "prepare" ? { gate: closed } : undefined);
+    harness.run().catch(() => undefined);
+    await settle();
+    const callsBefore = harness.sandboxes.count("prepare");
     for (let n = 0; n < 8; n++) {
-      const at = desk.alarmAt ?? Number.POSITIVE_INFINITY;
-      expect(at - desk.now).toBeLessThanOrEqual(limits.planDecidingLookMs);
-      await desk.ring();
+      const alarmAt = harness.alarmAt ?? Number.POSITIVE_INFINITY;
+      expect(alarmAt - harness.now).toBeLessThanOrEqual(limits.planDecidingLookMs);
+      await harness.ring();
     }
-    expect(desk.boxes.count("prepare")).toBe(asked);
+    expect(harness.sandboxes.count("prepare")).toBe(callsBefore);
     open();
-    await desk.rest();
+    await harness.settleAll();
     expect(committed()).toEqual([2, 2, 2]);
   });
 });
 
 describe("what has ended", () => {
   it("[PL19] is kept so many runs long, with its members and keys, and shown in pages newest first", async () => {
-    desk = await Desk.of(2);
+    harness = await PlanHarness.withMembers(2);
     const runs = limits.commitsKeptMax + 5;
     for (let n = 1; n <= runs; n++) {
-      await desk.drive(desk.run({ allowEmpty: true, key: `k${n}` }));
+      await harness.drive(harness.run({ allowEmpty: true, key: `k${n}` }));
     }
-    desk.restart();
+    harness.restart();
     const seen: number[] = [];
     let cursor: number | undefined;
     do {
-      const { commits, nextCursor } = desk.page(cursor, 30);
+      const { commits, nextCursor } = harness.page(cursor, 30);
       seen.push(...commits.map(({ commit }) => commit));
       cursor = nextCursor === null ? undefined : Number(nextCursor);
     } while (cursor !== undefined);
     expect(seen).toEqual(Array.from({ length: limits.commitsKeptMax }, (_, n) => runs - n));
-    expect((await desk.look(6, 0)).members).toHaveLength(2);
-    expect(await refusal(desk.look(5, 0))).toMatchObject({ code: "not_found" });
-    const left = desk.rows.prepare("SELECT min(n) AS n FROM keyed").get();
+    expect((await harness.waitForRun(6, 0)).members).toHaveLength(2);
+    expect(await refusal(harness.waitForRun(5, 0))).toMatchObject({ code: "not_found" });
+    const left = harness.rows.prepare("SELECT min(n) AS n FROM keyed").get();
     expect(left).toEqual({ n: 6 });
     // Its key is as unknown as the run.
-    const again = await desk.drive(desk.run({ allowEmpty: true, key: "k5" }));
-    expect(again.commit).toBe(runs + 1);
+    const next = await harness.drive(harness.run({ allowEmpty: true, key: "k5" }));
+    expect(next.commit).toBe(runs + 1);
   });
 
   it("[PL134] is a commit all the same after any number of runs that came to nothing, of which few are kept", async () => {
-    desk = await Desk.of(2);
-    const one = await desk.drive(desk.run({ key: "one" }));
+    harness = await PlanHarness.withMembers(2);
+    const first = await harness.drive(harness.run({ key: "one" }));
     for (const box of boxes()) box.files = 2;
-    desk.boxes.fault = (at) => (at === "hold" ? { refuse: "lease_held" } : undefined);
+    harness.sandboxes.fault = (called) =>
+      called === "hold" ? { refuse: "lease_held" } : undefined;
     const runs = limits.commitsKeptMax + 5;
-    for (let n = 2; n <= runs; n++) await desk.drive(refusal(desk.run({ key: `k${n}` })));
-    desk.restart();
-    const { commits } = desk.page(undefined, limits.commitsKeptMax);
+    for (let n = 2; n <= runs; n++) await harness.drive(refusal(harness.run({ key: `k${n}` })));
+    harness.restart();
+    const { commits } = harness.page(undefined, limits.commitsKeptMax);
     const kept = Array.from({ length: limits.abortedRunsKeptMax }, (_, n) => runs - n);
     expect(commits.map(({ commit }) => commit)).toEqual([...kept, 1]);
-    expect(await desk.look(1, 0)).toEqual(one);
-    expect(await desk.drive(desk.run({ key: "one" }))).toEqual(one);
+    expect(await harness.waitForRun(1, 0)).toEqual(first);
+    expect(await harness.drive(harness.run({ key: "one" }))).toEqual(first);
     const numbers = (table: string) =>
-      desk.rows.prepare(`SELECT DISTINCT n FROM ${table} ORDER BY n DESC`).all();
+      harness.rows.prepare(`SELECT DISTINCT n FROM ${table} ORDER BY n DESC`).all();
     for (const table of ["part", "keyed"]) {
       expect(numbers(table), table).toEqual([...kept, 1].map((n) => ({ n })));
     }

@@ -18,7 +18,7 @@ export type Fault =
   | { again: Promise<void> }
   | { gate: Promise<void> };
 
-export class Box {
+export class FakeSandbox {
   readonly id: string;
   /** All its files. */
   files = 1;
@@ -28,7 +28,7 @@ export class Box {
   /** The run that holds it. */
   heldBy: number | null = null;
   /** Some user with its lease. */
-  lessee: string | null = null;
+  holder: string | null = null;
   /** Of the newest run that it heard of. */
   heard = 0;
   isOver = false;
@@ -39,30 +39,30 @@ export class Box {
   }
 }
 
-export class Boxes {
-  readonly all = new Map<string, Box>();
+export class FakeSandboxes {
+  readonly all = new Map<string, FakeSandbox>();
   /** What was asked, in order: `hold box1 #3`. */
-  readonly asked: string[] = [];
+  readonly calls: string[] = [];
   /** Asked just before each step is done. */
   fault: (step: Step, box: string, nth: number) => Fault | undefined = () => undefined;
   names: [string, number][] = [];
   /** Nobody says whether a box is there. */
   isAway = false;
-  atOnce = { prepare: 0, finish: 0, hold: 0 };
-  most = { prepare: 0, finish: 0, hold: 0 };
+  running = { prepare: 0, finish: 0, hold: 0 };
+  mostRunning = { prepare: 0, finish: 0, hold: 0 };
   readonly #clock: () => number;
 
   constructor(clock: () => number) {
     this.#clock = clock;
   }
 
-  make(id: string): Box {
-    const box = new Box(id);
+  make(id: string): FakeSandbox {
+    const box = new FakeSandbox(id);
     this.all.set(id, box);
     return box;
   }
 
-  of(id: string): Box {
+  get(id: string): FakeSandbox {
     const box = this.all.get(id);
     if (box === undefined) throw new Error(`${id} was never made`);
     return box;
@@ -70,21 +70,21 @@ export class Boxes {
 
   count(step: Step, id?: string): number {
     const start = id === undefined ? `${step} ` : `${step} ${id} `;
-    return this.asked.filter((call) => call.startsWith(start)).length;
+    return this.calls.filter((call) => call.startsWith(start)).length;
   }
 
-  ports(lives: () => boolean): PlanPorts {
+  ports(isCurrent: () => boolean): PlanPorts {
     return {
-      participantOf: (id) => this.#member(id, lives),
+      participantOf: (id) => this.#member(id, isCurrent),
       directoryOf: () => ({
         make: (call) =>
-          this.#do(lives, "make", call.spec.id, 0, () => {
+          this.#do(isCurrent, "make", call.spec.id, 0, () => {
             if (!this.all.has(call.spec.id)) this.make(call.spec.id);
             return null;
           }),
         forgetPlan: async (name, createdAt) => {
-          if (!lives()) return never();
-          this.asked.push(`forget ${name}`);
+          if (!isCurrent()) return never();
+          this.calls.push(`forget ${name}`);
           this.names = this.names.filter(([one, at]) => one !== name || at > createdAt);
           return { ok: null };
         },
@@ -92,37 +92,37 @@ export class Boxes {
     };
   }
 
-  #member(id: string, lives: () => boolean): ParticipantPort {
-    const step = <T>(name: Step, asking: PlanCaller, work: (box: Box) => T) =>
-      this.#do(lives, name, id, asking.run, () => work(this.#found(id)));
+  #member(id: string, isCurrent: () => boolean): ParticipantPort {
+    const step = <T>(name: Step, caller: PlanCaller, work: (box: FakeSandbox) => T) =>
+      this.#do(isCurrent, name, id, caller.run, () => work(this.#found(id)));
     return {
       isDestroyed: async () => (this.isAway ? never() : this.all.get(id)?.ended !== false),
-      join: (asking) =>
-        step("join", asking, (box) => {
+      join: (caller) =>
+        step("join", caller, (box) => {
           if (box.ended) throw refuse("sandbox_destroyed");
-          if (box.plan !== null && box.plan !== asking.plan) {
+          if (box.plan !== null && box.plan !== caller.plan) {
             throw refuse("in_other_plan", { plan: box.plan });
           }
-          box.plan = asking.plan;
-          box.heard = Math.max(box.heard, asking.run);
+          box.plan = caller.plan;
+          box.heard = Math.max(box.heard, caller.run);
           box.isOver = true;
           return null;
         }),
-      leave: (asking) =>
-        step("leave", asking, (box) => {
-          if (box.plan === asking.plan) box.plan = null;
+      leave: (caller) =>
+        step("leave", caller, (box) => {
+          if (box.plan === caller.plan) box.plan = null;
           return null;
         }),
-      hold: (asking) =>
-        step("hold", asking, (box) => {
-          heard(box, asking);
-          box.heldBy = asking.run;
+      hold: (caller) =>
+        step("hold", caller, (box) => {
+          newestRun(box, caller);
+          box.heldBy = caller.run;
           return null;
         }),
-      prepare: (asking, kind) =>
-        step("prepare", asking, (box) => {
-          heard(box, asking);
-          if (box.heldBy !== asking.run) throw refuse("lease_lost");
+      prepare: (caller, kind) =>
+        step("prepare", caller, (box) => {
+          newestRun(box, caller);
+          if (box.heldBy !== caller.run) throw refuse("lease_lost");
           if (kind === "rollback") {
             const checkpoint = box.committed === null ? null : `${id}.${box.committed}`;
             return { yes: { checkpoint, changes: null } };
@@ -130,29 +130,29 @@ export class Boxes {
           box.prepared = box.files;
           return { yes: { checkpoint: `${id}.${box.files}`, changes: changesOf(box) } };
         }),
-      finish: (asking, verdict) =>
-        step("finish", asking, (box) => {
-          if (asking.run < box.heard) throw refuse("stale_run");
-          const again = asking.run === box.heard && box.isOver;
-          box.heard = asking.run;
+      finish: (caller, verdict) =>
+        step("finish", caller, (box) => {
+          if (caller.run < box.heard) throw refuse("stale_run");
+          const isRepeated = caller.run === box.heard && box.isOver;
+          box.heard = caller.run;
           box.isOver = true;
           box.heldBy = null;
-          if (!again && verdict === "commit") box.committed = box.prepared;
-          if (!again && verdict === "roll_back") box.files = box.committed ?? box.files;
+          if (!isRepeated && verdict === "commit") box.committed = box.prepared;
+          if (!isRepeated && verdict === "roll_back") box.files = box.committed ?? box.files;
           if (verdict === "abort") return { outcome: "aborted" as const };
           return { outcome: verdict === "commit" ? "committed" : ("rolled_back" as const) };
         }),
-      holder: (asking) =>
-        step("holder", asking, ({ lessee }) => (lessee === null ? null : { name: lessee })),
+      holder: (caller) =>
+        step("holder", caller, ({ holder }) => (holder === null ? null : { name: holder })),
       endUnheld: () =>
-        this.#do(lives, "end", id, 0, () => {
+        this.#do(isCurrent, "end", id, 0, () => {
           const box = this.#found(id);
-          if (box.lessee !== null) throw refuse("lease_held", { holder: box.lessee });
+          if (box.holder !== null) throw refuse("lease_held", { holder: box.holder });
           box.ended = true;
           return null;
         }),
       end: () =>
-        this.#do(lives, "end", id, 0, () => {
+        this.#do(isCurrent, "end", id, 0, () => {
           const box = this.all.get(id);
           if (box !== undefined) box.ended = true;
           return null;
@@ -160,7 +160,7 @@ export class Boxes {
     };
   }
 
-  #found(id: string): Box {
+  #found(id: string): FakeSandbox {
     const box = this.all.get(id);
     if (box === undefined) throw refuse("not_found");
     return box;
@@ -168,14 +168,14 @@ export class Boxes {
 
   /** One step, with the fault that the test has for it. Whoever was stopped asks nobody and hears nothing. */
   async #do<T>(
-    lives: () => boolean,
+    isCurrent: () => boolean,
     step: Step,
     id: string,
     run: number,
     work: () => T,
   ): Promise<Result<T>> {
-    if (!lives()) return never();
-    this.asked.push(`${step} ${id} #${run}`);
+    if (!isCurrent()) return never();
+    this.calls.push(`${step} ${id} #${run}`);
     const fault = this.fault(step, id, this.count(step, id));
     this.#counted(step, 1);
     try {
@@ -201,19 +201,19 @@ export class Boxes {
 
   #counted(step: Step, by: number): void {
     if (step !== "hold" && step !== "prepare" && step !== "finish") return;
-    this.atOnce[step] += by;
-    this.most[step] = Math.max(this.most[step], this.atOnce[step]);
+    this.running[step] += by;
+    this.mostRunning[step] = Math.max(this.mostRunning[step], this.running[step]);
   }
 }
 
 /** A step of a run that is over, or of one before, finds the door shut. */
-function heard(box: Box, { run }: PlanCaller): void {
+function newestRun(box: FakeSandbox, { run }: PlanCaller): void {
   if (run < box.heard || (run === box.heard && box.isOver)) throw refuse("stale_run");
   box.heard = run;
   box.isOver = false;
 }
 
-function changesOf({ files, committed }: Box) {
+function changesOf({ files, committed }: FakeSandbox) {
   const modified = files === committed ? [] : ["files"];
   return {
     added: [],

@@ -12,14 +12,14 @@ import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycl
 import type { ObjectHost, SqlValue } from "../../../src/objects/shared/host.ts";
 import type { Commit, CommitsPage, Member } from "../../../src/protocol/plan.ts";
 import { transaction } from "../../fakes/transaction.ts";
-import { Boxes } from "./fake-sandboxes.ts";
+import { FakeSandboxes } from "./fake-sandboxes.ts";
 
-type Timer = { at: number; ring: () => void };
+type Timer = { dueAt: number; ring: () => void };
 
-export class Desk {
+export class PlanHarness {
   readonly rows = new DatabaseSync(":memory:");
-  readonly boxes: Boxes;
-  readonly named: PlanIdentity;
+  readonly sandboxes: FakeSandboxes;
+  readonly identity: PlanIdentity;
   now = 1_800_000_000_000;
   alarmAt: number | undefined;
   /** How often rows were written. */
@@ -33,8 +33,8 @@ export class Desk {
   #life = 0;
 
   constructor(name = "plan") {
-    this.named = { tenant: "local", name, createdAt: this.now };
-    this.boxes = new Boxes(() => this.now);
+    this.identity = { tenant: "local", name, createdAt: this.now };
+    this.sandboxes = new FakeSandboxes(() => this.now);
     this.plan = this.restart();
   }
 
@@ -42,21 +42,22 @@ export class Desk {
   restart(): PlanActor {
     this.#timers.clear();
     const life = ++this.#life;
-    const lives = () => life === this.#life;
-    const ports = this.boxes.ports(lives);
-    this.plan = new PlanActor(this.#place(lives), ports);
+    const isCurrent = () => life === this.#life;
+    const ports = this.sandboxes.ports(isCurrent);
+    this.plan = new PlanActor(this.#place(isCurrent), ports);
     return this.plan;
   }
 
   /** With so many members, `m0` to `m…`, each with something that was not committed. */
-  static async of(count: number): Promise<Desk> {
-    const desk = new Desk();
-    for (let n = 0; n < count; n++) await desk.adopt(`m${n}`, desk.boxes.make(`box${n}`).id);
-    return desk;
+  static async withMembers(count: number): Promise<PlanHarness> {
+    const harness = new PlanHarness();
+    for (let n = 0; n < count; n++)
+      await harness.adopt(`m${n}`, harness.sandboxes.make(`box${n}`).id);
+    return harness;
   }
 
   open(): PlanActor {
-    this.plan.open(this.named);
+    this.plan.open(this.identity);
     return this.plan;
   }
 
@@ -77,7 +78,7 @@ export class Desk {
     return commitOrRollBack(this.open(), { kind, mode, allowEmpty, waitMs, key, hash });
   }
 
-  look(n: number, waitMs: number): Promise<Commit> {
+  waitForRun(n: number, waitMs: number): Promise<Commit> {
     return waitForCommit(this.open(), n, waitMs);
   }
 
@@ -93,7 +94,7 @@ export class Desk {
     };
     work.then(over, over);
     for (let rounds = 0; rounds < 2_000; rounds++) {
-      await quiet();
+      await settle();
       if (isOver) return work;
       if (!(await this.next())) break;
     }
@@ -101,9 +102,9 @@ export class Desk {
   }
 
   /** Until nobody has anything left to do. */
-  async rest(): Promise<void> {
+  async settleAll(): Promise<void> {
     for (let rounds = 0; rounds < 2_000; rounds++) {
-      await quiet();
+      await settle();
       if (!(await this.next())) return;
     }
     throw new Error("it never comes to rest");
@@ -111,13 +112,13 @@ export class Desk {
 
   /** The next timer or alarm; false: there is none. */
   async next(): Promise<boolean> {
-    const [first] = [...this.#timers].sort((a, b) => a.at - b.at);
-    if (this.alarmAt !== undefined && this.alarmAt <= (first?.at ?? Number.POSITIVE_INFINITY)) {
+    const [first] = [...this.#timers].sort((a, b) => a.dueAt - b.dueAt);
+    if (this.alarmAt !== undefined && this.alarmAt <= (first?.dueAt ?? Number.POSITIVE_INFINITY)) {
       await this.ring();
       return true;
     }
     if (first === undefined) return false;
-    this.now = Math.max(this.now, first.at);
+    this.now = Math.max(this.now, first.dueAt);
     this.#timers.delete(first);
     first.ring();
     return true;
@@ -128,22 +129,22 @@ export class Desk {
     this.now = Math.max(this.now, this.alarmAt ?? 0);
     this.alarmAt = undefined;
     void this.plan.alarm();
-    await quiet();
+    await settle();
   }
 
-  /** So much time of this desk. */
-  pause(ms: number): Promise<void> {
-    return new Promise((resolve) => this.#timers.add({ at: this.now + ms, ring: resolve }));
+  /** So much time of this harness. */
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#timers.add({ dueAt: this.now + ms, ring: resolve }));
   }
 
   get timers(): number {
     return this.#timers.size;
   }
 
-  #place(lives: () => boolean): ObjectHost {
+  #place(isCurrent: () => boolean): ObjectHost {
     return {
       sql: <Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]) => {
-        if (!lives()) throw new Error("this instance was stopped");
+        if (!isCurrent()) throw new Error("this instance was stopped");
         if (this.stopsAt(query, bindings)) {
           this.#life++;
           throw new Error("the instance is stopped by this write");
@@ -152,16 +153,16 @@ export class Desk {
         return this.rows.prepare(query).all(...bindings) as Row[];
       },
       transaction: (work) => transaction(this.rows, work),
-      setAlarm: (at) => {
-        if (lives()) this.alarmAt = at;
+      setAlarm: (dueAt) => {
+        if (isCurrent()) this.alarmAt = dueAt;
       },
       flush: () => Promise.resolve(),
       waitUntil: () => {},
       deleteAll: () => Promise.reject(new Error("a plan is never wiped")),
       clock: () => this.now,
       setTimer: (ms, ring) => {
-        if (!lives()) return () => {};
-        const timer = { at: this.now + ms, ring };
+        if (!isCurrent()) return () => {};
+        const timer = { dueAt: this.now + ms, ring };
         this.#timers.add(timer);
         return () => this.#timers.delete(timer);
       },
@@ -172,7 +173,7 @@ export class Desk {
 }
 
 /** All that can go on without time has gone on. */
-export async function quiet(): Promise<void> {
+export async function settle(): Promise<void> {
   for (let n = 0; n < 12; n++) await new Promise<void>((resolve) => setImmediate(resolve));
 }
 

@@ -1,112 +1,113 @@
 /** Who is asked again, and when: an answer that it goes on is no silence. */
 import { afterEach, describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { Desk, quiet } from "./harness.ts";
+import { PlanHarness, settle } from "./harness.ts";
 
-let desk: Desk;
+let harness: PlanHarness;
 
 afterEach(async () => {
-  desk.boxes.fault = () => undefined;
-  await desk.rest();
-  expect(desk.plan.record?.run).toBeNull();
-  expect([desk.timers, desk.alarmAt]).toEqual([0, undefined]);
+  harness.sandboxes.fault = () => undefined;
+  await harness.settleAll();
+  expect(harness.plan.record?.run).toBeNull();
+  expect([harness.timers, harness.alarmAt]).toEqual([0, undefined]);
 });
 
 describe("a member that answers that it is not done yet", () => {
   it("[PL139] is asked again soon, however often, and the plan is free as soon as it is done", async () => {
-    desk = await Desk.of(2);
+    harness = await PlanHarness.withMembers(2);
     const gaps: number[] = [];
-    const began = desk.now;
+    const began = harness.now;
     let answeredAt: number | undefined;
     const restoreMs = 10 * 60_000;
-    desk.boxes.fault = (step, id) => {
+    harness.sandboxes.fault = (step, id) => {
       if (step !== "finish" || id !== "box1") return undefined;
-      if (answeredAt !== undefined) gaps.push(desk.now - answeredAt);
-      if (desk.now > began + restoreMs) return undefined;
-      const again = desk.pause(limits.planFinishMs).then(() => {
-        answeredAt = desk.now;
+      if (answeredAt !== undefined) gaps.push(harness.now - answeredAt);
+      if (harness.now > began + restoreMs) return undefined;
+      const again = harness.sleep(limits.planFinishMs).then(() => {
+        answeredAt = harness.now;
       });
       return { again };
     };
-    desk.run().catch(() => undefined);
-    await quiet();
-    while (desk.plan.record?.run !== null) {
-      await desk.next();
-      await quiet();
+    harness.run().catch(() => undefined);
+    await settle();
+    while (harness.plan.record?.run !== null) {
+      await harness.next();
+      await settle();
     }
     expect(gaps.length).toBeGreaterThan(20);
     expect(Math.max(...gaps)).toBeLessThanOrEqual(limits.planAgainMs);
-    expect(desk.now - began).toBeLessThan(restoreMs + limits.planFinishMs + limits.planAgainMs);
-    expect(desk.boxes.most.finish).toBeLessThanOrEqual(2);
+    expect(harness.now - began).toBeLessThan(restoreMs + limits.planFinishMs + limits.planAgainMs);
+    expect(harness.sandboxes.mostRunning.finish).toBeLessThanOrEqual(2);
   });
 
   it("[PL139] rings no alarm for nothing where more wait for their turn than are asked at once", async () => {
-    desk = await Desk.of(limits.planFinishAtOnceMax * 3);
-    desk.boxes.fault = (step) =>
-      step === "finish" ? { again: desk.pause(limits.planFinishMs) } : undefined;
-    desk.run().catch(() => undefined);
-    await quiet();
-    const [began, until] = [desk.now, desk.now + 10 * 60_000];
+    harness = await PlanHarness.withMembers(limits.planFinishAtOnceMax * 3);
+    harness.sandboxes.fault = (step) =>
+      step === "finish" ? { again: harness.sleep(limits.planFinishMs) } : undefined;
+    harness.run().catch(() => undefined);
+    await settle();
+    const [began, until] = [harness.now, harness.now + 10 * 60_000];
     let rings = 0;
-    const ring = desk.ring.bind(desk);
-    desk.ring = () => {
+    const ring = harness.ring.bind(harness);
+    harness.ring = () => {
       rings++;
       return ring();
     };
-    while (desk.now < until) {
-      await desk.next();
-      await quiet();
+    while (harness.now < until) {
+      await harness.next();
+      await settle();
     }
-    expect(desk.boxes.count("finish")).toBeGreaterThan(200);
+    expect(harness.sandboxes.count("finish")).toBeGreaterThan(200);
     expect(rings).toBeLessThan((until - began) / 1000);
   });
 
   it("[PL139] leaves whoever does not answer to be asked ever more seldom", async () => {
-    desk = await Desk.of(2);
-    desk.boxes.fault = (step, id) => {
+    harness = await PlanHarness.withMembers(2);
+    harness.sandboxes.fault = (step, id) => {
       if (step !== "finish") return undefined;
       return id === "box0" ? "fails" : { again: Promise.resolve() };
     };
-    desk.run().catch(() => undefined);
-    await quiet();
-    const until = desk.now + 20 * 60_000;
-    while (desk.now < until) {
-      await desk.next();
-      await quiet();
+    harness.run().catch(() => undefined);
+    await settle();
+    const until = harness.now + 20 * 60_000;
+    while (harness.now < until) {
+      await harness.next();
+      await settle();
     }
-    expect(desk.boxes.count("finish", "box0")).toBeLessThan(15);
-    expect(desk.boxes.count("finish", "box0")).toBeGreaterThan(8);
-    expect(desk.boxes.count("finish", "box1")).toBeGreaterThan(500);
+    expect(harness.sandboxes.count("finish", "box0")).toBeLessThan(15);
+    expect(harness.sandboxes.count("finish", "box0")).toBeGreaterThan(8);
+    expect(harness.sandboxes.count("finish", "box1")).toBeGreaterThan(500);
   });
 
   it("[PL139] is asked at once by a fresh instance, whose alarm stands", async () => {
-    desk = await Desk.of(1);
-    desk.boxes.fault = (step) => (step === "finish" ? { again: Promise.resolve() } : undefined);
-    desk.run().catch(() => undefined);
-    await quiet();
-    expect(desk.boxes.count("finish")).toBe(1);
-    desk.restart();
-    desk.boxes.fault = () => undefined;
-    const { now } = desk;
-    await desk.rest();
-    expect(desk.now - now).toBeLessThanOrEqual(limits.planAgainMs);
-    expect(desk.boxes.of("box0").committed).toBe(1);
+    harness = await PlanHarness.withMembers(1);
+    harness.sandboxes.fault = (step) =>
+      step === "finish" ? { again: Promise.resolve() } : undefined;
+    harness.run().catch(() => undefined);
+    await settle();
+    expect(harness.sandboxes.count("finish")).toBe(1);
+    harness.restart();
+    harness.sandboxes.fault = () => undefined;
+    const { now } = harness;
+    await harness.settleAll();
+    expect(harness.now - now).toBeLessThanOrEqual(limits.planAgainMs);
+    expect(harness.sandboxes.get("box0").committed).toBe(1);
   });
 });
 
 describe("a member that takes its time to answer", () => {
   it("[PL139] was not asked in vain: what fails after that is tried again soon", async () => {
-    desk = await Desk.of(1);
-    const asked: number[] = [];
-    desk.boxes.fault = (step, _id, nth) => {
+    harness = await PlanHarness.withMembers(1);
+    const callTimes: number[] = [];
+    harness.sandboxes.fault = (step, _id, nth) => {
       if (step !== "finish") return undefined;
-      asked.push(desk.now);
+      callTimes.push(harness.now);
       if (nth > 1) return undefined;
-      return { gate: desk.pause(34_000).then(() => Promise.reject(new Error("lost"))) };
+      return { gate: harness.sleep(34_000).then(() => Promise.reject(new Error("lost"))) };
     };
-    desk.run().catch(() => undefined);
-    await desk.rest();
-    const [first = 0, second = 0, ...more] = asked;
+    harness.run().catch(() => undefined);
+    await harness.settleAll();
+    const [first = 0, second = 0, ...more] = callTimes;
     expect(more).toEqual([]);
     expect(second - first).toBeGreaterThanOrEqual(34_000);
     expect(second - first).toBeLessThanOrEqual(34_000 + limits.planDecidingLookMs);

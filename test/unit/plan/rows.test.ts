@@ -2,25 +2,25 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { putMember } from "../../../src/objects/plan/members.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { Desk, quiet, refusal } from "./harness.ts";
+import { PlanHarness, refusal, settle } from "./harness.ts";
 
-let desk: Desk;
+let harness: PlanHarness;
 
 beforeEach(() => {
-  desk = new Desk();
+  harness = new PlanHarness();
 });
 
 afterEach(async () => {
-  desk.stopsAt = () => false;
-  desk.boxes.fault = () => undefined;
-  await desk.rest();
-  const { run, joining, leaving } = desk.plan.record ?? {};
+  harness.stopsAt = () => false;
+  harness.sandboxes.fault = () => undefined;
+  await harness.settleAll();
+  const { run, joining, leaving } = harness.plan.record ?? {};
   expect([run ?? null, joining ?? [], leaving ?? []]).toEqual([null, [], []]);
 });
 
 /** As a row that is too large, or a disk without room: the write throws, and the instance lives on. */
 function cannotWrite(table: string): void {
-  desk.stopsAt = (query) => {
+  harness.stopsAt = (query) => {
     if (query.includes(`INTO ${table} `)) throw new Error(`${table} cannot be written`);
     return false;
   };
@@ -28,29 +28,29 @@ function cannotWrite(table: string): void {
 
 describe("what cannot be written", () => {
   it.each(["joining", "plan"])("[PL137] has not happened: a member (%s)", async (table) => {
-    if (table !== "plan") desk.open();
+    if (table !== "plan") harness.open();
     cannotWrite(table);
-    const put = (async () => desk.put("a", "new0"))();
+    const put = (async () => harness.put("a", "new0"))();
     await expect(put).rejects.toThrow(`${table} cannot be written`);
-    await quiet();
-    expect(desk.boxes.asked).toEqual([]);
-    const { record } = desk.plan;
+    await settle();
+    expect(harness.sandboxes.calls).toEqual([]);
+    const { record } = harness.plan;
     expect(record?.joining ?? []).toEqual([]);
-    desk.stopsAt = () => false;
-    expect(desk.restart().record).toEqual(record);
-    expect(await desk.drive(desk.put("a", "new1"))).toMatchObject({ sandbox: "new1" });
+    harness.stopsAt = () => false;
+    expect(harness.restart().record).toEqual(record);
+    expect(await harness.drive(harness.put("a", "new1"))).toMatchObject({ sandbox: "new1" });
   });
 
   it("[PL137] has not happened: a run whose key cannot be kept is none", async () => {
-    desk = await Desk.of(1);
-    const before = desk.plan.record;
+    harness = await PlanHarness.withMembers(1);
+    const before = harness.plan.record;
     cannotWrite("keyed");
-    await expect(desk.run({ key: "k" })).rejects.toThrow("keyed cannot be written");
-    await quiet();
-    expect(desk.plan.record).toEqual(before);
-    desk.stopsAt = () => false;
-    expect(desk.restart().record).toEqual(before);
-    expect(await desk.drive(desk.run({ key: "k" }))).toMatchObject({ commit: 1 });
+    await expect(harness.run({ key: "k" })).rejects.toThrow("keyed cannot be written");
+    await settle();
+    expect(harness.plan.record).toEqual(before);
+    harness.stopsAt = () => false;
+    expect(harness.restart().record).toEqual(before);
+    expect(await harness.drive(harness.run({ key: "k" }))).toMatchObject({ commit: 1 });
   });
 
   it("[PL137] a call that nobody could carry out is not kept", async () => {
@@ -58,48 +58,48 @@ describe("what cannot be written", () => {
       Array.from({ length: limits.metadataKeysMax + 1 }, (_, n) => [`k${n}`, "v"]),
     );
     const make = { spec: { id: "new0" }, metadata, start: true } as never;
-    const put = putMember(desk.open(), { key: "a", sandbox: "new0", make });
+    const put = putMember(harness.open(), { key: "a", sandbox: "new0", make });
     expect(await refusal(put)).toMatchObject({ code: "bad_request", field: "metadata" });
-    expect([desk.boxes.asked, desk.plan.record?.joining]).toEqual([[], []]);
+    expect([harness.sandboxes.calls, harness.plan.record?.joining]).toEqual([[], []]);
   });
 });
 
 describe("a question", () => {
   it("[PL138] that changed nothing is not asked again before the next look", async () => {
-    desk.open();
-    const { step } = desk.plan;
-    desk.plan.step = () => {};
-    const put = desk.put("a", "new0");
+    harness.open();
+    const { step } = harness.plan;
+    harness.plan.step = () => {};
+    const put = harness.put("a", "new0");
     put.catch(() => undefined);
-    await quiet();
-    expect(desk.boxes.count("join")).toBe(1);
-    expect(await desk.next()).toBe(true);
-    await quiet();
-    expect(desk.boxes.count("join")).toBe(2);
-    desk.plan.step = step;
-    expect(await desk.drive(put)).toMatchObject({ sandbox: "new0" });
+    await settle();
+    expect(harness.sandboxes.count("join")).toBe(1);
+    expect(await harness.next()).toBe(true);
+    await settle();
+    expect(harness.sandboxes.count("join")).toBe(2);
+    harness.plan.step = step;
+    expect(await harness.drive(put)).toMatchObject({ sandbox: "new0" });
   });
 
   it.each([false, true])(
     "[PL138] whose call is not known any more is refused, and its key is free (a fresh instance: %s)",
     async (isFresh) => {
-      desk.boxes.fault = (at) => (at === "make" ? "silent" : undefined);
-      const first = desk.put("a", "new0");
+      harness.sandboxes.fault = (step) => (step === "make" ? "silent" : undefined);
+      const first = harness.put("a", "new0");
       first.catch(() => undefined);
-      await quiet();
-      desk.rows.exec("UPDATE joining SET call = NULL");
-      desk.boxes.fault = () => undefined;
+      await settle();
+      harness.rows.exec("UPDATE joining SET call = NULL");
+      harness.sandboxes.fault = () => undefined;
       let looks = 0;
-      desk.stopsAt = (query) => {
+      harness.stopsAt = (query) => {
         if (query.startsWith("SELECT call") && ++looks > 10) throw new Error("it goes in circles");
         return false;
       };
-      if (isFresh) desk.restart().resume();
-      else expect(await desk.drive(refusal(first))).toMatchObject({ code: "internal" });
-      await quiet();
-      expect([looks, desk.plan.record?.joining]).toEqual([1, []]);
-      expect(desk.boxes.all.size).toBe(0);
-      expect(await desk.drive(desk.put("a", "new1"))).toMatchObject({ sandbox: "new1" });
+      if (isFresh) harness.restart().resume();
+      else expect(await harness.drive(refusal(first))).toMatchObject({ code: "internal" });
+      await settle();
+      expect([looks, harness.plan.record?.joining]).toEqual([1, []]);
+      expect(harness.sandboxes.all.size).toBe(0);
+      expect(await harness.drive(harness.put("a", "new1"))).toMatchObject({ sandbox: "new1" });
     },
   );
 });

@@ -56,33 +56,37 @@ const happening = fc.oneof(
 );
 type Happening = typeof happening extends fc.Arbitrary<infer One> ? One : never;
 
-function eventOf(one: Happening, n: number): RunEvent | undefined {
-  if (one.what === "instance") return { type: "instance" };
-  if (one.what === "time") return { type: "deadline" };
-  if (!("late" in one)) return undefined;
-  const about = { n: n - one.late, sandbox: one.sandbox };
-  if (one.what === "held") return { type: "held", ...about };
-  if (one.what === "ended") return { type: "ended", ...about, ended: { outcome: "aborted" } };
-  const yes = { yes: { checkpoint: `${one.sandbox}.1`, changes } };
+function eventOf(happening: Happening, n: number): RunEvent | undefined {
+  if (happening.what === "instance") return { type: "instance" };
+  if (happening.what === "time") return { type: "deadline" };
+  if (!("late" in happening)) return undefined;
+  const about = { n: n - happening.late, sandbox: happening.sandbox };
+  if (happening.what === "held") return { type: "held", ...about };
+  if (happening.what === "ended") return { type: "ended", ...about, ended: { outcome: "aborted" } };
+  const yes = { yes: { checkpoint: `${happening.sandbox}.1`, changes } };
   const no = { no: { code: "disk_full", message: "full" } };
-  return { type: "voted", ...about, vote: one.what === "yes" ? yes : no };
+  return { type: "voted", ...about, vote: happening.what === "yes" ? yes : no };
 }
 
-function happens(plan: PlanRecord, one: Happening, now: number): PlanRecord {
-  if (one.what === "begin") {
-    const { kind, mode } = one;
+function happens(plan: PlanRecord, happening: Happening, now: number): PlanRecord {
+  if (happening.what === "begin") {
+    const { kind, mode } = happening;
     const begun = beginRun(plan, { kind, mode, allowEmpty: false, waitMs: 1_000 }, now);
     return "plan" in begun ? begun.plan : plan;
   }
-  if (one.what === "put") {
-    const wanted = { key: `k${one.sandbox}`, sandbox: one.sandbox, createsSandbox: false };
-    return completeJoin(startJoin(plan, wanted, now).plan, wanted.key, one.sandbox);
+  if (happening.what === "put") {
+    const wanted = {
+      key: `k${happening.sandbox}`,
+      sandbox: happening.sandbox,
+      createsSandbox: false,
+    };
+    return completeJoin(startJoin(plan, wanted, now).plan, wanted.key, happening.sandbox);
   }
-  if (one.what === "remove") {
-    const asked = startRemoval(plan, `k${one.sandbox}`, "keep");
-    return "plan" in asked ? { ...asked.plan, leaving: [] } : plan;
+  if (happening.what === "remove") {
+    const removal = startRemoval(plan, `k${happening.sandbox}`, "keep");
+    return "plan" in removal ? { ...removal.plan, leaving: [] } : plan;
   }
-  const event = eventOf(one, plan.newestRun);
+  const event = eventOf(happening, plan.newestRun);
   return event === undefined ? plan : stepRun(plan, event, now);
 }
 
@@ -123,11 +127,12 @@ describe("a run, whatever comes in whatever order", () => {
         let plan = openPlan(undefined, { tenant: "t", name: "p", createdAt: 1 });
         if (plan === undefined) throw new Error("a plan that is named is there");
         for (const sandbox of sandboxes) plan = happens(plan, { what: "put", sandbox }, now);
-        for (const one of history) {
-          if (one.what === "time") now += one.ms;
+        for (const happening of history) {
+          if (happening.what === "time") now += happening.ms;
           const before = plan;
-          plan = happens(plan, one, now);
-          if (before.run !== null && (one.what === "put" || one.what === "remove")) seen.frozen++;
+          plan = happens(plan, happening, now);
+          if (before.run !== null && (happening.what === "put" || happening.what === "remove"))
+            seen.frozen++;
           if (before.run !== null && plan.run === null) {
             seen[plan.lastRun?.decision?.go === true ? "committed" : "aborted"]++;
           }

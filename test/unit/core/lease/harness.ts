@@ -15,12 +15,12 @@ import {
 import { stepLease } from "../../../../src/core/lease/step.ts";
 import type { BerthError } from "../../../../src/protocol/errors.ts";
 
-export type Wish = { holder?: string; ttlMs?: number; queueMs?: number };
+export type AcquireOptions = { holder?: string; ttlMs?: number; queueMs?: number };
 
 export const second = 1_000;
 export const minute = 60 * second;
 
-export class Desk {
+export class LeaseHarness {
   lease: Lease = newLease;
   now = Date.UTC(2030, 0, 1);
   busy: CallsInFlight = { others: 0, own: 0 };
@@ -41,7 +41,7 @@ export class Desk {
   }
 
   /** Each call brings a new token, as the object does. */
-  acquire(ticket: string, wish: Wish = {}): string {
+  acquire(ticket: string, wish: AcquireOptions = {}): string {
     this.#tokens += 1;
     const { holder = ticket, ttlMs = 30 * second, queueMs = 10 * minute } = wish;
     const token = `token ${this.#tokens}`;
@@ -49,7 +49,7 @@ export class Desk {
   }
 
   /** Granted to `ticket` now; answers the token. */
-  held(ticket: string, wish: Wish = {}): string {
+  held(ticket: string, wish: AcquireOptions = {}): string {
     const said = this.acquire(ticket, wish);
     if (said !== "granted") throw new Error(`${ticket} was to be granted at once, but: ${said}`);
     return this.grant.token;
@@ -72,7 +72,7 @@ export class Desk {
   }
 
   /** What the gate says to a gated call. */
-  gate(token?: string): string {
+  check(token?: string): string {
     const refused = checkLease(this.lease, token);
     this.refused = refused;
     return refused === undefined ? "passes" : inWords({ refuse: refused });

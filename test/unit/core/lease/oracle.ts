@@ -4,19 +4,19 @@
  */
 const second = 1_000;
 
-type Person = {
+type QueuedCaller = {
   ticket: string;
   holder: string;
   ttlMs: number;
-  patienceUntil: number;
-  asksUntil: number;
+  waitsUntil: number;
+  pollsUntil: number;
   /** Set while it has the turn: then nothing else counts. */
   turnUntil?: number;
 };
 type Holder = { ticket: string; token: string; ttlMs: number; until: number; useUntil?: number };
 type Past = { ticket: string; token: string; reason: string; at: number };
-export type Call = { own: number; others: number };
-export type Asked = {
+export type CallCounts = { own: number; others: number };
+export type AcquireCall = {
   ticket: string;
   token: string;
   holder: string;
@@ -25,17 +25,17 @@ export type Asked = {
 };
 
 export class Oracle {
-  line: Person[] = [];
+  queue: QueuedCaller[] = [];
   holder: Holder | undefined;
   drain: { fence: number; until: number; overdue: boolean } | undefined;
   past: Past[] = [];
   fence = 0;
 
   /** Time alone: who is late is out. */
-  look(now: number, calls: Call): void {
+  applyTimeouts(now: number, calls: CallCounts): void {
     this.past = this.past.filter(({ at }) => now - at < 600 * second);
-    this.line = this.line.filter(({ turnUntil, patienceUntil, asksUntil }) =>
-      turnUntil === undefined ? now < Math.min(patienceUntil, asksUntil) : now < turnUntil,
+    this.queue = this.queue.filter(({ turnUntil, waitsUntil, pollsUntil }) =>
+      turnUntil === undefined ? now < Math.min(waitsUntil, pollsUntil) : now < turnUntil,
     );
     if (this.drain !== undefined && now >= this.drain.until) {
       this.drain = { ...this.drain, until: now + 5 * second, overdue: true };
@@ -46,40 +46,40 @@ export class Oracle {
   }
 
   /** Whoever is first has its turn when nothing is in the way. */
-  turn(now: number, calls: Call): void {
-    const [first] = this.line;
+  offerTurn(now: number, calls: CallCounts): void {
+    const [first] = this.queue;
     const inTheWay = this.holder ?? this.drain ?? (calls.others > 0 ? calls : undefined);
     if (first !== undefined && inTheWay === undefined) first.turnUntil ??= now + 10 * second;
   }
 
-  acquire(asked: Asked, now: number, calls: Call): string {
-    const { ticket, token, queueMs } = asked;
+  acquire(call: AcquireCall, now: number, calls: CallCounts): string {
+    const { ticket, token, queueMs } = call;
     if (this.holder?.ticket === ticket) return this.#use(now);
-    const past = this.past.filter((one) => one.ticket === ticket).at(-1);
+    const past = this.past.filter((past) => past.ticket === ticket).at(-1);
     if (past !== undefined) return `lease_lost ${past.reason}`;
-    const me = this.line.find((person) => person.ticket === ticket);
+    const me = this.queue.find((person) => person.ticket === ticket);
     if (me?.turnUntil !== undefined) {
-      this.line.shift();
+      this.queue.shift();
       return this.#hold(token, me, now, now + 10 * second);
     }
     if (me !== undefined) {
-      me.asksUntil = now + 30 * second;
-      return `queued ${this.line.indexOf(me)}`;
+      me.pollsUntil = now + 30 * second;
+      return `queued ${this.queue.indexOf(me)}`;
     }
-    const taken = this.holder !== undefined;
-    const alone = !taken && this.drain === undefined && this.line.length === 0;
-    if (alone && calls.others === 0) return this.#hold(token, asked, now);
-    if (queueMs === 0) return taken ? "lease_held" : "lease_pending";
-    if (this.line.filter(({ holder }) => holder === asked.holder).length === 16)
+    const isHeld = this.holder !== undefined;
+    const alone = !isHeld && this.drain === undefined && this.queue.length === 0;
+    if (alone && calls.others === 0) return this.#hold(token, call, now);
+    if (queueMs === 0) return isHeld ? "lease_held" : "lease_pending";
+    if (this.queue.filter(({ holder }) => holder === call.holder).length === 16)
       return "queue_full";
-    const { holder, ttlMs } = asked;
-    const limits = { patienceUntil: now + queueMs, asksUntil: now + 30 * second };
-    this.line.push({ ticket, holder, ttlMs, ...limits });
-    return `queued ${this.line.length - 1}`;
+    const { holder, ttlMs } = call;
+    const limits = { waitsUntil: now + queueMs, pollsUntil: now + 30 * second };
+    this.queue.push({ ticket, holder, ttlMs, ...limits });
+    return `queued ${this.queue.length - 1}`;
   }
 
   leave(ticket: string): string {
-    this.line = this.line.filter((person) => person.ticket !== ticket);
+    this.queue = this.queue.filter((person) => person.ticket !== ticket);
     return "done";
   }
 
@@ -91,7 +91,7 @@ export class Oracle {
     return this.#use(now);
   }
 
-  release(token: string, force: boolean, now: number, calls: Call): string {
+  release(token: string, force: boolean, now: number, calls: CallCounts): string {
     if (this.holder?.token !== token) {
       const told = this.#told(token);
       if (told !== "lease_lost released") return told;
@@ -114,13 +114,18 @@ export class Oracle {
     return "done";
   }
 
-  gate(token?: string): string {
+  check(token?: string): string {
     if (token !== undefined) return this.holder?.token === token ? "passes" : this.#told(token);
     if (this.holder !== undefined) return "lease_held";
-    return this.drain === undefined && this.line.length === 0 ? "passes" : "lease_pending";
+    return this.drain === undefined && this.queue.length === 0 ? "passes" : "lease_pending";
   }
 
-  #hold(token: string, who: Omit<Asked, "token" | "queueMs">, now: number, useUntil?: number) {
+  #hold(
+    token: string,
+    who: Omit<AcquireCall, "token" | "queueMs">,
+    now: number,
+    useUntil?: number,
+  ) {
     const { ticket, ttlMs } = who;
     this.fence += 1;
     this.holder = { ticket, token, ttlMs, until: now + ttlMs };
@@ -148,6 +153,6 @@ export class Oracle {
   }
 
   #told(token: string): string {
-    return `lease_lost ${this.past.filter((one) => one.token === token).at(-1)?.reason ?? "unknown"}`;
+    return `lease_lost ${this.past.filter((past) => past.token === token).at(-1)?.reason ?? "unknown"}`;
   }
 }

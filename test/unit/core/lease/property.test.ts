@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LeaseEvent } from "../../../../src/core/lease/event.ts";
 import type { LossReason } from "../../../../src/core/lease/lease.ts";
-import { Desk, minute, second } from "./harness.ts";
+import { LeaseHarness, minute, second } from "./harness.ts";
 import { Oracle } from "./oracle.ts";
 
 const name = fc.constantFrom("ann", "bob", "cid", "dan");
@@ -64,95 +64,95 @@ type Move = typeof move extends fc.Arbitrary<infer M> ? M : never;
 
 /** The real lease and the oracle side by side, and the calls in flight that both are told of. */
 class Pair {
-  readonly desk = new Desk();
+  readonly harness = new LeaseHarness();
   readonly oracle = new Oracle();
   readonly #tokens = new Map<string, string>();
   readonly #tickets = new Map<string, number>();
   #drawn = 0;
 
   pass(time: number | string): void {
-    const at = this.desk.deadline?.at ?? this.desk.now;
+    const dueAt = this.harness.deadline?.at ?? this.harness.now;
     const ms =
-      typeof time === "number" ? time : at - this.desk.now - (time.includes("just") ? 1 : 0);
-    this.desk.after(Math.max(0, ms));
+      typeof time === "number" ? time : dueAt - this.harness.now - (time.includes("just") ? 1 : 0);
+    this.harness.after(Math.max(0, ms));
   }
 
   /** Both answers, in words. */
-  apply(one: Move): [string, string] {
-    const { desk, oracle } = this;
-    const { busy, now } = desk;
-    if (one.do === "end-own" || one.do === "end-others") return this.#end(one.do);
-    const gated = one.do === "begin" || one.do === "begin-unleased";
-    if (one.do === "instance") {
-      desk.step({ type: "instance" });
+  apply(move: Move): [string, string] {
+    const { harness, oracle } = this;
+    const { busy, now } = harness;
+    if (move.do === "end-own" || move.do === "end-others") return this.#end(move.do);
+    const gated = move.do === "begin" || move.do === "begin-unleased";
+    if (move.do === "instance") {
+      harness.step({ type: "instance" });
       oracle.fence += 1;
     }
-    oracle.look(now, busy);
+    oracle.applyTimeouts(now, busy);
     let said: string;
     let expected: string;
     if (gated) {
-      const token = one.do === "begin" ? this.#tokenOf(one.name) : undefined;
+      const token = move.do === "begin" ? this.#tokenOf(move.name) : undefined;
       const use: LeaseEvent = token === undefined ? { type: "tick" } : { type: "used", token };
-      desk.step(use);
+      harness.step(use);
       if (token !== undefined) oracle.renew(token, now);
-      oracle.turn(now, busy);
-      [said, expected] = [desk.gate(token), oracle.gate(token)];
+      oracle.offerTurn(now, busy);
+      [said, expected] = [harness.check(token), oracle.check(token)];
       const own = token !== undefined ? 1 : 0;
-      if (said === "passes") desk.busy = { own: busy.own + own, others: busy.others + 1 - own };
+      if (said === "passes") harness.busy = { own: busy.own + own, others: busy.others + 1 - own };
     } else {
-      const event = this.#event(one);
-      const held = desk.lease.state.name === "held" ? desk.grant.token : undefined;
-      said = desk.step(event);
+      const event = this.#event(move);
+      const held = harness.lease.state.name === "held" ? harness.grant.token : undefined;
+      said = harness.step(event);
       expected = this.#expected(event);
-      oracle.turn(now, busy);
-      this.#note(one, said, held);
+      oracle.offerTurn(now, busy);
+      this.#note(move, said, held);
     }
     return [said, expected];
   }
 
   /** A call ends: while it still counts, its lease is used; then it no longer stands in the way. */
   #end(which: "end-own" | "end-others"): [string, string] {
-    const { desk, oracle } = this;
-    const { own, others } = desk.busy;
+    const { harness, oracle } = this;
+    const { own, others } = harness.busy;
     if (which === "end-own" && own > 0) {
-      const { token } = desk.grant;
-      oracle.look(desk.now, desk.busy);
-      const both: [string, string] = [desk.used(token), oracle.renew(token, desk.now)];
-      desk.busy = { own: own - 1, others };
+      const { token } = harness.grant;
+      oracle.applyTimeouts(harness.now, harness.busy);
+      const both: [string, string] = [harness.used(token), oracle.renew(token, harness.now)];
+      harness.busy = { own: own - 1, others };
       return both;
     }
-    if (which === "end-others" && others > 0) desk.busy = { own, others: others - 1 };
-    oracle.look(desk.now, desk.busy);
-    const said = desk.tick();
-    oracle.turn(desk.now, desk.busy);
+    if (which === "end-others" && others > 0) harness.busy = { own, others: others - 1 };
+    oracle.applyTimeouts(harness.now, harness.busy);
+    const said = harness.tick();
+    oracle.offerTurn(harness.now, harness.busy);
     return [said, "done"];
   }
 
-  #event(one: Move): LeaseEvent {
-    if (one.do === "acquire") {
+  #event(move: Move): LeaseEvent {
+    if (move.do === "acquire") {
       this.#drawn += 1;
-      const { ttlMs, queueMs } = one;
+      const { ttlMs, queueMs } = move;
       const token = `token ${this.#drawn}`;
-      const ticket = this.#ticketOf(one.name);
-      return { type: "acquire", ticket, token, holder: one.name, ttlMs, queueMs };
+      const ticket = this.#ticketOf(move.name);
+      return { type: "acquire", ticket, token, holder: move.name, ttlMs, queueMs };
     }
-    if (one.do === "leave") return { type: "leave", ticket: this.#ticketOf(one.name) };
-    if (one.do === "renew") {
-      return { type: "renew", token: this.#tokenOf(one.name), ttlMs: one.ttlMs ?? undefined };
+    if (move.do === "leave") return { type: "leave", ticket: this.#ticketOf(move.name) };
+    if (move.do === "renew") {
+      return { type: "renew", token: this.#tokenOf(move.name), ttlMs: move.ttlMs ?? undefined };
     }
-    if (one.do === "release") {
-      return { type: "release", token: this.#tokenOf(one.name), force: one.force };
+    if (move.do === "release") {
+      return { type: "release", token: this.#tokenOf(move.name), force: move.force };
     }
-    if (one.do === "take") return { type: "take", reason: one.reason };
-    if (one.do === "drained") {
-      return { type: "drained", fence: this.desk.lease.fence - one.below };
+    if (move.do === "take") return { type: "take", reason: move.reason };
+    if (move.do === "drained") {
+      return { type: "drained", fence: this.harness.lease.fence - move.below };
     }
     return { type: "tick" };
   }
 
   #expected(event: LeaseEvent): string {
     const { oracle } = this;
-    const { now, busy } = this.desk;
+    const { now, busy } = this.harness;
     if (event.type === "acquire") return oracle.acquire(event, now, busy);
     if (event.type === "leave") return oracle.leave(event.ticket);
     if (event.type === "renew") return oracle.renew(event.token, now, event.ttlMs);
@@ -163,21 +163,22 @@ class Pair {
   }
 
   /** What the loser has in flight is from then on a call of others. */
-  #note(one: Move, said: string, held: string | undefined): void {
-    const { desk } = this;
-    const { state } = desk.lease;
+  #note(move: Move, said: string, held: string | undefined): void {
+    const { harness } = this;
+    const { state } = harness.lease;
     const holds = state.name === "held" ? state.grant : undefined;
-    if (one.do === "acquire" && said === "granted") this.#tokens.set(one.name, desk.grant.token);
-    if (one.do === "acquire" && said.startsWith("lease_lost")) {
-      this.#tickets.set(one.name, (this.#tickets.get(one.name) ?? 0) + 1);
+    if (move.do === "acquire" && said === "granted")
+      this.#tokens.set(move.name, harness.grant.token);
+    if (move.do === "acquire" && said.startsWith("lease_lost")) {
+      this.#tickets.set(move.name, (this.#tickets.get(move.name) ?? 0) + 1);
     }
     if (held !== undefined && holds?.token !== held) {
-      desk.busy = { own: 0, others: desk.busy.others + desk.busy.own };
+      harness.busy = { own: 0, others: harness.busy.others + harness.busy.own };
     }
   }
 
   #tokenOf(who: string): string {
-    const { state } = this.desk.lease;
+    const { state } = this.harness.lease;
     if (who === "holder" && state.name === "held") return state.grant.token;
     return this.#tokens.get(who) ?? `never given to ${who}`;
   }
@@ -211,18 +212,18 @@ describe("any order of calls, with any passing of time", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(wait, move), { minLength: 30, maxLength: 80 }), (moves) => {
         const pair = new Pair();
-        const { desk, oracle } = pair;
-        for (const [time, one] of moves) {
+        const { harness, oracle } = pair;
+        for (const [time, move] of moves) {
           pair.pass(time);
-          const before = desk.lease;
-          const [said, expected] = pair.apply(one);
+          const before = harness.lease;
+          const [said, expected] = pair.apply(move);
           expect(said).toBe(expected);
-          expect(standing(desk)).toEqual(expectedStanding(oracle));
-          expect(desk.lease.fence).toBeGreaterThanOrEqual(before.fence);
-          const { deadline } = desk;
-          if (deadline !== undefined) expect(deadline.at).toBeGreaterThan(desk.now);
+          expect(standing(harness)).toEqual(expectedStanding(oracle));
+          expect(harness.lease.fence).toBeGreaterThanOrEqual(before.fence);
+          const { deadline } = harness;
+          if (deadline !== undefined) expect(deadline.at).toBeGreaterThan(harness.now);
           seen.set(said, (seen.get(said) ?? 0) + 1);
-          if (desk.lease.fence > before.fence && desk.state === "held") grants += 1;
+          if (harness.lease.fence > before.fence && harness.state === "held") grants += 1;
         }
       }),
       { numRuns: 1_000 },
@@ -237,30 +238,30 @@ describe("any order of calls, with any passing of time", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(wait, move), { minLength: 10, maxLength: 40 }), (moves) => {
         const pair = new Pair();
-        const { desk } = pair;
-        for (const [time, one] of moves) {
+        const { harness } = pair;
+        for (const [time, move] of moves) {
           pair.pass(time);
-          pair.apply(one);
+          pair.apply(move);
         }
-        desk.busy = { own: 0, others: 0 };
-        desk.tick();
+        harness.busy = { own: 0, others: 0 };
+        harness.tick();
         // Each of four waiters costs an offer; then there is a lease that expires, and its drain.
-        for (let looks = 0; desk.deadline !== undefined; looks += 1) {
+        for (let looks = 0; harness.deadline !== undefined; looks += 1) {
           expect(looks).toBeLessThan(20);
-          desk.now = desk.deadline.at;
-          desk.tick();
-          const { state } = desk.lease;
+          harness.now = harness.deadline.at;
+          harness.tick();
+          const { state } = harness.lease;
           if (state.name === "draining" && state.replace)
-            desk.step({ type: "drained", fence: state.fence });
+            harness.step({ type: "drained", fence: state.fence });
         }
-        expect(desk.lease).toMatchObject({ state: { name: "free" }, waiters: [] });
+        expect(harness.lease).toMatchObject({ state: { name: "free" }, waiters: [] });
       }),
       { numRuns: 500 },
     );
   });
 });
 
-function standing({ lease }: Desk) {
+function standing({ lease }: LeaseHarness) {
   const { state } = lease;
   const held = state.name === "held" ? state : undefined;
   return {
@@ -278,7 +279,7 @@ function standing({ lease }: Desk) {
 function expectedStanding({
   holder,
   drain,
-  line,
+  queue: line,
   fence,
   past,
 }: Oracle): ReturnType<typeof standing> {

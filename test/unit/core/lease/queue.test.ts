@@ -1,178 +1,190 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../../src/protocol/limits.ts";
-import { Desk, minute, second } from "./harness.ts";
+import { LeaseHarness, minute, second } from "./harness.ts";
 
 /** Ann holds the lease, the others wait in this order. */
-function behindAnn(...names: string[]): { desk: Desk; ann: string } {
-  const desk = new Desk();
-  const ann = desk.held("ann");
-  names.forEach((name, at) => {
-    expect(desk.acquire(name)).toBe(`queued ${at}`);
+function behindAnn(...names: string[]): { harness: LeaseHarness; ann: string } {
+  const harness = new LeaseHarness();
+  const ann = harness.held("ann");
+  names.forEach((name, n) => {
+    expect(harness.acquire(name)).toBe(`queued ${n}`);
   });
-  return { desk, ann };
+  return { harness, ann };
 }
 
 describe("who gets the lease", () => {
   it("[Q1] a free lease that nobody waits for is granted at once", () => {
-    const desk = new Desk();
-    expect(desk.acquire("ann", { holder: "Ann", ttlMs: 5 * second, queueMs: 0 })).toBe("granted");
-    expect(desk.grant).toMatchObject({ holder: "Ann", ttlMs: 5 * second, acquiredAt: desk.now });
-    expect(desk.leftMs).toBe(5 * second);
-    expect(desk.lease.state).not.toHaveProperty("useBy");
+    const harness = new LeaseHarness();
+    expect(harness.acquire("ann", { holder: "Ann", ttlMs: 5 * second, queueMs: 0 })).toBe(
+      "granted",
+    );
+    expect(harness.grant).toMatchObject({
+      holder: "Ann",
+      ttlMs: 5 * second,
+      acquiredAt: harness.now,
+    });
+    expect(harness.leftMs).toBe(5 * second);
+    expect(harness.lease.state).not.toHaveProperty("useBy");
   });
 
   it("[Q1] a second caller without patience is refused at once, and leaves no trace", () => {
-    const { desk } = behindAnn();
-    const before = desk.lease;
-    expect(desk.acquire("bob", { queueMs: 0 })).toBe("lease_held");
-    expect(desk.lease).toEqual(before);
+    const { harness } = behindAnn();
+    const before = harness.lease;
+    expect(harness.acquire("bob", { queueMs: 0 })).toBe("lease_held");
+    expect(harness.lease).toEqual(before);
   });
 
   it("[Q2] a newcomer does not overtake, not even when the lease looks free", () => {
-    const desk = new Desk();
-    desk.busy = { others: 1, own: 0 };
-    expect(desk.acquire("ann")).toBe("queued 0");
-    expect(desk.state).toBe("free");
-    desk.busy = { others: 0, own: 0 };
-    expect(desk.acquire("bob", { queueMs: 0 })).toBe("lease_pending");
-    expect(desk.acquire("bob")).toBe("queued 1");
-    expect(desk.acquire("ann")).toBe("granted");
+    const harness = new LeaseHarness();
+    harness.busy = { others: 1, own: 0 };
+    expect(harness.acquire("ann")).toBe("queued 0");
+    expect(harness.state).toBe("free");
+    harness.busy = { others: 0, own: 0 };
+    expect(harness.acquire("bob", { queueMs: 0 })).toBe("lease_pending");
+    expect(harness.acquire("bob")).toBe("queued 1");
+    expect(harness.acquire("ann")).toBe("granted");
   });
 
   it("[Q2] nobody but the head of the queue can take an offered turn", () => {
-    const { desk, ann } = behindAnn("bob", "cid");
-    expect(desk.release(ann)).toBe("released");
-    expect(desk.state).toBe("offered");
-    expect(desk.acquire("cid")).toBe("queued 1");
-    expect(desk.acquire("dan", { queueMs: 0 })).toBe("lease_pending");
-    expect(desk.acquire("dan")).toBe("queued 2");
-    expect(desk.acquire("bob")).toBe("granted");
+    const { harness, ann } = behindAnn("bob", "cid");
+    expect(harness.release(ann)).toBe("released");
+    expect(harness.state).toBe("offered");
+    expect(harness.acquire("cid")).toBe("queued 1");
+    expect(harness.acquire("dan", { queueMs: 0 })).toBe("lease_pending");
+    expect(harness.acquire("dan")).toBe("queued 2");
+    expect(harness.acquire("bob")).toBe("granted");
   });
 
   it("[Q3] waiters are served in the order in which they came", () => {
-    const { desk, ann } = behindAnn("bob", "cid", "dan");
+    const { harness, ann } = behindAnn("bob", "cid", "dan");
     let token = ann;
     for (const name of ["bob", "cid", "dan"]) {
-      expect(desk.release(token)).toBe("released");
-      token = desk.held(name);
-      expect(desk.grant.ticket).toBe(name);
+      expect(harness.release(token)).toBe("released");
+      token = harness.held(name);
+      expect(harness.grant.ticket).toBe(name);
     }
-    expect(desk.queue).toEqual([]);
+    expect(harness.queue).toEqual([]);
   });
 
   it("[Q3] whoever leaves gives its place to those behind it", () => {
-    const { desk, ann } = behindAnn("bob", "cid", "dan");
-    expect(desk.step({ type: "leave", ticket: "bob" })).toBe("done");
-    expect(desk.step({ type: "leave", ticket: "nobody" })).toBe("done");
-    expect(desk.queue).toEqual(["cid", "dan"]);
-    desk.release(ann);
-    expect(desk.acquire("cid")).toBe("granted");
+    const { harness, ann } = behindAnn("bob", "cid", "dan");
+    expect(harness.step({ type: "leave", ticket: "bob" })).toBe("done");
+    expect(harness.step({ type: "leave", ticket: "nobody" })).toBe("done");
+    expect(harness.queue).toEqual(["cid", "dan"]);
+    harness.release(ann);
+    expect(harness.acquire("cid")).toBe("granted");
   });
 
   it("[Q3] the turn of one who leaves is offered to the next, for a whole ten seconds", () => {
-    const { desk, ann } = behindAnn("bob", "cid");
-    desk.release(ann);
-    desk.after(9 * second).step({ type: "leave", ticket: "bob" });
-    expect(desk.lease.state).toEqual({ name: "offered", until: desk.now + limits.leaseOfferMs });
-    expect(desk.after(9 * second).acquire("cid")).toBe("granted");
+    const { harness, ann } = behindAnn("bob", "cid");
+    harness.release(ann);
+    harness.after(9 * second).step({ type: "leave", ticket: "bob" });
+    expect(harness.lease.state).toEqual({
+      name: "offered",
+      until: harness.now + limits.leaseOfferMs,
+    });
+    expect(harness.after(9 * second).acquire("cid")).toBe("granted");
   });
 
   it("[Q3] one who leaves from behind the head changes nothing of the head's turn", () => {
-    const { desk, ann } = behindAnn("bob", "cid");
-    desk.release(ann);
-    const turn = desk.lease.state;
-    desk.after(second).step({ type: "leave", ticket: "cid" });
-    expect(desk.lease.state).toEqual(turn);
+    const { harness, ann } = behindAnn("bob", "cid");
+    harness.release(ann);
+    const turn = harness.lease.state;
+    harness.after(second).step({ type: "leave", ticket: "cid" });
+    expect(harness.lease.state).toEqual(turn);
   });
 
   it("[Q4] the seventeenth waiter of one holder is refused, naming the limit", () => {
-    const { desk } = behindAnn();
-    for (let at = 0; at < limits.leaseWaitersOfHolderMax; at += 1) {
-      expect(desk.acquire(`bob ${at}`, { holder: "bob" })).toBe(`queued ${at}`);
+    const { harness } = behindAnn();
+    for (let n = 0; n < limits.leaseWaitersOfHolderMax; n += 1) {
+      expect(harness.acquire(`bob ${n}`, { holder: "bob" })).toBe(`queued ${n}`);
     }
-    expect(desk.acquire("bob 16", { holder: "bob" })).toBe("queue_full");
-    expect(desk.refused?.facts).toEqual({ waitersOfHolderMax: 16 });
-    expect(desk.acquire("bob 3", { holder: "bob" })).toBe("queued 3");
-    expect(desk.acquire("cid")).toBe("queued 16");
+    expect(harness.acquire("bob 16", { holder: "bob" })).toBe("queue_full");
+    expect(harness.refused?.facts).toEqual({ waitersOfHolderMax: 16 });
+    expect(harness.acquire("bob 3", { holder: "bob" })).toBe("queued 3");
+    expect(harness.acquire("cid")).toBe("queued 16");
   });
 
   it("[Q4] the thousand-and-first waiter is refused, naming the limit", () => {
-    const { desk } = behindAnn();
-    for (let at = 0; at < limits.leaseWaitersMax; at += 1) {
-      desk.acquire(`ticket ${at}`, { holder: `holder ${at % 500}` });
+    const { harness } = behindAnn();
+    for (let n = 0; n < limits.leaseWaitersMax; n += 1) {
+      harness.acquire(`ticket ${n}`, { holder: `holder ${n % 500}` });
     }
-    expect(desk.queue).toHaveLength(1_000);
-    expect(desk.acquire("one more")).toBe("queue_full");
-    expect(desk.refused?.facts).toEqual({ waitersMax: 1_000 });
-    desk.step({ type: "leave", ticket: "ticket 500" });
-    expect(desk.acquire("one more")).toBe("queued 999");
+    expect(harness.queue).toHaveLength(1_000);
+    expect(harness.acquire("one more")).toBe("queue_full");
+    expect(harness.refused?.facts).toEqual({ waitersMax: 1_000 });
+    harness.step({ type: "leave", ticket: "ticket 500" });
+    expect(harness.acquire("one more")).toBe("queued 999");
   });
 });
 
 describe("waiting", () => {
   it("[Q5] a repeated ticket keeps its place and is not a second waiter", () => {
-    const { desk } = behindAnn("bob", "cid");
-    expect(desk.after(second).acquire("bob")).toBe("queued 0");
-    expect(desk.acquire("cid")).toBe("queued 1");
-    expect(desk.queue).toEqual(["bob", "cid"]);
+    const { harness } = behindAnn("bob", "cid");
+    expect(harness.after(second).acquire("bob")).toBe("queued 0");
+    expect(harness.acquire("cid")).toBe("queued 1");
+    expect(harness.queue).toEqual(["bob", "cid"]);
   });
 
   it("[Q5] what a waiter wished for at first is what it gets", () => {
-    const desk = new Desk();
-    const ann = desk.held("ann");
-    desk.acquire("bob", { holder: "Bob", ttlMs: 7 * second });
-    desk.release(ann);
-    expect(desk.acquire("bob", { holder: "Else", ttlMs: minute })).toBe("granted");
-    expect(desk.grant).toMatchObject({ holder: "Bob", ttlMs: 7 * second });
+    const harness = new LeaseHarness();
+    const ann = harness.held("ann");
+    harness.acquire("bob", { holder: "Bob", ttlMs: 7 * second });
+    harness.release(ann);
+    expect(harness.acquire("bob", { holder: "Else", ttlMs: minute })).toBe("granted");
+    expect(harness.grant).toMatchObject({ holder: "Bob", ttlMs: 7 * second });
   });
 
   it("[Q7] a turn is offered for ten seconds and then passes on", () => {
-    const { desk, ann } = behindAnn("bob", "cid");
-    desk.release(ann);
-    desk.after(limits.leaseOfferMs - 1).tick();
-    expect(desk.queue).toEqual(["bob", "cid"]);
-    desk.after(1).tick();
-    expect(desk.queue).toEqual(["cid"]);
-    expect(desk.lease.state).toEqual({ name: "offered", until: desk.now + limits.leaseOfferMs });
+    const { harness, ann } = behindAnn("bob", "cid");
+    harness.release(ann);
+    harness.after(limits.leaseOfferMs - 1).tick();
+    expect(harness.queue).toEqual(["bob", "cid"]);
+    harness.after(1).tick();
+    expect(harness.queue).toEqual(["cid"]);
+    expect(harness.lease.state).toEqual({
+      name: "offered",
+      until: harness.now + limits.leaseOfferMs,
+    });
   });
 
   it("[Q7] whoever let its turn pass comes again as the last", () => {
-    const { desk, ann } = behindAnn("bob", "cid");
-    desk.release(ann);
-    expect(desk.after(limits.leaseOfferMs).acquire("bob")).toBe("queued 1");
-    expect(desk.acquire("cid")).toBe("granted");
+    const { harness, ann } = behindAnn("bob", "cid");
+    harness.release(ann);
+    expect(harness.after(limits.leaseOfferMs).acquire("bob")).toBe("queued 1");
+    expect(harness.acquire("cid")).toBe("granted");
   });
 
   it("[Q7] while its turn is offered only that limit counts for the head", () => {
-    const desk = new Desk();
-    const ann = desk.held("ann");
-    desk.acquire("bob", { queueMs: 29 * second });
-    desk.after(28 * second);
-    desk.release(ann);
-    expect(desk.state).toBe("offered");
-    expect(desk.after(9 * second).acquire("bob")).toBe("granted");
+    const harness = new LeaseHarness();
+    const ann = harness.held("ann");
+    harness.acquire("bob", { queueMs: 29 * second });
+    harness.after(28 * second);
+    harness.release(ann);
+    expect(harness.state).toBe("offered");
+    expect(harness.after(9 * second).acquire("bob")).toBe("granted");
   });
 
   it("[Q8] a waiter who does not ask for thirty seconds leaves the queue", () => {
-    const { desk, ann } = behindAnn("bob", "cid");
-    desk.after(20 * second);
-    expect(desk.renew(ann)).toBe("granted");
-    expect(desk.acquire("cid")).toBe("queued 1");
-    desk.after(limits.leasePollMs - 20 * second - 1).tick();
-    expect(desk.queue).toEqual(["bob", "cid"]);
-    desk.after(1).tick();
-    expect(desk.queue).toEqual(["cid"]);
+    const { harness, ann } = behindAnn("bob", "cid");
+    harness.after(20 * second);
+    expect(harness.renew(ann)).toBe("granted");
+    expect(harness.acquire("cid")).toBe("queued 1");
+    harness.after(limits.leasePollMs - 20 * second - 1).tick();
+    expect(harness.queue).toEqual(["bob", "cid"]);
+    harness.after(1).tick();
+    expect(harness.queue).toEqual(["cid"]);
   });
 
   it("[Q8] a waiter whose patience is over leaves the queue, however often it asks", () => {
-    const { desk } = behindAnn();
-    desk.busy = { others: 0, own: 1 };
-    expect(desk.acquire("bob", { queueMs: 40 * second })).toBe("queued 0");
-    desk.after(25 * second);
-    expect(desk.acquire("bob", { queueMs: 40 * second })).toBe("queued 0");
-    desk.after(15 * second - 1).tick();
-    expect(desk.queue).toEqual(["bob"]);
-    desk.after(1).tick();
-    expect(desk.queue).toEqual([]);
+    const { harness } = behindAnn();
+    harness.busy = { others: 0, own: 1 };
+    expect(harness.acquire("bob", { queueMs: 40 * second })).toBe("queued 0");
+    harness.after(25 * second);
+    expect(harness.acquire("bob", { queueMs: 40 * second })).toBe("queued 0");
+    harness.after(15 * second - 1).tick();
+    expect(harness.queue).toEqual(["bob"]);
+    harness.after(1).tick();
+    expect(harness.queue).toEqual([]);
   });
 });

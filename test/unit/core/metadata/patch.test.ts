@@ -31,7 +31,7 @@ function refusal(changed: ReturnType<typeof patchMetadata>) {
 
 /** `count` keys whose keys and values are `bytes` bytes together. */
 function mapOf(count: number, bytes: number): Record<string, string> {
-  const keys = Array.from({ length: count }, (_, at) => `k${String(at).padStart(2, "0")}`);
+  const keys = Array.from({ length: count }, (_, n) => `k${String(n).padStart(2, "0")}`);
   const map = Object.fromEntries(
     keys.map((key) => [key, "v".repeat(Math.floor(bytes / count) - 3)]),
   );
@@ -119,7 +119,7 @@ describe("limits", () => {
 
   it("[N5] bytes are those of UTF-8", () => {
     const wide = Object.fromEntries(
-      Array.from({ length: 21 }, (_, at) => [String.fromCharCode(97 + at), "é".repeat(400)]),
+      Array.from({ length: 21 }, (_, n) => [String.fromCharCode(97 + n), "é".repeat(400)]),
     );
     expect(refusal(patchMetadata(emptyMetadata, wide, undefined)).message).toContain("16821 bytes");
   });
@@ -138,8 +138,8 @@ describe("limits", () => {
     ["a map in the map", { k: { l: "v" } }, false],
     ["a list", ["v"], false],
     ["null, which removes", { k: null }, true],
-  ])("[N5] the form of what comes in: %s", (_, value, taken) => {
-    expect(metadataPatchSchema.safeParse(value).success).toBe(taken);
+  ])("[N5] the form of what comes in: %s", (_, value, isValid) => {
+    expect(metadataPatchSchema.safeParse(value).success).toBe(isValid);
   });
 
   it("[N5] __proto__ never gets into the map", () => {

@@ -24,12 +24,12 @@ const change = fc.record({
 /** The promise once more, as a list of pairs. */
 function expected(
   now: VersionedMetadata,
-  one: { verb: string; pairs: object; off?: number | undefined },
+  change: { verb: string; pairs: object; off?: number | undefined },
 ) {
-  if (one.off) return "version_mismatch";
-  const given = Object.entries(one.pairs) as [string, string | null][];
+  if (change.off) return "version_mismatch";
+  const given = Object.entries(change.pairs) as [string, string | null][];
   const stays = ([name]: [string, unknown]) =>
-    one.verb === "patch" && !given.some(([k]) => k === name);
+    change.verb === "patch" && !given.some(([k]) => k === name);
   const next = [...Object.entries(now.map).filter(stays), ...given.filter(([, v]) => v)].sort();
   if (Buffer.byteLength(next.flat().join("")) > 16 * 1024) return "bad_request";
   const same = JSON.stringify(next) === JSON.stringify(Object.entries(now.map).sort());
@@ -42,17 +42,17 @@ describe("any sequence of changes", () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
         let now: VersionedMetadata = emptyMetadata;
-        for (const one of changes) {
-          const ifMatch = one.off === undefined ? undefined : now.version + one.off;
+        for (const change of changes) {
+          const ifMatch = change.off === undefined ? undefined : now.version + change.off;
           const got: MetadataChange =
-            one.verb === "patch"
-              ? patchMetadata(now, one.pairs, ifMatch)
-              : replaceMetadata(now, one.pairs, ifMatch ?? now.version);
+            change.verb === "patch"
+              ? patchMetadata(now, change.pairs, ifMatch)
+              : replaceMetadata(now, change.pairs, ifMatch ?? now.version);
           const said =
             "refuse" in got
               ? got.refuse.code
               : { pairs: Object.entries(got.next.map).sort(), version: got.next.version };
-          expect(said).toEqual(expected(now, one));
+          expect(said).toEqual(expected(now, change));
           const outcome = typeof said === "string" ? said : "changed";
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
           if (!("refuse" in got)) now = replay(now, got);

@@ -19,27 +19,22 @@ import type { SandboxState } from "../../../../src/core/sandbox/record.ts";
 
 export const plan = "release";
 
-export class MemberDesk {
-  seat: Participant | null = null;
+export class ParticipantHarness {
+  participant: Participant | null = null;
   /** By ticket: those that a run has got. */
   readonly leases = new Set<string>();
   /** By id, the run that it was saved for. */
   readonly checkpoints = new Map<string, number>();
-  readonly tells: string[] = [];
+  readonly eventNames: string[] = [];
   readonly #tickets = new Map<number, string>();
   #drawn = 0;
 
   step(event: ParticipantEvent): ParticipantReply {
-    const {
-      participant: seat,
-      reply,
-      releases: frees,
-      events: tells,
-    } = stepParticipant(this.seat, event);
-    this.seat = seat;
-    for (const ticket of frees.tickets) this.leases.delete(ticket);
-    for (const id of frees.checkpoints) this.checkpoints.delete(id);
-    for (const told of tells) if (told.type === "plan") this.tells.push(told.what);
+    const { participant, reply, releases, events } = stepParticipant(this.participant, event);
+    this.participant = participant;
+    for (const ticket of releases.tickets) this.leases.delete(ticket);
+    for (const id of releases.checkpoints) this.checkpoints.delete(id);
+    for (const event of events) if (event.type === "plan") this.eventNames.push(event.what);
     return reply;
   }
 
@@ -69,18 +64,18 @@ export class MemberDesk {
   }
 
   /** The tree has been saved, whether it is still wanted or not. */
-  saved(run: number): string {
-    const artefact = this.#draw("checkpoint");
-    this.checkpoints.set(artefact, run);
+  preparedCommit(run: number): string {
+    const checkpoint = this.#draw("checkpoint");
+    this.checkpoints.set(checkpoint, run);
     const ticket = this.#tickets.get(run) ?? this.#draw("ticket");
-    const vote = { yes: { checkpoint: artefact, changes: null } };
+    const vote = { yes: { checkpoint, changes: null } };
     return inWords(
-      this.step({ type: "prepared", plan, run, ticket, vote, preparedCheckpoint: artefact }),
+      this.step({ type: "prepared", plan, run, ticket, vote, preparedCheckpoint: checkpoint }),
     );
   }
 
   /** There is a commit to go back to, or none. */
-  looked(run: number): string {
+  preparedRollback(run: number): string {
     const ticket = this.#tickets.get(run) ?? this.#draw("ticket");
     const vote = { yes: { checkpoint: this.committed ?? null, changes: null } };
     return inWords(
@@ -89,8 +84,8 @@ export class MemberDesk {
   }
 
   /** Where it asks for a start, one is begun. */
-  finish(run: number, verdict: ParticipantDecision, of = plan): string {
-    const reply = this.step({ type: "finish", plan: of, run, decision: verdict, now: 0 });
+  finish(run: number, decision: ParticipantDecision, of = plan): string {
+    const reply = this.step({ type: "finish", plan: of, run, decision: decision, now: 0 });
     if ("restore" in reply) this.step({ type: "restoring", run, startId: this.#draw("start") });
     return inWords(reply);
   }
@@ -101,26 +96,30 @@ export class MemberDesk {
   }
 
   /** The start of a rollback ends. */
-  came(name: "running" | "failed"): void {
-    if (this.seat?.phase.name !== "restoring") return;
-    const was = { name: "starting", start: { startId: this.seat.phase.startId } };
+  restoreEnded(name: "running" | "failed"): void {
+    if (this.participant?.phase.name !== "restoring") return;
+    const was = { name: "starting", start: { startId: this.participant.phase.startId } };
     const is = name === "failed" ? { name, reason: "snapshot_missing" } : { name };
-    this.seat = recordRestoreResult(this.seat, was as SandboxState, is as SandboxState);
+    this.participant = recordRestoreResult(
+      this.participant,
+      was as SandboxState,
+      is as SandboxState,
+    );
   }
 
   get committed(): string | undefined {
-    return this.seat?.committed?.checkpoint;
+    return this.participant?.committed?.checkpoint;
   }
 
   /** What is there and nobody needs, or is needed and not there. */
-  get faults(): string[] {
-    const { tickets, checkpoints } = resourcesOf(this.seat);
+  get leaks(): string[] {
+    const { tickets, checkpoints } = resourcesOf(this.participant);
     return [
-      ...[...this.leases].filter((one) => !tickets.includes(one)).map((one) => `${one} leaks`),
+      ...[...this.leases].filter((id) => !tickets.includes(id)).map((id) => `${id} leaks`),
       ...[...this.checkpoints.keys()]
-        .filter((one) => !checkpoints.includes(one))
-        .map((one) => `${one} leaks`),
-      ...checkpoints.filter((one) => !this.checkpoints.has(one)).map((one) => `${one} is missing`),
+        .filter((id) => !checkpoints.includes(id))
+        .map((id) => `${id} leaks`),
+      ...checkpoints.filter((id) => !this.checkpoints.has(id)).map((id) => `${id} is missing`),
     ];
   }
 
@@ -132,11 +131,11 @@ export class MemberDesk {
 
 function inWords(reply: ParticipantReply): string {
   if ("refuse" in reply) return reply.refuse.code;
-  if ("ended" in reply) return words(reply.ended);
+  if ("ended" in reply) return resultInWords(reply.ended);
   const [name = ""] = Object.keys(reply);
   return name;
 }
 
-function words({ outcome, error }: PartResult): string {
+function resultInWords({ outcome, error }: PartResult): string {
   return error === undefined ? outcome : `${outcome}: ${error.code}`;
 }

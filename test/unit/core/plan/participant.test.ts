@@ -2,159 +2,174 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ticketOf } from "../../../../src/core/plan/participant/participant.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
-import { MemberDesk } from "./participant-harness.ts";
+import { ParticipantHarness } from "./participant-harness.ts";
 
 /** A member whose run has come as far as this. */
-function desk(at: "joined" | "holding" | "held" | "prepared" | "committed", run = 1): MemberDesk {
-  const desk = new MemberDesk();
-  desk.join(0);
-  if (at === "joined") return desk;
-  desk.hold(run);
-  if (at === "holding") return desk;
-  desk.held(run);
-  if (at === "held") return desk;
-  desk.saved(run);
-  if (at === "prepared") return desk;
-  desk.finish(run, "commit");
-  return desk;
+function harness(
+  phase: "joined" | "holding" | "held" | "prepared" | "committed",
+  run = 1,
+): ParticipantHarness {
+  const harness = new ParticipantHarness();
+  harness.join(0);
+  if (phase === "joined") return harness;
+  harness.hold(run);
+  if (phase === "holding") return harness;
+  harness.held(run);
+  if (phase === "held") return harness;
+  harness.preparedCommit(run);
+  if (phase === "prepared") return harness;
+  harness.finish(run, "commit");
+  return harness;
 }
 
-describe("the seat of a member", () => {
-  it("[PL50] is one plan's: another is refused, and to join or leave again changes nothing", () => {
-    const one = new MemberDesk();
-    expect([one.leave(), one.join(3), one.join(3), one.join(2)]).toEqual(
+describe("the participant of a member", () => {
+  it("[PL50] is member plan's: another is refused, and to join or leave again changes nothing", () => {
+    const member = new ParticipantHarness();
+    expect([member.leave(), member.join(3), member.join(3), member.join(2)]).toEqual(
       Array.from({ length: 4 }, () => "done"),
     );
-    expect(one.seat).toMatchObject({ run: 3 });
-    expect([one.join(9, "other"), one.hold(9, "other")]).toEqual(["in_other_plan", "stale_run"]);
-    expect(one.leave("other")).toBe("done");
-    expect(one.seat).toMatchObject({ plan: "release", run: 3 });
-    expect([one.leave(), one.leave()]).toEqual(["done", "done"]);
-    expect(one.tells).toEqual(["joined", "left"]);
+    expect(member.participant).toMatchObject({ run: 3 });
+    expect([member.join(9, "other"), member.hold(9, "other")]).toEqual([
+      "in_other_plan",
+      "stale_run",
+    ]);
+    expect(member.leave("other")).toBe("done");
+    expect(member.participant).toMatchObject({ plan: "release", run: 3 });
+    expect([member.leave(), member.leave()]).toEqual(["done", "done"]);
+    expect(member.eventNames).toEqual(["joined", "left"]);
   });
 
-  it("[PL50] one that leaves in the middle of a run leaves nothing of it", () => {
-    for (const at of ["holding", "held", "prepared", "committed"] as const) {
-      const one = desk(at);
-      one.leave();
-      expect(one.seat).toBeNull();
-      expect([...one.leases, ...one.checkpoints.keys(), ...one.faults]).toEqual([]);
-      expect([one.held(1), one.saved(1), one.prepare(1)]).toEqual(
+  it("[PL50] member that leaves in the middle of a run leaves nothing of it", () => {
+    for (const phase of ["holding", "held", "prepared", "committed"] as const) {
+      const member = harness(phase);
+      member.leave();
+      expect(member.participant).toBeNull();
+      expect([...member.leases, ...member.checkpoints.keys(), ...member.leaks]).toEqual([]);
+      expect([member.held(1), member.preparedCommit(1), member.prepare(1)]).toEqual(
         Array.from({ length: 3 }, () => "stale_run"),
       );
-      expect([...one.leases, ...one.checkpoints.keys()]).toEqual([]);
+      expect([...member.leases, ...member.checkpoints.keys()]).toEqual([]);
     }
   });
 
   it("[PL51] a run goes from hold to commit, and each step may be asked again", () => {
-    const one = desk("joined");
-    expect([one.hold(1), one.hold(1)]).toEqual(["ticket", "ticket"]);
-    expect(one.prepare(1)).toBe("lease_lost");
-    expect([one.held(1), one.hold(1), one.held(1)]).toEqual(["done", "ticket", "done"]);
-    expect(one.leases.size).toBe(1);
-    expect([one.prepare(1), one.saved(1), one.prepare(1)]).toEqual(["ticket", "vote", "vote"]);
-    expect([one.finish(1, "commit"), one.finish(1, "commit"), one.finish(1, "abort")]).toEqual(
-      Array.from({ length: 3 }, () => "committed"),
-    );
-    expect(one.leases.size).toBe(0);
-    expect([...one.checkpoints.keys()]).toEqual([one.committed]);
-    expect(one.tells).toEqual(["joined", "prepared", "committed"]);
+    const member = harness("joined");
+    expect([member.hold(1), member.hold(1)]).toEqual(["ticket", "ticket"]);
+    expect(member.prepare(1)).toBe("lease_lost");
+    expect([member.held(1), member.hold(1), member.held(1)]).toEqual(["done", "ticket", "done"]);
+    expect(member.leases.size).toBe(1);
+    expect([member.prepare(1), member.preparedCommit(1), member.prepare(1)]).toEqual([
+      "ticket",
+      "vote",
+      "vote",
+    ]);
+    expect([
+      member.finish(1, "commit"),
+      member.finish(1, "commit"),
+      member.finish(1, "abort"),
+    ]).toEqual(Array.from({ length: 3 }, () => "committed"));
+    expect(member.leases.size).toBe(0);
+    expect([...member.checkpoints.keys()]).toEqual([member.committed]);
+    expect(member.eventNames).toEqual(["joined", "prepared", "committed"]);
   });
 
-  it("[PL51] what is late finds the door shut: after the end of its run, and after a later one", () => {
+  it("[PL51] what is late finds the door shut: after the end of its run, and after a later member", () => {
     for (const close of [
-      (one: MemberDesk) => one.finish(1, "abort"),
-      (one: MemberDesk) => one.finish(2, "abort"),
-      (one: MemberDesk) => one.hold(2),
-      (one: MemberDesk) => one.join(2),
+      (member: ParticipantHarness) => member.finish(1, "abort"),
+      (member: ParticipantHarness) => member.finish(2, "abort"),
+      (member: ParticipantHarness) => member.hold(2),
+      (member: ParticipantHarness) => member.join(2),
     ]) {
-      for (const at of ["joined", "holding", "held", "prepared"] as const) {
-        const one = desk(at);
-        close(one);
-        const { seat } = one;
-        expect([one.hold(1), one.held(1), one.prepare(1), one.saved(1)]).toEqual(
-          Array.from({ length: 4 }, () => "stale_run"),
-        );
-        expect(one.seat).toBe(seat);
-        expect([...one.leases, ...one.checkpoints.keys()]).toEqual([]);
+      for (const phase of ["joined", "holding", "held", "prepared"] as const) {
+        const member = harness(phase);
+        close(member);
+        const { participant } = member;
+        expect([
+          member.hold(1),
+          member.held(1),
+          member.prepare(1),
+          member.preparedCommit(1),
+        ]).toEqual(Array.from({ length: 4 }, () => "stale_run"));
+        expect(member.participant).toBe(participant);
+        expect([...member.leases, ...member.checkpoints.keys()]).toEqual([]);
       }
     }
   });
 
-  it("[PL51] an end of a run that was never heard of is an abort, and one of before is stale", () => {
-    const one = desk("joined");
-    expect(one.finish(7, "abort")).toBe("aborted");
-    expect(one.finish(7, "abort")).toBe("aborted");
-    expect([one.hold(7), one.finish(6, "abort"), one.finish(6, "commit")]).toEqual(
+  it("[PL51] an end of a run that was never heard of is an abort, and member of before is stale", () => {
+    const member = harness("joined");
+    expect(member.finish(7, "abort")).toBe("aborted");
+    expect(member.finish(7, "abort")).toBe("aborted");
+    expect([member.hold(7), member.finish(6, "abort"), member.finish(6, "commit")]).toEqual(
       Array.from({ length: 3 }, () => "stale_run"),
     );
-    expect(one.hold(8)).toBe("ticket");
-    expect(one.tells).toEqual(["joined"]);
+    expect(member.hold(8)).toBe("ticket");
+    expect(member.eventNames).toEqual(["joined"]);
   });
 
   it("[PL51] nobody who has prepared nothing is told as committed", () => {
-    for (const at of ["joined", "holding", "held"] as const) {
-      const one = desk(at);
-      const committed = one.finish(1, "commit");
+    for (const phase of ["joined", "holding", "held"] as const) {
+      const member = harness(phase);
+      const committed = member.finish(1, "commit");
       expect(committed).toBe("failed: stale_run");
-      expect(one.committed).toBeUndefined();
-      expect(one.faults).toEqual([]);
+      expect(member.committed).toBeUndefined();
+      expect(member.leaks).toEqual([]);
     }
-    const nobody = new MemberDesk();
+    const nobody = new ParticipantHarness();
     expect([nobody.finish(1, "abort"), nobody.finish(1, "commit")]).toEqual([
       "aborted",
       "failed: stale_run",
     ]);
-    expect(nobody.seat).toBeNull();
+    expect(nobody.participant).toBeNull();
   });
 
-  it("[PL52] each commit gives up the one before, an abort what it had prepared", () => {
-    const one = desk("committed");
-    const first = one.committed;
-    one.hold(2);
-    one.held(2);
-    one.saved(2);
-    expect(one.checkpoints.size).toBe(2);
-    expect(one.finish(2, "abort")).toBe("aborted");
-    expect([...one.checkpoints.keys()]).toEqual([first]);
-    one.hold(3);
-    one.held(3);
-    one.saved(3);
-    one.finish(3, "commit");
-    expect(one.committed).not.toBe(first);
-    expect([...one.checkpoints.keys()]).toEqual([one.committed]);
-    expect(one.seat?.committed?.run).toBe(3);
+  it("[PL52] each commit gives up the member before, an abort what it had prepared", () => {
+    const member = harness("committed");
+    const first = member.committed;
+    member.hold(2);
+    member.held(2);
+    member.preparedCommit(2);
+    expect(member.checkpoints.size).toBe(2);
+    expect(member.finish(2, "abort")).toBe("aborted");
+    expect([...member.checkpoints.keys()]).toEqual([first]);
+    member.hold(3);
+    member.held(3);
+    member.preparedCommit(3);
+    member.finish(3, "commit");
+    expect(member.committed).not.toBe(first);
+    expect([...member.checkpoints.keys()]).toEqual([member.committed]);
+    expect(member.participant?.committed?.run).toBe(3);
   });
 
   it("[PL62] a rollback starts from the last commit until that has come up, a few times at most", () => {
     const held = (run: number) => {
-      const one = desk("committed");
-      one.hold(run);
-      one.held(run);
-      expect(one.looked(run)).toBe("vote");
-      return one;
+      const member = harness("committed");
+      member.hold(run);
+      member.held(run);
+      expect(member.preparedRollback(run)).toBe("vote");
+      return member;
     };
     const good = held(2);
     expect([good.finish(2, "roll_back"), good.finish(2, "roll_back")]).toEqual(["restore", "wait"]);
-    good.came("failed");
+    good.restoreEnded("failed");
     expect(good.finish(2, "roll_back")).toBe("restore");
-    good.came("running");
+    good.restoreEnded("running");
     expect(good.finish(2, "roll_back")).toBe("rolled_back");
-    expect(good.tells.at(-1)).toBe("rolled_back");
-    expect(good.faults).toEqual([]);
+    expect(good.eventNames.at(-1)).toBe("rolled_back");
+    expect(good.leaks).toEqual([]);
     const bad = held(2);
     for (let n = 0; n < limits.planRestoreTriesMax; n++) {
       expect(bad.finish(2, "roll_back")).toBe("restore");
-      bad.came("failed");
+      bad.restoreEnded("failed");
     }
     expect(bad.finish(2, "roll_back")).toBe("failed: start_failed");
     expect(bad.leases.size).toBe(0);
-    const never = desk("held");
-    never.looked(1);
+    const never = harness("held");
+    never.preparedRollback(1);
     expect(never.finish(1, "roll_back")).toBe("skipped");
   });
 
-  /** Mostly of the run that is open, else of a later or an earlier one. */
+  /** Mostly of the run that is open, else of a later or an earlier member. */
   const by = fc.constantFrom(...Array.from({ length: 18 }, () => 0), 1, -1);
   const move = fc.oneof(
     {
@@ -166,7 +181,7 @@ describe("the seat of a member", () => {
     },
     {
       weight: 60,
-      arbitrary: fc.record({ do: fc.constantFrom(...(["held", "saved"] as const)), by }),
+      arbitrary: fc.record({ do: fc.constantFrom(...(["held", "preparedCommit"] as const)), by }),
     },
     {
       weight: 25,
@@ -178,7 +193,10 @@ describe("the seat of a member", () => {
     },
     {
       weight: 10,
-      arbitrary: fc.record({ do: fc.constantFrom(...(["looked", "prepare"] as const)), by }),
+      arbitrary: fc.record({
+        do: fc.constantFrom(...(["preparedRollback", "prepare"] as const)),
+        by,
+      }),
     },
     {
       weight: 5,
@@ -187,7 +205,7 @@ describe("the seat of a member", () => {
     {
       weight: 5,
       arbitrary: fc.record({
-        do: fc.constant("came" as const),
+        do: fc.constant("restoreEnded" as const),
         name: fc.constantFrom(...(["running", "failed"] as const)),
       }),
     },
@@ -199,42 +217,45 @@ describe("the seat of a member", () => {
     let stale = 0;
     fc.assert(
       fc.property(fc.array(move, { minLength: 40, maxLength: 80 }), (moves) => {
-        const one = desk("joined");
+        const member = harness("joined");
         const ends = new Map<number, string>();
         for (const step of moves) {
-          const before = one.seat;
+          const before = member.participant;
           const run = "by" in step ? Math.max(1, (before?.run ?? 0) + step.by) : 0;
           let said = "";
-          if (step.do === "came") one.came(step.name);
+          if (step.do === "restoreEnded") member.restoreEnded(step.name);
           else if (step.do === "leave") {
-            one.leave();
+            member.leave();
             ends.clear();
-          } else if (step.do === "finish") said = one.finish(run, step.verdict);
-          else said = one[step.do](run);
-          expect(one.faults).toEqual([]);
-          if (one.seat !== null && before !== null) {
-            expect(one.seat.run).toBeGreaterThanOrEqual(before.run);
+          } else if (step.do === "finish") said = member.finish(run, step.verdict);
+          else said = member[step.do](run);
+          expect(member.leaks).toEqual([]);
+          if (member.participant !== null && before !== null) {
+            expect(member.participant.run).toBeGreaterThanOrEqual(before.run);
           }
           if (said === "stale_run") {
             stale += 1;
-            expect(one.seat).toBe(before);
+            expect(member.participant).toBe(before);
           }
-          if (one.committed !== undefined && one.committed !== before?.committed?.checkpoint) {
+          if (
+            member.committed !== undefined &&
+            member.committed !== before?.committed?.checkpoint
+          ) {
             committed += 1;
             expect(step).toMatchObject({ do: "finish", verdict: "commit" });
-            expect(one.checkpoints.get(one.committed)).toBe(one.seat?.run);
-            expect(one.seat?.committed?.run).toBe(one.seat?.run);
+            expect(member.checkpoints.get(member.committed)).toBe(member.participant?.run);
+            expect(member.participant?.committed?.run).toBe(member.participant?.run);
           }
           const isEnd = step.do === "finish" && !["restore", "wait", "stale_run"].includes(said);
-          if (!isEnd || one.seat === null) continue;
+          if (!isEnd || member.participant === null) continue;
           expect(ends.get(run) ?? said).toBe(said);
           ends.set(run, said);
-          // What was told of an earlier one is told again; a later one may be open.
-          if (run !== one.seat.run) continue;
-          expect(ticketOf(one.seat)).toBeUndefined();
-          expect(one.leases.size).toBe(0);
-          expect([...one.checkpoints.keys()]).toEqual(
-            one.committed === undefined ? [] : [one.committed],
+          // What was told of an earlier member is told again; a later member may be open.
+          if (run !== member.participant.run) continue;
+          expect(ticketOf(member.participant)).toBeUndefined();
+          expect(member.leases.size).toBe(0);
+          expect([...member.checkpoints.keys()]).toEqual(
+            member.committed === undefined ? [] : [member.committed],
           );
         }
       }),

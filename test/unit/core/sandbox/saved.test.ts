@@ -35,7 +35,7 @@ const life: Incarnation = {
 };
 
 function having(record: SandboxRecord, ...events: SandboxEvent[]): SandboxRecord {
-  return events.reduce((now, event, at) => stepSandbox(now, event, 2_000 + at * 1_000), record);
+  return events.reduce((now, event, n) => stepSandbox(now, event, 2_000 + n * 1_000), record);
 }
 
 const running = having(createRecord(spec, start(1), 1_000), {
@@ -105,8 +105,8 @@ describe("files that do not outlive their container", () => {
       reason: "snapshot_missing",
     });
     expect(failed.state).toMatchObject({ name: "failed", restartable: true });
-    const again = having(failed, { type: "wake", start: start(3) });
-    expect(again.state).toMatchObject({ name: "starting", start: { startId: "start3" } });
+    const restarted = having(failed, { type: "wake", start: start(3) });
+    expect(restarted.state).toMatchObject({ name: "starting", start: { startId: "start3" } });
   });
 });
 

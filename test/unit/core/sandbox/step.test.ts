@@ -48,7 +48,7 @@ const created = createRecord(spec, start(1), 1_000);
 
 /** Applies events a second apart and answers the last record. */
 function having(record: SandboxRecord, ...events: SandboxEvent[]): SandboxRecord {
-  return events.reduce((now, event, at) => stepSandbox(now, event, 2_000 + at * 1_000), record);
+  return events.reduce((now, event, n) => stepSandbox(now, event, 2_000 + n * 1_000), record);
 }
 
 const up: SandboxEvent = { type: "started", startId: "start1", life: life(1) };
@@ -79,8 +79,8 @@ describe("the moves of a sandbox", () => {
   it("[S30] a third end for want of memory in ten minutes is the last, and an older one does not count", () => {
     const ends = (...at: number[]) =>
       at.reduce((record, now) => {
-        const again = stepSandbox(record, { type: "start", start: start(1) }, now);
-        const running = stepSandbox(again, { ...up }, now);
+        const restarted = stepSandbox(record, { type: "start", start: start(1) }, now);
+        const running = stepSandbox(restarted, { ...up }, now);
         return stepSandbox(running, { ...lost, reason: "out_of_memory" }, now);
       }, created);
     const window = limits.restartsWindowMs;
@@ -100,15 +100,15 @@ describe("the moves of a sandbox", () => {
   });
 
   it("[S5] destroyed is final, and forgotten after seven days", () => {
-    const gone = having(created, destroy, { type: "destroyed" });
-    expect(gone.state).toMatchObject({ name: "destroyed", reason: "requested", since: 3_000 });
+    const destroyed = having(created, destroy, { type: "destroyed" });
+    expect(destroyed.state).toMatchObject({ name: "destroyed", reason: "requested", since: 3_000 });
     for (const event of [up, lost, destroy, { type: "wake", start: start(2) } as const]) {
-      expect(stepSandbox(gone, event, 9_000)).toBe(gone);
+      expect(stepSandbox(destroyed, event, 9_000)).toBe(destroyed);
     }
     const end = 3_000 + limits.tombstoneMs;
-    expect(sandboxDeadline(gone)).toEqual({ at: end, why: "the tombstone ends" });
-    expect(pendingEffect(gone, end - 1)).toBeUndefined();
-    expect(pendingEffect(gone, end)).toEqual({ type: "forget" });
+    expect(sandboxDeadline(destroyed)).toEqual({ at: end, why: "the tombstone ends" });
+    expect(pendingEffect(destroyed, end - 1)).toBeUndefined();
+    expect(pendingEffect(destroyed, end)).toEqual({ type: "forget" });
   });
 
   it("[S6] a lost container is started again, three times in ten minutes and no more", () => {
@@ -165,13 +165,13 @@ describe("the moves of a sandbox", () => {
     let record = having(created, destroy);
     const pauses: number[] = [];
     for (let n = 0; n < 10; n++) {
-      const at = sandboxDeadline(record)?.at ?? 0;
-      expect(stepSandbox(record, { type: "deadline", busy: false, save: false }, at - 1)).toBe(
+      const dueAt = sandboxDeadline(record)?.at ?? 0;
+      expect(stepSandbox(record, { type: "deadline", busy: false, save: false }, dueAt - 1)).toBe(
         record,
       );
-      record = stepSandbox(record, { type: "deadline", busy: false, save: false }, at);
-      pauses.push((sandboxDeadline(record)?.at ?? 0) - at);
-      expect(pendingEffect(record, at)).toEqual({ type: "destroy" });
+      record = stepSandbox(record, { type: "deadline", busy: false, save: false }, dueAt);
+      pauses.push((sandboxDeadline(record)?.at ?? 0) - dueAt);
+      expect(pendingEffect(record, dueAt)).toEqual({ type: "destroy" });
     }
     expect(pauses).toEqual([2, 4, 8, 16, 32, 64, 64, 64, 64, 64].map((s) => s * 1000));
   });
