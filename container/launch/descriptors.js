@@ -44,7 +44,7 @@ export function sandboxesAt(descriptors) {
 }
 
 /** @param {string} limits  the text of /proc/<pid>/limits */
-export function limitOf(limits) {
+function limitOf(limits) {
   const found = /^Max open files\s+(\S+)\s+(\S+)/m.exec(limits);
   const [soft, hard] = (found?.slice(1) ?? []).map((word) =>
     word === "unlimited" ? Number.POSITIVE_INFINITY : Number(word),

@@ -22,7 +22,7 @@ import { isMainModule, printStatus, runProgram, UserError } from "./program.js";
 
 const lockWaitMs = 5 * 60_000;
 
-export async function makePackage() {
+async function makePackage() {
   await install();
   mkdirSync(paths.dist, { recursive: true });
   const lock = takeLock(paths.checkoutLock, { waitMs: lockWaitMs });

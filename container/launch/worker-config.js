@@ -8,7 +8,7 @@ import { formatAddress } from "./address.js";
 import { root } from "./paths.js";
 
 /** Text bindings; each has the value of the environment variable with its name. */
-export const environmentBindings = [
+const environmentBindings = [
   "BERTH_API_KEYS",
   "BERTH_SECRET",
   "BERTH_ORIGINS",

@@ -74,7 +74,7 @@ export class DirectEngine {
   }
 }
 
-export class DirectSandbox {
+class DirectSandbox {
   readonly id: string;
   readonly http: Http;
 

@@ -7,7 +7,7 @@ import { Agent, request } from "node:http";
 /** Only a hanging call reaches this limit. */
 const responseTimeoutMs = 120_000;
 
-export type HttpResult = { status: number; text: string };
+type HttpResult = { status: number; text: string };
 
 export class Http {
   readonly #agent: Agent;

@@ -13,7 +13,7 @@ export type CallResult<Content> =
   | { outcome: "ack"; value: Content }
   | { outcome: Exclude<Outcome, "ack">; code: string; error: unknown };
 
-export type TakeTurn = () => Promise<void>;
+type TakeTurn = () => Promise<void>;
 export type ClientMaker = (harness: Harness) => TakeTurn;
 
 /** After these codes the effect of the call is unknown. */

@@ -38,7 +38,7 @@ export type Grant = {
   returnedMs: number;
 };
 
-export type CreatedSandbox = {
+type CreatedSandbox = {
   id: string;
   scope?: string;
   calledMs: number;

@@ -32,7 +32,7 @@ export const docker = new Docker(facts.command, facts.host);
 /** Its data folder, kept across restarts, and the name prefix of its containers. */
 export type BerthHome = { folder: string; name: string };
 
-export type DockerContainer = {
+type DockerContainer = {
   name: string;
   state: string;
   exitCode: number;
@@ -147,7 +147,7 @@ export function containersOf({ name }: BerthHome): DockerContainer[] {
   }));
 }
 
-export function companionsOf({ name }: BerthHome): string[] {
+function companionsOf({ name }: BerthHome): string[] {
   return namesOf(name).filter((container) => container.endsWith("-proxy"));
 }
 

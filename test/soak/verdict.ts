@@ -13,7 +13,7 @@ const descriptorsMin = 8;
 const slowdownMax = 0.5;
 const slowdownMsMin = 5;
 
-export type Judgement = { what: string; from: number; to: number; growth: number; flat: boolean };
+type Judgement = { what: string; from: number; to: number; growth: number; flat: boolean };
 
 /**
  * Compares the medians of the first third (after the first tenth) and the last third, so that a single disturbed slot

@@ -15,7 +15,7 @@ export type Measurement = {
 };
 
 /** `agents`: those of the sandboxes under load, which run for the whole soak. */
-export type WatchedPids = Record<Part, number[]>;
+type WatchedPids = Record<Part, number[]>;
 
 export function watchedPids(server: Server): WatchedPids {
   const all = server.processes();

@@ -17,7 +17,7 @@ import {
 import { dropPrivileges } from "./privileges.ts";
 import { buildRoot } from "./root.ts";
 
-export type Jail = {
+type Jail = {
   /** Applies to the calling thread and to everything that it starts later. */
   isolateNetwork(): void;
   dropPrivileges(): void;

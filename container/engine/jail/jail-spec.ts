@@ -1,43 +1,38 @@
 /**
  * The description of a jail that the engine writes for a new agent: folders, limits and network, all decided by the
- * engine.
+ * engine. The agent trusts it.
  */
 import { z } from "zod";
-import { agentBootSchema } from "../../../src/protocol/internal/agent.ts";
+import type { AgentBoot } from "../../../src/protocol/internal/agent.ts";
 
-const absolutePath = z.string().regex(/^\/[^\0]*$/, "must be an absolute path");
+type Overlay = { lower: string; upper: string; work: string };
 
-const overlaySchema = z.strictObject({
-  lower: absolutePath,
-  upper: absolutePath,
-  work: absolutePath,
-});
-
-export const jailSpecSchema = z.strictObject({
-  hostName: z.string().regex(/^[a-z0-9-]{1,63}$/),
+/** All paths are absolute. */
+export type JailSpec = {
+  hostName: string;
   /** own: the agent is root and commands run as `berth`. mapped: both are the one user that could be mapped. */
-  user: z.enum(["own", "mapped"]),
-  network: z.enum(["none", "nat", "pasta", "host"]),
+  user: "own" | "mapped";
+  network: "none" | "nat" | "pasta" | "host";
   /** An empty folder on which the new root is mounted; only this mount namespace sees the mounts. */
-  mountPoint: absolutePath,
-  root: overlaySchema,
-  usr: overlaySchema,
-  workspace: absolutePath,
+  mountPoint: string;
+  root: Overlay;
+  usr: Overlay;
+  workspace: string;
   /** Program folders of the host's root that are no links into /usr; mounted read-only. */
-  readOnlyFolders: z.array(absolutePath),
-  cgroups: z.strictObject({
+  readOnlyFolders: string[];
+  cgroups: {
     /** Groups that the agent joins before it changes its root. */
-    join: z.array(absolutePath),
+    join: string[];
     /** The folder below which the agent makes one group per command; null where cgroup v2 is not writable. */
-    commands: absolutePath.nullable(),
-  }),
-  tmpfsBytes: z.strictObject({ tmp: z.int(), run: z.int(), shm: z.int() }),
+    commands: string | null;
+  };
+  tmpfsBytes: { tmp: number; run: number; shm: number };
   /** RLIMIT_NPROC of a mapped user where no cgroup counts processes. */
-  processesMax: z.int().nullable(),
-});
+  processesMax: number | null;
+};
 
 /** The document that the engine writes to the agent's descriptor 3. */
-export const jailDocumentSchema = z.strictObject({ boot: agentBootSchema, jail: jailSpecSchema });
+export type JailDocument = { boot: AgentBoot; jail: JailSpec };
 
 /** The single line that the agent prints on stdout once it accepts requests. */
 export const agentReadySchema = z.strictObject({
@@ -46,6 +41,4 @@ export const agentReadySchema = z.strictObject({
   tree: z.enum(["cgroup", "subreaper"]),
 });
 
-export type JailSpec = z.infer<typeof jailSpecSchema>;
-export type JailDocument = z.infer<typeof jailDocumentSchema>;
 export type AgentReady = z.infer<typeof agentReadySchema>;

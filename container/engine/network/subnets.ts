@@ -4,7 +4,7 @@
 import { networkInterfaces } from "node:os";
 import { BerthError } from "../../../src/protocol/errors.ts";
 
-export type Subnet = {
+type Subnet = {
   index: number;
   /** The machine's end. */
   hostAddress: string;

@@ -19,7 +19,7 @@ export type DataFolders = {
   pastas: string;
 };
 
-export type Tree = {
+type Tree = {
   root: { upper: string; work: string };
   usr: { upper: string; work: string };
   workspace: string;
@@ -45,7 +45,7 @@ export function makeDataFolders(data: string): DataFolders {
 /** The parts of a tree that a snapshot saves; the work folders belong to overlayfs and start empty. */
 export const savedParts = ["root", "usr", "workspace"] as const;
 
-export function treeAt(base: string): Tree {
+function treeAt(base: string): Tree {
   return {
     root: { upper: `${base}/root`, work: `${base}/root.work` },
     usr: { upper: `${base}/usr`, work: `${base}/usr.work` },

@@ -87,7 +87,7 @@ export const scenarios: Scenario[] = [
   },
 ];
 
-export type Bill = { objects: number; containers: number; logs: number; all: number; use: Use };
+type Bill = { objects: number; containers: number; logs: number; all: number; use: Use };
 
 /** For all sandboxes, in dollars; the sum includes the price of the plan. */
 export function monthOf(scenario: Scenario, each: Counted<Operation>, gbEach: number): Bill {

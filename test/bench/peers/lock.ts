@@ -5,7 +5,7 @@
 import { type Bench, type Figure, median, round, spread } from "../figure.ts";
 import { parallel } from "../http.ts";
 
-export const lockClients = 16;
+const lockClients = 16;
 export const lockWaiters = 50;
 
 /** Clients are numbered; each has at most one call at a time. */

@@ -11,7 +11,7 @@ import { closeSync, readSync } from "node:fs";
 import { type FileStatus, openBelow, readAttributes, readTarget } from "./kernel.ts";
 
 /** The same name in two open folders. */
-export type EntryPair = { older: number; newer: number; name: string };
+type EntryPair = { older: number; newer: number; name: string };
 
 /** Longer than a tick of any kernel's clock. */
 const tickNsMax = 100_000_000n;
