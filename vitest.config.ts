@@ -22,10 +22,14 @@ const systemTests = [
   "test/agent/**/*-load.test.ts",
   "test/agent/archive/archive-ends.test.ts",
   "test/agent/channel/channel-deferred.test.ts",
+  "test/agent/exec/exec-end.test.ts",
   "test/agent/exec/fence.test.ts",
+  "test/agent/files/files-folders.test.ts",
   "test/agent/processes/ports.test.ts",
   "test/agent/processes/process-log.test.ts",
+  "test/agent/processes/process-name.test.ts",
   "test/agent/processes/process-stdin.test.ts",
+  "test/agent/sessions/session-end.test.ts",
 ];
 
 /** The name that miniflare gives to the Worker itself; importing it would need a dependency on miniflare. */
@@ -53,7 +57,7 @@ const timeouts = { testTimeout: 120_000, hookTimeout: 180_000 };
 export default defineConfig({
   test: {
     // More workers than cores, because most tests wait for processes more than they compute.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    maxWorkers: availableParallelism() * 2,
     sequence: { sequencer: LongestFirst },
     // Logs of the parts are shown for a failed test only.
     silent: "passed-only",

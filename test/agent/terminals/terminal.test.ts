@@ -28,7 +28,7 @@ describe.each(kinds)("a terminal, trees held by %s", (tree) => {
     viewer.type("tty; stty size; ps -o pid=,tty=,stat=,comm= -p $$; echo by $TERM > /dev/tty\r");
     await viewer.shows("by xterm-256color\r\n");
     expect(viewer.text).toMatch(/\/dev\/pts\/\d+\r\n27 91\r\n/);
-    expect(viewer.text).toMatch(new RegExp(`${pid} pts/\\d+ +Ss +bash`));
+    expect(viewer.text).toMatch(new RegExp(`${pid} pts/\\d+ +S[<N]?s +bash`));
     viewer.type("grep flags /proc/self/fdinfo/[012]; echo flag''s\r");
     await viewer.shows("flags\r\n");
     expect(viewer.text.match(/flags:\s+0\d*2\r\n/g)).toHaveLength(3);

@@ -1,2 +1,2 @@
-/** How often a test of kills goes through its rounds: some in every run, as many as are asked for by hand. */
-export const killRounds = Number(process.env.BERTH_KILL_ROUNDS ?? 8);
+/** The rounds of a test of kills: a few in every run, more when asked for. */
+export const killRounds = Number(process.env.BERTH_KILL_ROUNDS ?? 4);
