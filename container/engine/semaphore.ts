@@ -6,40 +6,40 @@
 /** A caller whose `signal` aborts while it waits leaves the queue at once. */
 export type Semaphore = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
-export function makeSemaphore(atOnceMax: number): Semaphore {
+export function makeSemaphore(permits: number): Semaphore {
   const waiting: (() => void)[] = [];
-  let free = atOnceMax;
-  const enter = async (signal?: AbortSignal) => {
+  let available = permits;
+  const acquire = async (signal?: AbortSignal) => {
     signal?.throwIfAborted();
-    if (free > 0) free -= 1;
+    if (available > 0) available -= 1;
     else await waitForSlot(waiting, signal);
   };
-  const leave = () => {
+  const release = () => {
     const next = waiting.shift();
-    if (next === undefined) free += 1;
+    if (next === undefined) available += 1;
     else next();
   };
   return async (work, signal) => {
-    await enter(signal);
+    await acquire(signal);
     try {
       return await work();
     } finally {
-      leave();
+      release();
     }
   };
 }
 
 function waitForSlot(waiting: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const giveUp = () => {
+    const abandon = () => {
       waiting.splice(waiting.indexOf(begin), 1);
       reject(signal?.reason);
     };
     const begin = () => {
-      signal?.removeEventListener("abort", giveUp);
+      signal?.removeEventListener("abort", abandon);
       resolve();
     };
     waiting.push(begin);
-    signal?.addEventListener("abort", giveUp, { once: true });
+    signal?.addEventListener("abort", abandon, { once: true });
   });
 }

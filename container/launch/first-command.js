@@ -10,7 +10,7 @@ import { relative } from "node:path";
  */
 export function firstCommand(url, data) {
   const path = relative(process.cwd(), data);
-  const key = quoted(`${path.startsWith("..") ? data : path}/key`);
+  const key = shellQuote(`${path.startsWith("..") ? data : path}/key`);
   return [
     `B=${url}/v1/sandboxes A="Authorization: Bearer $(cat ${key})" J='Content-Type: application/json';`,
     `curl -sS -H "$A" -H "$J" $B/$(curl -sS -H "$A" -H "$J" $B -d '{"waitMs":20000}'`,
@@ -19,6 +19,6 @@ export function firstCommand(url, data) {
 }
 
 /** @param {string} path  to be quoted inside double quotes and `$( )` */
-function quoted(path) {
+function shellQuote(path) {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

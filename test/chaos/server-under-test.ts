@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { alive, naming, type Seen } from "../system/processes.ts";
+import { alive, processesNaming, type ProcessInfo } from "../system/processes.ts";
 import { type Server, startServer } from "../system/server.ts";
 import { until } from "../system/until.ts";
 import { Relay } from "./relay.ts";
@@ -34,7 +34,7 @@ export class ServerUnderTest {
 
   static async open(): Promise<ServerUnderTest> {
     const folder = mkdtempSync(join(tmpdir(), "berth-chaos-"));
-    const target = new ServerUnderTest(folder, mounted(folder), await Relay.open());
+    const target = new ServerUnderTest(folder, mountDisk(folder), await Relay.open());
     try {
       target.#serving = target.#keepServing(await target.#start());
     } catch (thrown) {
@@ -62,7 +62,7 @@ export class ServerUnderTest {
   }
 
   /** All processes of the running server. */
-  processes(): Seen[] {
+  processes(): ProcessInfo[] {
     return this.#server?.processes() ?? [];
   }
 
@@ -88,7 +88,7 @@ export class ServerUnderTest {
     await until("all processes are gone", () => alive(tree).length === 0, endTimeoutMs).catch(
       () => {},
     );
-    const left = new Map([...alive(tree), ...naming(this.data)].map((seen) => [seen.pid, seen]));
+    const left = new Map([...alive(tree), ...processesNaming(this.data)].map((seen) => [seen.pid, seen]));
     for (const { pid, command } of left.values()) leftovers.push(`process ${pid}: ${command}`);
     const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
     const below = mounts.filter((line) => line.includes(this.data));
@@ -125,7 +125,7 @@ export class ServerUnderTest {
     }
   }
 
-  async #restart(before: Seen[]): Promise<Server | undefined> {
+  async #restart(before: ProcessInfo[]): Promise<Server | undefined> {
     let why = "";
     for (let tries = 0; tries < startTries && !this.#isEnding; tries += 1) {
       try {
@@ -141,7 +141,7 @@ export class ServerUnderTest {
   }
 }
 
-function mounted(folder: string): boolean {
+function mountDisk(folder: string): boolean {
   try {
     const options = `size=${diskBytes},mode=755`;
     execFileSync("mount", ["-t", "tmpfs", "-o", options, "chaos", folder], { stdio: "ignore" });

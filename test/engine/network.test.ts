@@ -60,13 +60,15 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
     expect(
       (await sandbox.sh("cat /proc/net/dev")).stdout.match(/^\s*(\w+):/gm)?.map((it) => it.trim()),
     ).toEqual(["lo:"]);
-    expect(await reach(sandbox, "127.0.0.1", hostPort)).toBe("");
-    expect(await reach(sandbox, "127.0.0.1", Number(new URL(sandbox.started.address).port))).toBe(
+    expect(await fetchFrom(sandbox, "127.0.0.1", hostPort)).toBe("");
+    expect(
+      await fetchFrom(sandbox, "127.0.0.1", Number(new URL(sandbox.started.address).port)),
+    ).toBe("");
+    expect(await fetchFrom(sandbox, "127.0.0.1", Number(new URL(engine?.baseUrl ?? "").port))).toBe(
       "",
     );
-    expect(await reach(sandbox, "127.0.0.1", Number(new URL(engine?.baseUrl ?? "").port))).toBe("");
     // The sandbox does reach a server of its own.
-    expect(await reachOwn(sandbox)).toBe("mine");
+    expect(await fetchFromOwnServer(sandbox)).toBe("mine");
   });
 
   it("[R24] a sandbox that requests unavailable internet starts without it and gets a note", async () => {
@@ -81,10 +83,10 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
     const sandbox = await run(shared, { internet: true });
     expect(sandbox.started.isolation.network).toBe("host");
     expect(sandbox.started.notes.join()).toMatch(/every service on its loopback/);
-    expect(await reach(sandbox, "127.0.0.1", hostPort)).toBe("the machine");
+    expect(await fetchFrom(sandbox, "127.0.0.1", hostPort)).toBe("the machine");
     const without = await run(shared);
     expect(without.started.isolation.network).toBe("none");
-    expect(await reach(without, "127.0.0.1", hostPort)).toBe("");
+    expect(await fetchFrom(without, "127.0.0.1", hostPort)).toBe("");
   });
 
   const nat = as === "root" && canMakeInternet && hasProgram("nft");
@@ -104,14 +106,14 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
         ).stdout.trim();
         expect(gateway).toMatch(/^10\.201\./);
         for (const address of [gateway, machineAddress, "127.0.0.1"]) {
-          expect(await reach(sandbox, address, hostPort), address).toBe("");
+          expect(await fetchFrom(sandbox, address, hostPort), address).toBe("");
         }
         const address = (await other.sh("hostname -I")).stdout.trim();
         expect(address).toMatch(/^10\.201\./);
         const serving = other.sh(`${serveScript()} sleep 100`, 110_000).catch(() => "ended");
-        const served = async () => (await reach(other, address, 8099)) === "mine";
+        const served = async () => (await fetchFrom(other, address, 8099)) === "mine";
         await until("the neighbour's server", served);
-        expect(await reach(sandbox, address, 8099)).toBe("");
+        expect(await fetchFrom(sandbox, address, 8099)).toBe("");
         expect(await served()).toBe(true);
         await other.container.destroy("remove");
         await serving;
@@ -138,7 +140,7 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
           await sandbox.sh("ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'")
         ).stdout.trim();
         for (const address of ["127.0.0.1", gateway, "169.254.1.53"]) {
-          expect(await reach(sandbox, address, hostPort), address).toBe("");
+          expect(await fetchFrom(sandbox, address, hostPort), address).toBe("");
         }
         const pasta = () => tracesOf(data, []).length;
         expect(pasta()).toBe(1);
@@ -158,13 +160,13 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
 });
 
 /** Returns the response of a server, or an empty string. */
-async function reach(from: RunningSandbox, address: string, port: number): Promise<string> {
+async function fetchFrom(from: RunningSandbox, address: string, port: number): Promise<string> {
   const script = `import urllib.request as u; print(u.urlopen("http://${address}:${port}", timeout=2).read().decode(), end="")`;
   return (await from.sh(`python3 -c '${script}'`)).stdout;
 }
 
 async function expectInternet(from: RunningSandbox, internet: TestInternet): Promise<void> {
-  const seenFrom = await reach(from, serverAddress, internet.port);
+  const seenFrom = await fetchFrom(from, serverAddress, internet.port);
   // The server sees the machine's address, because a sandbox's address is translated.
   expect(seenFrom).toBe(machineAddress);
 }
@@ -179,7 +181,7 @@ function serveScript(): string {
 }
 
 /** Serves and fetches in one command, because background processes end with their command. */
-async function reachOwn(from: RunningSandbox, address = "127.0.0.1"): Promise<string> {
+async function fetchFromOwnServer(from: RunningSandbox, address = "127.0.0.1"): Promise<string> {
   const ask = `python3 -c 'import urllib.request as u; print(u.urlopen("http://${address}:8099", timeout=2).read().decode(), end="")' 2>/dev/null`;
   const poll = `for i in $(seq 100); do out=$(${ask}) && break; sleep 0.1; done; printf %s "$out"`;
   return (await from.sh(`${serveScript()} ${poll}`)).stdout;

@@ -45,12 +45,12 @@ export function buildRoot(spec: JailSpec): void {
  */
 function overlayOptions(spec: JailSpec, layers: JailSpec["root"]): string {
   const { lower, upper, work } = layers;
-  const folders = `lowerdir=${escaped(lower)},upperdir=${escaped(upper)},workdir=${escaped(work)}`;
+  const folders = `lowerdir=${escapePath(lower)},upperdir=${escapePath(upper)},workdir=${escapePath(work)}`;
   const stable = `${folders},index=off,metacopy=off,xino=off`;
   return spec.user === "mapped" ? `${stable},userxattr` : `${stable},redirect_dir=off`;
 }
 
-function escaped(path: string): string {
+function escapePath(path: string): string {
   return path.replace(/[\\,:]/g, (character) => `\\${character}`);
 }
 

@@ -49,19 +49,19 @@ export function addUse(to: Use, use: Partial<Use>, times = 1): void {
 
 /** The marginal cost, without the included amounts. */
 export function dollarsOf(use: Use): Use {
-  return priced(use, (amount) => amount);
+  return applyPrices(use, (amount) => amount);
 }
 
 /** The bill of a month, above what the plan includes. */
 export function billOf(use: Use): Use {
-  return priced(use, (amount, { included }) => Math.max(0, amount - included));
+  return applyPrices(use, (amount, { included }) => Math.max(0, amount - included));
 }
 
 export function sumOf(dollars: Use): number {
   return Object.values(dollars).reduce((sum, amount) => sum + amount, 0);
 }
 
-function priced(use: Use, billed: (amount: number, price: Price) => number): Use {
+function applyPrices(use: Use, billed: (amount: number, price: Price) => number): Use {
   const kinds = Object.entries(prices) as [keyof Use, Price][];
   return Object.fromEntries(
     kinds.map(([kind, price]) => [kind, (billed(use[kind], price) * price.perMillion) / 1e6]),

@@ -25,12 +25,12 @@ export async function directoryGrowth(bench: Bench): Promise<Figure[]> {
     }
     const berth = await Berth.start(bench, data);
     if (many === few) {
-      await parallel(few, clients, () => create(berth, { start: false }));
-      await create(berth, { start: false, scope });
+      await parallel(few, clients, () => createSandbox(berth, { start: false }));
+      await createSandbox(berth, { start: false, scope });
     }
     const calls = {
-      "list of 100": () => ok(berth.http.call("GET", "/v1/sandboxes?limit=100")),
-      "find by scope": () => create(berth, { start: false, scope }),
+      "list of 100": () => expectOk(berth.http.call("GET", "/v1/sandboxes?limit=100")),
+      "find by scope": () => createSandbox(berth, { start: false, scope }),
     };
     for (const [what, call] of Object.entries(calls)) {
       bench.progress.say(`${what} among ${many}`);
@@ -55,11 +55,11 @@ export async function directoryGrowth(bench: Bench): Promise<Figure[]> {
   return figures;
 }
 
-function create(berth: Berth, body: object): Promise<void> {
-  return ok(berth.http.call("POST", "/v1/sandboxes", JSON.stringify(body)));
+function createSandbox(berth: Berth, body: object): Promise<void> {
+  return expectOk(berth.http.call("POST", "/v1/sandboxes", JSON.stringify(body)));
 }
 
-async function ok(call: Promise<{ status: number; text: string }>): Promise<void> {
+async function expectOk(call: Promise<{ status: number; text: string }>): Promise<void> {
   const { status, text } = await call;
   if (status >= 300) throw new Error(`returned ${status}: ${text}`);
 }

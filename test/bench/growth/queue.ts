@@ -11,7 +11,7 @@ import type { Http } from "../http.ts";
 const handOvers = 50;
 const hangMs = 120_000;
 
-export async function queue(bench: Bench): Promise<Figure[]> {
+export async function queueGrowth(bench: Bench): Promise<Figure[]> {
   const steps = bench.isShort ? [1, 100] : [1, 100, 1000];
   const berth = await Berth.start(bench);
   const path = `/v1/sandboxes/${await berth.create()}/lease`;

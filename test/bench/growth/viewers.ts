@@ -11,7 +11,7 @@ const key = new Uint8Array([0x78]);
 /** Below the maximum length of a terminal line. */
 const keysMax = 1000;
 
-export async function viewers(bench: Bench): Promise<Figure[]> {
+export async function viewerGrowth(bench: Bench): Promise<Figure[]> {
   const steps = bench.isShort ? [1, 10] : [1, 10, 50];
   const samples = Math.min(keysMax, bench.isShort ? 100 : 500);
   const berth = await Berth.start(bench);

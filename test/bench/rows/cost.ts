@@ -44,13 +44,13 @@ export async function cost(bench: Bench): Promise<Figure[]> {
     without?.(counted);
     measured.push({ what, times: many, counted, use: useOf(counted, spentMs, many) });
   };
-  await calls(berth, times, measure);
-  await lifecycle(berth, bench.isShort ? 2 : 10, measure);
-  await plans(berth, bench.isShort ? 2 : 10, measure);
-  if (!bench.isShort) await sleeps(berth, 3, measure);
-  const wakes = await idles(berth, bench.isShort ? 4_000 : 20_000, measure);
+  await measureCalls(berth, times, measure);
+  await measureLifecycle(berth, bench.isShort ? 2 : 10, measure);
+  await measurePlans(berth, bench.isShort ? 2 : 10, measure);
+  if (!bench.isShort) await measureHibernation(berth, 3, measure);
+  const wakes = await measureIdle(berth, bench.isShort ? 4_000 : 20_000, measure);
   const bytes = (await berth.databaseBytes()).SandboxObject ?? 0;
-  return [...measured.map(figureOf), wakes, ...months(measured, bytes)];
+  return [...measured.map(figureOf), wakes, ...monthlyBills(measured, bytes)];
 }
 
 type Measure = (
@@ -64,8 +64,8 @@ type Measure = (
 const command = { command: "true" };
 
 /** Operations on one sandbox whose object is in memory. */
-async function calls(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
-  const path = `/v1/sandboxes/${await created(berth, {})}`;
+async function measureCalls(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
+  const path = `/v1/sandboxes/${await createSandbox(berth, {})}`;
   const session = await berth.call<{ id: string }>("POST", `${path}/sessions`, {});
   const post = (action: string, body: object, more = {}) =>
     berth.call("POST", `${path}${action}`, body, more);
@@ -106,12 +106,16 @@ async function calls(berth: CountingBerth, times: number, measure: Measure): Pro
 }
 
 /** Lifecycle operations, each on its own sandboxes. */
-async function lifecycle(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
+async function measureLifecycle(
+  berth: CountingBerth,
+  times: number,
+  measure: Measure,
+): Promise<void> {
   const scope = { repo: "github.com/bench/cost", branch: "main" };
-  await created(berth, { scope, start: false });
-  await measure("find by scope", times, () => created(berth, { scope, start: false }));
+  await createSandbox(berth, { scope, start: false });
+  await measure("find by scope", times, () => createSandbox(berth, { scope, start: false }));
   const ids: string[] = [];
-  await measure("create", times, async () => ids.push(await created(berth, {})));
+  await measure("create", times, async () => ids.push(await createSandbox(berth, {})));
   const each = (path: string) => (index: number) =>
     berth.call("POST", `/v1/sandboxes/${ids[index]}/${path}`);
   await measure("pause", times, each("pause"));
@@ -122,12 +126,12 @@ async function lifecycle(berth: CountingBerth, times: number, measure: Measure):
   await measure("destroy", times, (index) => berth.call("DELETE", `/v1/sandboxes/${ids[index]}`));
 }
 
-async function plans(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
+async function measurePlans(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
   const plan = "/v1/plans/cost";
   await berth.call("PUT", plan, {});
   const ids: string[] = [];
   for (let index = 0; index < members; index += 1) {
-    const id = await created(berth, {});
+    const id = await createSandbox(berth, {});
     await berth.call("PUT", `${plan}/sandboxes/m${index}`, { sandboxId: id });
     ids.push(id);
   }
@@ -144,8 +148,12 @@ async function plans(berth: CountingBerth, times: number, measure: Measure): Pro
   await berth.call("DELETE", `${plan}?sandboxes=destroy`);
 }
 
-async function sleeps(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
-  const id = await created(berth, {});
+async function measureHibernation(
+  berth: CountingBerth,
+  times: number,
+  measure: Measure,
+): Promise<void> {
+  const id = await createSandbox(berth, {});
   await sleep(startTimerMs);
   await measure(
     "exec after the object has slept",
@@ -162,10 +170,14 @@ async function sleeps(berth: CountingBerth, times: number, measure: Measure): Pr
 }
 
 /** What the passing of time costs: while a sandbox is used, when it becomes idle, and while it is idle. */
-async function idles(berth: CountingBerth, quietMs: number, measure: Measure): Promise<Figure> {
+async function measureIdle(
+  berth: CountingBerth,
+  quietMs: number,
+  measure: Measure,
+): Promise<Figure> {
   await waitUntilNoneRuns(berth);
   await sleep(settleMs);
-  const id = await created(berth, { idleTimeoutMs });
+  const id = await createSandbox(berth, { idleTimeoutMs });
   const exec = () => berth.call("POST", `/v1/sandboxes/${id}/exec`, command);
   // The calls themselves are counted above; this counts what their duration adds.
   const timeAlone = (counted: Counted) => {
@@ -186,14 +198,14 @@ async function idles(berth: CountingBerth, quietMs: number, measure: Measure): P
     await waitUntilNoneRuns(berth);
   };
   await measure("becoming idle, to paused", 1, toPaused, timeAlone);
-  const running = await created(berth, {});
+  const running = await createSandbox(berth, {});
   await berth.call("POST", `/v1/sandboxes/${running}/exec`, command);
   // Earlier alarms have fired by then: that of the start, and one that finds a sandbox already paused.
   await sleep(settleMs + idleTimeoutMs);
   await berth.counted();
   await sleep(quietMs);
   const counted = await berth.counted();
-  const requests = keys.reduce((sum, key) => sum + billed(counted, key), 0);
+  const requests = keys.reduce((sum, key) => sum + billedRequests(counted, key), 0);
   return {
     row: `cost of ${quietMs / 1000} s of two idle sandboxes, one paused, one running`,
     measured: `${requests} requests and alarms`,
@@ -212,12 +224,12 @@ async function waitUntilNoneRuns(berth: CountingBerth): Promise<void> {
   }
 }
 
-async function created(berth: CountingBerth, body: object): Promise<string> {
+async function createSandbox(berth: CountingBerth, body: object): Promise<string> {
   const { id } = await berth.call<Sandbox>("POST", "/v1/sandboxes", { waitMs: 25_000, ...body });
   return id;
 }
 
-function billed(counted: Counted, kind: string): number {
+function billedRequests(counted: Counted, kind: string): number {
   return (counted[kind]?.requests ?? 0) + (counted[kind]?.alarms ?? 0);
 }
 
@@ -225,7 +237,7 @@ function useOf(counted: Counted, processorMs: number, times: number): Use {
   const sum = (of: (kind: string) => number) =>
     keys.reduce((all, kind) => all + of(kind), 0) / times;
   const workerRequests = (counted.worker?.requests ?? 0) / times;
-  const requests = sum((kind) => billed(counted, kind));
+  const requests = sum((kind) => billedRequests(counted, kind));
   return {
     ...noUse(),
     workerRequests,
@@ -262,7 +274,7 @@ function figureOf({ what, times, counted, use }: Measured): Figure {
   };
 }
 
-function months(measured: Measured[], databaseBytes: number): Figure[] {
+function monthlyBills(measured: Measured[], databaseBytes: number): Figure[] {
   const each = Object.fromEntries(measured.map(({ what, use }) => [what, use])) as Record<
     Operation,
     Use

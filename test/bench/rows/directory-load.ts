@@ -27,23 +27,27 @@ const unscoped = { start: false };
 
 function callsOn(ids: string[]): Call[] {
   return [
-    { what: "health", max: Infinity, send: (berth) => ok(berth, "GET", "/health") },
+    { what: "health", max: Infinity, send: (berth) => expectOk(berth, "GET", "/health") },
     {
       what: "get",
       max: Infinity,
-      send: (berth, index) => ok(berth, "GET", `${sandboxes}/${ids[index % scopes]}`),
+      send: (berth, index) => expectOk(berth, "GET", `${sandboxes}/${ids[index % scopes]}`),
     },
     {
       what: "find",
       max: Infinity,
-      send: (berth, index) => ok(berth, "POST", sandboxes, scoped(index)),
+      send: (berth, index) => expectOk(berth, "POST", sandboxes, scopedBody(index)),
     },
     {
       what: "list",
       max: Infinity,
-      send: (berth) => ok(berth, "GET", `${sandboxes}?limit=${page}`),
+      send: (berth) => expectOk(berth, "GET", `${sandboxes}?limit=${page}`),
     },
-    { what: "create", max: createsMax, send: (berth) => ok(berth, "POST", sandboxes, unscoped) },
+    {
+      what: "create",
+      max: createsMax,
+      send: (berth) => expectOk(berth, "POST", sandboxes, unscoped),
+    },
   ];
 }
 
@@ -51,9 +55,9 @@ export async function directoryLoad(bench: Bench): Promise<Figure[]> {
   const rounds = bench.isShort ? 1 : 3;
   const ms = bench.isShort ? shortBlockMs : blockMs;
   const berth = await Berth.start(bench);
-  const ids = await parallel(scopes, 16, (index) => created(berth, scoped(index)));
+  const ids = await parallel(scopes, 16, (index) => createSandbox(berth, scopedBody(index)));
   const calls = callsOn(ids);
-  const syncMs = syncsIn(berth.data);
+  const syncMs = measureSyncs(berth.data);
   const blocks = new Map<string, Block[]>();
   // The calls take turns, so that other load on the machine affects all of them.
   for (let round = 0; round < rounds; round += 1) {
@@ -61,7 +65,7 @@ export async function directoryLoad(bench: Bench): Promise<Figure[]> {
       for (const { what, max, send } of calls) {
         bench.progress.say(`${what}, ${concurrency} at once`);
         const name = `${what} ${concurrency}`;
-        const block = await measured(berth, { ms, max, concurrency, send });
+        const block = await measureBlock(berth, { ms, max, concurrency, send });
         blocks.set(name, [...(blocks.get(name) ?? []), block]);
       }
     }
@@ -98,7 +102,7 @@ const names: Record<string, string> = {
   create: "create without a container",
 };
 
-async function measured(
+async function measureBlock(
   berth: Berth,
   {
     ms,
@@ -119,7 +123,7 @@ async function measured(
 }
 
 /** The times until new files on this disk are durable. */
-function syncsIn(folder: string): number[] {
+function measureSyncs(folder: string): number[] {
   return Array.from({ length: syncs }, (_, index) => {
     const startedAt = performance.now();
     const fd = openSync(join(folder, `synced-${index}`), "w");
@@ -130,17 +134,17 @@ function syncsIn(folder: string): number[] {
   });
 }
 
-function scoped(index: number): object {
+function scopedBody(index: number): object {
   return { start: false, scope: { repo: "github.com/bench/load", branch: `b${index % scopes}` } };
 }
 
-async function created(berth: Berth, body: object): Promise<string> {
+async function createSandbox(berth: Berth, body: object): Promise<string> {
   const { status, text } = await berth.http.call("POST", sandboxes, JSON.stringify(body));
   if (status >= 300) throw new Error(`create returned ${status}: ${text}`);
   return (JSON.parse(text) as { id: string }).id;
 }
 
-async function ok(berth: Berth, method: string, path: string, body?: object): Promise<void> {
+async function expectOk(berth: Berth, method: string, path: string, body?: object): Promise<void> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const { status } = await berth.http.call(method, path, text);
   if (status >= 300) throw new Error(`${method} ${path} returned ${status}`);

@@ -50,7 +50,7 @@ async function fill(bench: Bench, berth: Berth, count: number): Promise<number> 
   let done = 0;
   await parallel(count, clients, async (index) => {
     const mark = index % 1000 === 0 ? "rare" : "usual";
-    await created(berth, { start: false, metadata: { mark, n: String(index) } });
+    await createSandbox(berth, { start: false, metadata: { mark, n: String(index) } });
     bench.progress.of(++done, count, "sandbox");
   });
   return (count * 1000) / (performance.now() - startedAt);
@@ -64,20 +64,21 @@ async function measure(
   const scope = { repo: "github.com/bench/find", branch: "main" };
   const lists = "/v1/sandboxes?limit=100";
   const calls: Record<keyof Times, (berth: Berth) => Promise<void>> = {
-    find: (berth) => created(berth, { start: false, scope }),
-    list: (berth) => ok(berth.http.call("GET", lists)),
-    states: (berth) => ok(berth.http.call("GET", `${lists}&state=running,paused`)),
-    filtered: (berth) => ok(berth.http.call("GET", "/v1/sandboxes?limit=1&metadata=mark%3Drare")),
-    create: (berth) => created(berth, { start: false }),
-    count: (berth) => ok(berth.http.call("GET", "/v1/counts")),
+    find: (berth) => createSandbox(berth, { start: false, scope }),
+    list: (berth) => expectOk(berth.http.call("GET", lists)),
+    states: (berth) => expectOk(berth.http.call("GET", `${lists}&state=running,paused`)),
+    filtered: (berth) =>
+      expectOk(berth.http.call("GET", "/v1/sandboxes?limit=1&metadata=mark%3Drare")),
+    create: (berth) => createSandbox(berth, { start: false }),
+    count: (berth) => expectOk(berth.http.call("GET", "/v1/counts")),
   };
   const times = { small: {} as Times, large: {} as Times };
   for (const [what, call] of Object.entries(calls) as [keyof Times, (typeof calls)["list"]][]) {
     const samplesOf = { small: [] as number[], large: [] as number[] };
     for (let n = 0; n < samples; n++) {
       bench.progress.of(n, samples, what);
-      samplesOf.small.push(await timed(() => call(small)));
-      samplesOf.large.push(await timed(() => call(large)));
+      samplesOf.small.push(await measureMs(() => call(small)));
+      samplesOf.large.push(await measureMs(() => call(large)));
     }
     times.small[what] = median(samplesOf.small);
     times.large[what] = median(samplesOf.large);
@@ -85,17 +86,17 @@ async function measure(
   return times;
 }
 
-async function timed(work: () => Promise<void>): Promise<number> {
+async function measureMs(work: () => Promise<void>): Promise<number> {
   const startedAt = performance.now();
   await work();
   return performance.now() - startedAt;
 }
 
-function created(berth: Berth, body: object): Promise<void> {
-  return ok(berth.http.call("POST", "/v1/sandboxes", JSON.stringify(body)));
+function createSandbox(berth: Berth, body: object): Promise<void> {
+  return expectOk(berth.http.call("POST", "/v1/sandboxes", JSON.stringify(body)));
 }
 
-async function ok(call: Promise<{ status: number }>): Promise<void> {
+async function expectOk(call: Promise<{ status: number }>): Promise<void> {
   const { status } = await call;
   if (status >= 300) throw new Error(`returned ${status}`);
 }

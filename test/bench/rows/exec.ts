@@ -34,7 +34,7 @@ export async function exec(bench: Bench): Promise<Figure[]> {
   ];
   bench.progress.say("warming up");
   // A side that is not yet compiled by the JIT cannot be compared.
-  for (const side of sides) await inStreams(side, warmUp);
+  for (const side of sides) await commandsPerSecond(side, warmUp);
   const argvCall = JSON.stringify({ argv });
   const agentArgvRequest = agentCall({ argv });
   const argvSides: [Side, Side] = [
@@ -71,11 +71,11 @@ async function latency(
   const samples: [number[], number[]] = [[], []];
   for (let block = 0; block < blocks; block += 1) {
     bench.progress.of(block, blocks, "one at a time, block");
-    for (const side of turnsIn(block)) {
+    for (const side of orderIn(block)) {
       const { quietMs = 0 } = sides[side];
       for (let index = 0; index < each; index += 1) {
         if (quietMs > 0) await pause(quietMs);
-        samples[side].push(await timed(sides[side]));
+        samples[side].push(await measureMs(sides[side]));
       }
     }
   }
@@ -96,7 +96,7 @@ async function throughput(bench: Bench, sides: [Side, Side]): Promise<Figure> {
   const rates: [number[], number[]] = [[], []];
   for (let block = 0; block < blocks; block += 1) {
     bench.progress.of(block, blocks, `${concurrency} in parallel, block`);
-    for (const side of turnsIn(block)) rates[side].push(await inStreams(sides[side], each));
+    for (const side of orderIn(block)) rates[side].push(await commandsPerSecond(sides[side], each));
   }
   const [berth, direct] = [median(rates[0]), median(rates[1])];
   const ratio = berth / direct;
@@ -111,11 +111,11 @@ async function throughput(bench: Bench, sides: [Side, Side]): Promise<Figure> {
 }
 
 /** Each side is first in every second block, so that side effects on the next side cancel out. */
-function turnsIn(block: number): readonly [0, 1] | readonly [1, 0] {
+function orderIn(block: number): readonly [0, 1] | readonly [1, 0] {
   return block % 2 === 0 ? [0, 1] : [1, 0];
 }
 
-async function timed(side: Side): Promise<number> {
+async function measureMs(side: Side): Promise<number> {
   const startedAt = performance.now();
   const { exitCode } = await side.run();
   const ms = performance.now() - startedAt;
@@ -124,8 +124,8 @@ async function timed(side: Side): Promise<number> {
 }
 
 /** Returns commands per second. */
-async function inStreams(side: Side, count: number): Promise<number> {
+async function commandsPerSecond(side: Side, count: number): Promise<number> {
   const startedAt = performance.now();
-  await parallel(count, concurrency, () => timed(side));
+  await parallel(count, concurrency, () => measureMs(side));
   return (count * 1000) / (performance.now() - startedAt);
 }

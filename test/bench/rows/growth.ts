@@ -4,15 +4,15 @@
  */
 import type { Bench, Figure } from "../figure.ts";
 import { directoryGrowth } from "../growth/directory.ts";
-import { live } from "../growth/live.ts";
-import { queue } from "../growth/queue.ts";
-import { viewers } from "../growth/viewers.ts";
+import { queueGrowth } from "../growth/queue.ts";
+import { runningSandboxGrowth } from "../growth/running-sandboxes.ts";
+import { viewerGrowth } from "../growth/viewers.ts";
 
 export async function growth(bench: Bench): Promise<Figure[]> {
   return [
-    ...(await live(bench)),
+    ...(await runningSandboxGrowth(bench)),
     ...(await directoryGrowth(bench)),
-    ...(await queue(bench)),
-    ...(await viewers(bench)),
+    ...(await queueGrowth(bench)),
+    ...(await viewerGrowth(bench)),
   ];
 }

@@ -40,8 +40,8 @@ export async function output(bench: Bench): Promise<Figure[]> {
   };
   const watched = [berth.workerd, berth.agentOf(id)];
   const bytes = (bench.isShort ? 200 : 500) * MB;
-  await followed(through, bytes / 4);
-  await followed(directSide(), bytes / 4);
+  await followRate(through, bytes / 4);
+  await followRate(directSide(), bytes / 4);
   const before = watched.map(privateBytes);
   const rates: { agent: number[]; berth: number[]; pipe: number[] } = {
     ...{ agent: [], berth: [], pipe: [] },
@@ -49,9 +49,9 @@ export async function output(bench: Bench): Promise<Figure[]> {
   const rounds = bench.isShort ? 3 : 7;
   for (let round = 0; round < rounds; round += 1) {
     bench.progress.of(round, rounds, "stream");
-    rates.pipe.push(await piped(bytes));
-    rates.agent.push(await followed(directSide(), bytes));
-    rates.berth.push(await followed(through, bytes));
+    rates.pipe.push(await pipeRate(bytes));
+    rates.agent.push(await followRate(directSide(), bytes));
+    rates.berth.push(await followRate(through, bytes));
   }
   const grown = watched.map((pid, index) => privateBytes(pid) - (before[index] ?? 0));
   const pipe = median(rates.pipe);
@@ -85,7 +85,7 @@ function figure(
 }
 
 /** Returns MB/s, from the request for the output to its last byte. The process waits for its reader. */
-async function followed({ http, path, call }: Side, bytes: number): Promise<number> {
+async function followRate({ http, path, call }: Side, bytes: number): Promise<number> {
   const body = { argv: ["head", "-c", String(bytes), "/dev/zero"], onFull: "block", ...call };
   const { status, text } = await http.call("POST", path, JSON.stringify(body));
   if (status !== 201) throw new Error(`a process returned ${status}: ${text}`);
@@ -102,7 +102,7 @@ async function followed({ http, path, call }: Side, bytes: number): Promise<numb
   return bytes / MB / seconds;
 }
 
-async function piped(bytes: number): Promise<number> {
+async function pipeRate(bytes: number): Promise<number> {
   const startedAt = performance.now();
   const child = spawn("head", ["-c", String(bytes), "/dev/zero"], {
     stdio: ["ignore", "pipe", "ignore"],

@@ -46,7 +46,7 @@ function skipped(name: string, packages: string): Figure {
 
 async function compareWithSsh(bench: Bench, berth: Berth, id: string, ssh: Ssh): Promise<Figure[]> {
   const call = JSON.stringify({ command: "true" });
-  const execs = await inTurns(
+  const execs = await measureInTurns(
     bench,
     "commands, turn",
     { turns: bench.isShort ? 3 : 20, each: 10 },
@@ -65,21 +65,21 @@ async function compareWithSsh(bench: Bench, berth: Berth, id: string, ssh: Ssh):
     if (received !== bytes) throw new Error(`received ${received} of ${bytes} bytes`);
   };
   const rounds = { turns: bench.isShort ? 1 : 5, each: 1 };
-  const up = await inTurns(bench, "200 MB up, turn", rounds, {
+  const up = await measureInTurns(bench, "200 MB up, turn", rounds, {
     berth: () => upload(url, { method: "PUT", bytes, headers: uploadHeaders }),
     ssh: () => ssh.upload(path, bytes),
   });
-  const down = await inTurns(bench, "200 MB down, turn", rounds, {
+  const down = await measureInTurns(bench, "200 MB down, turn", rounds, {
     berth: async () => requireAll(await download(url, headers)),
     ssh: async () => requireAll(await ssh.download(path)),
   });
   const rate = (ms: number) => `${(bytes / 1000 / ms).toFixed(0)} MB/s`;
   const time = (ms: number) => `${ms.toFixed(2)} ms`;
   return [
-    compared("exec of `true`, kept connection: median", execs.berth, execs.shared, time),
-    compared("exec of `true`, new connection: median", execs.berth, execs.fresh, time),
-    compared("a file of 200 MB up", up.berth, up.ssh, rate),
-    compared("a file of 200 MB down", down.berth, down.ssh, rate),
+    comparison("exec of `true`, kept connection: median", execs.berth, execs.shared, time),
+    comparison("exec of `true`, new connection: median", execs.berth, execs.fresh, time),
+    comparison("a file of 200 MB up", up.berth, up.ssh, rate),
+    comparison("a file of 200 MB down", down.berth, down.ssh, rate),
     await echo(bench, berth, id, ssh),
   ];
 }
@@ -109,7 +109,7 @@ async function echo(bench: Bench, berth: Berth, id: string, ssh: Ssh): Promise<F
       stdin.write(key);
     });
   try {
-    const times = await inTurns(
+    const times = await measureInTurns(
       bench,
       "keystrokes, turn",
       { turns: bench.isShort ? 4 : 20, each: 25 },
@@ -123,7 +123,7 @@ async function echo(bench: Bench, berth: Berth, id: string, ssh: Ssh): Promise<F
       },
     );
     const ms = (value: number) => `${value.toFixed(2)} ms`;
-    return compared("echo of a keystroke: median", times.berth, times.ssh, ms);
+    return comparison("echo of a keystroke: median", times.berth, times.ssh, ms);
   } finally {
     await viewer.close();
     child.kill("SIGTERM");
@@ -133,7 +133,7 @@ async function echo(bench: Bench, berth: Berth, id: string, ssh: Ssh): Promise<F
 type Turns = { turns: number; each: number };
 
 /** Returns the times of each action in ms; the first turn is a warm-up. */
-async function inTurns<Name extends string>(
+async function measureInTurns<Name extends string>(
   bench: Bench,
   what: string,
   { turns, each }: Turns,
@@ -157,7 +157,7 @@ async function inTurns<Name extends string>(
   return times;
 }
 
-function compared(
+function comparison(
   what: string,
   berth: number[],
   ssh: number[],

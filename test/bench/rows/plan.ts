@@ -43,10 +43,10 @@ export async function plan(bench: Bench): Promise<Figure[]> {
     for (const id of ids)
       await berth.exec(id, JSON.stringify({ command: `echo ${index} > round` }));
     const folder = bench.folder();
-    times.copies.push(await timed(() => copies(berth, ids, folder)));
+    times.copies.push(await measureMs(() => copyTrees(berth, ids, folder)));
     rmSync(folder, { recursive: true, force: true });
-    times.commit.push(await timed(() => runToEnd(berth, `${path}/commit`, "committed")));
-    times.rollback.push(await timed(() => runToEnd(berth, `${path}/rollback`, "rolled_back")));
+    times.commit.push(await measureMs(() => runToEnd(berth, `${path}/commit`, "committed")));
+    times.rollback.push(await measureMs(() => runToEnd(berth, `${path}/rollback`, "rolled_back")));
   }
   const what = `of ${members} members with ${files} files and ${bytes / 1e6} MB each`;
   const [commit, bare] = [median(times.commit), median(times.copies)];
@@ -66,7 +66,7 @@ export async function plan(bench: Bench): Promise<Figure[]> {
 }
 
 /** Copies the trees as the engine does, with the concurrency of a plan. */
-async function copies(berth: Berth, ids: string[], folder: string): Promise<void> {
+async function copyTrees(berth: Berth, ids: string[], folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   await parallel(ids.length, limits.planPrepareAtOnceMax, async (index) => {
     const from = join(berth.data, "engine", "trees", ids[index] ?? "");
@@ -95,7 +95,7 @@ async function call<T>(berth: Berth, method: string, path: string, body: object)
   return JSON.parse(text) as T;
 }
 
-async function timed(work: () => Promise<void>): Promise<number> {
+async function measureMs(work: () => Promise<void>): Promise<number> {
   const startedAt = performance.now();
   await work();
   return performance.now() - startedAt;

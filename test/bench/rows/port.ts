@@ -36,9 +36,9 @@ while True: threading.Thread(target=serve, args=(server.accept()[0],), daemon=Tr
 `;
 
 export async function port(bench: Bench): Promise<Figure[]> {
-  const direct = await directly(bench);
+  const direct = await startDirectServer(bench);
   const berth = await Berth.start(bench);
-  const through = await throughBerth(berth);
+  const through = await startServerInSandbox(berth);
   const rounds = bench.isShort ? 8 : 40;
   const each = 25;
   const sides = [
@@ -49,7 +49,7 @@ export async function port(bench: Bench): Promise<Figure[]> {
   for (let index = 0; index < rounds; index += 1) {
     bench.progress.of(index, rounds, "small responses, block");
     for (const side of [0, 1] as const) {
-      for (let n = 0; n < each; n += 1) times[side].push(await small(sides[side]));
+      for (let n = 0; n < each; n += 1) times[side].push(await smallResponseMs(sides[side]));
     }
   }
   for (const { http } of sides) http.close();
@@ -57,7 +57,7 @@ export async function port(bench: Bench): Promise<Figure[]> {
   for (let index = 0; index < (bench.isShort ? 2 : 5); index += 1) {
     bench.progress.say(`large responses, round ${index}`);
     for (const [side, base] of [`${through}large`, `${direct}/large`].entries()) {
-      rates[side as 0 | 1].push(await large(base));
+      rates[side as 0 | 1].push(await downloadRate(base));
     }
   }
   return [
@@ -76,7 +76,7 @@ export async function port(bench: Bench): Promise<Figure[]> {
   ];
 }
 
-async function small({ http, path }: { http: Http; path: string }): Promise<number> {
+async function smallResponseMs({ http, path }: { http: Http; path: string }): Promise<number> {
   const startedAt = performance.now();
   const { status, text } = await http.call("GET", path);
   if (text !== "ok") throw new Error(`the server returned ${status}: ${text}`);
@@ -84,7 +84,7 @@ async function small({ http, path }: { http: Http; path: string }): Promise<numb
 }
 
 /** Returns MB/s. */
-async function large(url: string): Promise<number> {
+async function downloadRate(url: string): Promise<number> {
   const startedAt = performance.now();
   const received = await download(url);
   if (received !== bytes) throw new Error(`received ${received} of ${bytes} bytes`);
@@ -92,19 +92,19 @@ async function large(url: string): Promise<number> {
 }
 
 /** Starts the same program on the machine and returns its address. */
-async function directly(bench: Bench): Promise<string> {
+async function startDirectServer(bench: Bench): Promise<string> {
   const free = createServer().listen(0, "127.0.0.1");
   await once(free, "listening");
   const to = (free.address() as { port: number }).port;
   free.close();
   const argv = ["--pdeathsig", "KILL", "--", "python3", "-c", program, String(to)];
   const child = spawn("setpriv", argv, { stdio: "ignore" });
-  bench.ends(() => ended(child));
+  bench.ends(() => killAndWait(child));
   await waitUntilServing(`http://127.0.0.1:${to}/small`);
   return `http://127.0.0.1:${to}`;
 }
 
-async function ended(child: ChildProcess): Promise<string[]> {
+async function killAndWait(child: ChildProcess): Promise<string[]> {
   if (child.exitCode === null && child.kill("SIGKILL")) await once(child, "exit");
   return [];
 }
@@ -120,7 +120,7 @@ async function waitUntilServing(url: string): Promise<void> {
 }
 
 /** Returns the path-based address, which needs no host name. */
-async function throughBerth(berth: Berth): Promise<string> {
+async function startServerInSandbox(berth: Berth): Promise<string> {
   const id = await berth.create();
   const argv = ["python3", "-c", program, String(inside)];
   await call(berth, `/v1/sandboxes/${id}/processes`, { argv });

@@ -27,7 +27,7 @@ export async function sessions(bench: Bench): Promise<Figure[]> {
     ),
   ];
   const figures: Figure[] = [];
-  for (const side of sides) figures.push(...(await measured(bench, side)));
+  for (const side of sides) figures.push(...(await measureSide(bench, side)));
   return figures;
 }
 
@@ -58,7 +58,7 @@ async function sideOf(
 
 const sessionCall = { id: "bench", commandTimeoutMs: 60_000 };
 
-async function measured(bench: Bench, side: Side): Promise<Figure[]> {
+async function measureSide(bench: Bench, side: Side): Promise<Figure[]> {
   const blocks = bench.isShort ? 12 : 40;
   const each = 25;
   const runs = [side.exec, side.builtin, side.program] as const;
@@ -67,21 +67,21 @@ async function measured(bench: Bench, side: Side): Promise<Figure[]> {
   for (let block = 0; block < blocks; block += 1) {
     bench.progress.of(block, blocks, `${side.name}, block`);
     for (const kind of [0, 1, 2] as const) {
-      for (let index = 0; index < each; index += 1) samples[kind].push(await timed(runs[kind]));
+      for (let index = 0; index < each; index += 1) samples[kind].push(await measureMs(runs[kind]));
     }
   }
   const [exec, builtin, program] = samples;
   return [
     {
-      ...compared(`session, ${side.name}: \`:\` against exec of \`true\``, builtin, exec),
+      ...comparison(`session, ${side.name}: \`:\` against exec of \`true\``, builtin, exec),
       target: `≤ ${builtinRatioMax} ×`,
       met: median(builtin) <= builtinRatioMax * median(exec),
     },
-    compared(`session, ${side.name}: \`/bin/true\` against exec of \`true\``, program, exec),
+    comparison(`session, ${side.name}: \`/bin/true\` against exec of \`true\``, program, exec),
   ];
 }
 
-function compared(row: string, samples: number[], against: number[]): Figure {
+function comparison(row: string, samples: number[], against: number[]): Figure {
   const [session, exec] = [spread(samples), spread(against)];
   return {
     row,
@@ -91,7 +91,7 @@ function compared(row: string, samples: number[], against: number[]): Figure {
   };
 }
 
-async function timed(run: Run): Promise<number> {
+async function measureMs(run: Run): Promise<number> {
   const startedAt = performance.now();
   const exitCode = await run();
   if (exitCode !== 0) throw new Error(`a command ended with ${exitCode}`);

@@ -31,13 +31,13 @@ export async function sync(bench: Bench): Promise<Figure[]> {
   // The first round is a warm-up.
   for (let index = -1; index < rounds; index += 1) {
     bench.progress.of(index + 1, rounds, "round");
-    const trip = await timed(() => berth.exec(id, call));
-    const synced = await timed(async () => {
+    const trip = await measureMs(() => berth.exec(id, call));
+    const synced = await measureMs(async () => {
       const { sentBytes } = await syncUp(sandbox, checkout);
       if (sentBytes !== 0)
         throw new Error(`${sentBytes} bytes were sent although nothing had changed`);
     });
-    const commandMs = await timed(async () => {
+    const commandMs = await measureMs(async () => {
       const { sentBytes } = (await command()).sync;
       if (sentBytes !== 0)
         throw new Error(`${sentBytes} bytes were sent although nothing had changed`);
@@ -72,7 +72,7 @@ export async function sync(bench: Bench): Promise<Figure[]> {
   ];
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
+async function measureMs(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();
   return performance.now() - startedAt;

@@ -32,9 +32,9 @@ export async function terminals(bench: Bench): Promise<Figure[]> {
   return [
     ...(await echo(bench, {
       bare: await TerminalViewer.open(bare, "/", false),
-      agent: await opened(directSide, "echo", echoes, false),
-      plain: await opened(through, "echo", echoes, false),
-      withFrames: await opened(through, "echo", echoes, true),
+      agent: await openTerminal(directSide, "echo", echoes, false),
+      plain: await openTerminal(through, "echo", echoes, false),
+      withFrames: await openTerminal(through, "echo", echoes, true),
     })),
     await floodRate(bench, "100 MB through a terminal, from the agent", directSide),
     await floodRate(bench, "100 MB through a terminal, through Berth", through),
@@ -43,7 +43,7 @@ export async function terminals(bench: Bench): Promise<Figure[]> {
 
 type Side = { http: Http; path: string };
 
-async function opened(
+async function openTerminal(
   { http, path }: Side,
   id: string,
   argv: string[],
@@ -68,15 +68,15 @@ async function echo(bench: Bench, viewers: Viewers): Promise<Figure[]> {
   >;
   let typed = 0;
   for (const name of names)
-    for (let index = 0; index < 100; index += 1) await echoOf(viewers[name], key);
+    for (let index = 0; index < 100; index += 1) await echoMs(viewers[name], key);
   for (let block = 0; block < blocks; block += 1) {
     bench.progress.of(block, blocks, "keystrokes, block");
     for (const name of names) {
       for (let index = 0; index < each; index += 1)
-        samples[name].push(await echoOf(viewers[name], key));
+        samples[name].push(await echoMs(viewers[name], key));
     }
     typed += each;
-    if (typed % lineChars === 0) for (const name of names) await echoOf(viewers[name], enter);
+    if (typed % lineChars === 0) for (const name of names) await echoMs(viewers[name], enter);
   }
   for (const name of names) await viewers[name].close();
   return (["agent", "plain", "withFrames"] as const).map((name) => {
@@ -93,7 +93,7 @@ async function echo(bench: Bench, viewers: Viewers): Promise<Figure[]> {
   });
 }
 
-async function echoOf(viewer: TerminalViewer, typed: Uint8Array<ArrayBuffer>): Promise<number> {
+async function echoMs(viewer: TerminalViewer, typed: Uint8Array<ArrayBuffer>): Promise<number> {
   const startedAt = performance.now();
   const last = typed === enter ? 0x0a : typed[0];
   const echoed = viewer.seen((bytes) => bytes.at(-1) === last);
@@ -109,7 +109,7 @@ async function floodRate(bench: Bench, row: string, side: Side): Promise<Figure>
   for (let index = 0; index < rounds; index += 1) {
     bench.progress.of(index, rounds, row);
     const argv = ["sh", "-c", `stty raw -echo; echo ready; head -c 1 >/dev/null; ${flood}`];
-    const viewer = await opened(side, `flood${index}`, argv, true);
+    const viewer = await openTerminal(side, `flood${index}`, argv, true);
     let text = "";
     await viewer.seen((bytes) => {
       text += Buffer.from(bytes).toString();

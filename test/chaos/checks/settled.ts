@@ -20,11 +20,11 @@ export const listsAgree: Check = (_history, { sandboxes, listed }) => {
     }
     if (row === undefined) return [`${id} is ${seen.state} and not listed`];
     if (row.state !== seen.state) return [`${id} is ${seen.state} and listed as ${row.state}`];
-    const [own, inList] = [seen.metadata, row.metadata].map(sorted);
+    const [own, inList] = [seen.metadata, row.metadata].map(sortedJson);
     return own === inList ? [] : [`the metadata of ${id} is ${own} and listed as ${inList}`];
   });
 };
 
-function sorted(map: Record<string, string>): string {
+function sortedJson(map: Record<string, string>): string {
   return JSON.stringify(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -6,14 +6,14 @@ import type { Write } from "../history.ts";
 import type { Check } from "./check.ts";
 
 export const metadataIsKept: Check = (history, finalState) =>
-  lost("metadata", history.metadata, (sandboxId, name) => {
+  lostWrites("metadata", history.metadata, (sandboxId, name) => {
     const seen = finalState.sandboxes[sandboxId];
     // Another check reports a missing sandbox.
     return seen === undefined || seen === "gone" ? undefined : (seen.metadata[name] ?? "absent");
   });
 
 export const filesAreKept: Check = (history, finalState) =>
-  lost("file", history.files, (sandboxId, name) => {
+  lostWrites("file", history.files, (sandboxId, name) => {
     const kept = finalState.contents[sandboxId];
     return kept === undefined ? undefined : (kept.files[name] ?? "absent");
   });
@@ -39,7 +39,7 @@ export const versionsGrow: Check = ({ versions }, finalState) => {
   return problems;
 };
 
-function lost(
+function lostWrites(
   kind: string,
   writes: Write[],
   valueAt: (sandboxId: string, name: string) => string | undefined,

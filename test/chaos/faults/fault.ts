@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Random } from "../../sim/random.ts";
-import { alive, type Seen } from "../../system/processes.ts";
+import { alive, type ProcessInfo } from "../../system/processes.ts";
 import type { ServerUnderTest } from "../server-under-test.ts";
 
 export type FaultContext = {
@@ -21,7 +21,7 @@ export type Fault = (chaos: FaultContext) => Promise<string | undefined>;
 export function processOf(
   target: ServerUnderTest,
   part: "engine" | "workerd" | "launcher",
-): Seen | undefined {
+): ProcessInfo | undefined {
   const texts = {
     engine: "container/engine/main.ts",
     workerd: "workerd serve",
@@ -36,7 +36,7 @@ export function processOf(
 export function pickJail({
   target,
   random,
-}: FaultContext): { outer: Seen; agent: Seen } | undefined {
+}: FaultContext): { outer: ProcessInfo; agent: ProcessInfo } | undefined {
   const all = target.processes();
   const jails = recordedPids(target).flatMap((pid) => {
     const outer = all.find((seen) => seen.pid === pid);
@@ -47,7 +47,7 @@ export function pickJail({
 }
 
 /** Returns false if the process has ended; its PID may belong to another process. */
-export function signal(seen: Seen, name: NodeJS.Signals): boolean {
+export function signal(seen: ProcessInfo, name: NodeJS.Signals): boolean {
   if (alive([seen]).length === 0) return false;
   try {
     process.kill(seen.pid, name);

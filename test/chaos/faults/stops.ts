@@ -2,7 +2,7 @@
  * Faults that stop a part and continue it later, after the rest has moved on.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Seen } from "../../system/processes.ts";
+import type { ProcessInfo } from "../../system/processes.ts";
 import { type Fault, type FaultContext, pickJail, processOf, signal } from "./fault.ts";
 
 const stopMinMs = 200;
@@ -34,7 +34,7 @@ export const stopWorkerd = stop("workerd");
 
 async function stopFor(
   { random, over }: FaultContext,
-  seen: Seen | undefined,
+  seen: ProcessInfo | undefined,
   maxMs: number,
   minMs = stopMinMs,
 ): Promise<boolean> {

@@ -65,7 +65,7 @@ export class TreeWalk {
 
   /** Returns whether the older tree has this name. */
   #compareEntry(path: string, name: string, folders: Record<Side, number>): boolean {
-    const below = joined(path, name);
+    const below = joinPath(path, name);
     if (!this.#newer.read(folders.newer, name))
       throw new Error("A saved tree changed while it was read.");
     if (!this.#older.read(folders.older, name)) {
@@ -74,7 +74,7 @@ export class TreeWalk {
     }
     const [wasFolder, isFolder] = [this.#older.isFolder, this.#newer.isFolder];
     if (!this.#comparer.isSame({ ...folders, name }, this.#older, this.#newer)) {
-      this.#list.add("modified", shown(below, isFolder), bytesOf(this.#newer));
+      this.#list.add("modified", displayPath(below, isFolder), bytesOf(this.#newer));
     }
     if (wasFolder && isFolder) this.#ahead.push({ path: below, in: "both" });
     else if (wasFolder) this.#ahead.push({ path: below, in: "older", listIfEmpty: false });
@@ -86,7 +86,7 @@ export class TreeWalk {
     for (const names of readNames(older)) {
       for (const name of names) {
         if (this.#newer.read(newer, name) || !this.#older.read(older, name)) continue;
-        this.#report("deleted", joined(path, name), this.#older);
+        this.#report("deleted", joinPath(path, name), this.#older);
       }
     }
   }
@@ -102,10 +102,10 @@ export class TreeWalk {
         for (const name of names) {
           isEmpty = false;
           if (!status.read(fd, name)) throw new Error("A saved tree changed while it was read.");
-          this.#report(kind, joined(path, name), status);
+          this.#report(kind, joinPath(path, name), status);
         }
       }
-      if (isEmpty && listIfEmpty) this.#list.add(kind, shown(path, true));
+      if (isEmpty && listIfEmpty) this.#list.add(kind, displayPath(path, true));
     } finally {
       closeSync(fd);
     }
@@ -115,7 +115,7 @@ export class TreeWalk {
     if (status.isFolder) {
       this.#ahead.push({ path, in: kind === "added" ? "newer" : "older", listIfEmpty: true });
     } else {
-      this.#list.add(kind, shown(path, false), kind === "added" ? bytesOf(status) : 0);
+      this.#list.add(kind, displayPath(path, false), kind === "added" ? bytesOf(status) : 0);
     }
   }
 
@@ -134,11 +134,11 @@ export class TreeWalk {
   }
 }
 
-function joined(path: string, name: string): string {
+function joinPath(path: string, name: string): string {
   return path === "" ? name : `${path}/${name}`;
 }
 
-function shown(path: string, isFolder: boolean): string {
+function displayPath(path: string, isFolder: boolean): string {
   if (path === "") return "./";
   return isFolder ? `${shownPath(path)}/` : shownPath(path);
 }

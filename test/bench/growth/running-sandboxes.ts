@@ -14,7 +14,7 @@ const warmUps = 30;
 /** Lets new sandboxes become idle. */
 const settleMs = 3_000;
 
-export async function live(bench: Bench): Promise<Figure[]> {
+export async function runningSandboxGrowth(bench: Bench): Promise<Figure[]> {
   const steps = bench.isShort ? [1, 10, 40] : [1, 10, 100, 500];
   const samples = bench.isShort ? 60 : 400;
   const berth = await Berth.start(bench);
