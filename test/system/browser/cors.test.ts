@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../container/launch/paths.js";
-import { bundledSdk } from "../client/installed.ts";
-import { startPlace } from "../client/same-origin.ts";
+import { bundledSdk } from "../client/installed-package.ts";
+import { startPageServer } from "../client/page-server.ts";
 import { startServer } from "../server.ts";
 import { Browser, browserProgram } from "./browser.ts";
 
@@ -76,23 +76,23 @@ describe.skipIf(browserProgram === undefined)("the SDK in a page of another orig
   it("[W13] does all of its work from a listed one, and nothing from any other", async () => {
     const folder = mkdtempSync(join(tmpdir(), "berth-bundle-"));
     try {
-      await using place = await startPlace(bundledSdk(root, folder));
+      await using place = await startPageServer(bundledSdk(root, folder));
       await using server = await startServer({ env: { BERTH_ORIGINS: place.url } });
-      const at = { url: server.url, key: server.key };
+      const target = { url: server.url, key: server.key };
       await using browser = await Browser.start();
       await browser.page.goto(place.url);
-      const told = await browser.page.evaluate(worksFromThePage, at);
-      expect(told).toMatchObject({
+      const result = await browser.page.evaluate(worksFromThePage, target);
+      expect(result).toMatchObject({
         ...{ etag: expect.stringMatching(/^".+"$/), down: 10, old: "file_changed" },
         ...{ stdout: "300000\n", ended: 3, left: 4, unknown: "unauthenticated" },
         metadata: { stage: "live" },
         refused: ["not_found", expect.stringMatching(/^[0-9a-f]{24}$/)],
       });
-      expect(told.state).toMatch(/^destroy/);
+      expect(result.state).toMatch(/^destroy/);
       expect((await server.call("GET", "/v1/counts")).body.total).toBe(0);
 
       await browser.page.goto(place.url.replace("127.0.0.1", "localhost"));
-      const nothing = await browser.page.evaluate(triesFromThePage, at);
+      const nothing = await browser.page.evaluate(triesFromThePage, target);
       expect(nothing.origin).not.toBe(place.url);
       // It did reach the server, and was kept from each answer.
       expect(nothing.opaque).toEqual(["opaque", 0]);

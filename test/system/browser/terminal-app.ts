@@ -80,8 +80,8 @@ export class TerminalApp implements AsyncDisposable {
     way.on("close", () => socket.destroy());
     socket.on("close", () => way.destroy());
     const { rawHeaders } = incoming;
-    const headers = rawHeaders.flatMap((name, at) =>
-      at % 2 === 0 ? [`${name}: ${rawHeaders[at + 1]}`] : [],
+    const headers = rawHeaders.flatMap((name, index) =>
+      index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [],
     );
     way.write(`GET ${incoming.url} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n`);
     way.pipe(socket);

@@ -116,7 +116,7 @@ export class Viewer {
   #send(code: number, payload: Buffer): void {
     if (payload.length >= bigBytes) throw new Error("a test types less at once");
     const mask = randomBytes(4);
-    const masked = payload.map((byte, at) => byte ^ (mask[at & 3] ?? 0));
+    const masked = payload.map((byte, index) => byte ^ (mask[index & 3] ?? 0));
     const head = Buffer.from([128 | code, 128 | payload.length]);
     this.#socket.write(Buffer.concat([head, mask, masked]));
   }
@@ -161,20 +161,20 @@ export class Viewer {
 function frameAt(bytes: Buffer): { code: number; payload: Buffer; next: number } | undefined {
   if (bytes.length < 2) return undefined;
   let length = (bytes[1] ?? 0) & 127;
-  let at = 2;
+  let offset = 2;
   if (length === 126) {
     if (bytes.length < 4) return undefined;
     length = bytes.readUInt16BE(2);
-    at = 4;
+    offset = 4;
   } else if (length === 127) {
     if (bytes.length < 10) return undefined;
     length = Number(bytes.readBigUInt64BE(2));
-    at = 10;
+    offset = 10;
   }
-  if (bytes.length < at + length) return undefined;
+  if (bytes.length < offset + length) return undefined;
   return {
     code: (bytes[0] ?? 0) & 15,
-    payload: bytes.subarray(at, at + length),
-    next: at + length,
+    payload: bytes.subarray(offset, offset + length),
+    next: offset + length,
   };
 }

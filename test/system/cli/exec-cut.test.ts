@@ -111,7 +111,7 @@ test("[LV11] Ctrl-C during a stalled upload ends the run at once", async () => {
   run.child.kill("SIGINT");
   const ended = await run.ended;
   // The run did not wait until the server gave up.
-  expect(stalled.isGivenUp()).toBe(false);
+  expect(stalled.hasServerGivenUp()).toBe(false);
   expect(ended).toMatchObject({ code: 130, stdout: "" });
   await expectNothingLeft(sandbox);
 });

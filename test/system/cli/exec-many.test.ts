@@ -131,13 +131,13 @@ test.each([
 test("[LV14] two users on two machines share one sandbox by their checkout, each with their own files", async () => {
   using other = new CliUser(server);
   const mine = user.repo("mine", remote.replace("team", "two"));
-  const theirs = other.repo("theirs", "git@example.com:two/app.git");
+  const otherRepo = other.repo("otherRepo", "git@example.com:two/app.git");
   user.write(mine, "who", "one\n");
-  other.write(theirs, "who", "other\n");
+  other.write(otherRepo, "who", "other\n");
   type Document = { sandbox: string; stdout: string };
   const both = await Promise.all(
     [user, other].flatMap((runner) => {
-      const cwd = runner === user ? mine : theirs;
+      const cwd = runner === user ? mine : otherRepo;
       return [1, 2, 3].map(() => runner.berth(["exec", "--json", "--", "cat", "who"], { cwd }));
     }),
   );

@@ -101,8 +101,8 @@ describe("background processes", () => {
     expect(process.state).toBe("running");
     const { met } = await sandbox.waitForProcess(process.id, { for: "port:3100", timeoutMs: 5000 });
     expect(met).toBe(true);
-    const again = await json(["run", "web", "-p", "3100", "--", ...serverAt(3100)]);
-    expect(again.replaced).toBe(process.id);
+    const second = await json(["run", "web", "-p", "3100", "--", ...serverAt(3100)]);
+    expect(second.replaced).toBe(process.id);
     await isFree();
   });
 
@@ -188,8 +188,8 @@ describe("background processes", () => {
     const first = await json(["run", "web", "--", "sh", "-c", command], 0, `${repo}/deep`);
     expect(first.process.cwd).toBe("/workspace/deep");
     user.write(repo, "deep/word.txt", "two\n");
-    const again = await json(["run", "web", "--log", "two"]);
-    expect(again).toMatchObject({
+    const repeated = await json(["run", "web", "--log", "two"]);
+    expect(repeated).toMatchObject({
       replaced: first.process.id,
       process: { argv: ["sh", "-c", command], cwd: "/workspace/deep", name: "web" },
     });

@@ -75,11 +75,11 @@ describe("the sandbox of a checkout", () => {
   it("[CL11] a detached HEAD uses the sandbox of its nearest ancestor and of no other commit", async () => {
     const cwd = user.repo("loose", "https://example.com/team/loose.git");
     const root = user.git(cwd, "rev-parse", "HEAD").trim();
-    const named = await start(cwd);
+    const onBranch = await start(cwd);
     user.git(cwd, "checkout", "-q", "--detach");
     const first = await start(cwd);
     expect(first.scope?.branch).toBe(`detached@${root}`);
-    expect(first.id).not.toBe(named.id);
+    expect(first.id).not.toBe(onBranch.id);
     const second = user.commit(cwd, "second");
     expect((await start(cwd)).id).toBe(first.id);
     // The nearest ancestor with a sandbox wins.
@@ -97,7 +97,7 @@ describe("the sandbox of a checkout", () => {
     user.commit(cwd, "apart");
     user.git(cwd, "checkout", "-q", "--detach");
     const apart = await start(cwd);
-    expect([named.id, near.id, far.id]).not.toContain(apart.id);
+    expect([onBranch.id, near.id, far.id]).not.toContain(apart.id);
   });
 
   it("[CL11] another machine uses the same ancestor's sandbox and creates no second one", async () => {

@@ -1,20 +1,19 @@
 /**
- * Owns a relay between a client and a server whose connections a test cuts, with a word to the server or without.
- * Does not own what is sent through it.
+ * A relay between a client and a server whose connections a test cuts, so that both ends notice it, or only the client.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-type Pair = { near: Socket; far: Socket };
+type Pair = { clientSide: Socket; serverSide: Socket };
 
 export class CutProxy implements AsyncDisposable {
   readonly url: string;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
-  /** Ends of connections of which they do not know that they are dead. */
+  /** Sockets whose connection is dead without their knowledge. */
   readonly #orphans = new Set<Socket>();
   cuts = 0;
-  /** Of a stalled relay: what came and went nowhere. */
+  /** Bytes that a stalled relay received and did not forward. */
   swallowedBytes = 0;
   #refuses = false;
   #stalls = false;
@@ -26,7 +25,7 @@ export class CutProxy implements AsyncDisposable {
 
   static async to(url: string): Promise<CutProxy> {
     const { hostname, port } = new URL(url);
-    const server = createServer((near) => proxy.#relay(near, hostname, Number(port)));
+    const server = createServer((clientSide) => proxy.#relay(clientSide, hostname, Number(port)));
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const proxy = new CutProxy(server);
@@ -37,76 +36,76 @@ export class CutProxy implements AsyncDisposable {
     return this.#pairs.size;
   }
 
-  /** Both ends hear of it. */
+  /** Cuts all connections; both ends notice. */
   cut(): void {
-    for (const { near, far } of this.#pairs) {
+    for (const { clientSide, serverSide } of this.#pairs) {
       this.cuts += 1;
-      near.destroy();
-      far.destroy();
+      clientSide.destroy();
+      serverSide.destroy();
     }
     this.#pairs.clear();
   }
 
-  /** As a network that is gone: only the client hears of it. */
+  /** Cuts all connections like a lost network; only the client notices. */
   cutSilently(): void {
-    for (const { near, far } of this.#pairs) {
+    for (const { clientSide, serverSide } of this.#pairs) {
       this.cuts += 1;
-      near.removeAllListeners();
-      far.removeAllListeners();
-      far.on("error", () => {});
-      near.on("error", () => {});
-      near.destroy();
-      far.pause();
-      this.#orphans.add(far);
+      clientSide.removeAllListeners();
+      serverSide.removeAllListeners();
+      serverSide.on("error", () => {});
+      clientSide.on("error", () => {});
+      clientSide.destroy();
+      serverSide.pause();
+      this.#orphans.add(serverSide);
     }
     this.#pairs.clear();
   }
 
-  /** New connections, until it is told otherwise. */
+  /** Refuses new connections, until called again. */
   refuse(refuses: boolean): void {
     this.#refuses = refuses;
   }
 
-  /** As a network that takes everything and brings nothing: neither end hears of it. */
+  /** Stalls like a network that takes everything and delivers nothing; neither end notices. */
   stall(): void {
     this.#stalls = true;
-    for (const { near, far } of this.#pairs) {
-      near.unpipe(far);
-      // Its end is not to be heard of either.
-      far.removeAllListeners();
-      far.on("error", () => {});
-      this.#swallow(near);
+    for (const { clientSide, serverSide } of this.#pairs) {
+      clientSide.unpipe(serverSide);
+      // The client must not see the end either.
+      serverSide.removeAllListeners();
+      serverSide.on("error", () => {});
+      this.#swallow(clientSide);
     }
   }
 
-  #swallow(near: Socket): void {
-    near.on("error", () => {});
-    near.on("data", ({ byteLength }) => {
+  #swallow(clientSide: Socket): void {
+    clientSide.on("error", () => {});
+    clientSide.on("data", ({ byteLength }) => {
       this.swallowedBytes += byteLength;
     });
   }
 
-  #relay(near: Socket, host: string, port: number): void {
+  #relay(clientSide: Socket, host: string, port: number): void {
     if (this.#refuses) {
-      near.destroy();
+      clientSide.destroy();
       return;
     }
     if (this.#stalls) {
-      this.#orphans.add(near);
-      this.#swallow(near);
+      this.#orphans.add(clientSide);
+      this.#swallow(clientSide);
       return;
     }
-    const far = connect(port, host);
-    const pair = { near, far };
+    const serverSide = connect(port, host);
+    const pair = { clientSide, serverSide };
     this.#pairs.add(pair);
-    near.pipe(far);
-    far.pipe(near);
+    clientSide.pipe(serverSide);
+    serverSide.pipe(clientSide);
     const end = () => {
-      near.destroy();
-      far.destroy();
+      clientSide.destroy();
+      serverSide.destroy();
       this.#pairs.delete(pair);
     };
-    for (const socket of [near, far]) {
+    for (const socket of [clientSide, serverSide]) {
       socket.setNoDelay(true);
       socket.on("error", end);
       socket.on("close", end);

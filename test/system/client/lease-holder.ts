@@ -1,5 +1,5 @@
 /**
- * Owns the program that a test kills: it holds a lease and runs something under it, until its end.
+ * A program for a test to kill: it holds a lease and runs something under it until its end.
  */
 import { connect } from "../../../src/client/index.ts";
 

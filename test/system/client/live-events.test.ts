@@ -1,5 +1,5 @@
 /**
- * Proves that the SDK follows events, files and clones over cut connections, against a real Berth.
+ * Tests that the SDK follows events, files and clones over lost connections, against a real Berth.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type SandboxEvent, type TenantEvent } from "../../../src/client/index.ts";
@@ -15,66 +15,66 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const changesMax = 30;
 
-test("[LV25] events of a sandbox are followed over cut connections until it is destroyed, and no longer", async () => {
+test("[LV25] events of a sandbox are followed over cut connections until it is destroyed", async () => {
   await using proxy = await CutProxy.to(server.url);
-  const straight = connect({ url: server.url, key: server.key });
-  const { id } = await straight.create({ start: false });
+  const directBerth = connect({ url: server.url, key: server.key });
+  const { id } = await directBerth.create({ start: false });
   const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
   const seen: SandboxEvent[] = [];
   const connections: string[] = [];
   let cuts = 0;
-  const box = straight.sandbox(id);
+  const direct = directBerth.sandbox(id);
   let changes = 0;
   const options = { onConnection: (state: string) => connections.push(state) };
-  for await (const told of sandbox.followEvents(options)) {
-    seen.push(told);
+  for await (const event of sandbox.followEvents(options)) {
+    seen.push(event);
     if (cuts < 3 && seen.length % 8 === 0) {
       cuts += 1;
       if (cuts === 2) proxy.cutSilently();
       else proxy.cut();
     }
-    // What comes next happens only now: it is never among what came before a cut.
+    // The next change happens only now, so it is never among the events before a cut.
     changes += 1;
-    if (changes <= changesMax) await box.patchMetadata({ n: `${changes}` });
-    if (changes === changesMax + 1) await box.destroy();
+    if (changes <= changesMax) await direct.patchMetadata({ n: `${changes}` });
+    if (changes === changesMax + 1) await direct.destroy();
   }
-  const { events } = await straight.sandbox(id).events({ limit: 1000 });
+  const { events } = await directBerth.sandbox(id).events({ limit: 1000 });
   expect(events.length).toBeGreaterThan(changesMax);
   expect(seen).toEqual(events.map((event) => ({ type: "event", ...event })));
   expect(cuts).toBe(3);
   expect(connections).toEqual(["lost", "back", "lost", "back", "lost", "back"]);
-  // Of one that is destroyed there is nothing to wait for.
+  // A destroyed sandbox has no more events to wait for.
   const late: SandboxEvent[] = [];
-  for await (const told of sandbox.followEvents({ after: events.length - 1 })) late.push(told);
+  for await (const event of sandbox.followEvents({ after: events.length - 1 })) late.push(event);
   expect(late).toEqual(seen.slice(-1));
   expect(proxy.open).toBeLessThanOrEqual(1);
 });
 
-test("[LV25] events of a tenant are followed over cut connections, and end with their reader", async () => {
+test("[LV25] events of a tenant are followed over cut connections until the reader stops", async () => {
   await using proxy = await CutProxy.to(server.url);
-  const straight = connect({ url: server.url, key: server.key });
+  const directBerth = connect({ url: server.url, key: server.key });
   const berth = connect({ url: proxy.url, key: server.key });
   const made = await Promise.all(
-    Array.from({ length: 5 }, () => straight.create({ start: false })),
+    Array.from({ length: 5 }, () => directBerth.create({ start: false })),
   );
   const ids = new Set(made.map(({ id }) => id));
   const changing = (async () => {
     for (const id of ids) {
-      for (let n = 0; n < 4; n++) await straight.sandbox(id).patchMetadata({ n: `${n}` });
-      await straight.sandbox(id).destroy();
+      for (let n = 0; n < 4; n++) await directBerth.sandbox(id).patchMetadata({ n: `${n}` });
+      await directBerth.sandbox(id).destroy();
     }
   })();
   const seen: TenantEvent[] = [];
   const ended = new Set<string>();
-  for await (const told of berth.followEvents()) {
-    seen.push(told);
+  for await (const event of berth.followEvents()) {
+    seen.push(event);
     if (seen.length === 6 || seen.length === 15) proxy.cut();
-    if (told.type !== "event" || told.event.type !== "state") continue;
-    if (told.event.state === "destroyed" && ids.has(told.sandbox)) ended.add(told.sandbox);
+    if (event.type !== "event" || event.event.type !== "state") continue;
+    if (event.event.state === "destroyed" && ids.has(event.sandbox)) ended.add(event.sandbox);
     if (ended.size === ids.size) break;
   }
   await changing;
-  const all = await straight.events({ limit: 1000 });
+  const all = await directBerth.events({ limit: 1000 });
   expect(all.nextCursor).toBeNull();
   const expected = all.events.map((event) => ({ type: "event", ...event }));
   expect(seen).toEqual(expected.slice(0, seen.length));
@@ -82,51 +82,51 @@ test("[LV25] events of a tenant are followed over cut connections, and end with 
   expect(proxy.cuts).toBeGreaterThan(0);
 });
 
-test("[LV25] a gap is told, the cursor goes on from there, and what cannot be followed is thrown", async () => {
-  const told = (seq: number) =>
+test("[LV25] a gap is reported, the cursor continues after it, and a missing sandbox throws", async () => {
+  const eventText = (seq: number) =>
     `id: ${seq}\nevent: tokens\ndata: ${JSON.stringify({ seq, at: "then", event: {} })}\n\n`;
-  await using scripted = await ScriptedServer.start(
-    respondEvents(`event: gap\ndata: {}\n\n${told(7)}${told(8).slice(0, -9)}`),
-    respondEvents(`${told(8)}event: over\ndata: {}\n\n`),
+  await using scriptedServer = await ScriptedServer.start(
+    respondEvents(`event: gap\ndata: {}\n\n${eventText(7)}${eventText(8).slice(0, -9)}`),
+    respondEvents(`${eventText(8)}event: over\ndata: {}\n\n`),
   );
-  const sandbox = connect({ url: scripted.url, key: "k" }).sandbox("a");
+  const sandbox = connect({ url: scriptedServer.url, key: "k" }).sandbox("a");
   const seen: SandboxEvent[] = [];
   for await (const event of sandbox.followEvents({ after: 3 })) seen.push(event);
-  expect(seen.map((one) => (one.type === "gap" ? `gap ${one.after}` : one.seq))).toEqual([
+  expect(seen.map((event) => (event.type === "gap" ? `gap ${event.after}` : event.seq))).toEqual([
     "gap 3",
     7,
     8,
   ]);
-  expect(scripted.requests.map(({ path }) => path)).toEqual([
+  expect(scriptedServer.requests.map(({ path }) => path)).toEqual([
     "/v1/sandboxes/a/events?after=3&follow=1",
     "/v1/sandboxes/a/events?after=7&follow=1",
   ]);
-  const nobody = connect({ url: server.url, key: server.key }).sandbox("nobody");
-  const following = nobody.followEvents()[Symbol.asyncIterator]();
+  const unknown = connect({ url: server.url, key: server.key }).sandbox("nobody");
+  const following = unknown.followEvents()[Symbol.asyncIterator]();
   await expect(following.next()).rejects.toMatchObject({ code: "not_found" });
-  const given = new AbortController();
+  const controller = new AbortController();
   const { id } = await connect({ url: server.url, key: server.key }).create({ start: false });
   const own = connect({ url: server.url, key: server.key }).sandbox(id);
   const reading = (async () => {
-    for await (const _ of own.followEvents({ signal: given.signal }))
-      given.abort(new Error("enough"));
+    for await (const _ of own.followEvents({ signal: controller.signal }))
+      controller.abort(new Error("enough"));
   })();
   await expect(reading).rejects.toThrow("enough");
 });
 
-test("[LV26] files are followed over a cut, which is told as missed, until their folder goes", async () => {
+test("[LV26] files are followed over a cut, reported as `missed`, until their folder is removed", async () => {
   await using proxy = await CutProxy.to(server.url);
-  const straight = connect({ url: server.url, key: server.key });
-  const { id } = await straight.create({ waitMs: 20_000 });
-  const box = straight.sandbox(id);
-  await box.mkdir({ path: "seen" });
+  const directBerth = connect({ url: server.url, key: server.key });
+  const { id } = await directBerth.create({ waitMs: 20_000 });
+  const direct = directBerth.sandbox(id);
+  await direct.mkdir({ path: "seen" });
   const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
   const seen: string[] = [];
   const next: Record<string, () => unknown> = {
-    ready: () => box.writeFile("seen/one", new Uint8Array([1])),
+    ready: () => direct.writeFile("seen/one", new Uint8Array([1])),
     "/workspace/seen/one": () => proxy.cut(),
-    missed: () => box.writeFile("seen/two", new Uint8Array([2])),
-    "/workspace/seen/two": () => box.removeFile("seen", { recursive: true }),
+    missed: () => direct.writeFile("seen/two", new Uint8Array([2])),
+    "/workspace/seen/two": () => direct.removeFile("seen", { recursive: true }),
   };
   for await (const event of sandbox.followFiles({ path: "seen" })) {
     const names = event.type === "changes" ? event.changes.map(({ path }) => path) : [event.type];
@@ -143,10 +143,10 @@ test("[LV26] files are followed over a cut, which is told as missed, until their
     "/workspace/seen/two",
   ]);
   expect(order.at(-1)).toBe("gone");
-  await box.destroy();
+  await direct.destroy();
 });
 
-test("[LV27] a clone tells its progress and its end; git's own failure is thrown, and so is a cut", async () => {
+test("[LV27] a clone reports progress and its result; a failure of git throws, and so does a cut", async () => {
   const berth = connect({ url: server.url, key: server.key });
   const { id } = await berth.create({ waitMs: 20_000 });
   const sandbox = berth.sandbox(id);
@@ -165,17 +165,17 @@ test("[LV27] a clone tells its progress and its end; git's own failure is thrown
   await expect(none).rejects.toMatchObject({ name: "BerthError" });
   await sandbox.destroy();
   const part = 'event: progress\ndata: {"phase":"Receiving objects","percent":10}\n\n';
-  await using scripted = await ScriptedServer.start(
+  await using scriptedServer = await ScriptedServer.start(
     respondEvents(part),
     respondEvents(part, "broken"),
   );
-  const cut = connect({ url: scripted.url, key: "k", retry: { retries: 0 } }).sandbox("a");
+  const cut = connect({ url: scriptedServer.url, key: "k", retry: { retries: 0 } }).sandbox("a");
   for (let n = 1; n <= 2; n++) {
-    const told: unknown[] = [];
-    const progress = (seen: unknown) => told.push(seen);
+    const reported: unknown[] = [];
+    const progress = (current: unknown) => reported.push(current);
     const broken = cut.clone({ url: "https://git.example/one" }, { progress });
     await expect(broken).rejects.toMatchObject({ code: "operation_interrupted" });
-    expect(told).toEqual([{ phase: "Receiving objects", percent: 10 }]);
-    expect(scripted.requests).toHaveLength(n);
+    expect(reported).toEqual([{ phase: "Receiving objects", percent: 10 }]);
+    expect(scriptedServer.requests).toHaveLength(n);
   }
 });

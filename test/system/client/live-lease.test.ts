@@ -1,6 +1,6 @@
 /**
- * Proves the lease of the SDK against a real server: by a connection, by renewals, over cuts, and let go whatever
- * becomes of its holder.
+ * Tests the lease of the SDK against a real server: by a connection and by renewals, over cuts, and its end with its
+ * holder.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -29,7 +29,7 @@ const waiting = (count: number) =>
   until(`${count} wait`, async () => (await sandbox.lease()).waiterCount === count);
 
 describe.each(["connection", "renewal"] as const)("a lease that is held by %s", (by) => {
-  test("[LV2] is granted, used for gated calls, and let go when its scope ends", async () => {
+  test("[LV2] is granted, used for gated calls, and released at the end of its scope", async () => {
     {
       await using lease = await sandbox.hold({ holder: "anna", by });
       expect(await sandbox.lease()).toMatchObject({ state: "held", holder: "anna" });
@@ -44,45 +44,45 @@ describe.each(["connection", "renewal"] as const)("a lease that is held by %s", 
     await isFree();
   });
 
-  test("[LV3] waiters are told their place and served in the order in which they came", async () => {
+  test("[LV3] waiters learn their position and are served in order of arrival", async () => {
     const first = await sandbox.hold({ holder: "first", by });
     const order: string[] = [];
-    const places: number[][] = [];
+    const positions: number[][] = [];
     const held = [0, 1, 2].map(async (n) => {
-      const told: number[] = [];
-      places.push(told);
-      const onQueued = (position: number) => told.push(position);
+      const reported: number[] = [];
+      positions.push(reported);
+      const onQueued = (position: number) => reported.push(position);
       const lease = await sandbox.hold({ holder: `waiter ${n}`, by, onQueued });
       order.push(lease.holder);
       await lease.release();
     });
-    // Whoever calls first is the first in the queue: the others begin when that is seen.
+    // The first caller is the first in the queue: the others start when that is visible.
     await waiting(3);
     const queue = (await sandbox.lease()).waiters.map(({ holder }) => holder);
     expect(order).toEqual([]);
     await first.release();
     await Promise.all(held);
     expect(order).toEqual(queue);
-    expect(places.map(([place]) => place).sort()).toEqual([0, 1, 2]);
+    expect(positions.map(([position]) => position).sort()).toEqual([0, 1, 2]);
     await isFree();
   });
 
-  test("[LV3] a wait ends with its time or its signal, and leaves no place behind", async () => {
+  test("[LV3] a wait ends with its time or its signal, and leaves the queue", async () => {
     await using holder = await sandbox.hold({ holder: "holder", by });
     await expect(sandbox.hold({ holder: "late", waitMs: 300, by })).rejects.toMatchObject({
       code: "lease_wait_timeout",
     });
-    const given = new AbortController();
-    const waits = sandbox.hold({ holder: "gives up", signal: given.signal, by });
+    const controller = new AbortController();
+    const waits = sandbox.hold({ holder: "gives up", signal: controller.signal, by });
     await waiting(1);
-    given.abort(new Error("enough"));
+    controller.abort(new Error("enough"));
     await expect(waits).rejects.toThrow("enough");
-    // One that polls is forgotten when it asks no more; one that is connected at once.
+    // The server forgets a polling waiter when it stops polling, a connected one at once.
     if (by === "connection") await waiting(0);
     expect(holder.signal.aborted).toBe(false);
   });
 
-  test("[LV3] who has no time to wait gets a free one, and of one that is held is told who has it", async () => {
+  test("[LV3] with `waitMs: 0` a free lease is granted, and a held one fails with its holder", async () => {
     for (let turn = 0; turn < 10; turn += 1) {
       await isFree();
       await using lease = await sandbox.hold({ holder: "at once", waitMs: 0, by });
@@ -95,27 +95,27 @@ describe.each(["connection", "renewal"] as const)("a lease that is held by %s", 
     await isFree();
   });
 
-  test("[LV4] a holder who loses it is told why", async () => {
+  test("[LV4] a lost lease aborts with its reason", async () => {
     await isFree();
     const lease = await sandbox.hold({ holder: "loses", by });
     await sandbox.breakLease("the test says so");
-    await until("it is told", () => lease.signal.aborted, 30_000);
+    await until("the lease is aborted", () => lease.signal.aborted, 30_000);
     expect(lease.signal.reason).toMatchObject({ code: "lease_lost", facts: { reason: "broken" } });
     await lease.release();
     await isFree();
   });
 });
 
-test("[LV3] who finds the queue full tries again, and is told of no lost connection", async () => {
+test("[LV3] a full queue is retried without reporting a lost connection", async () => {
   await using first = await sandbox.hold({ holder: "first" });
-  const given = new AbortController();
-  const { signal } = given;
+  const controller = new AbortController();
+  const { signal } = controller;
   const hold = (of: SandboxHandle, onConnection = (_state: string) => {}) =>
     of.hold({ holder: "many", signal, onConnection }).catch((error: Error) => error.message);
   const places = Array.from({ length: limits.leaseWaitersOfHolderMax }, () => hold(sandbox));
   await waiting(places.length);
   let opened = 0;
-  const told: string[] = [];
+  const reported: string[] = [];
   class Counted extends WebSocket {
     constructor(url: string | URL, protocols?: string | string[]) {
       super(url, protocols);
@@ -123,37 +123,37 @@ test("[LV3] who finds the queue full tries again, and is told of no lost connect
     }
   }
   const more = hold(connect({ ...server, WebSocket: Counted }).sandbox(id), (state) =>
-    told.push(state),
+    reported.push(state),
   );
-  await until("it was refused, and again", () => opened > 2);
-  expect(told).toEqual([]);
-  given.abort(new Error("enough"));
+  await until("it was refused twice", () => opened > 2);
+  expect(reported).toEqual([]);
+  controller.abort(new Error("enough"));
   for (const end of await Promise.all([...places, more])) expect(end).toBe("enough");
   expect(first.signal.aborted).toBe(false);
 });
 
 test.each(["connection", "renewal"] as const)(
-  "[LV3] who waits by %s and hears nothing of the server any more gives up at once when told to",
+  "[LV3] a wait by %s can be cancelled at once while the server is silent",
   async (by) => {
     await isFree();
     await using _first = await sandbox.hold({ holder: "first" });
     await using proxy = await CutProxy.to(server.url);
     const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
-    const given = new AbortController();
-    const waits = over.hold({ holder: "unheard", signal: given.signal, by });
+    const controller = new AbortController();
+    const waits = over.hold({ holder: "silenced", signal: controller.signal, by });
     const ended = waits.catch((error: Error) => error.message);
     await waiting(1);
     proxy.stall();
     if (by === "connection") {
-      await until("it asks for its place", () => proxy.swallowedBytes > 0);
+      await until("it asks for its position", () => proxy.swallowedBytes > 0);
     }
-    given.abort(new Error("enough"));
+    controller.abort(new Error("enough"));
     const late = new Promise((resolve) => setTimeout(resolve, 20_000, "still waits"));
     expect(await Promise.race([ended, late])).toBe("enough");
   },
 );
 
-test("[LV2] a lease by renewal that was waited for is kept also where its holder does nothing with it", async () => {
+test("[LV2] a lease by renewal that was waited for is kept even if its holder does nothing", async () => {
   await isFree();
   const first = await sandbox.hold({ holder: "first" });
   const waits = sandbox.hold({ holder: "slow to begin", by: "renewal" });
@@ -165,25 +165,25 @@ test("[LV2] a lease by renewal that was waited for is kept also where its holder
   expect(lease.signal.aborted).toBe(false);
 });
 
-test("[LV4] a holder by renewal whose server says nothing any more is told before another has its lease", async () => {
+test("[LV4] a holder by renewal with a silent server aborts before another gets the lease", async () => {
   await isFree();
   await using proxy = await CutProxy.to(server.url);
   const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
-  const lease = await over.hold({ holder: "unheard", by: "renewal" });
+  const lease = await over.hold({ holder: "silenced", by: "renewal" });
   proxy.stall();
   await using next = await nextInLine();
   const ended = new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
-  const told = ended.then(() => "told");
-  expect(await Promise.race([told, next.granted.then(() => "granted")])).toBe("told");
+  const aborted = ended.then(() => "aborted");
+  expect(await Promise.race([aborted, next.granted.then(() => "granted")])).toBe("aborted");
   expect(lease.signal.reason).toMatchObject({ facts: { reason: "disconnected" } });
-  // It asks the silent server nothing.
+  // It sends nothing to the silent server.
   const { swallowedBytes } = proxy;
   await lease.release();
   expect(proxy.swallowedBytes).toBe(swallowedBytes);
   await (await next.granted).release();
 });
 
-test("[LV4] what cannot be held is refused with the reason, and does not hang", async () => {
+test("[LV4] a sandbox that cannot be held is refused with the reason", async () => {
   const unknown = connect(server).sandbox("a".repeat(24));
   await expect(unknown.hold()).rejects.toMatchObject({ code: "not_found" });
   await expect(sandbox.hold({ waitMs: -1 })).rejects.toMatchObject({ facts: { field: "waitMs" } });
@@ -193,14 +193,14 @@ test("[LV4] what cannot be held is refused with the reason, and does not hang", 
     code: "unavailable",
   });
   const other = await server.create();
-  const gone = connect(server).sandbox(other);
-  const lease = await gone.hold({ holder: "last" });
-  await gone.destroy({ force: true });
-  await until("it is told", () => lease.signal.aborted);
+  const destroyed = connect(server).sandbox(other);
+  const lease = await destroyed.hold({ holder: "last" });
+  await destroyed.destroy({ force: true });
+  await until("the lease is aborted", () => lease.signal.aborted);
   expect(lease.signal.reason).toMatchObject({ facts: { reason: "destroyed" } });
 });
 
-test("[LV5] a connection that is lost without a word comes back with the same lease", async () => {
+test("[LV5] a silently lost connection comes back with the same lease", async () => {
   await isFree();
   await using proxy = await CutProxy.to(server.url);
   const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
@@ -217,7 +217,7 @@ test("[LV5] a connection that is lost without a word comes back with the same le
   expect(await sandbox.lease()).toMatchObject({ holder: "roaming", fence: expect.any(Number) });
 });
 
-test("[LV5] one that the server saw end is lost, and its holder told", async () => {
+test("[LV5] a lease whose connection the server saw end is lost", async () => {
   await isFree();
   await using proxy = await CutProxy.to(server.url);
   const over = connect({ url: proxy.url, key: server.key }).sandbox(id);
@@ -225,19 +225,19 @@ test("[LV5] one that the server saw end is lost, and its holder told", async () 
   await using next = await nextInLine();
   proxy.cut();
   await next.granted;
-  await until("it is told", () => lease.signal.aborted, 30_000);
+  await until("the lease is aborted", () => lease.signal.aborted, 30_000);
   expect(lease.signal.reason).toMatchObject({ code: "lease_lost" });
   await lease.release();
 });
 
-test("[LV6] kill -9 of a holder lets the next one go on at once, with nothing of the dead one running", async () => {
+test("[LV6] after kill -9 of a holder the next one starts at once, with nothing of the killed one running", async () => {
   await isFree();
   const holder = spawn(process.execPath, [join(root, "test/system/client/lease-holder.ts")], {
     env: { PATH: process.env.PATH, BERTH_URL: server.url, BERTH_KEY: server.key, SANDBOX: id },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const [said] = await once(holder.stdout, "data");
-  expect(String(said)).toBe("running\n");
+  const [output] = await once(holder.stdout, "data");
+  expect(String(output)).toBe("running\n");
   expect((await sandbox.processes({ state: "running" })).processes).toHaveLength(1);
   await using next = await nextInLine();
   const killedMs = await msUntil(next.granted, () => holder.kill("SIGKILL"));
@@ -246,20 +246,20 @@ test("[LV6] kill -9 of a holder lets the next one go on at once, with nothing of
   expect((await sandbox.exec({ command: "echo mine" }, { lease: lease.token })).stdout).toBe(
     "mine\n",
   );
-  // For the log, the same by a release.
-  await sandbox.startProcess(leashed, { lease: lease.token });
+  // For comparison in the log: the same after a release.
+  await sandbox.startProcess(processOfLease, { lease: lease.token });
   const after = sandbox.hold({ holder: "after" });
   await waiting(1);
   const releasedMs = await msUntil(after, () => void lease.release());
   await (await after).release();
   console.log(`granted ${killedMs} ms after kill -9, ${releasedMs} ms after a release`);
-  // The server has seen the end of the connection: it does not wait whether the holder comes back.
+  // The server has seen the end of the connection, so it does not wait for the holder to come back.
   expect(killedMs).toBeLessThan(limits.leaseReconnectMs);
 });
 
-const leashed = { argv: ["sleep", "600"], endsWithLease: true };
+const processOfLease = { argv: ["sleep", "600"], endsWithLease: true };
 
-/** How many ms it takes from then on. */
+/** The time in ms from `begin` to the grant. */
 async function msUntil(granted: Promise<unknown>, begin: () => unknown): Promise<number> {
   const begun = performance.now();
   begin();
@@ -267,18 +267,18 @@ async function msUntil(granted: Promise<unknown>, begin: () => unknown): Promise
   return Math.round(performance.now() - begun);
 }
 
-/** That long, and a little longer. */
+/** Waits that long and a second more. */
 function past(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms + 1_000));
 }
 
-/** Where nobody answers. */
+/** An address where nobody responds. */
 async function closedProxy(): Promise<CutProxy> {
   await using proxy = await CutProxy.to(server.url);
   return proxy;
 }
 
-/** Somebody who waits already. */
+/** A waiter in the queue. */
 async function nextInLine() {
   const granted = sandbox.hold({ holder: "next" });
   await waiting(1);

@@ -1,5 +1,5 @@
 /**
- * Proves that a followed log and an attached terminal of the SDK go on over cut connections, to the byte.
+ * Tests that a followed log and an attached terminal of the SDK continue over lost connections without losing a byte.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../../src/client/index.ts";
@@ -17,7 +17,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 const lines = Array.from({ length: 60 }, (_, n) => `line ${n + 1}`);
 const slowly = "for n in $(seq 1 60); do echo line $n; sleep 0.03; done";
 
-test("[LV19] a followed log is whole over cut connections, and ends with the exit", async () => {
+test("[LV19] a followed log is complete over cut connections and ends with the exit", async () => {
   await using proxy = await CutProxy.to(server.url);
   const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
   const process = await sandbox.startProcess({ command: `${slowly}; exit 4` });
@@ -36,7 +36,7 @@ test("[LV19] a followed log is whole over cut connections, and ends with the exi
   expect({ cuts, exit, text }).toEqual({ cuts: 3, exit: 4, text: `${lines.join("\n")}\n` });
 });
 
-test("[LV20] an attached terminal goes on by offset over cut connections, and ends with the exit", async () => {
+test("[LV20] an attached terminal continues by offset over cut connections and ends with the exit", async () => {
   await using proxy = await CutProxy.to(server.url);
   const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
   await sandbox.createTerminal({ id: "t", argv: ["sh", "-c", `read go; ${slowly}; exit 3`] });
@@ -59,7 +59,7 @@ test("[LV20] an attached terminal goes on by offset over cut connections, and en
   expect({ cuts, back, exit, text }).toEqual({ cuts: 2, back: 2, exit: 3, text: expected });
 });
 
-test("[LV20] a signal that has ended attaches to nothing, and one that ends lets go", async () => {
+test("[LV20] an aborted signal prevents attaching, and a later abort detaches", async () => {
   const sandbox = connect({ url: server.url, key: server.key }).sandbox(id);
   await sandbox.createTerminal({ id: "given-up", argv: ["sh", "-c", "sleep 60"] });
   const ended = AbortSignal.abort(new Error("given up"));

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root, tools } from "../../../container/launch/paths.js";
 import { startSecondWorker } from "../api/second-worker.ts";
 import { useSharedServer } from "../shared-server.ts";
-import { Installed } from "./installed.ts";
+import { InstalledPackage } from "./installed-package.ts";
 
-let made: Installed | undefined;
+let made: InstalledPackage | undefined;
 const installed = () => {
   if (made === undefined) throw new Error("the package is not installed");
   return made;
@@ -60,7 +60,7 @@ export async function use(signal: AbortSignal): Promise<string> {
 
 describe("the package, installed in an empty project", () => {
   beforeAll(async () => {
-    made = await Installed.fromSources();
+    made = await InstalledPackage.fromSources();
   });
   afterAll(() => made?.remove());
 
@@ -95,9 +95,9 @@ describe("the package, installed in an empty project", () => {
     const { code, stdout, stderr } = await installed().run("node", ["first.js"], env);
     expect(stderr).toBe("");
     expect(code).toBe(0);
-    const told = JSON.parse(stdout);
-    expect(Number(told.node.slice(1).split(".")[0])).toBeGreaterThanOrEqual(20);
-    expect(told).toMatchObject({
+    const result = JSON.parse(stdout);
+    expect(Number(result.node.slice(1).split(".")[0])).toBeGreaterThanOrEqual(20);
+    expect(result).toMatchObject({
       state: "running",
       stdout: "3000000\n",
       down: 3_000_000,
@@ -105,7 +105,7 @@ describe("the package, installed in an empty project", () => {
       isTyped: true,
       code: "file_not_found",
     });
-    expect(told.events.toSorted()).toEqual([3, "stderr", "stdout"]);
+    expect(result.events.toSorted()).toEqual([3, "stderr", "stdout"]);
   });
 
   it("[SD8] runs the first program of the guide", async () => {
@@ -138,7 +138,7 @@ describe("the package, installed in an empty project", () => {
 
   it("[SD10] runs in a Worker, also over a binding in place of a network", async () => {
     const sdk = readFileSync(join(installed().package, "dist/package/client.js"), "utf8");
-    // Nor has it taken in the library of schemas.
+    // The bundle does not contain the schema library.
     expect(sdk).not.toContain("ZodObject");
     expect(sdk).not.toMatch(/\bfrom "|\brequire\(|\bprocess\.|\bBuffer\b/);
     await using worker = await startSecondWorker(`${sdk}
@@ -153,18 +153,18 @@ export default {
     const sandbox = berth.sandbox(id);
     await sandbox.waitUntilRunning();
     const stream = new Blob(["from a Worker"]).stream();
-    const told = [];
-    await sandbox.writeFile("a", { stream, bytes: 13 }, { progress: (p) => told.push(p) });
+    const reported = [];
+    await sandbox.writeFile("a", { stream, bytes: 13 }, { progress: (p) => reported.push(p) });
     const { stdout } = await sandbox.exec({ command: "cat a" });
     const { code } = await sandbox.process("none").catch((error) => error);
     const { state } = await sandbox.destroy();
-    return Response.json({ value: { stdout, code, state, told } });
+    return Response.json({ value: { stdout, code, state, reported } });
   },
 };`);
     const { value } = await worker.send({});
     expect(value).toMatchObject({ stdout: "from a Worker", code: "not_found" });
     expect(value?.state).toMatch(/^destroy/);
-    expect(value?.told).toEqual([{ bytes: 13, total: 13 }]);
+    expect(value?.reported).toEqual([{ bytes: 13, total: 13 }]);
   });
 
   it("[SD11] brings the command", async () => {

@@ -16,10 +16,10 @@ describe("the configuration of a checkout", () => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), content);
   };
-  const read = (asked?: string, cwd = root) => readConfig(root, cwd, asked);
-  const failure = (asked?: string) => {
+  const read = (given?: string, cwd = root) => readConfig(root, cwd, given);
+  const failure = (given?: string) => {
     try {
-      read(asked);
+      read(given);
     } catch (thrown) {
       if (thrown instanceof Failure) return `${thrown.message} | ${thrown.hint}`;
       throw thrown;

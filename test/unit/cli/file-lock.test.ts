@@ -9,7 +9,7 @@ import { until } from "../../system/until.ts";
 
 const lockModule = new URL("../../../src/cli/state/file-lock.ts", import.meta.url).href;
 
-/** Adds one to a number in a file, again and again: read, wait a little, write. */
+/** Increments a number in a file repeatedly: read, wait a little, write. */
 const adder = `
   import { readFileSync, writeFileSync } from "node:fs";
   import { withFileLock } from ${JSON.stringify(lockModule)};
@@ -23,7 +23,7 @@ const adder = `
   }
 `;
 
-/** Takes it and keeps it. */
+/** Takes the lock and holds it. */
 const keeper = `
   import { withFileLock } from ${JSON.stringify(lockModule)};
   withFileLock(process.argv[1] + "/lock", 50_000, () => {
@@ -32,7 +32,7 @@ const keeper = `
   });
 `;
 
-describe("the lock between processes of one machine", () => {
+describe("the file lock", () => {
   let folder: string;
   const started: ChildProcess[] = [];
   beforeEach(() => {
@@ -51,17 +51,17 @@ describe("the lock between processes of one machine", () => {
     return child;
   };
 
-  it("[CL17] of many who change what is remembered at once, none undoes another's change", async () => {
+  it("[CL17] concurrent changes do not undo each other", async () => {
     writeFileSync(join(folder, "number"), "0");
     const all = Array.from({ length: 8 }, () => run(adder, "25"));
     const codes = await Promise.all(all.map(async (child) => (await once(child, "close"))[0]));
     expect(codes).toEqual(Array(8).fill(0));
     expect(readFileSync(join(folder, "number"), "utf8")).toBe("200");
-    // One number is left, whatever it has come to.
+    // One number is left, however high it is.
     expect(readdirSync(folder).filter((name) => /^lock\.\d+$/.test(name))).toHaveLength(1);
   });
 
-  it("[CL17] a holder that is killed holds nobody up, and one that lives does", async () => {
+  it("[CL17] a running holder blocks others, a killed one does not", async () => {
     writeFileSync(join(folder, "number"), "0");
     const holder = run(keeper);
     await once(holder.stdout ?? holder, "data");

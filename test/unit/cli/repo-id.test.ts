@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { normaliseRemote, readOrCreateId } from "../../../src/cli/checkout/repo-id.ts";
 
-describe("which repository a checkout is of", () => {
+describe("the repository of a checkout", () => {
   it.each([
     ["https://github.com/owner/name"],
     ["https://github.com/owner/name.git"],
@@ -48,24 +48,24 @@ describe("which repository a checkout is of", () => {
     expect(normaliseRemote(written)).toBeUndefined();
   });
 
-  it("[CL9] all forms of one address are one, and two addresses are two", () => {
+  it("[CL9] all forms of one address are equal, and two addresses differ", () => {
     const part = fc
       .stringMatching(/^[a-z0-9][a-z0-9._-]{0,12}[a-z0-9]$/)
       .filter((text) => !text.endsWith(".git"));
     const host = fc.stringMatching(/^[a-z]{2,10}\.(com|org)$/);
-    const forms = (at: string, path: string) => [
-      `https://${at}/${path}`,
-      `https://me:word@${at.toUpperCase()}/${path}.git`,
-      `ssh://git@${at}/${path}.git`,
-      `git@${at}:${path}`,
+    const forms = (hostName: string, path: string) => [
+      `https://${hostName}/${path}`,
+      `https://me:word@${hostName.toUpperCase()}/${path}.git`,
+      `ssh://git@${hostName}/${path}.git`,
+      `git@${hostName}:${path}`,
     ];
     fc.assert(
       fc.property(host, part, part, host, part, part, (h1, a1, b1, h2, a2, b2) => {
-        const one = new Set(forms(h1, `${a1}/${b1}`).map(normaliseRemote));
-        expect([...one]).toEqual([`${h1}/${a1}/${b1}`]);
+        const ids = new Set(forms(h1, `${a1}/${b1}`).map(normaliseRemote));
+        expect([...ids]).toEqual([`${h1}/${a1}/${b1}`]);
         const isSame = h1 === h2 && a1 === a2 && b1 === b2;
         const [other] = forms(h2, `${a2}/${b2}`);
-        expect(one.has(normaliseRemote(other ?? ""))).toBe(isSame);
+        expect(ids.has(normaliseRemote(other ?? ""))).toBe(isSame);
       }),
     );
   });
@@ -78,7 +78,7 @@ describe("a repository without a remote", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("[CL9] has an id that is drawn once and kept in its git folder", () => {
+  it("[CL9] has an id that is generated once and stored in its git folder", () => {
     const id = readOrCreateId(folder);
     expect(id).toMatch(/^id\/[0-9a-f]{24}$/);
     expect(readOrCreateId(folder)).toBe(id);
@@ -88,7 +88,7 @@ describe("a repository without a remote", () => {
     rmSync(other, { recursive: true });
   });
 
-  it("[CL9] draws another where what is kept is no id", () => {
+  it("[CL9] generates another if the stored text is not an id", () => {
     readOrCreateId(folder);
     writeFileSync(join(folder, "berth/id"), "half an");
     const id = readOrCreateId(folder);

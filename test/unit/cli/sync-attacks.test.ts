@@ -1,6 +1,6 @@
 /**
- * Proves that a sandbox that lies cannot write outside of the checkout, nor into its repository, nor over what git
- * ignores here: what comes from there is judged here.
+ * Tests that a lying sandbox cannot write outside of the checkout, into its repository, or over ignored files: what
+ * comes from a sandbox is checked here.
  */
 
 import { spawnSync } from "node:child_process";
@@ -15,7 +15,7 @@ import { Checkout } from "../../system/cli/sync/checkout.ts";
 
 type Entry = { mode: string; name: string; id: string };
 
-/** Makes packs that git itself would not make. */
+/** Builds packs that git itself would not build. */
 class Liar {
   readonly #objects = new Map<string, { kind: number; content: Buffer }>();
 
@@ -23,7 +23,7 @@ class Liar {
     return this.#add("blob", 3, Buffer.from(text));
   }
 
-  /** As given: neither sorted nor looked at. */
+  /** Neither sorted nor checked. */
   tree(entries: Entry[]): string {
     const parts = entries.map(({ mode, name, id }) =>
       Buffer.concat([Buffer.from(`${mode} ${name}\0`, "latin1"), Buffer.from(id, "hex")]),
@@ -51,16 +51,16 @@ class Liar {
   }
 
   #add(word: string, kind: number, content: Buffer): string {
-    const whole = Buffer.concat([Buffer.from(`${word} ${content.byteLength}\0`), content]);
-    const id = createHash("sha1").update(whole).digest("hex");
+    const object = Buffer.concat([Buffer.from(`${word} ${content.byteLength}\0`), content]);
+    const id = createHash("sha1").update(object).digest("hex");
     this.#objects.set(id, { kind, content });
     return id;
   }
 }
 
-/** Answers every exec with these bytes. */
-function sandboxSaying(answer: Buffer) {
-  const stdout = answer.toString("base64");
+/** Returns these bytes for every exec. */
+function sandboxSaying(output: Buffer) {
+  const stdout = output.toString("base64");
   const result = { exitCode: 0, stdout, stderr: "", truncated: false, timedOut: false };
   return { exec: async () => result } as never;
 }
@@ -70,24 +70,24 @@ async function baselineOf(of: Checkout): Promise<Baseline> {
   return { folder: "/workspace", below: "", files, nested: [] };
 }
 
-async function told(of: Checkout, lie: (liar: Liar) => string) {
+async function pullLie(of: Checkout, lie: (liar: Liar) => string) {
   const baseline = await baselineOf(of);
   const liar = new Liar();
   const tree = lie(liar);
   const pack = liar.pack();
-  const answer = Buffer.concat([Buffer.from(`0 again =\n${tree} ${pack.byteLength}\n`), pack]);
-  return await pull(sandboxSaying(answer), of.root, baseline);
+  const output = Buffer.concat([Buffer.from(`0 again =\n${tree} ${pack.byteLength}\n`), pack]);
+  return await pull(sandboxSaying(output), of.root, baseline);
 }
 
-/** Everything below the owner's folder, with what it holds; our own store and the index left out. */
+/** Everything below the owner's folder with its content, without our store and the index. */
 function all(of: Checkout): string {
   const each = `for f; do stat -c "%A %n" -- "$f"; [ -f "$f" ] && sha256sum -- "$f"; done`;
-  const ours = "-path ./code/.git/berth -prune -o -path ./code/.git/index -o";
-  const script = `find . ${ours} -print0 | sort -z | xargs -0 sh -c '${each}' sh`;
+  const excluded = "-path ./code/.git/berth -prune -o -path ./code/.git/index -o";
+  const script = `find . ${excluded} -print0 | sort -z | xargs -0 sh -c '${each}' sh`;
   return spawnSync("sh", ["-c", script, "sh"], { cwd: of.folder }).stdout.toString();
 }
 
-/** A file below folders of these names. */
+/** A file in nested folders of these names. */
 const chain = (liar: Liar, names: string[], text = "evil\n"): string => {
   const [name = "", ...rest] = names;
   if (rest.length === 0) return liar.tree([{ mode: "100755", name, id: liar.blob(text) }]);
@@ -117,14 +117,16 @@ const paths: string[][] = [
   ["x".repeat(256)],
 ];
 
-describe("a sandbox that lies", () => {
-  it("[SY24] no name leads out of the checkout or into its repository", async () => {
+describe("a lying sandbox", () => {
+  it("[SY24] cannot write out of the checkout or into its repository by any name", async () => {
     using of = Checkout.begun();
     of.write("../evil", "mine\n");
     const before = all(of);
     expect(before).toMatch(/code\/a\.txt/);
     for (const path of paths) {
-      const pulled = await told(of, (liar) => chain(liar, path)).catch((error: unknown) => error);
+      const pulled = await pullLie(of, (liar) => chain(liar, path)).catch(
+        (error: unknown) => error,
+      );
       const refused = (pulled as { refused?: { path: string }[] }).refused;
       // Git itself may break off at it: then nothing at all came.
       if (refused === undefined) expect(pulled).toMatchObject({ code: "pull_failed" });
@@ -135,11 +137,11 @@ describe("a sandbox that lies", () => {
     }
   });
 
-  it("[SY24] nothing is written through a link, neither an old one nor one that came along", async () => {
+  it("[SY24] cannot write through a link, neither an existing nor a sent one", async () => {
     using of = Checkout.begun();
     of.write("../secret/keys", "mine\n");
     of.link("old", "../secret");
-    const pulled = await told(of, (liar) => {
+    const pulled = await pullLie(of, (liar) => {
       const evil = liar.tree([{ mode: "100644", name: "keys", id: liar.blob("evil\n") }]);
       const target = liar.blob("../secret");
       return liar.tree([
@@ -152,17 +154,17 @@ describe("a sandbox that lies", () => {
     expect(pulled.changed).not.toContain("new/keys");
     expect(pulled.changed).not.toContain("old/keys");
     expect(of.read("../secret/keys")).toBe("mine\n");
-    expect(readdirSync(of.at("../secret"))).toEqual(["keys"]);
+    expect(readdirSync(of.path("../secret"))).toEqual(["keys"]);
   });
 
-  it("[SY24] nothing comes over what is ignored here, nor into a repository below", async () => {
+  it("[SY24] cannot write over ignored files or into a nested repository", async () => {
     using of = Checkout.begun({ ".gitignore": ".env\nnode_modules/\n", "a.txt": "a\n" });
     of.write(".env", "mine\n");
     of.write("node_modules/x", "mine\n");
     of.gitAt(of.root, "init", "-q", "inner");
     const before = all(of);
     const ignore = of.read(".gitignore");
-    const pulled = await told(of, (liar) => {
+    const pulled = await pullLie(of, (liar) => {
       const evil = liar.blob("evil\n");
       const below = liar.tree([{ mode: "100644", name: "x", id: evil }]);
       return liar.tree([
@@ -178,9 +180,9 @@ describe("a sandbox that lies", () => {
     expect(all(of)).toBe(before);
   });
 
-  it("[SY24] what is neither a file nor a link is refused", async () => {
+  it("[SY24] cannot send what is neither a file nor a link", async () => {
     using of = Checkout.begun({});
-    const pulled = await told(of, (liar) =>
+    const pulled = await pullLie(of, (liar) =>
       liar.tree([
         { mode: "160000", name: "module", id: "1".repeat(40) },
         { mode: "100644", name: "z", id: liar.blob("fine\n") },
@@ -190,7 +192,7 @@ describe("a sandbox that lies", () => {
     expect(pulled.changed).toEqual(["z"]);
   });
 
-  const answers: [title: string, answer: (real: Buffer, tree: string) => Buffer][] = [
+  const answers: [title: string, output: (real: Buffer, tree: string) => Buffer][] = [
     ["[SY25] an empty answer", () => Buffer.alloc(0)],
     ["[SY25] an answer in other words", () => Buffer.from("hello\nworld\n")],
     ["[SY25] a tree that is no id", () => Buffer.from("0 again =\n--upload-pack=x 5\nhello")],
@@ -216,15 +218,15 @@ describe("a sandbox that lies", () => {
       },
     ],
   ];
-  for (const [title, answer] of answers) {
-    it(`${title} fails, and changes nothing`, async () => {
+  for (const [title, output] of answers) {
+    it(`${title} fails and changes nothing`, async () => {
       using of = Checkout.begun();
       const baseline = await baselineOf(of);
       const liar = new Liar();
       const tree = chain(liar, ["fine"]);
       const pack = liar.pack();
       const head = Buffer.from(`0 again =\n${tree} ${pack.byteLength}\n`);
-      const lie = answer(Buffer.concat([head, pack]), tree);
+      const lie = output(Buffer.concat([head, pack]), tree);
       const before = all(of);
       const pulled = pull(sandboxSaying(lie), of.root, baseline);
       await expect(pulled).rejects.toMatchObject({ code: expect.stringMatching(/^pull_/) });
@@ -232,10 +234,10 @@ describe("a sandbox that lies", () => {
     });
   }
 
-  it("[SY25] a tree whose contents did not come along fails, and changes nothing", async () => {
+  it("[SY25] a tree without its contents fails and changes nothing", async () => {
     using of = Checkout.begun();
     const before = all(of);
-    const pulled = told(of, (liar) =>
+    const pulled = pullLie(of, (liar) =>
       liar.tree([{ mode: "100644", name: "x", id: "2".repeat(40) }]),
     );
     await expect(pulled).rejects.toMatchObject({ code: "pull_failed" });

@@ -14,7 +14,7 @@ const long = { id, branch: "feature/日本語-".repeat(5), config: "ci/sandbox.j
 const short = { id, branch: "main", config: "-", age: "36m" };
 
 describe("a table of long names", () => {
-  it("[CL13] keeps each column on the terminal; those that may shrink do, the widest first", () => {
+  it("[CL13] keeps every column visible: those that may shrink do, the widest first", () => {
     expect(formatTable(columns, [long, short], 80)).toEqual([
       "ID                        BRANCH                            CONFIG           AGE",
       `${id}  feature/日本語-feature/日本語-f…  ci/sandbox.json  3d`,
@@ -27,10 +27,11 @@ describe("a table of long names", () => {
     }
   });
 
-  it("[CL13] is cut at the edge of a terminal that is too narrow for that, and whole in a pipe", () => {
+  it("[CL13] is cut off at the edge of a terminal that is too narrow, and complete in a pipe", () => {
     for (const line of formatTable(columns, [long, short], 30)) expect(line).toMatch(/^.{26,29}…$/);
-    const whole = `${id}  ${long.branch}  ci/sandbox.json  3d`;
-    // So wide calls itself a terminal that nobody has told its size.
-    for (const width of [undefined, 0]) expect(formatTable(columns, [long], width)[1]).toBe(whole);
+    const complete = `${id}  ${long.branch}  ci/sandbox.json  3d`;
+    // 0 is the width of a terminal without a known size.
+    for (const width of [undefined, 0])
+      expect(formatTable(columns, [long], width)[1]).toBe(complete);
   });
 });

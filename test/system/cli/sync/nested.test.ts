@@ -1,6 +1,6 @@
 /**
- * Proves that what becomes a repository below the checkout's, or stops being one, arrives as what it is by then.
- * Does not prove the state of such a repository itself (sync-forms.test.ts).
+ * Tests what becomes a repository below the checkout's, or stops being one. See special-repositories.test.ts for the
+ * state of nested repositories.
  */
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ afterAll(async () => {
 
 const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
 
-/** It stands there as a repository, and what a command changes in it comes back. */
+/** It is a repository in the sandbox, and changes of a command in it come back. */
 async function isNested(pair: SyncPair, name: string): Promise<void> {
   await expectSynced(pair);
   expect(await pair.there(`git -C ${name} rev-parse --show-prefix`)).toBe("\n");
@@ -28,14 +28,14 @@ async function isNested(pair: SyncPair, name: string): Promise<void> {
   await expectSynced(pair);
 }
 
-describe("what becomes a repository below", () => {
+describe("a new nested repository", () => {
   const before: [what: string, put: (of: Checkout) => void][] = [
     ["a folder", (of) => of.write("lib/r.txt", "r\n")],
     ["a file", (of) => of.write("lib", "file\n")],
     ["a link", (of) => of.link("lib", "b")],
   ];
   for (const [what, put] of before) {
-    it(`[SY9] ${what} that becomes a submodule arrives as one, and as what it was again`, async () => {
+    it(`[SY9] ${what} that becomes a submodule is sent as one, and later as before`, async () => {
       await using pair = await begun();
       const of = pair.checkout;
       using module = Checkout.begun({ "m.txt": "m\n" });
@@ -55,7 +55,7 @@ describe("what becomes a repository below", () => {
     });
   }
 
-  it("[SY9] a folder of known files in which a repository begins arrives as one, with what the outer one ignores", async () => {
+  it("[SY9] a folder of tracked files that becomes a repository is sent as one, with files that the outer one ignores", async () => {
     await using pair = await begun({ "lib/r.txt": "r\n", "lib/deep/s.txt": "s\n" });
     const of = pair.checkout;
     await expectSynced(pair);
@@ -66,7 +66,7 @@ describe("what becomes a repository below", () => {
     await isNested(pair, "lib");
   });
 
-  it("[SY9] a folder called .git that is no repository makes none", async () => {
+  it("[SY9] a folder called .git that is not a repository does not count as one", async () => {
     await using pair = await begun({ "lib/r.txt": "r\n" });
     await expectSynced(pair);
     pair.checkout.write("lib/.git/x", "x\n");
@@ -76,10 +76,10 @@ describe("what becomes a repository below", () => {
   });
 });
 
-describe("what is one no more, or none of ours", () => {
+describe("a former or foreign nested repository", () => {
   for (const isPulled of [false, true]) {
     const when = isPulled ? "after something came back" : "before anything came back";
-    it(`[SY6] a repository below that becomes ignored stays there, ${when}`, async () => {
+    it(`[SY6] a nested repository that becomes ignored stays there, ${when}`, async () => {
       await using pair = await begun();
       const of = pair.checkout;
       const names = ["inner", "in/other *[x] "];
@@ -99,7 +99,7 @@ describe("what is one no more, or none of ours", () => {
         "x\nthere\nx\nthere\na.txt\nb\nin\ninner\n",
       );
       for (const name of names) expect(of.read(`${name}/x`)).toBe("x\n");
-      // Asked for again they are as they are here, and gone when they are gone.
+      // No longer ignored they are synced again, and removed when they are removed here.
       of.remove(".gitignore");
       of.remove("inner");
       await pair.pull(await pair.sync());
@@ -108,7 +108,7 @@ describe("what is one no more, or none of ours", () => {
     });
   }
 
-  it("[SY6] a repository below stays with what was made in it, where the outer one ignores all but what it names", async () => {
+  it("[SY6] a nested repository keeps new files if the outer one ignores all but named files", async () => {
     await using pair = await begun({
       ".gitignore": "*\n!*/\n!*.txt\n!.gitignore\n",
       "a.txt": "a\n",
@@ -123,7 +123,7 @@ describe("what is one no more, or none of ours", () => {
     expect(await pair.there("cat lib/made lib/x.txt; ls -d lib/.git")).toBe("made\nx\nlib/.git\n");
   });
 
-  it("[SY7] a repository that a command made is gone when something came back, those of ours stay", async () => {
+  it("[SY7] a repository created by a command is removed after a pull, sent ones stay", async () => {
     await using pair = await begun({ ".gitignore": "made\n", "a.txt": "a\n" });
     const of = pair.checkout;
     for (const name of ["in/ner", "sp ace *?[x]\\ "]) {

@@ -1,6 +1,6 @@
 /**
- * Proves that a checkout arrives whole whatever its repository holds: objects that were cleared away, that it never
- * had, and a history that ends elsewhere than in the sandbox.
+ * Tests that a checkout is sent completely whatever its repository lacks: removed objects, partial clones, and a
+ * history that ends elsewhere than in the sandbox.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
-/** Four commits, and a server that gives parts of them. */
+/** Four commits, in a repository that serves partial clones. */
 function origin(): Checkout {
   const of = Checkout.begun();
   of.git("config", "uploadpack.allowFilter", "true");
@@ -37,31 +37,31 @@ function cloned(from: Checkout, ...how: string[]): Checkout {
   return clone;
 }
 
-describe("what a run that was killed left in our folder", () => {
-  it("[SY27] is removed by the next one, once it is old and its process gone; what anybody may still use stays", async () => {
+describe("temporary files of a killed run", () => {
+  it("[SY27] are removed by the next run once they are old and their process has ended; others stay", async () => {
     const pair = await world.pair(Checkout.begun());
     await expectSynced(pair);
-    const ours = join(pair.checkout.root, ".git/berth");
+    const berthDir = join(pair.checkout.root, ".git/berth");
     const { pid: gone } = spawnSync("true");
     const long = new Date(Date.now() - 2 * 3_600_000);
     const put = (name: string, at = new Date()) => {
-      writeFileSync(join(ours, name), "");
-      utimesSync(join(ours, name), at, at);
+      writeFileSync(join(berthDir, name), "");
+      utimesSync(join(berthDir, name), at, at);
       return name;
     };
     const id = "0b1c2d3e-0000-4000-8000-000000000000";
     const left = [`out.${gone}.${id}.pack`, `in.${gone}.${id}.pack`, `index.${gone}.${id}.lock`];
     const used = [`out.${process.pid}.${id}.pack`, "index", `other.${gone}.${id}`];
-    for (const name of [...left, ...used.filter((one) => one !== "index")]) put(name, long);
+    for (const name of [...left, ...used.filter((name) => name !== "index")]) put(name, long);
     const young = put(`index.${gone}.${id}`);
     await expectSynced(pair);
-    const names = readdirSync(ours);
+    const names = readdirSync(berthDir);
     expect(left.filter((name) => names.includes(name))).toEqual([]);
     expect([...used, young].filter((name) => !names.includes(name))).toEqual([]);
   });
 });
 
-/** All of it, on both sides. */
+/** The complete history, on both sides. */
 async function isWhole(pair: SyncPair): Promise<void> {
   await expectSynced(pair);
   expect(await pair.there("git log --format=%s -- a.txt")).toBe(
@@ -71,8 +71,8 @@ async function isWhole(pair: SyncPair): Promise<void> {
   expect(await pair.there("git fsck --full 2>&1 | grep -v dangling || true")).toBe("");
 }
 
-describe("objects that the owner's git has cleared away", () => {
-  /** What was staged lies on the disk still, but nobody names it there. */
+describe("objects that the owner's git has removed", () => {
+  /** The staged content is still on disk, but no object refers to it there. */
   const clear = (of: Checkout) => {
     of.git("reset", "-q", "notes.txt");
     of.git("-c", "gc.pruneExpire=now", "gc", "-q", "--prune=now");
@@ -89,14 +89,14 @@ describe("objects that the owner's git has cleared away", () => {
     return pair;
   };
 
-  it("[SY27] arrive again from the files, after another file has changed", async () => {
+  it("[SY27] are sent again from the files after another file has changed", async () => {
     await using pair = await staged();
     pair.checkout.write("other.txt", "other\n");
     expect(await expectSynced(pair)).toBeGreaterThan(0);
     expect(await pair.there("cat notes.txt other.txt")).toBe("notes\nother\n");
   });
 
-  it("[SY27] arrive in another sandbox, where nothing has changed", async () => {
+  it("[SY27] are sent to another sandbox when nothing has changed", async () => {
     await using pair = await staged();
     await using other = await world.pair(new Checkout("code", pair.checkout.folder));
     await expectSynced(other);
@@ -108,7 +108,7 @@ describe("objects that the owner's git has cleared away", () => {
 describe("a partial clone", () => {
   const forms = [["--filter=blob:none"], ["--filter=blob:none", "--sparse"], ["--filter=tree:0"]];
   for (const form of forms) {
-    it(`[SY28] made with ${form.join(" ")} arrives with its whole history`, async () => {
+    it(`[SY28] made with ${form.join(" ")} is sent with its complete history`, async () => {
       using from = origin();
       const of = cloned(from, ...form);
       await using pair = await world.pair(of);
@@ -119,7 +119,7 @@ describe("a partial clone", () => {
       of.write("new.txt", "new\n");
       of.git("add", "new.txt");
       await isWhole(pair);
-      // The owner's own clone stays as partial as it was, and no more is fetched than once.
+      // The owner's clone stays partial, and objects are fetched only once.
       expect(lacks()?.length).toBe(before);
       renameSync(from.root, `${from.root}.away`);
       of.write("new.txt", "newer\n");
@@ -131,7 +131,7 @@ describe("a partial clone", () => {
     });
   }
 
-  it("[SY28] whose remote cannot be reached is refused with the remedy", async () => {
+  it("[SY28] whose remote cannot be reached is refused with the next step", async () => {
     const from = origin();
     const of = cloned(from, "--filter=blob:none");
     await using pair = await world.pair(of);
@@ -145,7 +145,7 @@ describe("a partial clone", () => {
 });
 
 describe("a history that ends elsewhere", () => {
-  it("[SY10] a whole clone arrives whole in the sandbox that a shallow one has made, and they take turns", async () => {
+  it("[SY10] a full clone is sent completely to the sandbox of a shallow one, and they can share it", async () => {
     using from = origin();
     using shallow = cloned(from, "--depth=1");
     await using pair = await world.pair(cloned(from));
@@ -161,17 +161,17 @@ describe("a history that ends elsewhere", () => {
     }
   });
 
-  it("[SY10] a commit that a command fetched without its parents does not stand for them", async () => {
+  it("[SY10] a commit that a command fetched without its parents does not count as complete", async () => {
     using from = origin();
     const of = cloned(from);
     of.git("reset", "-q", "--hard", "HEAD~3");
     await using pair = await world.pair(of);
     await expectSynced(pair);
-    // As a command would from a remote: the commit with its files, on a branch, and nothing before it.
+    // As a command would fetch it from a remote: the commit with its files, on a branch, without parents.
     of.git("pull", "-q");
     using part = cloned(from, "--depth=1");
     part.git("bundle", "create", "-q", "one.bundle", "HEAD");
-    await pair.sandbox.writeFile("/tmp/one.bundle", readFileSync(part.at("one.bundle")));
+    await pair.sandbox.writeFile("/tmp/one.bundle", readFileSync(part.path("one.bundle")));
     await pair.there(`git init -q /tmp/part
       head=${of.git("rev-parse", "HEAD").trim()}
       echo $head > /tmp/part/.git/shallow

@@ -1,6 +1,6 @@
 /**
- * Proves by random edits on both sides, round after round: the sandbox has what is here, what a command changed comes
- * back, and no edit that was made here meanwhile is lost.
+ * Tests random edits on both sides, round after round: the sandbox equals the checkout, changes of a command come back,
+ * and no edit made here meanwhile is lost.
  */
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
@@ -27,7 +27,7 @@ const round: fc.Arbitrary<Round> = fc.record({
   meanwhile: fc.array(edit, { maxLength: 4 }),
 });
 
-/** Both sides change the same files: random ones do so often, this one always. */
+/** Both sides change the same files, which random edits do only often. */
 const meeting: Round = {
   before: [
     ["write", "a", "before\n"],
@@ -43,14 +43,14 @@ const meeting: Round = {
   ],
 };
 
-/** Here a folder with nothing but what is ignored, there a file. */
+/** Here a folder with only ignored files, there a file. */
 const underIgnored: Round[] = [
   { before: [["write", "d/ignored", "mine\n"]], there: [], meanwhile: [["move", "d", "c d"]] },
   { before: [["remove", "c d/e"]], there: [["write", "c d", "there\n"]], meanwhile: [] },
 ];
 
-/** The place beside is free again. */
-const besideAgain: Round[] = [
+/** The name for the other version is free again. */
+const otherVersionAgain: Round[] = [
   { before: [], there: [["write", "a", "there\n"]], meanwhile: [["write", "a", "here\n"]] },
   {
     before: [],
@@ -71,12 +71,12 @@ it("[SY26] random edits on both sides: status equal, changes back, nothing lost"
       await using pair = await world.pair(
         Checkout.begun({ ".gitignore": "ignored\n", a: "a\n", "d/e": "e\n", "b/i": "i\n" }),
       );
-      for (const one of all) await play(pair, one);
+      for (const round of all) await play(pair, round);
     }),
     {
       numRuns: 12,
       endOnFailure: true,
-      examples: [[[meeting, meeting]], [underIgnored], [besideAgain]],
+      examples: [[[meeting, meeting]], [underIgnored], [otherVersionAgain]],
     },
   );
   for (const [what, count] of Object.entries(tally))
@@ -112,37 +112,47 @@ function judge(
   isFolder: (name: string) => boolean,
 ): void {
   const saved = new Map(pulled.conflicts.map(({ path, savedAs }) => [path, savedAs]));
-  const besides = new Set(saved.values());
+  const otherVersions = new Set(saved.values());
   const refused = new Set(pulled.refused.map(({ path }) => path));
   for (const name of new Set([base, remote, local].flatMap((files) => Object.keys(files)))) {
     const [was, is, mine, now] = [base[name], remote[name], local[name], after[name]];
-    // Free here, so that another's version could be laid there.
-    if (mine === undefined && besides.has(name)) continue;
+    // Free here, so that another version could be saved there.
+    if (mine === undefined && otherVersions.has(name)) continue;
 
     const about = { name, was, is, mine, pulled };
     const isMine = mine !== was;
     if (is === was || isMine) expect({ ...about, now }).toEqual({ ...about, now: mine });
     if (is === was || is === mine) continue;
-    const beside = saved.get(name);
-    if (is !== undefined && beside !== undefined) {
-      expect({ ...about, beside: after[beside] }).toEqual({ ...about, beside: is });
+    const otherVersion = saved.get(name);
+    if (is !== undefined && otherVersion !== undefined) {
+      expect({ ...about, otherVersion: after[otherVersion] }).toEqual({
+        ...about,
+        otherVersion: is,
+      });
     }
-    const isTold = beside !== undefined || refused.has(name) || pulled.kept.includes(name);
+    const isReported =
+      otherVersion !== undefined || refused.has(name) || pulled.kept.includes(name);
     if (isMine)
-      expect({ ...about, isTold: is === undefined || isTold }).toEqual({ ...about, isTold: true });
-    else if (!isTold || !(isInTheWay(name, base, local) || isFolder(name))) {
+      expect({ ...about, isReported: is === undefined || isReported }).toEqual({
+        ...about,
+        isReported: true,
+      });
+    else if (!isReported || !(isInTheWay(name, base, local) || isFolder(name))) {
       expect({ ...about, now }).toEqual({ ...about, now: is });
     }
   }
 }
 
-/** Something that was changed here stands above or below the name, so that it had to give way. A folder may hold what is ignored alone. */
+/**
+ * A file changed here is above or below this name, so this one had to give way. A folder may contain only ignored
+ * files.
+ */
 function isInTheWay(name: string, base: Files, local: Files): boolean {
-  const names = Object.keys({ ...base, ...local }).filter((one) => base[one] !== local[one]);
-  return names.some((one) => name.startsWith(`${one}/`) || one.startsWith(`${name}/`));
+  const names = Object.keys({ ...base, ...local }).filter((other) => base[other] !== local[other]);
+  return names.some((other) => name.startsWith(`${other}/`) || other.startsWith(`${name}/`));
 }
 
-/** Git's names of files that are not there are left out. */
+/** Leaves out names of missing files. */
 function present(files: Files): Files {
   return Object.fromEntries(
     Object.entries(files).filter(([, what]) => what !== "gone" && what !== "folder"),

@@ -1,6 +1,5 @@
 /**
- * Proves that what a command changed comes back, only that and exactly, and that nothing that was changed here
- * meanwhile is lost.
+ * Tests that exactly the changes of a command come back, and that nothing changed here meanwhile is lost.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readlinkSync, statSync } from "node:fs";
@@ -21,7 +20,7 @@ const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(file
 
 const nothing = { conflicts: [], kept: [], refused: [] };
 
-/** Syncs, runs the command, brings back. */
+/** Syncs, runs the command, pulls. */
 async function run(pair: SyncPair, command: string, meanwhile = (_: Checkout) => {}) {
   const synced = await pair.sync();
   await pair.there(command);
@@ -29,14 +28,14 @@ async function run(pair: SyncPair, command: string, meanwhile = (_: Checkout) =>
   return await pair.pull(synced);
 }
 
-/** Nothing of ours lies about. */
+/** No temporary file is left. */
 function clean(of: Checkout): void {
   const names = readdirSync(of.root, { recursive: true, withFileTypes: false }) as string[];
   expect(names.filter((name) => /\.berth-|\/berth\/(in|out|index)\./.test(name))).toEqual([]);
 }
 
-describe("what a command changed", () => {
-  it("[SY20] changes of every kind come back, and nothing else is touched", async () => {
+describe("changes of a command", () => {
+  it("[SY20] changes of every kind come back, and nothing else is changed", async () => {
     await using pair = await begun({
       changed: "x\n",
       "removed/deep/file": "x\n",
@@ -50,7 +49,7 @@ describe("what a command changed", () => {
     of.link("link", "same");
     of.write("staged", "staged\n");
     of.git("add", "staged");
-    const before = statSync(of.at("same"), { bigint: true });
+    const before = statSync(of.path("same"), { bigint: true });
     const all = await run(
       pair,
       `printf 'a\\0b\\377' > changed; rm -r removed; chmod +x tool; chmod -x was-tool
@@ -69,13 +68,13 @@ describe("what a command changed", () => {
     expect(all).toMatchObject({ changed: [...names, "tool", "was-tool"], ...nothing });
     expect(of.read("changed")).toBe("a\0b\xff");
     expect([of.has("removed"), of.has("hollow"), of.read("empty")]).toEqual([false, false, ""]);
-    expect([of.at("linked"), of.at("link")].map((at) => readlinkSync(at))).toEqual([
+    expect([of.path("linked"), of.path("link")].map((path) => readlinkSync(path))).toEqual([
       "same",
       "changed",
     ]);
-    const modes = ["tool", "was-tool", "runs"].map((name) => statSync(of.at(name)).mode & 0o111);
+    const modes = ["tool", "was-tool", "runs"].map((name) => statSync(of.path(name)).mode & 0o111);
     expect(modes).toEqual([0o111, 0, 0o111]);
-    expect(statSync(of.at("same"), { bigint: true })).toEqual(before);
+    expect(statSync(of.path("same"), { bigint: true })).toEqual(before);
     expect(of.git("diff", "--cached", "--name-only")).toBe("staged\n");
     clean(of);
     expect(await pair.pull(await pair.sync())).toMatchObject({ changed: [], receivedBytes: 0 });
@@ -109,7 +108,7 @@ for name in [b" ", b"-rf", b"q\\"uo'te", b"line\\nend", "ü🚀".encode(), b"n\\
     expect(await pair.seen()).toEqual(pair.checkout.seen());
   });
 
-  it("[SY20] what a command that fails has changed comes back, and what it committed too", async () => {
+  it("[SY20] changes of a failed command come back, and the files of its commits", async () => {
     await using pair = await begun();
     const synced = await pair.sync();
     const command = `git config user.email a@b.c; git config user.name a
@@ -119,7 +118,7 @@ for name in [b" ", b"-rf", b"q\\"uo'te", b"line\\nend", "ü🚀".encode(), b"n\\
     expect(pair.checkout.git("log", "--format=%s")).toBe("the first one\n");
   });
 
-  it("[SY20] a file where a folder was, and a folder where a file was, come back", async () => {
+  it("[SY20] a file in place of a folder, and a folder in place of a file, come back", async () => {
     await using pair = await begun({ "folder/one": "1\n", "folder/two/three": "3\n", file: "f\n" });
     const { changed } = await run(
       pair,
@@ -129,7 +128,7 @@ for name in [b" ", b"-rf", b"q\\"uo'te", b"line\\nend", "ü🚀".encode(), b"n\\
     expect([pair.checkout.read("folder"), pair.checkout.read("file/in")]).toEqual(["f\n", "i\n"]);
   });
 
-  it("[SY20] a folder where a link was comes back, and a link where a folder was", async () => {
+  it("[SY20] a folder in place of a link, and a link in place of a folder, come back", async () => {
     await using pair = await begun({ ".gitignore": "*.log\n", "b/c.txt": "c\n", "d/e": "e\n" });
     const of = pair.checkout;
     of.link("away", "b");
@@ -144,10 +143,10 @@ for name in [b" ", b"-rf", b"q\\"uo'te", b"line\\nend", "ü🚀".encode(), b"n\\
       false,
       false,
     ]);
-    expect(readlinkSync(of.at("d"))).toBe("b");
+    expect(readlinkSync(of.path("d"))).toBe("b");
   });
 
-  it("[SY20] line ends and filters change nothing of what comes back", async () => {
+  it("[SY20] line ends and filters do not change what comes back", async () => {
     await using pair = await begun({
       ".gitattributes": "*.dos eol=crlf\n* text=auto\n",
       "x.dos": "x\r\n",
@@ -161,7 +160,7 @@ for name in [b" ", b"-rf", b"q\\"uo'te", b"line\\nend", "ü🚀".encode(), b"n\\
     expect(pair.checkout.read("x.dos") + pair.checkout.read("new.txt")).toBe("one\r\ntwo\na\r\n");
   });
 
-  it("[SY20] a large change comes back whole", async () => {
+  it("[SY20] a large change comes back completely", async () => {
     await using pair = await begun();
     const make = `import random
 open("large.bin", "wb").write(random.Random(7).randbytes(12_000_000))`;
@@ -174,7 +173,7 @@ open("large.bin", "wb").write(random.Random(7).randbytes(12_000_000))`;
     expect(pair.checkout.read("sum")).toBe(`${hash}  large.bin\n`);
   });
 
-  it("[SY20] a file that the command closed to everybody is named, and the others come back", async () => {
+  it("[SY20] an unreadable file is reported, and the others come back", async () => {
     await using pair = await begun();
     const all = await run(pair, "echo x > closed; chmod 000 closed; echo y > open");
     expect(all.changed).toEqual(["open"]);
@@ -182,8 +181,8 @@ open("large.bin", "wb").write(random.Random(7).randbytes(12_000_000))`;
   });
 });
 
-describe("what is ignored", () => {
-  it("[SY21] does not come back, also where the command changed the lists", async () => {
+describe("an ignored file", () => {
+  it("[SY21] does not come back, even if the command changed the ignore lists", async () => {
     await using pair = await begun({ ".gitignore": "made/\n*.log\n", "a.txt": "a\n" });
     const of = pair.checkout;
     of.write("made/here", "here\n");
@@ -199,7 +198,7 @@ describe("what is ignored", () => {
     ]);
   });
 
-  it("[SY21] does not come back, also where the command removed the lists", async () => {
+  it("[SY21] does not come back, even if the command removed the ignore lists", async () => {
     await using pair = await begun({
       ".gitignore": "made/\n",
       "deep/.gitignore": "*.log\n",
@@ -212,9 +211,12 @@ describe("what is ignored", () => {
       pair,
       "mkdir -p made; echo x | tee made/here made/there deep/y.log; rm -r .gitignore deep/.gitignore deep/known list; echo n > list",
     );
-    const gone = [".gitignore", "deep/.gitignore", "deep/known", "list/.gitignore"];
-    expect(all).toMatchObject({ changed: [...gone.slice(0, 3), "list", gone[3]], ...nothing });
-    expect(gone.filter((name) => name !== "list/.gitignore" && of.has(name))).toEqual([]);
+    const removed = [".gitignore", "deep/.gitignore", "deep/known", "list/.gitignore"];
+    expect(all).toMatchObject({
+      changed: [...removed.slice(0, 3), "list", removed[3]],
+      ...nothing,
+    });
+    expect(removed.filter((name) => name !== "list/.gitignore" && of.has(name))).toEqual([]);
     expect([of.has("deep"), of.has("made/there"), of.read("made/here"), of.read("list")]).toEqual([
       false,
       false,
@@ -224,25 +226,25 @@ describe("what is ignored", () => {
     clean(of);
   });
 
-  it("[SY21] comes back where git knows it all the same", async () => {
+  it("[SY21] comes back if git tracks it", async () => {
     await using pair = await begun({ "forced.log": "x\n" });
     pair.checkout.write(".gitignore", "*.log\n");
     const { changed } = await run(pair, "echo changed > forced.log");
     expect(changed).toEqual(["forced.log"]);
     pair.checkout.remove("forced.log");
-    const again = await run(pair, "echo anew > forced.log; echo x > other.log");
-    expect([again.changed, pair.checkout.read("forced.log")]).toEqual([["forced.log"], "anew\n"]);
+    const second = await run(pair, "echo again > forced.log; echo x > other.log");
+    expect([second.changed, pair.checkout.read("forced.log")]).toEqual([["forced.log"], "again\n"]);
   });
 });
 
-describe("what was changed here meanwhile", () => {
-  it("[SY22] stays, and the other version lies beside it under a name that is told", async () => {
+describe("a file changed here meanwhile", () => {
+  it("[SY22] stays, and the other version is saved next to it under a reported name", async () => {
     await using pair = await begun({
       one: "1\n",
       two: "2\n",
       three: "3\n",
       tool: "t\n",
-      gone: "g\n",
+      removed: "g\n",
     });
     const of = pair.checkout;
     const all = await run(
@@ -274,7 +276,7 @@ describe("what was changed here meanwhile", () => {
     clean(of);
   });
 
-  it("[SY22] a second version gets a name of its own, and one that is there already serves", async () => {
+  it("[SY22] a second version gets its own name, and an identical one is reused", async () => {
     await using pair = await begun();
     const of = pair.checkout;
     const change = (text: string) =>
@@ -286,7 +288,7 @@ describe("what was changed here meanwhile", () => {
     expect(names).toEqual(["a.txt.from-sandbox", "a.txt.from-sandbox-2", "a.txt.from-sandbox"]);
   });
 
-  it("[SY22] a folder and a file in each other's place are both kept", async () => {
+  it("[SY22] a folder and a file in each other's place both stay", async () => {
     await using pair = await begun({ "folder/one": "1\n", file: "f\n" });
     const of = pair.checkout;
     const all = await run(
@@ -318,20 +320,20 @@ describe("what was changed here meanwhile", () => {
     ["changes", "sent\n"],
     ["appears", undefined],
   ] as const) {
-    it(`[SY22] a file that ${what} in the last moment stays`, () => {
+    it(`[SY22] a file that ${what} at the last moment stays`, () => {
       using of = Checkout.begun(before === undefined ? {} : { file: before });
       of.write("../staged", "there\n");
       const idOf = (text: string) => {
         return createHash("sha1").update(`blob ${text.length}\0${text}`).digest("hex");
       };
       const entry = (text: string) => ({ mode: "100644", id: idOf(text) });
-      let asked = 0;
+      let isRead = 0;
       const place = new WorktreeWriter(of.root, "sha1", {
-        // The content is asked for after the file was found to be what was sent.
+        // The content is read after the file was found to be as sent.
         of() {
-          asked += 1;
-          if (asked === 1) of.write("file", "here\n");
-          return of.at("../staged").toString();
+          isRead += 1;
+          if (isRead === 1) of.write("file", "here\n");
+          return of.path("../staged").toString();
         },
       });
       const from = before === undefined ? undefined : entry(before);
@@ -342,7 +344,7 @@ describe("what was changed here meanwhile", () => {
     });
   }
 
-  it("[SY22] a folder that became a link here is not written through", async () => {
+  it("[SY22] nothing is written through a folder that became a link here", async () => {
     await using pair = await begun({ "folder/one": "1\n" });
     const of = pair.checkout;
     const all = await run(pair, "echo there > folder/one; echo there > folder/new", () => {
@@ -352,21 +354,21 @@ describe("what was changed here meanwhile", () => {
     });
     expect(all.changed).toEqual([]);
     expect(all.refused.map(({ path }) => path)).toEqual(["folder/new", "folder/one"]);
-    expect(readdirSync(of.at("../elsewhere"))).toEqual(["one"]);
+    expect(readdirSync(of.path("../elsewhere"))).toEqual(["one"]);
     expect(of.read("../elsewhere/one")).toBe("1\n");
   });
 
-  it("[SY23] what is removed here after it came back does not come again", async () => {
+  it("[SY23] a file removed here after it came back does not come back again", async () => {
     await using pair = await begun();
     expect((await run(pair, "echo made > made")).changed).toEqual(["made"]);
     pair.checkout.remove("made");
-    const again = await run(pair, "ls > seen");
-    expect(again.changed).toEqual(["seen"]);
+    const second = await run(pair, "ls > seen");
+    expect(second.changed).toEqual(["seen"]);
     expect(pair.checkout.read("seen")).toBe("a.txt\nb\nseen\n");
     expect(pair.checkout.has("made")).toBe(false);
   });
 
-  it("[SY23] what the owner has and the sandbox never had survives everything", async () => {
+  it("[SY23] files that the sandbox never had stay whatever happens", async () => {
     await using pair = await begun({ ".gitignore": "private\n", "a.txt": "a\n" });
     pair.checkout.write("private", "mine\n");
     pair.checkout.write("own", "mine\n");

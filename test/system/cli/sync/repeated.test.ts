@@ -1,6 +1,6 @@
 /**
- * Proves what holds from one sync to the next: only what lacks travels, what commands did to the sandbox's checkout is
- * undone, and what git ignores stays where it is.
+ * Tests repeated syncs: only missing objects are sent, changes of commands in the sandbox's checkout are undone, and
+ * ignored files stay.
  */
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ const gitHere = execFileSync("sh", ["-c", "command -v git"]).toString().trim();
 const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
 
 describe("history", () => {
-  it("[SY1] a branch that was moved by force, rebased or merged arrives as it is then", async () => {
+  it("[SY1] sends a branch that was reset, rebased or merged", async () => {
     await using pair = await begun();
     const of = pair.checkout;
     await expectSynced(pair);
@@ -48,7 +48,7 @@ describe("history", () => {
     expect(await pair.there("git log --format='%H %s'")).toBe(log);
   });
 
-  it("[SY1] a branch that is called as a folder of branches was arrives", async () => {
+  it("[SY1] sends a branch with the name of a former folder of branches", async () => {
     await using pair = await begun();
     pair.checkout.git("checkout", "-q", "-b", "topic");
     await expectSynced(pair);
@@ -60,8 +60,8 @@ describe("history", () => {
   });
 });
 
-describe("only what lacks", () => {
-  it("[SY11] where nothing has changed one call is made and nothing sent", async () => {
+describe("only what is missing", () => {
+  it("[SY11] without changes one call is made and nothing is sent", async () => {
     await using pair = await begun();
     await expectSynced(pair);
     const calls: string[] = [];
@@ -79,7 +79,7 @@ describe("only what lacks", () => {
     expect({ calls, sentBytes }).toEqual({ calls: ["exec"], sentBytes: 0 });
   });
 
-  it("[SY11] a small change sends little, however much there is", async () => {
+  it("[SY11] a small change sends little, however large the checkout is", async () => {
     await using pair = await begun();
     const noise = Buffer.from(Array.from({ length: 3_000_000 }, () => Math.random() * 256));
     pair.checkout.write("large.bin", noise);
@@ -89,30 +89,30 @@ describe("only what lacks", () => {
     const sent = await expectSynced(pair);
     expect(sent).toBeGreaterThan(0);
     expect(sent).toBeLessThan(20_000);
-    // What the sandbox has had before is not sent again either.
+    // What the sandbox had before is not sent again either.
     pair.checkout.git("checkout", "-q", "--", "a.txt");
     expect(await expectSynced(pair)).toBe(0);
   });
 
-  it("[SY13] a large upload tells how far it is, up to the end", async () => {
+  it("[SY13] a large upload reports its progress up to the end", async () => {
     await using pair = await begun();
     const noise = Buffer.from(Array.from({ length: 4_000_000 }, () => Math.random() * 256));
     pair.checkout.write("large.bin", noise);
-    const told: string[] = [];
-    await syncUp(pair.sandbox, pair.checkout.root, { progress: (text) => told.push(text) });
-    const steps = told.filter((text) => /^sending \d+\.\d of 4\.\d MB$/.test(text));
+    const messages: string[] = [];
+    await syncUp(pair.sandbox, pair.checkout.root, { progress: (text) => messages.push(text) });
+    const steps = messages.filter((text) => /^Sending \d+\.\d of 4\.\d MB$/.test(text));
     expect(new Set(steps).size).toBeGreaterThan(5);
-    expect(told.at(-1)).toBe("checking out in the sandbox");
+    expect(messages.at(-1)).toBe("checking out in the sandbox");
     expect(await pair.seen()).toEqual(pair.checkout.seen());
   });
 
-  it("[SY13] a sync that is called off ends, and the next one is whole", async () => {
+  it("[SY13] a cancelled sync ends, and the next one is complete", async () => {
     await using pair = await begun();
     const noise = Buffer.from(Array.from({ length: 4_000_000 }, () => Math.random() * 256));
     pair.checkout.write("large.bin", noise);
     const off = new AbortController();
     const progress = (text: string) => {
-      if (/^sending [12]/.test(text)) off.abort(new Error("called off"));
+      if (/^Sending [12]/.test(text)) off.abort(new Error("called off"));
     };
     const options = { signal: off.signal, progress };
     await expect(syncUp(pair.sandbox, pair.checkout.root, options)).rejects.toThrow();
@@ -122,7 +122,7 @@ describe("only what lacks", () => {
     expect(left.trim()).toBe("0");
   });
 
-  it("[SY11] two checkouts of one repository take turns in one sandbox", async () => {
+  it("[SY11] two checkouts of one repository can share a sandbox", async () => {
     await using pair = await begun();
     using other = new Checkout();
     other.gitAt(other.folder, "clone", "-q", pair.checkout.root, "code");
@@ -131,14 +131,14 @@ describe("only what lacks", () => {
     pair.checkout.write("a.txt", "mine\n");
     for (const of of [other, pair.checkout, other]) {
       await syncUp(pair.sandbox, of.root);
-      // Until something was brought back, a sync removes only what came with the one before.
+      // Before the first pull, a sync removes only what the previous one sent.
       expect(await pair.seen()).toEqual(of.seen());
     }
   });
 });
 
-describe("what commands left", () => {
-  it("[SY7] what they changed, staged, committed and made is undone before the next one", async () => {
+describe("changes left by commands", () => {
+  it("[SY7] are undone before the next command: changed, staged, committed and new files", async () => {
     await using pair = await begun();
     await pair.pull(await pair.sync());
     await pair.there(`git config user.email a@b.c; git config user.name a
@@ -149,7 +149,7 @@ describe("what commands left", () => {
     expect(await pair.there("ls -A")).toBe(".git\na.txt\nb\n");
   });
 
-  it("[SY6] what is ignored stays there as it stays here", async () => {
+  it("[SY6] ignored files stay there and here", async () => {
     await using pair = await begun({ ".gitignore": "made/\n*.log\n", "src/a": "a\n" });
     await pair.pull(await pair.sync());
     await pair.there(
@@ -162,7 +162,7 @@ describe("what commands left", () => {
     expect(pair.checkout.read("made/x")).toBe("here\n");
   });
 
-  it("[SY6] what becomes ignored stays there, and what is no longer ignored is as it is here", async () => {
+  it("[SY6] files that become ignored stay there, and files that are no longer ignored are synced", async () => {
     await using pair = await begun();
     await pair.pull(await pair.sync());
     pair.checkout.write("cache/x", "cached\n");
@@ -176,7 +176,7 @@ describe("what commands left", () => {
     expect(await pair.there("cat cache/x")).toBe("newer\n");
   });
 
-  it("[SY7] an own file takes the place of what lies there, ignored or not", async () => {
+  it("[SY7] a sent file replaces what is there, ignored or not", async () => {
     await using pair = await begun({ "a.txt": "a\n", ".gitignore": "*.log\n" });
     await pair.pull(await pair.sync());
     await pair.there("echo there > x.log; mkdir -p b/c; echo there > b/c/d; echo there > new.txt");
@@ -187,7 +187,7 @@ describe("what commands left", () => {
     await expectSynced(pair);
   });
 
-  it("[SY7] what git knows and is gone here is gone there too, ignored there or not", async () => {
+  it("[SY7] a tracked file missing here is removed there, ignored there or not", async () => {
     await using pair = await begun({ "b/c.txt": "c\n", ".gitignore": "*.log\n" });
     await pair.pull(await pair.sync());
     await pair.there("mkdir d; for name in x.log d/y.log z.log w.log; do echo there > $name; done");
@@ -206,7 +206,7 @@ describe("what commands left", () => {
     expect(await pair.there("cat b/y.log")).toBe("there\n");
   });
 
-  it("[SY7] what comes back here while git is asked for what is gone is sent, and stays there", async () => {
+  it("[SY7] a file that reappears during the scan is sent and stays there", async () => {
     await using pair = await begun({ "late.txt": "one\n" });
     const of = pair.checkout;
     of.remove("late.txt");
@@ -222,14 +222,14 @@ esac
       0o755,
     );
     const { PATH } = process.env;
-    process.env.PATH = `${of.at("../bin")}:${PATH}`;
+    process.env.PATH = `${of.path("../bin")}:${PATH}`;
     await pair.sync().finally(() => {
       process.env.PATH = PATH;
     });
     expect([of.read("late.txt"), await pair.there("cat late.txt")]).toEqual(["two\n", "two\n"]);
   });
 
-  it("[SY7] what was made before the first command came back stays until it has", async () => {
+  it("[SY7] files created before the first pull stay until then", async () => {
     await using pair = await begun();
     await pair.sync();
     await pair.there("mkdir -p set/up; echo made > set/up/file");
@@ -243,24 +243,18 @@ esac
   });
 
   const damages: [what: string, how: string][] = [
-    ["[SY12] a repository that was removed is made anew", "rm -rf .git"],
+    ["[SY12] a removed repository is created again", "rm -rf .git"],
     [
-      "[SY12] a repository that lost its objects is made anew",
+      "[SY12] a repository that lost its objects is created again",
       "rm -rf .git/objects/* .git/berth/objects/??",
     ],
+    ["[SY12] a broken index is read again", "echo x > .git/index; echo x > .git/berth/index"],
+    ["[SY12] a repository replaced by a file is created again", "rm -rf .git; echo x > .git"],
     [
-      "[SY12] a repository whose index is broken is read anew",
-      "echo x > .git/index; echo x > .git/berth/index",
-    ],
-    ["[SY12] a repository that became a file is made anew", "rm -rf .git; echo x > .git"],
-    [
-      "[SY12] a repository that was cleared up thoroughly is still whole",
+      "[SY12] a repository stays complete after a thorough gc",
       "git gc -q --prune=now --aggressive",
     ],
-    [
-      "[SY12] a repository with a head that leads nowhere is put right",
-      "echo nonsense > .git/HEAD",
-    ],
+    ["[SY12] a dangling HEAD is repaired", "echo nonsense > .git/HEAD"],
   ];
   for (const [title, how] of damages) {
     it(title, async () => {

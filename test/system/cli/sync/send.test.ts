@@ -1,6 +1,6 @@
 /**
- * Proves that a sandbox gets a checkout exactly as it is, whatever its shape: git says the same of it on both sides,
- * and each file that is not ignored is there to the byte.
+ * Tests that a sandbox gets a checkout exactly as it is, whatever its shape: git reports the same on both sides, and
+ * every file that is not ignored is identical.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Checkout } from "./checkout.ts";
@@ -14,15 +14,17 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
-/** What is done to a checkout; and what `git status` must mention, so that nothing passes for lack of anything. */
+/**
+ * The preparation of a checkout, and what `git status` must report, so that no case passes because nothing happened.
+ */
 type Shape = [title: string, arrange: (checkout: Checkout) => void, mentions: RegExp];
 
-const bytes = Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 7) % 256));
+const bytes = Buffer.from(Array.from({ length: 4096 }, (_, index) => (index * 7) % 256));
 
 const shapes: Shape[] = [
-  ["[SY1] a clean checkout arrives", () => {}, /^$/],
+  ["[SY1] sends a clean checkout", () => {}, /^$/],
   [
-    "[SY1] a checkout with a detached head arrives",
+    "[SY1] sends a checkout with a detached HEAD",
     (of) => {
       of.write("a.txt", "second\n");
       of.commit("second");
@@ -32,12 +34,12 @@ const shapes: Shape[] = [
     /a\.txt/,
   ],
   [
-    "[SY1] a branch whose name is a path in other letters arrives",
+    "[SY1] sends a branch whose name is a path with other letters",
     (of) => void of.git("checkout", "-q", "-b", "feature/ü/x.y"),
     /^$/,
   ],
   [
-    "[SY1] a merge in conflict arrives, with the sides of it",
+    "[SY1] sends a merge in conflict, with both sides",
     (of) => {
       of.git("checkout", "-q", "-b", "other");
       of.write("a.txt", "theirs\n");
@@ -53,13 +55,13 @@ const shapes: Shape[] = [
       try {
         of.git("merge", "-q", "main");
       } catch {
-        // It says by its exit code that there are conflicts.
+        // The exit code reports conflicts.
       }
     },
     /u UU .*a\.txt.*u UD .*b\/c\.txt/,
   ],
   [
-    "[SY1] a rebase in the middle arrives",
+    "[SY1] sends a rebase in progress",
     (of) => {
       of.git("checkout", "-q", "-b", "topic");
       of.write("a.txt", "topic\n");
@@ -77,7 +79,7 @@ const shapes: Shape[] = [
     /u UU/,
   ],
   [
-    "[SY2] staged, unstaged, untracked and both together arrive in their shape",
+    "[SY2] sends staged, unstaged and untracked changes, alone and together",
     (of) => {
       of.write("a.txt", "staged\n");
       of.git("add", "a.txt");
@@ -90,7 +92,7 @@ const shapes: Shape[] = [
     /1 MM .*a\.txt.*1 \.M .*b\/c\.txt.*1 A\. .*staged\.txt.*\? deep\/er\/untracked\.txt/,
   ],
   [
-    "[SY2] deletions arrive, staged and not, also where the file came back untracked",
+    "[SY2] sends staged and unstaged deletions, also of a file that is untracked again",
     (of) => {
       for (const name of ["one", "two", "three"]) of.write(name, `${name}\n`);
       of.commit("more");
@@ -101,7 +103,7 @@ const shapes: Shape[] = [
     /1 D\. .*one.*1 D\. .*three.*1 \.D .*two.*\? three/,
   ],
   [
-    "[SY2] renames arrive, staged and changed afterwards",
+    "[SY2] sends renames that were staged and changed afterwards",
     (of) => {
       of.write("long.txt", "line\n".repeat(100));
       of.commit("long");
@@ -111,7 +113,7 @@ const shapes: Shape[] = [
     /2 RM .*moved\.txt\|long\.txt/,
   ],
   [
-    "[SY2] a file where a folder was, and a folder where a file was, arrive",
+    "[SY2] sends a file in place of a folder, and a folder in place of a file",
     (of) => {
       of.remove("b");
       of.write("b", "a file\n");
@@ -121,7 +123,7 @@ const shapes: Shape[] = [
     /1 \.D .*a\.txt.*1 \.D .*b\/c\.txt.*\? a\.txt\/inside.*\? b\|/,
   ],
   [
-    "[SY2] a tracked folder that became a link arrives, with what lies behind it",
+    "[SY2] sends a tracked folder that became a link, with the files behind it",
     (of) => {
       of.write("target/c.txt", "behind\n");
       of.remove("b");
@@ -130,7 +132,7 @@ const shapes: Shape[] = [
     /1 \.D .*b\/c\.txt.*\? b\|/,
   ],
   [
-    "[SY3] names of any kind arrive",
+    "[SY3] sends names of any kind",
     (of) => {
       const names = [" ", "-rf", "--", "sp ace", "q\"uo'te", "line\nend", "tab\there", "ünï/çödé"];
       for (const name of names) of.write(name, `${name}!\n`);
@@ -144,7 +146,7 @@ const shapes: Shape[] = [
     /-rf.*🚀\.txt/s,
   ],
   [
-    "[SY3] bytes of any kind arrive, in files that changed and in new ones",
+    "[SY3] sends bytes of any kind, in changed and in new files",
     (of) => {
       of.write("binary", bytes);
       of.commit("binary");
@@ -155,7 +157,7 @@ const shapes: Shape[] = [
     /binary.*empty.*other\.bin/,
   ],
   [
-    "[SY3] the bit for running arrives, staged, changed and of new files",
+    "[SY3] sends the executable bit, staged, changed and of new files",
     (of) => {
       of.write("tool", "#!/bin/sh\n");
       of.write("was", "#!/bin/sh\n", 0o755);
@@ -168,7 +170,7 @@ const shapes: Shape[] = [
     /1 \.M N\.\.\. 100644 100644 100755 .*tool.*1 M\. N\.\.\. 100755 100644 100644 .*was/,
   ],
   [
-    "[SY3] links arrive as links, also to nowhere and out of the checkout",
+    "[SY3] sends links as links, also dangling ones and ones out of the checkout",
     (of) => {
       of.link("to-file", "a.txt");
       of.link("to-folder", "b");
@@ -181,7 +183,7 @@ const shapes: Shape[] = [
     /1 \.M .*to-file.*\? nowhere.*\? out/,
   ],
   [
-    "[SY4] line ends arrive as they lie on the disk, where git turns them",
+    "[SY4] sends line ends as they are on disk, even if git converts them",
     (of) => {
       of.git("config", "core.autocrlf", "true");
       of.write("crlf.txt", "one\r\ntwo\r\n");
@@ -222,7 +224,7 @@ const shapes: Shape[] = [
     ],
   ),
   [
-    "[SY4] files that attributes turn into something else arrive as they lie on the disk",
+    "[SY4] sends files as they are on disk, even if attributes convert them",
     (of) => {
       of.write(
         ".gitattributes",
@@ -240,7 +242,7 @@ const shapes: Shape[] = [
     /x\.dos.*y\.u16/,
   ],
   [
-    "[SY4] files that a program of the owner's filters arrive as they lie on the disk",
+    "[SY4] sends files as they are on disk, even if a filter program converts them",
     (of) => {
       of.git("config", "filter.upper.clean", "tr a-z A-Z");
       of.git("config", "filter.upper.smudge", "tr A-Z a-z");
@@ -253,7 +255,7 @@ const shapes: Shape[] = [
     /a\.txt/,
   ],
   [
-    "[SY5] files that were announced, left out or set aside in the index arrive so",
+    "[SY5] sends the index flags intent-to-add, skip-worktree and assume-unchanged",
     (of) => {
       of.write("left-out", "x\n");
       of.write("set-aside", "x\n");
@@ -269,7 +271,7 @@ const shapes: Shape[] = [
     /1 \.A .*announced.*1 \.A N... 000000 000000 120000 .*announced-link/,
   ],
   [
-    "[SY6] what git is told to ignore stays here, whichever list says so",
+    "[SY6] does not send ignored files, whichever list names them",
     (of) => {
       of.write(".gitignore", "ignored/\n*.log\n");
       of.write(".git/info/exclude", "private\n");
@@ -284,7 +286,7 @@ const shapes: Shape[] = [
     /forced\.log.*\? seen/,
   ],
   [
-    "[SY10] a checkout before its first commit arrives",
+    "[SY10] sends a checkout before its first commit",
     (of) => {
       of.remove(".git");
       of.git("init", "-q", "-b", "begin");
@@ -294,7 +296,7 @@ const shapes: Shape[] = [
     /1 AM .*a\.txt.*\? b\/c\.txt/,
   ],
   [
-    "[SY10] an empty checkout arrives",
+    "[SY10] sends an empty checkout",
     (of) => {
       for (const name of [".git", "a.txt", "b"]) of.remove(name);
       of.git("init", "-q", "-b", "begin");
@@ -302,7 +304,7 @@ const shapes: Shape[] = [
     /^$/,
   ],
   [
-    "[SY10] a repository with the longer ids arrives",
+    "[SY10] sends a repository with SHA-256 ids",
     (of) => {
       of.remove(".git");
       of.git("init", "-q", "-b", "main", "--object-format=sha256");
@@ -313,7 +315,7 @@ const shapes: Shape[] = [
   ],
 ];
 
-describe("up", () => {
+describe("sending a checkout", () => {
   for (const [title, arrange, mentions] of shapes) {
     it(title, async () => {
       await using pair = await world.pair(Checkout.begun());
@@ -324,7 +326,7 @@ describe("up", () => {
       expect(sentBytes).toBeGreaterThan(0);
       const there = await pair.seen();
       expect(there).toEqual(here);
-      // Nothing of it shows where the owner looks, and there is nothing left to send.
+      // The sync leaves nothing visible to the owner, and there is nothing left to send.
       expect(pair.checkout.seen()).toEqual(here);
       expect((await pair.sync()).sentBytes).toBe(0);
       expect(await pair.seen()).toEqual(here);

@@ -1,5 +1,6 @@
 /**
- * Proves that checkouts of uncommon form arrive too, and that what cannot be sent is refused before anybody is asked.
+ * Tests special checkouts: LFS, submodules, nested repositories, shallow clones, worktrees. What cannot be sent is
+ * refused before any call.
  */
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,7 @@ const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(file
 
 describe("large files (LFS)", () => {
   const lfs = (of: Checkout) => {
-    // What git-lfs does, as far as it matters here: the content goes elsewhere, a pointer comes to git.
+    // What git-lfs does as far as it matters here: the content is stored elsewhere, git gets a pointer.
     of.git("config", "filter.lfs.clean", "sed -e s/content/pointer/");
     of.git("config", "filter.lfs.smudge", "sed -e s/pointer/content/");
     of.write(".gitattributes", "*.big filter=lfs -text\n");
@@ -28,7 +29,7 @@ describe("large files (LFS)", () => {
     of.commit("large");
   };
 
-  it("[SY8] one that has not changed arrives as git has it", async () => {
+  it("[SY8] an unchanged file is sent as git stores it", async () => {
     await using pair = await begun();
     lfs(pair.checkout);
     pair.checkout.write("a.txt", "changed\n");
@@ -39,18 +40,18 @@ describe("large files (LFS)", () => {
   });
 
   const changes: [title: string, change: (of: Checkout) => void][] = [
-    ["[SY8] one that has changed is refused", (of) => of.write("x.big", "content two\n")],
+    ["[SY8] a changed file is refused", (of) => of.write("x.big", "content two\n")],
     [
-      "[SY8] one that has changed and is staged is refused",
+      "[SY8] a changed and staged file is refused",
       (of) => {
         of.write("x.big", "content two\n");
         of.git("add", "x.big");
       },
     ],
-    ["[SY8] a new one is refused", (of) => of.write("new x.big", "content new\n")],
+    ["[SY8] a new file is refused", (of) => of.write("new x.big", "content new\n")],
   ];
   for (const [title, change] of changes) {
-    it(`${title} by name, before anybody is asked`, async () => {
+    it(`${title} by name, before any call`, async () => {
       using of = Checkout.begun();
       lfs(of);
       change(of);
@@ -63,7 +64,7 @@ describe("large files (LFS)", () => {
     });
   }
 
-  it("[SY8] one that is removed is removed there", async () => {
+  it("[SY8] a removed file is removed there", async () => {
     await using pair = await begun();
     lfs(pair.checkout);
     pair.checkout.remove("x.big");
@@ -71,8 +72,8 @@ describe("large files (LFS)", () => {
   });
 });
 
-describe("uncommon forms", () => {
-  it("[SY9] submodules arrive, filled with what they hold here, or empty", async () => {
+describe("special repositories", () => {
+  it("[SY9] sends submodules, with their files or empty", async () => {
     await using pair = await begun();
     const of = pair.checkout;
     using module = Checkout.begun({ "in/module": "m\n" });
@@ -103,14 +104,14 @@ describe("uncommon forms", () => {
     expect(await pair.pull(await pair.sync())).not.toHaveProperty("newCommits");
   });
 
-  it("[SY20] files come back also where the sandbox's HEAD has parents that are not there", async () => {
+  it("[SY20] files come back even if the sandbox's HEAD has missing parents", async () => {
     await using pair = await begun();
     const commit = "git -c user.name=x -c user.email=x@y commit -q --allow-empty -m";
     const other = `git init -q ~/other; (cd ~/other; ${commit} one; ${commit} two)`;
     const first = await pair.sync();
     await pair.there(`${other}; git fetch -q --depth=1 "file://$HOME/other" HEAD`);
     await pair.pull(first);
-    // Which commits are shallow is the checkout's own with each sync.
+    // The list of shallow commits comes from the checkout with each sync.
     const synced = await pair.sync();
     await pair.there("git checkout -q --detach FETCH_HEAD; echo there > back");
     const { changed, newCommits } = await pair.pull(synced);
@@ -118,7 +119,7 @@ describe("uncommon forms", () => {
     expect(newCommits).toBe(0);
   });
 
-  it("[SY9] a repository that stands in another arrives, and goes with it", async () => {
+  it("[SY9] sends a nested repository, and removes it with its folder", async () => {
     await using pair = await begun();
     const of = pair.checkout;
     of.gitAt(of.root, "init", "-q", "inner");
@@ -126,7 +127,7 @@ describe("uncommon forms", () => {
     expect(of.seen().status).toMatch(/\? inner\//);
     await expectSynced(pair);
     expect(await pair.there("cat inner/x")).toBe("x\n");
-    // It has no commit, until a command makes the first one.
+    // It has no commit until a command makes the first one.
     const synced = await pair.sync();
     await pair.there("cd inner; git -c user.name=x -c user.email=x@y commit -qm x --allow-empty");
     expect((await pair.pull(synced)).newCommits).toBe(1);
@@ -134,7 +135,7 @@ describe("uncommon forms", () => {
     await expectSynced(pair);
   });
 
-  it("[SY10] a shallow clone arrives, and when it has become a whole one too", async () => {
+  it("[SY10] sends a shallow clone, and again after it was unshallowed", async () => {
     using origin = Checkout.begun();
     for (const text of ["two", "three", "four"]) {
       origin.write("a.txt", `${text}\n`);
@@ -152,7 +153,7 @@ describe("uncommon forms", () => {
     expect(await pair.there("git fsck --full 2>&1 | grep -v dangling || true")).toBe("");
   });
 
-  it("[SY10] a linked worktree arrives from any folder of it", async () => {
+  it("[SY10] sends a linked worktree from any of its folders", async () => {
     const of = Checkout.begun();
     of.git("worktree", "add", "-q", "-b", "linked", "../linked");
     const linked = new Checkout("linked", of.folder);
@@ -166,7 +167,7 @@ describe("uncommon forms", () => {
     expect(existsSync(join(of.root, ".git", "worktrees", "linked", "berth"))).toBe(true);
   });
 
-  it("[SY14] the owner's repository stays as it is, and none of his programs runs", async () => {
+  it("[SY14] the owner's repository does not change, and none of the owner's programs runs", async () => {
     await using pair = await begun();
     const of = pair.checkout;
     const ran = join(of.folder, "ran");
@@ -199,14 +200,14 @@ describe("uncommon forms", () => {
     expect(await pair.there("git status --porcelain")).toBe("MM a.txt\n");
   });
 
-  it("[SY15] outside of a checkout it says so before anybody is asked", async () => {
+  it("[SY15] outside of a checkout it fails before any call", async () => {
     using of = new Checkout();
     const refusal = await syncUp(unreachable, of.root).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: "no_checkout", hint: expect.stringMatching(/checkout/) });
     expect(realpathSync(of.root)).toBe(of.root);
   });
 
-  it("[SY15] a sandbox without git is told of, and its image is the remedy", async () => {
+  it("[SY15] a sandbox without git is reported, with another image as the next step", async () => {
     using of = Checkout.begun();
     const bare = {
       exec: async () => ({ exitCode: 127, stdout: "", stderr: "", truncated: false }),
@@ -216,7 +217,7 @@ describe("uncommon forms", () => {
   });
 });
 
-/** Whoever is asked anything fails the test. */
+/** Any call fails the test. */
 const unreachable = new Proxy(
   {},
   {

@@ -51,21 +51,21 @@ describe("the SDK and a real Berth", () => {
 
   it("[SD12] ends the command of a caller who gives it up", async () => {
     const sandbox = await made();
-    const given = new AbortController();
+    const controller = new AbortController();
     const command = "echo began > began; exec sleep 987";
-    const call = failure(sandbox.exec({ command }, { signal: given.signal }));
+    const call = failure(sandbox.exec({ command }, { signal: controller.signal }));
     const runs = async () => {
       const { stdout } = await sandbox.exec({ command: "cat began; pgrep -f '^sleep 987'" });
       return stdout;
     };
     await until("it runs", async () => /^began\n\d+\n$/.test(await runs()));
-    given.abort(new Error("enough"));
+    controller.abort(new Error("enough"));
     expect(await call).toMatchObject({ message: "enough" });
     await until("it is ended", async () => (await runs()) === "began\n");
     await sandbox.destroy();
   });
 
-  it("[SD12] runs a command with a key once, whoever asks and however often", async () => {
+  it("[SD12] runs a command with a key once, for concurrent and repeated calls", async () => {
     const sandbox = await made();
     const call = { command: "echo ran >> runs; wc -l < runs" };
     const options = { idempotencyKey: "once" };
@@ -78,22 +78,22 @@ describe("the SDK and a real Berth", () => {
     await sandbox.destroy();
   });
 
-  it("[SD12] streams a large file up and down piece by piece, and tells how far it is", async () => {
+  it("[SD12] streams a large file up and down in chunks and reports progress", async () => {
     const sandbox = await made();
     const total = 96 * 2 ** 20;
-    const piece = new Uint8Array(2 ** 20).fill(7);
-    async function* pieces(): AsyncGenerator<Uint8Array> {
-      for (let sent = 0; sent < total; sent += piece.length) yield piece;
+    const chunk = new Uint8Array(2 ** 20).fill(7);
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      for (let sent = 0; sent < total; sent += chunk.length) yield chunk;
     }
     const up: number[] = [];
     let [down, bytes] = [0, 0];
-    const content = { stream: pieces(), bytes: total };
-    await sandbox.writeFile("big", content, { progress: (told) => up.push(told.bytes) });
+    const content = { stream: chunks(), bytes: total };
+    await sandbox.writeFile("big", content, { progress: ({ bytes }) => up.push(bytes) });
     expect(up).toHaveLength(96);
     expect(up.at(-1)).toBe(total);
-    const progress = (told: { bytes: number; total: number }) => {
-      expect(told.total).toBe(total);
-      down = told.bytes;
+    const progress = (current: { bytes: number; total: number }) => {
+      expect(current.total).toBe(total);
+      down = current.bytes;
     };
     for await (const part of (await sandbox.readFile("big", { progress })).body) {
       bytes += part.byteLength;
@@ -102,7 +102,7 @@ describe("the SDK and a real Berth", () => {
     await sandbox.destroy();
   });
 
-  it("[SD12] opens a port, which others then reach, and closes it", async () => {
+  it("[SD12] opens a port that others can reach, and closes it", async () => {
     const sandbox = await made();
     const command = "exec python3 -m http.server 8123 --bind 127.0.0.1";
     await sandbox.startProcess({ command });

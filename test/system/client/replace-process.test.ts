@@ -1,6 +1,6 @@
 /**
- * Proves what becomes of a replacement whose lease is lost in the midst of it, over the whole way: nothing starts.
- * Does not own what the agent alone promises of names (../agent/process-name.test.ts).
+ * Tests a replacement of a process whose lease is lost meanwhile, through all layers: nothing starts. See
+ * test/agent/processes/process-name.test.ts for the agent alone.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
@@ -17,7 +17,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 /** Only KILL ends it, two seconds after the TERM. */
 const stubborn = 'trap "echo asked" TERM; echo up; while :; do sleep 1000; done';
 
-test("[P37] a lease that is lost while its call replaces leaves the name to the next holder", async () => {
+test("[P37] a lease lost during a replacement leaves the name to the next holder", async () => {
   const { id } = await sandbox.startProcess({ name: "web", command: stubborn });
   await sandbox.waitForProcess(id, { for: "log:up" });
   const lease = await sandbox.hold({ holder: "one" });
@@ -29,7 +29,7 @@ test("[P37] a lease that is lost while its call replaces leaves the name to the 
       .startProcess(call, { lease: token, ...(n < 3 ? {} : { idempotencyKey: `k${n}` }) })
       .catch((error: { code: string }) => error.code),
   );
-  // The first has its turn, and waits for the end of this one.
+  // The first call waits for the end of this process.
   expect((await sandbox.waitForProcess(id, { for: "log:asked" })).met).toBe(true);
   await sandbox.breakLease("a test");
   const next = await sandbox.hold({ holder: "two", waitMs: 60_000 });

@@ -1,6 +1,5 @@
 /**
- * Owns the package as somebody has it who installed it: packed from a copy of the sources, in an empty project.
- * Does not own what is done with it there.
+ * The package as its users have it: packed from a copy of the sources and installed in an empty project.
  */
 import { execFile, execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -11,32 +10,32 @@ import { root, tools } from "../../../container/launch/paths.js";
 import { copyOfSources } from "../server/checkout.ts";
 import { cleanEnvironment } from "../server.ts";
 
-const withinMs = 60_000;
+const timeoutMs = 60_000;
 
-export type Ran = { code: number; stdout: string; stderr: string };
+export type ProgramResult = { code: number; stdout: string; stderr: string };
 
-export class Installed {
+export class InstalledPackage {
   readonly folder: string;
 
   private constructor(folder: string) {
     this.folder = folder;
   }
 
-  static async fromSources(): Promise<Installed> {
+  static async fromSources(): Promise<InstalledPackage> {
     const copy = copyOfSources();
     const folder = mkdtempSync(join(tmpdir(), "berth-consumer-"));
     try {
       symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-      const packed = await ran("npm", ["pack", "--pack-destination", folder], copy);
+      const packed = await runProgram("npm", ["pack", "--pack-destination", folder], copy);
       if (packed.code !== 0) throw new Error(`npm pack ended: ${packed.stderr}`);
       const [tarball = ""] = readdirSync(folder);
       const project = join(folder, "project");
       mkdirSync(project);
       writeFileSync(join(project, "package.json"), '{ "private": true, "type": "module" }');
       const args = ["install", "--offline", "--no-audit", "--no-fund", join(folder, tarball)];
-      const installed = await ran("npm", args, project);
+      const installed = await runProgram("npm", args, project);
       if (installed.code !== 0) throw new Error(`npm install ended: ${installed.stderr}`);
-      return new Installed(folder);
+      return new InstalledPackage(folder);
     } catch (error) {
       rmSync(folder, { recursive: true, force: true });
       throw error;
@@ -57,9 +56,9 @@ export class Installed {
     writeFileSync(join(this.project, name), text);
   }
 
-  /** By the machine's own programs, not by those of the checkout. */
-  run(program: string, args: string[], env: Record<string, string> = {}): Promise<Ran> {
-    return ran(program, args, this.project, env);
+  /** With the machine's own programs, not those of the checkout. */
+  run(program: string, args: string[], env: Record<string, string> = {}): Promise<ProgramResult> {
+    return runProgram(program, args, this.project, env);
   }
 
   remove(): void {
@@ -67,25 +66,25 @@ export class Installed {
   }
 }
 
-/** The SDK alone, as one file. */
+/** The SDK as one file. */
 export function bundledSdk(sources: string, folder: string): string {
   const file = join(folder, "client.js");
-  const how = ["build", "--format=esm", "--target=browser", "--outfile", file];
-  execFileSync(tools.bun, [...how, join(sources, "src/client/index.ts")], { timeout: withinMs });
+  const args = ["build", "--format=esm", "--target=browser", "--outfile", file];
+  execFileSync(tools.bun, [...args, join(sources, "src/client/index.ts")], { timeout: timeoutMs });
   return file;
 }
 
-async function ran(
+async function runProgram(
   program: string,
   args: string[],
   cwd: string,
   env: Record<string, string> = {},
-): Promise<Ran> {
-  const options = { cwd, env: cleanEnvironment(env), timeout: withinMs, maxBuffer: 2 ** 26 };
+): Promise<ProgramResult> {
+  const options = { cwd, env: cleanEnvironment(env), timeout: timeoutMs, maxBuffer: 2 ** 26 };
   try {
     return { code: 0, ...(await promisify(execFile)(program, args, options)) };
   } catch (error) {
-    const { code, stdout = "", stderr = "" } = error as Partial<Ran>;
+    const { code, stdout = "", stderr = "" } = error as Partial<ProgramResult>;
     return { code: typeof code === "number" ? code : -1, stdout, stderr: stderr || String(error) };
   }
 }
