@@ -4,8 +4,8 @@
  * Everything runs with the rights of the calling thread.
  */
 import { chmodSync } from "node:fs";
+import { hasCode } from "../files/file-errors.ts";
 import { isView } from "../files/paths.ts";
-import { hasCode } from "../files/refusal.ts";
 import {
   close,
   currentFolder,

@@ -17,7 +17,7 @@ export type Records = Map<string, string>;
 
 const sumOfZeros = checksumOf(Buffer.alloc(blockBytes));
 
-export type Header = { member: Member; type: string };
+type Header = { member: Member; type: string };
 
 /** Undefined for a block of zeros. */
 export function headerIn(block: Buffer): Header | undefined {

@@ -5,8 +5,8 @@
 import { read } from "node:fs";
 import { promisify } from "node:util";
 import { limits } from "../../../src/protocol/limits.ts";
+import { toFileError } from "../files/file-errors.ts";
 import type { Target } from "../files/paths.ts";
-import { toFileError } from "../files/refusal.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
 import { endOfArchive } from "./header-write.ts";
 import { padded } from "./member.ts";

@@ -5,6 +5,7 @@
  */
 import { chmodSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { hasCode } from "../files/file-errors.ts";
 import {
   followLinks,
   openEntry,
@@ -13,7 +14,6 @@ import {
   type Target,
   textOf,
 } from "../files/paths.ts";
-import { hasCode } from "../files/refusal.ts";
 import { inSlices } from "../files/slices.ts";
 import {
   releaseTempName,
@@ -41,7 +41,7 @@ import type { EntryAttributes } from "./unpacked-tree.ts";
 const newMode = 0o755;
 const ownerWrite = 0o200;
 
-export interface Staging {
+interface Staging {
   /** The open folder to unpack into. */
   readonly root: number;
   /** Everything below it is new. */

@@ -5,7 +5,7 @@ import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { refuse } from "../server/fields.ts";
 import type { Compression } from "./compression.ts";
 
-export const archiveTypes: Record<string, Compression> = {
+const archiveTypes: Record<string, Compression> = {
   "application/x-tar": "none",
   "application/gzip": "gzip",
   "application/zstd": "zstd",

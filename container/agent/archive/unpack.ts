@@ -5,9 +5,9 @@
 import type { Unpacked } from "../../../src/protocol/archive.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { bodyOf } from "../files/body.ts";
+import { hasCode, toFileError } from "../files/file-errors.ts";
 import type { GatedWrite } from "../files/gated-write.ts";
 import { type Target, textOf } from "../files/paths.ts";
-import { hasCode, toFileError } from "../files/refusal.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
 import { type Compression, decompressed } from "./compression.ts";
 import { badArchive, type Member } from "./member.ts";

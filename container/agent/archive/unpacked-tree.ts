@@ -4,8 +4,8 @@
  */
 import { fchmodSync, writeSync } from "node:fs";
 import { limits } from "../../../src/protocol/limits.ts";
+import { hasCode } from "../files/file-errors.ts";
 import { realPathOf } from "../files/paths.ts";
-import { hasCode } from "../files/refusal.ts";
 import { releaseTempName, reserveTempName, UnfinishedFile } from "../files/unfinished.ts";
 import { writeAll } from "../files/upload.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";

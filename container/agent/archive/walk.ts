@@ -6,8 +6,8 @@
 import { openSync, readSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { hasCode, notAFile, toFileError } from "../files/file-errors.ts";
 import { isView, openNames, openPath, type Target, textOf } from "../files/paths.ts";
-import { hasCode, notAFile, toFileError } from "../files/refusal.ts";
 import { tempNamePattern } from "../files/unfinished.ts";
 import {
   close,

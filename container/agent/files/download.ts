@@ -9,10 +9,10 @@ import { close, currentFolder, open, type Status, statusAt } from "../kernel/ope
 import { failureResponse } from "../server/failure.ts";
 import type { ModuleRequest } from "../server/module.ts";
 import { matchesTag } from "./conditions.ts";
+import { mapFileErrors, notAFile } from "./file-errors.ts";
 import type { FileSenders } from "./file-senders.ts";
 import { openPath, type Target } from "./paths.ts";
 import { rangeOf } from "./range.ts";
-import { mapFileErrors, notAFile } from "./refusal.ts";
 import { entityTagOf } from "./view.ts";
 
 type DownloadOptions = { target: Target; user: User | undefined; senders: FileSenders };

@@ -4,8 +4,8 @@
 import { fchmodSync } from "node:fs";
 import type { FileView, MkdirCall } from "../../../src/protocol/file.ts";
 import { close, currentFolder, mkdirAt, open, openAt, statusAt } from "../kernel/openat.ts";
+import { hasCode, mapFileErrors, notAFolder } from "./file-errors.ts";
 import { openEntry, openPath, shownOf, type Target } from "./paths.ts";
-import { hasCode, mapFileErrors, notAFolder } from "./refusal.ts";
 import { fileViewOf } from "./view.ts";
 
 const newMode = 0o755;

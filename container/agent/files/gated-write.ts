@@ -5,7 +5,7 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { readFence } from "../server/fence.ts";
 import type { GatedWork } from "../server/gated-work.ts";
-import { drainBody } from "./unread-body.ts";
+import { drainBody } from "./drain-body.ts";
 
 export type GatedWrite = {
   /**

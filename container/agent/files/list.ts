@@ -15,12 +15,12 @@ import {
   statusAt,
 } from "../kernel/openat.ts";
 import { refuse } from "../server/fields.ts";
+import { hasCode } from "./file-errors.ts";
 import { isText, isView, openNames, realPathOf, type Target, textOf } from "./paths.ts";
-import { hasCode } from "./refusal.ts";
 import { tempNamePattern } from "./unfinished.ts";
 import { fileViewOf } from "./view.ts";
 
-export type ListOptions = { depth: number; limit: number; cursor?: string | undefined };
+type ListOptions = { depth: number; limit: number; cursor?: string | undefined };
 
 type Page = {
   entries: { raw: string; status: Status; linkTarget: string | undefined }[];

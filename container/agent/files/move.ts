@@ -3,8 +3,8 @@
  */
 import type { FileView } from "../../../src/protocol/file.ts";
 import { close, readlinkAt, renameAt, statusAt } from "../kernel/openat.ts";
+import { mapFileErrors, notAFolder } from "./file-errors.ts";
 import { type Entry, openEntry, shownOf, type Target } from "./paths.ts";
-import { mapFileErrors, notAFolder } from "./refusal.ts";
 import { assertRemovable } from "./remove.ts";
 import { fileViewOf } from "./view.ts";
 

@@ -13,7 +13,7 @@ import {
   openAt,
   readlinkAt,
 } from "../kernel/openat.ts";
-import { hasCode } from "./refusal.ts";
+import { hasCode } from "./file-errors.ts";
 
 /** An absolute path, as its caller knows it and as the kernel has it. */
 export type Target = { shown: string; raw: string };
@@ -28,7 +28,7 @@ export function targetOf(path: string, base: string): Target {
   return { shown: textOf(tidy(raw)), raw };
 }
 
-export function rawOf(text: string): string {
+function rawOf(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 

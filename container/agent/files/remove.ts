@@ -15,8 +15,8 @@ import {
   statusAt,
   unlinkAt,
 } from "../kernel/openat.ts";
+import { hasCode, notAFolder } from "./file-errors.ts";
 import { type Entry, openEntry, openNames, openPath, type Target } from "./paths.ts";
-import { hasCode, notAFolder } from "./refusal.ts";
 
 type OpenFolder = { name: string; status: Status; names: { name: string }[] };
 

@@ -10,6 +10,7 @@ import { readJson } from "../server/body.ts";
 import type { ModuleRequest } from "../server/module.ts";
 import { conditionsOf } from "./conditions.ts";
 import { download } from "./download.ts";
+import { toFileError } from "./file-errors.ts";
 import { FileSenders } from "./file-senders.ts";
 import { mkdir } from "./folders.ts";
 import { runGatedWrite } from "./gated-write.ts";
@@ -23,7 +24,6 @@ import {
   readRemoveQuery,
   readWatchQuery,
 } from "./query.ts";
-import { toFileError } from "./refusal.ts";
 import { remove } from "./remove.ts";
 import type { Sessions } from "./sessions.ts";
 import { baseOf } from "./sessions.ts";

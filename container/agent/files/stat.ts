@@ -3,8 +3,8 @@
  */
 import type { FileView } from "../../../src/protocol/file.ts";
 import { close, currentFolder, open, readlinkAt, statusAt } from "../kernel/openat.ts";
+import { mapFileErrors } from "./file-errors.ts";
 import { openPath, realPathOf, type Target } from "./paths.ts";
-import { mapFileErrors } from "./refusal.ts";
 import { fileViewOf } from "./view.ts";
 
 /** Runs with the rights of the calling thread. Describes a link itself, not its target. */

@@ -13,8 +13,8 @@ import {
   statusAt,
   unlinkAt,
 } from "../kernel/openat.ts";
+import { hasCode } from "./file-errors.ts";
 import { openNames } from "./paths.ts";
-import { hasCode } from "./refusal.ts";
 import { removeTree } from "./remove.ts";
 
 /** Entries with such names are neither watched nor listed. */
@@ -97,7 +97,7 @@ export class UnfinishedFile {
   }
 }
 
-export function removeTempFile(location: EntryLocation): void {
+function removeTempFile(location: EntryLocation): void {
   try {
     unlinkAt(location.folder, location.name, "file");
   } catch (error) {
@@ -120,7 +120,7 @@ export function* removeStaleLeftovers(folder: number): Generator<undefined, void
   }
 }
 
-export function isStale(name: string): boolean {
+function isStale(name: string): boolean {
   return tempNamePattern.test(name) && !ownNames.has(name);
 }
 

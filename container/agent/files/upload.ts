@@ -8,14 +8,14 @@ import { withUserRights } from "../kernel/libc.ts";
 import { close, type Status, statusAt } from "../kernel/openat.ts";
 import { announcedBytes, bodyOf } from "./body.ts";
 import { assertConditions, type Conditions } from "./conditions.ts";
+import { hasCode, notAFile, toFileError } from "./file-errors.ts";
 import { makeFolders, parentOf } from "./folders.ts";
 import type { GatedWrite } from "./gated-write.ts";
 import { type Entry, followLinks, openEntry, shownOf, type Target } from "./paths.ts";
-import { hasCode, notAFile, toFileError } from "./refusal.ts";
 import { UnfinishedFile } from "./unfinished.ts";
 import { entityTagOf, fileViewOf } from "./view.ts";
 
-export type UploadOptions = {
+type UploadOptions = {
   target: Target;
   user: User | undefined;
   mkdirs: boolean;

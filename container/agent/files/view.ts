@@ -21,7 +21,7 @@ export function fileViewOf(path: string, status: Status, target?: string): FileV
   return view;
 }
 
-export function modeText(mode: number): string {
+function modeText(mode: number): string {
   return mode.toString(8).padStart(3, "0");
 }
 

@@ -5,9 +5,9 @@
 import { limits } from "../../../src/protocol/limits.ts";
 import { Inotify, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
 import type { User } from "../kernel/libc.ts";
-import { PendingChanges } from "./changes.ts";
+import { toFileError } from "./file-errors.ts";
 import type { Target } from "./paths.ts";
-import { toFileError } from "./refusal.ts";
+import { PendingChanges } from "./pending-changes.ts";
 import { inSlices } from "./slices.ts";
 import { WatchedTree } from "./watched-tree.ts";
 

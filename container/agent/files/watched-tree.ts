@@ -6,9 +6,9 @@ import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { type Inotify, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
 import { close, currentFolder, open, readEntries, statusAt } from "../kernel/openat.ts";
-import type { PendingChanges } from "./changes.ts";
+import { hasCode } from "./file-errors.ts";
 import { isView, openNames, type Target, textOf } from "./paths.ts";
-import { hasCode } from "./refusal.ts";
+import type { PendingChanges } from "./pending-changes.ts";
 import { tempNamePattern } from "./unfinished.ts";
 
 const [madeOrWritten, gone] = [

@@ -8,7 +8,7 @@ import { prepare } from "../archive/staging.ts";
 import { runCommand } from "../exec/command.ts";
 import type { GatedWrite } from "../files/gated-write.ts";
 import { realPathOf, type Target, targetOf } from "../files/paths.ts";
-import { toFileError } from "../files/refusal.ts";
+import { toFileError } from "../files/file-errors.ts";
 import { withUserRights } from "../kernel/libc.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { UnendedError } from "../supervision/process-tree.ts";

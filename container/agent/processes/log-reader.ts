@@ -6,7 +6,7 @@ import type { Stream } from "./runs.ts";
 
 /** `cursor` is the position after the bytes. */
 export type Piece = { stream: Stream; bytes: Uint8Array; cursor: number };
-export type Gap = { from: number; to: number };
+type Gap = { from: number; to: number };
 
 export class LogReader {
   readonly id: string | undefined;

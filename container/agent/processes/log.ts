@@ -7,7 +7,7 @@ import { RetentionFloor } from "./retention-floor.ts";
 import { Ring } from "./ring.ts";
 import { Runs, type Stream } from "./runs.ts";
 
-export type OnFull = "drop" | "block";
+type OnFull = "drop" | "block";
 type Tap = (stream: Stream, bytes: Uint8Array) => void;
 
 export class Log {

@@ -30,7 +30,7 @@ import { type Admit, type Input, Stdin } from "./stdin.ts";
 /** What to run. The process opens the pipes itself. */
 export type Program = Omit<Launch, "stdin" | "stdout" | "stderr">;
 
-export type ProcessInfo = {
+type ProcessInfo = {
   id: string;
   name: string | undefined;
   sessionId: string | undefined;
@@ -41,7 +41,7 @@ export type ProcessInfo = {
 };
 
 type Ended = Exit & { timedOut: boolean; leftovers: number; endedAt: string };
-export type ExitReason = AgentEnding["reason"];
+type ExitReason = AgentEnding["reason"];
 type EndCause = "timeout" | "requested";
 
 /** Bounds the wait for output from a pipe that a process of another command holds open. */

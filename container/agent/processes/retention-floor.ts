@@ -5,7 +5,7 @@
 import { limits } from "../../../src/protocol/limits.ts";
 
 /** One connection. Without an `id` every connection counts as a reader of its own. */
-export type ReaderConnection = { readonly id: string | undefined; readonly position: number };
+type ReaderConnection = { readonly id: string | undefined; readonly position: number };
 
 type Hold = { position: number; timer: ReturnType<typeof setTimeout> };
 

@@ -6,7 +6,7 @@
 export type Stream = "stdout" | "stderr";
 
 /** `to` is the cursor after the run. */
-export type Run = { stream: Stream; to: number };
+type Run = { stream: Stream; to: number };
 
 const firstCapacity = 64;
 

@@ -8,11 +8,11 @@ import { IncompleteSequence } from "./incomplete-sequence.ts";
 import { serializeScreen } from "./screen-snapshot.ts";
 import { isWithinSequence } from "./xterm-internals.ts";
 
-export type ScreenText = Omit<Screen, "offset">;
+type ScreenText = Omit<Screen, "offset">;
 
-export const scrollbackLines = 200;
+const scrollbackLines = 200;
 /** A larger snapshot is made again without scrollback, and then without colours. */
-export const snapshotBytesMax = 2 * 1024 * 1024;
+const snapshotBytesMax = 2 * 1024 * 1024;
 const titleCharsMax = 256;
 const lineCharsMax = 8192;
 

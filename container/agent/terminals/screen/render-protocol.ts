@@ -6,7 +6,7 @@ const commandHeadBytes = 16;
 const responseHeadBytes = 8;
 
 export const command = { begin: 1, write: 2, resize: 3, snapshot: 4, text: 5, free: 6 } as const;
-export type CommandKind = (typeof command)[keyof typeof command];
+type CommandKind = (typeof command)[keyof typeof command];
 
 export type RenderCommand = {
   kind: CommandKind;

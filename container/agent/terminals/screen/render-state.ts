@@ -5,7 +5,7 @@
 import type { ScreenSource } from "../screen-renderer.ts";
 import type { RenderWorker } from "./render-client.ts";
 
-export type Size = { cols: number; rows: number };
+type Size = { cols: number; rows: number };
 
 /** What one worker has rendered of a terminal. */
 type Rendering = {

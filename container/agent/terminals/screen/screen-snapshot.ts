@@ -9,7 +9,7 @@ import { attributesSequence, plain } from "./attributes.ts";
 import { isWideCellIntact, LineSerializer } from "./lines.ts";
 import { type BufferInternals, type Cell, charsetCode, internalsOf } from "./xterm-internals.ts";
 
-export type Detail = { scrollback: boolean; colours: boolean };
+type Detail = { scrollback: boolean; colours: boolean };
 
 const tabEvery = 8;
 

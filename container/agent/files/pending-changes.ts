@@ -3,7 +3,7 @@
  */
 import { limits } from "../../../src/protocol/limits.ts";
 
-export type Change = {
+type Change = {
   path: string;
   what: "made" | "written" | "removed";
   kind: "file" | "folder";
