@@ -17,7 +17,7 @@ const link = (name: string, says: string): Made => ({ name, type: "2", says });
 const hard = (name: string, says: string): Made => ({ name, type: "1", says });
 const huge = `\x80${"\0".repeat(5)}\x7f${"\xff".repeat(5)}`;
 
-/** What no archive may hold; `@` is a folder outside, with a file `kept`. */
+/** What no archive may hold. `@` is a folder outside, with a file `kept`. */
 const attacks: [what: string, ...members: Made[]][] = [
   ["an absolute member", { name: "/absolute" }],
   ["an absolute member outside", { name: "@/made" }],
@@ -84,7 +84,7 @@ describe("attacks by archives on an agent", () => {
     rmSync(outside, { recursive: true });
     await agent.stop();
   });
-  const at = (name: string) => join(agent.workspace, name);
+  const pathOf = (name: string) => join(agent.workspace, name);
   const meant = (members: Made[]) =>
     members.map((made) => ({
       ...made,
@@ -92,7 +92,7 @@ describe("attacks by archives on an agent", () => {
       says: (made.says ?? "").replace("@", outside),
     }));
 
-  test("[AR6] there are at least forty, and what they are made of is taken", async () => {
+  test("[AR6] there are at least forty attacks, and their harmless parts are accepted", async () => {
     expect(attacks.length).toBeGreaterThanOrEqual(40);
     const fine = archive(
       good,
@@ -103,32 +103,35 @@ describe("attacks by archives on an agent", () => {
     );
     const put = await archives.put("fine", fine);
     expect(put.value, JSON.stringify(put)).toEqual({ entries: 5, bytes: 4 });
-    expect(readFileSync(at("fine/s/s/sub/l"), "utf8")).toBe("good");
+    expect(readFileSync(pathOf("fine/s/s/sub/l"), "utf8")).toBe("good");
     expect((await archives.put("old", archive({ ...good, magic: "\0" }))).value?.entries).toBe(1);
   });
 
-  test.each(attacks)("[AR6] %s is refused, told, and leaves nothing", async (_what, ...members) => {
-    const before = readdirSync(agent.workspace).sort();
-    const put = await archives.put("attacked", archive(good, ...meant(members)));
-    expect(put.code, JSON.stringify(put)).toBe("bad_archive");
-    expect(put.error).toMatchObject({ entries: expect.any(Number), bytes: 4 });
-    expect(put.error?.entries).toBeGreaterThanOrEqual(1);
-    expect(readdirSync(agent.workspace).sort()).toEqual(before);
-  });
+  test.each(attacks)(
+    "[AR6] %s is refused with a reason, and leaves nothing",
+    async (_what, ...members) => {
+      const before = readdirSync(agent.workspace).sort();
+      const put = await archives.put("attacked", archive(good, ...meant(members)));
+      expect(put.code, JSON.stringify(put)).toBe("bad_archive");
+      expect(put.error).toMatchObject({ entries: expect.any(Number), bytes: 4 });
+      expect(put.error?.entries).toBeGreaterThanOrEqual(1);
+      expect(readdirSync(agent.workspace).sort()).toEqual(before);
+    },
+  );
 
   test.each(attacks)(
     "[AR6] %s does no harm to a folder that holds something",
     async (_what, ...members) => {
       const put = await archives.put("full", archive(good, ...meant(members)));
       expect(put.code, JSON.stringify(put)).toBe("bad_archive");
-      expect(readFileSync(at("full/mine"), "utf8")).toBe("mine\n");
-      expect(existsSync(at("made"))).toBe(false);
+      expect(readFileSync(pathOf("full/mine"), "utf8")).toBe("mine\n");
+      expect(existsSync(pathOf("made"))).toBe(false);
       expect(readFileSync(join(outside, "kept"), "utf8")).toBe("kept");
       await agent.sh("rm -rf full; mkdir full; echo mine > full/mine");
     },
   );
 
-  test("[AR6] links that stand there already lead no member out", async () => {
+  test("[AR6] existing links lead no member out", async () => {
     await agent.sh(
       `mkdir trap; ln -s ${outside} trap/out; ln -s .. trap/up; ln -s /proc/self trap/proc; ln -s mine trap/to-mine; echo x > trap/mine`,
     );
@@ -140,32 +143,32 @@ describe("attacks by archives on an agent", () => {
     expect((await archives.put("trap", archive({ name: "to-mine", body: "new" }))).status).toBe(
       200,
     );
-    expect(readFileSync(at("trap/mine"), "utf8")).toBe("x\n");
-    expect(readFileSync(at("trap/to-mine"), "utf8")).toBe("new");
-    expect(readFileSync(at("outside"), "utf8")).toBe("outside\n");
+    expect(readFileSync(pathOf("trap/mine"), "utf8")).toBe("x\n");
+    expect(readFileSync(pathOf("trap/to-mine"), "utf8")).toBe("new");
+    expect(readFileSync(pathOf("outside"), "utf8")).toBe("outside\n");
   });
 
-  test("[AR7] what breaks off, is no archive or is no such compression is refused", async () => {
-    const whole = archive(good, { name: "large", body: "x".repeat(100_000) });
+  test("[AR7] what ends too early, is not an archive or has another compression is refused", async () => {
+    const complete = archive(good, { name: "large", body: "x".repeat(100_000) });
     const rows: [Buffer, string][] = [
       [Buffer.alloc(0), plain],
       [Buffer.from("no tar".repeat(200)), plain],
-      [whole.subarray(0, 1024), plain],
-      [whole.subarray(0, 50_000), plain],
-      [whole.subarray(0, -1024), plain],
-      [gzipSync(whole).subarray(0, 200), "application/gzip"],
-      [whole, "application/gzip"],
-      [whole, "application/zstd"],
-      [gzipSync(whole), "application/zstd"],
+      [complete.subarray(0, 1024), plain],
+      [complete.subarray(0, 50_000), plain],
+      [complete.subarray(0, -1024), plain],
+      [gzipSync(complete).subarray(0, 200), "application/gzip"],
+      [complete, "application/gzip"],
+      [complete, "application/zstd"],
+      [gzipSync(complete), "application/zstd"],
     ];
     for (const [bytes, type] of rows) {
       const put = await archives.put("broken", Buffer.from(bytes), type);
       expect(put.code, `${type} ${bytes.length} ${JSON.stringify(put)}`).toBe("bad_archive");
-      expect(existsSync(at("broken"))).toBe(false);
+      expect(existsSync(pathOf("broken"))).toBe(false);
     }
   });
 
-  test("[AR8] a bomb of bytes is refused by its ratio, one of entries by their number, memory stays", async () => {
+  test("[AR8] a bomb of bytes is refused by its ratio, one of entries by their number, in flat memory", async () => {
     const before = agent.memoryKiB();
     const bomb = zipped({ name: "bomb", body: Buffer.alloc(64 * MiB) });
     expect(bomb.length).toBeLessThan(MiB);
@@ -189,7 +192,7 @@ describe("attacks by archives on an agent", () => {
       code: "bad_archive",
       error: { entries: limits.archiveEntriesMax },
     });
-    expect(existsSync(at("bombed"))).toBe(false);
+    expect(existsSync(pathOf("bombed"))).toBe(false);
     expect(agent.memoryKiB() - before).toBeLessThan(96 * 1024);
   });
 
@@ -217,7 +220,7 @@ describe("attacks by archives on an agent", () => {
     },
   );
 
-  test("[AR9] records that nobody asked for are let pass, and a header for all members counts", async () => {
+  test("[AR9] unknown records are ignored, and a header for all members counts", async () => {
     const global = member({ name: "g", type: "g", body: record("comment", "of a commit") });
     const xattr = { "SCHILY.xattr.user.x": "y".repeat(3000), comment: "=\n=" };
     const body = Buffer.concat([global, member({ name: "x", pax: xattr, body: "1" }), end]);
@@ -225,11 +228,11 @@ describe("attacks by archives on an agent", () => {
       entries: 1,
       bytes: 1,
     });
-    expect(treeOf(at("records"), { times: false }).length).toBe(2);
+    expect(treeOf(pathOf("records"), { times: false }).length).toBe(2);
   });
 });
 
-/** A header of almost the size that is taken. */
+/** A header of almost the largest accepted size. */
 function manyRecords(type: string, round: number): Buffer {
   const records = Array.from({ length: 1000 }, (_, n) =>
     record(`key-${round}-${n}`, "y".repeat(1000)),

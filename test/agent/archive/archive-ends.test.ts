@@ -16,7 +16,7 @@ const half = Buffer.concat([
   Buffer.from("half of two"),
 ]);
 
-/** Sends what it is given and then nothing more. */
+/** Sends the given bytes and then nothing more, without ending. */
 function stuck(bytes: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(bytes) });
 }
@@ -24,7 +24,7 @@ function stuck(bytes: Uint8Array): ReadableStream<Uint8Array> {
 const streaming = { duplex: "half" } as RequestInit;
 
 describe("the ends of archives", () => {
-  test("[AR10] a drain ends an archive that comes in, and nothing of it is there; below the fence none begins", async () => {
+  test("[AR10] a drain ends an upload of an archive and leaves nothing of it; below the fence none begins", async () => {
     const agent = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(agent);
     const init = { ...streaming, headers: { "berth-fence": "7" } };
@@ -41,7 +41,7 @@ describe("the ends of archives", () => {
     await agent.stop();
   });
 
-  test("[AR10] a caller who goes away leaves nothing, or in a folder that holds something the members before", async () => {
+  test("[AR10] a caller that disconnects leaves nothing, or in a folder with entries the members so far", async () => {
     const agent = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(agent);
     await agent.sh("mkdir full; echo old > full/two");
@@ -51,7 +51,7 @@ describe("the ends of archives", () => {
       await until("it is being unpacked", () => unfinished(agent).length >= 1);
       caller.abort();
       await expect(sent).rejects.toThrow();
-      await until("nothing is left under way", () => unfinished(agent).length === 0);
+      await until("nothing unfinished is left", () => unfinished(agent).length === 0);
     }
     expect(readdirSync(agent.workspace)).toEqual(["full"]);
     expect(readFileSync(join(agent.workspace, "full/one"), "utf8")).toBe("one");
@@ -59,7 +59,7 @@ describe("the ends of archives", () => {
     await agent.stop();
   });
 
-  test("[I5] [AR10] what a killed agent left is no file, or is hidden and removed by the next archive", async () => {
+  test("[I5] [AR10] what a killed agent left has no name, or is hidden and removed by the next archive", async () => {
     const agent = await Agent.start({ tree: "subreaper" });
     const files = new Files(agent);
     const uploaded = files
@@ -96,7 +96,7 @@ describe("the ends of archives", () => {
       await agent.sh("mkdir late; for n in one two; do head -c 60000000 /dev/zero > late/$n; done");
       const broken = await archives.get("late");
       expect(broken.status).toBe(200);
-      // The first of them is under way, and the second not yet: what is not taken waits at the agent.
+      // The first member is being written, the second not yet: the rest waits at the agent.
       await agent.sh("chmod 0 late/one late/two");
       await expect(broken.arrayBuffer()).rejects.toThrow();
       await agent.stop();
@@ -138,7 +138,7 @@ describe("the ends of archives", () => {
     await agent.stop();
   });
 
-  test("[I17] a body that is announced too large is refused at once, one that brings nothing is given up", async () => {
+  test("[I17] a body that is announced too large is refused at once, one that stalls times out", async () => {
     const agent = await Agent.start({ tree: "subreaper" });
     const announce = (path: string, bytes: number) => {
       const head = `content-type: ${plain}\r\ncontent-length: ${bytes}\r\n`;
@@ -154,7 +154,7 @@ describe("the ends of archives", () => {
     for (const answer of [silent, still])
       expect(answer).toMatch(/^HTTP\/1.1 408 .*"body_timeout"/s);
     expect(readdirSync(agent.workspace)).toEqual([]);
-    await until("nothing is left under way", () => unfinished(agent).length === 0);
+    await until("nothing unfinished is left", () => unfinished(agent).length === 0);
     await agent.stop();
   }, 120_000);
 
@@ -173,12 +173,12 @@ describe("the ends of archives", () => {
     sockets.pop()?.destroy();
     await until("its place is free", async () => (await archives.get("zeros")).status === 200);
     for (const socket of sockets) socket.destroy();
-    await until("all are let go", () => agent.descriptors() <= descriptors + 2);
+    await until("all descriptors are closed", () => agent.descriptors() <= descriptors + 2);
     await agent.stop();
   });
 });
 
-/** An archive whose reader takes its beginning and then no more. */
+/** Downloads an archive, and reads only its beginning. */
 function unread({ port, secret }: Agent): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => {
@@ -194,7 +194,7 @@ function unread({ port, secret }: Agent): Promise<Socket> {
   });
 }
 
-/** What the agent answers to a call whose body does not go on. */
+/** The response to a call whose body stalls. */
 function said({ port, secret }: Agent, head: string, body: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => {

@@ -12,7 +12,7 @@ type Node =
   | { kind: "hard" }
   | { kind: "folder"; mode: number; ns: bigint; nodes: Map<string, Node> };
 
-/** Raw: any byte but a slash and NUL, now and then as long as a name may be. */
+/** Raw names: any byte but slash and NUL, sometimes as long as a name may be. */
 const nameByte = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(..."abcXYZ012.-_ ") },
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 255 }).map((n) => String.fromCharCode(n)) },
@@ -60,13 +60,13 @@ const { folder } = fc.letrec<{ node: Node; folder: Extract<Node, { kind: "folder
   }),
 }));
 
-/** As a command of the sandbox makes it: its own, whatever the modes. */
+/** Creates the tree as a command of the sandbox would: owned by its user, with any modes. */
 function scriptOf(root: Node): string {
   const lines = ["set -e"];
   const files: string[] = [];
-  const touch = (path: string, at: bigint) => {
-    const nano = ((at % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
-    const seconds = (at - nano) / 1_000_000_000n;
+  const touch = (path: string, modifiedNs: bigint) => {
+    const nano = ((modifiedNs % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
+    const seconds = (modifiedNs - nano) / 1_000_000_000n;
     lines.push(`touch -h -d @${seconds}.${String(nano).padStart(9, "0")} ${path}`);
   };
   const make = (node: Node, raw: string) => {

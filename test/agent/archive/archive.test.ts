@@ -31,11 +31,11 @@ describe("archives of an agent", () => {
     expect(unfinished(agent)).toEqual([]);
     await agent.stop();
   });
-  const at = (name: string) => join(agent.workspace, name);
+  const pathOf = (name: string) => join(agent.workspace, name);
   const tar = (args: string[], input?: Buffer) =>
     spawnSync("tar", args, { ...(input === undefined ? {} : { input }), maxBuffer: 64 * MiB });
 
-  /** Of everything that an archive keeps. */
+  /** Contains everything that an archive preserves. */
   const rich = async (name: string) => {
     const made = await agent.sh(
       [
@@ -61,12 +61,12 @@ describe("archives of an agent", () => {
     expect(response.headers.get("content-type")).toBe(type);
     expect(response.headers.get("content-disposition")).toContain(`filename="${name}.tar`);
     const bytes = Buffer.from(await response.arrayBuffer());
-    const before = withoutFifo(treeOf(at(name)));
+    const before = withoutFifo(treeOf(pathOf(name)));
     expect(before.length).toBeGreaterThan(15);
     const put = await archives.put(`${name}-up`, bytes, type);
     expect(put.error, JSON.stringify(put)).toBeUndefined();
     expect(put.value).toEqual({ entries: before.length, bytes: 300_000 + 5 + 2 + 5 });
-    expect(treeOf(at(`${name}-up`))).toEqual(before);
+    expect(treeOf(pathOf(`${name}-up`))).toEqual(before);
   });
 
   test.each([
@@ -87,7 +87,7 @@ describe("archives of an agent", () => {
     async (type) => {
       const name = `sys-${type.slice(12)}`;
       await rich(name);
-      const out = at(`${name}-out`);
+      const out = pathOf(`${name}-out`);
       mkdirSync(out);
       const bytes = await archives.bytes(name, type);
       const untar = tar(
@@ -95,7 +95,7 @@ describe("archives of an agent", () => {
         bytes,
       );
       expect([String(untar.stderr), untar.status]).toEqual(["", 0]);
-      const before = withoutFifo(treeOf(at(name)));
+      const before = withoutFifo(treeOf(pathOf(name)));
       expect(treeOf(out)).toEqual(before);
       for (const format of ["pax", "gnu", "ustar"]) {
         const more =
@@ -109,12 +109,12 @@ describe("archives of an agent", () => {
           "-f",
           "-",
         ];
-        const packed = tar([...args, "-C", at(name), "."]).stdout;
+        const packed = tar([...args, "-C", pathOf(name), "."]).stdout;
         const put = await archives.put(`${name}-${format}`, packed, type);
         expect(put.error, JSON.stringify(put.error)).toBeUndefined();
-        const got = treeOf(at(`${name}-${format}`), { times: format === "pax" });
+        const got = treeOf(pathOf(`${name}-${format}`), { times: format === "pax" });
         if (format !== "ustar") {
-          expect(got).toEqual(withoutFifo(treeOf(at(name), { times: format === "pax" })));
+          expect(got).toEqual(withoutFifo(treeOf(pathOf(name), { times: format === "pax" })));
         } else expect(got.length).toBeGreaterThan(10);
       }
       rmSync(out, { recursive: true });
@@ -134,23 +134,23 @@ describe("archives of an agent", () => {
     expect((await archives.put("x", "x", "text/plain")).code).toBe("unsupported_type");
   });
 
-  test("[AR4] into a folder that is not empty members go one by one, the last of a name wins", async () => {
+  test("[AR4] a folder that is not empty is filled member by member, and the last of a name wins", async () => {
     await agent.sh(
       "mkdir -p filled/sub; echo old > filled/sub/a; echo stays > filled/b; mkdir src; cd src; mkdir sub; echo new > sub/a; echo c > c; tar cf ../twice.tar .; echo newer > sub/a; tar rf ../twice.tar ./sub/a",
     );
-    const put = await archives.put("filled", readFileSync(at("twice.tar")));
+    const put = await archives.put("filled", readFileSync(pathOf("twice.tar")));
     expect(put.status, JSON.stringify(put)).toBe(200);
     const { stdout } = await agent.sh("cd filled; cat sub/a b c; cat ../src/c");
     expect(stdout).toBe("newer\nstays\nc\nc\n");
   });
 
-  test("[AR5] into an empty folder all comes at once, and who stands in it still does", async () => {
+  test("[AR5] an empty folder is filled at once, and a process in it stays there", async () => {
     await agent.sh("mkdir hollow");
-    const { ino } = statSync(at("hollow"));
+    const { ino } = statSync(pathOf("hollow"));
     await agent.sh("mkdir -p some/thing; echo x > some/thing/x");
     expect((await archives.put("hollow", await archives.bytes("some"))).status).toBe(200);
-    expect(statSync(at("hollow")).ino).toBe(ino);
-    expect(readFileSync(at("hollow/thing/x"), "utf8")).toBe("x\n");
+    expect(statSync(pathOf("hollow")).ino).toBe(ino);
+    expect(readFileSync(pathOf("hollow/thing/x"), "utf8")).toBe("x\n");
     expect((await archives.put("missing/deep", await archives.bytes("some"))).code).toBe(
       "file_not_found",
     );

@@ -1,5 +1,5 @@
 /**
- * Owns calling the archive routes of a real agent in tests, and looking at trees with the eyes of the machine.
+ * Calls the archive routes of a real agent in tests, and describes trees as the machine sees them.
  */
 import { createHash } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
@@ -41,31 +41,34 @@ export class Archives {
   }
 }
 
-/** Each entry as one line: names as raw bytes, kind, mode, time to the nanosecond, contents or target, hard links. */
+/** One line for each entry: name as raw bytes, kind, mode, time to the nanosecond, contents or target, hard links. */
 export function treeOf(root: string, { times = true } = {}): string[] {
   const inodes = new Map<bigint, string>();
   const lines: string[] = [];
-  const look = (path: Buffer, shown: string) => {
+  const describe = (path: Buffer, shown: string) => {
     const status = lstatSync(path, { bigint: true });
     const mode = (Number(status.mode) & 0o7777).toString(8);
     const time = times ? String(status.mtimeNs) : "";
-    const told = [shown, status.isSymbolicLink() ? "" : mode, time];
+    const fields = [shown, status.isSymbolicLink() ? "" : mode, time];
     if (status.isSymbolicLink()) {
-      lines.push([...told, "->", readlinkSync(path, "latin1")].join(" "));
+      lines.push([...fields, "->", readlinkSync(path, "latin1")].join(" "));
     } else if (status.isFile()) {
       const first = inodes.get(status.ino) ?? shown;
       inodes.set(status.ino, first);
       const sum = createHash("sha256").update(readFileSync(path)).digest("hex").slice(0, 16);
-      lines.push([...told, status.size, sum, first].join(" "));
+      lines.push([...fields, status.size, sum, first].join(" "));
     } else {
-      lines.push([...told, status.isDirectory() ? "folder" : "other"].join(" "));
+      lines.push([...fields, status.isDirectory() ? "folder" : "other"].join(" "));
       if (!status.isDirectory()) return;
       const names = readdirSync(path, { encoding: "buffer" }).sort(Buffer.compare);
       for (const name of names) {
-        look(Buffer.concat([path, Buffer.from("/"), name]), `${shown}/${name.toString("latin1")}`);
+        describe(
+          Buffer.concat([path, Buffer.from("/"), name]),
+          `${shown}/${name.toString("latin1")}`,
+        );
       }
     }
   };
-  look(Buffer.from(join(root)), ".");
+  describe(Buffer.from(join(root)), ".");
   return lines;
 }

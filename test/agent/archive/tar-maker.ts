@@ -1,5 +1,5 @@
 /**
- * Owns archives made by hand, as no honest program would make them. Names are raw, one character a byte.
+ * Makes archives by hand, as no honest program would make them. Names are raw: one character is one byte.
  */
 import { gzipSync } from "node:zlib";
 
@@ -9,9 +9,9 @@ export type Made = {
   says?: string;
   body?: string | Buffer;
   mode?: number;
-  /** In place of the body's own. */
+  /** Instead of the real size of the body. */
   size?: number | string;
-  /** Of a pax header before it. */
+  /** Records of a pax header before the member. */
   pax?: Record<string, string>;
   checksum?: number;
   magic?: string;

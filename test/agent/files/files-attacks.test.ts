@@ -48,7 +48,7 @@ describe("attacks by path on the files of an agent", () => {
 
   const runs = isRoot ? attacks : attacks.filter(([path]) => !path.includes("@"));
 
-  test("[I20] there are at least forty ways to try, and the plain one works", async () => {
+  test("[I20] there are at least forty attacks, and a plain path works", async () => {
     expect(runs.length).toBeGreaterThanOrEqual(40);
     expect(await files.text("file")).toBe("text\n");
     expect(await files.text("to-root".concat(join(agent.workspace, "file")))).toBe("text\n");
@@ -80,14 +80,14 @@ describe("attacks by path on the files of an agent", () => {
   test.runIf(isRoot)(
     "[I21] a link that is exchanged a thousand times during reads and writes leads nowhere better",
     async () => {
-      const at = join(agent.workspace, "swapped");
+      const swapped = join(agent.workspace, "swapped");
       writeFileSync(join(agent.workspace, "mine"), "of the command");
       chmodSync(join(agent.workspace, "mine"), 0o666);
       const swapper = spawn("perl", [
         "-e",
-        `$|=1; symlink("mine", "${at}"); print "up\\n";
+        `$|=1; symlink("mine", "${swapped}"); print "up\\n";
        for ($i = 0; ; $i++) {
-         symlink($i % 2 ? "mine" : "${closed}/secret", "${at}.new"); rename("${at}.new", "${at}");
+         symlink($i % 2 ? "mine" : "${closed}/secret", "${swapped}.new"); rename("${swapped}.new", "${swapped}");
        }`,
       ]);
       try {
@@ -114,9 +114,9 @@ describe("attacks by path on the files of an agent", () => {
         await ended;
       }
       expect(readFileSync(join(closed, "secret"), "utf8")).toBe(secretText);
-      for (const path of [at, `${at}.new`])
+      for (const path of [swapped, `${swapped}.new`])
         if (spawnSync("test", ["-L", path]).status === 0) unlinkSync(path);
-      expect(existsSync(at)).toBe(false);
+      expect(existsSync(swapped)).toBe(false);
     },
   );
 

@@ -31,17 +31,17 @@ describe("folders of files of an agent", () => {
     expect(unfinished(agent)).toEqual([]);
     await agent.stop();
   });
-  const at = (name: string) => join(agent.workspace, name);
+  const pathOf = (name: string) => join(agent.workspace, name);
 
-  test("[I8] a folder is removed with all that it holds where asked for, links and not what they lead to", async () => {
+  test("[I8] a folder is removed with all that it holds if the call says so; links are removed, not their targets", async () => {
     const outside = mkdtempSync(join(tmpdir(), "berth-outside-"));
     chmodSync(outside, 0o777);
     writeFileSync(join(outside, "precious"), "kept");
     await agent.sh("mkdir -p tree/a/b/c; touch tree/1 tree/a/2 tree/a/b/c/3");
-    symlinkSync(outside, at("tree/a/out"));
+    symlinkSync(outside, pathOf("tree/a/out"));
     expect(await files.remove("tree")).toMatchObject({ status: 409, code: "not_empty" });
     expect((await files.remove("tree", { recursive: true })).value).toEqual({ removed: 8 });
-    expect(existsSync(at("tree"))).toBe(false);
+    expect(existsSync(pathOf("tree"))).toBe(false);
     expect(readFileSync(join(outside, "precious"), "utf8")).toBe("kept");
     expect((await files.remove("tree")).code).toBe("file_not_found");
     for (const path of ["/", ".", agent.workspace, `${agent.workspace}/../`]) {
@@ -50,7 +50,7 @@ describe("folders of files of an agent", () => {
     rmSync(outside, { recursive: true });
   });
 
-  test("[I8] a tree deeper than any path is removed, and others are served meanwhile", async () => {
+  test("[I8] a tree deeper than any path is removed while other calls run", async () => {
     const made = await agent.exec({
       argv: [
         "perl",
@@ -61,16 +61,16 @@ describe("folders of files of an agent", () => {
     });
     expect(made.stdout).toBe("made");
     expect((await files.remove("deep", { recursive: true })).value).toEqual({ removed: 3001 });
-    expect(existsSync(at("deep"))).toBe(false);
+    expect(existsSync(pathOf("deep"))).toBe(false);
   });
 
   test("[I9] a list has every entry once, in the order of the names' bytes, whatever the pages", async () => {
     await agent.sh(
       `mkdir -p l/b l/a/x "l/ü" l/B; touch l/a/1 l/a/x/2 l/a.txt l/b/3 "l/$(printf '\\377')"; ln -s a l/link`,
     );
-    const whole = (await files.list("l", { depth: 9 })).value;
-    expect(whole?.nextCursor).toBe(null);
-    const names = whole?.files.map(({ path }) => path.slice(at("l/").length));
+    const complete = (await files.list("l", { depth: 9 })).value;
+    expect(complete?.nextCursor).toBe(null);
+    const names = complete?.files.map(({ path }) => path.slice(pathOf("l/").length));
     expect(names).toEqual([
       "B",
       "a",
@@ -84,8 +84,8 @@ describe("folders of files of an agent", () => {
       "ü",
       "\ufffd",
     ]);
-    expect(Buffer.from(whole?.files.at(-1)?.pathBase64 ?? "", "base64").at(-1)).toBe(255);
-    expect(whole?.files[8]).toMatchObject({ kind: "link", target: "a" });
+    expect(Buffer.from(complete?.files.at(-1)?.pathBase64 ?? "", "base64").at(-1)).toBe(255);
+    expect(complete?.files[8]).toMatchObject({ kind: "link", target: "a" });
     for (const limit of [1, 2, 3, 10, 11]) {
       const paged: unknown[] = [];
       for (let cursor: string | null = ""; cursor !== null; ) {
@@ -95,14 +95,14 @@ describe("folders of files of an agent", () => {
         paged.push(...(page?.files ?? []));
         cursor = page?.nextCursor ?? null;
       }
-      expect(paged).toEqual(whole?.files);
+      expect(paged).toEqual(complete?.files);
     }
     expect((await files.list("l")).value?.files.length).toBe(7);
     expect((await files.list("warm")).code).toBe("not_a_folder");
     expect((await files.list("l", { cursor: "%" })).code).toBe("bad_request");
   });
 
-  test("[I10] a hundred thousand entries come by pages, all of them, and others are served meanwhile", async () => {
+  test("[I10] a hundred thousand entries are listed completely by pages while other calls run", async () => {
     const count = 100_000;
     await agent.sh(`mkdir many; cd many; seq -f 'f%06g' ${count} | xargs touch`);
     let longest = 0;
@@ -130,10 +130,10 @@ describe("folders of files of an agent", () => {
     expect(longest).toBeLessThan(5000);
   });
 
-  test("[I11] folders are made, with their missing ones where asked for", async () => {
+  test("[I11] folders are created, with missing parents if the call says so", async () => {
     expect(await files.mkdir({ path: "f1", mode: "700" })).toMatchObject({
       status: 201,
-      value: { kind: "folder", mode: "700", path: at("f1") },
+      value: { kind: "folder", mode: "700", path: pathOf("f1") },
     });
     expect(await files.mkdir({ path: "f1" })).toMatchObject({ status: 409, code: "file_exists" });
     expect((await files.mkdir({ path: "f1", parents: true })).status).toBe(200);
@@ -143,16 +143,16 @@ describe("folders of files of an agent", () => {
     expect((await files.mkdir({ path: "f1", more: 1 })).error).toMatchObject({ field: "more" });
   });
 
-  test("[I12] a move is one step, overwrites only what it may, and moves links themselves", async () => {
+  test("[I12] a move is atomic, overwrites only if allowed, and moves links themselves", async () => {
     await files.put("from", "1");
     await files.put("to", "2");
     expect((await files.move({ from: "from", to: "to" })).code).toBe("file_exists");
     expect([await files.text("from"), await files.text("to")]).toEqual(["1", "2"]);
     const moved = await files.move({ from: "from", to: "to", overwrite: true });
-    expect(moved.value).toMatchObject({ path: at("to"), size: 1 });
+    expect(moved.value).toMatchObject({ path: pathOf("to"), size: 1 });
     expect(await files.text("to")).toBe("1");
-    expect(existsSync(at("from"))).toBe(false);
-    symlinkSync("to", at("alias"));
+    expect(existsSync(pathOf("from"))).toBe(false);
+    symlinkSync("to", pathOf("alias"));
     expect((await files.move({ from: "alias", to: "other" })).value?.kind).toBe("link");
     await files.mkdir({ path: "folder" });
     expect((await files.move({ from: "folder", to: "folder/in" })).code).toBe("bad_request");

@@ -1,13 +1,13 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { changesSchema } from "../../../src/protocol/file.ts";
+import { fileChangesSchema } from "../../../src/protocol/file.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Agent } from "../agent.ts";
 import { until } from "../until.ts";
 import { codeOf, Files, queryOf } from "./files.ts";
 
-/** Follows a watch as a caller would, and keeps what it was told. */
+/** Follows a watch as a caller would, and stores its events. */
 class Follower {
   readonly events: { name: string; data: unknown }[] = [];
   readonly view = new Map<string, string>();
@@ -51,7 +51,7 @@ class Follower {
     const data: unknown = JSON.parse(text);
     this.events.push({ name, data });
     if (name !== "change") return;
-    for (const { path, what, kind } of changesSchema.parse(data).changes) {
+    for (const { path, what, kind } of fileChangesSchema.parse(data).changes) {
       if (what !== "removed") this.view.set(path, kind);
       else {
         for (const known of this.view.keys()) {
@@ -76,19 +76,19 @@ describe("watches of an agent", () => {
     await until("every descriptor is closed", () => agent.descriptors() <= descriptors + 2);
     await agent.stop();
   });
-  const at = (path: string) => join(agent.workspace, path);
+  const pathOf = (path: string) => join(agent.workspace, path);
 
-  test("[I30] changes are told as they happen, one of each path, and moves as removed and made", async () => {
+  test("[I30] changes are reported as they happen, one for each path, and a move as removed and made", async () => {
     await files.mkdir({ path: "w/old", parents: true });
     const follower = await Follower.open(agent, "w");
-    writeFileSync(at("w/a"), "1");
-    writeFileSync(at("w/old/b"), "1");
-    await until("both are told", () => follower.view.size === 2);
-    renameSync(at("w/a"), at("w/old/c"));
-    await until("the move is told", () => follower.view.has(at("w/old/c")));
-    expect([...follower.view.keys()].sort()).toEqual([at("w/old/b"), at("w/old/c")]);
+    writeFileSync(pathOf("w/a"), "1");
+    writeFileSync(pathOf("w/old/b"), "1");
+    await until("both are reported", () => follower.view.size === 2);
+    renameSync(pathOf("w/a"), pathOf("w/old/c"));
+    await until("the move is reported", () => follower.view.has(pathOf("w/old/c")));
+    expect([...follower.view.keys()].sort()).toEqual([pathOf("w/old/b"), pathOf("w/old/c")]);
     await files.put("w/put", "x");
-    await until("the upload is told", () => follower.view.has(at("w/put")));
+    await until("the upload is reported", () => follower.view.has(pathOf("w/put")));
     expect(JSON.stringify(follower.events)).not.toContain(".berth-");
     follower.close();
   });
@@ -103,49 +103,53 @@ describe("watches of an agent", () => {
     const { stdout } = await agent.sh(`find late -mindepth 1 -printf '%y %p\\n' | sort`);
     const there = stdout.trim().split("\n").sort();
     expect(there.length).toBe(38 * 4 + 2);
-    const told = () =>
+    const reported = () =>
       [...follower.view]
-        .map(([path, kind]) => `${kind === "folder" ? "d" : "f"} ${path.slice(at("").length + 1)}`)
+        .map(
+          ([path, kind]) => `${kind === "folder" ? "d" : "f"} ${path.slice(pathOf("").length + 1)}`,
+        )
         .sort();
-    await until("the view is the tree", () => told().join("\n") === there.join("\n")).catch(() => {
-      expect(told()).toEqual(there);
-    });
+    await until("the view is the tree", () => reported().join("\n") === there.join("\n")).catch(
+      () => {
+        expect(reported()).toEqual(there);
+      },
+    );
     follower.close();
   });
 
-  test("[I32] a watched folder that goes ends the watch, and only its own level is told where asked for", async () => {
+  test("[I32] a watch ends when its folder is removed, and covers only one level if the call says so", async () => {
     await files.mkdir({ path: "goes/below", parents: true });
     const flat = await Follower.open(agent, "goes", { recursive: "0" });
     const follower = await Follower.open(agent, "goes");
-    writeFileSync(at("goes/below/unseen"), "");
-    writeFileSync(at("goes/seen"), "");
-    await until("it is told", () => flat.view.has(at("goes/seen")));
-    await until("both are told", () => follower.view.size === 2);
-    expect([...flat.view.keys()]).toEqual([at("goes/seen")]);
-    rmSync(at("goes"), { recursive: true });
+    writeFileSync(pathOf("goes/below/unseen"), "");
+    writeFileSync(pathOf("goes/seen"), "");
+    await until("it is reported", () => flat.view.has(pathOf("goes/seen")));
+    await until("both are reported", () => follower.view.size === 2);
+    expect([...flat.view.keys()]).toEqual([pathOf("goes/seen")]);
+    rmSync(pathOf("goes"), { recursive: true });
     await until("both end", () => flat.ended && follower.ended);
     expect(follower.events.at(-1)?.name).toBe("gone");
     expect(flat.events.at(-1)?.name).toBe("gone");
   });
 
-  test("[I33] more changes than are kept are told as an overflow, and the watch goes on", async () => {
+  test("[I33] more changes than are stored are reported as an overflow, and the watch continues", async () => {
     await files.mkdir({ path: "flood", parents: true });
     const follower = await Follower.open(agent, "flood");
     const held = Number(readFileSync("/proc/sys/fs/inotify/max_queued_events", "utf8"));
-    // While it stands still the kernel keeps so many for it, and loses the rest.
+    // While the agent is stopped the kernel stores only so many events, and drops the rest.
     agent.process.kill("SIGSTOP");
-    for (let n = 0; n <= held; n += 1) writeFileSync(at(`flood/f${n}`), "");
+    for (let n = 0; n <= held; n += 1) writeFileSync(pathOf(`flood/f${n}`), "");
     agent.process.kill("SIGCONT");
-    await until("it is told", () => follower.has("overflow"));
-    await until("it goes on", async () => {
-      writeFileSync(at("flood/after"), String(performance.now()));
-      return follower.view.has(at("flood/after"));
+    await until("it is reported", () => follower.has("overflow"));
+    await until("the watch continues", async () => {
+      writeFileSync(pathOf("flood/after"), String(performance.now()));
+      return follower.view.has(pathOf("flood/after"));
     });
     follower.close();
     await files.remove("flood", { recursive: true });
   });
 
-  test("[I34] watches have their number, and what is no folder is refused", async () => {
+  test("[I34] the number of watches is limited, and what is not a folder is refused", async () => {
     await files.mkdir({ path: "crowd", parents: true });
     const followers: Follower[] = [];
     await until("earlier ones are closed", () => agent.descriptors() <= descriptors + 2);
@@ -155,14 +159,14 @@ describe("watches of an agent", () => {
     const refused = await agent.request("/v1/files/watch?path=crowd");
     expect([refused.status, await codeOf(refused)]).toEqual([429, "too_many"]);
     for (const follower of followers) follower.close();
-    await until("one more is let in", async () => {
-      const again = await agent
+    await until("one more is admitted", async () => {
+      const next = await agent
         .request("/v1/files/watch?path=crowd/../crowd&recursive=0", {
           signal: AbortSignal.timeout(1000),
         })
         .catch(() => undefined);
-      await again?.body?.cancel();
-      return again?.status === 200;
+      await next?.body?.cancel();
+      return next?.status === 200;
     });
     await files.put("plain", "");
     const rows: [string, string][] = [

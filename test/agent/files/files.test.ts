@@ -26,13 +26,13 @@ describe("the files of an agent", () => {
     expect(unfinished(agent)).toEqual([]);
     await agent.stop();
   });
-  const at = (name: string) => join(agent.workspace, name);
+  const pathOf = (name: string) => join(agent.workspace, name);
 
-  test("[I1] what was written comes back to the byte, as a command sees it, and is the command's own", async () => {
+  test("[I1] what was written is read back to the byte, also by a command, whose user owns it", async () => {
     const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, n) => (n * 7) % 256));
     const made = await files.put("bytes", bytes);
     expect(made.status).toBe(201);
-    expect(made.value).toMatchObject({ path: at("bytes"), size: 70_000, mode: "644" });
+    expect(made.value).toMatchObject({ path: pathOf("bytes"), size: 70_000, mode: "644" });
     expect(Buffer.from(await (await files.get("bytes")).arrayBuffer()).equals(bytes)).toBe(true);
     const { stdout } = await agent.sh("sha256sum < bytes; echo changed > bytes; cat bytes");
     expect(stdout).toContain("changed");
@@ -40,7 +40,7 @@ describe("the files of an agent", () => {
     expect(await files.text("warm")).toBe("");
   });
 
-  test("[I2] a read tells length, entity tag, time and name, and nothing that a browser would open", async () => {
+  test("[I2] a read returns length, entity tag, time and name, and nothing that a browser would open", async () => {
     await files.put('wörld "1".html', "<b>");
     const { headers } = await files.get('wörld "1".html');
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -71,17 +71,17 @@ describe("the files of an agent", () => {
       ["digits", "bytes=-0", 416, "bad_range", "bytes */10"],
       ["empty", "bytes=0-", 416, "bad_range", "bytes */0"],
     ];
-    for (const [path, range, status, body, told] of rows) {
+    for (const [path, range, status, body, contentRange] of rows) {
       const response = await files.get(path, { range });
       expect(response.status, range).toBe(status);
-      expect(response.headers.get("content-range"), range).toBe(told ?? null);
+      expect(response.headers.get("content-range"), range).toBe(contentRange ?? null);
       expect(status === 416 ? await codeOf(response) : await response.text(), range).toBe(body);
     }
     const etag = (await files.stat("digits")).value?.etag ?? "";
     const part = await files.get("digits", { range: "bytes=0-0", "if-range": etag });
     expect([part.status, await part.text()]).toEqual([206, "0"]);
-    const whole = await files.get("digits", { range: "bytes=0-0", "if-range": '"other"' });
-    expect([whole.status, await whole.text()]).toEqual([200, "0123456789"]);
+    const complete = await files.get("digits", { range: "bytes=0-0", "if-range": '"other"' });
+    expect([complete.status, await complete.text()]).toEqual([200, "0123456789"]);
   });
 
   test("[I4] an entity tag changes with every write, and conditions hold writes and reads to it", async () => {
@@ -105,7 +105,7 @@ describe("the files of an agent", () => {
     expect((await files.put("untagged", "x", {}, fresh)).status).toBe(201);
   });
 
-  test("[I4] of twenty who write on the same condition one wins, and its bytes stand", async () => {
+  test("[I4] of twenty writes with the same condition one wins, and its bytes stay", async () => {
     const etag = (await files.put("contended", "start")).value?.etag ?? "";
     const all = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
@@ -118,7 +118,7 @@ describe("the files of an agent", () => {
     expect(await files.text("contended")).toBe(`writer ${winners[0]}`);
   });
 
-  test("[I5] a body that breaks off leaves the old file and nothing else", async () => {
+  test("[I5] a body that ends too early leaves the old file and nothing else", async () => {
     await files.put("kept", "old");
     for (const announced of [true, false]) {
       const parts = ["half of it", "never"];
@@ -147,27 +147,27 @@ describe("the files of an agent", () => {
     expect((await files.put("moded", "1", { mode: "755" })).value?.mode).toBe("755");
     expect((await files.put("moded", "2")).value?.mode).toBe("755");
     expect((await files.put("moded", "3", { mode: "600" })).value?.mode).toBe("600");
-    expect(statSync(at("moded")).mode & 0o777).toBe(0o600);
+    expect(statSync(pathOf("moded")).mode & 0o777).toBe(0o600);
     await agent.sh("mkdir real; ln -s real/file link; ln -s link over");
     expect((await files.put("over", "through")).status).toBe(201);
-    expect(readFileSync(at("real/file"), "utf8")).toBe("through");
+    expect(readFileSync(pathOf("real/file"), "utf8")).toBe("through");
     expect((await files.stat("over")).value).toMatchObject({ kind: "link", target: "link" });
     expect(await files.text("link")).toBe("through");
   });
 
-  test("[I7] missing folders are made where that is asked for, and only there", async () => {
+  test("[I7] missing folders are created only if the call says so", async () => {
     expect((await files.put("m1/m2/file", "x")).code).toBe("file_not_found");
-    expect(existsSync(at("m1"))).toBe(false);
+    expect(existsSync(pathOf("m1"))).toBe(false);
     expect((await files.put("m1/./m2//file", "x", { mkdirs: true })).value?.path).toBe(
-      at("m1/m2/file"),
+      pathOf("m1/m2/file"),
     );
-    expect(statSync(at("m1/m2")).mode & 0o777).toBe(0o755);
+    expect(statSync(pathOf("m1/m2")).mode & 0o777).toBe(0o755);
     expect(await files.text("m1/m2/../m2/file")).toBe("x");
-    expect((await files.stat("m1/m2/../m2")).value?.path).toBe(at("m1/m2"));
+    expect((await files.stat("m1/m2/../m2")).value?.path).toBe(pathOf("m1/m2"));
   });
 
-  test.runIf(isRoot)("[I5] a full disk is told, the old file stays and nothing else", async () => {
-    const small = at("small");
+  test.runIf(isRoot)("[I5] a full disk is reported, and only the old file stays", async () => {
+    const small = pathOf("small");
     mkdirSync(small);
     expect(
       spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m,mode=777", "none", small]).status,
@@ -217,7 +217,7 @@ describe("the files of an agent", () => {
     await files.remove("large");
   });
 
-  test("[I14] two hundred reads at once each get their own file, and no descriptor stays", async () => {
+  test("[I14] two hundred reads at once each get their own file, and leave no descriptor", async () => {
     const names = Array.from({ length: 50 }, (_, n) => `own${n}`);
     for (const name of names) await files.put(name, name.repeat(20_000));
     const reads = [...names, ...names, ...names, ...names].map(async (name) => {
@@ -226,7 +226,7 @@ describe("the files of an agent", () => {
     expect((await Promise.all(reads)).length).toBe(200);
   });
 
-  test("[I16] large downloads count among the transfers until they are sent or let go", async () => {
+  test("[I16] large downloads count as transfers until they are sent or cut off", async () => {
     await agent.sh("head -c 18000000 /dev/zero > zeros");
     const before = agent.descriptors();
     const sockets: Socket[] = [];
@@ -241,15 +241,15 @@ describe("the files of an agent", () => {
     );
     await until("a place is free", async () => (await files.put("one-more", "x")).status === 201);
     for (const socket of sockets) socket.destroy();
-    await until("all are let go", () => agent.descriptors() <= before + 2);
-    // Read to their ends: nobody tells the agent, and it finds out when it would refuse.
+    await until("all descriptors are closed", () => agent.descriptors() <= before + 2);
+    // Nothing tells the agent that these were read to their end: it checks before it refuses.
     for (let n = 0; n < limits.fileTransfersMax + 6; n += 1) {
       expect((await (await files.get("zeros")).arrayBuffer()).byteLength).toBe(18_000_000);
     }
     await files.remove("zeros");
   });
 
-  test("[L13] a call that names no session is below the workspace; an unknown session is refused", async () => {
+  test("[L13] without a session paths begin at the workspace; an unknown session is refused", async () => {
     expect((await files.stat(".")).value?.path).toBe(agent.workspace);
     const response = await agent.request("/v1/files/stat?path=warm&session=nobody");
     expect([response.status, await codeOf(response)]).toEqual([404, "not_found"]);
@@ -261,7 +261,7 @@ describe("the files of an agent", () => {
   });
 });
 
-/** A file whose reader takes its beginning and then no more. */
+/** Downloads a file, and reads only its beginning. */
 function unread({ port, secret }: Agent, path: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => {
@@ -276,10 +276,10 @@ function unread({ port, secret }: Agent, path: string): Promise<Socket> {
   });
 }
 
-test("[I6] a drain ends an upload under way, and a write below the fence is refused", async () => {
+test("[I6] a drain ends an upload in progress, and a write below the fence is refused", async () => {
   const agent = await Agent.start({ tree: "subreaper" });
   const files = new Files(agent);
-  const at = (name: string) => join(agent.workspace, name);
+  const pathOf = (name: string) => join(agent.workspace, name);
   const fence = (level: number) => ({ headers: { "berth-fence": String(level) } });
   await files.put("fenced", "old");
   const level = 7;
@@ -300,7 +300,7 @@ test("[I6] a drain ends an upload under way, and a write below the fence is refu
     ...{ method: "POST", body: JSON.stringify({ path: "fenced-out" }), ...fence(level) },
   });
   expect(await codeOf(mkdir)).toBe("stale_fence");
-  expect(existsSync(at("fenced-out"))).toBe(false);
+  expect(existsSync(pathOf("fenced-out"))).toBe(false);
   expect((await files.put("fenced", "new", {}, fence(level + 1))).status).toBe(200);
   await agent.stop();
 });

@@ -1,5 +1,5 @@
 /**
- * Owns calling the file routes of a real agent in tests, each answer held against its schema.
+ * Calls the file routes of a real agent in tests, and checks each response against its schema.
  */
 import { readdirSync, readlinkSync } from "node:fs";
 import { expect } from "vitest";
@@ -66,7 +66,7 @@ export class Files {
   }
 }
 
-/** What is being written below the workspace: files without a name, and what stands beside its place. */
+/** Lists what is being written below the workspace: files without a name, and temporary names. */
 export function unfinished({ pid, workspace }: Agent): string[] {
   const names = readdirSync(workspace).filter((name) => name.startsWith(".berth-"));
   const nameless = readdirSync(`/proc/${pid}/fd`)
@@ -97,7 +97,7 @@ type Refused = {
   error: z.infer<typeof errorBodySchema>["error"];
 };
 
-/** What came, by its schema, or the code of the refusal. */
+/** Parses a response by its schema, or returns the code of the error. */
 export async function read<T>(
   sent: Promise<Response>,
   schema: z.ZodType<T>,

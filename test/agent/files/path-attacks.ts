@@ -1,14 +1,14 @@
 /**
- * Owns the table of paths by which a caller might try to reach what no command may, and what is answered to each.
+ * Lists paths by which a caller might try to reach what no command may reach, with the expected response.
  */
 const forbidden = ["file_forbidden"];
-/** What is not there on this machine is not reached either. */
+/** Files that do not exist on this machine are not reached either. */
 const away = [...forbidden, "file_not_found"];
 const odd = ["bad_request"];
 const noFile = ["not_a_file"];
 const long = "n".repeat(256);
 
-/** `@` is a folder of root's, closed to commands, that holds the file `secret`. */
+/** `@` is a folder that belongs to root, is closed to commands, and holds the file `secret`. */
 export const attacks: [string, string[]][] = [
   ["@/secret", forbidden],
   ["/../../../..@/secret", forbidden],
@@ -75,7 +75,7 @@ export const attacks: [string, string[]][] = [
   [`${"./".repeat(2040)}file`, odd],
 ];
 
-/** What stands in the workspace is the command's own, to be replaced and removed as it likes. */
+/** A command may replace and remove anything in the workspace. */
 const own =
   /^(folder|file|fifo|to-[a-z]+$|to-fifo|socket|loop|long-chain|nothing|\.\/\.\/|\.$|%2e|\.\.%2f)/;
 

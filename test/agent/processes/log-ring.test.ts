@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { Ring } from "../../../container/agent/processes/ring.ts";
 import { Runs, type Stream } from "../../../container/agent/processes/runs.ts";
 
-/** The stream of each byte that ever came, and nothing clever. */
+/** A simple model: the stream of every byte that ever came. */
 class Naive {
   readonly streams: Stream[] = [];
   start = 0;
@@ -24,12 +24,14 @@ class Naive {
   }
 
   before(cursor: number, stream: Stream): number {
-    return this.streams.slice(0, cursor).filter((one) => one === stream).length;
+    return this.streams.slice(0, cursor).filter((other) => other === stream).length;
   }
 
-  /** Where each run begins of which something is kept; the newest counts always. */
+  /** The start of each run that is at least partly stored. The newest one always counts. */
   #begins(): number[] {
-    const all = this.streams.flatMap((one, at) => (this.streams[at - 1] === one ? [] : [at]));
+    const all = this.streams.flatMap((stream, cursor) =>
+      this.streams[cursor - 1] === stream ? [] : [cursor],
+    );
     return all.filter((_, n) => n === all.length - 1 || (all[n + 1] ?? 0) > this.start);
   }
 }
@@ -40,7 +42,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ drop: fc.integer({ min: 0, max: 6 }) }) },
 );
 
-test("[P8] the index of a log agrees with one that remembers the stream of every byte", () => {
+test("[P8] the index of a log agrees with a model that remembers the stream of every byte", () => {
   let overflowed = 0;
   let grown = 0;
   fc.assert(
@@ -50,14 +52,14 @@ test("[P8] the index of a log agrees with one that remembers the stream of every
       (max, steps) => {
         const runs = new Runs(max);
         const naive = new Naive();
-        for (const one of steps) {
+        for (const step of steps) {
           const { start } = naive;
-          if ("drop" in one) {
-            runs.dropBefore(start + one.drop);
-            naive.drop(start + one.drop);
+          if ("drop" in step) {
+            runs.dropBefore(start + step.drop);
+            naive.drop(start + step.drop);
           } else {
-            runs.append(one.stream, one.length);
-            naive.append(one.stream, one.length, max);
+            runs.append(step.stream, step.length);
+            naive.append(step.stream, step.length, max);
             if (naive.start > start) overflowed += 1;
           }
           expect([runs.start, runs.end]).toEqual([naive.start, naive.streams.length]);
@@ -73,20 +75,24 @@ test("[P8] the index of a log agrees with one that remembers the stream of every
 });
 
 function agree(runs: Runs, naive: Naive): void {
-  for (const one of ["stdout", "stderr"] as const) {
-    expect(runs.total(one)).toBe(naive.before(runs.end, one));
+  for (const stream of ["stdout", "stderr"] as const) {
+    expect(runs.total(stream)).toBe(naive.before(runs.end, stream));
     for (let cursor = runs.start; cursor <= runs.end; cursor += 1) {
-      expect(runs.offsetAt(cursor, one)).toBe(naive.before(cursor, one));
-      if (naive.streams[cursor] !== one) continue;
-      expect(runs.cursorAt(naive.before(cursor, one), one)).toBe(cursor);
+      expect(runs.offsetAt(cursor, stream)).toBe(naive.before(cursor, stream));
+      if (naive.streams[cursor] !== stream) continue;
+      expect(runs.cursorAt(naive.before(cursor, stream), stream)).toBe(cursor);
     }
-    const lost = naive.before(runs.start, one);
+    const lost = naive.before(runs.start, stream);
     if (lost > 0)
-      expect(runs.cursorAt(lost - 1, one)).toBe(runs.total(one) < lost ? runs.end : undefined);
-    expect(runs.cursorAt(runs.total(one), one)).toBe(runs.end);
+      expect(runs.cursorAt(lost - 1, stream)).toBe(
+        runs.total(stream) < lost ? runs.end : undefined,
+      );
+    expect(runs.cursorAt(runs.total(stream), stream)).toBe(runs.end);
   }
   for (let cursor = runs.start; cursor < runs.end; cursor += 1) {
-    const next = naive.streams.findIndex((one, at) => at > cursor && one !== naive.streams[cursor]);
+    const next = naive.streams.findIndex(
+      (stream, index) => index > cursor && stream !== naive.streams[cursor],
+    );
     expect(runs.at(cursor)).toEqual({
       stream: naive.streams[cursor],
       to: next < 0 ? naive.streams.length : next,
@@ -121,7 +127,7 @@ test("[P8] what is read from the ring is what was written there, and the file ha
   rmSync(folder, { recursive: true });
 });
 
-/** The lowest that is free says how many are open, where none was closed between. */
+/** The lowest free descriptor shows how many are open, if none in between was closed. */
 function descriptors(): number {
   const fd = openSync("/dev/null", "r");
   closeSync(fd);

@@ -98,7 +98,7 @@ describe("ports of servers in the sandbox", () => {
     await agent.keepsLessThan(40 * 1024, before);
   });
 
-  test("[X27] a caller who goes away is noticed by the server", async () => {
+  test("[X27] the server notices that a caller disconnects", async () => {
     const caller = new AbortController();
     const before = server.aborted();
     const answer = await port("/never", { signal: caller.signal });
@@ -108,7 +108,7 @@ describe("ports of servers in the sandbox", () => {
     await until("the server noticed", () => server.aborted() === before + 1);
   });
 
-  test("[X27] a server that breaks off and a caller who stops in the middle of a body leave the agent well", async () => {
+  test("[X27] a server that disconnects and a caller that stops in the middle of a body do not harm the agent", async () => {
     await expect(port("/breaks?secret").then((broken) => broken.text())).rejects.toThrow();
     const caller = new AbortController();
     const before = server.aborted();
@@ -123,22 +123,22 @@ describe("ports of servers in the sandbox", () => {
   });
 
   test("[X28] a port on which nothing answers is 502 with a hint, for WebSockets too", async () => {
-    const gone = await startServer();
-    await gone.close();
-    const answer = await agent.request(`/v1/ports/${gone.port}/`);
+    const stopped = await startServer();
+    await stopped.close();
+    const answer = await agent.request(`/v1/ports/${stopped.port}/`);
     expect(answer.status).toBe(502);
     expect(await answer.json()).toMatchObject({
       error: {
         code: "port_unreachable",
-        port: gone.port,
+        port: stopped.port,
         hint: expect.stringContaining("listens on"),
       },
     });
-    const { heard } = open(`/v1/ports/${gone.port}/`);
+    const { heard } = open(`/v1/ports/${stopped.port}/`);
     await until("it failed", () => heard.failed);
   });
 
-  test("[X28] the agent's own port and what is no port are refused", async () => {
+  test("[X28] the agent's own port and what is not a port are refused", async () => {
     for (const wrong of [String(agent.port), "0", "65536", "x", "080", ""]) {
       const answer = await agent.request(`/v1/ports/${wrong}/v1/health`);
       expect(answer.status, wrong).toBe(400);
@@ -149,7 +149,7 @@ describe("ports of servers in the sandbox", () => {
   function open(path: string, protocols: string[] = []): { socket: WebSocket; heard: Heard } {
     const heard: Heard = { messages: [], close: undefined, failed: false };
     const options = { headers: { authorization: `Bearer ${agent.secret}` }, protocols };
-    // Node's client takes headers too; the type that it shares with browsers does not say so.
+    // Node's client also takes headers, although its type, shared with browsers, lacks them.
     const socket = new WebSocket(
       `${agent.url.replace("http", "ws")}${path}`,
       options as unknown as string[],
@@ -171,7 +171,7 @@ describe("ports of servers in the sandbox", () => {
     return opened;
   };
 
-  test("[X29] WebSocket text and binary pass both ways, from the server's first word on", async () => {
+  test("[X29] WebSocket text and binary pass both ways, from the server's first message on", async () => {
     const { socket, heard } = await greeted(["chat.v2", "chat.v1"]);
     expect(heard.messages[0]).toBe("hello /chat?x=1");
     expect(socket.protocol).toBe("chat.v2");
@@ -189,7 +189,7 @@ describe("ports of servers in the sandbox", () => {
     expect(heard.close).toMatchObject({ code: 4000, reason: "enough" });
   });
 
-  test("[X29] the server's close code and reason reach the caller; a lost server is told as such", async () => {
+  test("[X29] the server's close code and reason reach the caller; a lost server has a code of its own", async () => {
     const closed = await greeted();
     closed.socket.send("close me");
     await until("it closed", () => closed.heard.close !== undefined);

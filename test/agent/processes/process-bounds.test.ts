@@ -20,13 +20,13 @@ test("[P27] the beginning of a command has no half of a character and no more th
   expect(abridge({ argv: Array(4096).fill("") }).argv).toHaveLength(max);
 });
 
-test("[P27] commands are remembered whole while there is room for all, and room is given back", () => {
-  const room = new CommandTextBudget();
+test("[P27] commands are remembered whole while the budget lasts, and released with their processes", () => {
+  const budget = new CommandTextBudget();
   const half = { command: "x".repeat(limits.processCalledCharsMax / 2) };
-  const kept = [room.reserve(half), room.reserve(half), room.reserve(half)];
-  expect(kept.map(({ abridged }) => abridged)).toEqual([undefined, undefined, true]);
-  for (const one of kept) room.release(one);
-  expect(room.reserve({ command: "x".repeat(limits.processCalledCharsMax) })).not.toHaveProperty(
+  const stored = [budget.reserve(half), budget.reserve(half), budget.reserve(half)];
+  expect(stored.map(({ abridged }) => abridged)).toEqual([undefined, undefined, true]);
+  for (const text of stored) budget.release(text);
+  expect(budget.reserve({ command: "x".repeat(limits.processCalledCharsMax) })).not.toHaveProperty(
     "abridged",
   );
 });
@@ -42,7 +42,7 @@ describe("the bounds of processes", () => {
 
   test("[P27] the longest arguments make no long list and cost no memory that grows", async () => {
     const argv = ["true", ...Array.from({ length: 11 }, () => "x".repeat(limits.argBytesMax))];
-    // What is made once for calls of this size is part of where it was.
+    // A first call, so that memory which is allocated once does not count.
     for (let n = 0; n < 30; n += 1) await ask.exited((await ask.start({ argv })).id);
     const before = agent.memoryKiB();
     for (let n = 0; n < 40; n += 1) await ask.exited((await ask.start({ argv })).id);
@@ -52,7 +52,7 @@ describe("the bounds of processes", () => {
     expect(processes).toHaveLength(limits.processesExitedMax);
     expect(text.length).toBeLessThan(processes.length * 2 * limits.processListedCharsMax);
     expect(processes.every(({ abridged }) => abridged === true)).toBe(true);
-    // Of the newest ones that found room, the oldest shown here is one.
+    // The oldest one shown here is among the newest that fitted into the budget.
     const last = await ask.get(processes.at(-1)?.id ?? "");
     expect(last.argv?.[0]).toBe("true");
     await agent.keepsLessThan(64 * 1024, before);
@@ -61,7 +61,7 @@ describe("the bounds of processes", () => {
   test("[P28] without descriptors a start is refused or has failed, leaves none behind, and later ones run", async () => {
     await ask.exited((await ask.sh("true")).id);
     await agent.sh("true");
-    await until("all is at rest", async () => (await ask.list({ state: "running" })).length === 0);
+    await until("nothing runs", async () => (await ask.list({ state: "running" })).length === 0);
     for (const { id } of await ask.list()) await ask.end(id);
     const before = agent.descriptors();
     const limitTo = (soft: number) =>
@@ -77,7 +77,7 @@ describe("the bounds of processes", () => {
       ]),
     );
     let failed = 0;
-    // One that dies while not even the list of the dead can be opened.
+    // It dies while the agent cannot even open the list of zombies.
     const { id: dying, pid } = await ask.sh("sleep 0.2");
     limitTo(1);
     await until("it is dead", () => ["", "Z"].includes(stateOf(pid ?? 0)));
@@ -86,9 +86,9 @@ describe("the bounds of processes", () => {
     limitTo(usual);
     await ask.exited(dying);
     await until("it is collected", () => agent.zombies() === 0);
-    // From where nothing can be opened to where all can be.
-    for (let room = 1; room < 30; room += 1) {
-      limitTo(before + room);
+    // From a limit at which nothing can be opened to one at which everything can.
+    for (let budget = 1; budget < 30; budget += 1) {
+      limitTo(before + budget);
       const start = await ask.post({ command: "true" }).catch(() => undefined);
       const command = await agent.post({ command: "true", stdin: "x" }).catch(() => undefined);
       if (start !== undefined && start.status !== 201) {

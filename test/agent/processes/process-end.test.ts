@@ -15,7 +15,7 @@ describe.each(kinds)("the end of a process, trees held by %s", (tree) => {
 
   test("[P25] a signal that comes when its tree is gone reaches no command that began since", async () => {
     const ended = await ask.sh("read line");
-    // Somebody else who has its pipe keeps it in the list while its tree is gone already.
+    // A process of another command has its pipe open, so it still runs although its tree is gone.
     const holder = await ask.sh(
       `exec 3> /proc/${ended.pid}/fd/1; echo open; while :; do echo more >&3; sleep 0.01; done`,
     );
@@ -33,8 +33,8 @@ describe.each(kinds)("the end of a process, trees held by %s", (tree) => {
     await ask.exited(ended.id);
     await ask.end(holder.id);
     await agent.sh("touch go");
-    for (const one of await Promise.all(later)) {
-      expect(one).toMatchObject({ exitCode: 7, signal: null });
+    for (const next of await Promise.all(later)) {
+      expect(next).toMatchObject({ exitCode: 7, signal: null });
     }
   });
 });

@@ -21,7 +21,7 @@ describe("a process that waits for its readers", () => {
   });
   afterAll(() => agent.stop());
 
-  /** How much it has written, once it writes no more: it sleeps in its write. */
+  /** How much the process has written, once it blocks in a write. */
   async function written(id: string): Promise<number> {
     let last = -1;
     let same = 0;
@@ -34,7 +34,7 @@ describe("a process that waits for its readers", () => {
     return last;
   }
 
-  test("[P14] with nobody reading it waits when its log is full, and loses nothing", async () => {
+  test("[P14] without a reader the process waits when its log is full, and loses nothing", async () => {
     const { id } = await ask.sh("seq 1 3000000", block);
     expect(await written(id)).toBe(bytesMax);
     expect((await ask.get(id)).state).toBe("running");
@@ -44,7 +44,7 @@ describe("a process that waits for its readers", () => {
     expect(await ask.exited(id)).toMatchObject({ exitCode: 0 });
   });
 
-  test("[P14] a reader that stands still holds it, until that is gone for good", async () => {
+  test("[P14] a reader that does not read blocks the process until it has left for good", async () => {
     const stuck = new AbortController();
     const { id } = await ask.sh("echo up; seq 1 30000000", block);
     const { signal } = stuck;
@@ -54,7 +54,7 @@ describe("a process that waits for its readers", () => {
     ]);
     const all = digest(answers[1]);
     const held = await written(id);
-    // What a connection takes up on its way is read as far as the process is concerned.
+    // What the connection buffers counts as read.
     expect(held).toBeLessThan(100 * MiB);
     const { end } = (await ask.get(id)).log;
     expect(end).toBe(held);
@@ -63,7 +63,7 @@ describe("a process that waits for its readers", () => {
     expect(await ask.exited(id)).toMatchObject({ exitCode: 0 });
   });
 
-  test("[P14] what it had written when it ended is read later, more than the log holds unread included", async () => {
+  test("[P14] output at the exit is read later, even more than the log holds unread", async () => {
     const { id } = await ask.sh("seq 1 200000 >&2 & seq 1 200000; wait", {
       ...block,
       logBytesMax: 65_536,
@@ -76,8 +76,8 @@ describe("a process that waits for its readers", () => {
     const out = (await ask.bytes(id, "stdout")).toString();
     const err = (await ask.bytes(id, "stderr")).toString();
     expect(out.length + err.length).toBe(log.end);
-    const whole = `${Array.from({ length: 200_000 }, (_, n) => n + 1).join("\n")}\n`;
-    expect(whole.startsWith(out) && whole.startsWith(err)).toBe(true);
+    const complete = `${Array.from({ length: 200_000 }, (_, n) => n + 1).join("\n")}\n`;
+    expect(complete.startsWith(out) && complete.startsWith(err)).toBe(true);
   });
 
   test("[P31] a reader that connects again with its id holds nothing for its earlier connections", async () => {
@@ -120,8 +120,8 @@ describe("a process that waits for its readers", () => {
       () => "read",
       () => "cut off",
     );
-    const again = await begin("reader-5");
-    expect(again.status).toBe(200);
+    const newer = await begin("reader-5");
+    expect(newer.status).toBe(200);
     expect(await replaced).toBe("cut off");
     expect((await begin("another")).status).toBe(429);
     abort.abort();
@@ -170,13 +170,13 @@ describe("a process that waits for its readers", () => {
       const over = await readSome(answer, limits, (bytes) => {
         text += Buffer.from(bytes).toString("latin1");
         if (!text.includes("\n\n")) return;
-        const whole = text.lastIndexOf("\n\n") + 2;
-        const events = parseEvents(text.slice(0, whole));
-        text = text.slice(whole);
-        for (const one of events) {
-          expect(one.event).not.toBe("truncated");
-          if (one.event === "exit") exit = one.data;
-          after = one.id ?? after;
+        const complete = text.lastIndexOf("\n\n") + 2;
+        const events = parseEvents(text.slice(0, complete));
+        text = text.slice(complete);
+        for (const event of events) {
+          expect(event.event).not.toBe("truncated");
+          if (event.event === "exit") exit = event.data;
+          after = event.id ?? after;
         }
         for (const stream of ["stdout", "stderr"] as const) {
           hashes[stream].update(outputOf(events, stream));
@@ -193,7 +193,7 @@ describe("a process that waits for its readers", () => {
   });
 });
 
-/** True: to the end. Else it was cut off, after so many bytes or so long. */
+/** True: read to the end. Otherwise cut off, after so many bytes or that time. */
 async function readSome(
   answer: Response,
   { bytes, ms, cut }: { bytes: number; ms: number; cut: AbortController },
@@ -224,7 +224,7 @@ async function digest(answer: Response): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Of what a program prints here. */
+/** Digest of what a program prints on this machine. */
 async function digestOf([program = "", ...args]: string[]): Promise<string> {
   const hash = createHash("sha256");
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"] });

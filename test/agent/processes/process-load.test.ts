@@ -22,7 +22,7 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
   };
   const fenced = (fence: number) => ({ headers: { "berth-fence": String(fence) } });
 
-  test("[L12] of the exited the newest 50 are remembered, and the folder of logs holds no file", async () => {
+  test("[L12] the newest 50 exited processes are remembered, and the folder of logs holds no file", async () => {
     const ids: string[] = [];
     for (let n = 0; n < 60; n += 1) {
       const { id } = await ask.sh(`echo ${n}`);
@@ -51,7 +51,7 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
         await ask.written(id, new Uint8Array(2 * MiB), { eof: 1 });
         cut.abort();
         await answer.text().catch(() => {});
-        // In the same form: it is the one who was cut off, and nobody else must be waited for.
+        // It continues the reader that was cut off, so that nobody else must be waited for.
         await (await ask.logs(id, { follow: 1 })).text();
       },
       async () => expect((await ask.post({ command: "true", cwd: "/nope" })).status).toBe(400),
@@ -83,8 +83,12 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
       agent.request(`${path}/signal`, { method: "POST", body: "{}", ...fenced(5) }),
       agent.request(path, { method: "DELETE", ...fenced(5) }),
     ]);
-    for (const one of late) {
-      expect(await refusalOf(one)).toMatchObject({ status: 409, code: "stale_fence", fence: 6 });
+    for (const response of late) {
+      expect(await refusalOf(response)).toMatchObject({
+        status: 409,
+        code: "stale_fence",
+        fence: 6,
+      });
     }
     expect(await ask.get(id)).toMatchObject({ state: "running", stdin: { offset: 0 } });
     expect((await agent.request("/v1/exec", fenced(6))).status).toBe(405);
@@ -92,7 +96,7 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
     expect(((await ended.json()) as { state: string }).state).toBe("exited");
   });
 
-  test("[P22] a process that is being started when the lease is lost has ended before that is confirmed, or runs", async () => {
+  test("[P22] a process that is being started when the lease is lost has ended before the drain is confirmed, or runs", async () => {
     for (let n = 0; n < 10; n += 1) {
       const fence = 10 + n;
       const id = newId();
@@ -100,8 +104,8 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
       const { left } = await raise(fence + 1);
       expect(left).toBe(0);
       const { status } = await starting;
-      // Whichever came first; never one that begins after the confirmation.
-      const here = (await ask.list({ state: "running" })).map((one) => one.id);
+      // Whichever came first; but no process starts after the confirmation.
+      const here = (await ask.list({ state: "running" })).map((process) => process.id);
       expect([201, 409, 502]).toContain(status);
       expect(here).toEqual(status === 201 ? [id] : []);
       if (status === 201) {
@@ -110,7 +114,7 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
     }
   });
 
-  test("[P23] what runs and what ended stand in the agent's answer about its work", async () => {
+  test("[P23] the agent reports what runs and what has ended", async () => {
     const own = await Agent.start({ tree });
     const askOwn = new Asker(own);
     const work = async () => (await own.request("/v1/work")).json() as Promise<Work>;
@@ -124,13 +128,13 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
     const { processes, idleMs, endings } = await work();
     expect(processes).toBe(0);
     expect(idleMs).toBeGreaterThan(0);
-    expect(endings.find((one) => one.id === short.id)).toMatchObject({
+    expect(endings.find((process) => process.id === short.id)).toMatchObject({
       ...{ kind: "process", exitCode: 3, reason: "exited" },
     });
-    expect(endings.find((one) => one.id === late.id)?.reason).toBe("timed_out");
-    expect(endings.find((one) => one.id === id)?.reason).toBe("ended");
+    expect(endings.find((process) => process.id === late.id)?.reason).toBe("timed_out");
+    expect(endings.find((process) => process.id === id)?.reason).toBe("ended");
     expect(endings.length).toBe(3);
-    // And an agent that ends takes along what runs, whatever it ignores.
+    // An agent that ends also ends what runs, whatever signals it ignores.
     await askOwn.sh("trap '' TERM; while :; do sleep 1000; done");
     await own.stop();
   });
@@ -143,7 +147,7 @@ type Work = {
 };
 
 describe("too many processes", () => {
-  // A tender for each would cost the machine gigabytes.
+  // A subreaper for each would cost the machine gigabytes.
   test.runIf(kinds.includes("cgroup"))(
     "[P21] at most 256 run at once; the refusal names the limit, and one that has ended makes room",
     async () => {
@@ -159,7 +163,7 @@ describe("too many processes", () => {
   );
 });
 
-/** Open files that have no name. */
+/** Open files without a name. */
 function logsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).filter((fd) => {
     try {

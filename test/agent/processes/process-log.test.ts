@@ -28,7 +28,7 @@ describe("the log of a process", () => {
     expect(await ask.bytes(id, "stderr")).toEqual(stderr);
   });
 
-  test("[P8] both streams stand in the log in the order in which they came", async () => {
+  test("[P8] the log has both streams in the order in which they came", async () => {
     const { id } = await ask.sh("while read word; do echo $word; read word; echo $word >&2; done");
     let words = "";
     for (let n = 0; n < 20; n += 1) {
@@ -44,7 +44,7 @@ describe("the log of a process", () => {
     expect(events.filter(({ event }) => event === "output").length).toBe(20);
   });
 
-  test("[P9] from every cursor on the rest comes, once; the cursor is the bytes before it", async () => {
+  test("[P9] from every cursor on the rest comes once; a cursor counts the bytes before it", async () => {
     const { id } = await ask.sh("printf abc; read go; printf 12 >&2; read go; printf defg");
     for (const end of [3, 5]) {
       await until("it was written", async () => (await ask.get(id)).log.end === end);
@@ -54,9 +54,9 @@ describe("the log of a process", () => {
     const events = await ask.events(id);
     const all = outputOf(events).toString();
     expect(all).toBe("abc12defg");
-    expect(events.filter(({ id: cursor }) => cursor !== undefined).map((one) => one.id)).toEqual([
-      3, 5, 9,
-    ]);
+    expect(
+      events.filter(({ id: cursor }) => cursor !== undefined).map((event) => event.id),
+    ).toEqual([3, 5, 9]);
     for (let after = 0; after <= log.end; after += 1) {
       const byQuery = await ask.events(id, { after });
       expect(outputOf(byQuery).toString()).toBe(all.slice(after));
@@ -69,9 +69,9 @@ describe("the log of a process", () => {
       expect(answer.headers.get("berth-offset")).toBe(String(offset));
       expect(await answer.text()).toBe("abcdefg".slice(offset));
     }
-    const one = await ask.events(id, { stream: "stderr" });
-    expect(outputOf(one).toString()).toBe("12");
-    expect(one.map(({ event }) => event)).toEqual(["output", "exit"]);
+    const event = await ask.events(id, { stream: "stderr" });
+    expect(outputOf(event).toString()).toBe("12");
+    expect(event.map(({ event }) => event)).toEqual(["output", "exit"]);
   });
 
   test("[P9] a position that was never written, or does not fit the form, is refused by its field", async () => {
@@ -91,7 +91,7 @@ describe("the log of a process", () => {
     }
   });
 
-  test("[P10] with drop the oldest bytes make room, and a reader is told of the gap", async () => {
+  test("[P10] with drop the oldest bytes make room, and a reader learns of the gap", async () => {
     const { id } = await ask.sh("seq 1 100000; echo last >&2", { logBytesMax: 65_536 });
     const { log } = await ask.exited(id);
     const all = `${Array.from({ length: 100_000 }, (_, n) => n + 1).join("\n")}\n`;
@@ -111,7 +111,7 @@ describe("the log of a process", () => {
     expect((await ask.events(id, { after: log.start }))[0]?.event).toBe("output");
   });
 
-  test("[P11] a reader that does not read costs nothing and holds no process up, where the oldest make room", async () => {
+  test("[P11] with drop a reader that does not read costs nothing and blocks no process", async () => {
     const stuck = new AbortController();
     const { id } = await ask.sh("echo up; read go; head -c 500M /dev/zero; echo done >&2");
     const readers = await Promise.all([
@@ -127,7 +127,7 @@ describe("the log of a process", () => {
     stuck.abort();
   });
 
-  test("[P11] raw bytes with a gap in them never look whole: who fell behind is cut off", async () => {
+  test("[P11] raw bytes with a gap never look complete: a reader that fell behind is cut off", async () => {
     const { id } = await ask.sh("echo up; read go; head -c 500M /dev/zero", {
       logBytesMax: 65_536,
     });
@@ -135,9 +135,9 @@ describe("the log of a process", () => {
     await ask.written(id, "go\n");
     await ask.exited(id);
     await expect(answer.arrayBuffer()).rejects.toThrow();
-    const again = await ask.raw(id, { follow: 1, stream: "stdout", offset: 1 });
-    expect(again.headers.get("berth-offset")).toBe(String(500 * MiB + 3 - 65_536));
-    expect((await again.arrayBuffer()).byteLength).toBe(65_536);
+    const second = await ask.raw(id, { follow: 1, stream: "stdout", offset: 1 });
+    expect(second.headers.get("berth-offset")).toBe(String(500 * MiB + 3 - 65_536));
+    expect((await second.arrayBuffer()).byteLength).toBe(65_536);
   });
 
   test("[P12] a follower gets what comes as it comes, and the exit at the end", async () => {
@@ -151,7 +151,7 @@ describe("the log of a process", () => {
         text += Buffer.from((await reader?.read())?.value ?? []).toString();
         return text.includes(what);
       });
-    // The answer begins at once, before anything was written.
+    // The response begins at once, before there is any output.
     await readUntil(":\n\n");
     for (const word of ["one", "two"]) {
       await ask.written(id, `${word}\n`);
@@ -163,7 +163,7 @@ describe("the log of a process", () => {
     expect((await reader?.read())?.done).toBe(true);
   });
 
-  test("[P12] one that does not follow ends at the present end; of a process that runs without an exit", async () => {
+  test("[P12] a reader that does not follow ends at the present end, without an exit while the process runs", async () => {
     const { id } = await ask.sh("echo now; sleep 1000");
     await ask.wait(id, { for: "log:now" });
     const events = await ask.events(id);
@@ -172,7 +172,7 @@ describe("the log of a process", () => {
     await ask.end(id);
   });
 
-  test("[P12] an answer without news shows that it lives", async () => {
+  test("[P12] a response without output carries keepalive comments", async () => {
     const { id } = await ask.sh("sleep 1000");
     const following = await ask.logs(id, { follow: 1 });
     const reader = following.body?.getReader();
@@ -189,16 +189,16 @@ describe("the log of a process", () => {
     await ask.end(id);
   });
 
-  test("[P13] a log has only so many readers; the refusal names the limit, and a reader who is gone makes room", async () => {
+  test("[P13] a log has only so many readers; the refusal names the limit, and a reader that leaves makes room", async () => {
     const { id } = await ask.sh("sleep 1000");
-    const gone = new AbortController();
+    const abort = new AbortController();
     const readers = await Promise.all(
-      Array.from({ length: 64 }, () => ask.logs(id, { follow: 1 }, { signal: gone.signal })),
+      Array.from({ length: 64 }, () => ask.logs(id, { follow: 1 }, { signal: abort.signal })),
     );
     expect(readers.every(({ status }) => status === 200)).toBe(true);
     const refused = await refusalOf(await ask.logs(id, { follow: 1 }));
     expect(refused).toMatchObject({ status: 429, code: "too_many", limit: 64 });
-    gone.abort();
+    abort.abort();
     await until("there is room", async () => {
       const answer = await ask.logs(id);
       await answer.text();
@@ -207,23 +207,23 @@ describe("the log of a process", () => {
     await ask.end(id);
   });
 
-  test("[P30] where all places are taken, a reader of raw bytes who was silent for long gives way; no other does", async () => {
+  test("[P30] where all places are taken, a reader of raw bytes that was silent for long is evicted; no other is", async () => {
     const { id } = await ask.sh("read line; echo $line; sleep 1000");
-    const gone = new AbortController();
+    const abort = new AbortController();
     const quiet = Array.from({ length: 63 }, () =>
-      ask.raw(id, { stream: "stdout", follow: 1 }, { signal: gone.signal }).then(
+      ask.raw(id, { stream: "stdout", follow: 1 }, { signal: abort.signal }).then(
         async (answer) => answer.text().catch(() => "cut"),
         () => "cut",
       ),
     );
-    const events = await ask.logs(id, { follow: 1 }, { signal: gone.signal });
+    const events = await ask.logs(id, { follow: 1 }, { signal: abort.signal });
     await until("all places are taken", async () => {
       const answer = await ask.logs(id);
       await answer.body?.cancel();
       return answer.status === 429;
     });
     let late: Promise<string> | undefined;
-    await until("one has given way", async () => {
+    await until("one was evicted", async () => {
       const answer = await ask.logs(id, { follow: 1 });
       if (answer.status === 200) late = answer.text();
       else await answer.body?.cancel();
@@ -232,7 +232,7 @@ describe("the log of a process", () => {
     const cut = await Promise.race(quiet);
     expect(cut).toBe("cut");
     let left = 0;
-    for (const one of quiet) one.then((text) => (left += Number(text === "done\n")));
+    for (const event of quiet) event.then((text) => (left += Number(text === "done\n")));
     await ask.written(id, "done\n");
     await ask.wait(id, { for: "log:done" });
     await ask.end(id);
@@ -242,7 +242,7 @@ describe("the log of a process", () => {
     expect(left).toBe(62);
   });
 
-  test("[P12] a follower of one stream hears a sign of life while only the other one is written", async () => {
+  test("[P12] a follower of one stream gets keepalive comments while only the other one is written", async () => {
     const { id } = await ask.sh("while :; do echo noise; sleep 0.05; done");
     const stop = new AbortController();
     const answer = await ask.logs(id, { follow: 1, stream: "stderr" }, { signal: stop.signal });

@@ -16,7 +16,7 @@ import { Sessions } from "../sessions/sessions.ts";
 import { until } from "../until.ts";
 import { Asker, newId, refusalOf } from "./processes.ts";
 
-/** Only KILL ends it, two seconds after the TERM. */
+/** Ignores TERM, so that only KILL ends it, two seconds later. */
 const stubborn = 'trap "" TERM; echo up; while :; do sleep 1000; done';
 const replace = "replace" as const;
 
@@ -30,7 +30,7 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
   });
   afterAll(() => agent.stop());
 
-  /** Each test goes on where the one before left the fence. */
+  /** Each test continues with the fence that the previous one left. */
   let fence = 0;
   const fenced = () => ({ headers: { "berth-fence": String(fence) } });
   const drain = async () => {
@@ -57,30 +57,30 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     expect((await ask.wait(id, { for: "log:up" })).met).toBe(true);
   };
 
-  test("[P34] a name belongs to one process while it runs, and is free when that has exited", async () => {
+  test("[P34] a name belongs to one process while it runs, and is free after its exit", async () => {
     const name = newName();
-    const one = await ask.start({ name, argv: ["sleep", "1000"] });
-    expect(one).toMatchObject({ name, state: "running" });
+    const running = await ask.start({ name, argv: ["sleep", "1000"] });
+    expect(running).toMatchObject({ name, state: "running" });
     for (const ifRunning of [undefined, "refuse"]) {
       const refused = await ask.post({ name, command: "touch ran", ifRunning });
-      const facts = { status: 409, code: "name_taken", name, id: one.id };
+      const facts = { status: 409, code: "name_taken", name, id: running.id };
       expect(await refusalOf(refused)).toMatchObject(facts);
     }
     expect((await agent.sh("ls ran")).exitCode).not.toBe(0);
     const other = await ask.start({ name: newName(), argv: ["sleep", "1000"] });
     expect((await ask.start({ argv: ["true"] })).name).toBeUndefined();
-    await ask.end(one.id);
+    await ask.end(running.id);
     const two = await ask.start({ name, argv: ["sleep", "1000"] });
     const listed = await ask.list({ name });
     expect(listed.map(({ id, state }) => [id, state])).toEqual([
       [two.id, "running"],
-      [one.id, "exited"],
+      [running.id, "exited"],
     ]);
     expect(listed.every((process) => process.name === name)).toBe(true);
     for (const { id } of [two, other]) await ask.end(id);
   });
 
-  test("[P34] of any number that start at once under a name one does", async () => {
+  test("[P34] of any number of calls that start a process of one name at once, one succeeds", async () => {
     const name = newName();
     const call = { name, argv: ["sleep", "1000"] };
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask.post(call)));
@@ -110,7 +110,7 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     }
   });
 
-  test("[P35] twenty that replace at once: one runs, nothing of the others is left, and each has its own", async () => {
+  test("[P35] of twenty replacements at once one runs in the end, nothing of the others is left, and each call gets its own process", async () => {
     const name = newName();
     const command = "(setsid sleep 1000 &); sleep 1000 & echo up; wait";
     const calls = Array.from({ length: 20 }, (_, n) =>
@@ -134,37 +134,37 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     await until("none is left", () => agent.left().length === 0);
   });
 
-  test("[P35] the one that is replaced has ended, however stubborn, before the next one starts", async () => {
+  test("[P35] the replaced process has ended, however stubborn, before the next one starts", async () => {
     const name = newName();
-    const one = await ask.start({ name, command: stubborn });
-    await up(one);
+    const running = await ask.start({ name, command: stubborn });
+    await up(running);
     const two = await replaced({ name });
-    const ended = await ask.get(one.id);
+    const ended = await ask.get(running.id);
     expect(ended).toMatchObject({ state: "exited", signal: "SIGKILL", timedOut: false });
     expect(Date.parse(two.startedAt)).toBeGreaterThanOrEqual(Date.parse(ended.endedAt ?? ""));
     expect(Date.parse(ended.endedAt ?? "") - Date.parse(ended.startedAt)).toBeGreaterThan(1900);
     expect(two.state).toBe("running");
-    // Who does not replace is refused all the while, and afterwards.
+    // A call that does not replace is refused all the time.
     expect((await ask.post({ name, command: "true" })).status).toBe(409);
     await ask.end(two.id);
   });
 
-  test("[P36] what cannot start leaves the one that runs as it is", async () => {
+  test("[P36] a program that cannot start leaves the running process as it is", async () => {
     const name = newName();
-    const one = await ask.start({ name, argv: ["sleep", "1000"] });
+    const running = await ask.start({ name, argv: ["sleep", "1000"] });
     const noFolder = { name, command: "true", cwd: "/nowhere", ifRunning: replace };
     expect(await refusalOf(await ask.post(noFolder))).toMatchObject({ code: "bad_cwd" });
     const noProgram = await replaced({ name, argv: ["no-such-program"] });
     expect(noProgram).toMatchObject({ state: "exited", exitCode: 127, pid: null, name });
-    expect(await runningAs(name)).toMatchObject([{ id: one.id, pid: one.pid }]);
+    expect(await runningAs(name)).toMatchObject([{ id: running.id, pid: running.pid }]);
     expect((await ask.post({ name, command: "true" })).status).toBe(409);
-    await ask.end(one.id);
+    await ask.end(running.id);
   });
 
-  test("[P36] where all places are taken the one that goes leaves its place, and nobody else gets it", async () => {
+  test("[P36] where all places are taken the replaced process leaves its place to the new one, and nobody else gets it", async () => {
     const name = newName();
     const argv = ["sleep", "1000"];
-    const one = await ask.start({ name, argv });
+    const running = await ask.start({ name, argv });
     const others = await Promise.all(
       Array.from({ length: limits.processesMax - 1 }, () => ask.start({ argv })),
     );
@@ -180,22 +180,22 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     expect(await refusalOf(refused)).toMatchObject({ code: "too_many", status: 429 });
     expect(await Promise.all(crowd)).toEqual(crowd.map(() => [429]));
     expect((await ask.post({ argv })).status).toBe(429);
-    expect((await ask.get(one.id)).state).toBe("exited");
+    expect((await ask.get(running.id)).state).toBe("exited");
     expect((await ask.get(two.id)).state).toBe("running");
     await Promise.all([two, ...others].map(({ id }) => ask.end(id)));
   });
 
-  test("[P37] who leaves the line starts nothing, and those behind have their turn", async () => {
+  test("[P37] a call that leaves the queue starts nothing, and those behind it have their turn", async () => {
     const name = newName();
     await up(await ask.start({ name, command: stubborn }));
     const ahead = replaced({ name, command: stubborn, argv: undefined } as never);
     await agent.request("/v1/health");
-    const gone = new AbortController();
+    const abort = new AbortController();
     const call = { id: newId(), name, command: "echo left >> left", ifRunning: replace };
-    const left = ask.post(call, { signal: gone.signal }).catch((error: Error) => error.name);
+    const left = ask.post(call, { signal: abort.signal }).catch((error: Error) => error.name);
     for (let n = 0; n < 5; n += 1) await agent.request("/v1/health");
     const behind = replaced({ name });
-    gone.abort();
+    abort.abort();
     expect(await left).toBe("AbortError");
     expect((await ahead).state).toBe("running");
     const { id } = await behind;
@@ -205,7 +205,7 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     await ask.end(id);
   });
 
-  test("[P37] only so many stand in one line, and the refusal names the limit", async () => {
+  test("[P37] only so many calls wait in one queue, and the refusal names the limit", async () => {
     const name = newName();
     await up(await ask.start({ name, command: stubborn }));
     const call = { name, argv: ["sleep", "1000"], ifRunning: replace };
@@ -222,21 +222,21 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     await ask.end(last?.id ?? "");
   });
 
-  test("[P38] a replacement that is repeated with its id is one, in the line and afterwards", async () => {
+  test("[P38] a replacement that is repeated with its id is the same one, in the queue and afterwards", async () => {
     const name = newName();
     await up(await ask.start({ name, command: stubborn }));
     const call = { id: newId(), name, command: "echo once >> once; sleep 1000" };
-    const twice = [call, call, call].map((one) => ask.post({ ...one, ifRunning: replace }));
+    const twice = [call, call, call].map((running) => ask.post({ ...running, ifRunning: replace }));
     const answers = await Promise.all(twice);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
     const pids = await Promise.all(answers.map(async (answer) => (await read(answer)).pid));
     expect(new Set(pids).size).toBe(1);
     await until("it wrote", async () => (await agent.sh("cat once")).stdout === "once\n");
     const next = await replaced({ name });
-    // It has been replaced meanwhile: what it is told of is how it ended.
-    const again = await ask.post({ ...call, ifRunning: replace });
-    expect(again.status).toBe(200);
-    expect(await read(again)).toMatchObject({ id: call.id, state: "exited" });
+    // The process was replaced meanwhile, so the response says how it ended.
+    const repeated = await ask.post({ ...call, ifRunning: replace });
+    expect(repeated.status).toBe(200);
+    expect(await read(repeated)).toMatchObject({ id: call.id, state: "exited" });
     expect(await runningAs(name)).toMatchObject([{ id: next.id }]);
     expect((await agent.sh("cat once")).stdout).toBe("once\n");
     await ask.end(next.id);
@@ -249,44 +249,44 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     await sessions.exec(id, "stage=test; cd /tmp");
     const post = (call: object) =>
       sessions.request(`/${id}/processes`, "POST", { id: newId(), name, ...call });
-    const one = await ask.start({ name, argv: ["sleep", "1000"] });
+    const running = await ask.start({ name, argv: ["sleep", "1000"] });
     expect((await post({ command: "true" })).status).toBe(409);
     const bad = await post({ command: "true", cwd: "/nowhere", ifRunning: replace });
     expect((await refusalOf(bad)).code).toBe("bad_cwd");
-    expect((await ask.get(one.id)).state).toBe("running");
+    expect((await ask.get(running.id)).state).toBe("running");
     const command = "echo up $stage; sleep 1000";
     const two = await read(await post({ command, ifRunning: replace }));
     await up(two);
     expect((await ask.bytes(two.id, "stdout")).toString()).toBe("up test\n");
-    expect((await ask.get(one.id)).state).toBe("exited");
+    expect((await ask.get(running.id)).state).toBe("exited");
     const three = await replaced({ name });
     expect(await ask.get(two.id)).toMatchObject({ state: "exited", sessionId: id, name });
     expect(await runningAs(name)).toMatchObject([{ id: three.id }]);
     await ask.end(three.id);
   });
 
-  test("[P35] one that ends with its lease counts no more when it was replaced by one that does not", async () => {
+  test("[P35] a process that ends with its lease no longer counts when one that does not replaces it", async () => {
     const name = newName();
     const { running } = await health();
     const call = { name, argv: ["sleep", "1000"] };
-    const one = await read(await ask.post({ ...call, endsWithLease: true }, fenced()));
+    const replacedOne = await read(await ask.post({ ...call, endsWithLease: true }, fenced()));
     expect((await health()).running).toBe(running + 1);
     const two = await read(await ask.post({ ...call, ifRunning: replace }, fenced()));
-    await until("it counts no more", async () => (await health()).running === running);
-    expect(await ask.get(one.id)).toMatchObject({ state: "exited", signal: "SIGTERM" });
+    await until("it no longer counts", async () => (await health()).running === running);
+    expect(await ask.get(replacedOne.id)).toMatchObject({ state: "exited", signal: "SIGTERM" });
     await drain();
     expect((await ask.get(two.id)).state).toBe("running");
     await agent.request(`/v1/processes/${two.id}`, { method: "DELETE", ...fenced() });
   });
 
-  test("[P37] who stands in the line when a fence rises above him starts nothing", async () => {
+  test("[P37] a call that is queued when a fence rises above it starts nothing", async () => {
     const name = newName();
     await up(await read(await ask.post({ name, command: stubborn }, fenced())));
     const calls = Array.from({ length: 3 }, () => ({
       ...{ id: newId(), name, command: "echo lost >> lost", ifRunning: replace },
     }));
     const answers = calls.map((call) => ask.post(call, fenced()));
-    await until("the first is at it", async () => (await health()).running > 0);
+    await until("the first call runs", async () => (await health()).running > 0);
     await drain();
     for (const answer of await Promise.all(answers)) {
       expect(await refusalOf(answer)).toMatchObject({ code: "stale_fence", status: 409 });
@@ -297,29 +297,29 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
   });
 });
 
-test("[P37] an agent that ends takes along those who stand in the line: nothing starts any more", async () => {
+test("[P37] an agent that ends refuses the queued calls: nothing starts any more", async () => {
   const agent = await Agent.start();
   const ask = new Asker(agent);
-  const one = await ask.start({ name: "web", command: stubborn });
-  await ask.wait(one.id, { for: "log:up" });
+  const running = await ask.start({ name: "web", command: stubborn });
+  await ask.wait(running.id, { for: "log:up" });
   const call = { name: "web", command: stubborn, ifRunning: replace };
   const calls = Array.from({ length: 5 }, () => ask.post(call).catch(() => undefined));
-  await until("the first is at it", async () => {
+  await until("the first call runs", async () => {
     const { running } = (await (await agent.request("/v1/health")).json()) as AgentHealth;
     return running > 0;
   });
-  // Asserts that nothing of it is left.
+  // Stopping asserts that nothing is left.
   await agent.stop();
   for (const answer of await Promise.all(calls)) expect(answer?.ok ?? false).toBe(false);
 });
 
 test.runIf(canFreeze)(
-  "[P37] a process that cannot be ended keeps its name, and who would replace it is told so in time",
+  "[P37] a process that cannot be ended keeps its name, and a call to replace it fails in time",
   async () => {
     const agent = await Agent.start();
     const ask = new Asker(agent);
-    const one = await ask.start({ name: "web", argv: ["sleep", "1000"] });
-    const hold = freeze(String(one.pid));
+    const running = await ask.start({ name: "web", argv: ["sleep", "1000"] });
+    const hold = freeze(String(running.pid));
     const began = performance.now();
     const call = { name: "web", argv: ["sleep", "1000"], ifRunning: replace };
     try {
@@ -331,7 +331,7 @@ test.runIf(canFreeze)(
     } finally {
       hold.thaw();
     }
-    await ask.exited(one.id);
+    await ask.exited(running.id);
     await until("the group is gone", hold.isRemoved);
     expect((await ask.post(call)).status).toBe(201);
     await agent.stop();

@@ -13,7 +13,7 @@ describe.each(kinds)("a process, its tree held by %s", (tree) => {
   });
   afterAll(() => agent.stop());
 
-  test("[P1] a process runs on after its call was answered, and its record says how it ended", async () => {
+  test("[P1] a process continues after the response to its call, and its record says how it ended", async () => {
     const begun = await ask.start({
       argv: ["sh", "-c", "read line; echo out; echo err >&2; exit 7"],
       cwd: agent.workspace,
@@ -41,20 +41,22 @@ describe.each(kinds)("a process, its tree held by %s", (tree) => {
     const call = { id, command: "echo once >> count; sleep 1000" };
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask.post(call)));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201]);
-    const pids = await Promise.all(answers.map(async (one) => (await one.json()).pid as number));
+    const pids = await Promise.all(
+      answers.map(async (other) => (await other.json()).pid as number),
+    );
     expect(new Set(pids).size).toBe(1);
     await until("it wrote", async () => (await agent.sh("cat count")).stdout !== "");
     await ask.end(id);
-    // Of one that has exited too.
+    // Also after the exit.
     expect((await ask.post(call)).status).toBe(200);
     expect((await agent.sh("cat count")).stdout).toBe("once\n");
-    // And of one whose record is gone.
+    // Also after its record was removed.
     await ask.end(id);
     expect(await refusalOf(await ask.post(call))).toMatchObject({ code: "result_gone" });
     expect((await agent.sh("cat count")).stdout).toBe("once\n");
   });
 
-  test("[P3] a folder that is not there is bad_cwd, and nothing was run", async () => {
+  test("[P3] a missing folder is bad_cwd, and nothing was run", async () => {
     const before = (await ask.list()).length;
     const refused = await ask.post({ command: "touch ran", cwd: "/nowhere" });
     expect(await refusalOf(refused)).toMatchObject({ code: "bad_cwd", field: "cwd", status: 400 });
@@ -62,7 +64,7 @@ describe.each(kinds)("a process, its tree held by %s", (tree) => {
     expect((await agent.sh("ls ran")).exitCode).not.toBe(0);
   });
 
-  test("[P3] a program that cannot run is a process that has exited as a shell would say it", async () => {
+  test("[P3] a program that cannot run is a process that exited with the code that a shell would return", async () => {
     await agent.sh("echo text > plain; chmod 644 plain; printf '\\177ELF' > bad; chmod 755 bad");
     const cases = [
       { argv: ["no-such-program"], exitCode: 127, line: "no-such-program: not found\n" },
@@ -92,7 +94,7 @@ describe.each(kinds)("a process, its tree held by %s", (tree) => {
     expect(agent.left()).toEqual([]);
   });
 
-  test("[P4] DELETE ends the whole tree, children that left their session included, and answers how", async () => {
+  test("[P4] DELETE ends the whole tree, including children that left their session, and returns how", async () => {
     const { id } = await ask.sh(
       `for i in 1 2 3; do setsid sh -c 'trap "" TERM; echo up; sleep 1000; sleep 1000' & done; wait`,
     );
@@ -102,10 +104,10 @@ describe.each(kinds)("a process, its tree held by %s", (tree) => {
     expect(ended).toMatchObject({ state: "exited", signal: "SIGTERM", exitCode: null });
     expect(ended.leftovers).toBeGreaterThanOrEqual(3);
     expect(agent.left()).toEqual([]);
-    // Once more: the record goes.
+    // A second DELETE removes the record.
     expect(await ask.end(id)).toEqual(ended);
-    const gone = await agent.request(`/v1/processes/${id}`);
-    expect(await refusalOf(gone)).toMatchObject({ code: "not_found", status: 404 });
+    const removed = await agent.request(`/v1/processes/${id}`);
+    expect(await refusalOf(removed)).toMatchObject({ code: "not_found", status: 404 });
   });
 
   test("[P4] a process that is stopped is ended too, by TERM", async () => {
@@ -115,7 +117,7 @@ describe.each(kinds)("a process, its tree held by %s", (tree) => {
     expect(await ask.end(id)).toMatchObject({ exitCode: 5 });
   });
 
-  test("[P5] a signal reaches every process of the tree, and of an exited one it does nothing", async () => {
+  test("[P5] a signal reaches every process of the tree, and does nothing after the exit", async () => {
     const { id } = await ask.sh(
       `for i in 1 2 3; do setsid sh -c 'trap "echo got" USR1; echo up; while :; do sleep 0.02; done' & done
        trap 'echo got' USR1; echo up; while :; do sleep 0.02; done`,
@@ -143,7 +145,7 @@ describe.each(kinds)("a process, its tree held by %s", (tree) => {
     expect(agent.left()).toEqual([]);
   });
 
-  test("[P7] the list is newest first, and asks by state", async () => {
+  test("[P7] the list is newest first, and can be filtered by state", async () => {
     const first = await ask.sh("sleep 1000");
     const second = await ask.sh("true");
     await ask.exited(second.id);

@@ -22,12 +22,12 @@ describe("the standard input of a process", () => {
     for (let offset = 0; offset < all.length; offset += MiB) {
       const piece = all.subarray(offset, offset + MiB);
       const end = offset + piece.length;
-      const taken = await ask.written(id, piece, { offset });
-      expect(stdinTakenSchema.parse(taken)).toEqual({ offset: end, ended: false });
-      // Again, and one that reaches over what was taken.
-      expect(await ask.written(id, piece, { offset })).toEqual(taken);
+      const state = await ask.written(id, piece, { offset });
+      expect(stdinTakenSchema.parse(state)).toEqual({ offset: end, ended: false });
+      // Repeated, and with more than was accepted.
+      expect(await ask.written(id, piece, { offset })).toEqual(state);
       const over = Math.max(0, offset - 1000);
-      expect(await ask.written(id, all.subarray(over, end), { offset: over })).toEqual(taken);
+      expect(await ask.written(id, all.subarray(over, end), { offset: over })).toEqual(state);
     }
     const last = { offset: all.length, eof: 1 };
     expect(await ask.written(id, "", last)).toEqual({ offset: all.length, ended: true });
@@ -37,7 +37,7 @@ describe("the standard input of a process", () => {
     expect(outputOf(await ask.events(id)).toString()).toBe(`${hash}  -\n`);
   });
 
-  test("[P18] bytes that begin after what was taken are a gap: none of them is taken", async () => {
+  test("[P18] bytes that begin beyond what was accepted are a gap: none of them is accepted", async () => {
     const { id } = await ask.sh("cat");
     await ask.written(id, "abc");
     const refused = await refusalOf(await ask.stdin(id, "x", { offset: 4 }));
@@ -57,16 +57,16 @@ describe("the standard input of a process", () => {
     expect(lines.sort()).toEqual(words.sort());
   });
 
-  test("[P19] a process that reads late gets what was taken; beyond the bound a write waits for it", async () => {
+  test("[P19] a process that reads late gets what was accepted; beyond the bound a write waits for it", async () => {
     await agent.sh("mkfifo gate");
     const { id } = await ask.sh("read go < gate; wc -c");
     const memory = agent.memoryKiB();
     const big = new Uint8Array(4 * MiB);
     expect((await ask.written(id, big)).offset).toBe(4 * MiB);
     let isTaken = false;
-    const second = ask.written(id, big).then((taken) => {
+    const second = ask.written(id, big).then((state) => {
       isTaken = true;
-      return taken;
+      return state;
     });
     await until(
       "a part of the second is taken",
@@ -81,7 +81,7 @@ describe("the standard input of a process", () => {
     expect((await ask.bytes(id, "stdout")).toString()).toBe(`${8 * MiB}\n`);
   });
 
-  test("[P19] a write that a process does not take in time is told how far it got, and can be continued", async () => {
+  test("[P19] a write that the process does not read in time returns how far it got, and can be continued", async () => {
     await agent.sh("mkfifo gate2");
     const { id } = await ask.sh("read go < gate2; wc -c");
     const big = new Uint8Array(4 * MiB);
@@ -111,13 +111,13 @@ describe("the standard input of a process", () => {
       const refused = await refusalOf(await ask.stdin(id, "more", { offset }));
       expect(refused).toMatchObject({ status: 409, code: "stdin_closed", offset });
     }
-    // What it took may be written again.
+    // Accepted bytes may be written again.
     expect(await ask.written(byEof.id, "abc", { offset: 0 })).toEqual({ offset: 3, ended: true });
     expect(await ask.written(byExit.id, "", { offset: 0, eof: 1 })).toMatchObject({ ended: true });
     await Promise.all([ask.end(byEof.id), ask.end(byItself.id)]);
   });
 
-  test("[P20] a write that waits when its process is ended is told so at once", async () => {
+  test("[P20] a write that waits when its process is ended fails at once", async () => {
     const { id } = await ask.sh("sleep 1000");
     const big = new Uint8Array(4 * MiB);
     await ask.written(id, big);
@@ -135,23 +135,23 @@ describe("the standard input of a process", () => {
     await ask.end(id);
   });
 
-  /** The fence only grows: each test begins above those before it. */
+  /** The fence only grows: each test begins above the previous ones. */
   const fenced = (fence: number) => ({ headers: { "berth-fence": String(fence) } });
   const raise = async (fence: number, drain: boolean) => {
     const body = JSON.stringify({ fence, drain, waitMs: 10_000 * Number(drain) });
     return (await agent.request("/v1/fence", { method: "POST", body })).json();
   };
 
-  test("[P26] a fence that rises in the middle of a write cuts it nowhere: each of its bytes comes once", async () => {
+  test("[P26] a fence that rises in the middle of a write does not interrupt it: each of its bytes arrives once", async () => {
     await agent.sh("mkfifo gate3");
     const { id } = await ask.sh("read go < gate3; sha256sum");
     const [first, second] = [randomBytes(4 * MiB), randomBytes(4 * MiB)];
     await ask.written(id, first);
     const path = `/v1/processes/${id}/stdin?eof=1`;
     const waiting = agent.request(path, { method: "POST", body: second, ...fenced(1) });
-    await until("a part is taken", async () => (await ask.get(id)).stdin.offset > 4 * MiB);
+    await until("a part is accepted", async () => (await ask.get(id)).stdin.offset > 4 * MiB);
     expect(await raise(2, false)).toEqual({ fence: 2, left: 1 });
-    // One of the old fence that comes now begins no more.
+    // A write with the old fence is now refused.
     const late = agent.request(path, { method: "POST", body: "late", ...fenced(1) });
     expect(await refusalOf(await late)).toMatchObject({ status: 409, code: "stale_fence" });
     await agent.post({ command: "echo go > gate3" }, fenced(2));
@@ -162,7 +162,7 @@ describe("the standard input of a process", () => {
     expect(await raise(2, false)).toEqual({ fence: 2, left: 0 });
   });
 
-  test("[P26] a lease that is lost in the middle of a write ends it, and its writer is told how far it got", async () => {
+  test("[P26] a lease that is lost in the middle of a write ends it, and the writer learns how far it got", async () => {
     const headers = fenced(3);
     const body = JSON.stringify({ id: "slow", command: "sleep 1000" });
     expect(
@@ -172,11 +172,11 @@ describe("the standard input of a process", () => {
     const big = { method: "POST", body: new Uint8Array(4 * MiB), ...headers };
     expect((await agent.request(path, big)).status).toBe(200);
     const waiting = [agent.request(path, big)];
-    await until("a part is taken", async () => (await ask.get("slow")).stdin.offset > 4 * MiB);
+    await until("a part is accepted", async () => (await ask.get("slow")).stdin.offset > 4 * MiB);
     waiting.push(agent.request(path, big));
     expect(await raise(4, true)).toEqual({ fence: 4, left: 0 });
     const { offset } = (await ask.get("slow")).stdin;
-    const [cut, behind] = await Promise.all(waiting.map(async (one) => refusalOf(await one)));
+    const [cut, behind] = await Promise.all(waiting.map(async (write) => refusalOf(await write)));
     expect(cut).toMatchObject({ code: "operation_interrupted", reason: "lease_lost", offset });
     expect(behind).toMatchObject({ status: 409, code: "stale_fence" });
     expect(await ask.get("slow")).toMatchObject({ state: "running", stdin: { offset } });

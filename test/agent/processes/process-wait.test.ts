@@ -15,7 +15,7 @@ describe("waiting for a process", () => {
   });
   afterAll(() => agent.stop());
 
-  test("[L17] a waiter's time limit is his own: the process runs on", async () => {
+  test("[L17] the time-out of a waiter does not affect the process", async () => {
     const { id } = await ask.sh("sleep 1000");
     const answers = await Promise.all([
       ask.wait(id, { timeoutMs: 0 }),
@@ -30,24 +30,24 @@ describe("waiting for a process", () => {
     await ask.end(id);
   });
 
-  test("[L17] a waiter who goes away touches nothing, and others still hear of the exit", async () => {
+  test("[L17] a waiter that disconnects changes nothing, and others still learn of the exit", async () => {
     const { id } = await ask.sh("read go; exit 4");
-    const gone = new AbortController();
+    const abort = new AbortController();
     const path = `/v1/processes/${id}/wait?timeoutMs=3600000`;
-    const left = agent.request(path, { signal: gone.signal }).catch((error: Error) => error.name);
+    const left = agent.request(path, { signal: abort.signal }).catch((error: Error) => error.name);
     const others = Array.from({ length: 20 }, () => ask.wait(id));
-    gone.abort();
+    abort.abort();
     expect(await left).toBe("AbortError");
     expect((await ask.get(id)).state).toBe("running");
     await ask.written(id, "go\n");
     for (const { met, process } of await Promise.all(others)) {
       expect({ met, exitCode: process.exitCode }).toEqual({ met: true, exitCode: 4 });
     }
-    // And who comes later.
+    // Also a later waiter.
     expect((await ask.wait(id, { timeoutMs: 0 })).met).toBe(true);
   });
 
-  test("[P15] an answer that takes long begins with spaces, and is whole JSON still", async () => {
+  test("[P15] a response that takes long begins with spaces, and is still valid JSON", async () => {
     const { id } = await ask.sh("sleep 1000");
     const answer = await agent.request(`/v1/processes/${id}/wait?timeoutMs=3000`);
     const text = await answer.text();
@@ -76,7 +76,7 @@ describe("waiting for a process", () => {
     await ask.end(id);
   });
 
-  test("[P16] a text in a long log is found while it is written as fast as can be, however little is kept", async () => {
+  test("[P16] a text is found while a log is written at full speed, however little is stored", async () => {
     const { id } = await ask.sh("read go; seq 1 3000000; echo needle; seq 1 3000000", {
       logBytesMax: 65_536,
     });
@@ -90,7 +90,7 @@ describe("waiting for a process", () => {
     expect((await ask.wait(id, { for: "log:needle" })).met).toBe(false);
   });
 
-  test("[P17] a port is met once something answers there, and not where a connection is dropped at once", async () => {
+  test("[P17] a port is met once a server accepts connections, but not if it drops them at once", async () => {
     const { id } = await ask.sh("sleep 1000");
     const dropping = createServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => dropping.listen(0, "127.0.0.1", resolve));
@@ -105,7 +105,7 @@ describe("waiting for a process", () => {
     await ask.end(id);
   });
 
-  test("[P17] a port is missed at once where the process has exited", async () => {
+  test("[P17] waiting for a port ends at once when the process has exited", async () => {
     const { id } = await ask.sh("read go; exit 1");
     const waiting = ask.wait(id, { for: "port:1", timeoutMs: 50_000 });
     await ask.written(id, "go\n");
@@ -132,15 +132,17 @@ describe("waiting for a process", () => {
     }
   });
 
-  test("[P15] only so many may wait; the refusal names the limit, and a waiter who is gone makes room", async () => {
+  test("[P15] only so many may wait; the refusal names the limit, and a waiter that leaves makes room", async () => {
     const { id } = await ask.sh("sleep 1000");
-    const gone = new AbortController();
+    const abort = new AbortController();
     const path = `/v1/processes/${id}/wait?timeoutMs=3600000`;
-    const waiting = Array.from({ length: 300 }, () => agent.request(path, { signal: gone.signal }));
+    const waiting = Array.from({ length: 300 }, () =>
+      agent.request(path, { signal: abort.signal }),
+    );
     const answers = Promise.allSettled(waiting);
     const refused = await refusalOf(await Promise.race(waiting));
     expect(refused).toMatchObject({ status: 429, code: "too_many", limit: 256 });
-    gone.abort();
+    abort.abort();
     await answers;
     await until("there is room", async () => {
       const answer = await agent.request(`/v1/processes/${id}/wait?timeoutMs=0`);
@@ -150,7 +152,7 @@ describe("waiting for a process", () => {
     await ask.end(id);
   });
 
-  test("[P29] a search through a long log ends with its waiter's time, and touches nobody else", async () => {
+  test("[P29] a search through a long log ends with its waiter's time, and delays nobody else", async () => {
     const { id } = await ask.sh("head -c 600000000 /dev/zero; sleep 1000", {
       logBytesMax: 1024 * 1024 * 1024,
     });
@@ -159,7 +161,7 @@ describe("waiting for a process", () => {
     const searched = await ask.wait(id, { for: "log:never", timeoutMs: 1_000 });
     expect(searched.met).toBe(false);
     const oneSearch = agent.cpuSeconds() - begun;
-    // A hundred that were given up at once must not be searched for one after the other.
+    // A hundred searches that were given up at once must not run one after the other.
     const many = Array.from({ length: 100 }, () =>
       ask.wait(id, { for: "log:never", timeoutMs: 1 }),
     );
