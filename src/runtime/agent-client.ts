@@ -8,7 +8,7 @@ import type { AgentAddress, ContainerRuntime } from "./runtime.ts";
 
 /** The expected incarnation did not respond: it has ended, or another one responded. */
 export class AgentUnreachable extends Error {
-  override readonly name = "AgentSilent";
+  override readonly name = "AgentUnreachable";
 }
 
 export type AgentCall = {
@@ -43,18 +43,18 @@ const agentHost = "http://agent";
  * time.
  */
 export async function callAgent(
-  { runtime: container, startTimer: timer, waitUntilThawed: awake }: AgentCallDeps,
+  { runtime, startTimer, waitUntilThawed }: AgentCallDeps,
   agent: AgentAddress,
   call: AgentCall,
   headersMs: number = limits.agentHeadersMs,
 ): Promise<Response> {
-  await awake();
+  await waitUntilThawed();
   const aborter = call.abortController ?? new AbortController();
-  const cancel = timer(headersMs, () => aborter.abort());
+  const cancel = startTimer(headersMs, () => aborter.abort());
   let response: Response;
   try {
     const { url, init } = agentRequest(agent, call, aborter.signal);
-    response = await container.agent(agent.address, url, init);
+    response = await runtime.agent(agent.address, url, init);
   } catch {
     throw new AgentUnreachable(`the agent did not respond to ${call.path}`);
   } finally {

@@ -114,10 +114,10 @@ async function waitUntilReady(
   requireCurrent: () => void,
 ): Promise<Started> {
   const isSaved = options.snapshot !== undefined || options.base !== undefined;
-  const until = Date.now() + (isSaved ? limits.snapshotTimeoutMs : limits.startTimeoutMs);
+  const deadline = Date.now() + (isSaved ? limits.snapshotTimeoutMs : limits.startTimeoutMs);
   for (
     let pauseMs = firstPauseMs;
-    Date.now() < until;
+    Date.now() < deadline;
     pauseMs = Math.min(pauseMs * 2, pauseMaxMs)
   ) {
     const started = await probeAgent(attached, options.secret);

@@ -25,6 +25,7 @@ export async function removeLeftovers(
   }
 }
 
+/** Kills what is left and returns true once nothing is. */
 function endRemaining(first: ProcessIdentity | undefined, groups: string[]): boolean {
   try {
     const inGroups = groups.flatMap(processesIn).flatMap((pid) => identifyProcess(pid) ?? []);

@@ -1,5 +1,5 @@
 /**
- * Creates, restores and removes saved trees. Each is saved completely or not path all, and removed only once nothing
+ * Creates, restores and removes saved trees. Each is saved completely or not at all, and removed only once nothing
  * reads it.
  */
 import { existsSync, mkdirSync, renameSync } from "node:fs";
@@ -87,7 +87,7 @@ export function requireSnapshot(folders: DataFolders, snapshotId: string, code: 
   });
 }
 
-/** Keeps the snapshots path these paths until the work has ended. */
+/** Keeps the snapshots at these paths until the work has ended. */
 export async function whileReading<T>(paths: string[], work: Promise<T>): Promise<T> {
   for (const path of paths) reading.set(path, (reading.get(path) ?? new Set()).add(work));
   try {
