@@ -1,12 +1,12 @@
 /**
- * Runs one Berth per test worker for all files that share it, started when the first of them asks and ended with the run.
- * It lives in vitest's own process, because a worker process ends with each file. See shared-server.ts for its caller.
+ * Runs one Berth per test worker for all files that share it, started for the first of them and ended with the run.
+ * It belongs to vitest's own process, because a worker process ends with each file. See shared-server.ts for its caller.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestProject } from "vitest/node";
-import { naming } from "./processes.ts";
+import { processesNaming } from "./processes.ts";
 import { type Server, type ServerAddress, startServer } from "./server.ts";
 
 /** Each file gets a tenant of its own; a server whose tenants are used up is replaced. */
@@ -73,7 +73,7 @@ class ServerPool {
         const pooled = await starting.catch(() => undefined);
         if (pooled === undefined) return;
         await pooled.server[Symbol.asyncDispose]();
-        const left = naming(pooled.server.data).map(({ command }) => command);
+        const left = processesNaming(pooled.server.data).map(({ command }) => command);
         if (left.length > 0) throw new Error(`a shared server has left: ${left.join(", ")}`);
       }),
     );

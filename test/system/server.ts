@@ -7,8 +7,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../../container/launch/paths.js";
-import { alive, type Seen, treeOf } from "./processes.ts";
-import { toldSecrets } from "./server/log-noise.ts";
+import { alive, type ProcessInfo, treeOf } from "./processes.ts";
+import { secretsWritten } from "./server/log-noise.ts";
 import { until } from "./until.ts";
 
 const readyWithinMs = 90_000;
@@ -17,19 +17,19 @@ const endsWithinMs = 90_000;
 export type Said = { stdout: string; stderr: string };
 export type Ended = Said & { code: number | null; signal: string | null };
 export type StartOptions = {
-  /** A folder of an earlier server; it is then left where it is. */
+  /** The folder of an earlier server; it is not removed at the end. */
   data?: string;
   args?: string[];
   env?: Record<string, string>;
   /** Where the checkout is. */
   cwd?: string;
   readyWithinMs?: number;
-  /** A program that runs npm, with its arguments: as somebody else. */
+  /** A program that runs npm, with its arguments, for example as another user. */
   through?: readonly string[];
   script?: "start" | "dev";
 };
 
-/** The launcher as npm runs it; resolves with what it said when it ended by itself. */
+/** Runs the launcher through npm. `ended` resolves with its output when it ends. */
 export function launch({
   args = [],
   env = {},
@@ -81,11 +81,11 @@ export async function startServer(options: StartOptions = {}): Promise<Server> {
 
 export type ServerAddress = {
   url: string;
-  /** Of the tenant that the calls are made for. */
+  /** The key of the tenant that the calls are made for. */
   key: string;
   /** The data folder. */
   data: string;
-  /** Of npm, above everything that the server runs. */
+  /** The pid of npm, the root of everything that the server runs. */
   pid: number;
 };
 
@@ -114,12 +114,12 @@ export class RunningServer {
     return { status: response.status, body: (await response.json()) as Answer["body"] };
   }
 
-  /** A running sandbox; its id. */
+  /** Makes a running sandbox and returns its id. */
   async create(body: Record<string, unknown> = {}): Promise<string> {
     const made = await this.call("POST", "/v1/sandboxes", { waitMs: 20_000, ...body });
     const id = String(made.body.id);
     let { state } = made.body;
-    // A call waits for it no longer than a while.
+    // The call itself waits only for a limited time.
     await until("it has started", async () => {
       if (state === "starting") ({ state } = (await this.call("GET", `/v1/sandboxes/${id}`)).body);
       return state !== "starting";
@@ -135,18 +135,18 @@ export class RunningServer {
   }
 
   /** npm, the launcher, and everything below: workerd, the engine, agents and their commands. */
-  processes(): Seen[] {
+  processes(): ProcessInfo[] {
     return treeOf(this.pid);
   }
 
   /** The process whose arguments contain the text, e.g. `workerd serve`. */
-  processOf(text: string): Seen {
+  processOf(text: string): ProcessInfo {
     const found = this.processes().find(({ command }) => command.includes(text));
     if (found === undefined) throw new Error(`no process of this server runs ${text}`);
     return found;
   }
 
-  get launcher(): Seen {
+  get launcher(): ProcessInfo {
     const found = this.processes().find(({ command }) =>
       /^\S*node \S*container\/launch\/start\.js/.test(command),
     );
@@ -187,12 +187,13 @@ export class Server extends RunningServer implements AsyncDisposable {
     const tree = this.processes();
     this.signal("SIGTERM");
     await this.ended().catch(() => endNow(this.launched));
-    let told: string[] = [];
+    let written: string[] = [];
     await until("its processes are gone", () => alive(tree).length === 0).finally(() => {
-      told = toldSecrets(this.data, this.launched.said);
+      written = secretsWritten(this.data, this.launched.said);
       if (this.ownsData) rmSync(this.data, { recursive: true, force: true });
     });
-    if (told.length > 0) throw new Error(`the server has told secrets: ${told.join(", ")}`);
+    if (written.length > 0)
+      throw new Error(`the server has written secrets: ${written.join(", ")}`);
   }
 }
 
@@ -207,13 +208,13 @@ async function endNow({ child, ended }: Launched): Promise<void> {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It ended with the one before.
+      // It ended with the previous one.
     }
   }
   await ended;
 }
 
-/** As a person's shell has it: nothing of the npm and the test runner that we run under. */
+/** The environment of a user's shell, without variables of npm and the test runner. */
 export function cleanEnvironment(more: Record<string, string>): Record<string, string> {
   const own = Object.entries(process.env).filter(
     ([name, value]) =>

@@ -1,6 +1,5 @@
 /**
- * Owns what of a machine listens where, and a look from inside a sandbox at which of it can be reached.
- * Does not own servers nor sandboxes.
+ * Lists the ports on which a machine listens, and checks from inside a sandbox which of them can be reached.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { networkInterfaces } from "node:os";
@@ -30,14 +29,14 @@ export function machineAddresses(): string[] {
   );
 }
 
-/** Of the machine, each good on one line only: those of sandboxes are among them. */
+/** Link-local addresses of the machine, each valid on one link; those of sandboxes are among them. */
 export function linkLocals(): { name: string; address: string }[] {
   return Object.entries(networkInterfaces()).flatMap(([name, all]) =>
     (all ?? []).filter(({ scopeid }) => scopeid).map(({ address }) => ({ name, address })),
   );
 }
 
-/** Of the targets those that take a connection from inside, by a program of the sandbox. */
+/** The targets that accept a connection from a program in the sandbox. */
 export async function reachedFrom(
   server: RunningServer,
   id: string,
@@ -73,7 +72,7 @@ function socketsOf(pid: number): string[] {
   try {
     return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => socketOf(`/proc/${pid}/fd/${fd}`));
   } catch {
-    // It ended while we looked.
+    // It ended meanwhile.
     return [];
   }
 }

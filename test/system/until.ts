@@ -1,5 +1,5 @@
 /**
- * Owns the wait of a test for something to become true: looked at again and again, never for ever.
+ * Waits until something becomes true, by polling with a limit.
  */
 import { setTimeout as pause } from "node:timers/promises";
 

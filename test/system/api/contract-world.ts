@@ -1,6 +1,6 @@
 /**
- * Owns the world of the contract suite around a real Berth: its callers, its sockets, and what can be seen of a
- * sandbox from the machine it runs on. Its clock, its alarms and its objects cannot be had.
+ * Runs the contract suite against a real Berth: its callers, its sockets, and what the machine shows of a sandbox.
+ * Its clock, alarms and objects are out of reach.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -45,7 +45,7 @@ export function realWorld(server: () => Server): World {
         alive: agent !== undefined,
         ran: [],
         running: agent === undefined ? 0 : childrenOf(agent).length,
-        starts: starts.map(({ at }) => at),
+        starts: starts.map((start) => start.at),
         ...(agent === undefined ? { metadata: {}, copied: 0 } : copyIn(agent)),
       };
     },
@@ -62,7 +62,7 @@ export function realWorld(server: () => Server): World {
   };
 }
 
-/** Of a server that is not there yet. Nothing is sent again: each answer is seen as it is given. */
+/** Connects to a server that starts later. Nothing is retried, so that the test sees each response as it came. */
 function berthOf(server: () => Server, key: () => string): Berth {
   const url = "http://berth.test";
   return connectBerth({
@@ -73,7 +73,7 @@ function berthOf(server: () => Server, key: () => string): Berth {
   });
 }
 
-/** Its first process stands alone below the one that the engine has a note of. */
+/** The engine records the outer process of a jail; the agent is that one's only child. */
 function agentOf({ data }: Server, id: string): number | undefined {
   const note = join(data, "engine", "live", id);
   if (!existsSync(note)) return undefined;
@@ -129,7 +129,7 @@ async function connect({ url, key }: Server, path: string, protocol?: string): P
   };
 }
 
-/** A socket says only that it was refused; asked again as plain HTTP, the door says with which status. */
+/** A socket says only that it was refused; the same request as plain HTTP gives the status. */
 async function refused(url: string, path: string, key: string): Promise<never> {
   const headers = { authorization: `Bearer ${key}`, connection: "upgrade", upgrade: "websocket" };
   const status = await new Promise<number | undefined>((resolve, reject) => {

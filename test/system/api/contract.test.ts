@@ -5,7 +5,7 @@ import type { Server } from "../server.ts";
 import { until } from "../until.ts";
 import { realWorld, startContractServer } from "./contract-world.ts";
 
-/** Of the suite, those that need neither a clock that can be set nor objects that can be evicted. */
+/** The parts of the suite that need neither a clock that can be set nor objects that can be evicted. */
 const sentencesMin = 98;
 
 let server: Server | undefined;

@@ -17,7 +17,7 @@ import {
   serverAddress,
   type TestInternet,
 } from "../../engine/test-network.ts";
-import { alive, naming } from "../processes.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 import { linkLocals, machineAddresses, portsOf, reachedFrom, type Target } from "../sockets.ts";
 
@@ -53,10 +53,10 @@ describe("the network of a sandbox", () => {
     const tree = server.processes();
     await server[Symbol.asyncDispose]();
     expect(alive(tree)).toEqual([]);
-    expect(naming(server.data)).toEqual([]);
+    expect(processesNaming(server.data)).toEqual([]);
   });
 
-  const at = async (id: string, command: string) => {
+  const runIn = async (id: string, command: string) => {
     const { body } = await server.exec(id, command);
     return String(body.stdout).trim();
   };
@@ -79,7 +79,7 @@ describe("the network of a sandbox", () => {
     const other = await server.create({ network: { internet: true } });
     await serve(other);
     await serve(closed);
-    const addresses = (await at(other, "hostname -I")).split(" ").filter(Boolean);
+    const addresses = (await runIn(other, "hostname -I")).split(" ").filter(Boolean);
     if (canRoute) expect(addresses.length).toBeGreaterThan(0);
     const targets = [
       ...onMachine(["10.201.0.1"]),
@@ -95,8 +95,8 @@ describe("the network of a sandbox", () => {
     for (const port of onMachine([]).filter(({ host }) => host === "127.0.0.1")) {
       expect((await fetch(`http://127.0.0.1:${port.port}/`)).status).toBeGreaterThan(0);
     }
-    expect(await at(closed, "cat /proc/net/dev | grep -c :")).toBe("1");
-    expect(await at(closed, "cat /proc/net/route | wc -l")).toBe("1");
+    expect(await runIn(closed, "cat /proc/net/dev | grep -c :")).toBe("1");
+    expect(await runIn(closed, "cat /proc/net/route | wc -l")).toBe("1");
   });
 
   // Only root can make a piece of internet.
@@ -106,10 +106,10 @@ describe("the network of a sandbox", () => {
       const open = await server.create({ network: { internet: true } });
       const other = await server.create({ network: { internet: true } });
       await serve(other);
-      const gateway = await at(open, "ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'");
+      const gateway = await runIn(open, "ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'");
       expect(gateway).toMatch(/^10\.201\./);
       const outside = { host: serverAddress, port: internet?.port ?? 0 };
-      const [neighbour = ""] = (await at(other, "hostname -I")).split(" ");
+      const [neighbour = ""] = (await runIn(other, "hostname -I")).split(" ");
       expect(neighbour).toMatch(/^10\.201\./);
       const shut = [...onMachine([gateway, machineAddress]), { host: neighbour, port: served }];
       expect(shut.length).toBeGreaterThanOrEqual(10);
@@ -127,7 +127,7 @@ describe("the network of a sandbox", () => {
       expect(await reachedFrom(server, open, [...lines, ...others])).toEqual([]);
       // It listens there too, and the sandbox has such an address itself.
       for (const { address, name } of linkLocals().slice(0, 1)) {
-        expect(await at(open, "ip -6 addr show dev eth0")).toContain("fe80:");
+        expect(await runIn(open, "ip -6 addr show dev eth0")).toContain("fe80:");
         const socket = connectTo({ host: `${address}%${name}`, port: machinePort });
         await once(socket, "connect");
         socket.destroy();

@@ -1,17 +1,17 @@
 /**
- * Owns a server as a user runs one in a sandbox: tells what it was asked, streams, echoes, dies; HTTP and WebSocket.
- * And visits to it by either form of its address, with no more help than a socket has.
+ * Runs a server in a sandbox as a user would: it echoes requests, streams, talks WebSocket, and dies.
+ * Also sends requests to it by either form of its address.
  */
 import { type IncomingMessage, request } from "node:http";
 import type { Duplex, Readable } from "node:stream";
-import { post, ran } from "../files/workspace.ts";
+import { post, runPython } from "../files/workspace.ts";
 import type { RunningServer } from "../server.ts";
 
 export const port = 8123;
 
 /** The server answers when this returns. */
 export async function serve(server: RunningServer, id: string): Promise<void> {
-  await ran(
+  await runPython(
     server,
     id,
     "import sys; open('/workspace/serve.py', 'w').write(sys.stdin.read())",
@@ -161,8 +161,8 @@ class Handler(BaseHTTPRequestHandler):
         else: self.tell()
     def tell(self):
         body = b"".join(self.pieces()).decode("latin1")
-        told = {"method": self.command, "path": self.path, "headers": [[k.lower(), v] for k, v in self.headers.items()], "body": body[:1000]}
-        data = json.dumps(told).encode()
+        seen = {"method": self.command, "path": self.path, "headers": [[k.lower(), v] for k, v in self.headers.items()], "body": body[:1000]}
+        data = json.dumps(seen).encode()
         self.begin(content_type="application/json", content_length=len(data))
         if self.command != "HEAD": self.wfile.write(data)
     do_PUT = do_DELETE = do_HEAD = do_OPTIONS = do_PATCH = tell

@@ -8,7 +8,7 @@ import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";
 import { ask, echoOf, get, type Opened, open, port, serve, upgrade } from "./ports-server.ts";
 
-type Told = { method: string; path: string; headers: [string, string][]; body: string };
+type EchoedRequest = { method: string; path: string; headers: [string, string][]; body: string };
 
 const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 
@@ -30,17 +30,19 @@ describe("servers in a sandbox", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  const told = async (url: string, init?: Parameters<typeof get>[1]): Promise<Told> =>
-    JSON.parse((await get(url, init)).body.toString());
+  const requestSeen = async (
+    url: string,
+    init?: Parameters<typeof get>[1],
+  ): Promise<EchoedRequest> => JSON.parse((await get(url, init)).body.toString());
 
   it("[J7] method, path, query and body arrive as they were sent, and the answer comes back, by both forms", async () => {
     for (const [form, url] of forms) {
       for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
         const text = `${method} ü`;
-        // Said by hand: for some methods the client sends no body that it was not told the length of.
+        // Said by hand: for some methods the client sends no body without a given length.
         const headers = { "content-length": String(Buffer.byteLength(text)) };
         const sent = method === "GET" ? {} : { body: text, headers };
-        const seen = await told(`${url}a%2Fb//c?q=%20x&y=%C3%A4`, { method, ...sent });
+        const seen = await requestSeen(`${url}a%2Fb//c?q=%20x&y=%C3%A4`, { method, ...sent });
         expect(seen, form).toMatchObject({ method, path: "/a%2Fb//c?q=%20x&y=%C3%A4" });
         if (method !== "GET")
           expect(Buffer.from(seen.body, "latin1").toString()).toBe(`${method} ü`);
@@ -51,14 +53,14 @@ describe("servers in a sandbox", () => {
     }
   });
 
-  it("[J8] inside, a request has the visitor's own headers and none of the way's; no credential crosses", async () => {
+  it("[J8] inside, a request has the client's own headers and none of the proxies'; no credential crosses", async () => {
     const sent = {
       ...{ "x-own": "1", accept: "text/x", "user-agent": "me/1", "accept-language": "de" },
       ...{ authorization: `Bearer ${server.key}`, "proxy-authorization": "x", te: "trailers" },
       ...{ "berth-lease": "a", "berth-fence": "9", "berth-visit": "{}", "keep-alive": "timeout=5" },
     };
     for (const [form, url] of forms) {
-      const { headers } = await told(url, { headers: { ...sent, cookie: "c=2" } });
+      const { headers } = await requestSeen(url, { headers: { ...sent, cookie: "c=2" } });
       const names = headers.map(([name]) => name);
       expect(Object.fromEntries(headers), form).toMatchObject({
         ...{ "x-own": "1", accept: "text/x", "user-agent": "me/1", "accept-language": "de" },
@@ -71,8 +73,8 @@ describe("servers in a sandbox", () => {
       ).toEqual([]);
       expect(names.includes("cookie")).toBe(form === "host");
       expect(JSON.stringify(headers)).not.toContain(server.key);
-      // What the visitor did not say is not said for it: a server would answer in a form that it cannot read.
-      const bare = Object.fromEntries((await told(url)).headers);
+      // Headers that the client did not send are not added: the server could answer in a form that the client cannot read.
+      const bare = Object.fromEntries((await requestSeen(url)).headers);
       expect(bare["accept-encoding"], form).toBeUndefined();
       expect(bare.accept ?? "*/*").toBe("*/*");
     }
@@ -83,12 +85,12 @@ describe("servers in a sandbox", () => {
       const { headers } = await get(`${url}cookies`);
       expect(headers["set-cookie"] ?? [], form).toEqual(form === "host" ? ["a=1", "b=2"] : []);
       expect(JSON.stringify(headers)).not.toContain("forged");
-      const ours = Object.keys(headers).filter((name) => name.startsWith("berth-"));
-      expect(ours).toEqual(["berth-request-id"]);
+      const berthHeaders = Object.keys(headers).filter((name) => name.startsWith("berth-"));
+      expect(berthHeaders).toEqual(["berth-request-id"]);
     }
   });
 
-  it("[J9] compressed bytes come as the server made them, and nobody asks for them in the visitor's name", async () => {
+  it("[J9] compressed bytes arrive as the server made them, and nothing requests them on the client's behalf", async () => {
     for (const [form, url] of forms) {
       const accepting = { headers: { "accept-encoding": "gzip" } };
       const { headers, body } = await get(`${url}zipped`, accepting);
@@ -127,17 +129,19 @@ describe("servers in a sandbox", () => {
     }
   });
 
-  it("[J11] 40 MB each way are right to the byte, and fifty visits at once all get their own answer", async () => {
+  it("[J11] 40 MB each way are right to the byte, and fifty requests at once each get their own response", async () => {
     const sent = randomBytes(40_000_000);
     for (const [form, url] of forms) {
       const back = await get(`${url}echo`, { method: "POST", body: Readable.from(split(sent)) });
       expect(sha256(back.body), form).toBe(sha256(sent));
       const sized = { "content-length": String(sent.length) };
-      const again = await get(`${url}echo`, { method: "POST", headers: sized, body: sent });
-      expect(sha256(again.body), form).toBe(sha256(sent));
+      const second = await get(`${url}echo`, { method: "POST", headers: sized, body: sent });
+      expect(sha256(second.body), form).toBe(sha256(sent));
       expect((await get(`${url}large`)).body.length).toBe(40_000_000);
       const many = await Promise.all(
-        Array.from({ length: 50 }, (_, n) => told(`${url}${n}`, { method: "POST", body: `b${n}` })),
+        Array.from({ length: 50 }, (_, n) =>
+          requestSeen(`${url}${n}`, { method: "POST", body: `b${n}` }),
+        ),
       );
       expect(many.map(({ path, body }) => `${path} ${body}`)).toEqual(
         Array.from({ length: 50 }, (_, n) => `/${n} b${n}`),
@@ -150,15 +154,15 @@ describe("servers in a sandbox", () => {
       const { socket, answer } = await upgrade(`${url}chat`, {
         authorization: `Bearer ${server.key}`,
       });
-      const ours = Object.keys(answer.headers).filter((name) => name.startsWith("berth-"));
-      expect(ours, form).toEqual([]);
+      const berthHeaders = Object.keys(answer.headers).filter((name) => name.startsWith("berth-"));
+      expect(berthHeaders, form).toEqual([]);
       expect(await echoOf(socket, "hällo")).toBe("hällo");
       socket.destroy();
       const all = await Promise.all(
         Array.from({ length: 50 }, async (_, n) => {
-          const one = await upgrade(`${url}${n}`);
-          const back = await echoOf(one.socket, `n${n}`);
-          one.socket.destroy();
+          const socket = await upgrade(`${url}${n}`);
+          const back = await echoOf(socket.socket, `n${n}`);
+          socket.socket.destroy();
           return back;
         }),
       );
@@ -184,7 +188,7 @@ describe("servers in a sandbox", () => {
     await closed;
   });
 
-  it("[J13] a server that dies in the middle breaks the answer off; what comes after is told with a hint, and starts nothing", async () => {
+  it("[J13] a server that dies in the middle cuts the response off; later requests get an error with a hint, and start nothing", async () => {
     for (const [form, url] of forms) {
       const answer = await ask(`${url}dies`);
       const pieces = answer[Symbol.asyncIterator]();
@@ -222,5 +226,6 @@ describe("servers in a sandbox", () => {
 });
 
 function* split(bytes: Buffer): Generator<Buffer> {
-  for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000);
+  for (let offset = 0; offset < bytes.length; offset += 100_000)
+    yield bytes.subarray(offset, offset + 100_000);
 }

@@ -16,8 +16,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** One line of ours, nothing on stdout, exit code 1, and no data folder was begun. */
 function expectRefusal(ended: Ended, line: RegExp): void {
   expect(ended.stdout).toBe("");
-  const ours = ended.stderr.split("\n").filter((text) => text.startsWith("berth:"));
-  expect(ours).toEqual([expect.stringMatching(line)]);
+  const ownLines = ended.stderr.split("\n").filter((text) => text.startsWith("berth:"));
+  expect(ownLines).toEqual([expect.stringMatching(line)]);
   expect(ended.stderr).not.toMatch(/^\s+at /m);
   expect(ended.code).toBe(1);
   expect(readdirSync(folder)).not.toContain("data");
@@ -133,7 +133,7 @@ describe("what npm start refuses", () => {
   });
 });
 
-describe("what npm start is told", () => {
+describe("arguments of npm start", () => {
   it("[O11] a flag wins over the environment, and that over the default", () => {
     const env = { BERTH_PORT: "2", BERTH_HOST: "::1", BERTH_DATA: "/from/env" };
     expect(parseOptions([], {}, "npm start")).toMatchObject({ port: 8787, host: "127.0.0.1" });

@@ -33,7 +33,7 @@ describe("a second Worker that binds Berth", () => {
     expect(late.thrown).toMatchObject({ code: "sandbox_destroyed" });
   });
 
-  it("[W10] is told by code what a binding without a tenant may not do", async () => {
+  it("[W10] refuses by code what a binding without a tenant may not do", async () => {
     const refused = await worker.call("NOBODY", ["create", [{}]]);
     expect(refused.thrown).toMatchObject({ code: "unauthenticated" });
   });

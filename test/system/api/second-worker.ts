@@ -1,6 +1,5 @@
 /**
- * Owns a second Worker beside a real Berth: workerd with both, the real engine, and a caller that binds the
- * entry for other Workers. Its test sends it the name of a method chain; it answers what came of it.
+ * Runs a second Worker next to a real Berth: workerd with both, the real engine, and a caller that binds the API.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -55,7 +54,7 @@ export class SecondWorker implements AsyncDisposable {
   }
 }
 
-/** `source` is the second Worker; unless given, one that calls what it is told to. */
+/** `source` is the second Worker; by default one that makes the calls it is sent. */
 export async function startSecondWorker(source = callerSource): Promise<SecondWorker> {
   const as = process.getuid?.() === 0 ? "root" : "not root";
   const data = newData(as);
@@ -73,7 +72,7 @@ export async function startSecondWorker(source = callerSource): Promise<SecondWo
       ...["--directory-path", `objects=${join(folder, "objects")}`],
     ],
     {
-      // What it logs is no data of whoever runs it.
+      // Its logs are no data of the operator.
       stdio: ["ignore", 2, 2, "pipe"],
       env: {
         BERTH_API_KEYS: "",

@@ -1,6 +1,5 @@
 /**
- * Owns a real browser for a test, and what it shows in the page's terminal.
- * Does not own the page. Whoever starts one ends it, or uses `await using`.
+ * Starts a real browser for a test and reads what the page's terminal shows. The caller ends it, or uses `await using`.
  */
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * Owns a small application as a customer may run one: a page with a terminal, a server that holds the key and gives
- * tickets, and Berth behind the same origin. Does not own the page (pages/terminal.html) nor the browser.
+ * Runs a small application as a customer would: a page with a terminal, a server that holds the key and hands out
+ * tickets, and Berth behind the same origin.
  */
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -1,6 +1,6 @@
 /**
- * Owns a viewer of a terminal at a real Berth: a WebSocket spoken by hand, because it must be able to stop reading,
- * and to be cut off without a word. Does not own what is asserted.
+ * Connects to a terminal of a real Berth by a hand-written WebSocket, because a test must be able to stop reading and to
+ * cut the connection without a close frame.
  */
 import { randomBytes } from "node:crypto";
 import { get } from "node:http";
@@ -25,7 +25,7 @@ type Options = {
 
 export class Viewer {
   readonly frames: FromTerminal[] = [];
-  /** Of the next byte of output. */
+  /** The offset of the next byte of output. */
   offset: number;
   closed: number | undefined;
   readonly #socket: Socket;

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { alive, naming } from "../processes.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { copyOfSources } from "../server/checkout.ts";
 import { startServer } from "../server.ts";
 import { until } from "../until.ts";
@@ -35,7 +35,7 @@ it(
       expect(tree.length).toBeGreaterThan(3);
       expect(await server.stop()).toMatchObject({ code: 0 });
       await until("its processes are gone", () => alive(tree).length === 0);
-      expect(naming(folder)).toEqual([]);
+      expect(processesNaming(folder)).toEqual([]);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

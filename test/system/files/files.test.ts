@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Agent } from "../../agent/agent.ts";
 import { randomOf } from "../../linearizability/history.ts";
-import { alive, naming } from "../processes.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { agentOf, Runs } from "../runs/runs.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
@@ -65,8 +65,8 @@ async function names(id: string): Promise<string[]> {
 async function isBusy(id: string): Promise<boolean> {
   const path = `/v1/sandboxes/${id}/lease`;
   const headers = { ...key(), "content-type": "application/json" };
-  const asked = await fetch(`${server.url}${path}`, { method: "POST", headers, body: "{}" });
-  const { token } = (await asked.json()) as { token?: string };
+  const response = await fetch(`${server.url}${path}`, { method: "POST", headers, body: "{}" });
+  const { token } = (await response.json()) as { token?: string };
   if (token === undefined) return true;
   const released = { ...key(), "berth-lease": token };
   await fetch(`${server.url}${path}`, { method: "DELETE", headers: released });
@@ -195,7 +195,7 @@ describe("files of a real Berth", () => {
       if (n % 3 === 2) await upload.answer;
       process.kill(agentOf(server, id), "SIGKILL");
       const answer = await upload.answer;
-      // A loss that nobody was told of is found by the next call.
+      // The next call finds a loss that nobody reported.
       await server.exec(id, "true");
       const started = await server.call("POST", `/v1/sandboxes/${id}/start`);
       expect(started.body).toMatchObject({ state: "running" });
@@ -218,8 +218,8 @@ describe("files of a real Berth", () => {
     const id = await server.create();
     expect((await put(id, "there", "1")).status).toBe(201);
     const body = Buffer.alloc(24 * mebibyte);
-    const codeOf = async (asked: Promise<Response>) => {
-      const answer = await asked;
+    const codeOf = async (pending: Promise<Response>) => {
+      const answer = await pending;
       const { error } = (await answer.json()) as { error: { code: string } };
       return [answer.status, error.code];
     };
@@ -256,10 +256,10 @@ describe("files of a real Berth", () => {
       signal: leaving.signal,
     }).catch(() => "left");
     await until("it runs", async () => (await names(id)).includes("begun"));
-    expect(naming("sleep 61.25").length).toBeGreaterThan(0);
+    expect(processesNaming("sleep 61.25").length).toBeGreaterThan(0);
     leaving.abort();
     expect(await left).toBe("left");
-    await until("it was ended", () => naming("sleep 61.25").length === 0);
+    await until("it was ended", () => processesNaming("sleep 61.25").length === 0);
     upload.end(piece);
     expect(await upload.answer).toEqual({ status: 201, code: undefined });
     expect((await names(id)).sort()).toEqual(["begun", "file"]);

@@ -1,6 +1,6 @@
 /**
- * Owns one upload to a real Berth, sent piece by piece by a test that may break it off; and the peak of a process's
- * memory meanwhile. Does not own the server.
+ * Sends one upload to a real Berth piece by piece, so that a test can break it off, and measures the peak of a process's
+ * memory meanwhile.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { type ClientRequest, request } from "node:http";

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { randomOf } from "../../linearizability/history.ts";
-import { alive, naming } from "../processes.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { killRounds } from "../runs/rounds.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
-import { checkpoint, kept, listed, post, ran } from "./workspace.ts";
+import { checkpoint, engineEntries, listed, post, runPython } from "./workspace.ts";
 
 const files = 300;
 const killWithinMs = 120;
@@ -30,9 +30,14 @@ found = []
 for folder, _, names in os.walk("/workspace"): found += [open(f"{folder}/{name}").read() for name in names]
 print(len(found), sorted(set(found)), sorted(os.listdir("/workspace")))
 `;
-const whole = (version: number) => `${files + 1} ['${version}'] ['all', 'only-${version}']`;
+const contentOf = (version: number) => `${files + 1} ['${version}'] ['all', 'only-${version}']`;
 
-type Box = { kind: Kind; id: string; version: number; saved: { id: string; version: number } };
+type SavedSandbox = {
+  kind: Kind;
+  id: string;
+  version: number;
+  saved: { id: string; version: number };
+};
 
 const data = mkdtempSync(join(tmpdir(), "berth-cut-"));
 
@@ -54,24 +59,24 @@ describe("kill -9 in the middle of saving and restoring", () => {
     timeout: 600_000,
   }, async () => {
     let server = await started();
-    const boxes: Box[] = [];
+    const sandboxes: SavedSandbox[] = [];
     for (const kind of kinds) {
       const id = await server.create();
-      await ran(server, id, write(1));
+      await runPython(server, id, write(1));
       const saved = { id: await checkpoint(server, id), version: 1 };
-      await ran(server, id, write(2));
+      await runPython(server, id, write(2));
       if (kind === "start") await post(server, id, "pause");
-      boxes.push({ kind, id, version: 2, saved });
+      sandboxes.push({ kind, id, version: 2, saved });
     }
     const cut = new Map<Kind, number>();
     const victims = new Map<string, number>();
     for (let round = 1; round <= killRounds; round += 1) {
       const random = randomOf(round);
       const killAfterMs = random(killWithinMs);
-      const calls = boxes.map((box) => begin(server, box));
+      const calls = sandboxes.map((sandbox) => begin(server, sandbox));
       await pause(killAfterMs);
-      for (const { box, answered } of calls) {
-        if (!answered()) cut.set(box.kind, (cut.get(box.kind) ?? 0) + 1);
+      for (const { box: sandbox, answered } of calls) {
+        if (!answered()) cut.set(sandbox.kind, (cut.get(sandbox.kind) ?? 0) + 1);
       }
       const victim = ["engine", "workerd", "server"][round % 3] ?? "";
       victims.set(victim, (victims.get(victim) ?? 0) + 1);
@@ -87,8 +92,8 @@ describe("kill -9 in the middle of saving and restoring", () => {
         server = await started();
         expect(alive(tree)).toEqual([]);
       }
-      await Promise.all(boxes.map((box) => check(server, box, round)));
-      await agree(server, boxes);
+      await Promise.all(sandboxes.map((sandbox) => check(server, sandbox, round)));
+      await agree(server, sandboxes);
     }
     for (const kind of kinds) expect(cut.get(kind) ?? 0, kind).toBeGreaterThan(0);
     expect(victims.size).toBe(3);
@@ -97,31 +102,31 @@ describe("kill -9 in the middle of saving and restoring", () => {
     );
 
     // Each row that is left leads to a whole tree.
-    for (const { id, saved } of boxes) {
-      for (const one of await listed(server, id)) {
-        const back = await post(server, id, `checkpoints/${one}/restore`);
+    for (const { id, saved } of sandboxes) {
+      for (const checkpointId of await listed(server, id)) {
+        const back = await post(server, id, `checkpoints/${checkpointId}/restore`);
         expect(back.body).toMatchObject({ state: "running", files: "snapshot" });
-        const now = (await ran(server, id, read)).trim();
-        if (one === saved.id) expect(now).toBe(whole(saved.version));
+        const now = (await runPython(server, id, read)).trim();
+        if (checkpointId === saved.id) expect(now).toBe(contentOf(saved.version));
         expect(now).toMatch(new RegExp(`^${files + 1} \\['\\d+'\\]`));
       }
       expect((await server.call("DELETE", `/v1/sandboxes/${id}`)).body.state).toBe("destroyed");
     }
-    expect([kept(server, "trees"), kept(server, "snapshots")]).toEqual([[], []]);
-    await until("the trash is empty", () => kept(server, "trash").length === 0, 120_000);
+    expect([engineEntries(server, "trees"), engineEntries(server, "snapshots")]).toEqual([[], []]);
+    await until("the trash is empty", () => engineEntries(server, "trash").length === 0, 120_000);
     const tree = server.processes();
     await server.stop();
     running = undefined;
     await until("every process is gone", () => alive(tree).length === 0);
-    expect(naming(data)).toEqual([]);
+    expect(processesNaming(data)).toEqual([]);
     expect(readFileSync("/proc/mounts", "utf8")).not.toContain(data);
     expect(readdirSync(join(data, "engine", "live"))).toEqual([]);
   });
 });
 
 /** A call of the box's kind, which may never be answered. */
-function begin(server: Server, box: Box) {
-  const { kind, id, saved } = box;
+function begin(server: Server, sandbox: SavedSandbox) {
+  const { kind, id, saved } = sandbox;
   const what = {
     checkpoint: "checkpoints",
     restore: `checkpoints/${saved.id}/restore`,
@@ -136,7 +141,7 @@ function begin(server: Server, box: Box) {
     },
     () => undefined,
   );
-  return { box, answered: () => over, over: call };
+  return { box: sandbox, answered: () => over, over: call };
 }
 
 function kill(server: Server, victim: string): void {
@@ -151,8 +156,8 @@ function kill(server: Server, victim: string): void {
 }
 
 /** It settles, starts, and has one whole tree: what it had, or for a restore what was saved. */
-async function check(server: Server, box: Box, round: number): Promise<void> {
-  const { kind, id, saved } = box;
+async function check(server: Server, sandbox: SavedSandbox, round: number): Promise<void> {
+  const { kind, id, saved } = sandbox;
   await until(`${kind} of round ${round} settles`, async () => {
     await server.call("GET", `/v1/sandboxes/${id}/processes`).catch(() => undefined);
     const { status, body } = await server.call("GET", `/v1/sandboxes/${id}`);
@@ -161,25 +166,25 @@ async function check(server: Server, box: Box, round: number): Promise<void> {
   await until(`${kind} of round ${round} starts`, async () => {
     return (await post(server, id, "start")).body.state === "running";
   });
-  const is = (await ran(server, id, read)).trim();
-  const allowed = kind === "restore" ? [box.version, saved.version] : [box.version];
-  expect(allowed.map(whole), `${kind}, round ${round}`).toContain(is);
-  box.version += 2;
-  await ran(server, id, write(box.version));
+  const is = (await runPython(server, id, read)).trim();
+  const allowed = kind === "restore" ? [sandbox.version, saved.version] : [sandbox.version];
+  expect(allowed.map(contentOf), `${kind}, round ${round}`).toContain(is);
+  sandbox.version += 2;
+  await runPython(server, id, write(sandbox.version));
   if (kind === "start") expect((await post(server, id, "pause")).body.state).toBe("paused");
   // Not more than a handful is kept, the first among them.
-  for (const one of (await listed(server, id)).slice(0, -1)) {
-    await server.call("DELETE", `/v1/sandboxes/${id}/checkpoints/${one}`);
+  for (const checkpointId of (await listed(server, id)).slice(0, -1)) {
+    await server.call("DELETE", `/v1/sandboxes/${id}/checkpoints/${checkpointId}`);
   }
 }
 
 /** Rows and trees, of sandboxes and of checkpoints; nothing half made is left. */
-async function agree(server: Server, boxes: Box[]): Promise<void> {
-  expect(kept(server, "trees")).toEqual(boxes.map(({ id }) => id).sort());
+async function agree(server: Server, sandboxes: SavedSandbox[]): Promise<void> {
+  expect(engineEntries(server, "trees")).toEqual(sandboxes.map(({ id }) => id).sort());
   await until("rows and trees of checkpoints agree", async () => {
-    const rows = await Promise.all(boxes.map(({ id }) => listed(server, id)));
-    expect(rows.every((ids, n) => ids.includes(boxes[n]?.saved.id ?? ""))).toBe(true);
-    return rows.flat().length === kept(server, "snapshots").length;
+    const rows = await Promise.all(sandboxes.map(({ id }) => listed(server, id)));
+    expect(rows.every((ids, n) => ids.includes(sandboxes[n]?.saved.id ?? ""))).toBe(true);
+    return rows.flat().length === engineEntries(server, "snapshots").length;
   });
-  await until("the trash is empty", () => kept(server, "trash").length === 0, 120_000);
+  await until("the trash is empty", () => engineEntries(server, "trash").length === 0, 120_000);
 }

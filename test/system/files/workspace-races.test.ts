@@ -1,17 +1,17 @@
 /** Saved trees while other things happen: destroy, removal, forks, callers who go, changes of metadata. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { alive, naming } from "../processes.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
 import {
   checkpoint,
   copiesOf,
-  heldCopy,
-  kept,
+  engineEntries,
   listed,
+  pauseNextCopy,
   post,
-  ran,
   restore,
+  runPython,
   settled,
 } from "./workspace.ts";
 
@@ -26,24 +26,24 @@ for n in range(${count}):
 `;
 const countFiles = "find /workspace -type f | wc -l";
 
-describe("saved trees beside other calls", () => {
+describe("saved trees during other calls", () => {
   let server: Server;
   beforeAll(async () => {
     server = await startServer();
   });
   afterEach(async () => {
-    await until("the trash is empty", () => kept(server, "trash").length === 0, 120_000);
+    await until("the trash is empty", () => engineEntries(server, "trash").length === 0, 120_000);
   });
   afterAll(async () => {
     const tree = server.processes();
     await server[Symbol.asyncDispose]();
     expect(alive(tree)).toEqual([]);
-    expect(naming(server.data)).toEqual([]);
+    expect(processesNaming(server.data)).toEqual([]);
   });
 
   const filled = async (more = {}, count = many) => {
     const id = await server.create(more);
-    await ran(server, id, fill(count));
+    await runPython(server, id, fill(count));
     return id;
   };
   const path = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
@@ -53,13 +53,13 @@ describe("saved trees beside other calls", () => {
     return Number(body.stdout);
   };
   const destroy = (id: string) => server.call("DELETE", path(id));
-  const trees = () => kept(server, "snapshots").length;
+  const trees = () => engineEntries(server, "snapshots").length;
 
   it("[H16] a destroy ends a checkpoint that is being made, at once and without a trace", async () => {
     const id = await filled();
     const before = trees();
     const saving = post(server, id, "checkpoints", {});
-    const letGo = await heldCopy(server);
+    const letGo = await pauseNextCopy(server);
     // The copy stands still: who waited for it would wait for ever.
     expect((await destroy(id)).body).toMatchObject({ state: "destroyed" });
     const refused = await saving;
@@ -67,7 +67,7 @@ describe("saved trees beside other calls", () => {
     expect(refused.body).toMatchObject({ error: { code: "sandbox_destroyed" } });
     letGo();
     expect(trees()).toBe(before);
-    expect(kept(server, "trees")).not.toContain(id);
+    expect(engineEntries(server, "trees")).not.toContain(id);
     expect(copiesOf(server.processOf("container/engine/main.ts").pid)).toEqual([]);
   });
 
@@ -75,11 +75,11 @@ describe("saved trees beside other calls", () => {
     const id = await filled();
     const saved = await checkpoint(server, id);
     const restoring = post(server, id, `checkpoints/${saved}/restore`);
-    const letGo = await heldCopy(server);
+    const letGo = await pauseNextCopy(server);
     expect((await destroy(id)).body).toMatchObject({ state: "destroyed" });
     expect((await restoring).body).toMatchObject({ state: expect.stringMatching(/^destroy/) });
     letGo();
-    expect(kept(server, "trees")).not.toContain(id);
+    expect(engineEntries(server, "trees")).not.toContain(id);
     expect(trees()).toBe(0);
   });
 
@@ -88,7 +88,7 @@ describe("saved trees beside other calls", () => {
     const saved = await checkpoint(server, id);
     await server.exec(id, "rm -rf /workspace/*");
     const restoring = post(server, id, `checkpoints/${saved}/restore`);
-    const letGo = await heldCopy(server);
+    const letGo = await pauseNextCopy(server);
     const given = await server.call("DELETE", path(id, `/checkpoints/${saved}`));
     expect(given.status).toBe(200);
     expect(await listed(server, id)).toEqual([]);
@@ -99,7 +99,7 @@ describe("saved trees beside other calls", () => {
 
     const second = await checkpoint(server, id);
     const forking = server.call("POST", "/v1/sandboxes", { from: second, waitMs: 20_000 });
-    const goOn = await heldCopy(server);
+    const goOn = await pauseNextCopy(server);
     expect((await server.call("DELETE", path(id, `/checkpoints/${second}`))).status).toBe(200);
     goOn();
     const fork = (await forking).body;
@@ -122,18 +122,18 @@ describe("saved trees beside other calls", () => {
       expect(started.body).toMatchObject({ state: "failed", reason: "snapshot_missing" });
     }
     expect((await server.exec(fork, "true")).status).toBeGreaterThanOrEqual(400);
-    expect(kept(server, "trees")).not.toContain(fork);
+    expect(engineEntries(server, "trees")).not.toContain(fork);
     await destroy(fork);
   });
 
-  it("[H19] it is made of a paused and of a failed sandbox too; one without files is told to start", async () => {
+  it("[H19] it is made of a paused and of a failed sandbox too; one without files is refused with the hint to start it", async () => {
     const id = await filled();
     expect((await post(server, id, "pause")).status).toBe(200);
     await settled(server, id, "paused");
     const ofPaused = await checkpoint(server, id);
     expect((await server.call("GET", path(id))).body.state).toBe("paused");
     await server.exec(id, "rm -rf /workspace/1");
-    const agents = naming("--kill-child").filter(({ pid }) => isOf(pid));
+    const agents = processesNaming("--kill-child").filter(({ pid }) => isOf(pid));
     expect(agents.length).toBeGreaterThan(0);
     for (const { pid } of agents) process.kill(pid, "SIGKILL");
     await until("it is lost", async () => {
@@ -153,13 +153,13 @@ describe("saved trees beside other calls", () => {
     expect(trees()).toBe(0);
   });
 
-  /** Of this server: the machine may run others. */
+  /** Processes of this server only, because the machine may run others. */
   const isOf = (pid: number) => server.processes().some((seen) => seen.pid === pid);
 
   it("[H20] of calls at once each is whole or refused as retryable; lists and looks answer meanwhile", async () => {
     const id = await filled();
     const saving = post(server, id, "checkpoints", { name: "held" });
-    const letGo = await heldCopy(server);
+    const letGo = await pauseNextCopy(server);
     const others = ["checkpoints", "checkpoints", "pause"].map((what) => post(server, id, what));
     const began = performance.now();
     expect(await listed(server, id)).toEqual([]);
@@ -168,16 +168,16 @@ describe("saved trees beside other calls", () => {
     expect(performance.now() - began).toBeLessThan(10_000);
     letGo();
     expect((await saving).status).toBe(201);
-    let whole = 1;
+    let version = 1;
     for (const { status, body } of await Promise.all(others)) {
-      if (status === 201) whole += 1;
+      if (status === 201) version += 1;
       else if (status !== 200) expect(body.error).toMatchObject({ retryable: true });
     }
     const ids = await listed(server, id);
-    expect(ids).toHaveLength(whole);
-    expect(trees()).toBe(whole);
-    for (const one of ids) {
-      await restore(server, id, one);
+    expect(ids).toHaveLength(version);
+    expect(trees()).toBe(version);
+    for (const checkpointId of ids) {
+      await restore(server, id, checkpointId);
       expect(await files(id)).toBe(many);
     }
     await destroy(id);
@@ -185,20 +185,20 @@ describe("saved trees beside other calls", () => {
 
   it("[H21] a caller who goes away in the middle leaves a whole checkpoint or none, and a sandbox that works", async () => {
     const id = await filled();
-    const gone = new AbortController();
+    const leaving = new AbortController();
     const saving = fetch(`${server.url}${path(id, "/checkpoints")}`, {
       method: "POST",
       headers: { authorization: `Bearer ${server.key}`, "content-type": "application/json" },
       body: "{}",
-      signal: gone.signal,
+      signal: leaving.signal,
     });
-    const letGo = await heldCopy(server);
-    gone.abort();
+    const letGo = await pauseNextCopy(server);
+    leaving.abort();
     await expect(saving).rejects.toThrow();
     letGo();
     expect(await files(id)).toBe(many);
     await until("rows and trees agree", async () => (await listed(server, id)).length === trees());
-    for (const one of await listed(server, id)) await restore(server, id, one);
+    for (const checkpointId of await listed(server, id)) await restore(server, id, checkpointId);
     expect(await files(id)).toBe(many);
     await destroy(id);
   });
@@ -208,14 +208,14 @@ describe("saved trees beside other calls", () => {
     const script = "while :; do echo x >> /workspace/a; echo x >> /workspace/b; done";
     const made = await post(server, id, "processes", { command: script });
     expect(made.status).toBe(201);
-    const at = async (box: string, file: string) =>
+    const lineCount = async (box: string, file: string) =>
       Number((await server.exec(box, `wc -l < /workspace/${file}`)).body.stdout);
-    await until("it writes", async () => (await at(id, "b")) > 100);
+    await until("it writes", async () => (await lineCount(id, "b")) > 100);
     const saved = await checkpoint(server, id);
-    const after = await at(id, "b");
-    await until("it goes on", async () => (await at(id, "b")) > after);
+    const after = await lineCount(id, "b");
+    await until("it continues", async () => (await lineCount(id, "b")) > after);
     const fork = await server.create({ from: saved });
-    const [a, b] = [await at(fork, "a"), await at(fork, "b")];
+    const [a, b] = [await lineCount(fork, "a"), await lineCount(fork, "b")];
     expect(b).toBeGreaterThan(100);
     expect([0, 1]).toContain(a - b);
     await Promise.all([destroy(id), destroy(fork)]);

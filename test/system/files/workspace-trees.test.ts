@@ -1,7 +1,7 @@
 /** Saved trees of a real Berth, to the byte: random ones, and a large one whose figures are printed. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { alive, naming } from "../processes.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
 import {
@@ -9,13 +9,13 @@ import {
   type Deed,
   deed,
   doAll,
-  kept,
+  engineEntries,
   listed,
   post,
-  ran,
   restore,
-  seen,
+  runPython,
   settled,
+  treeSnapshot,
 } from "./workspace.ts";
 
 const treesEach = 12;
@@ -30,12 +30,12 @@ describe("saved trees", () => {
   afterAll(async () => {
     const tree = server.processes();
     try {
-      await until("the trash is empty", () => kept(server, "trash").length === 0, 120_000);
+      await until("the trash is empty", () => engineEntries(server, "trash").length === 0, 120_000);
     } finally {
       await server[Symbol.asyncDispose]();
     }
     expect(alive(tree)).toEqual([]);
-    expect(naming(server.data)).toEqual([]);
+    expect(processesNaming(server.data)).toEqual([]);
   });
 
   it("[H14] a random tree that is saved, changed at random and restored is the saved one to the byte, as is a fork's", {
@@ -48,19 +48,19 @@ describe("saved trees", () => {
     await fc.assert(
       fc.asyncProperty(deeds(80), deeds(60), fc.boolean(), async (first, then, asFork) => {
         await doAll(server, id, first);
-        const before = await seen(server, id);
+        const before = await treeSnapshot(server, id);
         const saved = await checkpoint(server, id);
-        expect(await seen(server, id), "saving changes nothing").toBe(before);
+        expect(await treeSnapshot(server, id), "saving changes nothing").toBe(before);
         // One change at least, and one file that was not there.
         expect(await doAll(server, id, [...then, later])).toBeGreaterThan(0);
-        expect(await seen(server, id)).not.toBe(before);
+        expect(await treeSnapshot(server, id)).not.toBe(before);
         if (asFork) {
           const fork = await server.create({ from: saved });
-          expect(await seen(server, fork)).toBe(before);
+          expect(await treeSnapshot(server, fork)).toBe(before);
           await server.call("DELETE", `/v1/sandboxes/${fork}`);
         }
         await restore(server, id, saved);
-        expect(await seen(server, id)).toBe(before);
+        expect(await treeSnapshot(server, id)).toBe(before);
         expect(before).not.toContain(Buffer.from("/workspace/later").toString("hex"));
         await server.call("DELETE", `/v1/sandboxes/${id}/checkpoints/${saved}`);
         for (const line of before.trim().split("\n")) {
@@ -74,7 +74,11 @@ describe("saved trees", () => {
     // Folders, files, links, pipes.
     expect(kinds.size).toBeGreaterThanOrEqual(4);
     expect(await listed(server, id)).toEqual([]);
-    await until("their trees are gone", () => kept(server, "snapshots").length === 0, 120_000);
+    await until(
+      "their trees are gone",
+      () => engineEntries(server, "snapshots").length === 0,
+      120_000,
+    );
     await server.call("DELETE", `/v1/sandboxes/${id}`);
   });
 
@@ -89,8 +93,8 @@ for n in range(${files}):
     if n % 200 == 0: os.mkdir(at)
     with open(f"{at}/{n}", "wb") as f: f.write(n.to_bytes(4, "big") * ${bytes / files / 4})
 `;
-    await ran(server, id, write);
-    const before = await seen(server, id);
+    await runPython(server, id, write);
+    const before = await treeSnapshot(server, id);
     expect(before.split("\n").length).toBeGreaterThan(files);
     const figures: Record<string, number> = {};
     const timed = async (what: string, work: () => Promise<unknown>) => {
@@ -104,22 +108,22 @@ for n in range(${files}):
     };
     await timed("pauseMs", () => is("pause", "paused"));
     await timed("startMs", () => is("start", "running"));
-    expect(await seen(server, id)).toBe(before);
+    expect(await treeSnapshot(server, id)).toBe(before);
     let saved = "";
     await timed("checkpointMs", async () => {
       saved = await checkpoint(server, id);
     });
-    await ran(
+    await runPython(
       server,
       id,
       `import shutil; shutil.rmtree("/workspace/7"); open("/workspace/new", "w")`,
     );
-    expect(await seen(server, id)).not.toBe(before);
+    expect(await treeSnapshot(server, id)).not.toBe(before);
     await timed("restoreMs", () => restore(server, id, saved));
-    expect(await seen(server, id)).toBe(before);
+    expect(await treeSnapshot(server, id)).toBe(before);
     console.log(JSON.stringify({ files, bytes, ...figures }));
     await server.call("DELETE", `/v1/sandboxes/${id}`);
-    expect(kept(server, "snapshots")).toEqual([]);
-    expect(kept(server, "trees")).toEqual([]);
+    expect(engineEntries(server, "snapshots")).toEqual([]);
+    expect(engineEntries(server, "trees")).toEqual([]);
   });
 });

@@ -1,6 +1,5 @@
 /**
- * Owns what tests know of a sandbox's files: random trees written by commands, and all that can be seen of a tree.
- * Does not own servers. Also the look into the data folder, and a hold on copies that are just being made.
+ * Writes random trees in a sandbox, reads all that can be seen of a tree, and pauses copies that the engine makes.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +12,7 @@ const settleMs = 120_000;
 
 export type Deed = [what: string, ...details: (string | number)[]];
 
-export async function ran(
+export async function runPython(
   server: RunningServer,
   id: string,
   script: string,
@@ -29,14 +28,14 @@ export async function ran(
   return String(body.stdout);
 }
 
-/** Does what can be done of it; answers how much that was. */
+/** Does as many of the deeds as possible, and returns how many that were. */
 export async function doAll(server: RunningServer, id: string, deeds: Deed[]): Promise<number> {
-  return Number(await ran(server, id, doing, JSON.stringify(deeds)));
+  return Number(await runPython(server, id, doing, JSON.stringify(deeds)));
 }
 
 /** Everything that a restore must bring back, a line for each entry. */
-export async function seen(server: RunningServer, id: string): Promise<string> {
-  return await ran(server, id, looking);
+export async function treeSnapshot(server: RunningServer, id: string): Promise<string> {
+  return await runPython(server, id, looking);
 }
 
 export async function post(server: RunningServer, id: string, what: string, body?: unknown) {
@@ -67,33 +66,36 @@ export async function settled(server: RunningServer, id: string, state: string):
 
 export async function listed(server: RunningServer, id: string): Promise<string[]> {
   const { body } = await server.call("GET", `/v1/sandboxes/${id}/checkpoints`);
-  return (body.checkpoints as { id: string }[]).map((one) => one.id);
+  return (body.checkpoints as { id: string }[]).map((checkpoint) => checkpoint.id);
 }
 
-/** What stands in a folder of the engine. */
-export function kept(server: { data: string }, folder: "trees" | "snapshots" | "trash"): string[] {
+/** The entries of a folder of the engine. */
+export function engineEntries(
+  server: { data: string },
+  folder: "trees" | "snapshots" | "trash",
+): string[] {
   return readdirSync(join(server.data, "engine", folder)).sort();
 }
 
-/** The next copy of a tree, stopped in the middle until it is let go. */
-export async function heldCopy(server: RunningServer): Promise<() => void> {
+/** Stops the next copy of a tree in the middle; the result lets it continue. */
+export async function pauseNextCopy(server: RunningServer): Promise<() => void> {
   const engine = server.processOf("container/engine/main.ts").pid;
-  const held = await caught("a copy", () => copiesOf(engine)[0]);
+  const held = await waitForPid("a copy", () => copiesOf(engine)[0]);
   process.kill(held, "SIGSTOP");
   return () => {
     try {
       process.kill(held, "SIGCONT");
     } catch {
-      // It was ended, as what it copied for was.
+      // It has ended, as the operation that it copied for has.
     }
   };
 }
 
-/** Looked for without a pause: it may be there for a few milliseconds. */
-export async function caught(what: string, look: () => number | undefined): Promise<number> {
+/** Polls without a pause, because the process may live for a few milliseconds. */
+export async function waitForPid(what: string, find: () => number | undefined): Promise<number> {
   const limit = performance.now() + catchMs;
   for (;;) {
-    const pid = look();
+    const pid = find();
     if (pid !== undefined) return pid;
     if (performance.now() > limit) throw new Error(`never seen: ${what}`);
     await new Promise((resolve) => setImmediate(resolve));
@@ -114,7 +116,7 @@ function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");
   } catch {
-    // It ended while we looked.
+    // It ended meanwhile.
     return "";
   }
 }
@@ -125,7 +127,7 @@ const name = fc.oneof(
   fc.constantFrom(" ", "-rf", "x\ny", "ünï", "..x", "*", "\\", "w".repeat(255)).map(hex),
   fc.constant("ff80fe"),
 );
-/** Of two levels at most below one of the places that are kept. */
+/** Paths of at most two levels below one of the folders that are saved. */
 const path = fc
   .tuple(
     fc.constantFrom("/workspace", "/home/berth", "/var/tmp"),

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { alive, type Seen } from "../processes.ts";
+import { alive, type ProcessInfo } from "../processes.ts";
 import { killRounds } from "../runs/rounds.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
@@ -56,8 +56,8 @@ describe("find or create under kill -9", () => {
     let unanswered = 0;
     for (let round = 1; round <= killRounds; round++) {
       let inRound = 0;
-      let tree: Seen[] | undefined;
-      const told = new Map<number, Set<string>>();
+      let tree: ProcessInfo[] | undefined;
+      const answeredIds = new Map<number, Set<string>>();
       const killAt = Math.max(1, (round * 7) % callers);
       const caller = async (n: number) => {
         const scope = scopeOf(n % scopes);
@@ -74,8 +74,8 @@ describe("find or create under kill -9", () => {
             if (status !== 200 && status !== 201) return;
             onExisting = "reuse";
             answered++;
-            const ids = told.get(n % scopes) ?? new Set();
-            told.set(n % scopes, ids.add(String(body.id)));
+            const ids = answeredIds.get(n % scopes) ?? new Set();
+            answeredIds.set(n % scopes, ids.add(String(body.id)));
             if (++inRound !== killAt) continue;
             tree = now.processes();
             kill(now);
@@ -90,11 +90,11 @@ describe("find or create under kill -9", () => {
       now = await started();
       expect(alive(tree ?? [])).toEqual([]);
       for (let n = 0; n < scopes; n++) {
-        const again = await now.call("POST", "/v1/sandboxes", {
+        const repeated = await now.call("POST", "/v1/sandboxes", {
           scope: scopeOf(n),
           waitMs: 20_000,
         });
-        expect([200, 201]).toContain(again.status);
+        expect([200, 201]).toContain(repeated.status);
         let shown: { id: string; state: string }[] = [];
         await until(
           `one sandbox of scope ${n}`,
@@ -104,13 +104,13 @@ describe("find or create under kill -9", () => {
           },
           60_000,
         );
-        expect(shown[0]?.id).toBe(again.body.id);
-        // Without a replace whoever was answered was answered with this one.
-        const ids = told.get(n) ?? new Set();
-        if (n !== round % scopes) for (const id of ids) expect(id).toBe(again.body.id);
+        expect(shown[0]?.id).toBe(repeated.body.id);
+        // Without a replacement every answered caller got this sandbox.
+        const ids = answeredIds.get(n) ?? new Set();
+        if (n !== round % scopes) for (const id of ids) expect(id).toBe(repeated.body.id);
         // Each kill has cost it a container; the fourth in ten minutes is not started again unasked.
-        await now.call("POST", `/v1/sandboxes/${again.body.id}/start`);
-        expect((await now.exec(String(again.body.id), "true")).body).toMatchObject({
+        await now.call("POST", `/v1/sandboxes/${repeated.body.id}/start`);
+        expect((await now.exec(String(repeated.body.id), "true")).body).toMatchObject({
           exitCode: 0,
         });
       }

@@ -1,22 +1,22 @@
 /**
- * Owns a plan of real sandboxes for the length of a test: its members in the order in which runs hold them, what can
- * be seen of their trees, and that its end leaves nothing. Does not own the server, nor what tests ask of the plan.
+ * Makes a plan of real sandboxes for one test, with its members in the order in which runs hold them, reads their trees,
+ * and checks that nothing is left at the end.
  */
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { connect } from "../../../src/client/connect.ts";
 import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
-import { caught, copiesOf, kept, seen } from "../files/workspace.ts";
+import { copiesOf, engineEntries, treeSnapshot, waitForPid } from "../files/workspace.ts";
 import type { Server } from "../server.ts";
 import { until } from "../until.ts";
 
-export type Seat = { key: string; id: string };
+export type FleetMember = { key: string; id: string };
 
 export class Fleet {
   server: Server;
   readonly name: string;
-  seats: Seat[] = [];
+  members: FleetMember[] = [];
 
   static async of(server: Server, name: string, count: number): Promise<Fleet> {
     const fleet = new Fleet(server, name);
@@ -26,7 +26,7 @@ export class Fleet {
       const { sandbox } = await fleet.plan.putMember(key, { create: {} });
       return { key, id: sandbox };
     });
-    fleet.seats = made.sort((a, b) => (a.id < b.id ? -1 : 1));
+    fleet.members = made.sort((a, b) => (a.id < b.id ? -1 : 1));
     return fleet;
   }
 
@@ -40,19 +40,19 @@ export class Fleet {
   }
 
   get ids(): string[] {
-    return this.seats.map(({ id }) => id);
+    return this.members.map(({ id }) => id);
   }
 
-  /** Of one of them, by its place in the order of runs. */
+  /** The sandbox of a member, by its place in the order of runs. */
   id(n: number): string {
-    const seat = this.seats[n];
-    if (seat === undefined) throw new Error(`the plan has no member ${n}`);
-    return seat.id;
+    const member = this.members[n];
+    if (member === undefined) throw new Error(`the plan has no member ${n}`);
+    return member.id;
   }
 
   /** Every tree, to the byte. */
   seen(): Promise<string[]> {
-    return inSteps(this.ids, 4, (id) => seen(this.server, id));
+    return inSteps(this.ids, 4, (id) => treeSnapshot(this.server, id));
   }
 
   async committed(call = {}): Promise<Commit> {
@@ -73,7 +73,7 @@ export class Fleet {
     const ofRuns = members.filter(({ committed }) => committed !== null).length;
     await until(
       "saved trees are those of the last commits",
-      () => kept(this.server, "snapshots").length === ofRuns,
+      () => engineEntries(this.server, "snapshots").length === ofRuns,
     );
   }
 
@@ -81,32 +81,36 @@ export class Fleet {
   async end(): Promise<void> {
     await this.plan.remove({ sandboxes: "destroy" });
     await until("its trees are gone", () =>
-      kept(this.server, "trees").every((id) => !this.ids.includes(id)),
+      engineEntries(this.server, "trees").every((id) => !this.ids.includes(id)),
     );
-    await until("the trash is empty", () => kept(this.server, "trash").length === 0, 60_000);
+    await until(
+      "the trash is empty",
+      () => engineEntries(this.server, "trash").length === 0,
+      60_000,
+    );
   }
 }
 
-/** So many at once. */
+/** Runs the work with so many items at once. */
 export async function inSteps<T, R>(
   all: readonly T[],
   atOnce: number,
-  work: (one: T) => Promise<R>,
+  work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const done: R[] = [];
-  for (let at = 0; at < all.length; at += atOnce) {
-    done.push(...(await Promise.all(all.slice(at, at + atOnce).map(work))));
+  for (let start = 0; start < all.length; start += atOnce) {
+    done.push(...(await Promise.all(all.slice(start, start + atOnce).map(work))));
   }
   return done;
 }
 
 const stopped = new Set<number>();
 
-/** The copy of this sandbox's tree that is made next, stopped in the middle. */
-export async function stoppedCopy(server: Server, id: string): Promise<number> {
+/** Stops the next copy of this sandbox's tree in the middle. */
+export async function stopCopyOf(server: Server, id: string): Promise<number> {
   const engine = server.processOf("container/engine/main.ts").pid;
-  const look = () => copiesOf(engine).find((one) => read(one, "cmdline").includes(`/${id}/`));
-  const copy = await caught(`a copy of ${id}`, look);
+  const find = () => copiesOf(engine).find((pid) => read(pid, "cmdline").includes(`/${id}/`));
+  const copy = await waitForPid(`a copy of ${id}`, find);
   process.kill(copy, "SIGSTOP");
   stopped.add(copy);
   await until("it stands still", () => /^State:\s+T/m.test(read(copy, "status")));
@@ -114,16 +118,16 @@ export async function stoppedCopy(server: Server, id: string): Promise<number> {
 }
 
 /** After a test that failed in the middle. */
-export function letAllGo(): void {
-  for (const copy of stopped) letGo(copy);
+export function resumeAllCopies(): void {
+  for (const copy of stopped) resumeCopy(copy);
 }
 
-export function letGo(copy: number): void {
+export function resumeCopy(copy: number): void {
   stopped.delete(copy);
   try {
     process.kill(copy, "SIGCONT");
   } catch {
-    // It was ended, as what it copied was.
+    // It has ended, as the sandbox that it copied has.
   }
 }
 
@@ -131,7 +135,7 @@ function read(pid: number, what: "cmdline" | "status"): string {
   try {
     return readFileSync(`/proc/${pid}/${what}`, "utf8");
   } catch {
-    // It ended while we looked.
+    // It ended meanwhile.
     return "";
   }
 }

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../../src/client/connect.ts";
 import type { BerthError } from "../../../src/protocol/errors.ts";
-import { kept, post, ran } from "../files/workspace.ts";
-import { alive, naming, type Seen, treeOf } from "../processes.ts";
+import { engineEntries, post, runPython } from "../files/workspace.ts";
+import { alive, type ProcessInfo, processesNaming, treeOf } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
-import { Fleet, inSteps, letAllGo, letGo, stoppedCopy } from "./plan-fleet.ts";
+import { Fleet, inSteps, resumeAllCopies, resumeCopy, stopCopyOf } from "./plan-fleet.ts";
 
 /** Long enough in being copied to be stopped in the middle. */
 const large = `
@@ -26,16 +26,16 @@ beforeAll(async () => {
 afterAll(async () => {
   const tree = server.processes();
   try {
-    await until("every tree is gone", () => kept(server, "snapshots").length === 0);
-    expect(kept(server, "trees")).toEqual([]);
+    await until("every tree is gone", () => engineEntries(server, "snapshots").length === 0);
+    expect(engineEntries(server, "trees")).toEqual([]);
   } finally {
     await server[Symbol.asyncDispose]();
   }
   expect(alive(tree)).toEqual([]);
-  expect(naming(server.data)).toEqual([]);
+  expect(processesNaming(server.data)).toEqual([]);
 });
 
-afterEach(letAllGo);
+afterEach(resumeAllCopies);
 
 async function write(id: string, text: string): Promise<void> {
   expect((await server.exec(id, `echo ${text} > file`)).body.exitCode).toBe(0);
@@ -60,7 +60,7 @@ async function destroy(id: string): Promise<void> {
 }
 
 /** The first process of its room. */
-function agentOf(id: string): Seen {
+function agentOf(id: string): ProcessInfo {
   const note = JSON.parse(readFileSync(join(server.data, "engine", "live", id), "utf8"));
   const [, agent] = treeOf((note as { outer: { pid: number } }).outer.pid);
   if (agent === undefined) throw new Error(`${id} has no agent`);
@@ -74,13 +74,13 @@ describe("while a commit of real sandboxes runs", () => {
     const fleet = await Fleet.of(server, "busy", 4);
     const other = await Fleet.of(server, "free", 2);
     const spare = await server.create();
-    await ran(server, fleet.id(1), large);
+    await runPython(server, fleet.id(1), large);
     for (const id of [...fleet.ids, ...other.ids]) await write(id, "one");
     const first = fleet.plan.commit();
-    const copy = await stoppedCopy(server, fleet.id(1));
+    const copy = await stopCopyOf(server, fleet.id(1));
     expect((await fleet.plan.get()).running).toMatchObject({ commit: 1, outcome: "pending" });
 
-    const key = fleet.seats[0]?.key ?? "";
+    const key = fleet.members[0]?.key ?? "";
     const attempts = {
       add: () => fleet.plan.putMember("new", { create: {} }),
       adopt: () => fleet.plan.putMember("new", { sandboxId: spare }),
@@ -95,7 +95,7 @@ describe("while a commit of real sandboxes runs", () => {
       const { code, facts } = await refusal(attempt());
       expect([what, code, facts.commit]).toEqual([what, "plan_busy", 1]);
     }
-    // Whoever is stopped for the commit is held; looks are free.
+    // A member that is stopped for the commit is held; reads are free.
     const lease = await server.call("GET", `/v1/sandboxes/${fleet.id(1)}/lease`);
     expect(lease.body).toMatchObject({ state: "held", holder: "plan:busy" });
     expect((await server.call("GET", `/v1/sandboxes/${fleet.id(1)}`)).status).toBe(200);
@@ -105,7 +105,7 @@ describe("while a commit of real sandboxes runs", () => {
     expect(running).toMatchObject({ commit: 1 });
     expect(members.map(({ sandbox }) => sandbox).sort()).toEqual(fleet.ids);
 
-    letGo(copy);
+    resumeCopy(copy);
     const done = await first;
     expect(done).toMatchObject({ commit: 1, outcome: "committed" });
     expect(await Promise.all(joined)).toEqual([done, done]);
@@ -115,7 +115,7 @@ describe("while a commit of real sandboxes runs", () => {
       sandbox: spare,
     });
     await other.plan.remove({ sandboxes: "destroy" });
-    fleet.seats.push({ key: "new", id: spare });
+    fleet.members.push({ key: "new", id: spare });
     await fleet.end();
   });
 });
@@ -126,8 +126,8 @@ describe("a plan of fifty real sandboxes", () => {
   }, async () => {
     const fleet = await Fleet.of(server, "fifty", 50);
     await inSteps(fleet.ids, 8, (id) => write(id, `old-${id}`));
-    const one = await fleet.committed();
-    expect(one.members.map(({ outcome }) => outcome)).toEqual(Array(50).fill("committed"));
+    const commit = await fleet.committed();
+    expect(commit.members.map(({ outcome }) => outcome)).toEqual(Array(50).fill("committed"));
     await inSteps(fleet.ids, 8, (id) => write(id, "new"));
     expect(await fleet.plan.rollback({ waitMs: 20_000 })).toMatchObject({ commit: 2 });
     expect(await fleet.plan.commitOf(2, { waitMs: 25_000 })).toMatchObject({
@@ -156,8 +156,8 @@ describe("members of every kind", () => {
     const fleet = await Fleet.of(server, "kinds", 3);
     const second = connect({ url: server.url, key: server.key }).plan("second");
     await second.put();
-    const taken = await refusal(second.putMember("mine", { sandboxId: fleet.id(0) }));
-    expect(taken).toMatchObject({ code: "in_other_plan", facts: { plan: "kinds" } });
+    const refused = await refusal(second.putMember("mine", { sandboxId: fleet.id(0) }));
+    expect(refused).toMatchObject({ code: "in_other_plan", facts: { plan: "kinds" } });
     expect((await second.get()).members).toEqual([]);
     await second.remove();
 
@@ -176,7 +176,7 @@ describe("members of every kind", () => {
     await fleet.end();
   });
 
-  it("[PL105] in best effort one that is held is told as aborted and keeps its work, and the others are committed", {
+  it("[PL105] with best effort a held member is reported as aborted and keeps its work, and the others are committed", {
     timeout: 120_000,
   }, async () => {
     const fleet = await Fleet.of(server, "effort", 4);
@@ -229,14 +229,14 @@ describe("members of every kind", () => {
     const fleet = await Fleet.of(server, "struck", 4);
     for (const id of fleet.ids) await write(id, "one");
     const first = await fleet.committed();
-    await ran(server, fleet.id(1), large);
+    await runPython(server, fleet.id(1), large);
     for (const id of fleet.ids) await write(id, "two");
     const running = fleet.plan.commit();
-    const copy = await stoppedCopy(server, fleet.id(1));
+    const copy = await stopCopyOf(server, fleet.id(1));
     const agent = agentOf(fleet.id(1));
     process.kill(agent.pid, "SIGKILL");
     await until("the agent is gone", () => alive([agent]).length === 0);
-    letGo(copy);
+    resumeCopy(copy);
     const { outcome, commit, members } = await running;
     expect(["committed", "aborted"]).toContain(outcome);
     for (const member of members) expect(member.outcome).toBe(outcome);
@@ -251,8 +251,8 @@ describe("members of every kind", () => {
     expect(await inSteps(fleet.ids, 4, file)).toEqual(Array(4).fill("two"));
     await fleet.expectAtRest();
     expect(await fleet.plan.rollback()).toMatchObject({ outcome: "rolled_back" });
-    const whole = outcome === "committed" ? "two" : "one";
-    expect(await inSteps(fleet.ids, 4, file)).toEqual(Array(4).fill(whole));
+    const expected = outcome === "committed" ? "two" : "one";
+    expect(await inSteps(fleet.ids, 4, file)).toEqual(Array(4).fill(expected));
     await fleet.end();
   });
 });

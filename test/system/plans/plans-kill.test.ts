@@ -6,8 +6,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { randomOf } from "../../linearizability/history.ts";
-import { kept, listed, post, ran } from "../files/workspace.ts";
-import { alive, naming } from "../processes.ts";
+import { engineEntries, listed, post, runPython } from "../files/workspace.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { killRounds } from "../runs/rounds.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
@@ -31,7 +31,7 @@ found = []
 for folder, _, names in os.walk("/workspace"): found += [open(f"{folder}/{name}").read() for name in names]
 print(len(found), sorted(set(found)), sorted(os.listdir("/workspace")))
 `;
-const whole = (version: number) => `${files} ['${version}'] ['only-${version}']`;
+const contentOf = (version: number) => `${files} ['${version}'] ['only-${version}']`;
 
 const data = mkdtempSync(join(tmpdir(), "berth-plan-cut-"));
 
@@ -66,36 +66,36 @@ describe("kill -9 in the middle of a plan's run", () => {
       const victim = victims[random(victims.length)] ?? "server";
       const what = `round ${round}: ${kind}, ${victim}`;
       await written(fleet, version);
-      let told: Commit | undefined;
+      let answered: Commit | undefined;
       const over = (kind === "commit" ? fleet.plan.commit() : fleet.plan.rollback()).then(
         (done) => {
-          told = done;
+          answered = done;
         },
         () => undefined,
       );
       await pause(random(killWithinMs));
-      if (told === undefined) seen.unanswered += 1;
+      if (answered === undefined) seen.unanswered += 1;
       await struck(fleet, victim);
       await over;
       await settled(fleet, what);
 
       const now = await trees(fleet);
       expect(new Set(now).size, `${what}: ${now}`).toBe(1);
-      const back = [whole(version), whole(committed)];
+      const back = [contentOf(version), contentOf(committed)];
       if (kind === "rollback") {
         expect(back, what).toContain(now[0]);
-        if (told?.outcome === "rolled_back") expect(now[0], what).toBe(whole(committed));
-        seen[now[0] === whole(version) ? "old" : "new"] += 1;
+        if (answered?.outcome === "rolled_back") expect(now[0], what).toBe(contentOf(committed));
+        seen[now[0] === contentOf(version) ? "old" : "new"] += 1;
       } else {
-        expect(now[0], `${what}: their own work`).toBe(whole(version));
+        expect(now[0], `${what}: their own work`).toBe(contentOf(version));
         const numbers = (await fleet.plan.get()).members.map((member) => member.committed);
         expect(new Set(numbers).size, `${what}: ${numbers}`).toBe(1);
         expect(await fleet.plan.rollback(), what).toMatchObject({ outcome: "rolled_back" });
         const saved = await trees(fleet);
-        const isNew = saved[0] === whole(version);
-        expect(saved, what).toEqual(Array(members).fill(whole(isNew ? version : committed)));
+        const isNew = saved[0] === contentOf(version);
+        expect(saved, what).toEqual(Array(members).fill(contentOf(isNew ? version : committed)));
         expect(isNew, `${what}: what the plan says`).toBe(numbers[0] !== newest);
-        if (told?.outcome === "committed") expect(isNew, what).toBe(true);
+        if (answered?.outcome === "committed") expect(isNew, what).toBe(true);
         seen[isNew ? "new" : "old"] += 1;
         if (isNew) committed = version;
         newest = numbers[0] ?? 0;
@@ -107,21 +107,24 @@ describe("kill -9 in the middle of a plan's run", () => {
     expect(seen.old).toBeGreaterThan(0);
 
     await fleet.end();
-    expect([kept(fleet.server, "trees"), kept(fleet.server, "snapshots")]).toEqual([[], []]);
+    expect([
+      engineEntries(fleet.server, "trees"),
+      engineEntries(fleet.server, "snapshots"),
+    ]).toEqual([[], []]);
     const tree = fleet.server.processes();
     await fleet.server.stop();
     running = undefined;
     await until("every process is gone", () => alive(tree).length === 0);
-    expect(naming(data)).toEqual([]);
+    expect(processesNaming(data)).toEqual([]);
   });
 });
 
 async function written(fleet: Fleet, version: number): Promise<void> {
-  await inSteps(fleet.ids, 3, (id) => ran(fleet.server, id, write(version)));
+  await inSteps(fleet.ids, 3, (id) => runPython(fleet.server, id, write(version)));
 }
 
 async function trees(fleet: Fleet): Promise<string[]> {
-  const all = await inSteps(fleet.ids, 3, (id) => ran(fleet.server, id, read));
+  const all = await inSteps(fleet.ids, 3, (id) => runPython(fleet.server, id, read));
   return all.map((text) => text.trim());
 }
 
@@ -163,11 +166,11 @@ async function settled(fleet: Fleet, what: string): Promise<void> {
 /** Rows and trees, of sandboxes and of commits; nobody is held, and nothing half made is left. */
 async function agree(fleet: Fleet, what: string): Promise<void> {
   await fleet.expectAtRest();
-  expect(kept(fleet.server, "trees"), what).toEqual(fleet.ids);
+  expect(engineEntries(fleet.server, "trees"), what).toEqual(fleet.ids);
   await until(`${what}: rows and trees agree`, async () => {
     const rows = await inSteps(fleet.ids, 3, (id) => listed(fleet.server, id));
     expect(rows.every((ids) => ids.length === 1)).toBe(true);
-    return rows.flat().length === kept(fleet.server, "snapshots").length;
+    return rows.flat().length === engineEntries(fleet.server, "snapshots").length;
   });
-  await until(`${what}: no trash`, () => kept(fleet.server, "trash").length === 0, 60_000);
+  await until(`${what}: no trash`, () => engineEntries(fleet.server, "trash").length === 0, 60_000);
 }

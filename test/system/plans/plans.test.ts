@@ -6,12 +6,12 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { BerthError } from "../../../src/protocol/errors.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
-import { type Deed, deed, doAll, post, ran, seen } from "../files/workspace.ts";
-import { alive, naming } from "../processes.ts";
+import { type Deed, deed, doAll, post, runPython, treeSnapshot } from "../files/workspace.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { isFull } from "../runs/runs.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
-import { Fleet, letAllGo, letGo, stoppedCopy } from "./plan-fleet.ts";
+import { Fleet, resumeAllCopies, resumeCopy, stopCopyOf } from "./plan-fleet.ts";
 
 const members = 8;
 /** So many files take their copy long enough to be met in the middle. */
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  letAllGo();
+  resumeAllCopies();
   await fleet.end();
 });
 
@@ -44,21 +44,21 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(data, { recursive: true, force: true });
   expect(alive(tree)).toEqual([]);
-  expect(naming(data)).toEqual([]);
+  expect(processesNaming(data)).toEqual([]);
 });
 
 /** Random work, and one file that was not there. */
-async function work(at: number): Promise<void> {
+async function work(index: number): Promise<void> {
   const [deeds = []] = fc.sample(fc.array(deed, { minLength: 20, maxLength: 40 }), {
     numRuns: 1,
     seed: seed++,
   });
   const path = Buffer.from(`/workspace/new ${seed}`).toString("hex");
   const last: Deed = ["write", path, seed % 256, 10];
-  expect(await doAll(server, fleet.id(at), [...deeds, last])).toBeGreaterThan(0);
+  expect(await doAll(server, fleet.id(index), [...deeds, last])).toBeGreaterThan(0);
 }
 
-/** Folders that nobody has written to belong to the engine, which was started anew. */
+/** Folders that nobody has written to belong to the engine, which has restarted. */
 function ofWorkspace(tree: string): string[] {
   const place = Buffer.from("/workspace").toString("hex");
   return tree.split("\n").filter((line) => line.startsWith(place));
@@ -67,7 +67,7 @@ function ofWorkspace(tree: string): string[] {
 /** How the k-th of them can keep a commit from being one; `over` when it does so no more. */
 type Failing = { code: string; commit(): Promise<unknown>; over(): Promise<void> };
 const ways: Record<string, (k: number) => Promise<Failing>> = {
-  "is held by somebody who does not let go": async (k) => {
+  "is held by somebody who does not release it": async (k) => {
     const path = `/v1/sandboxes/${fleet.id(k)}/lease`;
     const held = await server.call("POST", path, { holder: "deploy", ttlMs: 300_000 });
     expect(held.status).toBe(201);
@@ -101,7 +101,7 @@ const ways: Record<string, (k: number) => Promise<Failing>> = {
       code: "internal",
       commit: async () => {
         const run = fleet.plan.commit();
-        process.kill(await stoppedCopy(server, fleet.id(k)), "SIGKILL");
+        process.kill(await stopCopyOf(server, fleet.id(k)), "SIGKILL");
         return run;
       },
       over: async () => {},
@@ -112,13 +112,13 @@ const ways: Record<string, (k: number) => Promise<Failing>> = {
       code: "sandbox_destroyed",
       commit: async () => {
         const run = fleet.plan.commit();
-        const copy = await stoppedCopy(server, fleet.id(k));
+        const copy = await stopCopyOf(server, fleet.id(k));
         const path = `/v1/sandboxes/${fleet.id(k)}`;
         const end = server.call("DELETE", `${path}?force=true`);
         await until("its end has begun", async () =>
           String((await server.call("GET", path)).body.state).startsWith("destroy"),
         );
-        letGo(copy);
+        resumeCopy(copy);
         expect((await end).status).toBe(200);
         return run;
       },
@@ -127,7 +127,7 @@ const ways: Record<string, (k: number) => Promise<Failing>> = {
   },
 };
 
-/** Why the run came to nothing, whichever way that is told. */
+/** The code of an aborted run, from its result or its error. */
 async function aborted(run: Promise<unknown>): Promise<{ code: string; n: number }> {
   try {
     const { outcome, error, commit } = (await run) as Commit;
@@ -148,13 +148,13 @@ describe("a plan of eight real sandboxes", () => {
     { timeout: 300_000 },
     async (way) => {
       fleet = await Fleet.of(server, `eight-${seed}`, members);
-      for (let at = 0; at < members; at += 1) await work(at);
+      for (let index = 0; index < members; index += 1) await work(index);
       let last = await fleet.committed();
       let base = await fleet.seen();
       for (const k of positions) {
         await work(k);
         await work((k + 3) % members);
-        if (way.includes("saved")) await ran(server, fleet.id(k), ballast);
+        if (way.includes("saved")) await runPython(server, fleet.id(k), ballast);
         const before = await fleet.seen();
         expect(before[k]).not.toBe(base[k]);
         const failing = await ways[way]?.(k);
@@ -162,27 +162,28 @@ describe("a plan of eight real sandboxes", () => {
         const { code, n } = await aborted(failing.commit());
         expect(code).toBe(failing.code);
         await failing.over();
-        const told = await fleet.plan.commitOf(n, { waitMs: 25_000 });
-        expect(told).toMatchObject({
+        const run = await fleet.plan.commitOf(n, { waitMs: 25_000 });
+        expect(run).toMatchObject({
           outcome: "aborted",
           kind: "commit",
           error: { code: failing.code },
         });
         const isGone = code === "sandbox_destroyed";
-        for (const [at, { key, id }] of fleet.seats.entries()) {
-          const part = told.members.find((one) => one.key === key);
+        for (const [index, { key, id }] of fleet.members.entries()) {
+          const part = run.members.find((member) => member.key === key);
           expect(part).toMatchObject({
             sandbox: id,
-            outcome: isGone && at === k ? "failed" : "aborted",
-            ...(at === k ? { error: { code: failing.code } } : {}),
+            outcome: isGone && index === k ? "failed" : "aborted",
+            ...(index === k ? { error: { code: failing.code } } : {}),
           });
-          if (!isGone || at !== k) expect(await seen(server, id), key).toBe(before[at]);
+          if (!isGone || index !== k)
+            expect(await treeSnapshot(server, id), key).toBe(before[index]);
         }
         if (isGone) {
           await replaced(k);
           last = await fleet.committed({ allowEmpty: true });
           base = await fleet.seen();
-        } else await ran(server, fleet.id(k), noBallast);
+        } else await runPython(server, fleet.id(k), noBallast);
         const { members: now } = await fleet.plan.get();
         expect(new Set(now.map(({ committed }) => committed))).toEqual(new Set([last.commit]));
         await fleet.expectAtRest();
@@ -193,14 +194,14 @@ describe("a plan of eight real sandboxes", () => {
     },
   );
 
-  it("[PL101] a commit names what was added, modified and deleted in each member, and says the same later, also after the server was started anew", {
+  it("[PL101] a commit names what was added, modified and deleted in each member, and says the same later, also after the server was restarted", {
     timeout: 120_000,
   }, async () => {
     fleet = await Fleet.of(server, "named", 3);
-    const first = `mkdir -p a/empty a/full; for n in 1 2 3; do echo $n > a/full/$n; done; ln -s full a/link`;
-    for (const id of fleet.ids) expect((await server.exec(id, first)).body.exitCode).toBe(0);
-    const one = await fleet.committed();
-    for (const { changes } of one.members) {
+    const setUp = `mkdir -p a/empty a/full; for n in 1 2 3; do echo $n > a/full/$n; done; ln -s full a/link`;
+    for (const id of fleet.ids) expect((await server.exec(id, setUp)).body.exitCode).toBe(0);
+    const first = await fleet.committed();
+    for (const { changes } of first.members) {
       expect(changes).toEqual({
         added: ["a/empty/", "a/full/1", "a/full/2", "a/full/3", "a/link"],
         modified: [],
@@ -213,8 +214,8 @@ describe("a plan of eight real sandboxes", () => {
     expect((await server.exec(fleet.id(0), then)).body.exitCode).toBe(0);
     expect((await server.exec(fleet.id(1), "chmod 600 a/full/1")).body.exitCode).toBe(0);
     const two = await fleet.committed();
-    const changesOf = ({ members }: Commit, at: number) =>
-      members.find(({ sandbox }) => sandbox === fleet.id(at))?.changes;
+    const changesOf = ({ members }: Commit, index: number) =>
+      members.find(({ sandbox }) => sandbox === fleet.id(index))?.changes;
     expect(changesOf(two, 0)).toMatchObject({
       added: ["b"],
       deleted: ["a/empty/", "a/full/3"],
@@ -226,14 +227,14 @@ describe("a plan of eight real sandboxes", () => {
     const refused = await fleet.plan.commit().catch((error: BerthError) => error);
     expect(refused).toMatchObject({ code: "nothing_to_commit", facts: { commit: 3 } });
     const later = async () => [await fleet.plan.commitOf(1), await fleet.plan.commitOf(2)];
-    expect(await later()).toEqual([one, two]);
+    expect(await later()).toEqual([first, two]);
     const trees = await fleet.seen();
     const tree = server.processes();
     await server.stop();
     expect(alive(tree)).toEqual([]);
     server = await startServer({ data });
     fleet.server = server;
-    expect(await later()).toEqual([one, two]);
+    expect(await later()).toEqual([first, two]);
     expect(await fleet.plan.commitOf(3)).toMatchObject({ outcome: "aborted" });
     for (const id of fleet.ids) await post(server, id, "start");
     expect((await fleet.seen()).map(ofWorkspace)).toEqual(trees.map(ofWorkspace));
@@ -242,10 +243,10 @@ describe("a plan of eight real sandboxes", () => {
   });
 
   async function replaced(k: number): Promise<void> {
-    const { key } = fleet.seats[k] as { key: string };
+    const { key } = fleet.members[k] as { key: string };
     const id = await server.create();
     await fleet.plan.putMember(key, { sandboxId: id });
-    fleet.seats[k] = { key, id };
-    fleet.seats.sort((a, b) => (a.id < b.id ? -1 : 1));
+    fleet.members[k] = { key, id };
+    fleet.members.sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 });

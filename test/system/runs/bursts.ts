@@ -1,6 +1,5 @@
 /**
- * Owns commands that are sent to one sandbox many at once, round after round: each leaves its own word once, and tells it.
- * Does not own what happens to the sandbox meanwhile, nor which endings a test allows.
+ * Sends many commands at once to one sandbox, round after round: each appends its own word to a file once and prints it.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -12,7 +11,7 @@ import { agentOf } from "./runs.ts";
 
 /** Only a hang meets it. */
 const answerMs = 90_000;
-/** Longer than an answer that is told whole. */
+/** Longer than a short response. */
 const longCharacters = 200_000;
 const longerMs = limits.execHeartbeatAfterMs + 500;
 const wide = 16;
@@ -20,7 +19,7 @@ const wide = 16;
 const established = "01";
 
 type Made = { command: string; stdout: string };
-/** Of a word, a command that leaves and tells it. */
+/** Makes a command that appends the word and prints it. */
 export type Kind = (word: string) => Made;
 
 export const short: Kind = (word) => ({
@@ -38,7 +37,7 @@ export const long: Kind = (word) => ({
 
 export const underLease = (token: unknown) => ({ "berth-lease": String(token) });
 
-export type Told = {
+export type CommandEnd = {
   word: string;
   /** `cut`: its caller's connection ended without an answer. Else `ran`, or the code of its error. */
   end: string;
@@ -46,7 +45,7 @@ export type Told = {
 
 export class Bursts {
   readonly id: string;
-  readonly told: Told[] = [];
+  readonly results: CommandEnd[] = [];
   #server: RunningServer;
   #headers: Record<string, string> = {};
   #words = 0;
@@ -81,13 +80,13 @@ export class Bursts {
     const { url, key } = this.#server;
     const authorization = `Bearer ${key}`;
     const headers = { authorization, "content-type": "application/json", ...more };
-    const asked = {
+    const request = {
       method,
       headers,
       body: body === undefined ? null : JSON.stringify(body),
       signal,
     };
-    const response = await fetch(`${url}/v1/sandboxes/${this.id}${tail}`, asked);
+    const response = await fetch(`${url}/v1/sandboxes/${this.id}${tail}`, request);
     return { status: response.status, body: (await response.json()) as Answer["body"] };
   }
 
@@ -102,8 +101,8 @@ export class Bursts {
     let over = false;
     const stream = async (_: unknown, n: number) => {
       const kinds = n === 0 ? [slow, short] : n === 1 ? [long, short] : [short];
-      for (let at = 0; !over; at += 1) {
-        const { end } = await this.exec(kinds[at % kinds.length] ?? short);
+      for (let index = 0; !over; index += 1) {
+        const { end } = await this.exec(kinds[index % kinds.length] ?? short);
         // Who is refused does not come again at once.
         if (end !== "ran") await pause(20);
       }
@@ -121,17 +120,17 @@ export class Bursts {
 
   /** So many run from here on. */
   async more(count: number): Promise<void> {
-    const ran = () => this.told.filter(({ end }) => end === "ran").length;
+    const ran = () => this.results.filter(({ end }) => end === "ran").length;
     const from = ran();
     await until(`${count} more run, after ${from}`, () => ran() >= from + count, answerMs);
   }
 
-  async exec(kind: Kind, signal: AbortSignal = AbortSignal.timeout(answerMs)): Promise<Told> {
+  async exec(kind: Kind, signal: AbortSignal = AbortSignal.timeout(answerMs)): Promise<CommandEnd> {
     this.#words += 1;
     const word = `w${this.#words}`;
-    const told = { word, end: await this.#endOf(kind(word), signal) };
-    this.told.push(told);
-    return told;
+    const results = { word, end: await this.#endOf(kind(word), signal) };
+    this.results.push(results);
+    return results;
   }
 
   async #endOf({ command, stdout }: Made, signal: AbortSignal): Promise<string> {
@@ -144,7 +143,7 @@ export class Bursts {
     }
     const { error, exitCode } = answer.body;
     if (error !== undefined) return error.code;
-    // One that was ended by a signal may have told less.
+    // A command that a signal ended may have printed less.
     if (exitCode !== null) expect(answer.body).toMatchObject({ exitCode: 0, stdout });
     return "ran";
   }
@@ -152,7 +151,7 @@ export class Bursts {
   /** How many there are of each end. */
   ends(): Record<string, number> {
     const counts: Record<string, number> = {};
-    for (const { end } of this.told) counts[end] = (counts[end] ?? 0) + 1;
+    for (const { end } of this.results) counts[end] = (counts[end] ?? 0) + 1;
     return counts;
   }
 
@@ -172,7 +171,7 @@ export class Bursts {
   async check(): Promise<void> {
     const lines = await this.ran();
     expect(new Set(lines).size, "nothing ran twice").toBe(lines.length);
-    const answered = this.told.filter(({ end }) => end === "ran").map(({ word }) => word);
+    const answered = this.results.filter(({ end }) => end === "ran").map(({ word }) => word);
     expect(answered.length).toBeGreaterThan(wide);
     const ran = new Set(lines);
     expect(answered.filter((word) => !ran.has(word))).toEqual([]);

@@ -13,7 +13,7 @@ const fewConnections = 12;
 const stoppedMs = 4_000;
 /** The line stands for a second or two after the last command. */
 const quietMs = 2_500;
-/** Nothing of the kind is opened beside commands that are this far apart. */
+/** No channel is opened for commands that are this far apart. */
 const apartMs = 500;
 const timeout = 240_000;
 /** A life that ends under a call: nobody knows what that did. */
@@ -89,7 +89,7 @@ describe("commands that follow each other closely", () => {
     await settled(server, bursts, ["ran"]);
   });
 
-  it("[M6] whose agent is killed, again and again: each is answered, or told as interrupted, and none runs twice", {
+  it("[M6] whose agent is killed, again and again: each is answered, or reported as interrupted, and none runs twice", {
     timeout,
   }, async () => {
     bursts = await Bursts.in(server);
@@ -127,7 +127,7 @@ describe("commands that follow each other closely", () => {
     },
   );
 
-  it("[M6] whose sandbox is paused, saved and restored under them: none runs twice, and all goes on", {
+  it("[M6] whose sandbox is paused, saved and restored under them: none runs twice, and all continue", {
     timeout,
   }, async () => {
     bursts = await Bursts.in(server);
@@ -158,11 +158,11 @@ describe("commands that follow each other closely", () => {
   it("[M6] whose sandbox is destroyed: each ends, and nothing is left", { timeout }, async () => {
     bursts = await Bursts.in(server);
     const pid = agentOf(server, bursts.id);
-    const agent = server.processes().filter((one) => one.pid === pid);
+    const agent = server.processes().filter((process) => process.pid === pid);
     expect(alive(agent)).toHaveLength(1);
     await bursts.while(async () => {
       await done("DELETE", "?force=true");
-      await until("all are told", () => (bursts.ends().sandbox_destroyed ?? 0) >= wide);
+      await until("all have ended", () => (bursts.ends().sandbox_destroyed ?? 0) >= wide);
     });
     expectEnds(bursts, [...cutOff, "sandbox_destroyed"]);
     await until("its agent is gone", () => alive(agent).length === 0);
@@ -175,14 +175,14 @@ describe("commands that follow each other closely", () => {
     const leaving = new AbortController();
     const endless = (word: string) => ({ command: `echo ${word} >> ran; sleep 600`, stdout: "" });
     await bursts.while(async () => {
-      const gone = Array.from({ length: 4 }, () => bursts.exec(endless, leaving.signal));
+      const abandoned = Array.from({ length: 4 }, () => bursts.exec(endless, leaving.signal));
       // They have been handed over by then.
       await bursts.exec(slow);
       const soon = bursts.exec(endless, leaving.signal);
       await bursts.more(wide);
       expect(treeOf(agentOf(server, bursts.id)).length).toBeGreaterThan(5);
       leaving.abort();
-      const ends = (await Promise.all([...gone, soon])).map(({ end }) => end);
+      const ends = (await Promise.all([...abandoned, soon])).map(({ end }) => end);
       expect(ends).toEqual(Array.from({ length: 5 }, () => "cut"));
       await bursts.more(wide);
     });
@@ -200,11 +200,11 @@ describe("commands that follow each other closely", () => {
       await done("DELETE", "/lease?break=true&reason=to+see+it");
       const next = await done("POST", "/lease", { holder: "next", waitMs: 20_000 });
       const headers = underLease(next.token);
-      const look = () => done("POST", "/exec", { command: "cat ran" }, headers);
-      const { stdout: seen } = await look();
+      const readRan = () => done("POST", "/exec", { command: "cat ran" }, headers);
+      const { stdout: seen } = await readRan();
       expect(String(seen).length).toBeGreaterThan(0);
       await pause(500);
-      expect((await look()).stdout).toBe(seen);
+      expect((await readRan()).stdout).toBe(seen);
       await done("DELETE", "/lease", undefined, headers);
     });
     bursts.hold(undefined);
@@ -231,7 +231,7 @@ describe("commands that follow each other closely", () => {
     const among = odd.map(async ([what, call]) => [what, await answered(call)] as const);
     expect(new Map(await Promise.all(among))).toEqual(alone);
     await Promise.all(others);
-    expect(bursts.ends()).toEqual({ ran: bursts.told.length });
+    expect(bursts.ends()).toEqual({ ran: bursts.results.length });
     await nothingRuns(server, bursts);
   });
 
@@ -255,12 +255,12 @@ describe("commands that follow each other closely", () => {
         return (await lost()) === 1;
       });
     }
-    expect(bursts.ends()).toEqual({ ran: bursts.told.length });
+    expect(bursts.ends()).toEqual({ ran: bursts.results.length });
   });
 });
 
 describe("commands that follow each other closely, and kill -9 of the Worker", () => {
-  it("[M6] again and again: none runs twice, what was answered ran, and all goes on", {
+  it("[M6] again and again: none runs twice, what was answered ran, and all continue", {
     timeout,
   }, async () => {
     await using first = await startServer();

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../../linearizability/history.ts";
-import { alive, naming } from "../processes.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
 import { killRounds } from "./rounds.ts";
@@ -11,7 +11,7 @@ import { killRounds } from "./rounds.ts";
 const callers = 8;
 const keysEach = 6;
 
-type Told = { status: number; text: string };
+type ExecResponse = { status: number; text: string };
 
 /** Aborted, its caller goes away in the middle. */
 async function exec(
@@ -20,7 +20,7 @@ async function exec(
   key: string | undefined,
   command: string,
   signal: AbortSignal = AbortSignal.timeout(60_000),
-): Promise<Told> {
+): Promise<ExecResponse> {
   const response = await fetch(`${server.url}/v1/sandboxes/${id}/exec`, {
     method: "POST",
     headers: {
@@ -33,19 +33,19 @@ async function exec(
   return { status: response.status, text: (await response.text()).trim() };
 }
 
-const codeOf = ({ text }: Told): string | undefined =>
+const codeOf = ({ text }: ExecResponse): string | undefined =>
   (JSON.parse(text) as { error?: { code: string } }).error?.code;
 
 async function stopAndLook(server: Server, data: string): Promise<void> {
   const tree = server.processes();
   await server.stop();
   await until("every process is gone", () => alive(tree).length === 0);
-  expect(naming(data)).toEqual([]);
+  expect(processesNaming(data)).toEqual([]);
   expect(readFileSync("/proc/mounts", "utf8")).not.toContain(data);
 }
 
 describe("calls with a key and kill -9 of the whole server", () => {
-  const data = mkdtempSync(join(tmpdir(), "berth-keyed-"));
+  const data = mkdtempSync(join(tmpdir(), "berth-idempotency-"));
   let started: Server | undefined;
   afterAll(async () => {
     await started?.[Symbol.asyncDispose]();
@@ -67,7 +67,7 @@ describe("calls with a key and kill -9 of the whole server", () => {
     const commandOf = (key: string, ms: number) => `echo ${key} >> log; sleep 0.${ms}`;
 
     for (let round = 1; round <= killRounds; round++) {
-      const known = new Map<string, Told>();
+      const known = new Map<string, ExecResponse>();
       const open = new Map<string, string>();
       let killed = false;
       const caller = async (name: string, random: Random) => {
@@ -76,9 +76,9 @@ describe("calls with a key and kill -9 of the whole server", () => {
           const command = commandOf(key, random(9));
           open.set(key, command);
           try {
-            const told = await exec(server, id, key, command);
-            known.set(key, told);
-            if (random(3) === 0) expect(await exec(server, id, key, command)).toEqual(told);
+            const response = await exec(server, id, key, command);
+            known.set(key, response);
+            if (random(3) === 0) expect(await exec(server, id, key, command)).toEqual(response);
           } catch (error) {
             if (!killed) throw error;
           }
@@ -111,29 +111,32 @@ describe("calls with a key and kill -9 of the whole server", () => {
       expect(running.body).toMatchObject({ state: "running" });
       for (const [key, command] of open) {
         const before = known.get(key);
-        let told: Told = { status: 503, text: "" };
+        let response: ExecResponse = { status: 503, text: "" };
         await until(`${key} is known`, async () => {
-          told = await exec(server, id, key, command);
-          return told.status !== 503;
+          response = await exec(server, id, key, command);
+          return response.status !== 503;
         });
         note(
           before === undefined
-            ? `unanswered: ${codeOf(told) ?? "ran"}`
-            : `answered: ${codeOf(told)}`,
+            ? `unanswered: ${codeOf(response) ?? "ran"}`
+            : `answered: ${codeOf(response)}`,
         );
         if (before?.status === 200) {
-          expect(told.status).toBe(410);
-          expect(JSON.parse(told.text).error).toMatchObject({ code: "result_gone", exitCode: 0 });
-        } else expect([200, 410, 502]).toContain(told.status);
-        known.set(key, told);
+          expect(response.status).toBe(410);
+          expect(JSON.parse(response.text).error).toMatchObject({
+            code: "result_gone",
+            exitCode: 0,
+          });
+        } else expect([200, 410, 502]).toContain(response.status);
+        known.set(key, response);
       }
       const log = JSON.parse((await exec(server, id, undefined, "cat log")).text) as {
         stdout: string;
       };
       const lines = log.stdout.trim().split("\n");
       expect(new Set(lines).size, "no key ran twice").toBe(lines.length);
-      for (const [key, told] of known) {
-        if (told.status !== 502) expect(lines, `${key} ran`).toContain(key);
+      for (const [key, response] of known) {
+        if (response.status !== 502) expect(lines, `${key} ran`).toContain(key);
       }
     }
     // It was not for nothing: calls were cut off, and answers were kept.
@@ -168,7 +171,7 @@ describe("a caller who goes away", () => {
           stdout: string;
         }
       ).stdout;
-    const lives = async (name: string) => {
+    const isRunning = async (name: string) => {
       const looked = await exec(server, id, undefined, `kill -0 $(cat ${name})`);
       return (JSON.parse(looked.text) as { exitCode: number }).exitCode === 0;
     };
@@ -185,10 +188,10 @@ describe("a caller who goes away", () => {
     await until("both run", async () => (await cat("kept")) !== "" && (await cat("lost")) !== "");
     leaving.abort();
     expect(await Promise.all(calls)).toEqual(["left", "left"]);
-    await until("the one without a key has ended", async () => !(await lives("lost")));
-    expect(await lives("kept")).toBe(true);
+    await until("the one without a key has ended", async () => !(await isRunning("lost")));
+    expect(await isRunning("kept")).toBe(true);
 
-    // It still counts: nobody gets the lease beside it.
+    // It still counts as running: nobody gets the lease meanwhile.
     const path = `/v1/sandboxes/${id}/lease`;
     expect((await server.call("POST", path, { holder: "next" })).status).toBe(423);
     const joined = exec(server, id, "kept", command("kept"));

@@ -27,16 +27,16 @@ describe("readers that are cut off at random", () => {
   it("[M2] a follower of a process that blocks, cut off about every 50 ms, reads what an uncut one reads", {
     timeout: 300_000,
   }, async () => {
-    const whole = createHash("sha256");
+    const expectedHash = createHash("sha256");
     const uncut = await runs.start({ command: printed, onFull: "block" });
     const read = { bytes: bytes * 2, ms: 200_000 };
     const never = await readUntilCut(
       (signal) => runs.bytes(uncut.id, 0, signal),
       read,
-      (some) => whole.update(some),
+      (some) => expectedHash.update(some),
     );
     expect(never).toBe("whole");
-    expect(whole.digest("hex")).toBe(expected);
+    expect(expectedHash.digest("hex")).toBe(expected);
 
     const random = randomOf(7);
     const hash = createHash("sha256");

@@ -21,7 +21,7 @@ describe("a flood with viewers that stand still", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  it("[M5] `yes` in a terminal, one viewer stuck in each protocol: another goes on, and sees each of its keys echoed", {
+  it("[M5] `yes` in a terminal, one viewer stuck in each protocol: another continues, and sees each of its keys echoed", {
     timeout: floodMs * 4 + 120_000,
   }, async () => {
     await runs.call("POST", "terminals", { id: "flood", argv: ["sh", "-c", "read _; exec yes"] });
@@ -30,12 +30,13 @@ describe("a flood with viewers that stand still", () => {
       await Viewer.open(server, path),
       await Viewer.open(server, path, { framed: false }),
     ];
-    for (const one of stuck) one.standStill();
+    for (const other of stuck) other.standStill();
     let echoed = 0;
     let seen = 0;
     const take = (bytes: Buffer) => {
       seen += bytes.length;
-      for (let at = bytes.indexOf("x"); at >= 0; at = bytes.indexOf("x", at + 1)) echoed += 1;
+      for (let index = bytes.indexOf("x"); index >= 0; index = bytes.indexOf("x", index + 1))
+        echoed += 1;
     };
     const viewer = await Viewer.open(server, path, { take });
     viewer.type("\n");
@@ -65,13 +66,13 @@ describe("a flood with viewers that stand still", () => {
     console.log(JSON.stringify({ keys: times.length, middle, worst, MB, grown }));
     expect(times.length).toBeGreaterThan(5);
     // They were stuck, and it was a flood.
-    for (const one of stuck) expect(one.bytesRead).toBeLessThan(seen / 4);
+    for (const other of stuck) expect(other.bytesRead).toBeLessThan(seen / 4);
     expect(MB).toBeGreaterThan(1);
     expect(grown.agent).toBeLessThan(grownMiBMax);
     // If it kept what they do not read, it would grow by twice the flood; when it collects garbage is its own choice.
     expect(grown.workerd).toBeLessThan(Math.max(2 * grownMiBMax, MB));
 
-    for (const one of [...stuck, viewer]) one.cut();
+    for (const other of [...stuck, viewer]) other.cut();
     expect((await runs.call("DELETE", "terminals/flood")).status).toBe(200);
     await until("its PTY is closed", () => runs.ptys() === 0);
   });

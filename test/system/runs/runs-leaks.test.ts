@@ -80,9 +80,9 @@ async function mixed(server: SharedServer, runs: Runs, amount: Amount, random: R
   const most = runs.held();
   let next = 0;
   const stream = async () => {
-    for (let at = next++; at < tasks.length; at = next++) {
-      await tasks[at]?.(at);
-      if (at % 50 !== 0) continue;
+    for (let index = next++; index < tasks.length; index = next++) {
+      await tasks[index]?.(index);
+      if (index % 50 !== 0) continue;
       const now = runs.held();
       for (const kind of Object.keys(most) as (keyof Held)[]) {
         most[kind] = Math.max(most[kind], now[kind]);
@@ -124,9 +124,9 @@ async function closed(runs: Runs, { id, viewer }: Terminal): Promise<void> {
 }
 
 function shuffled<T>(all: T[], random: Random): T[] {
-  for (let at = all.length - 1; at > 0; at--) {
-    const other = random(at + 1);
-    [all[at], all[other]] = [all[other] as T, all[at] as T];
+  for (let index = all.length - 1; index > 0; index--) {
+    const other = random(index + 1);
+    [all[index], all[other]] = [all[other] as T, all[index] as T];
   }
   return all;
 }

@@ -18,7 +18,7 @@ describe("the same one asked for by many at once", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  /** While the work goes on, and again until it was looked at often enough: the most that was ever seen, and its first answers. */
+  /** Samples while the work runs, and then until there are enough samples: the maximum ever seen, and the first results. */
   async function most<T>(
     work: () => Promise<T>,
     count: () => number,
@@ -73,10 +73,10 @@ describe("the same one asked for by many at once", () => {
         Array.from({ length: many }, async (_, n) => {
           const id = ids[n % ids.length] ?? "";
           const ends = random(4) === 0;
-          const asked = ends
+          const request = ends
             ? await runs.call("DELETE", `terminals/${id}`)
             : await runs.call("POST", "terminals", { id, argv: ["cat"] });
-          expect(ends ? [200, 404] : [200, 201]).toContain(asked.status);
+          expect(ends ? [200, 404] : [200, 201]).toContain(request.status);
         }),
       );
     const { highest } = await most(asking, () => runs.ptys());

@@ -1,6 +1,6 @@
 /**
- * Owns a sandbox of a real Berth in which a test runs things: calls to it, byte streams from it, and what its agent
- * holds meanwhile. Does not own the server, nor terminals' sockets (viewer.ts).
+ * Wraps a sandbox of a real Berth in which a test runs things: calls to it, byte streams from it, and the resources that
+ * its agent holds.
  */
 import { spawn } from "node:child_process";
 import { createHash, type Hash } from "node:crypto";
@@ -14,7 +14,7 @@ import { until } from "../until.ts";
 
 export type Held = { descriptors: number; ptys: number; processes: number; memoryMiB: number };
 
-/** Of the life that runs now. */
+/** The agent of the current incarnation. */
 export function agentOf({ data }: RunningServer, id: string): number {
   const note = JSON.parse(readFileSync(join(data, "engine/live", id), "utf8")) as {
     outer: { pid: number };
@@ -105,7 +105,7 @@ export class Runs {
     return numbers.size;
   }
 
-  /** Of programs in the sandbox, whoever holds them. */
+  /** PTY devices inside the sandbox, whichever process holds them. */
   devices(): string[] {
     const names = readdirSync(`/proc/${this.agent}/root/dev/pts`);
     return names.filter((name) => /^\d+$/.test(name));
@@ -187,7 +187,7 @@ export async function readUntilCut(
   }
 }
 
-/** Of what a shell prints here. */
+/** The digest of what a local shell prints. */
 export async function digestOf(command: string): Promise<string> {
   const hash: Hash = createHash("sha256");
   const child = spawn("sh", ["-c", command], { stdio: ["ignore", "pipe", "ignore"] });

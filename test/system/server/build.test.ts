@@ -104,8 +104,8 @@ describe("a log", () => {
     symlinkSync("/dev/full", full);
     // On a disk without room a line is lost, and nothing else.
     new LogFile(full, 100).write(Buffer.from("lost\n"));
-    const again = new LogFile(path, 100);
-    for (let line = 0; line < 20; line += 1) again.write(Buffer.from("more\n"));
+    const reopened = new LogFile(path, 100);
+    for (let line = 0; line < 20; line += 1) reopened.write(Buffer.from("more\n"));
     expect(statSync(path).size).toBeLessThanOrEqual(100);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Owns a copy of the sources in a folder of its own, as a clone has them: nothing installed, nothing built.
+ * Copies the sources into a folder as a clone has them: nothing installed, nothing built.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync } from "node:fs";

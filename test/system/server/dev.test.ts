@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { naming } from "../processes.ts";
+import { processesNaming } from "../processes.ts";
 import { startServer } from "../server.ts";
 import { until } from "../until.ts";
 
@@ -15,11 +15,11 @@ it("[O16] npm run dev answers a command with the key of npm start, and leaves no
     const id = await server.create();
     expect((await server.exec(id, "echo from dev")).body).toMatchObject({ stdout: "from dev\n" });
     const secrets = [server.key];
-    const told = server.processes().map(({ command }) => command);
-    expect(told.join("\n")).toContain("wrangler");
-    for (const secret of secrets) expect(told.join("\n")).not.toContain(secret);
+    const commands = server.processes().map(({ command }) => command);
+    expect(commands.join("\n")).toContain("wrangler");
+    for (const secret of secrets) expect(commands.join("\n")).not.toContain(secret);
     expect(await server.stop()).toMatchObject({ code: 0 });
-    await until("nothing is left", () => naming(data).length === 0);
+    await until("nothing is left", () => processesNaming(data).length === 0);
   } finally {
     rmSync(data, { recursive: true, force: true });
   }

@@ -2,14 +2,14 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { alive, naming, type Seen } from "../processes.ts";
+import { alive, type ProcessInfo, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
 
 const folders: string[] = [];
 
 /** A server that has a sandbox in which a command runs, and all of its processes. */
-async function busyServer(): Promise<{ server: Server; tree: Seen[]; id: string }> {
+async function busyServer(): Promise<{ server: Server; tree: ProcessInfo[]; id: string }> {
   const data = mkdtempSync(join(tmpdir(), "berth-end-"));
   folders.push(data);
   const server = await startServer({ data });
@@ -26,10 +26,10 @@ async function busyServer(): Promise<{ server: Server; tree: Seen[]; id: string 
   return { server, tree, id };
 }
 
-async function nothingIsLeft(server: Server, tree: Seen[]): Promise<void> {
+async function nothingIsLeft(server: Server, tree: ProcessInfo[]): Promise<void> {
   await until("every process is gone", () => alive(tree).length === 0).catch(() => {});
   expect(alive(tree)).toEqual([]);
-  expect(naming(server.data)).toEqual([]);
+  expect(processesNaming(server.data)).toEqual([]);
   expect(readFileSync("/proc/mounts", "utf8")).not.toContain(server.data);
   await expect(fetch(`${server.url}/health`)).rejects.toThrow();
 }

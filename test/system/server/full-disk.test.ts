@@ -27,8 +27,8 @@ function fill(file: string): void {
   }
 }
 
-/** What a call may be told while nothing can be written down: that, and never a fault of ours. */
-async function asked(server: Server, method: string, path: string, body?: unknown) {
+/** The outcome of a call while nothing can be written: it must say so, and never report an internal error. */
+async function callDuringFull(server: Server, method: string, path: string, body?: unknown) {
   const answer = await server.call(method, path, body);
   if (answer.status < 400) return "done";
   const { code } = answer.body.error ?? {};
@@ -40,29 +40,29 @@ async function asked(server: Server, method: string, path: string, body?: unknow
 
 // Only root may mount a small disk.
 describe.skipIf(process.getuid?.() !== 0)("a disk without room", () => {
-  it("[O21] ends neither the server nor the engine; calls are told, and with room again all goes on", async () => {
+  it("[O21] ends neither the server nor the engine; calls get an error, and with free space everything continues", async () => {
     const disk = mkdtempSync(join(tmpdir(), "berth-full-"));
     const options = ["-t", "tmpfs", "-o", `size=${diskBytes},mode=755`, "none", disk];
     expect(spawnSync("mount", options).status).toBe(0);
     try {
       await using server = await startServer({ data: join(disk, "data") });
       const id = await server.create();
-      const one = `/v1/sandboxes/${id}`;
+      const path = `/v1/sandboxes/${id}`;
       await server.exec(id, "echo kept > file");
       const engine = server.processOf("container/engine/main.ts");
       const others = [server.launcher, server.processOf("workerd serve")];
       const parts = [...others, engine];
       fill(join(disk, "fill"));
-      const told = [
-        await asked(server, "PATCH", `${one}/metadata`, { a: "1" }),
-        await asked(server, "POST", `${one}/processes`, { command: "true" }),
-        await asked(server, "POST", `${one}/files/mkdir`, { path: "folder" }),
-        await asked(server, "POST", `${one}/checkpoints`, {}),
-        await asked(server, "POST", "/v1/sandboxes", { waitMs: 20_000 }),
-        await asked(server, "PUT", "/v1/plans/full", {}),
+      const outcomes = [
+        await callDuringFull(server, "PATCH", `${path}/metadata`, { a: "1" }),
+        await callDuringFull(server, "POST", `${path}/processes`, { command: "true" }),
+        await callDuringFull(server, "POST", `${path}/files/mkdir`, { path: "folder" }),
+        await callDuringFull(server, "POST", `${path}/checkpoints`, {}),
+        await callDuringFull(server, "POST", "/v1/sandboxes", { waitMs: 20_000 }),
+        await callDuringFull(server, "PUT", "/v1/plans/full", {}),
       ];
-      expect(told.filter((said) => said !== "done").length).toBeGreaterThan(0);
-      expect((await server.call("GET", one)).body.state).toBe("running");
+      expect(outcomes.filter((said) => said !== "done").length).toBeGreaterThan(0);
+      expect((await server.call("GET", path)).body.state).toBe("running");
       expect(alive(parts)).toEqual(parts);
       process.kill(engine.pid, "SIGKILL");
       await until("the engine is there again", async () => {
@@ -75,7 +75,7 @@ describe.skipIf(process.getuid?.() !== 0)("a disk without room", () => {
         return body.stdout === "kept\n";
       });
       expect(alive(others)).toEqual(others);
-      expect((await server.call("PATCH", `${one}/metadata`, { a: "2" })).status).toBe(200);
+      expect((await server.call("PATCH", `${path}/metadata`, { a: "2" })).status).toBe(200);
       await server.create();
       expect((await server.stop()).code).toBe(0);
     } finally {

@@ -18,15 +18,15 @@ import { endTerminal, openTerminal, script, terminalNow } from "../../agent/term
 import { until as untilAtAgent } from "../../agent/until.ts";
 import { echoOf, open, serve, upgrade } from "../api/ports-server.ts";
 import { Viewer } from "../browser/viewer.ts";
-import { alive, naming } from "../processes.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
 
 const { socketSilenceMs, socketPingMs } = limits;
 /** Far beyond; only a hang gets there. */
-const letGoWithinMs = 3 * socketSilenceMs;
+const closedWithinMs = 3 * socketSilenceMs;
 
-describe.concurrent("the pulse of WebSockets, through the Worker", () => {
+describe.concurrent("keepalive of WebSockets, through the Worker", () => {
   let server: Server;
   let id: string;
   beforeAll(async () => {
@@ -40,18 +40,18 @@ describe.concurrent("the pulse of WebSockets, through the Worker", () => {
     const tree = server.processes();
     await server[Symbol.asyncDispose]();
     expect(alive(tree)).toEqual([]);
-    expect(naming(server.data)).toEqual([]);
+    expect(processesNaming(server.data)).toEqual([]);
   });
 
-  it("[T19] a viewer that is gone is let go though the terminal prints; libraries answer pings, and nobody sees one as a message", async () => {
+  it("[T19] a viewer that is gone is closed although the terminal prints; libraries answer pings, and no client sees one as a message", async () => {
     const path = `/v1/sandboxes/${id}/terminals/one/connect`;
     const headers = { authorization: `Bearer ${server.key}` };
     const library = new WsSocket(`${server.url.replace("http", "ws")}${path}?mode=viewer`, {
       headers,
     });
-    const heard: string[] = [];
+    const messages: string[] = [];
     let pings = 0;
-    library.on("message", (data) => heard.push(String(data)));
+    library.on("message", (data) => messages.push(String(data)));
     library.on("ping", () => pings++);
     await until("the library's is open", () => library.readyState === WsSocket.OPEN);
 
@@ -59,15 +59,18 @@ describe.concurrent("the pulse of WebSockets, through the Worker", () => {
     const sdk = connect({ url: server.url, key: server.key });
     const live = await sdk.sandbox(id).attachTerminal("one");
     const events: string[] = [];
-    const told = (async () => {
+    const reading = (async () => {
       for await (const event of live) events.push(event.type);
     })();
 
     const { pathUrl } = await open(server, id);
-    const visitor = new WsSocket(pathUrl.replace("http", "ws"));
+    const portSocket = new WsSocket(pathUrl.replace("http", "ws"));
     const echoes: string[] = [];
-    visitor.on("message", (data) => echoes.push(String(data)));
-    await until("the visitor is there", () => visitor.readyState === WsSocket.OPEN);
+    portSocket.on("message", (data) => echoes.push(String(data)));
+    await until(
+      "the connection to the port is open",
+      () => portSocket.readyState === WsSocket.OPEN,
+    );
     const mutePort = await upgrade(pathUrl);
     expect(await echoOf(mutePort.socket, "once")).toBe("once");
     let isMuteGone = false;
@@ -78,26 +81,26 @@ describe.concurrent("the pulse of WebSockets, through the Worker", () => {
     live.write(new TextEncoder().encode("go\n"));
 
     await Promise.all([
-      until("the mute viewer is let go", () => mute.isCut, letGoWithinMs),
-      until("the mute visitor is let go", () => isMuteGone, letGoWithinMs),
-      until("pings came", () => pings >= Math.ceil(socketSilenceMs / socketPingMs), letGoWithinMs),
+      until("the mute viewer is closed", () => mute.isCut, closedWithinMs),
+      until("the mute connection to the port is closed", () => isMuteGone, closedWithinMs),
+      until("pings came", () => pings >= Math.ceil(socketSilenceMs / socketPingMs), closedWithinMs),
     ]);
     const terminal = await server.call("GET", `/v1/sandboxes/${id}/terminals/one`);
     expect(terminal.body).toMatchObject({ viewers: 2 });
     expect(library.readyState).toBe(WsSocket.OPEN);
-    expect(heard.join("").replaceAll("tick\r\n", "")).toBe("");
+    expect(messages.join("").replaceAll("tick\r\n", "")).toBe("");
     expect(events).not.toContain("connection");
-    expect(visitor.readyState).toBe(WsSocket.OPEN);
-    visitor.send("still here");
+    expect(portSocket.readyState).toBe(WsSocket.OPEN);
+    portSocket.send("still here");
     await until("the server answers", () => echoes.length > 0);
     expect(echoes).toEqual(["still here"]);
-    for (const socket of [library, visitor]) socket.close();
+    for (const socket of [library, portSocket]) socket.close();
     live.close();
-    await told;
+    await reading;
   }, 300_000);
 });
 
-describe.concurrent("the pulse of WebSockets, at the agent", () => {
+describe.concurrent("keepalive of WebSockets, at the agent", () => {
   let agent: Agent;
   let server: SandboxServer;
   beforeAll(async () => {
@@ -118,18 +121,18 @@ describe.concurrent("the pulse of WebSockets, at the agent", () => {
     const work = (await (await agent.request("/v1/work")).json()) as { idleMs: number };
     return work.idleMs;
   };
-  const letGo = async (viewer: AgentViewer) => {
+  const closedForSilence = async (viewer: AgentViewer) => {
     await untilAtAgent(
-      "the mute viewer is let go",
+      "the mute viewer is closed",
       () => viewer.closed !== undefined,
-      letGoWithinMs,
+      closedWithinMs,
     );
     // It was pinged as often as fits into its time, and got no close frame.
     expect(viewer.closed?.code).toBeUndefined();
     expect(viewer.pings).toBeGreaterThanOrEqual(Math.floor(socketSilenceMs / socketPingMs) - 1);
   };
 
-  it("[T19] who answers nothing for a minute is let go, whatever is sent to him; who answers pings stays", async () => {
+  it("[T19] a client that answers nothing for a minute is closed, whatever is sent to it; one that answers pings stays", async () => {
     const mute = {
       quiet: await AgentViewer.open(agent, "quiet", { mute: true }),
       prints: await AgentViewer.open(agent, "prints", { mute: true, silent: true }),
@@ -139,11 +142,15 @@ describe.concurrent("the pulse of WebSockets, at the agent", () => {
       quiet: await AgentViewer.open(agent, "quiet", { silent: true }),
       prints: await AgentViewer.open(agent, "prints", { silent: true, framed: false }),
     };
-    const visitor = await visiting(agent, server.port);
+    const portSocket = await openPortSocket(agent, server.port);
     expect([await viewers("quiet"), await viewers("prints")]).toEqual([2, 3]);
     await Promise.all([
-      ...Object.values(mute).map(letGo),
-      untilAtAgent("the mute visitor is let go", () => visitor.isClosed(), letGoWithinMs),
+      ...Object.values(mute).map(closedForSilence),
+      untilAtAgent(
+        "the mute connection to the port is closed",
+        () => portSocket.isClosed(),
+        closedWithinMs,
+      ),
     ]);
     expect([await viewers("quiet"), await viewers("prints")]).toEqual([1, 1]);
     expect([alive.quiet.closed, alive.prints.closed]).toEqual([undefined, undefined]);
@@ -160,7 +167,7 @@ describe.concurrent("the pulse of WebSockets, at the agent", () => {
   }, 300_000);
 
   /** To a server in the sandbox; after the handshake it hears and says nothing. */
-  async function visiting({ port, secret }: Agent, to: number) {
+  async function openPortSocket({ port, secret }: Agent, to: number) {
     const socket: Socket = connectSocket(port, "127.0.0.1");
     const lines = [
       `GET /v1/ports/${to}/chat HTTP/1.1`,
@@ -179,7 +186,7 @@ describe.concurrent("the pulse of WebSockets, at the agent", () => {
       closed = true;
     });
     socket.write(lines.join("\r\n"));
-    await untilAtAgent("the visitor is there", () => head.includes("\r\n\r\n"));
+    await untilAtAgent("the connection to the port is open", () => head.includes("\r\n\r\n"));
     expect(head).toMatch(/^HTTP\/1\.1 101 /);
     return { isClosed: () => closed };
   }

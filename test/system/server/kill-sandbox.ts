@@ -1,17 +1,17 @@
 /**
- * Owns what callers of one sandbox were promised by the answers they got, and whether a server keeps it after a kill.
- * A call without an answer may have happened or not: both are allowed.
+ * Records what callers of one sandbox were promised by the responses they got, and checks that a server keeps it after a
+ * kill.
  */
 import { expect } from "vitest";
 import type { Server } from "../server.ts";
 import { until } from "../until.ts";
 
-export type Told = { status: number; body: Record<string, unknown> };
+export type CallResponse = { status: number; body: Record<string, unknown> };
 type Held = { name: string; token: string; fence: number; used: boolean; letGo: boolean };
 
 const settled = ["running", "paused", "failed"];
 
-export class KillBox {
+export class KilledSandbox {
   readonly id: string;
   /** By key: the newest count that was acknowledged, and that was sent. Each key has one writer. */
   readonly counts = new Map<string, { acknowledged: number; sent: number }>();
@@ -70,17 +70,17 @@ export class KillBox {
     expect(Number(body.fence)).toBeGreaterThanOrEqual(this.fence);
     const { held, released } = this;
     if (held !== undefined && !held.letGo && this.breaks === 0) {
-      const again = await ask(server, "POST", path, ticketOf(held.name));
+      const repeated = await ask(server, "POST", path, ticketOf(held.name));
       if (held.used) expect(body).toMatchObject({ state: "held", holder: held.name });
-      const gone = held.used ? [] : [410];
-      expect([201, ...gone]).toContain(again.status);
-      if (again.status === 201) {
-        expect(again.body).toMatchObject({ token: held.token, fence: held.fence });
-      } else expect(again.body).toMatchObject({ error: { reason: "unused" } });
+      const released = held.used ? [] : [410];
+      expect([201, ...released]).toContain(repeated.status);
+      if (repeated.status === 201) {
+        expect(repeated.body).toMatchObject({ token: held.token, fence: held.fence });
+      } else expect(repeated.body).toMatchObject({ error: { reason: "unused" } });
     }
     if (released !== undefined) {
-      const again = await ask(server, "POST", path, ticketOf(released.name));
-      expect(again.body).toMatchObject({ error: { code: "lease_lost", reason: "released" } });
+      const repeated = await ask(server, "POST", path, ticketOf(released.name));
+      expect(repeated.body).toMatchObject({ error: { code: "lease_lost", reason: "released" } });
     }
     await ask(server, "DELETE", `${path}?break=true&reason=the+next+round`);
     await until("the lease is free", async () => {
@@ -117,7 +117,7 @@ export async function ask(
   path: string,
   body?: unknown,
   more: Record<string, string> = {},
-): Promise<Told> {
+): Promise<CallResponse> {
   const headers = { authorization: `Bearer ${server.key}`, ...more };
   const response = await fetch(`${server.url}${path}`, {
     method,
@@ -125,5 +125,5 @@ export async function ask(
     signal: AbortSignal.timeout(45_000),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  return { status: response.status, body: (await response.json()) as Told["body"] };
+  return { status: response.status, body: (await response.json()) as CallResponse["body"] };
 }

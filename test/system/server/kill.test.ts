@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../../linearizability/history.ts";
-import { alive, naming } from "../processes.ts";
+import { alive, processesNaming } from "../processes.ts";
 import { killRounds } from "../runs/rounds.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
-import { ask, KillBox, type Told, ticketOf } from "./kill-sandbox.ts";
+import { ask, type CallResponse, KilledSandbox, ticketOf } from "./kill-sandbox.ts";
 
 const callers = 10;
 const callsEach = 20;
@@ -28,12 +28,12 @@ type Round = {
 
 async function caller(
   server: Server,
-  box: KillBox,
+  sandbox: KilledSandbox,
   name: string,
   random: Random,
   round: Round,
 ): Promise<void> {
-  const path = `/v1/sandboxes/${box.id}`;
+  const path = `/v1/sandboxes/${sandbox.id}`;
   /** Undefined: the server was killed under the call. */
   const call = async (
     what: string,
@@ -41,15 +41,15 @@ async function caller(
     tail: string,
     body?: unknown,
     headers?: Record<string, string>,
-  ): Promise<Told | undefined> => {
+  ): Promise<CallResponse | undefined> => {
     if (round.killed) return undefined;
     round.sent += 1;
     try {
-      const told = await ask(server, method, path + tail, body, headers);
-      if (told.status === 500) expect.fail(`${what} answered ${JSON.stringify(told.body)}`);
+      const response = await ask(server, method, path + tail, body, headers);
+      if (response.status === 500) expect.fail(`${what} answered ${JSON.stringify(response.body)}`);
       round.answered += 1;
-      if (told.status < 300) round.ok.set(what, (round.ok.get(what) ?? 0) + 1);
-      return told;
+      if (response.status < 300) round.ok.set(what, (round.ok.get(what) ?? 0) + 1);
+      return response;
     } catch (error) {
       if (!round.killed) throw error;
       return undefined;
@@ -57,27 +57,27 @@ async function caller(
   };
 
   const patch = async () => {
-    const count = box.counts.get(name) ?? { acknowledged: 0, sent: 0 };
-    box.counts.set(name, count);
+    const count = sandbox.counts.get(name) ?? { acknowledged: 0, sent: 0 };
+    sandbox.counts.set(name, count);
     count.sent += 1;
     const value = count.sent;
-    const told = await call("patch", "PATCH", "/metadata", { [name]: String(value) });
-    if (told?.status !== 200) return;
+    const response = await call("patch", "PATCH", "/metadata", { [name]: String(value) });
+    if (response?.status !== 200) return;
     count.acknowledged = value;
-    box.version = Math.max(box.version, Number(told.body.version));
+    sandbox.version = Math.max(sandbox.version, Number(response.body.version));
   };
   const lease = async (wish: number) => {
     const who = `${name}-${round.number}-${wish}`;
-    const told = await call("acquire", "POST", "/lease", { ...ticketOf(who), waitMs: 300 });
-    if (told?.status !== 201) return;
-    const held = box.granted(who, told.body);
+    const response = await call("acquire", "POST", "/lease", { ...ticketOf(who), waitMs: 300 });
+    if (response?.status !== 201) return;
+    const held = sandbox.granted(who, response.body);
     const headers = { "berth-lease": held.token };
     const ran = await call("leased exec", "POST", "/exec", { command: "true" }, headers);
     if (ran?.status === 200) held.used = true;
     if (round.killed) return;
     held.letGo = true;
     const released = await call("release", "DELETE", "/lease", undefined, headers);
-    if (released?.status === 200) box.wasReleased(held);
+    if (released?.status === 200) sandbox.wasReleased(held);
   };
 
   for (let n = 0; n < callsEach && !round.killed; n++) {
@@ -88,9 +88,9 @@ async function caller(
     else if (turn < 9) {
       const what = random(2) === 0 ? "pause" : "start";
       await call(what, "POST", `/${what}`);
-    } else if (box.breaks > 0 || random(4) > 0) await call("look", "GET", "/lease");
+    } else if (sandbox.breaks > 0 || random(4) > 0) await call("look", "GET", "/lease");
     else {
-      box.breaks += 1;
+      sandbox.breaks += 1;
       await call("break", "DELETE", "/lease?break=true&reason=to+see+it");
     }
   }
@@ -110,11 +110,11 @@ describe("kill -9 of the whole server", () => {
     timeout: 600_000,
   }, async () => {
     let server = await startServer({ data });
-    const all: KillBox[] = [];
+    const all: KilledSandbox[] = [];
     for (let n = 0; n < boxes; n++) {
       const id = await server.create();
       expect((await server.exec(id, "echo kept > kept")).body).toMatchObject({ exitCode: 0 });
-      all.push(new KillBox(id));
+      all.push(new KilledSandbox(id));
     }
     const ok = new Map<string, number>();
     let unanswered = 0;
@@ -124,7 +124,7 @@ describe("kill -9 of the whole server", () => {
       const parts = partsOf(server);
       const killAt = 40 + random(110);
       const calls = Array.from({ length: callers }, (_, n) =>
-        caller(server, all[n % boxes] as KillBox, `c${n}`, randomOf(number * 100 + n), round),
+        caller(server, all[n % boxes] as KilledSandbox, `c${n}`, randomOf(number * 100 + n), round),
       );
       const working = Promise.all(calls);
       working.catch(() => undefined);
@@ -143,7 +143,7 @@ describe("kill -9 of the whole server", () => {
       await server.ended();
       server = await startServer({ data });
       expect(alive(tree)).toEqual([]);
-      await Promise.all(all.map((box) => box.check(server)));
+      await Promise.all(all.map((sandbox) => sandbox.check(server)));
     }
     // It was not for nothing: each kind of call has succeeded, and calls were cut off.
     for (const what of [
@@ -164,7 +164,7 @@ describe("kill -9 of the whole server", () => {
     const tree = server.processes();
     await server.stop();
     await until("every process is gone", () => alive(tree).length === 0);
-    expect(naming(data)).toEqual([]);
+    expect(processesNaming(data)).toEqual([]);
     expect(readFileSync("/proc/mounts", "utf8")).not.toContain(data);
   });
 });

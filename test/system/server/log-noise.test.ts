@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { signToken } from "../../../src/worker/auth/tokens.ts";
-import { toldSecrets } from "./log-noise.ts";
+import { secretsWritten } from "./log-noise.ts";
 
 it("[SC18] a key, a secret or a token in a log or an output of any server of the tests is found", () => {
   const data = mkdtempSync(join(tmpdir(), "berth-hushed-"));
@@ -15,15 +15,15 @@ it("[SC18] a key, a secret or a token in a log or an output of any server of the
     mkdirSync(join(data, "logs"));
     for (const name of ["key", "secret"]) writeFileSync(join(data, name), `${name}-of-the-test\n`);
     writeFileSync(join(data, "logs", "engine.log"), "nothing to see\n");
-    expect(toldSecrets(data, { stdout: "ready on http://127.0.0.1\n", stderr: "" })).toEqual([]);
+    expect(secretsWritten(data, { stdout: "ready on http://127.0.0.1\n", stderr: "" })).toEqual([]);
     writeFileSync(join(data, "logs", "workerd.log"), "GET /?key=key-of-the-test\n");
     writeFileSync(join(data, "logs", "workerd.log.old"), `Bearer ${token}\n`);
-    expect(toldSecrets(data, { stderr: "signed with secret-of-the-test" })).toEqual([
-      "the secret stands in stderr",
-      "the key stands in workerd.log",
-      "a token stands in workerd.log.old",
+    expect(secretsWritten(data, { stderr: "signed with secret-of-the-test" })).toEqual([
+      "the secret is in stderr",
+      "the key is in workerd.log",
+      "a token is in workerd.log.old",
     ]);
-    expect(toldSecrets(join(data, "gone"), {})).toEqual([]);
+    expect(secretsWritten(join(data, "gone"), {})).toEqual([]);
   } finally {
     rmSync(data, { recursive: true, force: true });
   }

@@ -1,15 +1,14 @@
 /**
- * Owns the look at what a server of the tests wrote and said: no key, secret or token may stand there.
- * Does not own the secrets that a test plants itself (test/security/secrets.test.ts).
+ * Searches the logs and output of a server for its key, its secret and tokens, none of which may be there.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Of one sandbox, with its signature. */
+/** A token of one sandbox, with its signature. */
 const token = /\bbt_[\w-]{20,}\.[\w-]{20,}/;
 
 /** One line for each place that holds one. A folder that a test has taken away holds nothing. */
-export function toldSecrets(data: string, said: Record<string, string>): string[] {
+export function secretsWritten(data: string, said: Record<string, string>): string[] {
   const secrets = ["key", "secret"].flatMap((name) => {
     const text = readIfThere(join(data, name)).trim();
     return text === "" ? [] : [{ what: `the ${name}`, isIn: (all: string) => all.includes(text) }];
@@ -17,7 +16,7 @@ export function toldSecrets(data: string, said: Record<string, string>): string[
   const wanted = [...secrets, { what: "a token", isIn: (all: string) => token.test(all) }];
   const places = { ...said, ...logsOf(join(data, "logs")) };
   return Object.entries(places).flatMap(([place, text]) =>
-    wanted.filter(({ isIn }) => isIn(text)).map(({ what }) => `${what} stands in ${place}`),
+    wanted.filter(({ isIn }) => isIn(text)).map(({ what }) => `${what} is in ${place}`),
   );
 }
 

@@ -12,15 +12,15 @@ describe("many at once on one machine", () => {
     await using server = await startServer();
     const id = await server.create();
     const wrong: string[] = [];
-    await inStreams(1000, async (at) => {
-      const command = `echo out ${at}; echo err ${at} >&2; exit ${at % 7}`;
+    await inStreams(1000, async (index) => {
+      const command = `echo out ${index}; echo err ${index} >&2; exit ${index % 7}`;
       const { status, body } = await server.exec(id, command);
       const right =
         status === 200 &&
-        body.exitCode === at % 7 &&
-        body.stdout === `out ${at}\n` &&
-        body.stderr === `err ${at}\n`;
-      if (!right) wrong.push(JSON.stringify({ at, status, body }));
+        body.exitCode === index % 7 &&
+        body.stdout === `out ${index}\n` &&
+        body.stderr === `err ${index}\n`;
+      if (!right) wrong.push(JSON.stringify({ at: index, status, body }));
     });
     expect(wrong).toEqual([]);
     await endsWhole(server);
@@ -29,13 +29,13 @@ describe("many at once on one machine", () => {
   it("[O19] fifty sandboxes created at once are fifty, and each answers for itself", async () => {
     await using server = await startServer();
     const made = await Promise.all(
-      Array.from({ length: 50 }, async (_, at) => {
+      Array.from({ length: 50 }, async (_, index) => {
         const { status, body } = await server.call("POST", "/v1/sandboxes", {});
         expect(status).toBe(201);
         const id = String(body.id);
-        const ran = await server.exec(id, `ls; echo ${at} > mine; cat mine`);
+        const ran = await server.exec(id, `ls; echo ${index} > mine; cat mine`);
         // Nothing of another sandbox lies in its workspace.
-        expect(ran.body).toMatchObject({ exitCode: 0, stdout: `${at}\n` });
+        expect(ran.body).toMatchObject({ exitCode: 0, stdout: `${index}\n` });
         return id;
       }),
     );
@@ -68,11 +68,11 @@ describe("many at once on one machine", () => {
   });
 });
 
-async function inStreams<T>(count: number, work: (at: number) => Promise<T>): Promise<T[]> {
+async function inStreams<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;
   const stream = async () => {
-    for (let at = next++; at < count; at = next++) results[at] = await work(at);
+    for (let index = next++; index < count; index = next++) results[index] = await work(index);
   };
   await Promise.all(Array.from({ length: wide }, stream));
   expect(results).toHaveLength(count);
@@ -84,7 +84,7 @@ function objectsOf(server: Server) {
   const { pid } = server.processOf("workerd serve");
   const folder = join(server.data, "objects");
   return {
-    // Those beside each come and go with its being awake.
+    // The journal files come and go as an object wakes and sleeps.
     files: readdirSync(folder, { recursive: true })
       .map(String)
       .filter((name) => name.endsWith(".sqlite"))
@@ -104,7 +104,7 @@ function openFiles(pid: number): string[] {
   });
 }
 
-/** Of the form of a real one. */
+/** An id in the form of a real one. */
 function inventedId(): string {
   let id = "a";
   while (id.length < 24) id += randomInt(36).toString(36);

@@ -35,7 +35,7 @@ describe("npm start", () => {
   it("[O2] stands with its first command in the README, word for word", () => {
     const readme = readFileSync(join(root, "README.md"), "utf8");
     const line = readme.split("\n").find((text) => text.includes("curl"));
-    // The README is for who stands in the checkout.
+    // The README assumes that the current folder is the checkout.
     const said = firstCommand("http://127.0.0.1:8787", join(process.cwd(), ".berth"));
     expect(line).toBe(said);
   });
@@ -67,14 +67,14 @@ describe("npm start", () => {
     );
     const engineSecret = /BERTH_ENGINE_SECRET=([^\0]+)/.exec(environment)?.[1] ?? "";
     expect(engineSecret.length).toBeGreaterThan(32);
-    const told = [
+    const visible = [
       ...server.processes().map(({ command }) => command),
       ...["workerd.capnp", "processes.json", "logs/workerd.log", "logs/engine.log"].map((name) =>
         readFileSync(join(server.data, name), "utf8"),
       ),
     ].join("\n");
-    expect(told).toContain(engine.command);
-    for (const secret of [...secrets, engineSecret]) expect(told).not.toContain(secret);
+    expect(visible).toContain(engine.command);
+    for (const secret of [...secrets, engineSecret]) expect(visible).not.toContain(secret);
     await server.stop();
   });
 
