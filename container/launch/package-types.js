@@ -1,6 +1,6 @@
 /**
- * Writes the type declarations of the package. Types that are inferred from schemas are written out, so that the
- * package needs no schema library. The compiler does the work; this module adds the results to the declarations.
+ * Writes the type declarations of the package. Types that are inferred from schemas or derived from the table
+ * of verbs are written out, so that the package needs no schema library. The compiler does the work; this module adds the results to the declarations.
  */
 import {
   appendFileSync,
@@ -12,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { runTool } from "./build.js";
 import { paths, root, tools } from "./paths.js";
 import { UserError } from "./program.js";
@@ -20,8 +20,11 @@ import { UserError } from "./program.js";
 const schemaStatement = /\bz\.|from "zod"|^import \{ \w+Schema(, \w+Schema)* \}/;
 const schemaType = /\bz\.(infer|input|output)<typeof (\w+)>/g;
 
+/** The type that is derived from the table of verbs. */
+const derived = { path: "protocol/verbs/derived.d.ts", name: "DerivedSandboxApi" };
+
 /** @param {string} folder  for the declarations; its entry is client/index.d.ts */
-export function writeTypes(folder) {
+export async function writeTypes(folder) {
   const declare = ["--noEmit", "false", "--declaration", "--emitDeclarationOnly"];
   const into = ["--rootDir", join(root, "src"), "--outDir", folder];
   runTool(tools.tsc, ["-p", join(root, "src/client"), ...declare, ...into]);
@@ -35,6 +38,40 @@ export function writeTypes(folder) {
     );
     writeFileSync(path, withJsExtensions(withoutSchemas(known)));
   }
+  const methods = types.get(derived.path)?.get(`derived$${derived.name}`) ?? "";
+  const text = `export type ${derived.name} = ${await withSummaries(methods)};\n`;
+  writeFileSync(join(folder, derived.path), withJsExtensions(text));
+  removeUnreachable(folder);
+}
+
+/**
+ * Keeps only what the entry refers to: the rows themselves are full of schemas.
+ * @param {string} folder
+ */
+function removeUnreachable(folder) {
+  const files = declarationsBelow(folder);
+  const reachable = new Set([join(folder, "client/index.d.ts")]);
+  for (const path of reachable) {
+    const imports = (files.get(path) ?? "").matchAll(/(?:from |import\()"(\.[^"]*)\.js"/g);
+    for (const [, name = ""] of imports) reachable.add(join(dirname(path), `${name}.d.ts`));
+  }
+  for (const path of files.keys()) if (!reachable.has(path)) rmSync(path);
+}
+
+/**
+ * Gives each method the summary of its verb as a comment.
+ * @param {string} methods
+ */
+async function withSummaries(methods) {
+  const { verbRows } = await import("../../src/protocol/verbs/rows.ts");
+  const rows = Object.entries(verbRows(/** @type {any} */ ({})));
+  const summaries = new Map(
+    rows.map(([name, row]) => ["call" in row ? row.call : name, row.summary]),
+  );
+  return methods.replace(/^ {4}(\w+): \(/gm, (line, name) => {
+    const summary = summaries.get(name);
+    return summary === undefined ? line : `    /** ${summary}. */\n${line}`;
+  });
 }
 
 /**
@@ -64,10 +101,17 @@ function resolveSchemaTypes(declared, files) {
       const used = new Map([...text.matchAll(schemaType)].map((found) => [found[0], found]));
       for (const [, side = "", schema = ""] of used.values()) {
         const direction = side === "input" ? "input" : "output";
-        appendFileSync(module, `\nexport const ${side}$${schema} = ${schema}._zod.${direction};`);
+        // Numbered, because a third module may export everything of two modules.
+        const name = `type${count}$${side}$${schema}`;
+        appendFileSync(module, `\nexport const ${name} = ${schema}._zod.${direction};`);
         count += 1;
       }
     }
+    const declaration = "declare function expand<Api>(): { [Name in keyof Api]: Api[Name] };";
+    const constant = `export const type${count}$derived$${derived.name} = expand<${derived.name}>();`;
+    const module = join(folder, derived.path.replace(".d.ts", ".ts"));
+    appendFileSync(module, `\n${declaration}\n${constant}\n`);
+    count += 1;
     return compileTypes(folder, count);
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -86,7 +130,7 @@ function compileTypes(folder, count) {
   const project = { extends: "../../tsconfig.json", compilerOptions, include: ["protocol"] };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(project));
   runTool(tools.tsc, ["-p", folder]);
-  const constant = /^export declare const (\w+\$\w+): ([\s\S]*?);\n(?=[a-z/]|$)/gm;
+  const constant = /^export declare const type\d+\$(\w+\$\w+): ([\s\S]*?);\n(?=[a-z/]|$)/gm;
   /** @type {Map<string, Map<string, string>>} */
   const types = new Map();
   const out = join(folder, "out");

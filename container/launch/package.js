@@ -35,7 +35,7 @@ async function makePackage() {
     bundle("src/cli/main.ts", join(folder, "berth.js"), asProgram);
     chmodSync(join(folder, "berth.js"), 0o755);
     writeFileSync(join(folder, "licenses.txt"), licensesOf(join(folder, "berth.js")));
-    writeTypes(join(folder, "types"));
+    await writeTypes(join(folder, "types"));
     rmSync(paths.package, { recursive: true, force: true });
     chmodSync(folder, 0o755);
     renameSync(folder, paths.package);

@@ -21,9 +21,10 @@ import type {
 } from "./plan.ts";
 import type { LogsQuery } from "./process.ts";
 import type { CreateInput, Sandbox } from "./sandbox.ts";
-import type { DerivedSandboxApi, GateOptions } from "./verbs/types.ts";
+import type { DerivedSandboxApi } from "./verbs/derived.ts";
+import type { GateOptions } from "./verbs/options.ts";
 
-export type { GateOptions, IdempotentOptions } from "./verbs/types.ts";
+export type { GateOptions, IdempotentOptions } from "./verbs/options.ts";
 
 type InSession = { session?: string };
 

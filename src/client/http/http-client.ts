@@ -16,9 +16,11 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Time and randomness, replaceable for tests. */
 export type Clock = {
+  /** Milliseconds since some fixed moment. */
   now(): number;
   /** A random number from 0 to 1. */
   chance(): number;
+  /** Resolves after `ms`, or at once when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 };
 

@@ -2,7 +2,7 @@
  * Describes one request: method, path, query, headers, body, and whether repeating it does harm. See http-client.ts for
  * sending it.
  */
-import type { CallParts } from "../../protocol/verbs/arguments.ts";
+import type { IdempotentOptions } from "../../protocol/api.ts";
 import type { Upload } from "./upload.ts";
 
 /** Options of every call. */
@@ -68,7 +68,9 @@ export function gatedRequest({
   waitMs,
   wake,
   idempotencyKey,
-}: Partial<CallParts["headers"]>): GatedRequest {
+}: Partial<{
+  [Name in keyof IdempotentOptions]: IdempotentOptions[Name] | undefined;
+}>): GatedRequest {
   return {
     headers: {
       "berth-lease": lease,

@@ -2,8 +2,9 @@
  * Splits the arguments of a verb's method into the parts of its call, as the row says: the SDK writes a request from
  * them, the Worker serves them to other Workers.
  */
+
+import type { IdempotentOptions } from "./options.ts";
 import type { VerbRow } from "./row.ts";
-import type { IdempotentOptions } from "./types.ts";
 
 export type CallParts = {
   /** The process, session, terminal, checkpoint or port that the path names. */

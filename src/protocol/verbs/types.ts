@@ -3,14 +3,9 @@
  * and return.
  */
 import type { z } from "zod";
+import type { GateOptions, IdempotentOptions } from "./options.ts";
 import type { VerbRow } from "./row.ts";
 import type { VerbName, VerbRows } from "./rows.ts";
-
-/** For gated calls: the token of a lease, or how long the call may wait for the lease of its own. */
-export type GateOptions = { lease?: string; waitMs?: number; wake?: boolean };
-
-/** A repeated call with the same key is the same call: it runs once, and its result is stored for ten minutes. */
-export type IdempotentOptions = GateOptions & { idempotencyKey?: string };
 
 /** The path parameters that are arguments: all but the id of the sandbox. */
 export type Params<Path> = Path extends `${string}/:${infer Name}/${infer Rest}`
@@ -62,7 +57,10 @@ type HeaderOptions<Row> = Row extends { idempotent: true }
     ? GateOptions
     : unknown;
 
-type OptionsArgument<Row> = unknown extends Options<Row> ? [] : [options?: Options<Row>];
+type OptionsArgument<Row> = unknown extends Options<Row> ? [] : [options?: Flat<Options<Row>>];
+
+/** One object type instead of an intersection: the declarations of the package show it in full. */
+type Flat<Type> = Type extends infer Given ? { [Name in keyof Given]: Given[Name] } : never;
 
 export type Result<Row> = Row extends { responses: infer Responses }
   ? { [Status in keyof Responses]: Content<Responses[Status]> }[keyof Responses]
@@ -88,13 +86,3 @@ export type CallName<Name extends VerbName> = Name extends VerbName
     ? Call
     : Name
   : never;
-
-/** The verbs on one sandbox. */
-export type SandboxVerb = {
-  [Name in VerbName]: VerbRows[Name]["path"] extends `/v1/sandboxes/:id${string}` ? Name : never;
-}[VerbName];
-
-/** The methods of one sandbox as the rows describe them. */
-export type DerivedSandboxApi = {
-  [Name in SandboxVerb as CallName<Name>]: Verb<VerbRows[Name]>;
-};

@@ -3,8 +3,9 @@
  */
 import type { z } from "zod";
 import type { Caller } from "../../../protocol/rights.ts";
+import type { SandboxVerb } from "../../../protocol/verbs/derived.ts";
 import type { VerbRows } from "../../../protocol/verbs/rows.ts";
-import type { Params, SandboxVerb, Result as VerbResult } from "../../../protocol/verbs/types.ts";
+import type { Params, Result as VerbResult } from "../../../protocol/verbs/types.ts";
 import type { Result, WireResponse } from "../../shared/result.ts";
 import type { Query } from "../agent/agent-query.ts";
 import type { GatedCaller } from "../lease/gated-admission.ts";
