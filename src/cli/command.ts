@@ -13,7 +13,7 @@ export type Values<D> = {
   [K in keyof D]: D[K] extends Option<infer T> ? T : D[K] extends Positional<infer T> ? T : never;
 };
 
-export type Declaration<P, O> = {
+type Declaration<P, O> = {
   name: string;
   /** Shown in `berth --help`, and as the first sentence of the command's own help. Without a period. */
   summary: string;

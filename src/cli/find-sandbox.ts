@@ -20,7 +20,7 @@ import { runSetup, setupPending } from "./run-setup.ts";
 import { LocalState } from "./state/local-state.ts";
 import { waitUntilReady } from "./wait-until-ready.ts";
 
-export type FindOptions = {
+type FindOptions = {
   /** A sandbox id: nothing is looked up, created or recorded. */
   id?: string | undefined;
   /** A configuration file other than the default one. */
@@ -55,6 +55,7 @@ export type FoundSandbox = {
 /** How long one call waits while this or another call creates the sandbox. */
 const createWaitMs = 20_000;
 
+/** Finds or creates the sandbox, waits until it is ready, and runs pending set-up commands. */
 export async function findSandbox(
   context: Context,
   options: FindOptions = {},
@@ -168,10 +169,7 @@ async function findOrCreate(
 }
 
 /** The current sandbox of a scope, as the list shows it. */
-export async function findExisting(
-  berth: Berth,
-  scope: Required<Scope>,
-): Promise<Sandbox | undefined> {
+async function findExisting(berth: Berth, scope: Required<Scope>): Promise<Sandbox | undefined> {
   const page = await berth.list({
     "scope.repo": scope.repo,
     "scope.branch": scope.branch,

@@ -8,7 +8,7 @@ import { asBerthError } from "../protocol/errors.ts";
 import { listAll, mapConcurrently } from "./list-all.ts";
 import type { KnownSandbox, LocalState, ScopeKey } from "./state/local-state.ts";
 
-export type ListFilter = {
+type ListFilter = {
   repo: string | undefined;
   branch: string | undefined;
   state: ListedSandbox["state"] | undefined;

@@ -12,7 +12,7 @@ export class LocalTerminal implements Disposable {
   readonly #stdin: NodeJS.ReadStream;
   readonly #stdout: NodeJS.WriteStream;
   readonly #modes = new ScreenModes();
-  readonly #atExit = () => this.restore();
+  readonly #onExit = () => this.restore();
   readonly #listeners: (() => void)[] = [];
   #isRaw = false;
 
@@ -21,9 +21,9 @@ export class LocalTerminal implements Disposable {
     this.#stdout = stdout;
   }
 
-  /** From now on, keys are bytes for `typed` and have no effect here. */
+  /** Switches to raw mode: keys go to `typed` and have no effect here. */
   start(typed: (bytes: Uint8Array) => void, resized: (size: Size) => void): void {
-    process.on("exit", this.#atExit);
+    process.on("exit", this.#onExit);
     this.#stdin.setRawMode(true);
     this.#isRaw = true;
     const resize = () => resized(this.size);
@@ -51,11 +51,12 @@ export class LocalTerminal implements Disposable {
     this.#stdout.write(`\r\n${text}\r\n`);
   }
 
+  /** Gives the terminal back as it was. */
   restore(): void {
     if (!this.#isRaw) return;
     this.#isRaw = false;
     for (const stop of this.#listeners.splice(0)) stop();
-    process.off("exit", this.#atExit);
+    process.off("exit", this.#onExit);
     this.#stdout.write(this.#modes.restore());
     this.#stdin.setRawMode(false);
     this.#stdin.pause();

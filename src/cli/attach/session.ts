@@ -10,7 +10,7 @@ export type SessionEnd =
   /** The given signal aborted: an interrupt, or the loss of the lease. */
   | { by: "aborted"; reason: unknown };
 
-export const detachKey = 0x1c;
+const detachKey = 0x1c;
 export const detachWords = "Ctrl-\\";
 
 type SessionOptions = {

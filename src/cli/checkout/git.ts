@@ -10,7 +10,7 @@ const outputBytesMax = 16 * 1024 * 1024;
 /** The exit code of a shell for a missing program. */
 export const noGit = 127;
 
-export type GitOutput = { ok: boolean; code: number; stdout: string; stderr: string };
+type GitOutput = { ok: boolean; code: number; stdout: string; stderr: string };
 
 export function runGit(cwd: string, args: string[]): GitOutput {
   const done = spawnSync("git", args, {

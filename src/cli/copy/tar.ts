@@ -11,7 +11,7 @@ import { Failure } from "../failure.ts";
 
 const stderrCharsMax = 4000;
 
-export type PackedFolder = AsyncDisposable & { path: string; bytes: number };
+type PackedFolder = AsyncDisposable & { path: string; bytes: number };
 
 /** Packs into a file, because an upload declares its size before its first byte. */
 export async function packFolder(folder: string, signal: AbortSignal): Promise<PackedFolder> {

@@ -7,7 +7,7 @@ import { constants } from "node:os";
 
 const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** SIGPIPE stands for output that cannot be written. */
-export type Interrupt = (typeof names)[number] | "SIGPIPE";
+type Interrupt = (typeof names)[number] | "SIGPIPE";
 
 /** The reason with which `requested` and `forced` abort. */
 export class Interrupted extends Error {

@@ -90,7 +90,7 @@ function toCommandLease(lease: Omit<CommandLease, typeof Symbol.asyncDispose>): 
 }
 
 /** Includes the process id, because several commands of one user are several holders. */
-export function holderName(): string {
+function holderName(): string {
   return `${userName()}@${hostname()} (${process.pid})`
     .replace(/\p{Cc}/gu, " ")
     .slice(-limits.holderCharsMax);

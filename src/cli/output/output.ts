@@ -4,8 +4,8 @@
  */
 import { styleText } from "node:util";
 
-export type Sink = { write(text: string | Uint8Array): unknown; isTTY?: boolean; columns?: number };
-export type Colour = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
+type Sink = { write(text: string | Uint8Array): unknown; isTTY?: boolean; columns?: number };
+type Colour = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
 
 export class Output {
   readonly stdout: Sink;

@@ -8,8 +8,6 @@ import type { Context } from "../context.ts";
 import type { FoundSandbox } from "../find-sandbox.ts";
 import { type Baseline, type PullResult, pull, syncUp } from "../sync/sync.ts";
 
-export type { PullResult } from "../sync/sync.ts";
-
 type SyncCallOptions = { lease: string; signal: AbortSignal };
 
 export type SentCheckout<Baseline> = { sentBytes: number; baseline: Baseline };

@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import type { Context } from "../context.ts";
 
-export type StreamName = "stdout" | "stderr";
+type StreamName = "stdout" | "stderr";
 
 export interface OutputSink {
   write(stream: StreamName, bytes: Uint8Array): Promise<void>;

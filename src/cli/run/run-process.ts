@@ -18,7 +18,7 @@ export type Program = {
 
 export type ProcessExit = { exitCode: number | null; signal: string | null; timedOut: boolean };
 
-export type ProcessDeps = {
+type ProcessDeps = {
   sandbox: SandboxHandle;
   lease: CommandLease;
   interrupts: Interrupts;
@@ -82,11 +82,11 @@ async function endOnInterrupt(
   // Kills at once when nobody reads the output: many programs would not notice a closed pipe.
   if (first.signal !== "SIGPIPE") {
     await sandbox.signalProcess(id, first.signal, options).catch(() => {});
-    const { forced: insisted } = interrupts;
+    const { forced } = interrupts;
     const killTimeout = AbortSignal.timeout(killDelayMs);
-    await waitForEither(AbortSignal.any([insisted, AbortSignal.timeout(slowEndMs)]), over);
-    if (!over.aborted && !insisted.aborted) onSlowEnd();
-    await waitForEither(AbortSignal.any([insisted, killTimeout]), over);
+    await waitForEither(AbortSignal.any([forced, AbortSignal.timeout(slowEndMs)]), over);
+    if (!over.aborted && !forced.aborted) onSlowEnd();
+    await waitForEither(AbortSignal.any([forced, killTimeout]), over);
   }
   if (over.aborted) return;
   await sandbox.endProcess(id, options).catch(() => {});

@@ -9,10 +9,11 @@ import { Failure } from "../failure.ts";
 import { Interrupted, type Interrupts, toInterruptedDocument } from "../live/interrupts.ts";
 import { acquireLease, type CommandLease } from "../lock/acquire-lease.ts";
 import { explainLeaseLoss } from "../lock/explain-lease-loss.ts";
-import type { CheckoutSync, PullResult, SentCheckout } from "./checkout-sync.ts";
+import type { PullResult } from "../sync/sync.ts";
+import type { CheckoutSync, SentCheckout } from "./checkout-sync.ts";
 import { type ProcessExit, toExitCode } from "./run-process.ts";
 
-export type RunPlan<Baseline> = {
+type RunPlan<Baseline> = {
   sandbox: SandboxHandle;
   /** Left out: no files are sent or fetched. */
   checkoutSync?: CheckoutSync<Baseline> | undefined;
@@ -84,8 +85,8 @@ async function runUnderLease<Baseline>(
   if (checkoutSync !== undefined && sent !== undefined && plan.pulls) {
     trace("pull");
     // Changes are fetched however the command ended; another Ctrl-C cancels that.
-    const { forced: insisted } = interrupts;
-    const cancelled = insisted.aborted ? lease.lost : AbortSignal.any([lease.lost, insisted]);
+    const { forced } = interrupts;
+    const cancelled = forced.aborted ? lease.lost : AbortSignal.any([lease.lost, forced]);
     pull = await toPullOutcome(
       checkoutSync.pull(sandbox, sent.baseline, { lease: token, signal: cancelled }),
     );
@@ -175,7 +176,7 @@ function isAbort(thrown: unknown): boolean {
 
 type Step = "waiting" | "granted" | "sync" | "run" | "ran" | "pull" | "release";
 
-export type Trace = (step: Step, facts?: Record<string, unknown>) => void;
+type Trace = (step: Step, facts?: Record<string, unknown>) => void;
 
 /** Records the steps of a run in the file that BERTH_TRACE names. Each line is one write, so commands may share a file. */
 function openTrace(env: NodeJS.ProcessEnv): Trace {

@@ -21,7 +21,7 @@ export type BackgroundCommand = {
   nameArgs: string;
 };
 
-export type BackgroundDeps = { sandbox: SandboxHandle; lease: string; interrupts: Interrupts };
+type BackgroundDeps = { sandbox: SandboxHandle; lease: string; interrupts: Interrupts };
 
 export type StartedProcess = { process: Process; replaced: string | null; readyMs: number };
 

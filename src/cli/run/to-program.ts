@@ -5,7 +5,7 @@ import { parseEnvironment } from "../args/environment.ts";
 import type { Context } from "../context.ts";
 import type { FoundSandbox } from "../find-sandbox.ts";
 
-export type ProgramInput = { argv: string[]; cwd?: string; env?: Record<string, string> };
+type ProgramInput = { argv: string[]; cwd?: string; env?: Record<string, string> };
 
 export function toProgram(
   context: Context,

@@ -26,6 +26,7 @@ export type CheckoutState = {
   released: string[];
 };
 
+/** Reads the state of a checkout. If a cached object is missing, reads it again without caches. */
 export async function readCheckoutState(repository: Repository): Promise<CheckoutState> {
   try {
     return await buildCheckoutState(repository);

@@ -13,7 +13,7 @@ import { temporaryPath } from "./temporary-files.ts";
 import type { FileEntry } from "./working-file.ts";
 
 export type Change = { name: string; from: FileEntry; to: FileEntry };
-export type FetchedChanges = {
+type FetchedChanges = {
   changes: Change[];
   receivedBytes: number;
   /** Names of files that could not be read in the sandbox. */

@@ -8,7 +8,7 @@ import { withIndexCopy } from "./index-copy.ts";
 import type { IndexState } from "./index-state.ts";
 import type { Repository } from "./repository.ts";
 
-export type FilteredTree = { tree: string; assumed: string[] };
+type FilteredTree = { tree: string; assumed: string[] };
 
 const namesShownMax = 5;
 

@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process";
 import { Failure } from "../failure.ts";
 
-export type GitOptions = {
+type GitOptions = {
   cwd: string;
   env?: Record<string, string>;
   signal?: AbortSignal | undefined;

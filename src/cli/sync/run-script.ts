@@ -12,7 +12,7 @@ import { Failure } from "../failure.ts";
 type CallLimits = { signal?: AbortSignal; answerWithinMs?: number };
 
 /** What a sync needs of a sandbox. With the SDK's handle each call can be cancelled. */
-export type SyncedSandbox = Omit<SandboxApi, "exec" | "writeFile"> & {
+type SyncedSandbox = Omit<SandboxApi, "exec" | "writeFile"> & {
   exec(call: ExecInput, options?: IdempotentOptions & CallLimits): Promise<ExecResult>;
   writeFile(
     path: string,
@@ -62,6 +62,7 @@ while :; do
 done
 `;
 
+/** Runs one of our scripts in the sandbox and returns its standard output. */
 export async function runScript(
   target: SyncTarget,
   script: string,

@@ -26,7 +26,7 @@ const releasedBytesMax = 512 * 1024;
 /** Small packs are unpacked, so that not every sync leaves a pack behind. */
 const unpackedObjectsMax = 200;
 
-export type SendResult = { sentBytes: number };
+type SendResult = { sentBytes: number };
 
 export async function send(
   target: SyncTarget,

@@ -7,7 +7,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Repository } from "./repository.ts";
 
-export type GitSettings = {
+type GitSettings = {
   config: string;
   exclude: string;
   /** The repository's own attributes: they override those in the tree. */

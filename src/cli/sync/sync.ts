@@ -12,9 +12,9 @@ import { openRepository, type Repository } from "./repository.ts";
 import type { SyncTarget } from "./run-script.ts";
 import { describeProgress, type SyncProgress, send } from "./send.ts";
 
-export type { Conflict, PullResult, RefusedPath } from "./pull.ts";
+export type { PullResult } from "./pull.ts";
 
-export type SyncOptions = {
+type SyncOptions = {
   lease?: string;
   /** Called with the current step, in words. */
   progress?: (text: string) => void;

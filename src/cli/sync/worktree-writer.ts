@@ -30,7 +30,7 @@ import {
   type WorkingFile,
 } from "./working-file.ts";
 
-export type ApplyResult =
+type ApplyResult =
   /** `kept`: removed in the sandbox but changed here. */
   | { what: "changed" | "same" | "kept" }
   | { what: "conflict"; savedAs: string }
@@ -56,10 +56,11 @@ export class WorktreeWriter {
     this.#incoming = incoming;
   }
 
+  /** Applies one change if the file here is still what was sent. */
   apply({ name, from, to }: Change): ApplyResult {
-    const blocked = this.#findBlocker(name, to !== undefined);
-    if (blocked === folderMissing) return { what: "same" };
-    if (blocked !== undefined) return this.#saveConflict(name, blocked, to);
+    const blocker = this.#findBlocker(name, to !== undefined);
+    if (blocker === folderMissing) return { what: "same" };
+    if (blocker !== undefined) return this.#saveConflict(name, blocker, to);
     const path = toPath(this.#top, name);
     const found = this.#readFile(path, from);
     if (matchesEntry(found, to)) return { what: "same" };

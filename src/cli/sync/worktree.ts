@@ -10,7 +10,7 @@ import { entryName } from "./index-state.ts";
 import type { Repository } from "./repository.ts";
 import { lstatIfExists, toPath } from "./working-file.ts";
 
-export type Worktree = {
+type Worktree = {
   tree: string;
   /** Nested repositories: submodules and others, without a slash at the end. */
   nested: string[];

@@ -57,7 +57,7 @@ export function pathSegment(name: string): string {
   return name === "" || name === "." || name === ".." ? "%00" : encodeURIComponent(name);
 }
 
-export type GatedRequest = Pick<HttpRequest, "headers" | "query" | "isRepeatable">;
+type GatedRequest = Pick<HttpRequest, "headers" | "query" | "isRepeatable">;
 
 /**
  * The headers and query of a call that may need the lease. With an idempotency key it runs at most once, so it may be

@@ -18,7 +18,7 @@ export const defaultRetries: RetryPolicy = { retries: 4, retryForMs: 30_000 };
 /** Codes marked `retryable` that mean nothing was done. */
 const refusals: ReadonlySet<ErrorCode> = new Set(["unavailable", "too_many", "body_timeout"]);
 
-export type FailedAttempt = {
+type FailedAttempt = {
   error: BerthError;
   isRepeatable: boolean;
   /** The attempts so far. */

@@ -18,7 +18,7 @@ export type StreamOptions = {
 
 export type ServerEvent = { event: string; id: string | undefined; data: Record<string, unknown> };
 
-export type FollowedStream<Event> = {
+type FollowedStream<Event> = {
   /** Opens the stream after the last event that `read` was given. */
   open(signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   /** What the reader gets for this event; undefined: nothing. */

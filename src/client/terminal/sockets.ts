@@ -23,7 +23,7 @@ export type WebSocketLike = {
   terminate?(): void;
 };
 
-export type SocketEnd = { code: number; reason: string };
+type SocketEnd = { code: number; reason: string };
 
 export type WebSocketConstructor = new (url: string, protocols: string[]) => unknown;
 
@@ -39,7 +39,7 @@ export type SocketTarget = {
 /** How a feature that stays connected reaches its sandbox: by calls and by WebSockets. */
 export type SandboxTarget = SocketTarget & { sandbox: Cancellable<SandboxVerbs> };
 
-export type SocketRequest = {
+type SocketRequest = {
   /** The path below the sandbox, e.g. `/lease/connect`. */
   path: string;
   query?: Record<string, string>;
@@ -50,7 +50,7 @@ export type SocketRequest = {
 };
 
 /** Receives messages in order. Nothing comes after `onEnd`. */
-export type SocketListener = {
+type SocketListener = {
   onMessage: (data: string | Uint8Array) => void;
   onEnd: (end: SocketEnd) => void;
 };
@@ -66,7 +66,7 @@ export function platformSocket(): WebSocketConstructor | undefined {
 }
 
 /** Thrown by methods that need a WebSocket. */
-export function webSocketMissing(): BerthError {
+function webSocketMissing(): BerthError {
   return new BerthError("unsupported", "This platform has no `WebSocket`.", {
     hint: "Pass one to connect(), for example that of the package `ws`: `connect({ …, WebSocket })`.",
   });
