@@ -1,13 +1,12 @@
 /**
- * Owns a real Berth under attack: two tenants, keys of both, and calls sent exactly as they are written.
- * Does not own what is sent nor what is expected.
+ * Starts a real Berth under attack: two tenants, keys of both, and calls sent exactly as they are written.
  */
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
 import { asOther, type Identity, newData, removeData } from "../engine/test-engine.ts";
-import { alive, naming } from "../system/processes.ts";
+import { alive, processesNaming } from "../system/processes.ts";
 import { type Server, startServer } from "../system/server.ts";
 
 export const otherKey = "berth_other_tenant_of_the_security_tests";
@@ -22,7 +21,7 @@ export type Sent = {
   key?: string | null;
   headers?: Record<string, string>;
   body?: string | Buffer;
-  /** Goes away once a good answer begins: one that goes on for as long as it is read. */
+  /** Disconnects once a successful response begins, because it would continue for as long as it is read. */
   leaves?: boolean;
 };
 
@@ -69,7 +68,7 @@ export class Attacked implements AsyncDisposable {
     return new URL(this.server.url).host;
   }
 
-  /** Nothing is added but the key, a content type for a body, and its length; nothing is normalised. */
+  /** Adds only the key, and a content type and length for a body; normalises nothing. */
   send({ method, path, key, headers = {}, body, leaves = false }: Sent): Promise<Answered> {
     const sent: Record<string, string> = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
@@ -86,10 +85,10 @@ export class Attacked implements AsyncDisposable {
       const call = httpRequest(
         { hostname, port, method, path, headers: sent, agent: this.#agent },
         (response) => {
-          const { statusCode = 0, headers: told } = response;
+          const { statusCode = 0, headers } = response;
           if (leaves && statusCode < 400) {
             response.destroy();
-            resolve({ status: statusCode, headers: told, text: "", body: {} });
+            resolve({ status: statusCode, headers: headers, text: "", body: {} });
             return;
           }
           const chunks: Buffer[] = [];
@@ -97,7 +96,7 @@ export class Attacked implements AsyncDisposable {
           response.on("error", reject);
           response.on("end", () => {
             const text = Buffer.concat(chunks).toString();
-            resolve({ status: statusCode, headers: told, text, body: parsed(text) });
+            resolve({ status: statusCode, headers: headers, text, body: parsed(text) });
           });
         },
       );
@@ -165,13 +164,13 @@ export class Attacked implements AsyncDisposable {
       .sort();
   }
 
-  /** Names what is left of it; nothing, if all is well. */
+  /** Ends it, and names what is left of it; that must be nothing. */
   async end(): Promise<string[]> {
     const tree = this.server.processes();
     this.#agent.destroy();
     await this.server[Symbol.asyncDispose]();
     if (this.#home !== undefined) removeData(this.#home);
-    return [...alive(tree), ...naming(this.server.data)].map(({ command }) => command);
+    return [...alive(tree), ...processesNaming(this.server.data)].map(({ command }) => command);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -183,7 +182,7 @@ function parsed(text: string): Answered["body"] {
   try {
     return JSON.parse(text) ?? {};
   } catch {
-    // Not every answer is JSON: who needs one will miss its fields.
+    // Not every response is JSON; a test that needs one misses its fields.
     return {};
   }
 }

@@ -90,7 +90,7 @@ describe("a body", () => {
     await unharmed();
   });
 
-  it("[W5] of a field that stands in a body twice the last one counts, and both are no more than that", async () => {
+  it("[W5] of a field that is in a body twice the last one counts, and both count as one field", async () => {
     const path = of("/metadata");
     const twice = `{"twice":"first","twice":"last"}`;
     const { body } = await berth.send({ method: "PATCH", path, body: twice });
@@ -129,7 +129,7 @@ describe("a body", () => {
     }
   });
 
-  it("[SC11] callers that stop in the midst of a body are let go after their time, and hold nobody up meanwhile", async () => {
+  it("[SC11] connections that stop in the middle of a body are closed after their time, and delay nobody meanwhile", async () => {
     const begun = Date.now();
     const stuck = Array.from({ length: slowCallers }, () =>
       raw(

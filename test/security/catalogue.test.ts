@@ -24,7 +24,7 @@ describe("a bad call", () => {
   it("[SC1] is one of a long catalogue in which none stands twice", () => {
     expect(rows.length).toBeGreaterThanOrEqual(rowsMin);
     expect(
-      rows.map(({ title }) => title).filter((title, at, all) => all.indexOf(title) < at),
+      rows.map(({ title }) => title).filter((title, index, all) => all.indexOf(title) < index),
     ).toEqual([]);
     expect(JSON.parse(String(before[`/v1/sandboxes/${scene.names.held}/lease`]))).toMatchObject({
       state: "held",

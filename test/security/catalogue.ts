@@ -1,6 +1,5 @@
 /**
- * Owns reading the catalogue of bad calls (catalogue/*.json) and what its short forms stand for.
- * Does not own sending them.
+ * Reads the catalogue of bad calls (catalogue/*.json) and expands its short forms.
  *
  * In a row's texts `${name}` is a fact of the scene, `${x*40}` is x forty times, `${pairs*9}` nine members of an
  * object, and `${\\xFF}` one byte. `call` is a method and a path below the sandbox `held`, or `/v1/…` or `^/…`
@@ -8,7 +7,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "../../container/launch/places.js";
+import { root } from "../../container/launch/paths.js";
 import type { Sent } from "./attacked-server.ts";
 
 export type Row = {
@@ -65,12 +64,12 @@ export function callOf(row: Row, names: Record<string, string>, id = names.held)
 }
 
 function written(text: string, names: Record<string, string>): string {
-  return text.replaceAll(/\$\{(pairs|[^}*]+)(?:\*(\d+))?\}/g, (whole, what: string, count) => {
-    if (/^\\x[0-9A-F]{2}$/.test(what)) return whole;
+  return text.replaceAll(/\$\{(pairs|[^}*]+)(?:\*(\d+))?\}/g, (match, what: string, count) => {
+    if (/^\\x[0-9A-F]{2}$/.test(what)) return match;
     if (count === undefined) {
       const name = names[what];
       if (name === undefined)
-        throw new Error(`a row speaks of ${whole}, which is not in the scene`);
+        throw new Error(`a row speaks of ${match}, which is not in the scene`);
       return name;
     }
     if (what !== "pairs") return what.repeat(Number(count));
@@ -81,6 +80,6 @@ function written(text: string, names: Record<string, string>): string {
 function bytesOf(text: string): Buffer {
   const parts = text.split(/\$\{\\x([0-9A-F]{2})\}/);
   return Buffer.concat(
-    parts.map((part, at) => (at % 2 === 0 ? Buffer.from(part) : Buffer.from(part, "hex"))),
+    parts.map((part, index) => (index % 2 === 0 ? Buffer.from(part) : Buffer.from(part, "hex"))),
   );
 }

@@ -1,4 +1,4 @@
-/** Sandboxes that take all there is of something: who asks meanwhile is told so, and nobody else has less of it. */
+/** Sandboxes that use up a resource: calls get an error that says so, and no other sandbox has less of it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { identities } from "../engine/test-engine.ts";
 import { until } from "../system/until.ts";
@@ -10,7 +10,7 @@ describe.each(identities())("what a sandbox takes all of, Berth being %s", (as) 
   let berth: Attacked;
   let id: string;
   let incarnation: unknown;
-  const at = (path: string) => `/v1/sandboxes/${id}${path}`;
+  const pathOf = (path: string) => `/v1/sandboxes/${id}${path}`;
 
   beforeAll(async () => {
     const env = {
@@ -22,7 +22,7 @@ describe.each(identities())("what a sandbox takes all of, Berth being %s", (as) 
 
   beforeEach(async () => {
     id = await berth.create();
-    ({ incarnation } = await berth.ok("GET", at("")));
+    ({ incarnation } = await berth.ok("GET", pathOf("")));
   });
 
   afterAll(async () => {
@@ -32,11 +32,11 @@ describe.each(identities())("what a sandbox takes all of, Berth being %s", (as) 
   /** A process of the sandbox that says `full` when it is, and stays so until it is ended. */
   const whileFull = async (script: string, work: () => Promise<void>) => {
     const argv = ["python3", "-c", script];
-    const { id: process } = await berth.ok("POST", at("/processes"), { argv });
-    await berth.ok("GET", at(`/processes/${process}/wait?for=log:full&timeoutMs=30000`));
+    const { id: process } = await berth.ok("POST", pathOf("/processes"), { argv });
+    await berth.ok("GET", pathOf(`/processes/${process}/wait?for=log:full&timeoutMs=30000`));
     await work();
-    await berth.ok("DELETE", at(`/processes/${process}`));
-    expect(await berth.ok("GET", at(""))).toMatchObject({ state: "running", incarnation });
+    await berth.ok("DELETE", pathOf(`/processes/${process}`));
+    expect(await berth.ok("GET", pathOf(""))).toMatchObject({ state: "running", incarnation });
   };
 
   it("[SC16] in a full sandbox whatever would begin is refused as `unavailable`, and works once there is room", async () => {
@@ -50,13 +50,13 @@ describe.each(identities())("what a sandbox takes all of, Berth being %s", (as) 
       "a clone": ["/git/clone", { url: "file:///workspace/repo", dir: "copy" }],
     };
     const all = async () => {
-      const told: Record<string, unknown> = {};
+      const outcomes: Record<string, unknown> = {};
       for (const [name, [path, call]] of Object.entries(begins)) {
         const body = JSON.stringify(call);
-        const answer = await berth.send({ method: "POST", path: at(path), body });
-        told[name] = answer.body.error?.code ?? answer.body.exitCode ?? answer.status;
+        const answer = await berth.send({ method: "POST", path: pathOf(path), body });
+        outcomes[name] = answer.body.error?.code ?? answer.body.exitCode ?? answer.status;
       }
-      return told;
+      return outcomes;
     };
     const full = `
 import os, time
@@ -84,15 +84,17 @@ time.sleep(600)
   });
 
   it("[SC17] where memory ends, what commands have started is ended before their agent, however small", async () => {
-    const look = "cat /proc/self/oom_score_adj";
-    const settled = `sleep 1; cat /proc/1/oom_score_adj; ${look}; ${look}`;
+    const readScore = "cat /proc/self/oom_score_adj";
+    const settled = `sleep 1; cat /proc/1/oom_score_adj; ${readScore}; ${readScore}`;
     // The agent's is whatever Berth's own is.
     expect((await berth.exec(id, { command: settled })).stdout).toMatch(
       /^-?\d{1,3}\n1000\n1000\n$/,
     );
     if (as !== "root") return;
     // What is born in the very first moment too.
-    const { stdout } = await berth.exec(id, { command: `${look} & ${look} & ${look} & wait` });
+    const { stdout } = await berth.exec(id, {
+      command: `${readScore} & ${readScore} & ${readScore} & wait`,
+    });
     const ranks = stdout.split("\n").filter(Boolean).map(Number);
     expect(ranks).toHaveLength(3);
     expect(Math.min(...ranks)).toBeGreaterThanOrEqual(750);
@@ -108,16 +110,22 @@ time.sleep(600)
 `;
     await whileFull(many, async () => {
       for (let n = 0; n < 5; n += 1) {
-        await berth.send({ method: "POST", path: at("/exec"), body: '{"command":"seq 10000"}' });
+        await berth.send({
+          method: "POST",
+          path: pathOf("/exec"),
+          body: '{"command":"seq 10000"}',
+        });
       }
     });
     expect((await berth.exec(id, { command: "echo here" })).stdout).toBe("here\n");
   });
 
   it.runIf(as === "root")(
-    "[SC17] a folder in memory is full before the memory is: who writes there is told, and nothing ends",
+    "[SC17] a folder in memory is full before the memory is: writes there fail, and nothing ends",
     async () => {
-      const fill = ["/tmp", "/dev/shm"].map((at) => `head -c 2000000000 /dev/zero > ${at}/full`);
+      const fill = ["/tmp", "/dev/shm"].map(
+        (folder) => `head -c 2000000000 /dev/zero > ${folder}/full`,
+      );
       const { stderr } = await berth.exec(id, { command: fill.join("; ") });
       expect(stderr.match(/No space left on device/g)).toHaveLength(2);
       expect(await berth.exec(id, { command: "echo here" })).toMatchObject({
@@ -128,7 +136,7 @@ time.sleep(600)
     },
   );
 
-  it("[SC25] a sandbox that opens every terminal it can get is told so, and leaves its neighbours theirs", async () => {
+  it("[SC25] a sandbox that opens every terminal it can get is refused, and leaves its neighbours theirs", async () => {
     const neighbour = await berth.create();
     const full = `
 import os, time
@@ -142,10 +150,10 @@ time.sleep(600)
     const call = { id: "two", cols: 80, rows: 24 };
     await whileFull(full, async () => {
       const body = JSON.stringify(call);
-      const refused = await berth.send({ method: "POST", path: at("/terminals"), body });
+      const refused = await berth.send({ method: "POST", path: pathOf("/terminals"), body });
       expect(refused.body.error?.code).toBe("unavailable");
       await berth.ok("POST", `/v1/sandboxes/${neighbour}/terminals`, call);
     });
-    await berth.ok("POST", at("/terminals"), call);
+    await berth.ok("POST", pathOf("/terminals"), call);
   });
 });

@@ -4,7 +4,7 @@ import { join as pathOf } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
-import { root } from "../../container/launch/places.js";
+import { root } from "../../container/launch/paths.js";
 import { terminalProtocol } from "../../src/protocol/internal/terminal-frames.ts";
 import { until } from "../system/until.ts";
 import { Attacked } from "./attacked-server.ts";
@@ -67,7 +67,7 @@ describe("frames", () => {
     },
   );
 
-  it("[SC19] random frames and bytes of a viewer end at most his connection", async () => {
+  it("[SC19] random frames and bytes of a viewer end at most its connection", async () => {
     const frame = fc.oneof(
       fc.json(),
       fc.string({ unit: "binary", maxLength: 200 }),
@@ -88,7 +88,7 @@ describe("frames", () => {
       fc.asyncProperty(fc.array(frame, { minLength: 1, maxLength: 8 }), async (frames) => {
         const socket = await terminal();
         const closed = closeOf(socket);
-        for (const one of frames) socket.send(one);
+        for (const frame of frames) socket.send(frame);
         socket.close();
         const code = await closed;
         codes.push(code);

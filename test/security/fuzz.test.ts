@@ -1,31 +1,31 @@
-/** Random calls of every route, made from its schema: never a 5xx, always the contract's form, and Berth goes on. */
+/** Random calls of every route, made from its schema: never a 5xx, always the contract's form, and Berth continues. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { errors } from "../../src/protocol/error-codes.ts";
-import { type Route, type RouteName, routes } from "../../src/protocol/verbs.ts";
+import { type VerbName, type VerbRow, verbs } from "../../src/protocol/verbs.ts";
 import { until } from "../system/until.ts";
 import type { Answered, Sent } from "./attacked-server.ts";
 import { Attacked } from "./attacked-server.ts";
 import { randomCall } from "./random-calls.ts";
-import type { Named } from "./routes.ts";
+import type { CallParts } from "./routes.ts";
 
 const runs = 40;
-/** Of each route, where the time for it is over before all were sent. */
+/** The calls of each route that must be sent even where its time ends before all were. */
 const runsMin = 8;
 const seed = 8_215_019;
 /** What the platform has and one machine has not, and what nothing in the sandbox serves. */
 const unsupported = ["unsupported"];
 
-const all = Object.keys(routes) as RouteName[];
+const all = Object.keys(verbs) as VerbName[];
 /** An answer to these may go on for as long as it is read. */
-const streams: RouteName[] = ["watchFiles", "processLogs", "listEvents", "listTenantEvents"];
+const streams: VerbName[] = ["watchFiles", "processLogs", "listEvents", "listTenantEvents"];
 
 describe("random calls", () => {
   let berth: Attacked;
   let id: string;
   let sent = 0;
   const sentOf = new Map<string, number>();
-  const taken = new Map<string, number>();
+  const accepted = new Map<string, number>();
 
   beforeAll(async () => {
     berth = await Attacked.start();
@@ -36,7 +36,7 @@ describe("random calls", () => {
     expect(await berth.end()).toEqual([]);
   });
 
-  /** Whoever took the lease by chance keeps the others from being tried. */
+  /** A random call may have taken the lease, which would block the others. */
   const freed = async () => {
     const path = `/v1/sandboxes/${id}/lease?break=true&reason=over`;
     await berth.send({ method: "DELETE", path });
@@ -46,7 +46,7 @@ describe("random calls", () => {
     });
   };
   /** What the calls are sent to: they may have ended it. */
-  const named = async (name: RouteName): Promise<Named> => {
+  const makeParts = async (name: VerbName): Promise<CallParts> => {
     const of = (tail: string) => `/v1/sandboxes/${id}${tail}`;
     await freed();
     await berth.ok("POST", of("/start"));
@@ -73,7 +73,7 @@ describe("random calls", () => {
   };
 
   /** What holds for one call only: the token of a lease, the version of the metadata. */
-  const lived = async (name: RouteName, { headers = {} }: Sent) => {
+  const lived = async (name: VerbName, { headers = {} }: Sent) => {
     const of = (tail: string) => `/v1/sandboxes/${id}${tail}`;
     if (name === "replaceMetadata" && headers["if-match"] === '"0"') {
       return { "if-match": `"${(await berth.ok("GET", of("/metadata"))).version}"` };
@@ -84,7 +84,7 @@ describe("random calls", () => {
     return { "berth-lease": String((await berth.ok("POST", of("/lease"), {})).token) };
   };
 
-  const told = ({ status, body, text }: Answered): string => {
+  const verdictOn = ({ status, body, text }: Answered): string => {
     if (status < 400) return "well";
     const code = body.error?.code ?? text;
     if (!(code in errors)) return `no code of ours: ${status} ${text}`;
@@ -95,7 +95,7 @@ describe("random calls", () => {
   };
 
   it.each(all)("[SC13] of %s are answered in form", async (name) => {
-    const good = (routes[name] as Route).right === undefined ? {} : await named(name);
+    const good = (verbs[name] as VerbRow).right === undefined ? {} : await makeParts(name);
     await fc.assert(
       fc.asyncProperty(randomCall(name, id, "mine", good), async (call) => {
         const leaves = streams.includes(name);
@@ -106,8 +106,8 @@ describe("random calls", () => {
         const answer = await berth.send({ ...call, path, headers, leaves });
         sent += 1;
         sentOf.set(name, (sentOf.get(name) ?? 0) + 1);
-        if (answer.status < 300) taken.set(name, (taken.get(name) ?? 0) + 1);
-        expect(told(answer)).toBe("well");
+        if (answer.status < 300) accepted.set(name, (accepted.get(name) ?? 0) + 1);
+        expect(verdictOn(answer)).toBe("well");
       }),
       {
         numRuns: runs,
@@ -129,8 +129,8 @@ describe("random calls", () => {
     expect(sent).toBeGreaterThan(all.length * runs * 0.6);
     expect(all.filter((name) => (sentOf.get(name) ?? 0) < runsMin)).toEqual([]);
     // Not all of them were turned away at the first look, of no route.
-    const well = [...taken.values()].reduce((sum, count) => sum + count, 0);
-    expect(all.filter((name) => !taken.has(name))).toEqual([]);
+    const well = [...accepted.values()].reduce((sum, count) => sum + count, 0);
+    expect(all.filter((name) => !accepted.has(name))).toEqual([]);
     expect(well).toBeGreaterThan(sent / 4);
     expect(well).toBeLessThan(sent);
     await freed();

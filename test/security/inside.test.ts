@@ -177,11 +177,11 @@ print(hits)
   it("[SC15] finds no way to more rights: system calls, devices, settings of the kernel, setuid programs", async () => {
     const { stdout, stderr } = await python(tryRights({ settings: true }));
     expect(stderr).toBe("");
-    const told = Object.entries(JSON.parse(stdout) as Record<string, string>);
-    expect(told.length).toBeGreaterThan(process.arch === "x64" ? 35 : 18);
+    const results = Object.entries(JSON.parse(stdout) as Record<string, string>);
+    expect(results.length).toBeGreaterThan(process.arch === "x64" ? 35 : 18);
     const isRefused = ([what, error]: [string, string]) =>
       (refusalsOf[what] ?? (what.startsWith("/") ? fileRefusals : refusals)).includes(error);
-    expect(told.filter((one) => !isRefused(one))).toEqual([]);
+    expect(results.filter((result) => !isRefused(result))).toEqual([]);
     const { stdout: id } = await berth.exec(attacker, {
       command: "echo | su -c id root 2>/dev/null; passwd -S 2>/dev/null; id -u",
     });
@@ -189,7 +189,7 @@ print(hits)
   });
 
   // Where nothing counts its processes, a fork bomb would be one for the machine.
-  it("[SC16] a fork bomb ends at the sandbox's limit and with its command; the neighbour goes on", async () => {
+  it("[SC16] a fork bomb ends at the sandbox's limit and with its command; the neighbour continues", async () => {
     expect(limited.processes).toBe(true);
     const count = `
 import os, time
@@ -208,11 +208,11 @@ time.sleep(60)
     begun.finally(() => {
       isOver = true;
     });
-    // A command may find no process for itself; its agent goes on all the same.
-    const asked = { method: "POST", path: `/v1/sandboxes/${attacker}/exec` };
+    // A command may find no process for itself; its agent continues nevertheless.
+    const call = { method: "POST", path: `/v1/sandboxes/${attacker}/exec` };
     while (!isOver) {
       await neighbourWorks();
-      const { body } = await berth.send({ ...asked, body: '{"command":"seq 10000"}' });
+      const { body } = await berth.send({ ...call, body: '{"command":"seq 10000"}' });
       expect(body.error?.code).not.toBe("operation_interrupted");
       await berth.ok("GET", `/v1/sandboxes/${attacker}/files/list?path=/`);
     }
@@ -244,7 +244,7 @@ time.sleep(60)
   });
 
   it.runIf(isRoot)(
-    "[SC17] all the memory, and all of the folders in memory, are the sandbox's own; the neighbour goes on",
+    "[SC17] all the memory, and all of the folders in memory, are the sandbox's own; the neighbour continues",
     async () => {
       expect(limited.memory).toBe(true);
       const greedy = python(
@@ -272,7 +272,7 @@ time.sleep(60)
     },
   );
 
-  it.skipIf(isRoot)("[SC17] where nothing limits its memory, that is told", () => {
+  it.skipIf(isRoot)("[SC17] where nothing limits its memory, the response says so", () => {
     expect(limited).toEqual({ memory: false, processes: true });
   });
 

@@ -12,15 +12,18 @@ const tar = { "content-type": "application/x-tar" };
 
 type Verb = [name: string, call: (path: string) => Sent];
 
-const asked = (path: string) => encodeURIComponent(path);
+const encoded = (path: string) => encodeURIComponent(path);
 const json = (value: unknown) => JSON.stringify(value);
 
 const reading: Verb[] = [
-  ["read", (path) => ({ method: "GET", path: `/files?path=${asked(path)}` })],
-  ["stat", (path) => ({ method: "GET", path: `/files/stat?path=${asked(path)}` })],
-  ["list", (path) => ({ method: "GET", path: `/files/list?path=${asked(path)}` })],
-  ["watch", (path) => ({ method: "GET", path: `/files/watch?path=${asked(path)}`, leaves: true })],
-  ["download", (path) => ({ method: "GET", path: `/archive?path=${asked(path)}` })],
+  ["read", (path) => ({ method: "GET", path: `/files?path=${encoded(path)}` })],
+  ["stat", (path) => ({ method: "GET", path: `/files/stat?path=${encoded(path)}` })],
+  ["list", (path) => ({ method: "GET", path: `/files/list?path=${encoded(path)}` })],
+  [
+    "watch",
+    (path) => ({ method: "GET", path: `/files/watch?path=${encoded(path)}`, leaves: true }),
+  ],
+  ["download", (path) => ({ method: "GET", path: `/archive?path=${encoded(path)}` })],
 ];
 
 const writing: Verb[] = [
@@ -32,12 +35,12 @@ const writing: Verb[] = [
       body: json({ from, to: "taken", overwrite: true }),
     }),
   ],
-  ["remove", (path) => ({ method: "DELETE", path: `/files?path=${asked(path)}&recursive=1` })],
+  ["remove", (path) => ({ method: "DELETE", path: `/files?path=${encoded(path)}&recursive=1` })],
   [
     "write",
     (path) => ({
       method: "PUT",
-      path: `/files?path=${asked(path)}`,
+      path: `/files?path=${encoded(path)}`,
       body: "theirs",
       headers: bytes,
     }),
@@ -46,7 +49,7 @@ const writing: Verb[] = [
     "write below",
     (path) => ({
       method: "PUT",
-      path: `/files?path=${asked(`${path}/deep/file`)}&mkdirs=1`,
+      path: `/files?path=${encoded(`${path}/deep/file`)}&mkdirs=1`,
       body: "theirs",
       headers: bytes,
     }),
@@ -71,7 +74,7 @@ const writing: Verb[] = [
     "upload",
     (path) => ({
       method: "PUT",
-      path: `/archive?path=${asked(path)}`,
+      path: `/archive?path=${encoded(path)}`,
       body: archive({ name: "secret", body: "theirs" }),
       headers: tar,
     }),
@@ -100,7 +103,7 @@ const writing: Verb[] = [
 ];
 
 describe("a path that leads out of a sandbox", () => {
-  /** Of the machine, and open to every user of it: only the sandbox's walls keep it. */
+  /** A folder of the machine that every user may read: only the isolation of the sandbox protects it. */
   const planted = mkdtempSync(join(tmpdir(), "berth-planted-"));
   let berth: Attacked;
   let id: string;
@@ -162,7 +165,7 @@ describe("a path that leads out of a sandbox", () => {
       const path = /(move to|upload|clone)$/.test(verb[0]) ? "new" : "own";
       const status = await send(verb, verb[0] === "write" ? "own/file" : path);
       // Through a link of its own nothing is unpacked either.
-      const well = verb[0].includes("through") ? 400 : expect.toSatisfy((one) => one < 300);
+      const well = verb[0].includes("through") ? 400 : expect.toSatisfy((status) => status < 300);
       expect([verb[0], status]).toEqual([verb[0], well]);
     }
   });
@@ -191,7 +194,7 @@ describe("a path that leads out of a sandbox", () => {
     }
   });
 
-  it("[SC12] by links of every kind to a file: neither it nor the link's target is told or changed", async () => {
+  it("[SC12] by links of every kind to a file: neither it nor the link's target is shown or changed", async () => {
     const links = `ln -s ${planted}/secret link; ln -s ${neighbours} next; ln -s link twice`;
     for (const path of ["link", "next", "twice"]) {
       await renew(links);
@@ -251,7 +254,7 @@ describe("a path that leads out of a sandbox", () => {
         expect([verb[0], path, status]).toEqual([
           verb[0],
           path,
-          expect.toSatisfy((one) => well.includes(one)),
+          expect.toSatisfy((status) => well.includes(status)),
         ]);
       }
     }

@@ -1,12 +1,12 @@
 /**
- * Owns random calls: of each route, with values that its schema takes, nearly takes, or does not take at all.
- * Does not own what is expected of them. Waits are short, and what could run for long is not drawn.
+ * Makes random calls of each route, with values that its schema accepts, nearly accepts, or rejects.
+ * Waits are short, and values that would make a call run for long are left out.
  */
 import fc from "fast-check";
 import { z } from "zod";
-import { type Route, type RouteName, routes } from "../../src/protocol/verbs.ts";
+import { type VerbName, type VerbRow, verbs } from "../../src/protocol/verbs.ts";
 import type { Sent } from "./attacked-server.ts";
-import { goodCall, hasJsonBody, type Named } from "./routes.ts";
+import { type CallParts, goodCall, hasJsonBody } from "./routes.ts";
 
 type Json = Record<string, unknown>;
 
@@ -78,20 +78,20 @@ function fitting(schema: Json, defs: Json, depth: number): fc.Arbitrary<unknown>
 
 /** `named` is there, and others are not: a call goes to either. */
 export function randomCall(
-  name: RouteName,
+  name: VerbName,
   id: string,
   plan: string,
-  named: Named,
+  named: CallParts,
 ): fc.Arbitrary<Sent> {
   const toNobody = fc.constant(goodCall(name, id, plan));
   const toSomebody = fc.constant(goodCall(name, id, plan, named));
   return fc
     .oneof({ weight: 1, arbitrary: toNobody }, { weight: 4, arbitrary: toSomebody })
-    .chain((good) => callNear(routes[name], good));
+    .chain((good) => callNear(verbs[name], good));
 }
 
 /** Few things are strange at once: what is wrong everywhere is turned away at the first look. */
-function callNear(route: Route, good: Sent): fc.Arbitrary<Sent> {
+function callNear(route: VerbRow, good: Sent): fc.Arbitrary<Sent> {
   const [path = "", plain = ""] = good.path.split("?");
   const query = route.query === undefined ? fc.constant({}) : fieldsNear(route.query);
   return fc
@@ -145,16 +145,16 @@ function isUpgrade({ headers = {} }: Sent): boolean {
   return headers.upgrade === "websocket";
 }
 
-function bodyNear(route: Route, { body: good }: Sent): fc.Arbitrary<Sent["body"]> {
+function bodyNear(route: VerbRow, { body: good }: Sent): fc.Arbitrary<Sent["body"]> {
   if (route.body === "bytes") return fc.oneof(fc.constant(good), fc.string({ maxLength: 200 }));
   if (!hasJsonBody(route)) return fc.constant(undefined);
   const drawn = fieldsNear(route.body as z.ZodType);
-  const whole = drawn.map((value) => JSON.stringify(value));
+  const json = drawn.map((value) => JSON.stringify(value));
   const known = JSON.parse(String(good ?? "{}")) as Json;
   const changed = fewOf(drawn).map((few) => JSON.stringify({ ...known, ...few }));
-  const cut = fc.tuple(whole, fc.nat(60)).map(([text, at]) => text.slice(0, at));
+  const cut = fc.tuple(json, fc.nat(60)).map(([text, length]) => text.slice(0, length));
   return fc.oneof(
-    { weight: 3, arbitrary: whole },
+    { weight: 3, arbitrary: json },
     { weight: 4, arbitrary: changed },
     { weight: 1, arbitrary: fc.constant(good) },
     { weight: 1, arbitrary: cut },
@@ -170,8 +170,8 @@ function fieldsNear(schema: z.ZodType): fc.Arbitrary<unknown> {
   return fitting(own, $defs as Json, 0);
 }
 
-function queryOf(fields: Json, { path }: Route): string {
-  // Whoever waits for the end of what does not end gives up soon.
+function queryOf(fields: Json, { path }: VerbRow): string {
+  // A wait for something that does not end is given up soon.
   const all = path.endsWith("/wait") ? { timeoutMs: 5, ...fields } : fields;
   const parts = Object.entries(all).map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);

@@ -1,9 +1,9 @@
-/** Somebody with a stolen token, who is connected already when it is revoked; and a key beside him, which goes on. */
+/** A stolen token whose connections are open when it is revoked, and a key whose connections stay open. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { type BerthError, connect } from "../../src/client/index.ts";
-import type { SocketMaker } from "../../src/client/terminal/sockets.ts";
+import type { WebSocketConstructor } from "../../src/client/terminal/sockets.ts";
 import { rights } from "../../src/protocol/rights.ts";
 import { until } from "../system/until.ts";
 import { Attacked } from "./attacked-server.ts";
@@ -24,8 +24,8 @@ describe("a stolen token that is revoked", () => {
   });
 
   const of = (tail = "") => `/v1/sandboxes/${id}${tail}`;
-  const at = (tail: string) => `${berth.server.url}${of(tail)}`;
-  const terminal = () => at("/terminals/main/connect");
+  const urlOf = (tail: string) => `${berth.server.url}${of(tail)}`;
+  const terminal = () => urlOf("/terminals/main/connect");
   const tokenOf = async () => String((await berth.ok("POST", of("/tokens"), { rights })).token);
   const revoke = () => berth.ok("DELETE", of("/tokens"));
   const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
@@ -43,7 +43,7 @@ describe("a stolen token that is revoked", () => {
       await opened(terminal(), bearer(token)),
       await opened(`${terminal()}?ct=${ticket}`),
     ];
-    const lease = await opened(at("/lease/connect?holder=thief"), bearer(token));
+    const lease = await opened(urlOf("/lease/connect?holder=thief"), bearer(token));
     const mine = await opened(terminal(), bearer(berth.server.key));
     let seen = "";
     mine.on("message", (data) => {
@@ -60,15 +60,15 @@ describe("a stolen token that is revoked", () => {
     const closes = stolen.map(closeOf);
     await revoke();
     expect(await Promise.all(closes)).toEqual([4401, 4401]);
-    // Its end is told at once; the connection itself may take a while to end.
+    // Its close frame comes at once; the connection itself may take a while to end.
     await until("the lease's is closed", () => lease.readyState >= WebSocket.CLOSING);
     expect(lost.at(-1)).toMatch(/"lost".*"revoked"/);
     await until(
       "the lease is free",
       async () => (await berth.ok("GET", of("/lease"))).state === "free",
     );
-    mine.send("mine goes on\r");
-    await until("the key's goes on", () => seen.includes("mine goes on"));
+    mine.send("mine continues\r");
+    await until("the key's continues", () => seen.includes("mine continues"));
     expect(await viewers()).toBe(1);
     expect(await join(terminal(), bearer(token))).toMatchObject({ status: 401 });
     mine.close();
@@ -91,13 +91,13 @@ describe("a stolen token that is revoked", () => {
     }
   });
 
-  it("[SC22] streams that it follows break off, and its command ends; a stream of a key goes on", async () => {
+  it("[SC22] streams that it follows break off, and its command ends; a stream of a key continues", async () => {
     const token = await tokenOf();
     const body = { command: "echo begun; exec sleep 1000" };
     const process = String((await berth.ok("POST", of("/processes"), body)).id);
     const ask = (path: string, key: string, accept = "text/event-stream", init = {}) => {
       const headers = { ...bearer(key).headers, accept, "content-type": "application/json" };
-      return fetch(at(path), { ...init, headers });
+      return fetch(urlOf(path), { ...init, headers });
     };
     const log = `/processes/${process}/logs?follow=1`;
     const stolen = await Promise.all([
@@ -122,8 +122,8 @@ describe("a stolen token that is revoked", () => {
     );
     await revoke();
     expect(await Promise.all(ends)).toEqual(Array(5).fill("broken"));
-    const look = "grep -lz '^987$' /proc/[0-9]*/cmdline | wc -l";
-    const runs = async () => (await berth.exec(id, { command: look })).stdout.trim();
+    const countCommands = "grep -lz '^987$' /proc/[0-9]*/cmdline | wc -l";
+    const runs = async () => (await berth.exec(id, { command: countCommands })).stdout.trim();
     await until("the command is ended", async () => (await runs()) === "0");
     await berth.ok("DELETE", of(`/processes/${process}`));
     let rest = "";
@@ -138,7 +138,7 @@ describe("a stolen token that is revoked", () => {
   it("[SC22] a download of its own is whole, and one that is under way breaks off before its length", async () => {
     const token = await tokenOf();
     await berth.exec(id, { command: "head -c 100000000 /dev/zero > big; echo small > small" });
-    const get = (name: string) => fetch(at(`/files?path=/workspace/${name}`), bearer(token));
+    const get = (name: string) => fetch(urlOf(`/files?path=/workspace/${name}`), bearer(token));
     const small = await get("small");
     expect([small.headers.get("content-length"), await small.text()]).toEqual(["6", "small\n"]);
     const big = await get("big");
@@ -157,7 +157,7 @@ describe("a stolen token that is revoked", () => {
     const sdk = connect({
       url: berth.server.url,
       key: token,
-      WebSocket: WebSocket as unknown as SocketMaker,
+      WebSocket: WebSocket as unknown as WebSocketConstructor,
     }).sandbox(id);
     const process = String(
       (await berth.ok("POST", of("/processes"), { command: "sleep 1000" })).id,

@@ -1,9 +1,9 @@
 /**
- * Owns a script in Python that tries each way to more rights with arguments that would do for whoever has them, and
- * tells by which error each was refused. Does not own which errors those may be.
+ * A Python script that tries each way to more rights, with arguments that would work for a privileged process, and prints
+ * the error of each.
  */
 
-/** What refuses: no right to it, a file that may not be written or is not there, no such call in this kernel. */
+/** The errors of a refusal: no right, a file that is not writable or missing, no such call in this kernel. */
 export const refusals = ["EPERM", "EACCES", "ENOSYS"];
 export const fileRefusals = [...refusals, "EROFS", "ENOENT"];
 /** Where Berth is not root, there is no root inside to become. */
@@ -17,12 +17,12 @@ export function tryRights({ settings }: { settings: boolean }): string {
   return `
 import ctypes, errno, json, os, platform, struct, tempfile
 libc = ctypes.CDLL(None, use_errno=True)
-told = {}
+results = {}
 def tries(name, call):
     ctypes.set_errno(0)
     try: failed = call() == -1
-    except OSError as e: told[name] = errno.errorcode[e.errno]
-    else: told[name] = errno.errorcode.get(ctypes.get_errno(), "no error") if failed else "could"
+    except OSError as e: results[name] = errno.errorcode[e.errno]
+    else: results[name] = errno.errorcode.get(ctypes.get_errno(), "no error") if failed else "could"
 def system(number, *args):
     return libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) if isinstance(a, int) else a for a in args])
 folder = tempfile.mkdtemp(dir="/tmp").encode()
@@ -39,7 +39,7 @@ if platform.container() == "x86_64":
     tries("pivot_root", lambda: system(155, b"/tmp", b"/tmp"))
     tries("open_tree", lambda: system(428, -100, b"/tmp", 1))
     tries("fsopen", lambda: system(430, b"tmpfs", 0))
-    # These look at the right before anything else: what they are given would do nothing to whoever has it.
+    # These look at the right before anything else: what they are given would do nothing to a process that has it.
     tries("kexec_load", lambda: system(246, 0, 0, 0, 0)); tries("init_module", lambda: system(175, 0, 0, b""))
     tries("reboot", lambda: system(169, 0, 0, 0, 0)); tries("acct", lambda: system(163, 0))
     tries("settimeofday", lambda: system(164, 0, 0)); tries("swapon", lambda: system(167, b"/tmp/none", 0))
@@ -57,8 +57,8 @@ if platform.container() == "x86_64":
 if ${settings ? "True" : "False"}:
     for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/kernel/modprobe", "/proc/sys/vm/drop_caches", "/proc/sys/net/ipv4/ip_forward"):
         tries(path, lambda: open(path, "w").write("1"))
-# The last: paths lead elsewhere for whoever may.
+# The last: it makes paths lead elsewhere for a process that may.
 tries("chroot", lambda: os.chroot("/tmp"))
-print(json.dumps(told))
+print(json.dumps(results))
 `;
 }

@@ -1,13 +1,13 @@
 /** What every route refuses, made from the table of routes: no route can be left out. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rights } from "../../src/protocol/rights.ts";
-import { type Route, type RouteName, routes } from "../../src/protocol/verbs.ts";
+import { type VerbName, type VerbRow, verbs } from "../../src/protocol/verbs.ts";
 import type { Answered, Sent } from "./attacked-server.ts";
 import { otherKey } from "./attacked-server.ts";
 import { goodCall, hasJsonBody, wrongTypes } from "./routes.ts";
 import { Scene } from "./scene.ts";
 
-const all = Object.entries(routes as Record<string, Route>) as [RouteName, Route][];
+const all = Object.entries(verbs as Record<string, VerbRow>) as [VerbName, VerbRow][];
 const locked = all.filter(([, { right }]) => right !== undefined);
 const ofOne = locked.filter(([, { path }]) => path.includes(":id"));
 const ofAPlan = locked.filter(([, { path }]) => path.includes(":plan"));
@@ -17,7 +17,7 @@ const byRight = ofOne.filter(([, { right }]) => right !== "key");
 const byKey = locked.filter(([, { right }]) => right === "key");
 
 /** Status, and every byte and header but those that are drawn for each answer. */
-function told({ status, headers, body }: Answered): unknown {
+function comparable({ status, headers, body }: Answered): unknown {
   const { "berth-request-id": _id, date: _date, ...rest } = headers;
   const { requestId: _requestId, ...said } = body;
   return { status, headers: rest, said };
@@ -28,7 +28,7 @@ describe("every route", () => {
   let before: Record<string, unknown>;
   let rowsBefore: Record<string, unknown>;
   const send = (call: Sent) => scene.berth.send(call);
-  const call = (name: RouteName, id = scene.names.held ?? "") => goodCall(name, id, "mine");
+  const call = (name: VerbName, id = scene.names.held ?? "") => goodCall(name, id, "mine");
 
   beforeAll(async () => {
     scene = await Scene.set();
@@ -148,15 +148,15 @@ describe("every route", () => {
     "[SC3] refuses a method that it does not take, and names those that it does: %s",
     async (name, route) => {
       const { path } = call(name);
-      const taken = all
+      const methods = all
         .filter((other) => other[1].path === route.path)
         .map(([, { method }]) => method);
       const [method = ""] = ["PATCH", "DELETE", "PUT", "POST", "GET"].filter(
-        (one) => !taken.includes(one as Route["method"]),
+        (method) => !methods.includes(method as VerbRow["method"]),
       );
       const answer = await send({ method, path });
       expect(String(answer.headers.allow).split(", ").sort()).toEqual(
-        expect.arrayContaining([...new Set(taken)].sort()),
+        expect.arrayContaining([...new Set(methods)].sort()),
       );
       await unchanged(answer, 405, "method_not_allowed");
     },
@@ -174,13 +174,13 @@ describe("every route", () => {
     "[SC4] answers another tenant as if there were nothing, to the byte: %s",
     async (name) => {
       const { held = "", invented = "" } = scene.names;
-      const theirs = await send({ ...goodCall(name, held, "mine"), key: otherKey });
+      const foreign = await send({ ...goodCall(name, held, "mine"), key: otherKey });
       const nobodys = await send({ ...goodCall(name, invented, "nobodys"), key: otherKey });
-      expect(theirs.status).toBe(404);
-      expect(told(theirs)).toEqual(told(nobodys));
-      await unchanged(theirs, 404, "not_found");
+      expect(foreign.status).toBe(404);
+      expect(comparable(foreign)).toEqual(comparable(nobodys));
+      await unchanged(foreign, 404, "not_found");
       const mine = await send(goodCall(name, invented, "nobodys"));
-      expect(told(mine)).toEqual(told(nobodys));
+      expect(comparable(mine)).toEqual(comparable(nobodys));
     },
   );
 

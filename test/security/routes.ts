@@ -1,14 +1,13 @@
 /**
- * Owns one call of each route that is right in form, and what can be wrong with the types of its body.
- * Does not own the table of routes.
+ * Makes one valid call of each route, and lists what can be wrong with the types of its body.
  */
 import { z } from "zod";
-import { type Route, type RouteName, routes } from "../../src/protocol/verbs.ts";
+import { type VerbName, type VerbRow, verbs } from "../../src/protocol/verbs.ts";
 import { archive } from "../agent/archive/tar-maker.ts";
-import { pathIn, sample } from "../workerd/samples.ts";
+import { sample, samplePath } from "../workerd/samples.ts";
 import type { Sent } from "./attacked-server.ts";
 
-const samples: Partial<Record<RouteName, unknown>> = {
+const samples: Partial<Record<VerbName, unknown>> = {
   createSandbox: { start: false },
   makeCheckpoint: {},
   moveFile: { from: "sample", to: "moved", overwrite: true },
@@ -21,18 +20,18 @@ const samples: Partial<Record<RouteName, unknown>> = {
 };
 
 /** What else a path names; unless given, what nobody has made. */
-export type Named = Partial<Record<"checkpoint" | "process" | "session" | "terminal", string>>;
+export type CallParts = Partial<Record<"checkpoint" | "process" | "session" | "terminal", string>>;
 
-export function goodCall(name: RouteName, id: string, plan: string, named: Named = {}): Sent {
-  const route: Route = routes[name];
+export function goodCall(name: VerbName, id: string, plan: string, parts: CallParts = {}): Sent {
+  const route: VerbRow = verbs[name];
   const { body, headers = {} } = sample(name);
   const json = samples[name] ?? body;
   const written = typeof json === "string" || Buffer.isBuffer(json) ? json : JSON.stringify(json);
-  const known = Object.entries(named).reduce(
+  const known = Object.entries(parts).reduce(
     (path, [what, handle]) => path.replace(`:${what}`, handle),
     route.path,
   );
-  const path = pathIn(id, { ...route, path: known })
+  const path = samplePath(id, { ...route, path: known })
     .replace(":plan", plan)
     .replace(":key", "nobodys")
     .replace(":n", "1");
@@ -44,12 +43,12 @@ export function goodCall(name: RouteName, id: string, plan: string, named: Named
   };
 }
 
-export function hasJsonBody({ body }: Route): boolean {
+export function hasJsonBody({ body }: VerbRow): boolean {
   return body !== undefined && body !== "bytes";
 }
 
 /** For each field that its schema names values of types that it does not take. */
-export function wrongTypes({ body }: Route): [field: string, value: unknown][] {
+export function wrongTypes({ body }: VerbRow): [field: string, value: unknown][] {
   if (body === undefined || body === "bytes") return [];
   return Object.entries(fieldsOf(body)).flatMap(([field, schema]) =>
     [["a list"], { an: "object" }, true, "text", 7.5]

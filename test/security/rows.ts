@@ -1,7 +1,6 @@
 /**
- * Owns reading what objects keep on disk: every row of every table, from a copy, beside the server that runs.
- * Leaves out what is no fact of anybody's: alarms, the times at which was looked or written last, and the count of
- * a plan's looks.
+ * Reads every row of every table that objects keep on disk, from a copy, while the server runs.
+ * Leaves out what is not a fact for users: alarms, times of the last probe or write, and the count of a plan's probes.
  */
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

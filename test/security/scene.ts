@@ -1,6 +1,5 @@
 /**
- * Owns the sandboxes that bad calls are sent to, what their placeholders stand for, and all that can be seen of them.
- * Does not own the calls.
+ * Makes the sandboxes that bad calls are sent to, the values of their placeholders, and reads all that can be seen of them.
  */
 import { join } from "node:path";
 import { Attacked, otherKey } from "./attacked-server.ts";
@@ -31,9 +30,9 @@ export class Scene implements AsyncDisposable {
         headers: { "berth-lease": released },
       });
       const asleep = await berth.create({ start: false, metadata: { a: "1", b: "2", c: "3" } });
-      const gone = await berth.create({ start: false });
-      const destroyed = await lease(gone);
-      await berth.ok("DELETE", `/v1/sandboxes/${gone}?force=true`);
+      const destroyedId = await berth.create({ start: false });
+      const destroyed = await lease(destroyedId);
+      await berth.ok("DELETE", `/v1/sandboxes/${destroyedId}?force=true`);
       const foreign = await berth.create({ start: false }, otherKey);
       await berth.ok("PUT", "/v1/plans/mine", {});
       const others = await lease(asleep);
@@ -43,7 +42,15 @@ export class Scene implements AsyncDisposable {
       const mine = await lease(held, { holder: "the holder", ttlMs: leaseMs });
       const invented = `${held.slice(0, -8)}${"a".repeat(8)}`;
       const secrets = { mine, released, others, destroyed };
-      return new Scene(berth, { ...secrets, held, asleep, gone, foreign, invented, otherKey });
+      return new Scene(berth, {
+        ...secrets,
+        held,
+        asleep,
+        gone: destroyedId,
+        foreign,
+        invented,
+        otherKey,
+      });
     } catch (thrown) {
       await berth.end();
       throw thrown;
@@ -55,20 +62,20 @@ export class Scene implements AsyncDisposable {
     const { held, asleep, foreign } = this.names;
     const parts = ["", "/lease", "/metadata", "/events?limit=1000"];
     const mine = [held, asleep].flatMap((id) => parts.map((part) => `/v1/sandboxes/${id}${part}`));
-    const theirs = parts.map((part) => `/v1/sandboxes/${foreign}${part}`);
+    const foreignPaths = parts.map((part) => `/v1/sandboxes/${foreign}${part}`);
     const lists = ["/v1/sandboxes", "/v1/counts", "/v1/events?limit=1000", "/v1/plans"];
-    const told = await Promise.all([
+    const texts = await Promise.all([
       ...[...mine, ...lists, "/v1/plans/mine"].map(async (path) => [
         path,
         (await this.berth.send({ method: "GET", path })).text,
       ]),
-      ...[...theirs, ...lists].map(async (path) => [
+      ...[...foreignPaths, ...lists].map(async (path) => [
         `other ${path}`,
         (await this.berth.send({ method: "GET", path, key: otherKey })).text,
       ]),
     ]);
     return {
-      ...Object.fromEntries(told),
+      ...Object.fromEntries(texts),
       containers: this.berth.containers(),
       objects: this.berth.objects(),
     };

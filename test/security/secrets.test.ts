@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join as pathOf } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Seen, treeOf } from "../system/processes.ts";
+import { type ProcessInfo, treeOf } from "../system/processes.ts";
 import { until } from "../system/until.ts";
 import { Attacked, otherKey } from "./attacked-server.ts";
 import { join } from "./sockets.ts";
@@ -23,7 +23,7 @@ describe("secrets", () => {
   };
   const of = (tail = "") => `/v1/sandboxes/${id}${tail}`;
   /** The process table: arguments as any user of the machine sees them, environments as the process's own does. */
-  const look = () => {
+  const scan = () => {
     const tree = treeOf(berth.server.launched.child.pid ?? -1);
     const agents = new Set(tree.filter(isAgent).map(({ pid }) => pid));
     for (const { pid, parent, command } of tree) {
@@ -116,7 +116,7 @@ describe("secrets", () => {
     const runs = await berth.ok("POST", of("/processes"), running, { headers });
     const session = { id: "s", env: { S: plant("env-of-session") } };
     await berth.ok("POST", of("/sessions"), session, { headers });
-    look();
+    scan();
     await berth.ok("DELETE", of(`/processes/${runs.id}`), undefined, { headers });
     for (const authorization of [
       `Bearer ${plant("wrong-key")}`,
@@ -165,7 +165,7 @@ describe("secrets", () => {
         expect([what, text.includes(secret)]).toEqual([what, false]);
       }
     }
-    look();
+    scan();
   });
 
   it("[SC18] stand in no log, no argument and no output of the server, also when parts of it are killed", async () => {
@@ -178,9 +178,9 @@ describe("secrets", () => {
         (await berth.send({ method: "POST", path: of("/exec"), body, headers })).status === 200
       );
     });
-    look();
+    scan();
     const { stdout, stderr } = berth.server.launched.said;
-    // A full log goes on as another file, whose name ends otherwise.
+    // A full log continues in another file, with another suffix.
     const full = pathOf(berth.server.data, "logs", "workerd.log.old");
     writeFileSync(full, "what a full log held\n", { mode: 0o600 });
     const logs = filesBelow(berth.server.data).filter((file) => /\.log(\.|$)/.test(file));
@@ -248,7 +248,7 @@ describe("secrets", () => {
       "/ports",
       "/checkpoints",
     ];
-    const asked = [
+    const requests = [
       ...paths.map(of),
       "/v1/sandboxes",
       "/v1/events",
@@ -258,7 +258,7 @@ describe("secrets", () => {
       "/openapi.json",
       "/",
     ];
-    for (const path of asked) {
+    for (const path of requests) {
       const { text, status } = await berth.send({ method: "GET", path });
       expect([path, status]).toEqual([path, 200]);
       for (const [what, secret] of Object.entries(planted)) {
@@ -272,14 +272,14 @@ describe("secrets", () => {
     for (const name of ["key", "secret"]) expect(statSync(pathOf(data, name)).mode & 0o077).toBe(0);
     for (const file of filesBelow(pathOf(data, "objects"))) {
       const open = [pathOf(data, "objects"), data, file].every(
-        (one) => (statSync(one).mode & 0o005) !== 0,
+        (path) => (statSync(path).mode & 0o005) !== 0,
       );
       expect([file, open]).toEqual([file, false]);
     }
   });
 });
 
-function isAgent({ command }: Seen): boolean {
+function isAgent({ command }: ProcessInfo): boolean {
   return /\broom$/.test(command) && !command.includes("unshare");
 }
 

@@ -41,14 +41,14 @@ describe("a request behind a request", () => {
   /** All that the hidden requests would have changed. */
   const seen = async () => {
     const paths = ["/v1/sandboxes", of("/metadata"), of("/events?limit=1000")];
-    const told = paths.map((path) => berth.send({ method: "GET", path }));
-    const [list, metadata, page] = (await Promise.all(told)).map(({ text }) => text);
+    const responses = paths.map((path) => berth.send({ method: "GET", path }));
+    const [list, metadata, page] = (await Promise.all(responses)).map(({ text }) => text);
     const { sandboxes } = JSON.parse(list ?? "") as { sandboxes: { id: string }[] };
     const { events } = JSON.parse(page ?? "") as { events: { event: { type: string } }[] };
     return {
-      sandboxes: sandboxes.map((one) => one.id),
+      sandboxes: sandboxes.map((sandbox) => sandbox.id),
       metadata,
-      // Commands, which only `unharmed` runs, are told up to a second after they ended.
+      // Commands, which only `unharmed` runs, are reported up to a second after they ended.
       events: events.filter(({ event }) => event.type !== "exec"),
       objects: berth.objects(),
     };
@@ -60,7 +60,7 @@ describe("a request behind a request", () => {
   /** Everything that is answered until the server closes, which it must: nothing behind is read any more. */
   const answersTo = async (bytes: string) => {
     const { text, closed } = await raw(berth.server.url, bytes, closesWithinMs);
-    return { statuses: [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((one) => one[1]), closed };
+    return { statuses: [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => match[1]), closed };
   };
 
   it("[SC10] well-formed requests on one connection are all carried out: the attacks below differ from them in one thing", async () => {

@@ -1,6 +1,5 @@
 /**
- * Owns raw connections to the server: bytes as they are written, and WebSockets with headers of one's own.
- * Does not own what is expected of them.
+ * Opens raw connections to the server: bytes as they are written, and WebSockets with any headers.
  */
 import { connect, type Socket } from "node:net";
 import { WebSocket } from "ws";
@@ -39,7 +38,7 @@ export function raw(
   });
 }
 
-/** Of the first answer: a machine that has much to do may write one in pieces that lie far apart. */
+/** Whether the first response is complete: a busy machine may write it in pieces that arrive far apart. */
 function isWhole(text: string): boolean {
   const [head = "", ...rest] = text.split("\r\n\r\n");
   if (rest.length === 0) return false;

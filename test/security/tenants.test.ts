@@ -3,26 +3,26 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join as pathOf } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { root } from "../../container/launch/places.js";
+import { root } from "../../container/launch/paths.js";
 import { limits } from "../../src/protocol/limits.ts";
-import { mintSandboxId } from "../../src/worker/auth/ids.ts";
+import { generateSandboxId } from "../../src/worker/auth/ids.ts";
 import { until } from "../system/until.ts";
 import { Attacked, allowedOrigin, otherKey } from "./attacked-server.ts";
 import { join } from "./sockets.ts";
 
-/** Of what is drawn. */
+/** The characters of random ids. */
 const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 describe("tenants, tokens and tickets", () => {
   let berth: Attacked;
   let mine: string;
-  let theirs: string;
+  let foreign: string;
 
   beforeAll(async () => {
     berth = await Attacked.start();
     const call = { scope: { repo: "the-same" }, metadata: { secret: "of one" } };
     mine = await berth.create(call);
-    theirs = await berth.create(call, otherKey);
+    foreign = await berth.create(call, otherKey);
     await berth.ok("PUT", "/v1/plans/same", {});
     await berth.ok("POST", of(mine, "/terminals"), { id: "main" });
   });
@@ -42,14 +42,14 @@ describe("tenants, tokens and tickets", () => {
   const terminalPath = (id: string) => `${berth.server.url}${of(id, "/terminals/main/connect")}`;
 
   it("[SC6] two tenants with one scope have two sandboxes, and lists, counts, events and plans of their own", async () => {
-    expect(mine).not.toBe(theirs);
+    expect(mine).not.toBe(foreign);
     for (const path of ["/v1/sandboxes", "/v1/sandboxes?scope.repo=the-same", "/v1/events"]) {
-      const one = await berth.send({ method: "GET", path });
+      const answer = await berth.send({ method: "GET", path });
       const other = await berth.send({ method: "GET", path, key: otherKey });
-      expect([one.status, other.status]).toEqual([200, 200]);
-      expect(one.text).toContain(mine);
-      expect(one.text).not.toContain(theirs);
-      expect(other.text).toContain(theirs);
+      expect([answer.status, other.status]).toEqual([200, 200]);
+      expect(answer.text).toContain(mine);
+      expect(answer.text).not.toContain(foreign);
+      expect(other.text).toContain(foreign);
       expect(other.text).not.toContain(mine);
     }
     expect((await berth.ok("GET", "/v1/counts")).total).toBe(1);
@@ -83,7 +83,7 @@ describe("tenants, tokens and tickets", () => {
     const stolen = { method: "PUT", path: of(mine, "/lease"), body: "{}", headers: withIt };
     expect((await berth.send({ ...stolen, key: otherKey })).status).toBe(404);
     expect(
-      (await berth.send({ ...stolen, path: of(theirs, "/lease"), key: otherKey })).status,
+      (await berth.send({ ...stolen, path: of(foreign, "/lease"), key: otherKey })).status,
     ).toBe(410);
     await berth.ok("DELETE", of(mine, "/lease"), undefined, { headers: withIt });
   });
@@ -92,10 +92,10 @@ describe("tenants, tokens and tickets", () => {
     const objects = berth.objects();
     const last = mine.at(-1) ?? "";
     const near = ["a", "b", "z", "0", "9"]
-      .filter((one) => one !== last)
-      .map((one) => mine.slice(0, -1) + one);
+      .filter((character) => character !== last)
+      .map((character) => mine.slice(0, -1) + character);
     const elsewhere = Array.from({ length: 2000 }, () =>
-      mintSandboxId("a secret of another installation"),
+      generateSandboxId("a secret of another installation"),
     );
     const ids = [...near, ...elsewhere];
     while (ids.length > 0) {
@@ -110,24 +110,24 @@ describe("tenants, tokens and tickets", () => {
   it("[SC7] a token that was changed anywhere, signed by another secret, or for a foreign tenant opens nothing", async () => {
     const token = await tokenOf(mine, ["read"]);
     expect(await status(of(mine), token)).toBe(200);
-    for (let at = 3; at < token.length; at++) {
-      const other = token[at] === "A" ? "B" : "A";
-      const changed = token.slice(0, at) + other + token.slice(at + 1);
+    for (let index = 3; index < token.length; index++) {
+      const other = token[index] === "A" ? "B" : "A";
+      const changed = token.slice(0, index) + other + token.slice(index + 1);
       // The last character of a signature has bits that mean nothing: they may not be used either.
-      expect([at, await status(of(mine), changed)]).toEqual([at, 401]);
+      expect([index, await status(of(mine), changed)]).toEqual([index, 401]);
     }
     const [payload = ""] = token.slice(3).split(".");
     const claims = JSON.parse(Buffer.from(payload, "base64url").toString()) as unknown[];
-    const forged = Buffer.from(JSON.stringify(["other", theirs, ...claims.slice(2)])).toString(
+    const forged = Buffer.from(JSON.stringify(["other", foreign, ...claims.slice(2)])).toString(
       "base64url",
     );
     for (const secret of ["", "berth", berth.server.key]) {
       const signature = createHmac("sha256", secret)
         .update(`sandbox token ${forged}`)
         .digest("base64url");
-      expect(await status(of(theirs), `bt_${forged}.${signature}`)).toBe(401);
+      expect(await status(of(foreign), `bt_${forged}.${signature}`)).toBe(401);
     }
-    expect(await status(of(theirs), token)).toBe(403);
+    expect(await status(of(foreign), token)).toBe(403);
   });
 
   it("[SC7] a token dies by its time, by a revocation and with its sandbox, and cannot make another", async () => {
@@ -138,19 +138,19 @@ describe("tenants, tokens and tickets", () => {
     expect(await status(of(mine), long)).toBe(200);
     await berth.ok("DELETE", of(mine, "/tokens"));
     expect(await status(of(mine), long)).toBe(401);
-    const gone = await berth.create({ start: false });
-    const last = await tokenOf(gone, ["read", "exec"]);
-    await berth.ok("DELETE", of(gone));
-    expect(await status(of(gone, "/exec"), last, "POST", '{"command":"true"}')).toBe(410);
+    const destroyed = await berth.create({ start: false });
+    const last = await tokenOf(destroyed, ["read", "exec"]);
+    await berth.ok("DELETE", of(destroyed));
+    expect(await status(of(destroyed, "/exec"), last, "POST", '{"command":"true"}')).toBe(410);
   });
 
   it("[SC8] a ticket opens one WebSocket: not a second one, no other sandbox's, no other route, no other tenant's", async () => {
     const ticket = await ticketOf(mine);
     expect(await status(of(mine, `?ct=${ticket}`), "")).toBe(401);
-    expect((await join(`${leasePath(theirs)}?ct=${ticket}`)).status).toBe(401);
+    expect((await join(`${leasePath(foreign)}?ct=${ticket}`)).status).toBe(401);
     const first = await join(`${terminalPath(mine)}?ct=${ticket}`);
     expect(first.status).toBe(101);
-    for (const path of [terminalPath(mine), leasePath(mine), leasePath(theirs)]) {
+    for (const path of [terminalPath(mine), leasePath(mine), leasePath(foreign)]) {
       expect(await join(`${path}?ct=${ticket}`)).toMatchObject({
         status: 401,
         code: "unauthenticated",
@@ -161,7 +161,7 @@ describe("tenants, tokens and tickets", () => {
     const all = await Promise.all(
       Array.from({ length: 10 }, () => join(`${terminalPath(mine)}?ct=${raced}`)),
     );
-    expect(all.filter((one) => one.status === 101)).toHaveLength(1);
+    expect(all.filter((response) => response.status === 101)).toHaveLength(1);
     for (const { socket } of all) socket?.close();
   });
 
@@ -196,7 +196,7 @@ describe("tenants, tokens and tickets", () => {
     page.socket?.close();
   });
 
-  it("[SC20] what opens something is drawn anew each time, and the address of a port has the random bits that are told", async () => {
+  it("[SC20] every secret is random each time, and the address of a port has as many random bits as promised", async () => {
     const drawn = {
       ports: new Set<string>(),
       tickets: new Set<string>(),
@@ -223,17 +223,17 @@ describe("tenants, tokens and tickets", () => {
     const lengths = { ports: limits.portTokenChars, tickets: 32, leases: 32 };
     for (const [what, length] of Object.entries(lengths)) {
       const all = [...drawn[what as keyof typeof drawn]];
-      expect([what, all.filter((one) => !new RegExp(`^[a-z0-9]{${length}}$`).test(one))]).toEqual([
+      expect([what, all.filter((id) => !new RegExp(`^[a-z0-9]{${length}}$`).test(id))]).toEqual([
         what,
         [],
       ]);
       // No character is left out, and none stands still at any place.
       expect([...new Set(all.join(""))].sort().join("")).toBe([...alphabet].sort().join(""));
-      for (let at = 0; at < length; at++)
-        expect(new Set(all.map((one) => one[at])).size).toBeGreaterThan(alphabet.length / 3);
+      for (let index = 0; index < length; index++)
+        expect(new Set(all.map((id) => id[index])).size).toBeGreaterThan(alphabet.length / 3);
       expect(bits(length)).toBeGreaterThanOrEqual(128);
     }
-    const page = readFileSync(pathOf(root, "docs", "security.md"), "utf8");
+    const page = readFileSync(pathOf(root, "docs", "operate", "security.md"), "utf8");
     expect(page).toContain(`its address, with ${bits(limits.portTokenChars)} random bits`);
   });
 

@@ -1,4 +1,4 @@
-/** What is sent on the wire itself: what is too long or not HTTP, headers of our own, and visits of ports. */
+/** Raw requests: too long or not HTTP, with internal headers, and to ports of sandboxes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Attacked, otherKey } from "./attacked-server.ts";
 import { raw } from "./sockets.ts";
@@ -6,12 +6,12 @@ import { raw } from "./sockets.ts";
 describe("the wire", () => {
   let berth: Attacked;
   let id: string;
-  let theirs: string;
+  let foreign: string;
 
   beforeAll(async () => {
     berth = await Attacked.start();
     id = await berth.create();
-    theirs = await berth.create({ start: false }, otherKey);
+    foreign = await berth.create({ start: false }, otherKey);
   });
 
   afterAll(async () => {
@@ -46,18 +46,15 @@ describe("the wire", () => {
     ["half an address", "["],
     ["a port that is none", "a:99999"],
     ["two of them", "a\r\nHost: b"],
-  ])(
-    "[SC10] a host of %s is refused, whoever asks, as a fault of the caller's",
-    async (_, host) => {
-      for (const path of ["/", "/v1/sandboxes", of("/files?path=a")]) {
-        const { status, text } = await raw(
-          berth.server.url,
-          `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
-        );
-        expect([status, text]).toEqual([400, expect.stringContaining('"field":"Host"')]);
-      }
-    },
-  );
+  ])("[SC10] a host of %s is refused for every caller, as a bad request", async (_, host) => {
+    for (const path of ["/", "/v1/sandboxes", of("/files?path=a")]) {
+      const { status, text } = await raw(
+        berth.server.url,
+        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      );
+      expect([status, text]).toEqual([400, expect.stringContaining('"field":"Host"')]);
+    }
+  });
 
   it("[SC10] a body whose chunks are none is refused and changes nothing", async () => {
     const head = [
@@ -112,7 +109,7 @@ describe("the wire", () => {
       for (const tail of ["", "/lease/connect", "/files?path=a", "/metadata"]) {
         const upgrade = tail.includes("connect") ? { upgrade: "websocket" } : {};
         const headers = { ...forged, ...upgrade };
-        const path = `/v1/sandboxes/${theirs}${tail}`;
+        const path = `/v1/sandboxes/${foreign}${tail}`;
         const call = { method: "GET", path, headers, ...(key === null ? { key } : {}) };
         expect((await berth.send(call)).status).toBe(key === null ? 401 : 404);
       }
@@ -134,7 +131,7 @@ describe("the wire", () => {
     expect(await berth.exec(id, { command: "cat forged" })).toMatchObject({ stdout: "mine" });
   });
 
-  it("[SC9] a visitor of a port cannot reach Berth by it, and the server there is told no key", async () => {
+  it("[SC9] a client of a port cannot reach Berth through it, and the server there gets no key", async () => {
     const program = [
       "import http.server as h",
       "class S(h.BaseHTTPRequestHandler):",

@@ -1,5 +1,5 @@
 /**
- * Owns who may import whom. A zone is a folder; what it may import are zones, or packages by name.
+ * Checks which folders import which. A zone is a folder; it may import the listed zones, and packages by name.
  */
 import { posix } from "node:path";
 import { isCode, type Source, withoutComments } from "./sources.ts";

@@ -1,19 +1,18 @@
 /**
- * Owns docs/limits.md: made of the file that has the limits, so that each number stands there with its reason.
- * Does not own the numbers, nor who keeps to them.
+ * Makes docs/operate/limits.md from the file of limits, so that each number is there with its reason.
  */
 import { limits } from "../../src/protocol/limits.ts";
 import type { Source } from "./sources.ts";
 
 export const limitsFile = "src/protocol/limits.ts";
-export const limitsDoc = "docs/limits.md";
+export const limitsDoc = "docs/operate/limits.md";
 export const limitsCommand = "npm run limits";
 
 const head = `# Limits
 
-Every wait, queue, buffer, body, name and count has a limit. Whoever meets one is told which: the error names it, with its
-number or the field that was too large. They are the same for everybody, and stand in one file, \`${limitsFile}\`,
-of which this page is made (\`${limitsCommand}\`).
+Every wait, queue, buffer, body, name and count has a limit. A call that exceeds one gets an error that names
+it, with its number or the field that was too large. They are the same for every tenant and are kept in one file,
+\`${limitsFile}\`, from which \`${limitsCommand}\` writes this page.
 `;
 
 type Group = { words: string; names: string[] };
@@ -22,8 +21,8 @@ type Section = { title: string; groups: Group[] };
 export function limitProblems(sources: Source[]): string[] {
   const text = (path: string) => sources.find((source) => source.path === path)?.text ?? "";
   const sections = sectionsOf(text(limitsFile));
-  const told = new Set(sections.flatMap(({ groups }) => groups).flatMap(({ names }) => names));
-  const silent = Object.keys(limits).filter((name) => !told.has(name));
+  const listed = new Set(sections.flatMap(({ groups }) => groups).flatMap(({ names }) => names));
+  const silent = Object.keys(limits).filter((name) => !listed.has(name));
   return [
     ...silent.map((name) => `${limitsFile}: ${name} has no reason above it`),
     ...(text(limitsDoc) === limitsPage(text(limitsFile))

@@ -1,5 +1,5 @@
 /**
- * Owns that what is named exists: paths in the docs, classes in wrangler.toml, flags and variables of the launcher.
+ * Checks that what the docs name exists: paths in the docs, classes in wrangler.toml, flags and variables of the launcher.
  */
 import type { Source } from "./sources.ts";
 
@@ -12,8 +12,8 @@ export function pathProblems(sources: Source[]): string[] {
   const exists = (path: string) =>
     files.has(path) || [...files].some((file) => file.startsWith(`${path.replace(/\/$/, "")}/`));
   return sources.filter(isDoc).flatMap(({ path, text }) => {
-    const named = [...text.matchAll(/`([\w./-]+)`|\]\(([\w./-]+)\)/g)];
-    return named
+    const mentions = [...text.matchAll(/`([\w./-]+)`|\]\(([\w./-]+)\)/g)];
+    return mentions
       .map(([, quoted, linked]) => quoted ?? linkedFrom(path, linked ?? ""))
       .filter((name) => tops.test(name) && !exists(name))
       .map((name) => `${path} names ${name}, which does not exist`);
@@ -32,7 +32,7 @@ export function classProblems(sources: Source[]): string[] {
     ([, list = ""]) => [...list.matchAll(/"(\w+)"/g)].map(([, name = ""]) => name),
   );
   const exported = [...text("src/index.ts").matchAll(/export \{([^}]*)\}/g)].flatMap(
-    ([, list = ""]) => list.split(",").map((one) => one.trim().split(/ as /).at(-1)),
+    ([, list = ""]) => list.split(",").map((name) => name.trim().split(/ as /).at(-1)),
   );
   return [
     ...(bound.length === 0 ? ["wrangler.toml names no class"] : []),

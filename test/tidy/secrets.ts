@@ -1,21 +1,21 @@
 /**
- * Owns how secrets are compared: in a time that does not tell where they differ, in each file that compares any.
+ * Checks that every file that compares secrets does so in constant time.
  */
 import { type Source, withoutComments } from "./sources.ts";
 
-/** Each file with what it compares by. */
+/** Each file with how it compares. */
 const comparers: Record<string, string> = {
   "src/worker/auth/auth.ts": "timingSafeEqual(",
   "src/worker/auth/ids.ts": "timingSafeEqual(",
   "src/worker/auth/tokens.ts": "timingSafeEqual(",
   "src/objects/sandbox/ports.ts": "timingSafeEqual(",
   "container/engine/server.ts": "timingSafeEqual(",
-  // Its own, for node:crypto costs each agent 2 MB.
+  // Written by hand, because node:crypto costs each agent 2 MB.
   "container/agent/server/auth.ts": "different |= byte ^",
 };
 
-const name = "(?:secret|bearer|signature|mac|digest|hash|key|authorization|told|given|expected)";
-/** Either side of it; lengths, `undefined` and words in quotes are no secrets. */
+const name = "(?:secret|bearer|signature|mac|digest|hash|key|authorization|received|given|expected)";
+/** The name on either side of a comparison; lengths, `undefined` and quoted words are no secrets. */
 const compared = new RegExp(
   [
     `\\b${name}(?:\\.toString\\([^)]*\\))?\\)?\\s*[!=]==?(?!=|\\s*(?:undefined|null|["'\`]))`,
@@ -23,7 +23,7 @@ const compared = new RegExp(
   ].join("|"),
   "i",
 );
-/** The secret of this process beside what it kept itself: nobody outside has a part in it. */
+/** Compares the secret of this process with its own stored copy, so no caller can measure it. */
 const kept = "foundRight.get(id) === secret";
 
 export function secretProblems(sources: Source[]): string[] {
@@ -39,7 +39,7 @@ export function secretProblems(sources: Source[]): string[] {
   });
 }
 
-/** Whoever compares another one stands in the list. */
+/** A file that compares a secret must be in the list. */
 function comparesUnlisted(path: string, text: string): string[] {
   const isOurs = path.startsWith("src/") || path.startsWith("container/");
   return isOurs && text.includes("timingSafeEqual(") ? [`${path} is not in the list`] : [];

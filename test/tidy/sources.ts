@@ -1,10 +1,9 @@
 /**
- * Owns what the tidy checks look at: each file of the project with its text.
- * Does not own any rule.
+ * Reads every file of the project, for the tidy checks.
  */
 import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "../../container/launch/places.js";
+import { root } from "../../container/launch/paths.js";
 import { sourceFiles } from "../system/server/checkout.ts";
 
 export type Source = { path: string; text: string };

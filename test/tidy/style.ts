@@ -1,5 +1,5 @@
 /**
- * Owns what no file of the project may hold, and how long it may be.
+ * Checks what no file of the project may contain, and how long it may be.
  */
 import { isCode, type Source, withoutComments } from "./sources.ts";
 
@@ -62,7 +62,7 @@ function lengthProblems(source: Source): string[] {
   return isCode(source) && lines > linesMax ? [`${source.path} has ${lines} lines`] : [];
 }
 
-/** The core decides; whoever calls it brings time, chance and the world. */
+/** The core only decides: its callers pass in time, randomness and everything outside. */
 const impure =
   /\b(Date\.now|new Date\(\)|Math\.random|crypto|performance|fetch|setTimeout|setInterval|queueMicrotask|await|process\.|console\.)/;
 

@@ -10,8 +10,8 @@ import { lockProblems, purityProblems, styleProblems } from "./style.ts";
 type Check = (sources: Source[]) => string[];
 const sources = allSources();
 
-const at = (path: string, text: string): Source[] => [{ path, text }];
-const rulesPage = (text: string) => at("docs/rules/a.md", text);
+const source = (path: string, text: string): Source[] => [{ path, text }];
+const rulesPage = (text: string) => source("docs/rules/a.md", text);
 const toml = (classes: string, made: string) => [
   { path: "wrangler.toml", text: `class_name = "${classes}"\nnew_sqlite_classes = ["${made}"]\n` },
   { path: "src/index.ts", text: 'export { A } from "./a.ts";' },
@@ -19,8 +19,8 @@ const toml = (classes: string, made: string) => [
 
 const limitsText = sources.find(({ path }) => path === limitsFile)?.text ?? "";
 const limitsOf = (text: string, page = limitsPage(text)) => [
-  ...at(limitsFile, text),
-  ...at(limitsDoc, page),
+  ...source(limitsFile, text),
+  ...source(limitsDoc, page),
 ];
 
 /** Each check with samples that it must find fault with, so that none can go blind unseen. */
@@ -29,13 +29,13 @@ const checks: [string, Check, Source[][]][] = [
     "each part imports only what it may",
     importProblems,
     [
-      at("src/protocol/a.ts", 'import { b } from "../core/b.ts";'),
-      at("src/core/a.ts", 'import type { b } from "../objects/b.ts";'),
-      at("src/worker/a.ts", 'import {\n  b,\n} from "../objects/b.ts";'),
-      at("src/objects/a.ts", 'export { b } from "../worker/b.ts";'),
-      at("container/agent/a.ts", 'import { b } from "../engine/b.ts";'),
-      at("container/launch/a.js", 'import { z } from "zod";'),
-      at("src/core/a.ts", 'const b = import("../../container/agent/b.ts");'),
+      source("src/protocol/a.ts", 'import { b } from "../core/b.ts";'),
+      source("src/core/a.ts", 'import type { b } from "../objects/b.ts";'),
+      source("src/worker/a.ts", 'import {\n  b,\n} from "../objects/b.ts";'),
+      source("src/objects/a.ts", 'export { b } from "../worker/b.ts";'),
+      source("container/agent/a.ts", 'import { b } from "../engine/b.ts";'),
+      source("container/launch/a.js", 'import { z } from "zod";'),
+      source("src/core/a.ts", 'const b = import("../../container/agent/b.ts");'),
     ],
   ],
   [
@@ -46,56 +46,56 @@ const checks: [string, Check, Source[][]][] = [
   [
     "the docs name paths that exist",
     pathProblems,
-    [at("README.md", "see `src/nowhere.ts`"), at("docs/a.md", "see [b](decisions/none.md)")],
+    [
+      source("README.md", "see `src/nowhere.ts`"),
+      source("docs/a.md", "see [b](decisions/none.md)"),
+    ],
   ],
   [
     "each promise stands once and has a test",
     ruleProblems,
-    [
-      rulesPage("| A1 | promised |\n"),
-      rulesPage("| A1 | promised |\n| A1 | again |\n"),
-    ],
+    [rulesPage("| A1 | promised |\n"), rulesPage("| A1 | promised |\n| A1 | again |\n")],
   ],
   [
     "no file is too long or holds what none may",
     styleProblems,
     [
-      at("src/a.ts", "\n".repeat(401)),
-      at("src/a.ts", `// TO${"DO"}: later`),
-      at("src/a.ts", `throw new Error("not ${"implemented"}")`),
-      at("test/a.test.ts", `it.on${"ly"}("…")`),
-      at("test/a.test.ts", `it.sk${"ip"}("…")`),
-      at("docs/a.md", `registry.npm${"js"}.org`),
-      at("docs/a.md", `cd /wo${"rk"}/main`),
-      at("src/a.ts", `const a: an${"y"} = 1;`),
+      source("src/a.ts", "\n".repeat(401)),
+      source("src/a.ts", `// TO${"DO"}: later`),
+      source("src/a.ts", `throw new Error("not ${"implemented"}")`),
+      source("test/a.test.ts", `it.on${"ly"}("…")`),
+      source("test/a.test.ts", `it.sk${"ip"}("…")`),
+      source("docs/a.md", `registry.npm${"js"}.org`),
+      source("docs/a.md", `cd /wo${"rk"}/main`),
+      source("src/a.ts", `const a: an${"y"} = 1;`),
     ],
   ],
   [
     "the core takes time, chance and the world as arguments",
     purityProblems,
     [
-      at("src/core/a.ts", "const at = Date.now();"),
-      at("src/core/a.ts", "const id = Math.random();"),
-      at("src/core/a.ts", "await b();"),
+      source("src/core/a.ts", "const now = Date.now();"),
+      source("src/core/a.ts", "const id = Math.random();"),
+      source("src/core/a.ts", "await b();"),
     ],
   ],
   [
     "secrets are compared in a time that tells nothing",
     secretProblems,
     [
-      at("src/worker/auth/auth.ts", "const same = timingSafeEqual(a, b) || found.key === key;"),
-      at("src/worker/auth/tokens.ts", "return told === right;"),
-      at("src/worker/auth/ids.ts", "if (told !== right) return false;"),
-      at(
+      source("src/worker/auth/auth.ts", "const same = timingSafeEqual(a, b) || found.key === key;"),
+      source("src/worker/auth/tokens.ts", "return received === right;"),
+      source("src/worker/auth/ids.ts", "if (received !== right) return false;"),
+      source(
         "container/agent/server/auth.ts",
         'return headers.get("authorization") === this.#expected;',
       ),
-      at(
+      source(
         "container/agent/server/auth.ts",
         "different |= byte ^ 0;\nif (given.toString() !== text) return;",
       ),
-      at("container/engine/server.ts", "return timingSafeEqual(a, b) && given === secret;"),
-      at("src/worker/a.ts", "timingSafeEqual(a, b)"),
+      source("container/engine/server.ts", "return timingSafeEqual(a, b) && given === secret;"),
+      source("src/worker/a.ts", "timingSafeEqual(a, b)"),
     ],
   ],
   [
@@ -110,7 +110,7 @@ const checks: [string, Check, Source[][]][] = [
   [
     "the lock file names no host",
     lockProblems,
-    [at("package-lock.json", '{ "resolved": "https://somewhere" }')],
+    [source("package-lock.json", '{ "resolved": "https://somewhere" }')],
   ],
 ];
 
