@@ -17,8 +17,8 @@ export class RequestAuth {
     if (!isEqual(given, this.#expected)) {
       throw new BerthError("unauthenticated", "The agent takes calls only from Berth itself.");
     }
-    const expected = headers.get(agentHeaders.incarnation);
-    if (expected !== null && expected !== this.#incarnation) {
+    const intended = headers.get(agentHeaders.incarnation);
+    if (intended !== null && intended !== this.#incarnation) {
       throw new BerthError("stale_handle", "The call is meant for another incarnation.");
     }
   }
