@@ -36,7 +36,17 @@ export type ConnectOptions = {
 
 type BerthVerbs = Omit<BerthApi, "sandbox" | "plan">;
 
-/** All sandboxes and plans of one key. `connect` returns it. */
+/**
+ * All sandboxes and plans of one key. `connect` returns it.
+ *
+ * @example
+ * ```ts
+ * const { id } = await berth.create({ idleTimeoutMs: 600_000, env: { CI: "1" } });
+ * const sandbox = berth.sandbox(id);
+ * const { stdout, exitCode } = await sandbox.exec({ argv: ["npm", "test"], timeoutMs: 120_000 });
+ * const { sandboxes } = await berth.list({ state: "running" });
+ * ```
+ */
 export interface Berth extends Cancellable<BerthVerbs> {
   /** A handle of one sandbox. Sends no request, so the sandbox need not exist. */
   sandbox(id: string): SandboxHandle;

@@ -5,7 +5,17 @@
 import type { Content } from "../../protocol/api.ts";
 import { BerthError } from "../../protocol/error-codes.ts";
 
-/** Bytes, a stream of known length, or a Blob or File, which browsers read from disk. */
+/**
+ * Bytes, a stream of known length, or a Blob or File, which browsers read from disk.
+ *
+ * @example
+ * ```ts
+ * await sandbox.writeFile("data.bin", new Uint8Array([1, 2, 3]));
+ * await sandbox.writeFile("big.tar", { stream: createReadStream("big.tar"), bytes: statSync("big.tar").size });
+ * const { body, size } = await sandbox.readFile("data.bin");
+ * for await (const bytes of body) console.log(bytes.byteLength, "of", size);
+ * ```
+ */
 export type UploadContent = Content | Blob;
 
 /** `bytes` of `total` were transferred; a `total` of 0 means that it is unknown. */

@@ -7,7 +7,18 @@ import { BerthError } from "../../protocol/error-codes.ts";
 import { randomId } from "../http/random-id.ts";
 import { follow, type ServerEvent, type StreamOptions } from "./stream.ts";
 
-/** What `sandbox.followLogs` yields. */
+/**
+ * What `sandbox.followLogs` yields.
+ *
+ * @example
+ * ```ts
+ * const { id } = await sandbox.startProcess({ command: "npm test" });
+ * for await (const event of sandbox.followLogs(id)) {
+ *   if (event.type === "output") process.stdout.write(event.bytes);
+ *   if (event.type === "exit") console.log(`exit code ${event.exitCode}`);
+ * }
+ * ```
+ */
 export type LogEvent =
   /** `cursor` is the position after these bytes: pass it as `after` to continue from here. */
   | { type: "output"; stream: "stdout" | "stderr"; bytes: Uint8Array; cursor: number }
