@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { alive, processesNaming, type ProcessInfo } from "../system/processes.ts";
+import { alive, type ProcessInfo, processesNaming } from "../system/processes.ts";
 import { type Server, startServer } from "../system/server.ts";
 import { until } from "../system/until.ts";
 import { Relay } from "./relay.ts";
@@ -88,7 +88,9 @@ export class ServerUnderTest {
     await until("all processes are gone", () => alive(tree).length === 0, endTimeoutMs).catch(
       () => {},
     );
-    const left = new Map([...alive(tree), ...processesNaming(this.data)].map((seen) => [seen.pid, seen]));
+    const left = new Map(
+      [...alive(tree), ...processesNaming(this.data)].map((seen) => [seen.pid, seen]),
+    );
     for (const { pid, command } of left.values()) leftovers.push(`process ${pid}: ${command}`);
     const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
     const below = mounts.filter((line) => line.includes(this.data));

@@ -82,7 +82,7 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
     const shared = await start("host");
     const sandbox = await run(shared, { internet: true });
     expect(sandbox.started.isolation.network).toBe("host");
-    expect(sandbox.started.notes.join()).toMatch(/every service on its loopback/);
+    expect(sandbox.started.notes.join()).toMatch(/every service on the machine's loopback/);
     expect(await fetchFrom(sandbox, "127.0.0.1", hostPort)).toBe("the machine");
     const without = await run(shared);
     expect(without.started.isolation.network).toBe("none");

@@ -89,7 +89,7 @@ describe("what npm start refuses", () => {
         last: expect.stringMatching(line),
         code: 1,
       });
-      expect(stderr).not.toMatch(/does not answer|^\s+at /m);
+      expect(stderr).not.toMatch(/does not respond|^\s+at /m);
     },
   );
 
