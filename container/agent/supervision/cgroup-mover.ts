@@ -7,7 +7,7 @@
 import { closeSync, write, writeSync } from "node:fs";
 
 /** For this long after a move, another one is expected to be fast, and is made synchronously. */
-const shortForMs = 5;
+const fastForMs = 5;
 
 export class CgroupMover {
   #moving: Promise<void> | undefined;
@@ -20,7 +20,7 @@ export class CgroupMover {
 
   /** Moves to the group whose open `cgroup.procs` is `procsFd`. Must not be called during a move. */
   moveTo(procsFd: number): void {
-    if (performance.now() - this.#movedAt < shortForMs) {
+    if (performance.now() - this.#movedAt < fastForMs) {
       this.#finish(procsFd, writeNow(procsFd));
       return;
     }
