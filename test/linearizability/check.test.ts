@@ -18,7 +18,7 @@ import { type MetadataInput, type MetadataOutput, metadataModel } from "./metada
 const histories = 300;
 const plan = { clients: 6, calls: 8, lostOf100: 5 };
 
-/** The real lease, asked by clients that acquire, renew and release. */
+/** The real lease with clients that acquire, renew and release. */
 function leaseHistory(random: Random): LeaseOperation[] {
   let lease = newLease;
   let wishes = 0;
@@ -80,7 +80,7 @@ function metadataHistory(random: Random): MetadataOperation[] {
   );
 }
 
-/** Histories of the kind with the fault in them; how many there were, and how many were found. */
+/** How many histories the fault applied to, and in how many it was found. */
 function flagged<One>(
   make: (random: Random) => One[],
   fault: (all: One[], random: Random) => One[] | undefined,
@@ -102,7 +102,7 @@ const leaseIsLinear = (all: LeaseOperation[]) => checkHistory(leaseModel, all).l
 const metadataIsLinear = (all: MetadataOperation[]) => checkHistory(metadataModel, all).linear;
 
 describe("the checker of histories", () => {
-  it("[Q25] raises no alarm at histories of the real lease and the real metadata", () => {
+  it("[Q25] accepts histories of the real lease and the real metadata", () => {
     let granted = 0;
     let unanswered = 0;
     for (let seed = 0; seed < histories; seed += 1) {
@@ -120,7 +120,7 @@ describe("the checker of histories", () => {
     expect(unanswered).toBeGreaterThan(histories);
   });
 
-  it("[Q25] finds every second grant while the first is surely held", () => {
+  it("[Q25] finds every second grant while the first lease is certainly held", () => {
     const { injected, found } = flagged(leaseHistory, doubleGrant, leaseIsLinear);
     expect(injected).toBeGreaterThan(histories / 3);
     expect(found).toBe(injected);
@@ -132,19 +132,19 @@ describe("the checker of histories", () => {
     expect(found).toBe(injected);
   });
 
-  it("[Q25] finds every version that two changes were told", () => {
+  it("[Q25] finds every version that two changes report", () => {
     const { injected, found } = flagged(metadataHistory, lostUpdate, metadataIsLinear);
     expect(injected).toBeGreaterThan(histories / 3);
     expect(found).toBe(injected);
   });
 
-  it("[Q25] finds every read of what a finished change had already replaced", () => {
+  it("[Q25] finds every stale read after a finished change", () => {
     const { injected, found } = flagged(metadataHistory, staleRead, metadataIsLinear);
     expect(injected).toBeGreaterThan(histories / 3);
     expect(found).toBe(injected);
   });
 
-  it("[Q25] takes an operation without an answer as done, as not done, and never too early", () => {
+  it("[Q25] treats an operation without a response as done or as not done, but never as done too early", () => {
     const lost: LeaseOperation = { input: { verb: "acquire", who: "a" }, call: 1, back: Infinity };
     const b = (call: number, output: LeaseOutput): LeaseOperation => ({
       input: { verb: "acquire", who: "b" },
@@ -157,7 +157,7 @@ describe("the checker of histories", () => {
     expect(leaseIsLinear([{ ...lost, call: 9 }, b(2, { refused: "a" })])).toBe(false);
   });
 
-  it("[Q25] a lease that may have run out frees its place, but only since then", () => {
+  it("[Q25] accepts a grant after a lease may have expired, but not before", () => {
     const grant = (who: string, granted: number, call: number): LeaseOperation => ({
       input: { verb: "acquire", who },
       output: { granted },
@@ -170,7 +170,7 @@ describe("the checker of histories", () => {
     expect(leaseIsLinear([grant("a", 1, 1), grant("b", 3, 11)])).toBe(false);
   });
 
-  it("[Q25] tells how far it came and what fits nowhere", () => {
+  it("[Q25] reports the longest explanation and what fits nowhere", () => {
     const get = (version: number, call: number): MetadataOperation => ({
       input: { verb: "get" },
       output: { metadata: {}, version },

@@ -1,16 +1,16 @@
 /**
- * Owns the question whether what concurrent callers saw could have come from one object that does one thing
- * at a time (Wing and Gong's search, with Lowe's memory of where it has been).
- * Does not own what the object does: a model says that, one operation at a time.
+ * Checks whether the results of concurrent calls are linearizable: whether an object that does one thing at a time could
+ * have produced them (Wing and Gong's search with Lowe's cache of visited states).
+ * A model describes the object, one operation at a time.
  */
 
 export type Operation<Input, Output> = {
   input: Input;
-  /** Left out when no answer came: it may have happened at any time since, or never. */
+  /** Missing without a response: the operation may have happened at any time since, or never. */
   output?: Output;
   /** Before it was sent. */
   call: number;
-  /** After its answer was there; `Infinity` without one. */
+  /** After its response arrived; `Infinity` without one. */
   back: number;
 };
 
@@ -24,7 +24,7 @@ export type Model<State, Input, Output> = {
 
 export type Verdict<Input, Output> =
   | { linear: true; steps: number }
-  /** The longest explanation that there is, and what may come next but fits nowhere. */
+  /** The longest possible explanation, and the operations that fit nowhere after it. */
   | {
       linear: false;
       steps: number;
@@ -66,7 +66,7 @@ export function checkHistory<State, Input, Output>(
   const stuck = nextOf(deepest.done).map(operation);
   return { linear: false, steps: seen.size, explained, stuck };
 
-  /** Whatever was called before the first of the open ones came back may be next. */
+  /** The operations that were called before the first open one returned. */
   function nextOf(done: bigint): number[] {
     const next: number[] = [];
     let firstBack = Number.POSITIVE_INFINITY;

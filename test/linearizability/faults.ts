@@ -1,6 +1,6 @@
 /**
- * Owns what a faulty object would have answered: each takes a correct history and makes it one that no object
- * doing one thing at a time could have given, or answers nothing where the history has no place for it.
+ * Faults of an object: each turns a correct history into one that no object that does one thing at a time could produce,
+ * or returns nothing if it does not fit the history.
  */
 import type { Operation } from "./check.ts";
 import type { LeaseInput, LeaseOutput } from "./lease-model.ts";
@@ -15,7 +15,7 @@ function isGrant(
   return operation.output !== undefined && "granted" in operation.output;
 }
 
-/** An acquire that came and went between grant and release of another is told that it was granted. */
+/** Grants an acquire that started and ended between the grant and the release of another. */
 export function doubleGrant(all: LeaseOperation[]): LeaseOperation[] | undefined {
   for (const grant of all.filter(isGrant)) {
     const ends = all.filter(
@@ -48,7 +48,7 @@ export function sameFence(all: LeaseOperation[]): LeaseOperation[] | undefined {
   return all.map((operation) => (operation === other ? { ...operation, output } : operation));
 }
 
-/** Two changes that both did something cannot have made the same version. */
+/** Two effective changes cannot create the same version. */
 export function lostUpdate(all: MetadataOperation[]): MetadataOperation[] | undefined {
   let version = 0;
   const changes = all.filter(({ input, output }) => {

@@ -1,5 +1,5 @@
 /**
- * Owns histories for the tests of the checker: clients with overlapping calls to one object that does one
+ * Histories for the tests of the checker: clients with overlapping calls to one object that does one
  * thing at a time, at a moment between call and answer. The same seed gives the same history.
  */
 import type { Operation } from "./check.ts";
@@ -21,7 +21,7 @@ export type Plan = { clients: number; calls: number; lostOf100: number };
 
 type Turn<Input> = { client: number; input: Input; call: number; at: number; back: number };
 
-/** `next` says what a client asks for, given what it last asked and was told; `object` does it. */
+/** `next` chooses a client's next call from its last one and that result; `object` performs it. */
 export function history<Input, Output>(
   random: Random,
   { clients, calls, lostOf100 }: Plan,
@@ -31,8 +31,14 @@ export function history<Input, Output>(
   const done: Operation<Input, Output>[] = [];
   const turn = (client: number, from: number, last?: Operation<Input, Output>): Turn<Input> => {
     const call = from + 1 + random(20);
-    const at = call + 1 + random(20);
-    return { client, input: next(client, last), call, at, back: at + 1 + random(20) };
+    const takesEffectAt = call + 1 + random(20);
+    return {
+      client,
+      input: next(client, last),
+      call,
+      at: takesEffectAt,
+      back: takesEffectAt + 1 + random(20),
+    };
   };
   const turns = Array.from({ length: clients }, (_, client) => turn(client, 0));
   while (done.length < clients * calls) {

@@ -1,14 +1,14 @@
 /**
- * Owns what a lease is to a caller who knows nothing of queues: one holder at a time, fences that only grow.
- * Does not own time: a lease that may run out is an operation `lose` of its own, without an answer.
+ * The lease as a caller sees it: one holder at a time, and fences that only grow. A lease that may expire is an operation
+ * `lose` of its own, without a response.
  */
 import type { Model } from "./check.ts";
 
-/** `who` names one wish for the lease: its ticket, or its token. */
+/** `who` names one request for the lease: its ticket or its token. */
 export type LeaseInput = { verb: "acquire" | "release" | "renew" | "lose"; who: string };
 export type LeaseOutput =
   | { granted: number /** The fence. */ }
-  /** By whom it is held, where the refusal says so. */
+  /** The holder, if the refusal names it. */
   | { refused: string | undefined }
   | { done: true }
   | { lost: true };
@@ -16,7 +16,7 @@ export type LeaseOutput =
 type State = {
   holder: string | undefined;
   fence: number;
-  /** Granted by an answer that nobody saw: the fence is above this one. */
+  /** Granted by a response that was lost: the fence is above this one. */
   unseen: boolean;
   released: readonly string[];
 };

@@ -1,6 +1,6 @@
 /**
- * Owns what metadata is to a caller: one map with one version, changed and read as a whole.
- * Does not own limits: a change that was refused for its size is no operation of a history.
+ * Metadata as a caller sees it: one map with one version, changed and read as a whole. Changes that are refused for their
+ * size are not part of a history.
  */
 import type { Model } from "./check.ts";
 

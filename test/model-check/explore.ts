@@ -1,6 +1,6 @@
 /**
- * Owns the walk over every world that can come about, breadth first, and what must hold in each.
- * Does not own what can happen (moves.ts). A violation is told with the shortest way to it.
+ * Explores every reachable state breadth first, and checks the invariants in each. A violation is reported with
+ * the shortest path to it. See moves.ts for what can happen.
  */
 import { askDrain, type Move, movesOf, passTime } from "./moves.ts";
 import { firstWorld, keyOf, normal, type World } from "./world.ts";
@@ -53,8 +53,8 @@ function violation({ agent, lease }: World): string | undefined {
 }
 
 /**
- * With nobody asking for more, each world must come to rest: nobody waits, nothing runs, the lease is free.
- * So it must with an agent that `drains`, and with one that never confirms a drain.
+ * Without further calls, each state must come to rest: nobody waits, nothing runs, the lease is free.
+ * That holds for an agent that `drains` and for one that never confirms a drain.
  */
 function comesToRest(
   here: Seen,
@@ -79,10 +79,10 @@ function comesToRest(
   for (const key of path) quiet.add(key);
 }
 
-/** The next step of parts that do their work, without help from any client. */
+/** The next step that needs no client. */
 function onward(world: World, moves: readonly Move[], drains: boolean): Move | undefined {
-  const told = moves.find(({ name }) => calls.has(name) || (drains && drain.has(name)));
-  if (told !== undefined || !world.known) return told;
+  const next = moves.find(({ name }) => calls.has(name) || (drains && drain.has(name)));
+  if (next !== undefined || !world.known) return next;
   if (world.calls.length > 0) return moves.find(({ name }) => name === "a fresh instance");
   const ask = drains && world.agent.drain === 0 ? askDrain(world)[0] : undefined;
   const replaced = drains ? undefined : moves.find(({ name }) => name === "replace the container");

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { explore } from "./explore.ts";
 
-describe("every world of two clients, callers without a lease, lost and late messages", () => {
-  it("[Q24] never has work of two grants at once, nor turns a fence back, nor lets anybody wait for ever", {
+describe("every state of two clients, callers without a lease, lost and late messages", () => {
+  it("[Q24] never runs work of two leases at once, never lowers a fence, and lets nobody wait forever", {
     timeout: 300_000,
   }, () => {
     const { states, transitions, held, draining } = explore(["ann", "bob"]);

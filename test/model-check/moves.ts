@@ -1,6 +1,6 @@
 /**
- * Owns what can happen next in the world of the model: clients, time, messages, a fresh instance of the object.
- * Does not own the decisions of the lease: those are the real ones.
+ * The moves of the model: clients, time, messages, and a restart of the object. The decisions of the lease are the real
+ * ones.
  */
 
 import { checkLease } from "../../src/core/lease/check.ts";
@@ -22,11 +22,11 @@ const ttlMs = 15_000;
 
 export type Move = { name: string; to: World };
 
-/** Bounds of the walk. With these it ends; a third message makes it ten times as long. */
+/** Bounds of the search. A third message makes it ten times as long. */
 const callsMax = 2;
 const messagesMax = 2;
 
-/** Everything that may happen; each is one step of one part. */
+/** Everything that may happen next; each move is one step of one part. */
 export function movesOf(world: World, clients: readonly string[]): Move[] {
   return [
     ...(world.known ? decisions(world, clients) : []),
@@ -36,7 +36,7 @@ export function movesOf(world: World, clients: readonly string[]): Move[] {
   ];
 }
 
-/** What the object may be asked for while it knows what runs. */
+/** The calls that the object accepts once it knows what runs. */
 function decisions(world: World, clients: readonly string[]): Move[] {
   const { state } = world.lease;
   const moves: Move[] = clients.flatMap((client) => [
@@ -62,7 +62,7 @@ function decisions(world: World, clients: readonly string[]): Move[] {
 
 function acquire(world: World, client: string): World {
   const { ended } = world.lease;
-  // One who was told that its lease has ended comes with a new ticket.
+  // A client whose lease has ended uses a new ticket.
   const lease = { ...world.lease, ended: ended.filter(({ ticket }) => ticket !== client) };
   const used = ended.find(({ ticket }) => ticket === client)?.token;
   const token = used === `${client} 1` ? `${client} 2` : `${client} 1`;
@@ -72,7 +72,7 @@ function acquire(world: World, client: string): World {
   );
 }
 
-/** A gated call: decided, remembered, and on its way. */
+/** A gated call: decided, remembered, and sent. */
 function begin(world: World, token: string | undefined): Move[] {
   if (world.calls.length >= callsMax || isFull(world)) return [];
   const settled = decide(world, token === undefined ? { type: "tick" } : { type: "used", token });
@@ -90,7 +90,7 @@ export function askDrain(world: World): Move[] {
   return [{ name: "ask to drain", to: normal({ ...world, drains: [...world.drains, fence] }, 0) }];
 }
 
-/** Without a confirmation the container goes, and all that was meant for it. */
+/** Without a confirmation the container is replaced, and all requests to it are lost. */
 function replace(world: World): Move[] {
   const { state, fence } = world.lease;
   if (state.name !== "draining" || !state.replace) return [];
@@ -119,7 +119,7 @@ function deliveries(world: World): Move[] {
   for (const fence of new Set(world.raises)) {
     const raised = having(world, raise(agent, fence));
     const heard = { ...raised, raises: without(world.raises, fence) };
-    // The answer to an earlier instance is nobody's any more; that to the present one may be lost.
+    // A response to an earlier instance reaches nobody; one to the present instance may be lost.
     if (fence === world.lease.fence && !world.known) {
       const knowing = { ...heard, known: true, calls: heard.agent.running };
       moves.push({ name: "the agent says what runs", to: decide(knowing, { type: "tick" }) });
@@ -145,7 +145,7 @@ function confirm(world: World): Move[] {
   }
   for (const fence of new Set(confirmations)) {
     const rest = { ...world, confirmations: without(confirmations, fence) };
-    // An instance that does not yet know what runs does not listen.
+    // An instance that does not know yet what runs ignores this.
     const calls = rest.calls.filter((call) => call.fence >= fence);
     const to = world.known ? decide({ ...rest, calls }, { type: "drained", fence }) : rest;
     moves.push({ name: "the confirmation arrives", to: normal(to, 0) });
@@ -164,7 +164,7 @@ function finishes(world: World): Move[] {
   });
 }
 
-/** The end of a call is told: it uses the lease while it still counts, then it no longer counts. */
+/** The end of a call first extends its lease, because it still counts then, and then stops counting. */
 function ended(world: World, call: Call, name: string): Move[] {
   const mine = world.calls.find(({ fence, grant }) => fence === call.fence && grant === call.grant);
   if (!world.known || mine === undefined) return [{ name, to: normal(world, 0) }];
@@ -175,7 +175,7 @@ function ended(world: World, call: Call, name: string): Move[] {
   return [{ name, to }];
 }
 
-/** A fresh instance: what the old one remembered is gone, what it sent is still on its way. */
+/** A restart: the old instance's memory is lost, but its requests are still in flight. */
 function lookAgain(world: World): Move[] {
   if (world.raises.length > 0 || isFull(world)) return [];
   const woken = decide({ ...world, calls: [] }, { type: "instance" }, 0, false);
@@ -194,7 +194,7 @@ function isFull({ starts, raises, drains, confirmations }: World): boolean {
   return starts.length + raises.length + drains.length + confirmations.length >= messagesMax;
 }
 
-/** Here and not by looking at worlds: there fences are renumbered. */
+/** Checked here and not in states, because states have renumbered fences. */
 function having(world: World, agent: Agent): World {
   if (agent.fence < world.agent.fence) throw new Error("the fence went down");
   return { ...world, agent };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { explorePlans } from "./plan/explore.ts";
 import type { Bounds, Hole } from "./plan/moves.ts";
 
-describe("every world of a plan and its members, with messages lost, late and repeated", () => {
+describe("every state of a plan and its members, with messages lost, late and repeated", () => {
   it.each([
     ["two members, two runs", ["a", "b"], { runs: 2, breaks: 0, trees: 1 }],
     [
@@ -12,7 +12,7 @@ describe("every world of a plan and its members, with messages lost, late and re
     ],
     ["three members", ["a", "b", "c"], { runs: 1, breaks: 0, trees: 1 }],
   ] as const)(
-    "[Z9] is never half committed, nor leaves anybody held: %s",
+    "[Z9] is never half committed, and leaves no lease held: %s",
     { timeout: 300_000 },
     (_name, names, bounds) => {
       const { states, transitions, committed, aborted } = explorePlans(names, bounds);
@@ -24,10 +24,10 @@ describe("every world of a plan and its members, with messages lost, late and re
     },
   );
 
-  // Each leads to a fault of its own: a move that throws would be none of them.
+  // Each leads to a violation of its own, not to a move that throws.
   const holes: [Hole, Bounds, string][] = [
     [
-      "members forget which runs are over",
+      "members forget which runs have ended",
       { runs: 2, breaks: 0, trees: 1 },
       "a lost its committed files",
     ],
@@ -42,14 +42,14 @@ describe("every world of a plan and its members, with messages lost, late and re
       "run 1 is half committed",
     ],
     [
-      "the decision is told before it is written",
+      "the decision is sent before it is written",
       { runs: 1, breaks: 0, trees: 1 },
       "run 1 is half committed",
     ],
     ["one no is not enough", { runs: 1, breaks: 0, trees: 1 }, "run 1 left somebody behind"],
   ];
 
-  it.each(holes)("[Z10] finds the shortest way to a fault where %s", (hole, bounds, fault) => {
+  it.each(holes)("[Z10] finds the shortest path to a violation if %s", (hole, bounds, fault) => {
     expect(() => explorePlans(["a", "b"], bounds, hole)).toThrow(`${fault}: begin a commit > `);
   });
 });

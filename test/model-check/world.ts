@@ -1,6 +1,6 @@
 /**
- * Owns the world of the model: the lease as a row, what the object's instance remembers, messages on their way.
- * States that differ only in numbers nobody compares, or in the hour, are one state.
+ * The state of the model: the lease as a row, the memory of the object's instance, and messages in flight. States that
+ * differ only in the clock or in numbers that nobody compares are the same state.
  */
 import type { CallsInFlight, Lease } from "../../src/core/lease/lease.ts";
 import { newLease } from "../../src/core/lease/lease.ts";
@@ -8,17 +8,17 @@ import { type Agent, type Call, freshAgent } from "./agent.ts";
 
 export type World = {
   lease: Lease;
-  /** The instance has the agent's answer to its first word. Until then it decides nothing. */
+  /** The instance has the response to its first request to the agent. Until then it decides nothing. */
   known: boolean;
-  /** The fence of that first word: what was sent below it, an earlier instance sent. */
+  /** The fence of that first request: requests below it come from an earlier instance. */
   since: number;
   /** In flight, as far as the present instance knows. */
   calls: readonly Call[];
-  /** On their way to the agent, those of forgotten instances too. Each may take any time. */
+  /** Requests in flight to the agent, also those of earlier instances. Each may take any time. */
   starts: readonly Call[];
   raises: readonly number[];
   drains: readonly number[];
-  /** On their way back. */
+  /** Responses in flight. */
   confirmations: readonly number[];
   agent: Agent;
 };
@@ -35,7 +35,7 @@ export const firstWorld: World = {
   agent: freshAgent,
 };
 
-/** What the instance knows of calls in flight, as the lease wants it told. */
+/** The calls in flight that the instance knows, as the lease expects them. */
 export function busyOf({ lease, calls }: World): CallsInFlight {
   const held = lease.state.name === "held" ? lease.state.grant.fence : undefined;
   const own = calls.filter(({ grant }) => grant === held).length;
@@ -51,7 +51,7 @@ export function keyOf(world: World): string {
   return JSON.stringify(world);
 }
 
-/** The same world with fences renumbered in order, the present at 0, and what has no order sorted. */
+/** The same state with fences renumbered in order, the present time at 0, and unordered lists sorted. */
 export function normal(world: World, now: number): World {
   const { lease, calls, starts, raises, drains, confirmations, agent } = world;
   const { state } = lease;
@@ -94,14 +94,14 @@ export function normal(world: World, now: number): World {
   };
 }
 
-/** Why a lease was lost is told, and decides nothing. */
-const told = "broken";
+/** The reason of a loss is only shown and decides nothing. */
+const lossReason = "broken";
 
 function normalLease(lease: Lease, now: number, rank: (fence: number) => number): Lease {
   const { state, waiters, ended } = lease;
   return {
     state: normalState(state, now, rank),
-    // They ask often enough, or leave by a move of theirs.
+    // Waiters poll often enough, or leave with a move of their own.
     waiters: waiters.map((waiter) => ({
       ...waiter,
       seq: 0,
@@ -109,8 +109,8 @@ function normalLease(lease: Lease, now: number, rank: (fence: number) => number)
       until: Number.POSITIVE_INFINITY,
       pollBy: Number.POSITIVE_INFINITY,
     })),
-    // Only the latest matters here: whose token is known to be no longer good.
-    ended: ended.slice(-1).map((item) => ({ ...item, reason: told, at: 0 })),
+    // Only the latest ended lease matters here, whose token is known to be invalid.
+    ended: ended.slice(-1).map((item) => ({ ...item, reason: lossReason, at: 0 })),
     fence: rank(lease.fence),
     nextSeq: 0,
   };
@@ -131,7 +131,7 @@ function normalState(
         name: "draining",
         fence: rank(state.fence),
         holder: "",
-        reason: told,
+        reason: lossReason,
         since: 0,
         until: state.until - now,
         replace: state.replace,

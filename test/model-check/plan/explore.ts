@@ -1,6 +1,6 @@
 /**
- * Owns the walk over every world of a plan that can come about, breadth first, and what must hold in each.
- * Does not own what can happen (moves.ts). A violation is told with the shortest way to it.
+ * Explores every reachable state of a plan breadth first, and checks the invariants in each. A violation is reported with
+ * the shortest path to it. See moves.ts for what can happen.
  */
 import { type Bounds, type Hole, type Move, movesOf } from "./moves.ts";
 import { firstWorld, keyOf, normal, type World } from "./world.ts";
@@ -31,7 +31,7 @@ export function explorePlans(names: readonly string[], bounds: Bounds, hole?: Ho
       found.transitions += 1;
       const to = normal(into);
       const next = { world: to, from: here, by: name };
-      // Of each step, not of each world: what a step may not do, another may lead to.
+      // Checked for each step, not each state: a state may be allowed although one step must not lead to it.
       const broken = violation(here.world, to);
       if (broken !== undefined) throw new Error(`${broken}: ${wayTo(next)}`);
       const key = keyOf(to);
@@ -73,12 +73,12 @@ function violation(before: World, { members, outcomes, plan }: World): string | 
     }
     if (is !== null && is.run > plan.newestRun) return `${name} committed a run that never was`;
     if (participant?.phase.name === "over" && lease?.startsWith("run "))
-      return `${name} keeps a lease`;
+      return `${name} still has a lease`;
   }
   return undefined;
 }
 
-/** Where nothing is left to do, nobody is held, nothing is kept beyond the last commit, and the plan is open. */
+/** When nothing is pending, no lease is held, only the last commit is stored, and no run is open. */
 function atRest(here: Seen): void {
   const { plan, members } = here.world;
   if (plan.run !== null) throw new Error(`the run never ends: ${wayTo(here)}`);

@@ -1,6 +1,6 @@
 /**
- * Owns what can happen next in the world of the model: the plan asks, a request arrives, an answer arrives, the plan
- * is lost and comes back, its time is over, a lease is broken, somebody works in a member.
+ * The moves of the model of plans: a request is sent, a request or a response arrives, the plan restarts, its time is over,
+ * a lease is broken, somebody works in a member.
  */
 
 import { type ParticipantEvent, stepParticipant } from "../../../src/core/plan/participant/step.ts";
@@ -13,12 +13,12 @@ export type Move = { name: string; to: World };
 
 export type Bounds = { runs: number; breaks: number; trees: number };
 
-/** What the model can leave out, to show that it matters. */
+/** Guards that the model can leave out, to show that they matter. */
 export type Hole =
-  | "members forget which runs are over"
+  | "members forget which runs have ended"
   | "the lease ends by time"
   | "an undecided run commits after a crash"
-  | "the decision is told before it is written"
+  | "the decision is sent before it is written"
   | "one no is not enough";
 
 export function movesOf(world: World, bounds: Bounds, hole?: Hole): Move[] {
@@ -46,7 +46,7 @@ function sendRequests(world: World, hole: Hole | undefined): Move[] {
   const { run } = world.plan;
   const pending = pendingRunRequests(world.plan);
   const early =
-    hole === "the decision is told before it is written" && run !== null && run.decision === null
+    hole === "the decision is sent before it is written" && run !== null && run.decision === null
       ? run.parts
           .filter(({ vote }) => vote !== null && "yes" in vote)
           .map(({ sandbox }) => ({ type: "finish" as const, sandbox, decision: "commit" as const }))
@@ -141,12 +141,12 @@ function deliverPrepare(
     "vote" in done.reply ? { type: "prepare", run, member: name, vote: done.reply.vote } : no;
   return [
     ...respond(world, name, done.member, response),
-    // It may fail as well.
+    // Preparing may also fail.
     ...respond(world, name, may.member, no).map((move) => ({ ...move, name: `${name} cannot` })),
   ];
 }
 
-/** The restore itself is the sandbox's own: it is begun and done in one step here. */
+/** The restore itself is one step here, because it belongs to the sandbox. */
 function restoreMember(
   world: World,
   request: Extract<Request, { type: "finish" }>,
@@ -185,16 +185,16 @@ function deliverResponse(world: World, response: Response, hole: Hole | undefine
       ? response.vote
       : { no: { code: "lease_wait_timeout", message: "" } };
   const ignores = hole === "one no is not enough" && response.type === "prepare" && "no" in vote;
-  const told = ignores ? { yes: { checkpoint: null, changes: null } } : vote;
+  const counted = ignores ? { yes: { checkpoint: null, changes: null } } : vote;
   const plan =
     response.type === "finish"
       ? stepRun(world.plan, { type: "ended", n, sandbox, ended: response.ended }, 0)
       : response.type === "hold" && response.held
         ? stepRun(world.plan, { type: "held", n, sandbox }, 0)
-        : stepRun(world.plan, { type: "voted", n, sandbox, vote: told }, 0);
+        : stepRun(world.plan, { type: "voted", n, sandbox, vote: counted }, 0);
   return same(plan, world.plan)
     ? []
-    : [{ name: `${sandbox} response ${response.type}`, to: { ...world, plan } }];
+    : [{ name: `the response of ${sandbox} to ${response.type} arrives`, to: { ...world, plan } }];
 }
 
 function restartPlan(world: World, hole: Hole | undefined): Move[] {
@@ -230,7 +230,7 @@ function disturbances(world: World, { breaks, trees }: Bounds, hole: Hole | unde
 function stepMember(member: MemberWorld, event: ParticipantEvent, hole?: Hole) {
   const { participant } = member;
   const forgets =
-    hole === "members forget which runs are over" &&
+    hole === "members forget which runs have ended" &&
     participant?.phase.name === "over" &&
     (event.type === "hold" || event.type === "prepare");
   const from =

@@ -1,7 +1,7 @@
 /**
- * Owns the world of the model of plans: one plan, its members, their leases and trees, and every request and answer
- * that was ever sent: each may be lost, come late, or come again.
- * Does not own the decisions: those are the real ones.
+ * The state of the model of plans: one plan, its members, their leases and files, and every request and response that was
+ * ever sent: each may be lost, late, or repeated. The decisions are the real ones.
+ * See moves.ts for what can happen.
  */
 
 import type { Participant } from "../../../src/core/plan/participant/participant.ts";
@@ -20,13 +20,13 @@ export type Response =
 
 export type MemberWorld = {
   participant: Participant | null;
-  /** The ticket of whoever has its lease; a client's is `client`. */
+  /** The ticket of the lease's holder; a client's is `client`. */
   lease: string | null;
-  /** Somebody with the right to it took the lease of the present run away. */
+  /** The lease of the present run was broken. */
   wasBroken: boolean;
   /** The version of its files. */
   tree: number;
-  /** Saved trees by checkpoint. */
+  /** The saved version of the files, by checkpoint. */
   saved: Record<string, number>;
 };
 
@@ -35,7 +35,7 @@ export type World = {
   members: Record<string, MemberWorld>;
   requests: readonly Request[];
   responses: readonly Response[];
-  /** What each run did to each member, as the member said it: `run member` → outcome. */
+  /** The result of each run at each member, as the member reported it: `run member` → outcome. */
   outcomes: Record<string, PartResult["outcome"]>;
 };
 
@@ -73,7 +73,7 @@ export function firstWorld(names: readonly string[]): World {
   };
 }
 
-/** Without responses that can never say anything again: what differs only in those is one world. */
+/** Drops responses that can have no effect any more: states that differ only in those are the same. */
 export function normal(world: World): World {
   const { run } = world.plan;
   const responses = world.responses.filter(({ type, run: n, member, ...rest }) => {

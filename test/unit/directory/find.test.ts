@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  // Whatever was asked for is answered or given up: no timer is left.
+  // Every call has ended: no timer is left.
   await harness.pass(60_000);
   expect(harness.timers).toBe(0);
 });
@@ -23,7 +23,7 @@ async function made(): Promise<string> {
 }
 
 describe("find or create", () => {
-  it("[D1] fifty at once get one sandbox, which one of them makes", async () => {
+  it("[D1] fifty concurrent calls get one sandbox, which one of them creates", async () => {
     const found = await Promise.all(
       Array.from({ length: 50 }, () => harness.findOrCreate({ scope })),
     );
@@ -32,7 +32,7 @@ describe("find or create", () => {
     expect(harness.calls.filter((call) => call.startsWith("make"))).toHaveLength(1);
   });
 
-  it("[D4] a key gives the same sandbox again, also after a stop, and is no good for another call", async () => {
+  it("[D4] a key gives the same sandbox again, also after a restart, and is refused for a different call", async () => {
     const { sandbox } = await harness.findOrCreate({ key: "once" });
     harness.restart();
     expect(await harness.findOrCreate({ key: "once" })).toMatchObject({ made: false, sandbox });
@@ -43,7 +43,7 @@ describe("find or create", () => {
     expect((await harness.findOrCreate({ key: "another" })).sandbox.id).not.toBe(sandbox.id);
   });
 
-  it("[D10] a report that comes late changes nothing that a later one told", async () => {
+  it("[D10] a late report does not override a newer one", async () => {
     const box = harness.box(await made());
     const late = box.report();
     box.metadata = { a: "1" };
@@ -59,7 +59,7 @@ describe("replace", () => {
   const replace = { scope, onExisting: "replace" } as const;
   const force = { by: "local" };
 
-  it("[D3] one whose lease is held stays its scope's, and nothing is made; its token or force ends it", async () => {
+  it("[D3] a sandbox whose lease is held stays current and nothing is created; its token or force ends it", async () => {
     const claims = [{ token: harness.box(await made()).token }, { force }];
     for (const claim of claims) {
       const old = await made();
@@ -78,7 +78,7 @@ describe("replace", () => {
       expect(harness.current(scope)).toBe(old);
       expect((await harness.findOrCreate({ scope })).sandbox.id).toBe(old);
       harness.calls.length = 0;
-      // The key is as good as new: what it asked for was not done.
+      // The key can be used again, because its call had no effect.
       const { sandbox } = await harness.findOrCreate({ ...replace, key: "k", claim });
       expect(harness.calls).toEqual([`give way ${old}`, `make ${sandbox.id}`]);
       expect(sandbox).toMatchObject({ replaced: old });
@@ -89,7 +89,7 @@ describe("replace", () => {
     }
   });
 
-  it("[D16] who asked meanwhile for what is there finds it, and who may end it does", async () => {
+  it("[D16] concurrent calls that accept the present sandbox find it, and those with the right to end it do", async () => {
     const old = await made();
     harness.box(old).isHeld = true;
     const refused = { status: "rejected", reason: { code: "lease_held" } };
@@ -116,7 +116,7 @@ describe("replace", () => {
     expect(harness.sandboxes.size).toBe(2);
   });
 
-  it("[D16] one that cannot be asked is unavailable, and is not ended when nobody waits any more", async () => {
+  it("[D16] a sandbox that does not respond is unavailable, and is not ended later when nobody waits any more", async () => {
     const old = await made();
     for (const mode of ["away", "silent"] as const) {
       harness.box(old).mode = mode;
@@ -136,7 +136,7 @@ describe("replace", () => {
     expect((await harness.findOrCreate({ scope })).sandbox.id).toBe(old);
   });
 
-  it("[D17] the old one is on its way out before the new one is asked for, also after a stop in between", async () => {
+  it("[D17] the old sandbox is ending before the new one is created, also after a restart in between", async () => {
     for (const stopsAfter of ["give way", "make"] as const) {
       harness = new DirectoryHarness();
       const old = await made();
@@ -160,7 +160,7 @@ describe("replace", () => {
     }
   });
 
-  it("[D17] an end that was not heard of leaves one that lives: the next who asks makes it", async () => {
+  it("[D17] an end whose response was lost leaves no living sandbox: the next call creates one", async () => {
     const old = await made();
     const box = harness.box(old);
     box.losesResponse = true;
@@ -178,7 +178,7 @@ describe("replace", () => {
     );
   });
 
-  it("[D16] what cannot be made replaces nothing: the old one lives and is its scope's", async () => {
+  it("[D16] a sandbox that cannot be created replaces nothing: the old one stays current", async () => {
     const old = await made();
     harness.next = "refuses";
     for (const claim of [{}, { force }]) {
@@ -190,7 +190,7 @@ describe("replace", () => {
     expect((await harness.findOrCreate({ scope })).sandbox.id).toBe(old);
   });
 
-  it("[D17] an old one on its way out is not its scope's again, whatever it still says", async () => {
+  it("[D17] an ending sandbox does not become current again, whatever it still reports", async () => {
     const old = await made();
     const late = harness.box(old).report();
     const { sandbox } = await harness.findOrCreate(replace);
@@ -204,7 +204,7 @@ describe("replace", () => {
 });
 
 describe("find", () => {
-  it("[D26] of what has not changed writes nothing", async () => {
+  it("[D26] without a change writes nothing", async () => {
     const id = await made();
     const writes: string[] = [];
     const sql = harness.sql.bind(harness);
@@ -219,8 +219,8 @@ describe("find", () => {
   });
 });
 
-describe("sandboxes that do not answer", () => {
-  it("[D18] a create whose object is silent is answered in time, and is the same one afterwards", async () => {
+describe("sandboxes that do not respond", () => {
+  it("[D18] a create whose object does not respond fails in time, and a repeated call gets the same sandbox", async () => {
     harness.next = "silent";
     const first = harness.findOrCreate({ scope, key: "k" });
     const refused = expect(first).rejects.toMatchObject({ code: "unavailable" });
@@ -233,7 +233,7 @@ describe("sandboxes that do not answer", () => {
     expect(harness.sandboxes.size).toBe(1);
   });
 
-  it("[D18] a scope whose sandbox cannot be asked is unavailable, and changes nothing", async () => {
+  it("[D18] a scope whose sandbox does not respond is unavailable, and nothing changes", async () => {
     const id = await made();
     for (const mode of ["away", "silent"] as const) {
       harness.box(id).mode = mode;
@@ -248,7 +248,7 @@ describe("sandboxes that do not answer", () => {
     expect((await harness.findOrCreate({ scope })).sandbox.id).toBe(id);
   });
 
-  it("[D19] more that hang than are tried at once keep none of the others from its turn", async () => {
+  it("[D19] tasks that hang do not block the others, even if there are more than may run at once", async () => {
     harness.next = "silent";
     const many = limits.healAtOnceMax * 2;
     for (let n = 0; n < many; n++) harness.findOrCreate().catch(() => undefined);
@@ -256,7 +256,7 @@ describe("sandboxes that do not answer", () => {
     await harness.pass(1);
     harness.findOrCreate({ scope }).catch(() => undefined);
     await settle();
-    // The Directory stopped before any of them had answered; from then on the youngest would.
+    // The Directory restarts before any of them has responded; from then on the newest would.
     harness.restart();
     const last = String(harness.current(scope));
     harness.box(last).mode = "answers";
@@ -269,7 +269,7 @@ describe("sandboxes that do not answer", () => {
     expect(harness.row(last)?.phase).toBe("known");
   });
 
-  it("[O22] each alarm is one line in the log", async () => {
+  it("[O22] each alarm writes one line to the log", async () => {
     harness.next = "away";
     await expect(harness.findOrCreate({ scope })).rejects.toBeDefined();
     let rung = 0;
@@ -281,7 +281,7 @@ describe("sandboxes that do not answer", () => {
     expect(alarms).toEqual(Array(rung).fill({ object: "directory", why: "alarm" }));
   });
 
-  it("[D19] an alarm rings ever more seldom for what cannot be reached", async () => {
+  it("[D19] the alarm for an unreachable sandbox rings at growing intervals", async () => {
     harness.next = "away";
     await expect(harness.findOrCreate({ scope })).rejects.toMatchObject({ code: "unavailable" });
     let rings = 0;
@@ -298,7 +298,7 @@ describe("sandboxes that do not answer", () => {
     expect(harness.row(String(harness.current(scope)))?.phase).toBe("known");
   });
 
-  it("[D20] of all that look old each is asked in turn, also where the first ones never answer", async () => {
+  it("[D20] each outdated sandbox is probed in turn, even if the first ones never respond", async () => {
     const ids: string[] = [];
     for (let n = 0; n < limits.healAtOnceMax * 3; n++) {
       const { sandbox } = await harness.findOrCreate();
@@ -314,12 +314,12 @@ describe("sandboxes that do not answer", () => {
       await settle();
     }
     expect(new Set(harness.calls)).toEqual(new Set(ids.map((id) => `report ${id}`)));
-    // Who has answered is not asked again for a while, though nothing has changed.
+    // A sandbox that has responded is not probed again for a while, even if nothing has changed.
     const left = staleSandboxes(harness, harness.now, "", 1_000);
     expect(left).toEqual(ids.slice(0, limits.healAtOnceMax));
   });
 
-  it("[D20] lists that are asked for all the time ask no more at once than that", async () => {
+  it("[D20] frequent lists start no more probes than the limit", async () => {
     for (let n = 0; n < limits.healAtOnceMax * 3; n++) {
       const { sandbox } = await harness.findOrCreate();
       harness.box(sandbox.id).become("starting");

@@ -1,6 +1,6 @@
 /**
- * Owns a Directory in memory: its rows, its clock, and sandboxes that answer, are away, or never answer.
- * The Directory is the real one; it can be stopped and come back to its rows.
+ * A Directory in memory with its rows, its clock, and sandboxes that respond, are unreachable or never respond. The
+ * Directory is the real one; it can be restarted over its rows.
  */
 import { DatabaseSync } from "node:sqlite";
 import { DirectoryActor, type FindOrCreateCall } from "../../../src/objects/directory/actor.ts";
@@ -21,9 +21,9 @@ type Call = { scope?: string | undefined; key?: string | undefined } & Partial<
 export class DirectoryHarness implements ObjectHost {
   readonly rows = new DatabaseSync(":memory:");
   readonly sandboxes = new Map<string, FakeSandbox>();
-  /** What was asked of sandboxes, in order. */
+  /** The calls to sandboxes, in order. */
   readonly calls: string[] = [];
-  /** How those that are made from here on behave. */
+  /** How sandboxes that are created from now on behave. */
   next: FakeSandbox["mode"] = "answers";
   alarmAt: number | undefined;
   now = 1_800_000_000_000;
@@ -36,7 +36,7 @@ export class DirectoryHarness implements ObjectHost {
     this.directory = this.restart();
   }
 
-  /** A fresh instance over the same rows. */
+  /** Starts a new instance over the same rows. */
   restart(): DirectoryActor {
     this.#timers.clear();
     this.directory = new DirectoryActor(this, (id) => this.#port(id));
@@ -87,7 +87,7 @@ export class DirectoryHarness implements ObjectHost {
     return this.sql("SELECT id FROM scope WHERE key = ?", key)[0]?.id;
   }
 
-  /** Time passes: timers ring, and the alarm when it is due. */
+  /** Lets time pass: due timers fire. */
   async pass(ms: number): Promise<void> {
     this.now += ms;
     for (const timer of [...this.#timers]) {
@@ -98,7 +98,7 @@ export class DirectoryHarness implements ObjectHost {
     await settle();
   }
 
-  /** False: nothing is due. */
+  /** False if no alarm is due. */
   async ring(): Promise<boolean> {
     if (this.alarmAt === undefined || this.alarmAt > this.now) return false;
     this.alarmAt = undefined;
@@ -128,7 +128,7 @@ export class DirectoryHarness implements ObjectHost {
   waitUntil(): void {}
 
   async deleteAll(): Promise<void> {
-    throw new Error("a Directory is never wiped");
+    throw new Error("a Directory is never deleted");
   }
 
   clock(): number {
@@ -196,9 +196,9 @@ export class FakeSandbox {
   mode: "answers" | "away" | "silent" | "refuses";
   state: Sandbox["state"] = "paused";
   metadata: Record<string, string> = {};
-  /** By somebody whose lease has this token. */
+  /** Whether somebody holds the lease, with `token`. */
   isHeld = false;
-  /** It gives way, and nobody hears of it. */
+  /** Its end succeeds, but the response is lost. */
   losesResponse = false;
   readonly token = "the token";
   revision = 1;
@@ -247,7 +247,7 @@ export class FakeSandbox {
   }
 }
 
-/** All that can go on without time has gone on. */
+/** Waits for everything that needs no time to pass. */
 export async function settle(): Promise<void> {
   for (let n = 0; n < 20; n++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

@@ -20,9 +20,9 @@ const sandboxes = fc.array(
     branch: fc.constantFrom(...branches),
     madeBy: fc.constantFrom(...makers),
     metadata: fc.dictionary(fc.constantFrom(...keys), fc.constantFrom(...values)),
-    /** Many are made in the same moment. */
+    /** Many are created in the same moment. */
     createdAt: fc.integer({ min: 1_000, max: 1_005 }),
-    /** It is listed first with other values, which are gone then. */
+    /** It is listed with other values first, which change then. */
     changed: fc.boolean(),
   }),
   { minLength: 10, maxLength: 40 },
@@ -68,7 +68,7 @@ function reportSandbox(harness: DirectoryHarness, generated: GeneratedSandbox, i
   harness.directory.applyReport(report(2, metadata, state));
 }
 
-/** Reads all of them and compares. */
+/** The expected ids, from all sandboxes by plain comparison. */
 function expectedIds(all: (GeneratedSandbox & { id: string })[], query: Query): string[] {
   return all
     .filter((row) => query.state?.includes(row.state) ?? row.state !== "destroyed")
@@ -106,7 +106,7 @@ function read(harness: DirectoryHarness, { state, ...query }: Query): string[] {
 }
 
 describe("lists", () => {
-  it("[D21] page by page every filter shows exactly what reading all of them would, in the same order", () => {
+  it("[D21] every filter shows page by page exactly the matching sandboxes, in order", () => {
     let shown = 0;
     fc.assert(
       fc.property(
@@ -131,11 +131,11 @@ describe("lists", () => {
       ),
       { numRuns: 200 },
     );
-    // Enough was found that a list could have missed it.
+    // Enough sandboxes matched for a list to miss one.
     expect(shown).toBeGreaterThan(800);
   });
 
-  it("[D27] one on its way out is listed until it is gone, and counted as it is listed", async () => {
+  it("[D27] an ending sandbox is listed until it is destroyed, and counted as it is listed", async () => {
     const harness = new DirectoryHarness();
     const scope = "github.com/a/b";
     const { sandbox } = await harness.findOrCreate({ scope });
@@ -158,7 +158,7 @@ describe("lists", () => {
     }
   });
 
-  it("[D15] what its own object has forgotten is not listed or counted, though nothing is made any more", async () => {
+  it("[D15] a sandbox that its object has forgotten is neither listed nor counted, even if no new ones are created", async () => {
     const harness = new DirectoryHarness();
     const forgotten: string[] = [];
     for (let n = 0; n < 6; n++) forgotten.push((await harness.findOrCreate()).sandbox.id);
@@ -175,7 +175,7 @@ describe("lists", () => {
     await harness.pass(1);
     expect(list().sandboxes).toEqual([]);
     expect(countByState(harness)).toEqual({ states: { paused: 1 }, total: 1 });
-    // Nor kept: each report takes a few along.
+    // Nor stored: each report deletes a few.
     for (let n = 0; n < 3; n++) {
       harness.box(sandbox.id).become("running");
       harness.box(sandbox.id).sendReport();
@@ -183,14 +183,14 @@ describe("lists", () => {
     expect(harness.sql("SELECT id FROM sandbox")).toEqual([{ id: sandbox.id }]);
   });
 
-  it("[D28] a page is no larger than one answer may be, however much each sandbox says of itself", async () => {
+  it("[D28] a page never exceeds the size of a response, however large its sandboxes are", async () => {
     const harness = new DirectoryHarness();
     const large = "\u00fc".repeat(limits.sandboxesPageBytesMax / 16);
     const made: string[] = [];
     for (let n = 0; n < 20; n++) {
       const { sandbox } = await harness.findOrCreate();
       const box = harness.box(sandbox.id);
-      // All of them in two states, so that a page is merged of two walks.
+      // In two states, so that a page merges the results of two queries.
       box.metadata = { large };
       box.become(n % 2 === 0 ? "running" : "paused");
       box.sendReport();
@@ -207,12 +207,12 @@ describe("lists", () => {
       let pages = 0;
       do {
         const parsed = { ...sandboxesQuerySchema.parse({ limit: 1000 }), ...query };
-        const told = listPage(harness, cursor == null ? parsed : { ...parsed, cursor }, undefined);
-        const bytes = new TextEncoder().encode(JSON.stringify(told)).length;
+        const shown = listPage(harness, cursor == null ? parsed : { ...parsed, cursor }, undefined);
+        const bytes = new TextEncoder().encode(JSON.stringify(shown)).length;
         expect(bytes).toBeLessThan(limits.sandboxesPageBytesMax * 1.01);
         expect(bytes).toBeGreaterThan(limits.sandboxesPageBytesMax / 2);
-        seen.push(...told.sandboxes.map(({ id }) => id));
-        cursor = told.nextCursor;
+        seen.push(...shown.sandboxes.map(({ id }) => id));
+        cursor = shown.nextCursor;
         pages++;
       } while (cursor !== null);
       expect(seen).toEqual(made);
@@ -220,7 +220,7 @@ describe("lists", () => {
     }
   });
 
-  it("[D22] no list sorts or walks all rows; nor does finding, counting, or looking what is due", async () => {
+  it("[D22] no query sorts or scans all rows, neither for lists nor for finding, counting and due tasks", async () => {
     const harness = new DirectoryHarness();
     const plans = (query: string, ...bindings: (string | number | null)[]) =>
       harness.rows
@@ -245,7 +245,7 @@ describe("lists", () => {
         for (const step of plan) expect(step).toMatch(/^SEARCH/);
       }
     }
-    // What else is asked at each call: none of it reads a row that it does not need.
+    // The other queries of each call: none of them reads unnecessary rows.
     const ran: string[] = [];
     const sql = harness.sql.bind(harness);
     harness.sql = (query, ...bindings) => {
@@ -264,7 +264,7 @@ describe("lists", () => {
 });
 
 describe("events of all sandboxes", () => {
-  it("[D23] each is told once, in its sandbox's order, whatever comes twice, late, or over a stop", async () => {
+  it("[D23] each event appears once, in its sandbox's order, despite repeated and late reports and restarts", async () => {
     const harness = new DirectoryHarness();
     const { sandbox } = await harness.findOrCreate();
     const box = harness.box(sandbox.id);
@@ -283,17 +283,17 @@ describe("events of all sandboxes", () => {
     box.revision = 3;
     box.sendReport();
     harness.directory.applyReport(late);
-    // More than fit into one report come in the next, though nothing else has changed.
+    // Events that do not fit in one report come with the next, even if nothing else has changed.
     box.events = [event(5)];
     box.sendReport();
     const page = listEvents(harness, { after: 0, limit: 100, follow: "0" });
-    expect(page.events.map(({ event: told }) => ("set" in told ? told.set : {}))).toEqual(
+    expect(page.events.map(({ event }) => ("set" in event ? event.set : {}))).toEqual(
       [1, 2, 3, 4, 5].map((n) => ({ n: String(n) })),
     );
     expect(page.gap).toBe(false);
   });
 
-  it("[D23] who asks for more than was ever told here is told of the gap, and begins anew", async () => {
+  it("[D23] a cursor above the newest event gets a gap and starts from the beginning", async () => {
     const harness = new DirectoryHarness();
     const { sandbox } = await harness.findOrCreate();
     const box = harness.box(sandbox.id);

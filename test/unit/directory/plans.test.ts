@@ -13,8 +13,8 @@ afterEach(async () => {
   expect(harness.timers).toBe(0);
 });
 
-describe("a sandbox that a plan makes", () => {
-  it("[PL33] is one, however often it is asked for, also after a stop and when it is first known by its own word", async () => {
+describe("a sandbox that a plan creates", () => {
+  it("[PL33] is created once, however often the plan calls, also after a restart and if its report arrives first", async () => {
     const { make } = harness.call({});
     const { id } = make.spec;
     await Promise.all([harness.directory.make(make), harness.directory.make(make)]);
@@ -25,7 +25,7 @@ describe("a sandbox that a plan makes", () => {
     expect(harness.row(id)).toMatchObject({ phase: "known", try_at: null });
   });
 
-  it("[PL33] that is refused leaves no row, and can be asked for again", async () => {
+  it("[PL33] that is refused leaves no row, and can be requested again", async () => {
     const { make } = harness.call({});
     const { id } = make.spec;
     harness.next = "refuses";
@@ -36,7 +36,7 @@ describe("a sandbox that a plan makes", () => {
     expect(harness.box(id).id).toBe(id);
   });
 
-  it("[PL33] that cannot be asked is made by the alarm, without its plan", async () => {
+  it("[PL33] that does not respond is created by the alarm, without its plan", async () => {
     const { make } = harness.call({});
     harness.next = "silent";
     const refused = expect(harness.directory.make(make)).rejects.toMatchObject({
@@ -53,7 +53,7 @@ describe("a sandbox that a plan makes", () => {
 });
 
 describe("the name of a plan", () => {
-  it("[PL34] is given once at a time, each time with a later time, whatever the clock does", () => {
+  it("[PL34] is given to one plan at a time, with a later time each time, whatever the clock does", () => {
     const first = plans.putPlanName(harness, "release");
     expect(first.made).toBe(true);
     expect(plans.putPlanName(harness, "release")).toEqual({ ...first, made: false });
@@ -64,7 +64,7 @@ describe("the name of a plan", () => {
     harness.now -= 60_000;
     const second = plans.putPlanName(harness, "release");
     expect(second.createdAt).toBeGreaterThan(Math.max(first.createdAt, ...others));
-    // One that comes late gives back what was given then, and nothing of now.
+    // A late call gives back only the older name, not the present one.
     plans.forgetPlanName(harness, "release", first.createdAt);
     expect(plans.planCreatedAt(harness, "release")).toBe(second.createdAt);
   });

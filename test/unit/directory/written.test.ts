@@ -1,10 +1,10 @@
-/** What a Directory cannot write has not happened: no half of a decision or of a report stands in its rows. */
+/** A write that fails has no effect: the rows contain neither part of a decision nor part of a report. */
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { SqlValue } from "../../../src/objects/shared/host.ts";
 import { DirectoryHarness } from "./harness.ts";
 
-/** What is in the statement that finds the disk full; the instance lives on. */
+/** Makes statements that contain the text fail, as if the disk were full; the instance continues. */
 let full: string | undefined;
 
 class FullDesk extends DirectoryHarness {
@@ -23,7 +23,7 @@ beforeEach(() => {
 
 describe("a disk that is full", () => {
   it.each(["INTO scope", "INTO keyed", "INTO sandbox"])(
-    "[D32] leaves no half of a find-or-create (%s)",
+    "[D32] leaves no part of a find-or-create (%s)",
     async (statement) => {
       full = statement;
       await expect(harness.findOrCreate({ scope: "app", key: "k" })).rejects.toThrow("SQLITE_FULL");
@@ -38,7 +38,7 @@ describe("a disk that is full", () => {
   );
 
   it.each(["INTO meta", "INTO event", "DELETE FROM scope"])(
-    "[D32] leaves no half of a report: told again, all of it is taken (%s)",
+    "[D32] leaves no part of a report, which is applied completely when it is repeated (%s)",
     async (statement) => {
       const { sandbox } = await harness.findOrCreate({ scope: "app" });
       const box = harness.box(sandbox.id);
@@ -58,7 +58,7 @@ describe("a disk that is full", () => {
     },
   );
 
-  it("[D32] leaves no half of its tables: with room again they are made", async () => {
+  it("[D32] leaves no part of its tables, which are created when there is room again", async () => {
     const rows = new DatabaseSync(":memory:");
     const place = new FullDesk();
     Object.assign(place, { rows });

@@ -1,4 +1,4 @@
-/** What was stored by every earlier version, as it is found by this one; and what a newer one has stored. */
+/** Rows of every earlier version open in this one; rows of a newer version are refused. */
 import { describe, expect, it } from "vitest";
 import { migrate as migrateDirectory } from "../../../src/objects/directory/migrations.ts";
 import { migrate as migratePlan } from "../../../src/objects/plan/migrations.ts";
@@ -13,13 +13,13 @@ import { type Formerly, newestOf, writeOlderRows } from "./older.ts";
 const scope = { repo: "github.com/a/b", branch: "main", config: "berth.toml" };
 const formerly: Formerly = {
   "directory.epoch": () => "the draw of a Directory",
-  "sandbox.over": ({ gone }) => gone,
-  "meta.over": ({ gone }) => gone,
+  "sandbox.over": (row) => row.gone,
+  "meta.over": (row) => row.gone,
 };
 
 const versions = (newest: number) => Array.from({ length: newest }, (_, n) => n + 1);
 
-/** Something stands in each table: what a sandbox, its Directory and its plan have after a while. */
+/** Fills each table of a sandbox, its Directory and its plan. */
 async function story() {
   const berth = new FakeBerth();
   const local = berth.bind({ tenant: "local" });
@@ -68,7 +68,7 @@ async function listsOf(local: BerthApi) {
 }
 
 describe.each(versions(newestOf(migrateSandbox)))("rows of version %i of a sandbox", (version) => {
-  it("[S35] open as what they were, and go on", async () => {
+  it("[S35] open unchanged, and continue to work", async () => {
     const { berth: before, id, seen } = await story();
     const dump = before.dump(id);
     const berth = new FakeBerth();
@@ -85,11 +85,11 @@ describe.each(versions(newestOf(migrateSandbox)))("rows of version %i of a sandb
     expect(after.get("connect_ticket")).toMatchObject([
       { rights: version < 3 ? '["lease"]' : expect.stringContaining("admin") },
     ]);
-    // What was never told of is told now.
+    // A change that was never reported is reported now.
     expect(after.get("listing")).toHaveLength(1);
     const box = local.sandbox(id);
     expect((await box.patchMetadata({ later: "1" })).version).toBe(seen.metadata.version + 1);
-    await box.breakLease("goes on");
+    await box.breakLease("a test");
     expect((await box.exec({ command: "printenv A" })).stdout).toBe("1\n");
   });
 });
@@ -97,7 +97,7 @@ describe.each(versions(newestOf(migrateSandbox)))("rows of version %i of a sandb
 describe.each(versions(newestOf(migrateDirectory)))(
   "rows of version %i of a Directory",
   (version) => {
-    it("[S35] open as what they were, and go on", async () => {
+    it("[S35] open unchanged, and continue to work", async () => {
       const { berth: before, id, lists } = await story();
       const berth = new FakeBerth();
       const sandbox = { migrate: migrateSandbox, version: newestVersion, dump: before.dump(id) };
@@ -118,7 +118,7 @@ describe.each(versions(newestOf(migrateDirectory)))(
 );
 
 describe.each(versions(newestOf(migratePlan)))("rows of version %i of a plan", (version) => {
-  it("[S35] open as what they were", async () => {
+  it("[S35] open unchanged", async () => {
     const { berth, local, id } = await story();
     const name = "local/release";
     const seen = await local.plan("release").get();
@@ -131,7 +131,7 @@ describe.each(versions(newestOf(migratePlan)))("rows of version %i of a plan", (
   });
 });
 
-describe("rows of a version that is to come", () => {
+describe("rows of a newer version", () => {
   it.each(["sandbox", "Directory", "plan"])(
     "[S35] of a %s are refused and left as they are",
     async (kind) => {

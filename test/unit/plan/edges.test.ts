@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 describe("a full plan", () => {
-  it("[PL130] takes another sandbox in the place of a member, and no more than that", async () => {
+  it("[PL130] accepts a replacement of a member, and no further member", async () => {
     harness = await PlanHarness.withMembers(limits.planMembersMax);
     harness.sandboxes.make("other");
     const member = await harness.drive(harness.put("m7", "other", false));
@@ -27,7 +27,7 @@ describe("a full plan", () => {
 
 describe("a commit in best effort", () => {
   it.each(["disk_full", "lease_held"] as const)(
-    "[PL131] says why a member could not (%s) where the others have not changed, and not that none has",
+    "[PL131] reports why a member failed (%s) if the others have not changed, and not that nothing changed",
     async (code) => {
       harness = await PlanHarness.withMembers(2);
       await harness.drive(harness.run());
@@ -48,7 +48,7 @@ describe("a commit in best effort", () => {
 
 describe("a run that is decided", () => {
   it.each(["commit", "rollback"] as const)(
-    "[PL132] is not joined: a %s asked for then has what was done since in the members that it had let go",
+    "[PL132] is not joined: a later %s includes what changed in members that were already released",
     async (kind) => {
       harness = await PlanHarness.withMembers(2);
       await harness.drive(harness.run());
@@ -91,7 +91,7 @@ describe("a run that is decided", () => {
 });
 
 describe("a destroyed member", () => {
-  it("[PL133] is replaced by the call that makes one for its key, whoever asks at once; a living one is found", async () => {
+  it("[PL133] is replaced by the call that creates one for its key, even by concurrent calls; a living one is found", async () => {
     harness = await PlanHarness.withMembers(2);
     await harness.drive(harness.run());
     expect(await harness.drive(harness.put("m0", "new0"))).toMatchObject({ sandbox: "box0" });
@@ -112,7 +112,7 @@ describe("a destroyed member", () => {
     });
   });
 
-  it("[PL133] stays while a run is open, and where nobody can say whether it was destroyed", async () => {
+  it("[PL133] stays while a run is open, and while it is unknown whether it was destroyed", async () => {
     harness = await PlanHarness.withMembers(1);
     harness.sandboxes.get("box0").ended = true;
     let open = () => {};

@@ -16,7 +16,7 @@ afterEach(async () => {
 const boxes = () => [...harness.sandboxes.all.values()];
 const committed = () => boxes().map((box) => box.committed);
 
-/** Of three members, committed once, each with new work. */
+/** A plan of three members, committed once, each with new work. */
 async function withWork(): Promise<void> {
   harness = await PlanHarness.withMembers(3);
   await harness.drive(harness.run());
@@ -33,7 +33,7 @@ const ways: Fault[] = ["fails", "fails afterwards", "silent"];
 const faults = steps.flatMap((step) => ways.map((way) => [step, way] as const));
 
 describe("an alarm", () => {
-  it("[O22] of a plan is one line in the log", async () => {
+  it("[O22] of a plan writes one line to the log", async () => {
     await withWork();
     const before = harness.logged.length;
     await harness.ring();
@@ -44,9 +44,9 @@ describe("an alarm", () => {
   });
 });
 
-describe("a member that cannot be asked", () => {
+describe("a member that does not respond", () => {
   it.each(faults)(
-    "[PL10] once, at its %s (%s), is asked again, and all come to the same end",
+    "[PL10] once, at its %s (%s), gets the request again, and all members get the same result",
     async (step, way) => {
       await withWork();
       let hit = 0;
@@ -58,24 +58,24 @@ describe("a member that cannot be asked", () => {
       await harness.drive(harness.run());
       expect(hit).toBe(1);
       await harness.settleAll();
-      const told = await harness.waitForRun(2, 0);
-      // A hold that never answers uses up the patience of the run; everything else is made good.
+      const result = await harness.waitForRun(2, 0);
+      // A hold without a response uses up the run's `waitMs`; everything else recovers.
       const isLate = step === "hold" && way === "silent";
-      expect(told.outcome).toBe(isLate ? "aborted" : "committed");
+      expect(result.outcome).toBe(isLate ? "aborted" : "committed");
       expect(committed()).toEqual(boxes().map(() => (isLate ? 1 : 2)));
       expect(boxes().map(({ files }) => files)).toEqual([2, 2, 2]);
     },
   );
 
   it.each(["hold", "prepare"] as const)(
-    "[PL11] at its %s, for ever, makes the run abort in its time, and keeps it open until it has heard",
+    "[PL11] at its %s, for ever, aborts the run in time, and keeps it open until the member has confirmed",
     async (step) => {
       await withWork();
       harness.sandboxes.fault = (called, id) =>
         id === "box1" && (called === step || called === "finish") ? "silent" : undefined;
       const began = harness.now;
-      const told = await harness.drive(harness.run());
-      expect(told.outcome).toBe("pending");
+      const result = await harness.drive(harness.run());
+      expect(result.outcome).toBe("pending");
       expect(harness.now - began).toBeLessThanOrEqual(limits.planAnswerMs + 1_000);
       for (let n = 0; n < 2_000 && harness.plan.record?.run?.decision === null; n++)
         await harness.next();
@@ -83,7 +83,7 @@ describe("a member that cannot be asked", () => {
       expect(run?.decision).toMatchObject({ go: false, error: { code: "unavailable" } });
       expect((run?.decision?.at ?? 0) - began).toBeLessThanOrEqual(limits.planPrepareMs + 60_000);
       expect(await refusal(harness.run({ kind: "rollback" }))).toMatchObject({ code: "plan_busy" });
-      // It is asked ever more seldom, and never forgotten.
+      // The request is repeated at growing intervals, and never forgotten.
       const callsBefore = harness.sandboxes.count("finish", "box1");
       harness.now += 24 * 60 * limits.tellAgainMaxMs;
       for (let n = 0; n < 40; n++) await harness.next();
@@ -95,14 +95,14 @@ describe("a member that cannot be asked", () => {
     },
   );
 
-  it("[PL12] after the decision is asked again, ever more seldom, until it has done its part", async () => {
+  it("[PL12] after the decision gets the request at growing intervals until it has done its part", async () => {
     await withWork();
     let away = true;
     harness.sandboxes.fault = (called, id) =>
       called === "finish" && id === "box1" && away ? "fails" : undefined;
-    const told = await harness.drive(harness.run());
-    expect(told).toMatchObject({ outcome: "pending", decidedAt: expect.any(String) });
-    expect(told.members.map(({ outcome }) => outcome)).toEqual([
+    const result = await harness.drive(harness.run());
+    expect(result).toMatchObject({ outcome: "pending", decidedAt: expect.any(String) });
+    expect(result.members.map(({ outcome }) => outcome)).toEqual([
       "committed",
       "pending",
       "committed",
@@ -124,7 +124,7 @@ describe("a member that cannot be asked", () => {
     expect(harness.plan.record?.lastRun).toMatchObject({ n: 2, decision: { go: true } });
   });
 
-  it("[PL13] because it is gone is told as failed, and keeps nobody from the end", async () => {
+  it("[PL13] because it is destroyed is reported as failed, and does not keep the run from ending", async () => {
     await withWork();
     harness.sandboxes.fault = (called, id) =>
       called === "finish" && id === "box1" ? { refuse: "sandbox_destroyed" } : undefined;
@@ -135,12 +135,12 @@ describe("a member that cannot be asked", () => {
   });
 });
 
-/** Stopped after so many questions were asked, wherever that is. */
+/** Stopped after this many requests, wherever that is. */
 const stops = Array.from({ length: 12 }, (_, n) => n);
 
 describe("a plan that is stopped", () => {
   it.each(stops)(
-    "[PL14] after question %i finishes what was decided and aborts what was not: all or none",
+    "[PL14] after request %i finishes what was decided and aborts what was not: all or none",
     async (stop) => {
       await withWork();
       const began = harness.sandboxes.calls.length;
@@ -151,7 +151,7 @@ describe("a plan that is stopped", () => {
       const { run, lastRun: last } = harness.plan.record ?? {};
       const known = run?.n === 2 ? run.decision : (last?.decision ?? null);
       harness.restart();
-      // Nobody calls: the alarm alone goes on.
+      // Nobody calls: the alarm alone continues the run.
       await harness.settleAll();
       expect(harness.plan.record?.run).toBeNull();
       expect(harness.plan.record?.lastRun).toMatchObject({ n: 2 });
@@ -164,7 +164,7 @@ describe("a plan that is stopped", () => {
     },
   );
 
-  it("[PL14] in a rollback comes to one end too, wherever it is stopped", async () => {
+  it("[PL14] in a rollback reaches one result too, wherever it is stopped", async () => {
     for (const stop of stops) {
       await withWork();
       const began = harness.sandboxes.calls.length;
@@ -180,7 +180,7 @@ describe("a plan that is stopped", () => {
   });
 
   it.each(["commit", "rollback"] as const)(
-    "[PL14] by the very write of its decision has told nobody of it: the %s is aborted at all",
+    "[PL14] by the write of its decision has sent it to nobody: the %s is aborted at all members",
     async (kind) => {
       await withWork();
       harness.stopsAt = (query, [, head]) =>
@@ -200,7 +200,7 @@ describe("a plan that is stopped", () => {
     },
   );
 
-  it("[PL15] has all its facts again", async () => {
+  it("[PL15] loads its whole state again", async () => {
     await withWork();
     harness.sandboxes.fault = (called, id) =>
       called === "finish" && id === "box2" ? "silent" : undefined;
@@ -214,8 +214,8 @@ describe("a plan that is stopped", () => {
   });
 });
 
-describe("an answer that comes late", () => {
-  it("[PL16] of a run that is over changes nothing in the next one", async () => {
+describe("a late response", () => {
+  it("[PL16] of a run that has ended does not change the next run", async () => {
     await withWork();
     const [late, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     // The save of run 2 hangs at one member, another refuses: it is aborted meanwhile. Run 3 hangs there too.
@@ -233,15 +233,15 @@ describe("an answer that comes late", () => {
     await settle();
     expect(harness.plan.record?.run).toMatchObject({ n: 3, decision: null });
     slow.resolve();
-    const told = await harness.drive(next);
-    expect(told).toMatchObject({ commit: 3, outcome: "committed" });
+    const result = await harness.drive(next);
+    expect(result).toMatchObject({ commit: 3, outcome: "committed" });
     expect(harness.sandboxes.count("prepare", "box0")).toBe(3);
     expect(committed()).toEqual([2, 2, 2]);
   });
 });
 
 describe("a run that lasts", () => {
-  it("[PL17] is answered as pending in time, goes on, and is told to who waits for its end", async () => {
+  it("[PL17] is returned as pending in time, continues, and is returned to callers that wait for its end", async () => {
     await withWork();
     let open = () => {};
     const closed = new Promise<void>((resolve) => {
@@ -249,8 +249,8 @@ describe("a run that lasts", () => {
     });
     harness.sandboxes.fault = (called) => (called === "prepare" ? { gate: closed } : undefined);
     const began = harness.now;
-    const told = await harness.drive(harness.run({ key: "k" }));
-    expect(told).toMatchObject({ commit: 2, outcome: "pending" });
+    const result = await harness.drive(harness.run({ key: "k" }));
+    expect(result).toMatchObject({ commit: 2, outcome: "pending" });
     expect(harness.now - began).toBe(limits.planAnswerMs);
     const waiting = harness.waitForRun(2, 25_000);
     await settle();
@@ -260,7 +260,7 @@ describe("a run that lasts", () => {
     expect(await refusal(harness.waitForRun(9, 0))).toMatchObject({ code: "not_found" });
   });
 
-  it("[PL18] keeps its object from being put away while it is undecided, and asks no member twice at once", async () => {
+  it("[PL18] keeps its object in memory while it is undecided, and sends no request twice at once", async () => {
     await withWork();
     let open = () => {};
     const closed = new Promise<void>((resolve) => {
@@ -282,8 +282,8 @@ describe("a run that lasts", () => {
   });
 });
 
-describe("what has ended", () => {
-  it("[PL19] is kept so many runs long, with its members and keys, and shown in pages newest first", async () => {
+describe("an ended run", () => {
+  it("[PL19] is stored up to a limit, with its members and keys, and shown in pages newest first", async () => {
     harness = await PlanHarness.withMembers(2);
     const runs = limits.commitsKeptMax + 5;
     for (let n = 1; n <= runs; n++) {
@@ -302,12 +302,12 @@ describe("what has ended", () => {
     expect(await refusal(harness.waitForRun(5, 0))).toMatchObject({ code: "not_found" });
     const left = harness.rows.prepare("SELECT min(n) AS n FROM keyed").get();
     expect(left).toEqual({ n: 6 });
-    // Its key is as unknown as the run.
+    // Its key is forgotten with the run.
     const next = await harness.drive(harness.run({ allowEmpty: true, key: "k5" }));
     expect(next.commit).toBe(runs + 1);
   });
 
-  it("[PL134] is a commit all the same after any number of runs that came to nothing, of which few are kept", async () => {
+  it("[PL134] remains after any number of runs without effect, of which only a few are stored", async () => {
     harness = await PlanHarness.withMembers(2);
     const first = await harness.drive(harness.run({ key: "one" }));
     for (const box of boxes()) box.files = 2;

@@ -1,6 +1,6 @@
 /**
- * Owns boxes that stand for sandboxes as a plan sees them: a small true member, with one number for all its files.
- * A test says of any step that it refuses, fails before or after it was done, never answers, or waits at a gate.
+ * Fake sandboxes as a plan sees them: a small true participant, with one number for all its files. For each step, a test
+ * can make it refuse, fail before or after its effect, never respond, or wait.
  */
 
 import type { ParticipantPort, PlanCaller, PlanPorts } from "../../../src/objects/plan/ports.ts";
@@ -14,23 +14,23 @@ export type Fault =
   | "fails"
   | "fails afterwards"
   | "silent"
-  /** It goes on; after so long. */
+  /** Responds `again` after this. */
   | { again: Promise<void> }
   | { gate: Promise<void> };
 
 export class FakeSandbox {
   readonly id: string;
-  /** All its files. */
+  /** Stands for all its files. */
   files = 1;
   committed: number | null = null;
   plan: string | null = null;
   ended = false;
-  /** The run that holds it. */
+  /** The run that holds its lease. */
   heldBy: number | null = null;
-  /** Some user with its lease. */
+  /** A user who holds its lease. */
   holder: string | null = null;
-  /** Of the newest run that it heard of. */
-  heard = 0;
+  /** The newest run that it knows. */
+  newestRun = 0;
   isOver = false;
   prepared: number | null = null;
 
@@ -41,12 +41,12 @@ export class FakeSandbox {
 
 export class FakeSandboxes {
   readonly all = new Map<string, FakeSandbox>();
-  /** What was asked, in order: `hold box1 #3`. */
+  /** The requests, in order: `hold box1 #3`. */
   readonly calls: string[] = [];
-  /** Asked just before each step is done. */
+  /** Called just before each step. */
   fault: (step: Step, box: string, nth: number) => Fault | undefined = () => undefined;
   names: [string, number][] = [];
-  /** Nobody says whether a box is there. */
+  /** Whether a sandbox exists gets no response. */
   isAway = false;
   running = { prepare: 0, finish: 0, hold: 0 };
   mostRunning = { prepare: 0, finish: 0, hold: 0 };
@@ -104,7 +104,7 @@ export class FakeSandboxes {
             throw refuse("in_other_plan", { plan: box.plan });
           }
           box.plan = caller.plan;
-          box.heard = Math.max(box.heard, caller.run);
+          box.newestRun = Math.max(box.newestRun, caller.run);
           box.isOver = true;
           return null;
         }),
@@ -132,9 +132,9 @@ export class FakeSandboxes {
         }),
       finish: (caller, verdict) =>
         step("finish", caller, (box) => {
-          if (caller.run < box.heard) throw refuse("stale_run");
-          const isRepeated = caller.run === box.heard && box.isOver;
-          box.heard = caller.run;
+          if (caller.run < box.newestRun) throw refuse("stale_run");
+          const isRepeated = caller.run === box.newestRun && box.isOver;
+          box.newestRun = caller.run;
           box.isOver = true;
           box.heldBy = null;
           if (!isRepeated && verdict === "commit") box.committed = box.prepared;
@@ -166,7 +166,7 @@ export class FakeSandboxes {
     return box;
   }
 
-  /** One step, with the fault that the test has for it. Whoever was stopped asks nobody and hears nothing. */
+  /** Runs one step with the fault that the test has set. A stopped instance reaches nobody and gets no response. */
   async #do<T>(
     isCurrent: () => boolean,
     step: Step,
@@ -189,7 +189,7 @@ export class FakeSandboxes {
       if (fault === "fails") throw new Error(`${id} is away at ${this.#clock()}`);
       if (typeof fault === "object" && "refuse" in fault) throw refuse(fault.refuse, fault.facts);
       const ok = work();
-      if (fault === "fails afterwards") throw new Error(`the answer of ${id} is lost`);
+      if (fault === "fails afterwards") throw new Error(`the response of ${id} is lost`);
       return { ok };
     } catch (error) {
       if (error instanceof Refusal) return { refused: error };
@@ -206,10 +206,10 @@ export class FakeSandboxes {
   }
 }
 
-/** A step of a run that is over, or of one before, finds the door shut. */
+/** Refuses steps of a run that has ended and of earlier runs. */
 function newestRun(box: FakeSandbox, { run }: PlanCaller): void {
-  if (run < box.heard || (run === box.heard && box.isOver)) throw refuse("stale_run");
-  box.heard = run;
+  if (run < box.newestRun || (run === box.newestRun && box.isOver)) throw refuse("stale_run");
+  box.newestRun = run;
   box.isOver = false;
 }
 

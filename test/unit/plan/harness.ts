@@ -1,6 +1,6 @@
 /**
- * Owns a plan in memory: its rows, its clock, its alarm, and boxes that stand for sandboxes. The plan is the real one;
- * it can be stopped between any two of its steps and come back to its rows.
+ * A plan in memory with its rows, clock and alarm, and with fake sandboxes. The plan is the real one; it can be stopped
+ * between any two of its steps and restarted over its rows.
  */
 import { DatabaseSync } from "node:sqlite";
 import type { PlanIdentity } from "../../../src/core/plan/lifetime.ts";
@@ -26,10 +26,10 @@ export class PlanHarness {
   writes = 0;
   plan: PlanActor;
   readonly logged: Record<string, unknown>[] = [];
-  /** The instance is stopped by this write, which does not happen. */
+  /** Stops the instance before this write. */
   stopsAt: (query: string, bindings: SqlValue[]) => boolean = () => false;
   readonly #timers = new Set<Timer>();
-  /** Of instances: what an old one still does reaches nobody. */
+  /** Identifies the present instance; calls of earlier ones reach nobody. */
   #life = 0;
 
   constructor(name = "plan") {
@@ -38,7 +38,7 @@ export class PlanHarness {
     this.plan = this.restart();
   }
 
-  /** A fresh instance over the same rows. */
+  /** Starts a new instance over the same rows. */
   restart(): PlanActor {
     this.#timers.clear();
     const life = ++this.#life;
@@ -48,7 +48,7 @@ export class PlanHarness {
     return this.plan;
   }
 
-  /** With so many members, `m0` to `m…`, each with something that was not committed. */
+  /** A plan with members `m0`, `m1` and so on, each with uncommitted work. */
   static async withMembers(count: number): Promise<PlanHarness> {
     const harness = new PlanHarness();
     for (let n = 0; n < count; n++)
@@ -86,7 +86,7 @@ export class PlanHarness {
     return commitsPage(this.open().host, before, limit);
   }
 
-  /** Time passes to whatever comes next, again and again, until the work has an answer. */
+  /** Advances to the next timer or alarm until the work has ended. */
   async drive<T>(work: Promise<T>): Promise<T> {
     let isOver = false;
     const over = () => {
@@ -98,10 +98,10 @@ export class PlanHarness {
       if (isOver) return work;
       if (!(await this.next())) break;
     }
-    throw new Error("nothing happens any more, and the work has no answer");
+    throw new Error("nothing is pending any more, but the work has not ended");
   }
 
-  /** Until nobody has anything left to do. */
+  /** Advances until nothing is pending. */
   async settleAll(): Promise<void> {
     for (let rounds = 0; rounds < 2_000; rounds++) {
       await settle();
@@ -110,7 +110,7 @@ export class PlanHarness {
     throw new Error("it never comes to rest");
   }
 
-  /** The next timer or alarm; false: there is none. */
+  /** Advances to the next timer or alarm; false if there is none. */
   async next(): Promise<boolean> {
     const [first] = [...this.#timers].sort((a, b) => a.dueAt - b.dueAt);
     if (this.alarmAt !== undefined && this.alarmAt <= (first?.dueAt ?? Number.POSITIVE_INFINITY)) {
@@ -124,7 +124,7 @@ export class PlanHarness {
     return true;
   }
 
-  /** Not awaited: an alarm waits for what is under way. */
+  /** Does not wait for the alarm's end, because an alarm waits for its tasks. */
   async ring(): Promise<void> {
     this.now = Math.max(this.now, this.alarmAt ?? 0);
     this.alarmAt = undefined;
@@ -132,7 +132,7 @@ export class PlanHarness {
     await settle();
   }
 
-  /** So much time of this harness. */
+  /** Sleeps by the harness's clock. */
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => this.#timers.add({ dueAt: this.now + ms, ring: resolve }));
   }
@@ -158,7 +158,7 @@ export class PlanHarness {
       },
       flush: () => Promise.resolve(),
       waitUntil: () => {},
-      deleteAll: () => Promise.reject(new Error("a plan is never wiped")),
+      deleteAll: () => Promise.reject(new Error("a plan is never deleted")),
       clock: () => this.now,
       setTimer: (ms, ring) => {
         if (!isCurrent()) return () => {};
@@ -172,12 +172,12 @@ export class PlanHarness {
   }
 }
 
-/** All that can go on without time has gone on. */
+/** Waits for everything that needs no time to pass. */
 export async function settle(): Promise<void> {
   for (let n = 0; n < 12; n++) await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
-/** What a call is refused with. */
+/** The error of a refused call. */
 export async function refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
   try {
     await work;

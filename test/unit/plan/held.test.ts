@@ -29,7 +29,7 @@ const ways: Record<string, (fate: Disposition) => Promise<unknown>> = {
 };
 
 describe.each(Object.entries(ways))("a held member %s", (what, end) => {
-  it("[PL135] refuses its end by its name and its holder's, and nothing is changed", async () => {
+  it("[PL135] refuses its end, names itself and its holder, and nothing changes", async () => {
     harness.sandboxes.get("box1").holder = "ci";
     const before = harness.plan.record;
     const refused = await harness.drive(refusal(end("destroy")));
@@ -51,7 +51,7 @@ describe.each(Object.entries(ways))("a held member %s", (what, end) => {
     expect(harness.sandboxes.get("box1")).toMatchObject({ ended: true, plan: null });
   });
 
-  it("[PL135] is ended by force, and let go where it is kept, whoever holds it", async () => {
+  it("[PL135] is ended by force, and released if it is kept, even if its lease is held", async () => {
     harness.sandboxes.get("box1").holder = "ci";
     await harness.drive(end("force"));
     await harness.settleAll();
@@ -60,14 +60,14 @@ describe.each(Object.entries(ways))("a held member %s", (what, end) => {
     expect(harness.sandboxes.count("holder")).toBe(0);
   });
 
-  it("[PL135] is kept where it was only let go", async () => {
+  it("[PL135] is kept if it was only removed from the plan", async () => {
     harness.sandboxes.get("box1").holder = "ci";
     await harness.drive(end("keep"));
     await harness.settleAll();
     expect(harness.sandboxes.get("box1")).toMatchObject({ ended: false, plan: null });
   });
 
-  it("[PL136] that nobody held when it was decided is out, and kept by who has taken its lease since", async () => {
+  it("[PL136] that was free at the decision leaves the plan, and stays if somebody has acquired its lease since", async () => {
     let open = () => {};
     const closed = new Promise<void>((resolve) => {
       open = resolve;
@@ -75,19 +75,19 @@ describe.each(Object.entries(ways))("a held member %s", (what, end) => {
     harness.sandboxes.fault = (step, id) =>
       step === "leave" && id === "box1" ? { gate: closed } : undefined;
     const out = end("destroy");
-    const told = out.catch(({ code, facts }) => ({ code, ...facts }));
+    const result = out.catch(({ code, facts }) => ({ code, ...facts }));
     await settle();
     expect(keys()).not.toContain("m1");
-    // What was decided outlives the instance that decided.
+    // A restart does not change what was decided.
     harness.restart();
     harness.sandboxes.get("box1").holder = "ci";
     open();
     await harness.settleAll();
     expect(harness.sandboxes.get("box1")).toMatchObject({ ended: false, plan: null });
-    void told;
+    void result;
   });
 
-  it("[PL136] of which nobody knows whether it is held is not ended, and nothing is changed", async () => {
+  it("[PL136] is not ended if it is unknown whether its lease is held, and nothing changes", async () => {
     harness.sandboxes.fault = (step, id) =>
       step === "holder" && id === "box1" ? "silent" : undefined;
     const before = harness.plan.record;
@@ -100,18 +100,18 @@ describe.each(Object.entries(ways))("a held member %s", (what, end) => {
   });
 });
 
-describe("who takes a member out", () => {
-  it("[PL136] is told that somebody has taken its lease in that moment, and that it lives on", async () => {
+describe("a call that removes a member", () => {
+  it("[PL136] learns that somebody has acquired its lease in the meantime, and that it was not ended", async () => {
     harness.sandboxes.fault = (step) => {
       if (step === "leave") harness.sandboxes.get("box1").holder = "ci";
       return undefined;
     };
-    const told = await harness.drive(refusal(removeMember(harness.plan, "m1", "destroy")));
-    expect(told).toMatchObject({ code: "lease_held", key: "m1", holder: "ci" });
-    expect(told.message).toContain("has left the plan");
+    const result = await harness.drive(refusal(removeMember(harness.plan, "m1", "destroy")));
+    expect(result).toMatchObject({ code: "lease_held", key: "m1", holder: "ci" });
+    expect(result.message).toContain("has left the plan");
     expect(keys()).toEqual(["m0", "m2"]);
     expect(ended()).toEqual([false, false, false]);
-    // Of which the next one learns nothing.
+    // The next call does not get this error again.
     harness.sandboxes.get("box1").holder = null;
     harness.sandboxes.fault = () => undefined;
     await harness.adopt("m1", "box1");
@@ -121,7 +121,7 @@ describe("who takes a member out", () => {
     expect(ended()).toEqual([false, true, false]);
   });
 
-  it("[PL135] that is gone already is refused by nobody", async () => {
+  it("[PL135] succeeds if the sandbox is already destroyed", async () => {
     harness.sandboxes.get("box1").ended = true;
     harness.sandboxes.all.delete("box2");
     await harness.drive(removePlan(harness.plan, harness.identity, "destroy"));
@@ -130,15 +130,15 @@ describe("who takes a member out", () => {
   });
 });
 
-describe("an end that waits for somebody on the way in", () => {
-  it("[PL142] is decided in one step: who comes at that moment joins before it, and is ended with the rest, or finds no plan", async () => {
+describe("a removal that waits for a joining member", () => {
+  it("[PL142] is decided in one step: a concurrent join either comes first and is ended too, or finds no plan", async () => {
     harness = new PlanHarness();
     harness.sandboxes.names = [["plan", harness.identity.createdAt]];
     harness.sandboxes.make("old");
     harness.sandboxes.fault = (step, id) =>
       step === "join" && id === "old" ? { refuse: "in_other_plan" } : undefined;
     const first = refusal(harness.put("k", "old", false));
-    // Both wait for the first one, and are woken by its refusal.
+    // Both wait for the first join, and are woken by its refusal.
     const end = removePlan(harness.plan, harness.identity, "destroy");
     const second = harness.put("k", "made").then(
       () => "joined",

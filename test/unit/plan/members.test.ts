@@ -18,7 +18,7 @@ afterEach(async () => {
   expect([harness.timers, harness.alarmAt]).toEqual([0, undefined]);
 });
 
-/** What is remembered for those who wait is forgotten with its time. */
+/** Refusals that are remembered for waiting callers are forgotten in time. */
 async function passRefusals(): Promise<void> {
   while (await harness.next()) await settle();
 }
@@ -28,7 +28,7 @@ const members = () =>
 const made = (id: string) => harness.sandboxes.all.has(id);
 
 describe("a member", () => {
-  it("[PL20] is made once for its key, whoever asks at once; asked again it is found, also during a run", async () => {
+  it("[PL20] is created once for its key, even by concurrent calls; a repeated call finds it, also during a run", async () => {
     const all = await harness.drive(
       Promise.all(Array.from({ length: 10 }, (_, n) => harness.put("web", `new${n}`))),
     );
@@ -40,7 +40,7 @@ describe("a member", () => {
     expect(harness.sandboxes.get("new0").plan).toBe("plan");
   });
 
-  it("[PL21] is one of its plan only, and under one key: who is another's is left there", async () => {
+  it("[PL21] belongs to one plan and one key only: a member of another plan stays there", async () => {
     await harness.adopt("a", harness.sandboxes.make("box").id);
     expect(await refusal(harness.put("b", "box", false))).toMatchObject({
       code: "in_other_plan",
@@ -56,7 +56,7 @@ describe("a member", () => {
     expect(harness.sandboxes.get("theirs")).toMatchObject({ plan: "another", ended: false });
   });
 
-  it("[PL22] that takes a place is in before the one before it is out; if it cannot, nothing has changed", async () => {
+  it("[PL22] that replaces another joins before the other leaves; if it cannot join, nothing changes", async () => {
     await harness.adopt("a", harness.sandboxes.make("old").id);
     harness.sandboxes.make("dead").ended = true;
     const refused = await harness.drive(refusal(harness.put("a", "dead", false)));
@@ -73,11 +73,11 @@ describe("a member", () => {
       null,
       "plan",
     ]);
-    // It was only let go.
+    // It was only removed from the plan.
     expect(harness.sandboxes.get("old").ended).toBe(false);
   });
 
-  it("[PL23] that was made and cannot join is ended, unless another plan has taken it", async () => {
+  it("[PL23] that was created but cannot join is ended, unless it is in another plan", async () => {
     harness.sandboxes.fault = (step) =>
       step === "join" ? { refuse: "sandbox_destroyed" } : undefined;
     expect(await harness.drive(refusal(harness.put("a", "new0")))).toMatchObject({
@@ -110,7 +110,7 @@ describe("a member", () => {
     ["join", "fails afterwards"],
     ["join", "silent"],
   ] as const)(
-    "[PL24] of whose %s nobody knows (%s) is asked again until it is in, also after a stop",
+    "[PL24] whose %s has an unknown outcome (%s) gets the request again until it has joined, also after a restart",
     async (step, way) => {
       harness.sandboxes.fault = (called) => (called === step ? way : undefined);
       const put = refusal(harness.put("a", "new0"));
@@ -126,7 +126,7 @@ describe("a member", () => {
   );
 
   it.each(["make", "join"] as const)(
-    "[PL144] whose %s is refused for what passes is in as soon as it has passed, and given up where it does not",
+    "[PL144] whose %s is refused for a temporary reason joins as soon as that is over, and is given up if it is not",
     async (step) => {
       let refused = 0;
       harness.sandboxes.fault = (called) =>
@@ -155,7 +155,7 @@ describe("a member", () => {
     },
   );
 
-  it("[PL25] on its way in or out is waited for by a run, as long as the run has patience", async () => {
+  it("[PL25] that joins or leaves delays a run, at most for the run's `waitMs`", async () => {
     await harness.adopt("a", harness.sandboxes.make("box").id);
     let open = () => {};
     const closed = new Promise<void>((resolve) => {
@@ -169,14 +169,14 @@ describe("a member", () => {
     await settle();
     open();
     await harness.drive(put);
-    const { members: told } = await harness.drive(patient);
-    expect(told.map(({ key, outcome }) => [key, outcome])).toEqual([
+    const { members } = await harness.drive(patient);
+    expect(members.map(({ key, outcome }) => [key, outcome])).toEqual([
       ["a", "committed"],
       ["b", "committed"],
     ]);
   });
 
-  it("[PL26] is taken out and kept, or destroyed; then its key is free, and the sandbox may go to another plan", async () => {
+  it("[PL26] is removed and kept, or destroyed; then its key is free, and the sandbox may join another plan", async () => {
     await harness.adopt("a", harness.sandboxes.make("kept").id);
     await harness.adopt("b", harness.sandboxes.make("gone").id);
     const out = await harness.drive(removeMember(harness.open(), "a", "keep"));
@@ -189,7 +189,7 @@ describe("a member", () => {
     expect(await repeated).toMatchObject({ code: "not_found" });
   });
 
-  it("[PL26] that cannot be told is out all the same, and told until it has heard", async () => {
+  it("[PL26] that does not respond is removed nevertheless, and gets the request until it has confirmed", async () => {
     await harness.adopt("a", harness.sandboxes.make("box").id);
     harness.sandboxes.fault = (step) => (step === "leave" ? "fails" : undefined);
     const out = refusal(removeMember(harness.open(), "a", "destroy"));
@@ -201,7 +201,7 @@ describe("a member", () => {
     expect(harness.sandboxes.get("box")).toMatchObject({ plan: null, ended: true });
   });
 
-  it("[PL27] too many are refused", async () => {
+  it("[PL27] is refused when the plan is full", async () => {
     for (let n = 0; n < limits.planMembersMax; n++) {
       await harness.adopt(`m${n}`, harness.sandboxes.make(`box${n}`).id);
     }
@@ -215,7 +215,7 @@ describe("a member", () => {
     expect(members).toHaveLength(limits.planMembersMax);
   });
 
-  it("[PL28] cannot be made of what is gone, but one that was made of it is found", async () => {
+  it("[PL28] cannot be created from a missing checkpoint, but one that was created from it is found", async () => {
     const cannot = { code: "checkpoint_expired" as const, message: "gone", facts: {} };
     const call = { spec: { id: "new1" }, metadata: {}, start: true };
     const put = () =>
@@ -233,7 +233,7 @@ describe("a member", () => {
 });
 
 describe("a plan", () => {
-  it("[PL29] that is removed lets its members go, then its name; one of the same name counts on", async () => {
+  it("[PL29] that is removed releases its members, then its name; another one of that name continues the counters", async () => {
     await harness.adopt("a", harness.sandboxes.make("box").id);
     await harness.drive(harness.run({ key: "k" }));
     harness.sandboxes.names = [["plan", harness.identity.createdAt]];
@@ -246,7 +246,7 @@ describe("a plan", () => {
     expect(await refusal(Promise.resolve().then(() => harness.run()))).toMatchObject({
       code: "not_found",
     });
-    // By the name as it was given before it was given back: it has to be given anew.
+    // The old identity is not valid any more: the name must be given again.
     expect(await putPlan(harness.plan, harness.identity)).toBe("again");
     const later = { ...harness.identity, createdAt: harness.identity.createdAt + 1 };
     expect(await putPlan(harness.plan, later)).toMatchObject({ name: "plan", members: [] });
@@ -259,7 +259,7 @@ describe("a plan", () => {
     expect(pages.commits.map(({ commit }) => commit)).toEqual([2]);
   });
 
-  it("[PL30] is removed to the end by whatever way it is stopped, and a repeated call waits for the same end", async () => {
+  it("[PL30] is removed completely wherever it is stopped, and a repeated call waits for the same removal", async () => {
     await harness.adopt("a", harness.sandboxes.make("box").id);
     harness.sandboxes.names = [["plan", harness.identity.createdAt]];
     harness.sandboxes.fault = (step) => (step === "leave" ? "silent" : undefined);
@@ -276,7 +276,7 @@ describe("a plan", () => {
     expect(await removal).toMatchObject({ code: "not_found" });
   });
 
-  it("[PL31] that was only looked for has no rows, and one at rest no alarm and nothing to write", async () => {
+  it("[PL31] that was only looked up has no rows, and an idle plan has no alarm and writes nothing", async () => {
     expect(harness.plan.record).toBeUndefined();
     await harness.plan.alarm();
     expect(harness.writes).toBe(0);

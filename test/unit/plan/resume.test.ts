@@ -1,4 +1,4 @@
-/** Who is asked again, and when: an answer that it goes on is no silence. */
+/** Which participants get a request again, and when: `again` is a response, not a failure. */
 import { afterEach, describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { PlanHarness, settle } from "./harness.ts";
@@ -12,8 +12,8 @@ afterEach(async () => {
   expect([harness.timers, harness.alarmAt]).toEqual([0, undefined]);
 });
 
-describe("a member that answers that it is not done yet", () => {
-  it("[PL139] is asked again soon, however often, and the plan is free as soon as it is done", async () => {
+describe("a member that responds that it is not done yet", () => {
+  it("[PL139] gets the request again soon, however often, and the plan is free as soon as it is done", async () => {
     harness = await PlanHarness.withMembers(2);
     const gaps: number[] = [];
     const began = harness.now;
@@ -23,10 +23,10 @@ describe("a member that answers that it is not done yet", () => {
       if (step !== "finish" || id !== "box1") return undefined;
       if (answeredAt !== undefined) gaps.push(harness.now - answeredAt);
       if (harness.now > began + restoreMs) return undefined;
-      const again = harness.sleep(limits.planFinishMs).then(() => {
+      const later = harness.sleep(limits.planFinishMs).then(() => {
         answeredAt = harness.now;
       });
-      return { again };
+      return { again: later };
     };
     harness.run().catch(() => undefined);
     await settle();
@@ -40,7 +40,7 @@ describe("a member that answers that it is not done yet", () => {
     expect(harness.sandboxes.mostRunning.finish).toBeLessThanOrEqual(2);
   });
 
-  it("[PL139] rings no alarm for nothing where more wait for their turn than are asked at once", async () => {
+  it("[PL139] causes no useless alarm when more requests are pending than may run at once", async () => {
     harness = await PlanHarness.withMembers(limits.planFinishAtOnceMax * 3);
     harness.sandboxes.fault = (step) =>
       step === "finish" ? { again: harness.sleep(limits.planFinishMs) } : undefined;
@@ -61,7 +61,7 @@ describe("a member that answers that it is not done yet", () => {
     expect(rings).toBeLessThan((until - began) / 1000);
   });
 
-  it("[PL139] leaves whoever does not answer to be asked ever more seldom", async () => {
+  it("[PL139] does not change the growing delay for members that do not respond", async () => {
     harness = await PlanHarness.withMembers(2);
     harness.sandboxes.fault = (step, id) => {
       if (step !== "finish") return undefined;
@@ -79,7 +79,7 @@ describe("a member that answers that it is not done yet", () => {
     expect(harness.sandboxes.count("finish", "box1")).toBeGreaterThan(500);
   });
 
-  it("[PL139] is asked at once by a fresh instance, whose alarm stands", async () => {
+  it("[PL139] gets the request at once after a restart, which keeps its alarm", async () => {
     harness = await PlanHarness.withMembers(1);
     harness.sandboxes.fault = (step) =>
       step === "finish" ? { again: Promise.resolve() } : undefined;
@@ -95,8 +95,8 @@ describe("a member that answers that it is not done yet", () => {
   });
 });
 
-describe("a member that takes its time to answer", () => {
-  it("[PL139] was not asked in vain: what fails after that is tried again soon", async () => {
+describe("a member that responds slowly", () => {
+  it("[PL139] does not count as failed: a failure after that is retried soon", async () => {
     harness = await PlanHarness.withMembers(1);
     const callTimes: number[] = [];
     harness.sandboxes.fault = (step, _id, nth) => {

@@ -1,4 +1,4 @@
-/** What a plan keeps in memory is what stands in its rows, and what changed nothing is not done again at once. */
+/** A plan's memory always equals its rows, and a request without effect is not repeated at once. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { putMember } from "../../../src/objects/plan/members.ts";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -18,7 +18,7 @@ afterEach(async () => {
   expect([run ?? null, joining ?? [], leaving ?? []]).toEqual([null, [], []]);
 });
 
-/** As a row that is too large, or a disk without room: the write throws, and the instance lives on. */
+/** As if a row were too large or the disk full: the write throws, and the instance continues. */
 function cannotWrite(table: string): void {
   harness.stopsAt = (query) => {
     if (query.includes(`INTO ${table} `)) throw new Error(`${table} cannot be written`);
@@ -26,8 +26,8 @@ function cannotWrite(table: string): void {
   };
 }
 
-describe("what cannot be written", () => {
-  it.each(["joining", "plan"])("[PL137] has not happened: a member (%s)", async (table) => {
+describe("a change that cannot be written", () => {
+  it.each(["joining", "plan"])("[PL137] has not happened: a join (%s)", async (table) => {
     if (table !== "plan") harness.open();
     cannotWrite(table);
     const put = (async () => harness.put("a", "new0"))();
@@ -41,7 +41,7 @@ describe("what cannot be written", () => {
     expect(await harness.drive(harness.put("a", "new1"))).toMatchObject({ sandbox: "new1" });
   });
 
-  it("[PL137] has not happened: a run whose key cannot be kept is none", async () => {
+  it("[PL137] has not happened: no run begins if its key cannot be stored", async () => {
     harness = await PlanHarness.withMembers(1);
     const before = harness.plan.record;
     cannotWrite("keyed");
@@ -53,7 +53,7 @@ describe("what cannot be written", () => {
     expect(await harness.drive(harness.run({ key: "k" }))).toMatchObject({ commit: 1 });
   });
 
-  it("[PL137] a call that nobody could carry out is not kept", async () => {
+  it("[PL137] a call that can never succeed is not stored", async () => {
     const metadata = Object.fromEntries(
       Array.from({ length: limits.metadataKeysMax + 1 }, (_, n) => [`k${n}`, "v"]),
     );
@@ -64,8 +64,8 @@ describe("what cannot be written", () => {
   });
 });
 
-describe("a question", () => {
-  it("[PL138] that changed nothing is not asked again before the next look", async () => {
+describe("a request", () => {
+  it("[PL138] that changed nothing is not repeated before the next retry", async () => {
     harness.open();
     const { step } = harness.plan;
     harness.plan.step = () => {};
@@ -81,7 +81,7 @@ describe("a question", () => {
   });
 
   it.each([false, true])(
-    "[PL138] whose call is not known any more is refused, and its key is free (a fresh instance: %s)",
+    "[PL138] whose stored call is missing is refused, and its key is free (after a restart: %s)",
     async (isFresh) => {
       harness.sandboxes.fault = (step) => (step === "make" ? "silent" : undefined);
       const first = harness.put("a", "new0");

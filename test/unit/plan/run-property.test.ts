@@ -14,7 +14,7 @@ function often<Word>(word: Word): Word[] {
   return [word, word, word, word, word];
 }
 
-/** What can happen to a plan, in any order: answers of this run and of others, calls, stops, time. */
+/** What can happen to a plan, in any order: responses of this run and of others, calls, restarts, time. */
 const happening = fc.oneof(
   {
     weight: 2,
@@ -34,7 +34,7 @@ const happening = fc.oneof(
         ...often("ended" as const),
       ),
       sandbox: fc.constantFrom(...sandboxes),
-      /** Of how many runs before. */
+      /** How many runs earlier. */
       late: fc.constantFrom(0, 0, 0, 1),
     }),
   },
@@ -97,7 +97,7 @@ function expectRight(before: PlanRecord, after: PlanRecord, now: number): void {
   expect(after.newestRun).toBeGreaterThanOrEqual(before.newestRun);
   if (before.run !== null && after.run !== null) expect(after.run.n).toBe(before.run.n);
   if (is === null) return;
-  // Frozen from the first row to the last.
+  // The members do not change during a run.
   expect(is.parts.map(({ sandbox }) => sandbox)).toEqual(membersOf(after));
   if (was !== null) {
     expect(membersOf(after)).toEqual(membersOf(before));
@@ -118,8 +118,8 @@ function expectDecided({ decision, mode, kind, parts }: Run): void {
   else expect(yes).toBeGreaterThan(0);
 }
 
-describe("a run, whatever comes in whatever order", () => {
-  it("[PL32] is decided once, by the votes of its own members, and over when all of them have done their part", () => {
+describe("a run with events in any order", () => {
+  it("[PL32] is decided once, by the votes of its own members, and ends when all of them have done their part", () => {
     const seen = { committed: 0, aborted: 0, frozen: 0 };
     fc.assert(
       fc.property(fc.array(happening, { minLength: 20, maxLength: 80, size: "max" }), (history) => {
@@ -138,7 +138,7 @@ describe("a run, whatever comes in whatever order", () => {
           }
           expectRight(before, plan, now);
         }
-        // And to its end by nothing but a stop and answers.
+        // A restart and responses alone must end the run.
         plan = stepRun(plan, { type: "instance" }, now);
         for (let n = 0; plan.run !== null; n++) {
           expect(n).toBeLessThan(sandboxes.length);
@@ -150,7 +150,7 @@ describe("a run, whatever comes in whatever order", () => {
       }),
       { numRuns: 400 },
     );
-    // All of it was seen.
+    // Every kind of end has occurred.
     expect(Math.min(seen.committed, seen.aborted, seen.frozen)).toBeGreaterThan(10);
   });
 });

@@ -5,7 +5,7 @@ import { PlanHarness, refusal, settle } from "./harness.ts";
 
 let harness: PlanHarness;
 
-/** The trees and commits of all boxes, to compare. */
+/** The files and commits of all sandboxes, for comparison. */
 const trees = () =>
   [...harness.sandboxes.all.values()].map(({ files, committed }) => [files, committed]);
 const gate = () => {
@@ -19,14 +19,14 @@ const gate = () => {
 afterEach(async () => {
   harness.sandboxes.fault = () => undefined;
   await harness.settleAll();
-  // Nothing is left: no run, no lease, no timer, no alarm.
+  // Nothing is left over: no run, no lease, no timer, no alarm.
   expect(harness.plan.record?.run).toBeNull();
   for (const box of harness.sandboxes.all.values()) expect(box.heldBy).toBeNull();
   expect([harness.timers, harness.alarmAt]).toEqual([0, undefined]);
 });
 
 describe("a commit", () => {
-  it("[PL1] holds members one after the other in the order of their ids, saves few and finishes some at once", async () => {
+  it("[PL1] holds members one after the other by id, and prepares and finishes a limited number at once", async () => {
     harness = new PlanHarness();
     for (let n = 9; n >= 0; n--) await harness.adopt(`m${n}`, harness.sandboxes.make(`box${n}`).id);
     const { outcome, commit, members } = await harness.drive(harness.run());
@@ -50,7 +50,7 @@ describe("a commit", () => {
     });
   });
 
-  it("[PL2] commits the members that it has read: nobody comes, goes or is replaced until it is over", async () => {
+  it("[PL2] commits the members that it has read: nobody joins, leaves or is replaced until it ends", async () => {
     harness = await PlanHarness.withMembers(3);
     const other = harness.sandboxes.make("boxother").id;
     const { closed, open } = gate();
@@ -70,7 +70,7 @@ describe("a commit", () => {
     for (const [what, move] of Object.entries(tries)) {
       expect(await refusal(move()), what).toMatchObject({ code: "plan_busy", commit: 1 });
     }
-    // What changes nothing is answered.
+    // Calls that change nothing succeed.
     expect((await harness.put("m1", "box1", false)).sandbox).toBe("box1");
     open();
     const { members } = await harness.drive(running);
@@ -79,7 +79,7 @@ describe("a commit", () => {
     );
     expect(trees().slice(0, 3)).toEqual([1, 2, 3].map(() => [1, 1]));
     expect(harness.sandboxes.get(other).plan).toBeNull();
-    // And afterwards it is all possible again.
+    // Afterwards all of it is possible again.
     harness.sandboxes.fault = () => undefined;
     expect(await harness.drive(harness.put("m1", other, false))).toMatchObject({
       replaced: "box1",
@@ -88,7 +88,7 @@ describe("a commit", () => {
     expect(harness.sandboxes.get("box1").plan).toBeNull();
   });
 
-  it("[PL3] is joined by the same call: one run, one result, each member asked once", async () => {
+  it("[PL3] is joined by the same call: one run, one result, one request for each member", async () => {
     harness = await PlanHarness.withMembers(4);
     const all = await harness.drive(Promise.all(Array.from({ length: 20 }, () => harness.run())));
     expect(all[0]).toMatchObject({ commit: 1, outcome: "committed" });
@@ -101,7 +101,7 @@ describe("a commit", () => {
   });
 
   it.each([0, 1, 2, 3, 4, 5, 6, 7])(
-    "[PL4] whose member %i of 8 cannot leaves every member as it was; the next one is a new one",
+    "[PL4] leaves every member unchanged if member %i of 8 fails; the next commit is a new run",
     async (k) => {
       harness = await PlanHarness.withMembers(8);
       await harness.drive(harness.run());
@@ -120,7 +120,7 @@ describe("a commit", () => {
     },
   );
 
-  it("[PL5] in best effort commits those that can, and each says how it went", async () => {
+  it("[PL5] in best effort commits those that can, with a result for each", async () => {
     harness = await PlanHarness.withMembers(4);
     harness.sandboxes.fault = (step, id) => {
       if (step === "hold" && id === "box1") return { refuse: "lease_held" };
@@ -142,7 +142,7 @@ describe("a commit", () => {
     ]);
   });
 
-  it("[PL6] of nothing is refused with its number, unless it may be empty", async () => {
+  it("[PL6] without changes is refused with its number, unless it may be empty", async () => {
     harness = await PlanHarness.withMembers(2);
     await harness.drive(harness.run());
     const refused = await harness.drive(refusal(harness.run()));
@@ -155,7 +155,7 @@ describe("a commit", () => {
     expect(nobody.message).toContain("no members");
   });
 
-  it("[PL7] that a member does not let in is refused, naming the member and who holds it", async () => {
+  it("[PL7] that cannot get a member's lease is refused, naming the member and the holder", async () => {
     harness = await PlanHarness.withMembers(3);
     const code = "lease_wait_timeout";
     harness.sandboxes.fault = (step, id) =>
@@ -165,19 +165,23 @@ describe("a commit", () => {
     expect(refused).toEqual({
       ...{ code: "lease_held", commit: 1, key: "m1", sandbox: "box1", holder: "ci" },
     });
-    // Read again it is the same, of the run and of its member.
+    // Reading the run and its member again gives the same.
     harness.restart();
     const error = { code: "lease_held", message, holder: "ci" };
-    const told = await harness.waitForRun(1, 0);
-    expect(told).toMatchObject({ outcome: "aborted", error });
-    expect(told.members.map((result) => result.error)).toMatchObject([undefined, error, undefined]);
+    const result = await harness.waitForRun(1, 0);
+    expect(result).toMatchObject({ outcome: "aborted", error });
+    expect(result.members.map((result) => result.error)).toMatchObject([
+      undefined,
+      error,
+      undefined,
+    ]);
     expect(harness.sandboxes.count("prepare")).toBe(0);
     expect(harness.sandboxes.count("finish")).toBe(3);
   });
 });
 
 describe("a rollback", () => {
-  it("[PL8] brings all back to their last commit; where nobody was committed it is refused", async () => {
+  it("[PL8] returns all members to their last commit, and is refused if there is none", async () => {
     harness = await PlanHarness.withMembers(3);
     const none = await harness.drive(refusal(harness.run({ kind: "rollback" })));
     expect(none).toMatchObject({ code: "nothing_to_roll_back", commit: 1 });
@@ -193,7 +197,7 @@ describe("a rollback", () => {
     expect(trees()).toEqual([1, 2, 3].map(() => [1, 1]));
   });
 
-  it("[PL8] is of all or of none: one that cannot leaves every member's work untouched", async () => {
+  it("[PL8] is atomic: a member that fails leaves every member's work untouched", async () => {
     harness = await PlanHarness.withMembers(3);
     await harness.drive(harness.run());
     for (const box of harness.sandboxes.all.values()) box.files = 9;
@@ -206,7 +210,7 @@ describe("a rollback", () => {
 });
 
 describe("a key", () => {
-  it("[PL9] gives the same run again, is no good for another call, and lets one that was refused try again", async () => {
+  it("[PL9] gives the same run again, is refused for a different call, and lets a refused call try again", async () => {
     harness = await PlanHarness.withMembers(2);
     const result = await harness.drive(harness.run({ key: "k" }));
     for (const box of harness.sandboxes.all.values()) box.files++;

@@ -3,7 +3,7 @@ import type { LossReason } from "../../../../src/core/lease/lease.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
 import { LeaseHarness, second } from "./harness.ts";
 
-/** Ann lost the lease while Bob waits for it. */
+/** Ann has lost the lease while Bob waits for it. */
 function draining(reason: LossReason = "broken"): {
   harness: LeaseHarness;
   ann: string;
@@ -27,7 +27,7 @@ describe("release", () => {
     expect(harness.after(limits.leaseEndedMs - 1).release(ann)).toBe("released");
   });
 
-  it("[Q13] a repeated release does not touch the lease of who came next", () => {
+  it("[Q13] a repeated release does not affect the next holder", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.release(ann);
@@ -37,13 +37,13 @@ describe("release", () => {
     expect(harness.grant.token).toBe(bob);
   });
 
-  it("[Q13] a lease that was lost cannot be released any more: the loser is told", () => {
+  it("[Q13] a lost lease cannot be released any more, and the loser gets the reason", () => {
     const { harness, ann } = draining();
     expect(harness.release(ann)).toBe("lease_lost broken");
     expect(harness.release(ann, true)).toBe("lease_lost broken");
   });
 
-  it("[Q14] is refused while a call of its own runs, and says how many", () => {
+  it("[Q14] is refused while calls of the lease run, and says how many", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.busy = { others: 0, own: 2 };
@@ -52,7 +52,7 @@ describe("release", () => {
     expect(harness.grant.token).toBe(ann);
   });
 
-  it("[Q14] by force it drains what runs, before anyone else has a turn", () => {
+  it("[Q14] with force it drains what runs before anybody else gets the lease", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     const { fence } = harness.lease;
@@ -63,7 +63,7 @@ describe("release", () => {
     expect(harness.acquire("bob")).toBe("queued 0");
   });
 
-  it("[Q13] by force it can be repeated too, while it drains and afterwards", () => {
+  it("[Q13] with force it can be repeated, during the drain and afterwards", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.busy = { others: 0, own: 1 };
@@ -80,7 +80,7 @@ describe("release", () => {
     expect(harness.release(bob, true)).toBe("lease_lost broken");
   });
 
-  it("[Q14] by force with nothing running it simply releases", () => {
+  it("[Q14] with force and nothing running it simply releases", () => {
     const harness = new LeaseHarness();
     expect(harness.release(harness.held("ann"), true)).toBe("released");
     expect(harness.state).toBe("free");
@@ -89,7 +89,7 @@ describe("release", () => {
 
 describe("a lease that is lost", () => {
   it.each<LossReason>(["broken", "forced", "disconnected"])(
-    "[Q15] %s: the fence grows at once and the loser is told why",
+    "[Q15] %s: the fence grows at once and the loser gets the reason",
     (reason) => {
       const { harness, ann, fence } = draining(reason);
       expect(harness.lease.state).toMatchObject({
@@ -105,7 +105,7 @@ describe("a lease that is lost", () => {
     },
   );
 
-  it("[Q15] what nobody holds cannot be taken away", () => {
+  it("[Q15] a lease that nobody holds cannot be broken", () => {
     const harness = new LeaseHarness();
     expect(harness.step({ type: "take", reason: "broken" })).toBe("done");
     expect(harness.lease).toEqual(new LeaseHarness().lease);
@@ -115,7 +115,7 @@ describe("a lease that is lost", () => {
     expect(other.lease).toEqual(before);
   });
 
-  it("[Q16] goes to nobody until the agent has confirmed that nothing is left", () => {
+  it("[Q16] is granted to nobody until the agent has confirmed the drain", () => {
     const { harness, fence } = draining();
     harness.after(second);
     expect(harness.acquire("bob")).toBe("queued 0");
@@ -140,7 +140,7 @@ describe("a lease that is lost", () => {
     expect(harness.state).toBe("free");
   });
 
-  it("[Q16] a confirmation of a higher fence counts: the instance has changed meanwhile", () => {
+  it("[Q16] a confirmation of a higher fence counts, because the object has restarted in between", () => {
     const { harness, fence } = draining();
     harness.step({ type: "instance" });
     expect(harness.lease.state).toMatchObject({ name: "draining", fence });
@@ -148,7 +148,7 @@ describe("a lease that is lost", () => {
     expect(harness.state).toBe("offered");
   });
 
-  it("[Q16] a confirmation that nobody asked for changes nothing", () => {
+  it("[Q16] an unexpected confirmation changes nothing", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.step({ type: "drained", fence: 99 });
@@ -193,7 +193,7 @@ describe("calls of others", () => {
     expect(harness.refused?.facts).toEqual({ waiting: 1, next: "ann" });
   });
 
-  it("[Q18] what the loser still has in flight counts as a call of others", () => {
+  it("[Q18] calls of the loser in flight count as calls of others", () => {
     const { harness, fence } = draining();
     harness.busy = { others: 1, own: 0 };
     harness.step({ type: "drained", fence });
@@ -203,7 +203,7 @@ describe("calls of others", () => {
 });
 
 describe("the fence", () => {
-  it("[Q19] grows with each grant, each loss, each instance and over the end of the sandbox", () => {
+  it("[Q19] grows with each grant, each loss, each restart of the object, and with the end of the sandbox", () => {
     const harness = new LeaseHarness();
     const seen = [harness.lease.fence];
     const recordFence = () => seen.push(harness.lease.fence);
@@ -220,7 +220,7 @@ describe("the fence", () => {
     expect(harness.grant.fence).toBe(5);
   });
 
-  it("[Q19] a fresh instance of the object leaves the holder its lease", () => {
+  it("[Q19] a restart of the object leaves the lease to its holder", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.step({ type: "instance" });
@@ -229,7 +229,7 @@ describe("the fence", () => {
     expect(harness.renew(ann)).toBe("granted");
   });
 
-  it("[Q18] a fresh instance offers nothing before it knows what runs", () => {
+  it("[Q18] a restarted object offers nothing before it knows what runs", () => {
     const harness = new LeaseHarness();
     harness.busy = { others: 1, own: 0 };
     harness.acquire("ann");
@@ -240,7 +240,7 @@ describe("the fence", () => {
     expect(harness.state).toBe("offered");
   });
 
-  it("[Q11] a fresh instance ends nothing before it knows what runs", () => {
+  it("[Q11] a restarted object ends nothing before it knows what runs", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann", { ttlMs: second });
     harness.after(2 * second).step({ type: "instance" });
@@ -251,7 +251,7 @@ describe("the fence", () => {
     expect(harness.used(ann)).toBe("granted");
   });
 
-  it("[Q22] the end of the sandbox ends the lease and the queue, and tells the holder", () => {
+  it("[Q22] the end of the sandbox ends the lease and the queue, and the holder gets the reason", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.acquire("bob");

@@ -5,12 +5,12 @@ import { leaseSchema, leaseStateSchema } from "../../../../src/protocol/lease.ts
 import { limits } from "../../../../src/protocol/limits.ts";
 import { LeaseHarness, second } from "./harness.ts";
 
-describe("when a lease must be looked at again", () => {
+describe("the deadline of a lease", () => {
   it("[Q20] a free lease that nobody waits for has no deadline", () => {
     expect(new LeaseHarness().deadline).toBeUndefined();
   });
 
-  it("[Q20] each other state has the earliest of its limits, with the reason", () => {
+  it("[Q20] every other state has the earliest of its limits, with the reason", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann", { ttlMs: 20 * second });
     expect(harness.deadline).toEqual({ at: harness.now + 20 * second, why: "the lease expires" });
@@ -44,7 +44,7 @@ describe("when a lease must be looked at again", () => {
     });
   });
 
-  it("[Q20] the polling of the offered head is no deadline, that of the others is", () => {
+  it("[Q20] polling of the first waiter is no deadline during its offer, polling of the others is", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.acquire("bob");
@@ -58,7 +58,7 @@ describe("when a lease must be looked at again", () => {
   });
 });
 
-describe("what is told", () => {
+describe("errors and views of a lease", () => {
   it("[Q21] a refusal names the holder, since when, until when and how many wait", () => {
     const harness = new LeaseHarness();
     harness.held("ann", { holder: "Ann" });
@@ -76,7 +76,7 @@ describe("what is told", () => {
     expect(harness.refused?.hint).toBeTruthy();
   });
 
-  it("[Q21] while it drains the refusal names the loser, and who is next", () => {
+  it("[Q21] during a drain the refusal names the loser and the next waiter", () => {
     const harness = new LeaseHarness();
     harness.held("ann");
     harness.acquire("bob");
@@ -89,7 +89,7 @@ describe("what is told", () => {
     expect(harness.refused?.facts).toEqual({ waiting: 0, holder: "ann" });
   });
 
-  it("[Q21] whoever runs out of patience is told who has the lease", () => {
+  it("[Q21] a waiter that times out learns who has the lease", () => {
     const harness = new LeaseHarness();
     harness.held("ann");
     expect(waitTimeoutError(harness.lease)).toMatchObject({
@@ -98,7 +98,7 @@ describe("what is told", () => {
     });
   });
 
-  it("[Q21] everybody sees state, holder and waiters, and nobody a token or a ticket", () => {
+  it("[Q21] everybody sees state, holder and waiters, but no token and no ticket", () => {
     const harness = new LeaseHarness();
     const seen = () => leaseStateSchema.parse(viewLease(harness.lease, harness.now));
     expect(seen()).toEqual({ state: "free", fence: 0, waiters: [], waiterCount: 0 });
@@ -123,7 +123,7 @@ describe("what is told", () => {
     expect(all).not.toContain(token);
   });
 
-  it("[Q21] of a long queue the first are shown and all are counted", () => {
+  it("[Q21] a long queue shows its first waiters and the count of all", () => {
     const harness = new LeaseHarness();
     harness.held("ann");
     for (let n = 0; n < 150; n += 1) harness.acquire(`ticket ${n}`);
@@ -134,7 +134,7 @@ describe("what is told", () => {
     expect(waiterCount).toBe(150);
   });
 
-  it("[Q21] only the holder is told the token", () => {
+  it("[Q21] only the holder gets the token", () => {
     const harness = new LeaseHarness();
     expect(() => viewGrant(harness.lease)).toThrow("the lease is not held");
     const ann = harness.held("ann");

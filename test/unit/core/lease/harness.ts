@@ -1,6 +1,6 @@
 /**
- * Owns a lease at which tests act by name: a clock that they move, the calls in flight, answers in short words.
- * Does not own a single rule: every move is the real one.
+ * A lease for tests, with callers by name, a clock that the test moves, calls in flight, and replies in short words.
+ * All transitions are the real ones.
  */
 import type { Deadline } from "../../../../src/core/deadline.ts";
 import { checkLease } from "../../../../src/core/lease/check.ts";
@@ -24,7 +24,7 @@ export class LeaseHarness {
   lease: Lease = newLease;
   now = Date.UTC(2030, 0, 1);
   busy: CallsInFlight = { others: 0, own: 0 };
-  /** The last refusal, for those who read its words. */
+  /** The last refusal, for tests that check its message. */
   refused: BerthError | undefined;
   #tokens = 0;
 
@@ -48,7 +48,7 @@ export class LeaseHarness {
     return this.step({ type: "acquire", ticket, token, holder, ttlMs, queueMs });
   }
 
-  /** Granted to `ticket` now; answers the token. */
+  /** Grants the lease to `ticket` at once and returns the token. */
   held(ticket: string, wish: AcquireOptions = {}): string {
     const said = this.acquire(ticket, wish);
     if (said !== "granted") throw new Error(`${ticket} was to be granted at once, but: ${said}`);
@@ -71,7 +71,7 @@ export class LeaseHarness {
     return this.step({ type: "tick" });
   }
 
-  /** What the gate says to a gated call. */
+  /** The result of the lease check for a gated call. */
   check(token?: string): string {
     const refused = checkLease(this.lease, token);
     this.refused = refused;
@@ -88,7 +88,7 @@ export class LeaseHarness {
     return state.grant;
   }
 
-  /** How long it is still held, from here. */
+  /** How long the lease is still held. */
   get leftMs(): number {
     const { state } = this.lease;
     if (state.name !== "held") throw new Error(`nobody holds the lease: it is ${state.name}`);

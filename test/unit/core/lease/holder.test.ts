@@ -3,7 +3,7 @@ import { applyTimeouts } from "../../../../src/core/lease/step.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
 import { LeaseHarness, minute, second } from "./harness.ts";
 
-/** Bob was given the lease after waiting for it. */
+/** Bob got the lease after waiting for it. */
 function afterWaiting(): { harness: LeaseHarness; bob: string } {
   const harness = new LeaseHarness();
   const ann = harness.held("ann");
@@ -12,7 +12,7 @@ function afterWaiting(): { harness: LeaseHarness; bob: string } {
   return { harness, bob: harness.held("bob") };
 }
 
-describe("a lost answer", () => {
+describe("a lost response", () => {
   it("[Q5] the ticket of the holder gives the same lease with the same token", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
@@ -21,7 +21,7 @@ describe("a lost answer", () => {
     expect(harness.grant).toMatchObject({ token: ann, fence });
   });
 
-  it("[Q6] ticket and token of an ended lease are told how it ended, for ten minutes", () => {
+  it("[Q6] ticket and token of an ended lease get the reason of its end, for ten minutes", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.release(ann);
@@ -34,7 +34,7 @@ describe("a lost answer", () => {
     expect(harness.acquire("ann")).toBe("granted");
   });
 
-  it("[Q6] what is remembered of ended leases is forgotten one by one, in order", () => {
+  it("[Q6] ended leases are forgotten one by one, in order", () => {
     const harness = new LeaseHarness();
     harness.release(harness.held("ann"));
     harness.after(minute).release(harness.held("bob"));
@@ -43,14 +43,14 @@ describe("a lost answer", () => {
     expect(harness.lease.ended.map(({ ticket }) => ticket)).toEqual(["bob"]);
   });
 
-  it("[Q6] what is remembered has a bound; the oldest goes first", () => {
+  it("[Q6] the number of remembered leases is limited, and the oldest is forgotten first", () => {
     const harness = new LeaseHarness();
     for (let n = 0; n <= limits.leaseEndedMax; n += 1) harness.release(harness.held(`ticket ${n}`));
     expect(harness.lease.ended).toHaveLength(limits.leaseEndedMax);
     expect(harness.lease.ended[0]?.ticket).toBe("ticket 1");
   });
 
-  it("[Q6] a token that never was is told so, in every state", () => {
+  it("[Q6] an unknown token is reported as such, in every state", () => {
     const harness = new LeaseHarness();
     expect(harness.renew("invented")).toBe("lease_lost unknown");
     expect(harness.used("invented")).toBe("lease_lost unknown");
@@ -61,7 +61,7 @@ describe("a lost answer", () => {
 });
 
 describe("a lease that was waited for", () => {
-  it("[Q9] is let go after ten seconds without use, and needs no drain", () => {
+  it("[Q9] is released after ten seconds without use, and needs no drain", () => {
     const { harness, bob } = afterWaiting();
     harness.acquire("cid");
     const { fence } = harness.lease;
@@ -95,7 +95,7 @@ describe("a lease that was waited for", () => {
 });
 
 describe("holding", () => {
-  it("[Q10] a renewal gives a whole ttl from now, and keeps token and fence", () => {
+  it("[Q10] a renewal extends the lease by a whole ttl, and keeps token and fence", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann", { ttlMs: 10 * second });
     const before = harness.grant;
@@ -133,7 +133,7 @@ describe("holding", () => {
     expect(harness.check(ann)).toBe("passes");
   });
 
-  it("[Q11] the end of that call gives another whole ttl", () => {
+  it("[Q11] the end of that call extends the lease by a whole ttl", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann", { ttlMs: 5 * second });
     harness.busy = { others: 0, own: 1 };
@@ -165,7 +165,7 @@ describe("holding", () => {
     expect(harness.lease).toEqual(ended);
   });
 
-  it("[Q12] settling what is settled changes nothing", () => {
+  it("[Q12] applying timeouts twice changes nothing", () => {
     const harness = new LeaseHarness();
     harness.held("ann");
     harness.acquire("bob");

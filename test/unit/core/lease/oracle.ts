@@ -1,6 +1,6 @@
 /**
- * Owns a second reading of what is promised of leases: plain, slow, mutable, written from the promises alone.
- * Does not own the words of refusals, nor calls in flight. Property tests hold the real moves against it.
+ * An independent model of leases: plain, slow and mutable, written from the rules alone. Property tests compare the real
+ * transitions with it.
  */
 const second = 1_000;
 
@@ -10,7 +10,7 @@ type QueuedCaller = {
   ttlMs: number;
   waitsUntil: number;
   pollsUntil: number;
-  /** Set while it has the turn: then nothing else counts. */
+  /** Set while the lease is offered to it: then no other limit applies. */
   turnUntil?: number;
 };
 type Holder = { ticket: string; token: string; ttlMs: number; until: number; useUntil?: number };
@@ -31,9 +31,9 @@ export class Oracle {
   past: Past[] = [];
   fence = 0;
 
-  /** Time alone: who is late is out. */
+  /** Drops and ends what has timed out. */
   applyTimeouts(now: number, calls: CallCounts): void {
-    this.past = this.past.filter(({ at }) => now - at < 600 * second);
+    this.past = this.past.filter((past) => now - past.at < 600 * second);
     this.queue = this.queue.filter(({ turnUntil, waitsUntil, pollsUntil }) =>
       turnUntil === undefined ? now < Math.min(waitsUntil, pollsUntil) : now < turnUntil,
     );
@@ -41,11 +41,11 @@ export class Oracle {
       this.drain = { ...this.drain, until: now + 5 * second, overdue: true };
     }
     if (this.holder === undefined || calls.own > 0) return;
-    if (now >= (this.holder.useUntil ?? Number.POSITIVE_INFINITY)) this.#gone("unused", now);
+    if (now >= (this.holder.useUntil ?? Number.POSITIVE_INFINITY)) this.#end("unused", now);
     else if (now >= this.holder.until) this.#lost("expired", now);
   }
 
-  /** Whoever is first has its turn when nothing is in the way. */
+  /** Offers the lease to the first waiter when nothing is in the way. */
   offerTurn(now: number, calls: CallCounts): void {
     const [first] = this.queue;
     const inTheWay = this.holder ?? this.drain ?? (calls.others > 0 ? calls : undefined);
@@ -84,7 +84,7 @@ export class Oracle {
   }
 
   renew(token: string, now: number, ttlMs?: number): string {
-    if (this.holder?.token !== token) return this.#told(token);
+    if (this.holder?.token !== token) return this.#lostReason(token);
     if (ttlMs === undefined) return this.#use(now);
     this.holder.ttlMs = ttlMs;
     this.holder.until = 0;
@@ -93,14 +93,14 @@ export class Oracle {
 
   release(token: string, force: boolean, now: number, calls: CallCounts): string {
     if (this.holder?.token !== token) {
-      const told = this.#told(token);
-      if (told !== "lease_lost released") return told;
+      const lost = this.#lostReason(token);
+      if (lost !== "lease_lost released") return lost;
       const lately = this.past.at(-1)?.token === token;
       return lately && this.drain !== undefined ? "draining" : "released";
     }
     if (calls.own > 0 && !force) return "lease_busy";
     if (calls.own > 0) this.#lost("released", now);
-    else this.#gone("released", now);
+    else this.#end("released", now);
     return calls.own > 0 ? "draining" : "released";
   }
 
@@ -115,7 +115,8 @@ export class Oracle {
   }
 
   check(token?: string): string {
-    if (token !== undefined) return this.holder?.token === token ? "passes" : this.#told(token);
+    if (token !== undefined)
+      return this.holder?.token === token ? "passes" : this.#lostReason(token);
     if (this.holder !== undefined) return "lease_held";
     return this.drain === undefined && this.queue.length === 0 ? "passes" : "lease_pending";
   }
@@ -140,19 +141,19 @@ export class Oracle {
     return "granted";
   }
 
-  #gone(reason: string, at: number): void {
+  #end(reason: string, now: number): void {
     if (this.holder === undefined) throw new Error("nobody holds it");
-    this.past.push({ ticket: this.holder.ticket, token: this.holder.token, reason, at });
+    this.past.push({ ticket: this.holder.ticket, token: this.holder.token, reason, at: now });
     this.holder = undefined;
   }
 
   #lost(reason: string, now: number): void {
-    this.#gone(reason, now);
+    this.#end(reason, now);
     this.fence += 1;
     this.drain = { fence: this.fence, until: now + 30 * second, overdue: false };
   }
 
-  #told(token: string): string {
+  #lostReason(token: string): string {
     return `lease_lost ${this.past.filter((past) => past.token === token).at(-1)?.reason ?? "unknown"}`;
   }
 }

@@ -5,7 +5,7 @@ import { LeaseHarness, minute, second } from "./harness.ts";
 
 const day = 24 * 60 * minute;
 
-/** Ann's, pinned; bob waits for it. */
+/** Ann has pinned the lease, and Bob waits for it. */
 function pinned(): { harness: LeaseHarness; ann: string } {
   const harness = new LeaseHarness();
   const ann = harness.held("ann");
@@ -16,7 +16,7 @@ function pinned(): { harness: LeaseHarness; ann: string } {
 }
 
 describe("a pinned lease", () => {
-  it("[PL53] does not end by time, needs no use, and asks for no look of its own", () => {
+  it("[PL53] does not end by time, needs no use, and has no deadline", () => {
     const { harness, ann } = pinned();
     expect(harness.lease.state).toMatchObject({ expiresAt: harness.now + 30 * minute });
     expect(harness.deadline?.why).toBe("a waiter must ask again");
@@ -30,7 +30,7 @@ describe("a pinned lease", () => {
     ]);
   });
 
-  it("[PL53] one that was given to a waiting call may be pinned in time, and then need not be used", () => {
+  it("[PL53] a lease that was granted to a waiter can be pinned in time and need not be used then", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.acquire("bob");
@@ -45,7 +45,7 @@ describe("a pinned lease", () => {
     expect(late.step({ type: "pin", token: cid, until: late.now })).toBe("lease_lost expired");
   });
 
-  it("[PL53] stays pinned when its holder uses it, renews it, or the object is a fresh one", () => {
+  it("[PL53] stays pinned when its holder uses or renews it, and when the object restarts", () => {
     const { harness, ann } = pinned();
     harness.used(ann);
     harness.renew(ann, 5 * second);
@@ -54,7 +54,7 @@ describe("a pinned lease", () => {
     expect(harness.check(ann)).toBe("passes");
   });
 
-  it("[PL53] ends by a release, or drained by whoever takes it, and the next is served", () => {
+  it("[PL53] ends by a release or by a break with a drain, and the next waiter is served", () => {
     const released = pinned();
     expect(released.harness.release(released.ann)).toBe("released");
     expect(released.harness.acquire("bob")).toBe("granted");

@@ -6,7 +6,7 @@ import { LeaseHarness, minute, second } from "./harness.ts";
 import { Oracle } from "./oracle.ts";
 
 const name = fc.constantFrom("ann", "bob", "cid", "dan");
-/** Mostly whoever has the lease acts with it; now and then one who had it, or never did. */
+/** Mostly the holder uses its lease; now and then a former holder, or a caller that never had it. */
 const holder = fc.constantFrom("holder", "holder", "holder", "holder", "ann", "bob", "cid", "dan");
 const moves = {
   acquire: fc.record({
@@ -62,7 +62,7 @@ const wait = fc.oneof(
 );
 type Move = typeof move extends fc.Arbitrary<infer M> ? M : never;
 
-/** The real lease and the oracle side by side, and the calls in flight that both are told of. */
+/** The real lease and the oracle side by side, with the calls in flight that both get as input. */
 class Pair {
   readonly harness = new LeaseHarness();
   readonly oracle = new Oracle();
@@ -77,7 +77,7 @@ class Pair {
     this.harness.after(Math.max(0, ms));
   }
 
-  /** Both answers, in words. */
+  /** The results of both, in words. */
   apply(move: Move): [string, string] {
     const { harness, oracle } = this;
     const { busy, now } = harness;
@@ -110,7 +110,7 @@ class Pair {
     return [said, expected];
   }
 
-  /** A call ends: while it still counts, its lease is used; then it no longer stands in the way. */
+  /** The end of a call first extends its lease, because it still counts then, and then stops counting. */
   #end(which: "end-own" | "end-others"): [string, string] {
     const { harness, oracle } = this;
     const { own, others } = harness.busy;
@@ -162,7 +162,7 @@ class Pair {
     return "done";
   }
 
-  /** What the loser has in flight is from then on a call of others. */
+  /** Calls of the loser in flight count as calls of others from then on. */
   #note(move: Move, said: string, held: string | undefined): void {
     const { harness } = this;
     const { state } = harness.lease;
@@ -183,7 +183,7 @@ class Pair {
     return this.#tokens.get(who) ?? `never given to ${who}`;
   }
 
-  /** Whoever is told that its lease has ended comes with a new ticket the next time. */
+  /** A caller whose lease has ended uses a new ticket the next time. */
   #ticketOf(who: string): string {
     return `${who} ${this.#tickets.get(who) ?? 0}`;
   }
@@ -205,8 +205,8 @@ const words = [
   "lease_lost broken",
 ];
 
-describe("any order of calls, with any passing of time", () => {
-  it("[Q23] the lease answers and stands as a second reading of the promises says", () => {
+describe("any order of calls and any timing", () => {
+  it("[Q23] the lease agrees with an independent model of its rules", () => {
     const seen = new Map<string, number>();
     let grants = 0;
     fc.assert(
@@ -234,7 +234,7 @@ describe("any order of calls, with any passing of time", () => {
     }
   });
 
-  it("[Q20] stepping only at deadlines, every lease and every queue comes to its end", () => {
+  it("[Q20] stepping only at deadlines ends every lease and every queue", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(wait, move), { minLength: 10, maxLength: 40 }), (moves) => {
         const pair = new Pair();
@@ -245,7 +245,7 @@ describe("any order of calls, with any passing of time", () => {
         }
         harness.busy = { own: 0, others: 0 };
         harness.tick();
-        // Each of four waiters costs an offer; then there is a lease that expires, and its drain.
+        // One offer for each of four waiters, then a lease that expires and its drain.
         for (let looks = 0; harness.deadline !== undefined; looks += 1) {
           expect(looks).toBeLessThan(20);
           harness.now = harness.deadline.at;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../../../src/protocol/limits.ts";
 import { LeaseHarness, minute, second } from "./harness.ts";
 
-/** Ann holds the lease, the others wait in this order. */
+/** Ann holds the lease, and the others wait in this order. */
 function behindAnn(...names: string[]): { harness: LeaseHarness; ann: string } {
   const harness = new LeaseHarness();
   const ann = harness.held("ann");
@@ -27,14 +27,14 @@ describe("who gets the lease", () => {
     expect(harness.lease.state).not.toHaveProperty("useBy");
   });
 
-  it("[Q1] a second caller without patience is refused at once, and leaves no trace", () => {
+  it("[Q1] a second caller that does not wait is refused at once and leaves no trace", () => {
     const { harness } = behindAnn();
     const before = harness.lease;
     expect(harness.acquire("bob", { queueMs: 0 })).toBe("lease_held");
     expect(harness.lease).toEqual(before);
   });
 
-  it("[Q2] a newcomer does not overtake, not even when the lease looks free", () => {
+  it("[Q2] a newcomer never overtakes, even when the lease looks free", () => {
     const harness = new LeaseHarness();
     harness.busy = { others: 1, own: 0 };
     expect(harness.acquire("ann")).toBe("queued 0");
@@ -45,7 +45,7 @@ describe("who gets the lease", () => {
     expect(harness.acquire("ann")).toBe("granted");
   });
 
-  it("[Q2] nobody but the head of the queue can take an offered turn", () => {
+  it("[Q2] only the first waiter can take the offered lease", () => {
     const { harness, ann } = behindAnn("bob", "cid");
     expect(harness.release(ann)).toBe("released");
     expect(harness.state).toBe("offered");
@@ -66,7 +66,7 @@ describe("who gets the lease", () => {
     expect(harness.queue).toEqual([]);
   });
 
-  it("[Q3] whoever leaves gives its place to those behind it", () => {
+  it("[Q3] a waiter that leaves gives its place to those behind it", () => {
     const { harness, ann } = behindAnn("bob", "cid", "dan");
     expect(harness.step({ type: "leave", ticket: "bob" })).toBe("done");
     expect(harness.step({ type: "leave", ticket: "nobody" })).toBe("done");
@@ -75,7 +75,7 @@ describe("who gets the lease", () => {
     expect(harness.acquire("cid")).toBe("granted");
   });
 
-  it("[Q3] the turn of one who leaves is offered to the next, for a whole ten seconds", () => {
+  it("[Q3] the offer to a waiter that leaves passes to the next, for a whole ten seconds", () => {
     const { harness, ann } = behindAnn("bob", "cid");
     harness.release(ann);
     harness.after(9 * second).step({ type: "leave", ticket: "bob" });
@@ -86,7 +86,7 @@ describe("who gets the lease", () => {
     expect(harness.after(9 * second).acquire("cid")).toBe("granted");
   });
 
-  it("[Q3] one who leaves from behind the head changes nothing of the head's turn", () => {
+  it("[Q3] a later waiter that leaves does not affect the offer to the first", () => {
     const { harness, ann } = behindAnn("bob", "cid");
     harness.release(ann);
     const turn = harness.lease.state;
@@ -126,7 +126,7 @@ describe("waiting", () => {
     expect(harness.queue).toEqual(["bob", "cid"]);
   });
 
-  it("[Q5] what a waiter wished for at first is what it gets", () => {
+  it("[Q5] a waiter gets the lease with the options of its first call", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.acquire("bob", { holder: "Bob", ttlMs: 7 * second });
@@ -135,7 +135,7 @@ describe("waiting", () => {
     expect(harness.grant).toMatchObject({ holder: "Bob", ttlMs: 7 * second });
   });
 
-  it("[Q7] a turn is offered for ten seconds and then passes on", () => {
+  it("[Q7] an offer lasts ten seconds and then passes on", () => {
     const { harness, ann } = behindAnn("bob", "cid");
     harness.release(ann);
     harness.after(limits.leaseOfferMs - 1).tick();
@@ -148,14 +148,14 @@ describe("waiting", () => {
     });
   });
 
-  it("[Q7] whoever let its turn pass comes again as the last", () => {
+  it("[Q7] a waiter that missed its offer rejoins as the last", () => {
     const { harness, ann } = behindAnn("bob", "cid");
     harness.release(ann);
     expect(harness.after(limits.leaseOfferMs).acquire("bob")).toBe("queued 1");
     expect(harness.acquire("cid")).toBe("granted");
   });
 
-  it("[Q7] while its turn is offered only that limit counts for the head", () => {
+  it("[Q7] during its offer only that limit applies to the first waiter", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
     harness.acquire("bob", { queueMs: 29 * second });
@@ -165,7 +165,7 @@ describe("waiting", () => {
     expect(harness.after(9 * second).acquire("bob")).toBe("granted");
   });
 
-  it("[Q8] a waiter who does not ask for thirty seconds leaves the queue", () => {
+  it("[Q8] a waiter that does not poll for thirty seconds leaves the queue", () => {
     const { harness, ann } = behindAnn("bob", "cid");
     harness.after(20 * second);
     expect(harness.renew(ann)).toBe("granted");
@@ -176,7 +176,7 @@ describe("waiting", () => {
     expect(harness.queue).toEqual(["cid"]);
   });
 
-  it("[Q8] a waiter whose patience is over leaves the queue, however often it asks", () => {
+  it("[Q8] a waiter leaves the queue after its `queueMs`, however often it polls", () => {
     const { harness } = behindAnn();
     harness.busy = { others: 0, own: 1 };
     expect(harness.acquire("bob", { queueMs: 40 * second })).toBe("queued 0");

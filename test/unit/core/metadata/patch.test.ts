@@ -49,12 +49,12 @@ describe("a patch", () => {
     });
   });
 
-  it("[N1] begins with an empty map of version 0", () => {
+  it("[N1] starts from an empty map of version 0", () => {
     expect(emptyMetadata).toEqual({ map: {}, version: 0 });
     expect(patched(emptyMetadata, { owner: "ci" })).toEqual({ map: { owner: "ci" }, version: 1 });
   });
 
-  it("[N1] takes names that objects have of their own as any other key", () => {
+  it("[N1] treats names of object properties like any other key", () => {
     const names = { constructor: "a", toString: "b", hasOwnProperty: "c" };
     const next = patched(emptyMetadata, names);
     expect(next).toEqual({ map: names, version: 1 });
@@ -69,7 +69,7 @@ describe("a patch", () => {
     ["nothing", {}],
     ["a value that is there", { owner: "ci" }],
     ["the removal of what is not there", { other: null, more: "" }],
-  ])("[N2] of %s leaves the version alone", (_, patch) => {
+  ])("[N2] %s does not change the version", (_, patch) => {
     const changed = accepted(patchMetadata(some, patch, undefined));
     expect(changed).toEqual({ next: some, set: {}, removed: [] });
   });
@@ -85,7 +85,7 @@ describe("a patch", () => {
     expect(some).toEqual(before);
   });
 
-  it("[N16] tells what was set and what was removed, and only that", () => {
+  it("[N16] returns exactly what was set and what was removed", () => {
     const changed = accepted(
       patchMetadata(some, { owner: "ci", stage: null, more: "1", no: null }, undefined),
     );
@@ -94,7 +94,7 @@ describe("a patch", () => {
 });
 
 describe("limits", () => {
-  it("[N5] 64 keys are kept and the 65th is refused, counted on the merged result", () => {
+  it("[N5] stores 64 keys and refuses the 65th, counted on the merged result", () => {
     const full: VersionedMetadata = { map: mapOf(64, 640), version: 1 };
     expect(refusal(patchMetadata(full, { more: "1" }, undefined))).toMatchObject({
       code: "bad_request",
@@ -106,7 +106,7 @@ describe("limits", () => {
     expect(patched(full, { ...removals, more: "1" }).map).toEqual({ more: "1" });
   });
 
-  it("[N5] 16 KiB of keys and values are kept and one byte more is refused", () => {
+  it("[N5] stores 16 KiB of keys and values and refuses one byte more", () => {
     const full = patched(emptyMetadata, mapOf(32, limits.metadataBytesMax));
     expect(full.version).toBe(1);
     const over = refusal(
@@ -117,7 +117,7 @@ describe("limits", () => {
     expect(patched(full, { k00: null, x: "y" }).version).toBe(2);
   });
 
-  it("[N5] bytes are those of UTF-8", () => {
+  it("[N5] counts bytes of UTF-8", () => {
     const wide = Object.fromEntries(
       Array.from({ length: 21 }, (_, n) => [String.fromCharCode(97 + n), "é".repeat(400)]),
     );
@@ -138,7 +138,7 @@ describe("limits", () => {
     ["a map in the map", { k: { l: "v" } }, false],
     ["a list", ["v"], false],
     ["null, which removes", { k: null }, true],
-  ])("[N5] the form of what comes in: %s", (_, value, isValid) => {
+  ])("[N5] validates the form of a patch: %s", (_, value, isValid) => {
     expect(metadataPatchSchema.safeParse(value).success).toBe(isValid);
   });
 
@@ -149,7 +149,7 @@ describe("limits", () => {
     expect(Object.getPrototypeOf(next.map)).toBe(Object.prototype);
   });
 
-  it("[N6] a patch of which a part is refused changes nothing", () => {
+  it("[N6] a patch that is refused in part changes nothing", () => {
     const full: VersionedMetadata = Object.freeze({
       map: Object.freeze(mapOf(64, 640)),
       version: 5,
@@ -162,7 +162,7 @@ describe("limits", () => {
 });
 
 describe("conditions", () => {
-  it("[N12] a change on another version is refused, naming the present one", () => {
+  it("[N12] refuses a change of another version and names the present one", () => {
     expect(patched(some, { more: "1" }, 7).version).toBe(8);
     for (const ifMatch of [0, 6, 8]) {
       expect(refusal(patchMetadata(some, { more: "1" }, ifMatch))).toMatchObject({
@@ -174,7 +174,7 @@ describe("conditions", () => {
     expect(refusal(patchMetadata(emptyMetadata, { more: "1" }, 1)).code).toBe("version_mismatch");
   });
 
-  it("[N20] a replacement keeps nothing of before, and needs the present version", () => {
+  it("[N20] a replacement keeps nothing and needs the present version", () => {
     expect(accepted(replaceMetadata(some, { a: "1", b: null, c: "" }, 7))).toEqual({
       next: { map: { a: "1" }, version: 8 },
       set: { a: "1" },

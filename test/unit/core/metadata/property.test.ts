@@ -21,7 +21,7 @@ const change = fc.record({
   off: fc.option(fc.constantFrom(0, 0, 0, 1, -1), { nil: undefined }),
 });
 
-/** The promise once more, as a list of pairs. */
+/** The same rule, implemented with a list of pairs. */
 function expected(
   now: VersionedMetadata,
   change: { verb: string; pairs: object; off?: number | undefined },
@@ -64,7 +64,7 @@ describe("any sequence of changes", () => {
   });
 });
 
-/** What is told of the change must make of the old map the new one. */
+/** Applying the returned change to the old map must give the new one. */
 function replay(
   now: VersionedMetadata,
   got: Exclude<MetadataChange, { refuse: unknown }>,

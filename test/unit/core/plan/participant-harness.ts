@@ -1,6 +1,6 @@
 /**
- * Owns a member of a plan without its sandbox: which leases and checkpoints there would be, what each step did to
- * them, and what must hold after each. Does not own a single rule: every move is the real one.
+ * A plan's participant without its sandbox: tracks the leases and checkpoints that there would be, and what each step did
+ * to them. All transitions are the real ones.
  */
 
 import {
@@ -21,9 +21,9 @@ export const plan = "release";
 
 export class ParticipantHarness {
   participant: Participant | null = null;
-  /** By ticket: those that a run has got. */
+  /** The tickets of granted leases. */
   readonly leases = new Set<string>();
-  /** By id, the run that it was saved for. */
+  /** The run of each saved checkpoint, by its id. */
   readonly checkpoints = new Map<string, number>();
   readonly eventNames: string[] = [];
   readonly #tickets = new Map<number, string>();
@@ -52,7 +52,7 @@ export class ParticipantHarness {
     return inWords(reply);
   }
 
-  /** The lease has come, whether it is still wanted or not. */
+  /** The lease is granted, whether the run still needs it or not. */
   held(run: number): string {
     const ticket = this.#tickets.get(run) ?? this.#draw("ticket");
     this.leases.add(ticket);
@@ -63,7 +63,7 @@ export class ParticipantHarness {
     return inWords(this.step({ type: "prepare", plan, run }));
   }
 
-  /** The tree has been saved, whether it is still wanted or not. */
+  /** The checkpoint is saved, whether the run still needs it or not. */
   preparedCommit(run: number): string {
     const checkpoint = this.#draw("checkpoint");
     this.checkpoints.set(checkpoint, run);
@@ -74,7 +74,7 @@ export class ParticipantHarness {
     );
   }
 
-  /** There is a commit to go back to, or none. */
+  /** The rollback knows whether there is a commit to return to. */
   preparedRollback(run: number): string {
     const ticket = this.#tickets.get(run) ?? this.#draw("ticket");
     const vote = { yes: { checkpoint: this.committed ?? null, changes: null } };
@@ -83,7 +83,7 @@ export class ParticipantHarness {
     );
   }
 
-  /** Where it asks for a start, one is begun. */
+  /** Begins the restore if the participant requires one. */
   finish(run: number, decision: ParticipantDecision, of = plan): string {
     const reply = this.step({ type: "finish", plan: of, run, decision: decision, now: 0 });
     if ("restore" in reply) this.step({ type: "restoring", run, startId: this.#draw("start") });
@@ -91,7 +91,7 @@ export class ParticipantHarness {
   }
 
   fail(run: number): string {
-    const error = { code: "sandbox_destroyed", message: "It is gone." };
+    const error = { code: "sandbox_destroyed", message: "It is destroyed." };
     return inWords(this.step({ type: "fail", plan, run, error }));
   }
 
@@ -111,7 +111,7 @@ export class ParticipantHarness {
     return this.participant?.committed?.checkpoint;
   }
 
-  /** What is there and nobody needs, or is needed and not there. */
+  /** Resources that are kept but not needed, or needed but missing. */
   get leaks(): string[] {
     const { tickets, checkpoints } = resourcesOf(this.participant);
     return [

@@ -22,8 +22,8 @@ function harness(
   return harness;
 }
 
-describe("the participant of a member", () => {
-  it("[PL50] is member plan's: another is refused, and to join or leave again changes nothing", () => {
+describe("a plan's participant", () => {
+  it("[PL50] belongs to one plan: another is refused, and joining or leaving again changes nothing", () => {
     const member = new ParticipantHarness();
     expect([member.leave(), member.join(3), member.join(3), member.join(2)]).toEqual(
       Array.from({ length: 4 }, () => "done"),
@@ -39,7 +39,7 @@ describe("the participant of a member", () => {
     expect(member.eventNames).toEqual(["joined", "left"]);
   });
 
-  it("[PL50] member that leaves in the middle of a run leaves nothing of it", () => {
+  it("[PL50] releases everything of a run when it leaves in the middle of it", () => {
     for (const phase of ["holding", "held", "prepared", "committed"] as const) {
       const member = harness(phase);
       member.leave();
@@ -52,7 +52,7 @@ describe("the participant of a member", () => {
     }
   });
 
-  it("[PL51] a run goes from hold to commit, and each step may be asked again", () => {
+  it("[PL51] goes from hold to commit, and each step may be repeated", () => {
     const member = harness("joined");
     expect([member.hold(1), member.hold(1)]).toEqual(["ticket", "ticket"]);
     expect(member.prepare(1)).toBe("lease_lost");
@@ -73,7 +73,7 @@ describe("the participant of a member", () => {
     expect(member.eventNames).toEqual(["joined", "prepared", "committed"]);
   });
 
-  it("[PL51] what is late finds the door shut: after the end of its run, and after a later member", () => {
+  it("[PL51] refuses late steps: after the end of their run, and after a later run", () => {
     for (const close of [
       (member: ParticipantHarness) => member.finish(1, "abort"),
       (member: ParticipantHarness) => member.finish(2, "abort"),
@@ -96,7 +96,7 @@ describe("the participant of a member", () => {
     }
   });
 
-  it("[PL51] an end of a run that was never heard of is an abort, and member of before is stale", () => {
+  it("[PL51] treats the end of an unknown run as an abort, and that of an earlier run as stale", () => {
     const member = harness("joined");
     expect(member.finish(7, "abort")).toBe("aborted");
     expect(member.finish(7, "abort")).toBe("aborted");
@@ -107,7 +107,7 @@ describe("the participant of a member", () => {
     expect(member.eventNames).toEqual(["joined"]);
   });
 
-  it("[PL51] nobody who has prepared nothing is told as committed", () => {
+  it("[PL51] never reports a commit without a prepared checkpoint", () => {
     for (const phase of ["joined", "holding", "held"] as const) {
       const member = harness(phase);
       const committed = member.finish(1, "commit");
@@ -123,7 +123,7 @@ describe("the participant of a member", () => {
     expect(nobody.participant).toBeNull();
   });
 
-  it("[PL52] each commit gives up the member before, an abort what it had prepared", () => {
+  it("[PL52] releases the former checkpoint with each commit, and the prepared one with an abort", () => {
     const member = harness("committed");
     const first = member.committed;
     member.hold(2);
@@ -141,7 +141,7 @@ describe("the participant of a member", () => {
     expect(member.participant?.committed?.run).toBe(3);
   });
 
-  it("[PL62] a rollback starts from the last commit until that has come up, a few times at most", () => {
+  it("[PL62] repeats the start of a rollback from the last commit, a few times at most", () => {
     const held = (run: number) => {
       const member = harness("committed");
       member.hold(run);
@@ -169,7 +169,7 @@ describe("the participant of a member", () => {
     expect(never.finish(1, "roll_back")).toBe("skipped");
   });
 
-  /** Mostly of the run that is open, else of a later or an earlier member. */
+  /** Mostly steps of the open run, else of a later or an earlier one. */
   const by = fc.constantFrom(...Array.from({ length: 18 }, () => 0), 1, -1);
   const move = fc.oneof(
     {
@@ -212,7 +212,7 @@ describe("the participant of a member", () => {
     { weight: 1, arbitrary: fc.record({ do: fc.constant("leave" as const) }) },
   );
 
-  it("[PL52] in whatever order steps come: only a run's own tree is committed, and its end leaves nothing else", () => {
+  it("[PL52] with steps in any order: commits only the checkpoint of the same run, and its end leaves nothing else", () => {
     let committed = 0;
     let stale = 0;
     fc.assert(
@@ -250,7 +250,7 @@ describe("the participant of a member", () => {
           if (!isEnd || member.participant === null) continue;
           expect(ends.get(run) ?? said).toBe(said);
           ends.set(run, said);
-          // What was told of an earlier member is told again; a later member may be open.
+          // The result of an earlier run is repeated; a later run may be open.
           if (run !== member.participant.run) continue;
           expect(ticketOf(member.participant)).toBeUndefined();
           expect(member.leases.size).toBe(0);

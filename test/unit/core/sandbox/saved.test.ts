@@ -48,8 +48,8 @@ const saved: SandboxEvent = { type: "saved", incarnation: "start1.life", snapsho
 const notSaved: SandboxEvent = { type: "not_saved", incarnation: "start1.life" };
 const stopped: SandboxEvent = { type: "paused", incarnation: "start1.life" };
 
-describe("files that do not outlive their container", () => {
-  it("[H1] a pause saves them before anything is stopped, and the next start begins from them", () => {
+describe("files that are lost with their container", () => {
+  it("[H1] a pause saves them before it stops the container, and the next start restores them", () => {
     const pausing = having(running, pause);
     expect(pendingEffect(pausing, 9_000)).toMatchObject({ type: "save" });
     const kept = having(pausing, saved);
@@ -60,15 +60,15 @@ describe("files that do not outlive their container", () => {
     expect(next.state).toMatchObject({ start: { startId: "start2", snapshot: "saved1" } });
   });
 
-  it("[H2] a pause that cannot save does not happen: the same life goes on", () => {
+  it("[H2] a pause that cannot save does not happen: the same incarnation continues", () => {
     const back = having(running, pause, notSaved);
     expect(back.state).toMatchObject({ name: "running", life });
-    // Too late: once saved, or once stopped, nothing is taken back.
+    // Once the files are saved or the container is stopped, the pause cannot be undone.
     const kept = having(running, pause, saved);
     expect(stepSandbox(kept, notSaved, 9_000)).toBe(kept);
   });
 
-  it("[H3] who wants it running while it is saved gets it from what was saved", () => {
+  it("[H3] a start during the pause begins with the files that the pause has saved", () => {
     const wanted = having(running, pause, { type: "wake", start: start(2) }, saved, stopped);
     expect(wanted.state).toMatchObject({
       name: "starting",
@@ -76,7 +76,7 @@ describe("files that do not outlive their container", () => {
     });
   });
 
-  it("[H4] a restore is a start from a saved tree, whatever ran before; a late word of that changes nothing", () => {
+  it("[H4] a restore starts from a checkpoint whatever ran before, and late events of that change nothing", () => {
     const restore: SandboxEvent = { type: "restore", start: { ...start(2), snapshot: "tree" } };
     const lost: SandboxEvent = {
       type: "lost",
@@ -87,14 +87,14 @@ describe("files that do not outlive their container", () => {
       const restoring = stepSandbox(from, restore, 9_000);
       expect(restoring.state).toMatchObject({ name: "starting", start: { snapshot: "tree" } });
       expect(stepSandbox(restoring, lost, 9_500)).toBe(restoring);
-      // Copying a tree takes its time.
+      // Copying a tree takes longer than a plain start.
       expect(restoring.state).toMatchObject({ until: 9_000 + limits.snapshotTimeoutMs });
     }
     const destroying = having(running, { type: "destroy", reason: "requested" });
     expect(stepSandbox(destroying, restore, 9_000)).toBe(destroying);
   });
 
-  it("[H5] a saved tree that is gone leaves the sandbox with the files it had", () => {
+  it("[H5] a missing checkpoint leaves the sandbox with the files that it had", () => {
     const restoring = having(running, {
       type: "restore",
       start: { ...start(2), snapshot: "tree" },
@@ -110,8 +110,8 @@ describe("files that do not outlive their container", () => {
   });
 });
 
-describe("what comes late of a pause that was given up", () => {
-  it("[H29] changes nothing of the next pause, which ends another life", () => {
+describe("a late event of an abandoned pause", () => {
+  it("[H29] does not change the next pause, which ends another incarnation", () => {
     const second = {
       type: "started",
       startId: "start2",

@@ -46,7 +46,7 @@ const life = (n: number): Incarnation => ({
 });
 const created = createRecord(spec, start(1), 1_000);
 
-/** Applies events a second apart and answers the last record. */
+/** Applies events one second apart and returns the last record. */
 function having(record: SandboxRecord, ...events: SandboxEvent[]): SandboxRecord {
   return events.reduce((now, event, n) => stepSandbox(now, event, 2_000 + n * 1_000), record);
 }
@@ -55,14 +55,14 @@ const up: SandboxEvent = { type: "started", startId: "start1", life: life(1) };
 const lost: SandboxEvent = { type: "lost", incarnation: "start1.life", reason: "container_lost" };
 const destroy: SandboxEvent = { type: "destroy", reason: "requested" };
 
-describe("the moves of a sandbox", () => {
-  it("[S1] a created sandbox wants its container started, whoever asks", () => {
+describe("the transitions of a sandbox", () => {
+  it("[S1] a created sandbox requires a start until it has a container", () => {
     expect(created.state.name).toBe("starting");
     expect(pendingEffect(created, 1_000)).toEqual({ type: "start", start: start(1) });
     expect(pendingEffect(created, 9_000)).toEqual({ type: "start", start: start(1) });
   });
 
-  it("[S3] an answer of an earlier start, or of an earlier life, changes nothing", () => {
+  it("[S3] an event of an earlier start or incarnation changes nothing", () => {
     const running = having(created, up);
     expect(running.state.name).toBe("running");
     const late: SandboxEvent[] = [
@@ -76,7 +76,7 @@ describe("the moves of a sandbox", () => {
     for (const event of late) expect(stepSandbox(running, event, 9_000), event.type).toBe(running);
   });
 
-  it("[S30] a third end for want of memory in ten minutes is the last, and an older one does not count", () => {
+  it("[S30] the third lack of memory in ten minutes ends the restarts, and an older one does not count", () => {
     const ends = (...at: number[]) =>
       at.reduce((record, now) => {
         const restarted = stepSandbox(record, { type: "start", start: start(1) }, now);
@@ -92,7 +92,7 @@ describe("the moves of a sandbox", () => {
     expect(ends(10, 20, 30, 30 + window).outOfMemory).toEqual([30 + window]);
   });
 
-  it("[S4] a destroy wins over a start under way: its late success is dropped", () => {
+  it("[S4] a destroy wins over a running start, whose late success is dropped", () => {
     const destroying = having(created, destroy);
     expect(destroying.state.name).toBe("destroying");
     expect(stepSandbox(destroying, up, 9_000)).toBe(destroying);
@@ -111,7 +111,7 @@ describe("the moves of a sandbox", () => {
     expect(pendingEffect(destroyed, end)).toEqual({ type: "forget" });
   });
 
-  it("[S6] a lost container is started again, three times in ten minutes and no more", () => {
+  it("[S6] a lost container is restarted at most three times in ten minutes", () => {
     let record = having(created, up);
     for (let n = 2; n <= 4; n++) {
       const incarnation = `start${n - 1}.life`;
@@ -145,7 +145,7 @@ describe("the moves of a sandbox", () => {
     expect(later.state.name).toBe("starting");
   });
 
-  it("[S7] a start that never comes up fails at its limit and is not tried again", () => {
+  it("[S7] a start that never succeeds fails at its limit and is not repeated", () => {
     const looked = stepSandbox(
       created,
       { type: "deadline", busy: false, save: false },
@@ -161,7 +161,7 @@ describe("the moves of a sandbox", () => {
     expect(admitCall(late, true)).toMatchObject({ refuse: { code: "start_failed" } });
   });
 
-  it("[S8] a destroy that is not confirmed is tried again, ever more slowly, without end", () => {
+  it("[S8] a destroy that is not confirmed is repeated at growing intervals, without end", () => {
     let record = having(created, destroy);
     const pauses: number[] = [];
     for (let n = 0; n < 10; n++) {
@@ -176,7 +176,7 @@ describe("the moves of a sandbox", () => {
     expect(pauses).toEqual([2, 4, 8, 16, 32, 64, 64, 64, 64, 64].map((s) => s * 1000));
   });
 
-  it("[S2] whatever happens, each transient state has a deadline with a reason, and the end is final", () => {
+  it("[S2] every transient state has a deadline with a reason, and destroyed is final", () => {
     const number = fc.integer({ min: 1, max: 3 });
     const incarnation = number.map((n) => `start${n}.life`);
     const event: fc.Arbitrary<SandboxEvent> = fc.oneof(
@@ -227,7 +227,7 @@ describe("the moves of a sandbox", () => {
     expect([...seen].sort()).toEqual([...stateNames].sort());
   });
 
-  it("[S14] pauses, keeps its files for the next start, and joins a start that comes meanwhile", () => {
+  it("[S14] pauses, keeps its files for the next start, and starts again if that is requested during the pause", () => {
     const running = having(created, up);
     const pausing = stepSandbox(
       running,
@@ -261,7 +261,7 @@ describe("the moves of a sandbox", () => {
     expect(stuck.state).toMatchObject({ name: "failed", restartable: true });
   });
 
-  it("[S15] starts paused where it was asked to, and never by a call where it was told not to", () => {
+  it("[S15] is created paused with `start: false`, and is never started by a call with `wake: never`", () => {
     const asleep = createRecord({ ...spec, wake: "never" }, undefined, 1_000);
     expect(asleep.state.name).toBe("paused");
     expect(pendingEffect(asleep, 1_000)).toBeUndefined();
@@ -272,7 +272,7 @@ describe("the moves of a sandbox", () => {
     );
   });
 
-  it("[S16] does what it was told when it is idle, and only then", () => {
+  it("[S16] does what `onIdle` says when it is idle, and only then", () => {
     const idleAt = (record: SandboxRecord) => sandboxDeadline(record)?.at ?? 0;
     const running = having(created, up);
     const tick = { type: "deadline", busy: false, save: false } as const;
@@ -296,7 +296,7 @@ describe("the moves of a sandbox", () => {
     expect(sandboxDeadline(policy("none"))).toBeUndefined();
   });
 
-  it("[S17] ends when its lifetime is over, whatever it does", () => {
+  it("[S17] is destroyed when its lifetime is over, whatever it does", () => {
     const short = createRecord({ ...spec, maxLifetimeMs: 5_000 }, start(1), 1_000);
     const tick = { type: "deadline", busy: true, save: false } as const;
     for (const record of [short, having(short, up), createRecord(short.spec, undefined, 1_000)]) {
@@ -309,7 +309,7 @@ describe("the moves of a sandbox", () => {
     }
   });
 
-  it("[S9] a call on a starting sandbox waits, and one on a running sandbox gets its life", () => {
+  it("[S9] a call on a starting sandbox waits, and one on a running sandbox gets its incarnation", () => {
     expect(admitCall(created, true)).toEqual({ wait: true });
     expect(admitCall(having(created, up), true)).toEqual({ go: life(1) });
     expect(admitCall(having(created, destroy), true)).toMatchObject({
@@ -317,11 +317,11 @@ describe("the moves of a sandbox", () => {
     });
   });
 
-  it("[S13] what is told of a sandbox holds neither its environment nor a secret nor an address", () => {
+  it("[S13] the view of a sandbox contains neither its environment nor a secret nor an address", () => {
     for (const record of [created, having(created, up), having(created, up, lost)]) {
-      const told = JSON.stringify(viewSandbox(record, emptyMetadata, newLease));
-      expect(told).toContain(spec.id);
-      expect(told).not.toMatch(/canary|secret1|127\.0\.0\.1/);
+      const shown = JSON.stringify(viewSandbox(record, emptyMetadata, newLease));
+      expect(shown).toContain(spec.id);
+      expect(shown).not.toMatch(/canary|secret1|127\.0\.0\.1/);
     }
   });
 });
