@@ -93,8 +93,6 @@ async function startPooled(): Promise<PooledServer> {
   const keys = [...unusedKeys].map(([tenant, key]) => `${tenant}:${digest(key)}`);
   const server = await startServer({
     env: { BERTH_API_KEYS: keys.join(","), BERTH_ORIGINS: allowedOrigin },
-    // The server ends even where vitest is killed and cannot end it.
-    through: ["setpriv", "--pdeathsig", "TERM", "--"],
   });
   const pooled = { server, isRunning: true, unusedKeys };
   server.launched.ended.then(() => {

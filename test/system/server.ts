@@ -37,8 +37,9 @@ export function launch({
   script = "start",
   through = [],
 }: StartOptions): Launched {
-  const [program = "npm", ...rest] = [...through, "npm", "run", "--silent", script, "--", ...args];
-  const child = spawn(program, rest, {
+  const command = [...through, "npm", "run", "--silent", script, "--", ...args];
+  // The server ends even where the process of the test is killed and cannot end it.
+  const child = spawn("setpriv", ["--pdeathsig", "TERM", "--", ...command], {
     cwd,
     env: cleanEnvironment(env),
     stdio: ["ignore", "pipe", "pipe"],

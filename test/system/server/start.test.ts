@@ -3,7 +3,6 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { firstCommand } from "../../../container/launch/first-command.js";
 import { root } from "../../../container/launch/paths.js";
 import { alive } from "../processes.ts";
 import { startServer } from "../server.ts";
@@ -30,14 +29,6 @@ describe("npm start", () => {
       expect(statSync(join(server.data, name)).mode & 0o777).toBe(0o600);
     }
     expect(server.launched.said.stderr).not.toContain(server.key);
-  });
-
-  it("[O2] stands with its first command in the README, word for word", () => {
-    const readme = readFileSync(join(root, "README.md"), "utf8");
-    const line = readme.split("\n").find((text) => text.includes("curl"));
-    // The README assumes that the current folder is the checkout.
-    const said = firstCommand("http://127.0.0.1:8787", join(process.cwd(), ".berth"));
-    expect(line).toBe(said);
   });
 
   it("[O3] finds the sandboxes of the run before, with their files and the same key", async () => {
