@@ -103,7 +103,7 @@ describe("berth cp", () => {
       ["a", "b", /^error: One path must be in a sandbox and the other on this machine\.\nhint: /],
       [":a", ":b", /^error: One path must be in a sandbox/],
       ["nosuch", ":", /^error: nosuch does not exist on this machine\.\n/],
-      [":nosuch", ".", /^error: .*nosuch.*not there/],
+      [":nosuch", ".", /^error: .*nosuch.*does not exist/],
       [":made", "none/at/all", /^error: .*none\/at does not exist\.\n/],
       ["/dev/null", ":", /^error: \/dev\/null is neither a file nor a folder\.\n/],
       [":/dev/null", "x", /^error: :?\/dev\/null is neither a file nor a folder|^error: /],
