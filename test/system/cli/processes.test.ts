@@ -124,6 +124,6 @@ describe("processes of a sandbox", () => {
     expect((await fetch(`${first}index.html`)).status).toBe(404);
     const bad = await berth("open", "port");
     expect(bad).toMatchObject({ code: 1, stdout: "" });
-    expect(bad.stderr).toContain("'port' must be a number from 1 to 65535\n");
+    expect(bad.stderr).toBe("error: `port` must be a number from 1 to 65535, not 'port'.\n");
   });
 });
