@@ -11,13 +11,13 @@ import type { World } from "./world.ts";
 
 export type { Outcome } from "./simulated-object.ts";
 
-type SandboxInstance = { place: SandboxHost; actor: SandboxActor; execLog: ExecLog };
+type SandboxInstance = { host: SandboxHost; actor: SandboxActor; execLog: ExecLog };
 
 class WatchedActor extends SandboxActor {
   readonly #world: World;
 
-  constructor(place: SandboxHost, world: World) {
-    super(place);
+  constructor(host: SandboxHost, world: World) {
+    super(host);
     this.#world = world;
   }
 
@@ -53,10 +53,10 @@ export class SimSandbox extends SimulatedObject<SandboxInstance> {
   }
 
   protected override createInstance(): SandboxInstance {
-    const place = new SandboxHost(this.#world);
-    const actor = new WatchedActor(place, this.#world);
+    const host = new SandboxHost(this.#world);
+    const actor = new WatchedActor(host, this.#world);
     this.#world.observer.onLoaded(actor);
-    return { place, actor, execLog: new ExecLog(actor) };
+    return { host, actor, execLog: new ExecLog(actor) };
   }
 
   protected override wake({ actor }: SandboxInstance): void {

@@ -20,14 +20,14 @@ export interface InstanceDeps {
   alarmDelay(): number;
   loses(what: string): boolean;
   count(kind: "fault" | "outcome", name: string): void;
-  onThrown(what: string, place: BaseHost, error: unknown): void;
+  onThrown(what: string, host: BaseHost, error: unknown): void;
 }
 
 export type Outcome<T> = { ok: T } | { refused: BerthError } | { lost: true };
 
 type OpenCall = { what: string; since: number };
 
-export abstract class SimulatedObject<Instance extends { place: BaseHost }> {
+export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
   readonly open = new Set<OpenCall>();
   readonly #ground: InstanceDeps;
   #instance: Instance | undefined;
@@ -51,8 +51,8 @@ export abstract class SimulatedObject<Instance extends { place: BaseHost }> {
     this.#ground.database.isSlow = isSlow;
   }
 
-  get host(): Instance["place"] | undefined {
-    return this.#instance?.place;
+  get host(): Instance["host"] | undefined {
+    return this.#instance?.host;
   }
 
   /**
@@ -79,12 +79,12 @@ export abstract class SimulatedObject<Instance extends { place: BaseHost }> {
       };
       schedule.after(this.#ground.delay(), what, () => {
         const instance = this.#current();
-        instance.place.onCut.add(() => settle({ lost: true }));
+        instance.host.onCut.add(() => settle({ lost: true }));
         void this.#run(instance, () => {
           this.wake(instance);
           return work(instance);
         }).then((outcome) => {
-          if (instance.place.isMuted) return settle({ lost: true });
+          if (instance.host.isMuted) return settle({ lost: true });
           if ("ok" in outcome) onResponse(outcome.ok);
           settle(this.#ground.loses("answer to a client") ? { lost: true } : outcome);
         });
@@ -94,32 +94,32 @@ export abstract class SimulatedObject<Instance extends { place: BaseHost }> {
 
   /** `forgotten`: the instance runs on next to its successor until it touches its rows. */
   crash(how: "forgotten" | "dead"): void {
-    const place = this.#instance?.place;
-    if (place === undefined) return;
+    const host = this.#instance?.host;
+    if (host === undefined) return;
     this.#instance = undefined;
     this.#ground.count("fault", `crash: ${how}`);
-    place.isMuted = this.#ground.database.isDirty;
-    place.cut(how);
+    host.isMuted = this.#ground.database.isDirty;
+    host.cut(how);
     this.#ground.database.loseUnflushed();
     if (how === "forgotten") {
       const { schedule, random } = this.#ground;
-      schedule.after(random.between(1, 40_000), "it is ended", () => place.cut("dead"));
+      schedule.after(random.between(1, 40_000), "it is ended", () => host.cut("dead"));
     }
   }
 
   async #run<T>(instance: Instance, work: () => T | Promise<T>): Promise<Outcome<T>> {
-    const { place } = instance;
+    const { host } = instance;
     let outcome: Outcome<T>;
     try {
       outcome = { ok: await work() };
     } catch (error) {
       if (error instanceof BerthError) outcome = { refused: error };
       else {
-        this.#ground.onThrown("a call", place, error);
+        this.#ground.onThrown("a call", host, error);
         outcome = { lost: true };
       }
     }
-    if (place.state === "live" && this.#ground.breakage !== "an answer does not wait") {
+    if (host.state === "live" && this.#ground.breakage !== "an answer does not wait") {
       await this.#ground.database.flushed();
     }
     return outcome;
@@ -142,7 +142,7 @@ export abstract class SimulatedObject<Instance extends { place: BaseHost }> {
   async #ring(): Promise<void> {
     const { database } = this.#ground;
     const instance = this.#current();
-    const { place } = instance;
+    const { host } = instance;
     database.alarm = undefined;
     database.isRinging = true;
     this.#ground.count("outcome", "an alarm rang");
@@ -150,9 +150,9 @@ export abstract class SimulatedObject<Instance extends { place: BaseHost }> {
       this.wake(instance);
       await this.ring(instance);
     } catch (error) {
-      if (!(error instanceof InstanceReplaced)) this.#ground.onThrown("the alarm", place, error);
+      if (!(error instanceof InstanceReplaced)) this.#ground.onThrown("the alarm", host, error);
       return;
     }
-    if (place.state === "live") database.onAlarmDone();
+    if (host.state === "live") database.onAlarmDone();
   }
 }

@@ -13,7 +13,7 @@ import type { World } from "./world.ts";
 
 const engineAnswerMs = 2_000;
 
-export function runtimeOver(world: World, place: SandboxHost): ContainerRuntime {
+export function runtimeOver(world: World, host: SandboxHost): ContainerRuntime {
   const engine = world.engine;
   return {
     keepsFiles: true,
@@ -21,25 +21,25 @@ export function runtimeOver(world: World, place: SandboxHost): ContainerRuntime 
     comparesTrees: true,
     filtersHosts: false,
     start: (options) =>
-      sendVerb(world, place, "start", limits.startTimeoutMs, () => engine.start(options)),
+      sendVerb(world, host, "start", limits.startTimeoutMs, () => engine.start(options)),
     destroy: (files) =>
-      sendVerb(world, place, `destroy ${files}`, limits.destroyTimeoutMs, () =>
+      sendVerb(world, host, `destroy ${files}`, limits.destroyTimeoutMs, () =>
         engine.destroy(files),
       ),
-    agent: (_address, input, init) => exchange(world, place, new Request(input, init)),
+    agent: (_address, input, init) => exchange(world, host, new Request(input, init)),
     signal: unused,
     monitor: (startId, waitMs) =>
-      sendVerb(world, place, "monitor", waitMs, () => engine.monitor(startId)),
+      sendVerb(world, host, "monitor", waitMs, () => engine.monitor(startId)),
     snapshot: (snapshotId) =>
-      sendVerb(world, place, "snapshot", limits.snapshotTimeoutMs, () =>
+      sendVerb(world, host, "snapshot", limits.snapshotTimeoutMs, () =>
         engine.snapshot(snapshotId),
       ),
     removeSnapshot: (handle) =>
-      sendVerb(world, place, "remove a snapshot", limits.snapshotTimeoutMs, () =>
+      sendVerb(world, host, "remove a snapshot", limits.snapshotTimeoutMs, () =>
         engine.removeSnapshot(handle),
       ),
     changes: (call) =>
-      sendVerb(world, place, "changes", limits.changesTimeoutMs, () => engine.changes(call)),
+      sendVerb(world, host, "changes", limits.changesTimeoutMs, () => engine.changes(call)),
   };
 }
 
@@ -50,7 +50,7 @@ function unused(): never {
 /** Verbs keep their order; their results may be late, or lost. */
 function sendVerb<T>(
   world: World,
-  place: SandboxHost,
+  host: SandboxHost,
   name: string,
   limitMs: number,
   work: () => Promise<T>,
@@ -58,13 +58,13 @@ function sendVerb<T>(
   return new Promise((resolve, reject) => {
     const waitLimitMs = limitMs + engineAnswerMs;
     const giveUp = world.schedule.after(waitLimitMs, `patience with ${name} ends`, () =>
-      place.deliver(() => reject(new BerthError("unavailable", "no answer"))),
+      host.deliver(() => reject(new BerthError("unavailable", "no answer"))),
     );
     const deliver = (settle: () => void) => {
       if (world.loses("answer of the engine")) return;
       world.schedule.after(world.delay(), `the engine has answered ${name}`, () => {
         giveUp();
-        place.deliver(settle);
+        host.deliver(settle);
       });
     };
     world.engineTurn(`the engine gets: ${name}`, () => {
@@ -80,17 +80,17 @@ function sendVerb<T>(
   });
 }
 
-async function exchange(world: World, place: SandboxHost, request: Request): Promise<Response> {
+async function exchange(world: World, host: SandboxHost, request: Request): Promise<Response> {
   const body = request.body === null ? "" : await request.text();
   // A request leaves the object after its rows are on disk.
   await world.database.flushed();
-  const connection = new Connection(world, place, request);
+  const connection = new Connection(world, host, request);
   return connection.open(body);
 }
 
 class Connection {
   readonly #world: World;
-  readonly #place: SandboxHost;
+  readonly #host: SandboxHost;
   readonly #request: Request;
   readonly #path: string;
   #isGone = false;
@@ -100,9 +100,9 @@ class Connection {
   #tellGone = () => {};
   #cut = (_why: string) => {};
 
-  constructor(world: World, place: SandboxHost, request: Request) {
+  constructor(world: World, host: SandboxHost, request: Request) {
     this.#world = world;
-    this.#place = place;
+    this.#host = host;
     this.#request = request;
     this.#path = new URL(request.url).pathname;
   }
@@ -122,7 +122,7 @@ class Connection {
       };
       if (signal.aborted) return leave();
       signal.addEventListener("abort", leave);
-      this.#place.onCut.add(() => this.#leave());
+      this.#host.onCut.add(() => this.#leave());
       if (this.#world.loses("request to the agent")) return this.#reset();
       this.#world.schedule.after(this.#world.delay(), `${this.#path} arrives`, () => {
         const { agent } = this.#world.engine;
@@ -199,7 +199,7 @@ class Connection {
     const { schedule } = this.#world;
     this.#lastAt = Math.max(this.#lastAt + 1, schedule.now + this.#world.delay());
     schedule.after(this.#lastAt - schedule.now, what, () => {
-      if (!this.#isClosed) this.#place.deliver(work);
+      if (!this.#isClosed) this.#host.deliver(work);
     });
   }
 
@@ -207,14 +207,14 @@ class Connection {
   #reset(): void {
     if (this.#world.random.chance(0.5)) return;
     this.#world.schedule.after(this.#world.delay(), `the connection of ${this.#path} broke`, () =>
-      this.#place.deliver(() => this.#cut("connection reset")),
+      this.#host.deliver(() => this.#cut("connection reset")),
     );
   }
 
   /** The agent notices at its next byte, or never if the machine did not close the connection. */
   #leave(): void {
     if (this.#isGone) return;
-    const isCrash = this.#place.state !== "live";
+    const isCrash = this.#host.state !== "live";
     if (isCrash && this.#world.random.chance(0.5)) return;
     const ms = this.#world.random.between(1, limits.execHeartbeatEveryMs);
     this.#world.schedule.after(ms, `the caller of ${this.#path} is seen to be gone`, () => {

@@ -141,8 +141,8 @@ export class World {
   }
 
   /** Reports a thrown error, unless the instance has been replaced. */
-  onThrown(what: string, place: BaseHost, error: unknown): void {
-    if (error instanceof InstanceReplaced || place.state !== "live") return;
+  onThrown(what: string, host: BaseHost, error: unknown): void {
+    if (error instanceof InstanceReplaced || host.state !== "live") return;
     const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.fail("nothing throws", `${what} threw ${message}`);
   }

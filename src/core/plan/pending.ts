@@ -62,7 +62,7 @@ export function pendingMembershipRequests({
   return status === "removing" && haveAllLeft ? [...requests, { type: "unregister" }] : requests;
 }
 
-export function decisionFor({ kind, decision }: Run, { vote }: RunPart): ParticipantDecision {
+function decisionFor({ kind, decision }: Run, { vote }: RunPart): ParticipantDecision {
   if (decision?.go !== true || vote === null || "no" in vote) return "abort";
   return kind === "commit" ? "commit" : "roll_back";
 }

@@ -7,7 +7,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { ObjectHost, SqlValue } from "../shared/host.ts";
 
 /** `where` ends with `LIMIT ?`, which the caller binds. */
-export type Selection = { from: string; where: string; bindings: SqlValue[] };
+type Selection = { from: string; where: string; bindings: SqlValue[] };
 
 type MetadataPair = { k: string; v: string };
 

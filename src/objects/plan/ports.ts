@@ -31,7 +31,7 @@ export interface ParticipantPort {
   endUnheld(caller: PlanCaller): Promise<Result<unknown>>;
 }
 
-export interface DirectoryPort {
+interface DirectoryPort {
   /** Creates the sandbox, or finds it created by this same call; returns when the sandbox's object has it. */
   make(call: NewSandbox): Promise<Result<null>>;
   /** Gives the name back, unless it was given again after `createdAt`. */

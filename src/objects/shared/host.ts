@@ -6,7 +6,7 @@
 export type SqlValue = string | number | null;
 
 /** The work of a transaction. An `async` function does not fit: whatever it writes after its first `await` would be outside. */
-export type TransactionWork<T> = () => T extends PromiseLike<unknown> ? never : T;
+type TransactionWork<T> = () => T extends PromiseLike<unknown> ? never : T;
 
 export interface ObjectHost {
   /** Synchronous. Writes without an `await` between them are one atomic unit. */

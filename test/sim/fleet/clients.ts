@@ -1,6 +1,6 @@
 /**
- * Owns what the clients of a history of many objects do, one step after the other each, as the door would pass it on.
- * Does not own what they may expect (watch.ts, rest.ts).
+ * The clients of a fleet history: each performs its steps in order, as the Worker would pass them on. See watch.ts and
+ * rest.ts for what they may expect.
  */
 import type { Disposition } from "../../../src/core/plan/record.ts";
 import { listPage } from "../../../src/objects/directory/list.ts";
@@ -11,20 +11,20 @@ import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { Client } from "../clients.ts";
 import type { Outcome } from "../simulated-object.ts";
-import { askPlan, isThere } from "./door.ts";
 import { type Fleet, tenant } from "./fleet.ts";
+import { callPlan, ensurePlan } from "./plan-calls.ts";
 import type { Action, Script } from "./script.ts";
 
 const triesMax = 6;
 
-/** Resolves when all have done what they had to. */
+/** Resolves when all clients have finished. */
 export async function serve(fleet: Fleet, { clients, steps }: Script): Promise<void> {
   const all = Array.from({ length: clients }, (_, client) => new FleetClient(fleet, `c${client}`));
   await Promise.all(
     all.map(async (client, index) => {
       for (const step of steps) {
         if (step.kind !== "action" || step.client !== index) continue;
-        await fleet.sleep(step.restMs, `client ${index} goes on`);
+        await fleet.sleep(step.restMs, `client ${index} continues`);
         await client.act(step.action);
       }
     }),
@@ -51,22 +51,22 @@ export class FleetClient {
         return this.#put(action);
       case "remove": {
         const { plan, key } = action;
-        const fate = fateOf(action, key);
-        const call = askPlan(fleet, plan, `remove k${key}`, (actor) =>
-          members.removeMember(actor, `k${key}`, fate),
+        const disposition = dispositionOf(action, key);
+        const call = callPlan(fleet, plan, `remove k${key}`, (actor) =>
+          members.removeMember(actor, `k${key}`, disposition),
         );
         const outcome = await call;
-        if (fate === "force" && "ok" in outcome) fleet.watch.ended.add(outcome.ok.sandbox);
+        if (disposition === "force" && "ok" in outcome) fleet.watch.ended.add(outcome.ok.sandbox);
         return this.#note("remove", outcome);
       }
       case "end": {
         const { plan } = action;
-        const fate = fateOf(action, plan + 1);
-        const call = askPlan(fleet, plan, "end", (actor, named) =>
-          members.removePlan(actor, named, fate),
+        const disposition = dispositionOf(action, plan + 1);
+        const call = callPlan(fleet, plan, "end", (actor, identity) =>
+          members.removePlan(actor, identity, disposition),
         );
         const outcome = await call;
-        if (fate === "force" && "ok" in outcome) {
+        if (disposition === "force" && "ok" in outcome) {
           for (const { sandbox, state } of outcome.ok.members) {
             if (state === "member") fleet.watch.ended.add(sandbox);
           }
@@ -90,7 +90,7 @@ export class FleetClient {
     const call = { kind, mode, allowEmpty, waitMs, key, hash: `${kind} ${mode} ${allowEmpty}` };
     // With a key a lost answer may be asked for again.
     for (let tries = 0; tries < triesMax; tries++) {
-      const outcome = await askPlan(this.#fleet, action.plan, kind, (actor) =>
+      const outcome = await callPlan(this.#fleet, action.plan, kind, (actor) =>
         runs.commitOrRollBack(actor, call),
       );
       this.#note(kind, outcome);
@@ -115,7 +115,7 @@ export class FleetClient {
         directory.findOrCreate(call),
       );
       this.#note("find", outcome);
-      if ("ok" in outcome) return this.#fleet.watch.found(name, outcome.ok.sandbox.id);
+      if ("ok" in outcome) return this.#fleet.watch.foundSandbox(name, outcome.ok.sandbox.id);
       if ("refused" in outcome && outcome.refused.code !== "unavailable") return;
       await this.#fleet.sleep(this.#fleet.random.between(1, 3_000), `${name} is asked for again`);
     }
@@ -124,9 +124,9 @@ export class FleetClient {
   async #list(): Promise<void> {
     const { directory, watch } = this.#fleet;
     const before = watch.answered;
-    const outcome = await directory.call("list", (actor, place) => {
+    const outcome = await directory.call("list", (actor, host) => {
       actor.probeStale();
-      return listPage(place, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes;
+      return listPage(host, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes;
     });
     this.#note("list", outcome);
     if ("ok" in outcome) watch.listed(outcome.ok, before);
@@ -139,8 +139,8 @@ export class FleetClient {
     const sandbox = known ?? make?.spec.id;
     if (sandbox === undefined) return;
     if (make !== undefined) this.#fleet.watch.madeForPlans.add(sandbox);
-    if (!(await isThere(this.#fleet, action.plan))) return;
-    const call = askPlan(this.#fleet, action.plan, `put ${key}`, (actor) =>
+    if (!(await ensurePlan(this.#fleet, action.plan))) return;
+    const call = callPlan(this.#fleet, action.plan, `put ${key}`, (actor) =>
       members.putMember(actor, { key, sandbox, ...(make === undefined ? {} : { make }) }),
     );
     this.#note("put", await call);
@@ -196,12 +196,12 @@ export class FleetClient {
   #note(verb: string, outcome: Outcome<unknown>): void {
     const said = "ok" in outcome ? "ok" : "lost" in outcome ? "lost" : outcome.refused.code;
     this.#fleet.count("answer", `${verb}: ${said}`);
-    this.#fleet.schedule.say(`${this.#name} was told: ${verb}: ${said}`);
+    this.#fleet.schedule.say(`${this.#name} got ${verb}: ${said}`);
   }
 }
 
-/** Unforced, which is refused of the few who are held, every other time: whatever takes its lease in that moment is kept. */
-function fateOf({ destroy }: { destroy: boolean }, number: number): Disposition {
+/** Every other removal is not forced: it is refused for held members, and keeps those whose lease was acquired meanwhile. */
+function dispositionOf({ destroy }: { destroy: boolean }, number: number): Disposition {
   if (number % 2 === 1) return "destroy";
   return destroy ? "force" : "keep";
 }
@@ -211,7 +211,7 @@ function newSandbox(fleet: Fleet, scope: string | undefined): NewSandbox {
     metadata: {},
     start: true,
     spec: {
-      id: fleet.mint(),
+      id: fleet.newId(),
       tenant,
       createdAt: fleet.schedule.now,
       env: {},

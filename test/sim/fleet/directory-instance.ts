@@ -1,5 +1,5 @@
 /**
- * Owns the Directory of a history: the real actor over rows in memory, asked as the door asks it.
+ * The Directory of a fleet history: the real actor over rows in memory.
  */
 
 import { DirectoryActor } from "../../../src/objects/directory/actor.ts";
@@ -9,19 +9,19 @@ import { toResult } from "../../../src/objects/shared/to-result.ts";
 import { BaseHost } from "../base-host.ts";
 import { type Outcome, SimulatedObject } from "../simulated-object.ts";
 import type { Fleet } from "./fleet.ts";
-import { FleetGround } from "./object-host.ts";
-import { type Asked, ask } from "./rpc.ts";
-import { sandboxAsked } from "./sandbox-asked.ts";
+import { FleetDeps } from "./object-deps.ts";
+import { type CallTarget, callObject } from "./rpc.ts";
+import { sandboxTarget } from "./sandbox-ports.ts";
 
-type Instance = { place: BaseHost; directory: DirectoryActor };
+type Instance = { host: BaseHost; directory: DirectoryActor };
 
-export class DirectoryBeing extends SimulatedObject<Instance> {
+export class SimulatedDirectory extends SimulatedObject<Instance> {
   readonly name = "the directory";
-  readonly ground: FleetGround;
+  readonly ground: FleetDeps;
   readonly #fleet: Fleet;
 
   constructor(fleet: Fleet) {
-    const ground = new FleetGround(fleet);
+    const ground = new FleetDeps(fleet);
     super(ground);
     this.ground = ground;
     this.#fleet = fleet;
@@ -29,52 +29,52 @@ export class DirectoryBeing extends SimulatedObject<Instance> {
 
   call<T>(
     what: string,
-    work: (directory: DirectoryActor, place: BaseHost) => T | Promise<T>,
+    work: (directory: DirectoryActor, host: BaseHost) => T | Promise<T>,
   ): Promise<Outcome<T>> {
-    return this.request(what, ({ directory, place }) => work(directory, place));
+    return this.request(what, ({ directory, host }) => work(directory, host));
   }
 
-  /** As it is asked for what stands in its rows. */
-  get rows(): Asked<BaseHost> {
+  /** For calls that only need its rows. */
+  get rows(): CallTarget<BaseHost> {
     return {
       name: this.name,
-      call: (what, work) => this.call(what, (_directory, place) => work(place)),
+      call: (what, work) => this.call(what, (_directory, host) => work(host)),
     };
   }
 
   protected override createInstance(): Instance {
-    const place = new BaseHost(this.ground);
-    return { place, directory: new DirectoryActor(place, (id) => this.#port(place, id)) };
+    const host = new BaseHost(this.ground);
+    return { host, directory: new DirectoryActor(host, (id) => this.#port(host, id)) };
   }
 
   protected override wake(): void {
-    // It takes up what was left undone in its constructor.
+    // Its constructor continues what was left unfinished.
   }
 
   protected override ring({ directory }: Instance): Promise<void> {
     return directory.alarm();
   }
 
-  #port(place: BaseHost, id: string): SandboxPort {
-    const to = sandboxAsked(this.#fleet, id);
+  #port(host: BaseHost, id: string): SandboxPort {
+    const to = sandboxTarget(this.#fleet, id);
     return {
       make: (call) =>
-        ask(this.#fleet, place, to, "make", (actor) =>
+        callObject(this.#fleet, host, to, "make", (actor) =>
           toResult(() => {
             lifecycle.make(actor, call);
             return actor.outbox.report();
           }),
         ),
       report: () =>
-        ask(this.#fleet, place, to, "report", (actor) =>
+        callObject(this.#fleet, host, to, "report", (actor) =>
           actor.existing === undefined ? undefined : actor.outbox.report(),
         ),
       giveWay: (successor, gate) =>
-        ask(this.#fleet, place, to, "give way", async (actor) => {
+        callObject(this.#fleet, host, to, "give way", async (actor) => {
           if (actor.existing === undefined) return undefined;
           return toResult(async () => {
             const { breakage } = this.#fleet;
-            if (breakage === "who is replaced is not asked")
+            if (breakage === "a lease does not stop a replacement")
               await lifecycle.endForPlan(actor, "replaced");
             await lifecycle.giveWay(actor, successor, gate);
             if (gate.force === undefined) this.#fleet.watch.gaveWay(id, actor);

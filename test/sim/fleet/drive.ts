@@ -1,5 +1,5 @@
 /**
- * Owns going on: step after step until something holds, time is over, or an invariant is broken.
+ * Runs a history step by step until a condition holds, the time is over, or an invariant is violated.
  */
 import type { Fleet } from "./fleet.ts";
 

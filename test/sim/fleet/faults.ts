@@ -1,5 +1,5 @@
 /**
- * Owns what each fault of a history of many objects does, and that it ends. Does not own when (script.ts).
+ * What each fault of a fleet history does, and how it ends. See script.ts for when.
  */
 import type { World } from "../world.ts";
 import type { Fleet } from "./fleet.ts";
@@ -7,7 +7,7 @@ import type { FaultName, Script } from "./script.ts";
 
 type Fault = { size: number };
 
-/** Answers how it ends, where it lasts. */
+/** Returns how to end the fault, if it lasts. */
 const begins: Record<FaultName, (fleet: Fleet, fault: Fault) => (() => void) | undefined> = {
   "plan crashes": (fleet, fault) => {
     const plan = oneOf(fleet.plans, fault);
@@ -15,7 +15,7 @@ const begins: Record<FaultName, (fleet: Fleet, fault: Fault) => (() => void) | u
       plan?.crash("dead");
       return undefined;
     }
-    // The moments between what is decided and what is on disk are those that count: here they are long.
+    // Prolongs the critical time between a decision and its arrival on disk.
     plan.hasSlowDisk = true;
     return () => {
       plan.hasSlowDisk = false;
@@ -101,7 +101,7 @@ function oneOf<T>(all: readonly T[], { size }: Fault): T | undefined {
   return all[Math.floor(size * all.length)];
 }
 
-/** Of one sandbox, or of all there are. */
+/** Affects one sandbox or all. */
 function some(fleet: Fleet, size: number, begin: (world: World) => () => void): () => void {
   const all = [...fleet.sandboxes.values()];
   const hit = size < 0.5 ? all : [oneOf(all, { size: (size - 0.5) * 2 })];

@@ -1,5 +1,5 @@
 /**
- * Owns what a history of many objects can break on purpose. Each must be found: else it proves nothing.
+ * Faults that a fleet history can contain on purpose. The checks must find each of them, or they prove nothing.
  */
 
 import { PlanActor } from "../../../src/objects/plan/actor.ts";
@@ -9,55 +9,55 @@ import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 const found = {
   /** Members may be added, replaced and removed while a run is open. */
   "members are not frozen": ["a run ends"],
-  /** A fresh instance of the plan goes on as if it had decided to commit. */
+  /** A restarted plan continues as if it had decided to commit. */
   "an undecided run is committed": ["one run, one decision"],
-  /** The plan tells its members before its decision is on disk, and has members made before it knows of them. */
-  "what is told does not wait": ["one run, one decision", "nothing is made for nobody"],
-  /** A member takes steps of runs that are over. */
-  "members forget which runs are over": ["nobody is held for ever"],
+  /** The plan sends its decision and the creation of members before its own rows are on disk. */
+  "requests do not wait for rows": ["one run, one decision", "nothing is made for nobody"],
+  /** A participant accepts steps of runs that have ended. */
+  "members forget which runs have ended": ["no lease is held forever"],
   /** The lease of a held member ends with its time. */
   "a held lease expires": ["a plan can be used again"],
-  /** The Directory takes reports in the order in which they come. */
+  /** The Directory applies reports in the order in which they arrive. */
   "reports have no order": ["lists say what is"],
-  /** Whoever could not be told what was decided is not told again. */
+  /** A decision that did not reach a participant is not sent again. */
   "finishing is tried once": [
-    "nobody is held for ever",
+    "no lease is held forever",
     "plans and members agree",
     "all or nothing",
   ],
-  /** Whoever holds its lease, a sandbox ends for its successor. */
-  "who is replaced is not asked": ["nobody's lease ends for another sandbox"],
+  /** A sandbox ends for its successor even if its lease is held. */
+  "a lease does not stop a replacement": ["nobody's lease ends for another sandbox"],
 } as const;
 
 export type FleetBreakage = keyof typeof found;
 export const fleetBreakages = Object.keys(found) as FleetBreakage[];
 
-/** The rules by which each is found: one that is broken by something else is no proof. */
+/** The checks that must find each fault: finding it by another one is no proof. */
 export const fleetFoundBy: Readonly<Record<FleetBreakage, readonly string[]>> = found;
 
-/** The real one, unless it is to be broken. */
+/** The real plan, unless a fault replaces it. */
 export function planActor(
   breakage: FleetBreakage | undefined,
   ...made: ConstructorParameters<typeof PlanActor>
 ): PlanActor {
-  if (breakage === "members are not frozen") return new Unfrozen(...made);
-  if (breakage === "an undecided run is committed") return new Hopeful(...made);
+  if (breakage === "members are not frozen") return new UnfrozenPlan(...made);
+  if (breakage === "an undecided run is committed") return new CommittingPlan(...made);
   return new PlanActor(...made);
 }
 
-class Unfrozen extends PlanActor {
+class UnfrozenPlan extends PlanActor {
   override get current() {
     return { ...super.current, run: null };
   }
 
-  override commit(...[after, beside]: Parameters<PlanActor["commit"]>): void {
+  override commit(...[after, extras]: Parameters<PlanActor["commit"]>): void {
     const open = this.record?.run ?? null;
     const isOver = open !== null && after.lastRun?.n === open.n;
-    super.commit(after.run === null && !isOver ? { ...after, run: open } : after, beside);
+    super.commit(after.run === null && !isOver ? { ...after, run: open } : after, extras);
   }
 }
 
-class Hopeful extends PlanActor {
+class CommittingPlan extends PlanActor {
   override resume(): void {
     const run = this.record?.run ?? null;
     if (this.record !== undefined && run !== null && run.decision === null) {
@@ -67,16 +67,16 @@ class Hopeful extends PlanActor {
   }
 }
 
-/** What a question of a plan finds in a broken member. */
-export function breakSeat(
+/** Makes a participant forget which runs have ended. */
+export function breakParticipant(
   breakage: FleetBreakage | undefined,
   actor: SandboxActor,
   run: number,
 ): void {
-  const seat = actor.existing?.participant;
-  if (breakage !== "members forget which runs are over" || seat == null) return;
-  if (seat.phase.name === "over" && seat.run >= run) {
-    actor.commit({ participant: { ...seat, run: run - 1, last: null } }, [], "forgets");
+  const participant = actor.existing?.participant;
+  if (breakage !== "members forget which runs have ended" || participant == null) return;
+  if (participant.phase.name === "over" && participant.run >= run) {
+    actor.commit({ participant: { ...participant, run: run - 1, last: null } }, [], "forgets");
   }
 }
 
@@ -87,16 +87,16 @@ export function breakLease(breakage: FleetBreakage | undefined, actor: SandboxAc
   actor.commit({ lease: { ...actor.facts.lease, state: ends } }, [], "is not pinned");
 }
 
-/** Whoever does not answer is taken to have done it. */
-export function once(
+/** Takes a missing response for success. */
+export function finishOnce(
   breakage: FleetBreakage | undefined,
   member: ParticipantPort,
 ): ParticipantPort {
   if (breakage !== "finishing is tried once") return member;
   return {
     ...member,
-    finish: (asking, decision) =>
-      member.finish(asking, decision).catch(() => ({
+    finish: (caller, decision) =>
+      member.finish(caller, decision).catch(() => ({
         ok: { outcome: decision === "commit" ? "committed" : "aborted" },
       })),
   };

@@ -1,6 +1,6 @@
 /**
- * Owns one history of many objects: a Directory, plans, and the sandboxes that come about, all on one schedule.
- * Does not own what is checked (watch.ts, rest.ts), nor what happens (script.ts).
+ * The objects of a fleet history on one schedule: a Directory, plans, and the sandboxes that they create. See script.ts for
+ * what happens, and watch.ts and rest.ts for the checks.
  */
 import type { Report } from "../../../src/protocol/directory.ts";
 import { Random } from "../random.ts";
@@ -13,10 +13,10 @@ import {
   Weather,
   World,
 } from "../world.ts";
-import { DirectoryBeing } from "./directory-instance.ts";
+import { SimulatedDirectory } from "./directory-instance.ts";
 import type { FleetBreakage } from "./fleet-breakages.ts";
-import { PlanBeing } from "./plan-instance.ts";
-import { ask } from "./rpc.ts";
+import { SimulatedPlan } from "./plan-instance.ts";
+import { callObject } from "./rpc.ts";
 import { Watch } from "./watch.ts";
 
 export const tenant = "sim";
@@ -27,27 +27,27 @@ export class Fleet {
   readonly weather = new Weather();
   readonly counts = new Map<string, number>();
   readonly sandboxes = new Map<string, World>();
-  readonly directory: DirectoryBeing;
+  readonly directory: SimulatedDirectory;
   readonly watch: Watch;
   readonly breakage: FleetBreakage | undefined;
   violation: Violation | undefined;
-  readonly #plans = new Map<string, PlanBeing>();
-  #minted = 0;
+  readonly #plans = new Map<string, SimulatedPlan>();
+  #ids = 0;
 
   constructor(seed: number, breakage?: FleetBreakage) {
     this.random = new Random(seed);
     this.schedule = new Schedule(this.random, simulationStart);
     this.breakage = breakage;
     this.watch = new Watch(this);
-    this.directory = new DirectoryBeing(this);
+    this.directory = new SimulatedDirectory(this);
   }
 
-  /** As the door does: an id is minted for each call that may make one. */
-  mint(): string {
-    return `s${String(this.#minted++).padStart(3, "0")}`.padEnd(24, "x");
+  /** A new id for each call that may create a sandbox, as the Worker generates it. */
+  newId(): string {
+    return `s${String(this.#ids++).padStart(3, "0")}`.padEnd(24, "x");
   }
 
-  /** The object of this name: it is there once it was addressed. */
+  /** The sandbox's object, which exists once it was addressed. */
   sandbox(id: string): World {
     const known = this.sandboxes.get(id);
     if (known !== undefined) return known;
@@ -57,28 +57,30 @@ export class Fleet {
       weather: this.weather,
       counts: this.counts,
       sendReport: (report, from) =>
-        ask(this, from, this.directory, "a report", (it) => it.applyReport(this.#ordered(report))),
+        callObject(this, from, this.directory, "a report", (it) =>
+          it.applyReport(this.#ordered(report)),
+        ),
     };
     const world = new World(0, undefined, shared);
     this.sandboxes.set(id, world);
     return world;
   }
 
-  /** As it is, unless the order of reports is to be lost. */
+  /** Breaks the order of reports if the history is to do so. */
   #ordered(report: Report): Report {
     if (this.breakage !== "reports have no order") return report;
     return { ...report, revision: this.schedule.steps };
   }
 
-  plan(name: string): PlanBeing {
+  plan(name: string): SimulatedPlan {
     const known = this.#plans.get(name);
     if (known !== undefined) return known;
-    const made = new PlanBeing(this, name);
+    const made = new SimulatedPlan(this, name);
     this.#plans.set(name, made);
     return made;
   }
 
-  get plans(): PlanBeing[] {
+  get plans(): SimulatedPlan[] {
     return [...this.#plans.values()];
   }
 

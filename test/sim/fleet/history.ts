@@ -1,5 +1,5 @@
 /**
- * Owns one history of many objects: a script played from its beginning to rest, and what was seen.
+ * Plays one fleet history: a script from its beginning to rest, and what was observed.
  */
 import type { Violation } from "../world.ts";
 import { serve } from "./clients.ts";
@@ -17,8 +17,8 @@ export type FleetHistory = {
   trace: string[];
 };
 
-/** All calls have their own limits; who waits longer than all of them together waits for ever. */
-const patienceMs = 3 * 60 * 60_000;
+/** All calls have limits of their own; a call that waits longer than all of them together waits forever. */
+const waitMaxMs = 3 * 60 * 60_000;
 
 export async function playFleet(script: Script, breakage?: FleetBreakage): Promise<FleetHistory> {
   const fleet = new Fleet(script.seed, breakage);
@@ -33,7 +33,7 @@ export async function playFleet(script: Script, breakage?: FleetBreakage): Promi
         error instanceof Error ? (error.stack ?? error.message) : String(error),
       ),
   );
-  await drive(fleet, () => isDone, patienceMs);
+  await drive(fleet, () => isDone, waitMaxMs);
   if (fleet.violation === undefined && !isDone) {
     const beings = [
       fleet.directory,
@@ -41,7 +41,7 @@ export async function playFleet(script: Script, breakage?: FleetBreakage): Promi
       ...[...fleet.sandboxes.values()].map(({ object }) => object),
     ];
     const waiting = beings.flatMap(({ open }) => [...open].map(({ what }) => what));
-    fleet.fail("nothing waits for ever", `no answer yet: ${waiting.join(", ")}`);
+    fleet.fail("nothing waits for ever", `no response yet: ${waiting.join(", ")}`);
   }
   if (fleet.violation === undefined) await checkRest(fleet);
   const { violation, counts, schedule } = fleet;

@@ -1,6 +1,6 @@
 /**
- * Owns a plan of a history: the real actor over rows in memory, asked as the door asks it, and what it may ask of others.
- * Does not own what members do (sandbox-asked.ts).
+ * A plan of a fleet history: the real actor over rows in memory, with its calls to other objects. See sandbox-ports.ts for
+ * its participants.
  */
 import type { PlanIdentity } from "../../../src/core/plan/lifetime.ts";
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
@@ -13,27 +13,27 @@ import { toResult } from "../../../src/objects/shared/to-result.ts";
 import { BaseHost } from "../base-host.ts";
 import { SimulatedObject } from "../simulated-object.ts";
 import { type Fleet, tenant } from "./fleet.ts";
-import { once, planActor } from "./fleet-breakages.ts";
-import { FleetGround } from "./object-host.ts";
-import { ask } from "./rpc.ts";
-import { memberOf } from "./sandbox-asked.ts";
+import { finishOnce, planActor } from "./fleet-breakages.ts";
+import { FleetDeps } from "./object-deps.ts";
+import { callObject } from "./rpc.ts";
+import { participantPort } from "./sandbox-ports.ts";
 
-type Instance = { place: BaseHost; plan: PlanActor };
+type Instance = { host: BaseHost; plan: PlanActor };
 
-export class PlanBeing extends SimulatedObject<Instance> {
+export class SimulatedPlan extends SimulatedObject<Instance> {
   readonly name: string;
-  readonly ground: FleetGround;
+  readonly ground: FleetDeps;
   readonly #fleet: Fleet;
 
   constructor(fleet: Fleet, name: string) {
-    const ground = new FleetGround(fleet);
+    const ground = new FleetDeps(fleet);
     super(ground);
     this.ground = ground;
     this.name = name;
     this.#fleet = fleet;
   }
 
-  /** What its rows say. */
+  /** The record as its rows have it. */
   get record(): PlanRecord | undefined {
     return loadPlan(new BaseHost(this.ground))?.plan;
   }
@@ -42,19 +42,19 @@ export class PlanBeing extends SimulatedObject<Instance> {
     return loadRun(new BaseHost(this.ground), n);
   }
 
-  /** As it was named at that time. */
+  /** Calls the plan that was given its name at this time. */
   call<T>(
     what: string,
     createdAt: number,
-    work: (plan: PlanActor, named: PlanIdentity) => T | Promise<T>,
+    work: (plan: PlanActor, identity: PlanIdentity) => T | Promise<T>,
   ) {
-    const named = { tenant, name: this.name, createdAt };
-    return this.request(`${this.name}: ${what}`, ({ plan }) => work(plan, named));
+    const identity = { tenant, name: this.name, createdAt };
+    return this.request(`${this.name}: ${what}`, ({ plan }) => work(plan, identity));
   }
 
   protected override createInstance(): Instance {
-    const place = new BaseHost(this.ground);
-    return { place, plan: planActor(this.#fleet.breakage, place, this.#ports(place)) };
+    const host = new BaseHost(this.ground);
+    return { host, plan: planActor(this.#fleet.breakage, host, this.#ports(host)) };
   }
 
   protected override wake({ plan }: Instance): void {
@@ -65,17 +65,17 @@ export class PlanBeing extends SimulatedObject<Instance> {
     return plan.alarm();
   }
 
-  #ports(place: BaseHost): PlanPorts {
+  #ports(host: BaseHost): PlanPorts {
     const fleet = this.#fleet;
     return {
-      participantOf: (id) => once(fleet.breakage, memberOf(fleet, place, id)),
+      participantOf: (id) => finishOnce(fleet.breakage, participantPort(fleet, host, id)),
       directoryOf: () => ({
         make: (call) =>
-          ask(fleet, place, fleet.directory, "make a member", (directory) =>
+          callObject(fleet, host, fleet.directory, "make a member", (directory) =>
             toResult(() => directory.make(call)),
           ),
         forgetPlan: (name, createdAt) =>
-          ask(fleet, place, fleet.directory.rows, "forget a plan", (rows) =>
+          callObject(fleet, host, fleet.directory.rows, "forget a plan", (rows) =>
             toResult(() => {
               names.forgetPlanName(rows, name, createdAt);
               return null;

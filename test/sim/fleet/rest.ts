@@ -1,6 +1,6 @@
 /**
- * Owns what must hold at the end of a history of many objects, when nothing goes wrong any more and time has passed:
- * no run is open or half committed, members and plans agree, lists say what is, and all of it can be used again.
+ * Invariants at the end of a fleet history, when no fault is active any more and time has passed: no run is open or partly
+ * committed, members and plans agree, lists are correct, and everything can be used again.
  */
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import { isEnding } from "../../../src/core/sandbox/step.ts";
@@ -14,7 +14,7 @@ import type { World } from "../world.ts";
 import { FleetClient } from "./clients.ts";
 import { drive } from "./drive.ts";
 import type { Fleet } from "./fleet.ts";
-import type { PlanBeing } from "./plan-instance.ts";
+import type { SimulatedPlan } from "./plan-instance.ts";
 
 const minute = 60_000;
 
@@ -22,7 +22,7 @@ export async function checkRest(fleet: Fleet): Promise<void> {
   await drive(fleet, () => false, 40 * minute);
   if (fleet.violation !== undefined) return;
   checkPlans(fleet);
-  checkSeats(fleet);
+  checkParticipants(fleet);
   await checkLists(fleet);
   for (const plan of fleet.plans) if (fleet.violation === undefined) await checkUse(fleet, plan);
 }
@@ -35,45 +35,45 @@ function checkPlans(fleet: Fleet): void {
     if (record.run !== null) fleet.fail("a run ends", `${plan.name}: run ${record.run.n} is open`);
     if (record.joining.length + record.leaving.length > 0) {
       fleet.fail(
-        "nobody is on the way for ever",
+        "no membership change lasts forever",
         `${plan.name}: ${JSON.stringify([record.joining, record.leaving])}`,
       );
     }
-    for (const run of ended(plan)) checkWhole(fleet, plan.name, run);
-    const place = plan.host;
-    if (place !== undefined && place.timers + place.backgrounds > 0) {
+    for (const run of ended(plan)) checkAtomicity(fleet, plan.name, run);
+    const host = plan.host;
+    if (host !== undefined && host.timers + host.backgrounds > 0) {
       fleet.fail(
         "nothing is left",
-        `${plan.name}: ${place.timers} timers, ${place.backgrounds} pieces of work`,
+        `${plan.name}: ${host.timers} timers, ${host.backgrounds} pieces of work`,
       );
     }
     for (const member of record.members) checkMember(fleet, record, member);
   }
 }
 
-/** Whoever has a name can be asked for by it, and nobody else has one. */
-function checkName(fleet: Fleet, { name, status: life, createdAt }: PlanRecord): void {
+/** A plan has its name exactly while it exists. */
+function checkName(fleet: Fleet, { name, status, createdAt }: PlanRecord): void {
   const given = names.planCreatedAt(
     fleet.directory.host ?? new BaseHost(fleet.directory.ground),
     name,
   );
-  if (life === "removing" || (life === "here" && given !== createdAt)) {
-    fleet.fail("plans are known by their names", `${name} is ${life}, named ${given}`);
+  if (status === "removing" || (status === "here" && given !== createdAt)) {
+    fleet.fail("plans are known by their names", `${name} is ${status}, named ${given}`);
   }
-  // Given again, and not asked for since.
-  if (life === "gone" && given !== undefined && given <= createdAt) {
+  // A later time means that the name was given again.
+  if (status === "gone" && given !== undefined && given <= createdAt) {
     fleet.fail("plans are known by their names", `${name} is gone and has its name`);
   }
 }
 
-/** Whoever is gone by then can neither be committed nor left behind. */
-function checkWhole(fleet: Fleet, plan: string, run: Run): void {
+/** Members that were destroyed meanwhile do not count. */
+function checkAtomicity(fleet: Fleet, plan: string, run: Run): void {
   if (run.mode !== "atomic") return;
   const outcomes = new Set(
     run.parts
       .map(({ ended }) => ended)
-      .filter((one) => one?.error?.code !== "sandbox_destroyed")
-      .map((one) => one?.outcome),
+      .filter((result) => result?.error?.code !== "sandbox_destroyed")
+      .map((result) => result?.outcome),
   );
   for (const all of ["committed", "rolled_back"] as const) {
     if (outcomes.has(all) && outcomes.has("aborted")) {
@@ -106,16 +106,16 @@ function checkMember(fleet: Fleet, plan: PlanRecord, member: PlanRecord["members
   }
 }
 
-function checkSeats(fleet: Fleet): void {
+function checkParticipants(fleet: Fleet): void {
   for (const [id, world] of fleet.sandboxes) {
     const facts = world.observer.facts;
     if (facts === undefined || isEnding(facts.sandbox.state)) continue;
     const { participant, lease } = facts;
     if (lease.state.name === "held" && lease.state.pinned === true) {
-      fleet.fail("nobody is held for ever", `${id} is held by ${lease.state.grant.holder}`);
+      fleet.fail("no lease is held forever", `${id} is held by ${lease.state.grant.holder}`);
     }
     if (participant !== null && participant.phase.name !== "over") {
-      fleet.fail("nobody is held for ever", `${id} is still ${participant.phase.name}`);
+      fleet.fail("no lease is held forever", `${id} is still ${participant.phase.name}`);
     }
     const plan = fleet.plans.find(({ name }) => name === participant?.plan);
     if (
@@ -124,14 +124,14 @@ function checkSeats(fleet: Fleet): void {
     ) {
       fleet.fail("plans and members agree", `${id} thinks it is in ${participant.plan}`);
     }
-    checkWanted(fleet, id, world);
-    checkKept(fleet, id, world);
+    checkMadeForPlan(fleet, id, world);
+    checkCheckpoints(fleet, id, world);
   }
 }
 
-/** What a plan has made is its member, was let go by it, or has ended; and what it was to end has. */
-function checkWanted(fleet: Fleet, id: string, { observer, database }: World): void {
-  if (fleet.watch.ended.has(id)) fleet.fail("what is to end ends", `${id} lives`);
+/** A sandbox that a plan created is or was its member, or has ended; and sandboxes to end have ended. */
+function checkMadeForPlan(fleet: Fleet, id: string, { observer, database }: World): void {
+  if (fleet.watch.ended.has(id)) fleet.fail("what is to end ends", `${id} was not ended`);
   if (!fleet.watch.madeForPlans.has(id) || observer.facts?.participant != null) return;
   const [joined] = database.sql<{ n: number }>(
     `SELECT count(*) AS n FROM event WHERE data LIKE '%"joined"%'`,
@@ -139,8 +139,8 @@ function checkWanted(fleet: Fleet, id: string, { observer, database }: World): v
   if (joined?.n === 0) fleet.fail("nothing is made for nobody", `${id} was never a member`);
 }
 
-/** Of the plan's checkpoints exactly the committed one can be used, and its tree is there. */
-function checkKept(fleet: Fleet, id: string, world: World): void {
+/** Only the committed checkpoint of the plan is usable, and its files exist. */
+function checkCheckpoints(fleet: Fleet, id: string, world: World): void {
   const committed = world.observer.facts?.participant?.committed?.checkpoint;
   const kept = listRows(new SandboxHost(world)).filter(
     ({ used_by, state }) => used_by === "plan" && state !== "leaving",
@@ -163,8 +163,8 @@ async function checkLists(fleet: Fleet): Promise<void> {
   void fleet.directory
     .call(
       "the last list",
-      (_actor, place) =>
-        listPage(place, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes,
+      (_actor, host) =>
+        listPage(host, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes,
     )
     .then((outcome) => {
       isDone = true;
@@ -196,7 +196,7 @@ function checkScopes(fleet: Fleet): void {
 }
 
 /** What is left of the plan can be committed, worked on, and brought back, to the byte. */
-async function checkUse(fleet: Fleet, plan: PlanBeing): Promise<void> {
+async function checkUse(fleet: Fleet, plan: SimulatedPlan): Promise<void> {
   const auditor = new FleetClient(fleet, "auditor");
   let isDone = false;
   const use = async () => {
@@ -252,12 +252,12 @@ async function checkUse(fleet: Fleet, plan: PlanBeing): Promise<void> {
   if (!isDone) fleet.fail("a plan can be used again", "nobody answered");
 }
 
-function ended(plan: PlanBeing): Run[] {
+function ended(plan: SimulatedPlan): Run[] {
   return plan.ground.database
     .sql<{ n: number }>("SELECT n FROM run ORDER BY n")
     .flatMap(({ n }) => plan.runOf(n) ?? []);
 }
 
-function numberOf({ name }: PlanBeing): number {
+function numberOf({ name }: SimulatedPlan): number {
   return Number(name.slice(1));
 }

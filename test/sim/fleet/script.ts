@@ -1,13 +1,13 @@
 /**
- * Owns what happens in a history of many objects, drawn from its seed before it begins: what each client asks, and
- * what goes wrong when. It is a list, so that a failure can be told again with less in it.
+ * Generates the script of a fleet history from its seed: the calls of each client, and when which fault happens. It is a
+ * list, so that a failing history can be shrunk.
  */
 import { Random } from "../random.ts";
 
 export type Action =
   | { type: "find"; scope: number; onExisting: "reuse" | "replace"; force?: boolean }
   | { type: "list" }
-  /** `with`: one of the sandboxes that were found so far, or a new one. */
+  /** `with`: a sandbox that was found so far, or a new one. */
   | { type: "put"; plan: number; key: number; with: number | "new" }
   | { type: "remove"; plan: number; key: number; destroy: boolean }
   | {

@@ -1,6 +1,6 @@
 /**
- * Owns what must hold at every moment of a history of many objects, beyond what each sandbox's own observer holds:
- * one verdict for a run, one sandbox for a scope, no list that hides or invents.
+ * Invariants that hold at every moment of a fleet history, in addition to those of each sandbox's observer: one decision
+ * for a run, one sandbox for a scope, and lists that neither hide nor invent sandboxes.
  */
 import type { ParticipantDecision } from "../../../src/core/plan/pending.ts";
 import { isEnding } from "../../../src/core/sandbox/step.ts";
@@ -12,46 +12,46 @@ import type { Fleet } from "./fleet.ts";
 
 export class Watch {
   readonly #fleet: Fleet;
-  readonly #verdicts = new Map<string, Map<string, ParticipantDecision>>();
-  /** Answered to a caller: from then on a list has it, until it is over. */
+  readonly #decisions = new Map<string, Map<string, ParticipantDecision>>();
+  /** Sandboxes that a caller got: from then on lists contain them until they end. */
   readonly #answered = new Set<string>();
-  /** Made by a plan, not by a caller. */
+  /** Sandboxes that a plan created. */
   readonly madeForPlans = new Set<string>();
-  /** Whose end was answered to a caller. */
+  /** Sandboxes whose end a caller got. */
   readonly ended = new Set<string>();
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
   }
 
-  /** A verdict has reached a member. */
-  told({ plan, run }: PlanCaller, id: string, verdict: ParticipantDecision): void {
+  /** A decision has reached a member. */
+  decisionArrived({ plan, run }: PlanCaller, id: string, decision: ParticipantDecision): void {
     const key = `${plan} ${run}`;
-    const said = this.#verdicts.get(key) ?? new Map<string, ParticipantDecision>();
-    this.#verdicts.set(key, said);
+    const said = this.#decisions.get(key) ?? new Map<string, ParticipantDecision>();
+    this.#decisions.set(key, said);
     const before = said.get(id);
-    if (before !== undefined && before !== verdict) {
-      this.#fleet.fail("one run, one verdict", `${key}: ${id} was told ${before} and ${verdict}`);
+    if (before !== undefined && before !== decision) {
+      this.#fleet.fail("one run, one decision", `${key}: ${id} got ${before} and ${decision}`);
     }
-    said.set(id, verdict);
-    this.#fleet.count("outcome", `a verdict: ${verdict}`);
+    said.set(id, decision);
+    this.#fleet.count("outcome", `a decision: ${decision}`);
     const mode = this.#fleet.plan(plan).runOf(run)?.mode;
     if (mode === "atomic" && new Set(said.values()).size > 1) {
-      this.#fleet.fail("one run, one verdict", `${key}: ${JSON.stringify([...said])}`);
+      this.#fleet.fail("one run, one decision", `${key}: ${JSON.stringify([...said])}`);
     }
   }
 
-  /** A caller was given this sandbox for this scope: no other of it lives, also while one takes another's place. */
-  found(scope: string, id: string): void {
+  /** A caller got this sandbox for this scope: no other one of the scope may exist, even during a replacement. */
+  foundSandbox(scope: string, id: string): void {
     this.#answered.add(id);
     for (const [other, { observer }] of this.#fleet.sandboxes) {
       if (other === id || observer.facts?.sandbox.spec.scope?.repo !== scope) continue;
-      if (!this.#lives(other) || !this.#lives(id)) continue;
-      this.#fleet.fail("one sandbox for a scope", `${scope}: ${other} lives, and ${id} was given`);
+      if (!this.#isAlive(other) || !this.#isAlive(id)) continue;
+      this.#fleet.fail("one sandbox for a scope", `${scope}: ${other} exists, and ${id} was returned`);
     }
   }
 
-  /** One was asked to give way, and was not forced to. */
+  /** A sandbox gave way without force. */
   gaveWay(id: string, { host }: SandboxActor): void {
     const events = host
       .sql<{ data: string }>("SELECT data FROM event ORDER BY seq")
@@ -59,7 +59,7 @@ export class Watch {
     const replaced = events.some((event) => event.type === "state" && event.reason === "replaced");
     if (!replaced) return;
     this.#fleet.count("outcome", "one was replaced");
-    // The end of a lease that was taken by force says by whom.
+    // A lease that was ended by force names who did it.
     const isTaken = events.some(
       (event) => event.type === "lease" && event.reason === "destroyed" && event.by === undefined,
     );
@@ -74,18 +74,18 @@ export class Watch {
       }
     }
     for (const id of askedAt) {
-      if (!ids.has(id) && this.#lives(id)) {
-        this.#fleet.fail("a list hides nothing", `${id} was answered, lives, and is not listed`);
+      if (!ids.has(id) && this.#isAlive(id)) {
+        this.#fleet.fail("a list hides nothing", `${id} was returned, exists, and is not listed`);
       }
     }
   }
 
-  /** Those that a list which is asked for now must show, if they live until it is answered. */
+  /** The sandboxes that a list must contain if they exist until its response. */
   get answered(): ReadonlySet<string> {
-    return new Set([...this.#answered].filter((id) => this.#lives(id)));
+    return new Set([...this.#answered].filter((id) => this.#isAlive(id)));
   }
 
-  #lives(id: string): boolean {
+  #isAlive(id: string): boolean {
     const facts = this.#fleet.sandboxes.get(id)?.observer.facts;
     return facts !== undefined && !isEnding(facts.sandbox.state);
   }

@@ -1,6 +1,6 @@
 /**
- * Owns how a client reaches a plan, as the door does it: by its name in the Directory, given anew where it was given back.
- * Does not own what is asked (clients.ts).
+ * Calls a plan as the Worker does: by its name in the Directory, which is given again if it was given back.
+ * See clients.ts for the calls.
  */
 import type { PlanIdentity } from "../../../src/core/plan/lifetime.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
@@ -12,12 +12,12 @@ import type { Fleet } from "./fleet.ts";
 
 const roundsMax = 4;
 
-/** Made, or found made. */
-export async function isThere(fleet: Fleet, number: number): Promise<boolean> {
+/** Creates the plan unless it exists. */
+export async function ensurePlan(fleet: Fleet, number: number): Promise<boolean> {
   const plan = fleet.plan(`p${number}`);
   for (let round = 0; round < roundsMax; round++) {
-    const given = await fleet.directory.call(`give the name ${plan.name}`, (_directory, place) =>
-      names.putPlanName(place, plan.name),
+    const given = await fleet.directory.call(`give the name ${plan.name}`, (_directory, host) =>
+      names.putPlanName(host, plan.name),
     );
     if (!("ok" in given)) return false;
     if (given.ok.made) fleet.count("outcome", "a plan was named");
@@ -28,25 +28,25 @@ export async function isThere(fleet: Fleet, number: number): Promise<boolean> {
   return false;
 }
 
-/** Of one that is there. */
-export async function askPlan<T>(
+/** Calls a plan that exists. */
+export async function callPlan<T>(
   fleet: Fleet,
   number: number,
   what: string,
-  work: (plan: PlanActor, named: PlanIdentity) => T | Promise<T>,
+  work: (plan: PlanActor, identity: PlanIdentity) => T | Promise<T>,
 ): Promise<Outcome<T>> {
   const plan = fleet.plan(`p${number}`);
-  const named = await fleet.directory.call(`look up ${plan.name}`, (_directory, place) =>
-    names.planCreatedAt(place, plan.name),
+  const name = await fleet.directory.call(`look up ${plan.name}`, (_directory, host) =>
+    names.planCreatedAt(host, plan.name),
   );
-  if (!("ok" in named)) return named;
-  const createdAt = named.ok;
+  if (!("ok" in name)) return name;
+  const createdAt = name.ok;
   if (createdAt === undefined) {
     return { refused: new BerthError("not_found", "No such plan for this key.") };
   }
-  return plan.call(what, createdAt, (actor, as) => {
-    // One that is removed opens itself: a repeated removal waits for its end.
-    if (what !== "end") actor.open(as);
-    return work(actor, as);
+  return plan.call(what, createdAt, (actor, identity) => {
+    // A removal opens the plan itself: a repeated one waits for the same end.
+    if (what !== "end") actor.open(identity);
+    return work(actor, identity);
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Owns asking a sandbox's object as other objects do.
+ * Calls a sandbox's object as the Directory and plans do.
  */
 import { checkLease } from "../../../src/core/lease/check.ts";
 import { isEnding } from "../../../src/core/sandbox/step.ts";
@@ -10,20 +10,20 @@ import { toResult } from "../../../src/objects/shared/to-result.ts";
 import { unknownSandbox } from "../../../src/protocol/errors.ts";
 import type { BaseHost } from "../base-host.ts";
 import type { Fleet } from "./fleet.ts";
-import { breakLease, breakSeat } from "./fleet-breakages.ts";
-import { type Asked, ask } from "./rpc.ts";
+import { breakLease, breakParticipant } from "./fleet-breakages.ts";
+import { type CallTarget, callObject } from "./rpc.ts";
 
-export function sandboxAsked(fleet: Fleet, id: string): Asked<SandboxActor> {
+export function sandboxTarget(fleet: Fleet, id: string): CallTarget<SandboxActor> {
   return {
     name: id.slice(0, 4),
     call: (what, work) => fleet.sandbox(id).object.call(what, (actor) => work(actor)),
   };
 }
 
-export function memberOf(fleet: Fleet, from: BaseHost, id: string): ParticipantPort {
-  const to = sandboxAsked(fleet, id);
+export function participantPort(fleet: Fleet, from: BaseHost, id: string): ParticipantPort {
+  const to = sandboxTarget(fleet, id);
   const member = <T>(what: string, work: (actor: SandboxActor) => Promise<T>) =>
-    ask(fleet, from, to, what, (actor) =>
+    callObject(fleet, from, to, what, (actor) =>
       toResult(() => {
         if (actor.existing === undefined) throw unknownSandbox();
         return work(actor);
@@ -31,32 +31,32 @@ export function memberOf(fleet: Fleet, from: BaseHost, id: string): ParticipantP
     );
   return {
     isDestroyed: () =>
-      ask(fleet, from, to, "are you there", ({ existing: known }) => {
+      callObject(fleet, from, to, "are you there", ({ existing: known }) => {
         return known === undefined || isEnding(known.sandbox.state);
       }),
-    join: (asking, move) => member("join", (actor) => actor.participant.join(asking, move)),
-    leave: (asking, move) =>
-      ask(fleet, from, to, "leave", (actor) =>
+    join: (caller, move) => member("join", (actor) => actor.participant.join(caller, move)),
+    leave: (caller, move) =>
+      callObject(fleet, from, to, "leave", (actor) =>
         toResult(() =>
-          actor.existing === undefined ? null : actor.participant.leave(asking, move),
+          actor.existing === undefined ? null : actor.participant.leave(caller, move),
         ),
       ),
-    hold: (asking, waitMs) =>
+    hold: (caller, waitMs) =>
       member("hold", async (actor) => {
-        breakSeat(fleet.breakage, actor, asking.run);
-        await actor.participant.hold(asking, waitMs);
+        breakParticipant(fleet.breakage, actor, caller.run);
+        await actor.participant.hold(caller, waitMs);
         breakLease(fleet.breakage, actor);
         return null;
       }),
-    prepare: (asking, kind) =>
+    prepare: (caller, kind) =>
       member("prepare", (actor) => {
-        breakSeat(fleet.breakage, actor, asking.run);
-        return actor.participant.prepare(asking, kind);
+        breakParticipant(fleet.breakage, actor, caller.run);
+        return actor.participant.prepare(caller, kind);
       }),
-    finish: (asking, verdict) =>
-      member(`finish by ${verdict}`, (actor) => {
-        fleet.watch.told(asking, id, verdict);
-        return actor.participant.finish(asking, verdict);
+    finish: (caller, decision) =>
+      member(`finish by ${decision}`, (actor) => {
+        fleet.watch.decisionArrived(caller, id, decision);
+        return actor.participant.finish(caller, decision);
       }),
     holder: () =>
       member("who holds you", async ({ facts: { lease } }) => {
@@ -68,7 +68,7 @@ export function memberOf(fleet: Fleet, from: BaseHost, id: string): ParticipantP
         lifecycle.destroy(actor, { mayWake: false }, undefined),
       ),
     end: (reason) =>
-      ask(fleet, from, to, "end", async (actor) => {
+      callObject(fleet, from, to, "end", async (actor) => {
         if (actor.existing !== undefined) await lifecycle.endForPlan(actor, reason);
       }),
   };

@@ -1,5 +1,5 @@
 /**
- * Owns what one object of a history of many stands on. A sandbox's is its world (world.ts).
+ * What the Directory and the plans of a fleet history need from the simulation. Sandboxes use their world (world.ts).
  */
 import type { BaseHost } from "../base-host.ts";
 import { InstanceReplaced } from "../base-host.ts";
@@ -10,7 +10,7 @@ import type { Schedule } from "../schedule.ts";
 import type { InstanceDeps } from "../simulated-object.ts";
 import type { Fleet } from "./fleet.ts";
 
-export class FleetGround implements InstanceDeps {
+export class FleetDeps implements InstanceDeps {
   readonly random: Random;
   readonly schedule: Schedule;
   readonly database: Database;
@@ -53,9 +53,9 @@ export class FleetGround implements InstanceDeps {
     this.#fleet.count(kind, name);
   }
 
-  onThrown(what: string, place: BaseHost, error: unknown): void {
-    if (error instanceof InstanceReplaced || place.state !== "live") return;
-    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#fleet.fail("nothing throws", `${what} threw ${told}`);
+  onThrown(what: string, host: BaseHost, error: unknown): void {
+    if (error instanceof InstanceReplaced || host.state !== "live") return;
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#fleet.fail("nothing throws", `${what} threw ${text}`);
   }
 }
