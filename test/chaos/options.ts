@@ -2,6 +2,7 @@
  * The command line of a chaos run, and the command that repeats it.
  */
 import { parseArgs } from "node:util";
+import { UserError } from "../../container/launch/program.js";
 
 export const help = `Runs random clients against a real server while its parts are killed, stopped, disconnected and out of disk,
 and compares the responses with the final state.
@@ -40,7 +41,7 @@ export function parseOptions(args: string[]): Options {
   });
   const minutes = Number(values.minutes);
   if (!(minutes >= 0.1 && minutes <= 1440)) {
-    throw new Error(`\`--minutes\` must be a number from 0.1 to 1440, not ${values.minutes}.`);
+    throw new UserError(`\`--minutes\` must be a number from 0.1 to 1440, not ${values.minutes}.`);
   }
   return {
     ...{ minutes, each: values.each, json: values.json, help: values.help },
@@ -55,5 +56,5 @@ export function repeatCommand(seed: number, minutes: number): string {
 
 function readWholeNumber(flag: string, text: string): number {
   if (/^[1-9][0-9]{0,8}$/.test(text)) return Number(text);
-  throw new Error(`\`${flag}\` must be a whole number from 1, not ${text}.`);
+  throw new UserError(`\`${flag}\` must be a whole number from 1, not ${text}.`);
 }

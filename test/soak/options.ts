@@ -2,6 +2,7 @@
  * The command line of a soak.
  */
 import { parseArgs } from "node:util";
+import { UserError } from "../../container/launch/program.js";
 
 export const help = `Keeps a real server under a moderate, steady load and watches its memory, descriptors and latency.
 
@@ -27,7 +28,7 @@ export function parseOptions(args: string[]): Options {
   });
   const minutes = Number(values.minutes);
   if (!(minutes >= 0.2 && minutes <= 10_080)) {
-    throw new Error(`\`--minutes\` must be a number from 0.2 to 10080, not ${values.minutes}.`);
+    throw new UserError(`\`--minutes\` must be a number from 0.2 to 10080, not ${values.minutes}.`);
   }
   return { minutes, json: values.json, help: values.help };
 }
