@@ -15,10 +15,10 @@ export async function sizeOf(env: Env, name: string | undefined): Promise<Size |
   const { instance, memoryBytes, processes } = size;
   if (engine === undefined) {
     if (instance !== undefined) return size;
-    throw sizeUnsupported(name, "names no machine of the platform's (`instance=`)");
+    throw sizeUnsupported(name, "names no instance type of the platform (`instance=`)");
   }
   if (memoryBytes === undefined && processes === undefined) {
-    throw sizeUnsupported(name, "says nothing that a room of one machine could be held to");
+    throw sizeUnsupported(name, "sets no limit that the engine can enforce");
   }
   const { isolation } = await engineHealth({ baseUrl: engine.url, secret: engine.secret });
   if (memoryBytes !== undefined && !isolation.memoryLimit) {

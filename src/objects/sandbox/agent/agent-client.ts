@@ -41,7 +41,7 @@ export class AgentClient {
     return freeze.isActive ? freeze.untilOver().then(() => link.ensureAlive()) : link.ensureAlive();
   }
 
-  /** One request to one incarnation. Rejects with AgentSilent if that does not respond. */
+  /** One request to one incarnation. Rejects with AgentUnreachable if that does not respond. */
   send(agent: Incarnation, request: AgentRequest): Promise<Response> {
     this.#reach ??= this.#reachWithin(limits.waitMaxMs);
     return callAgent(this.#reach, agent, request, request.headersMs);
