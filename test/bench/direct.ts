@@ -2,6 +2,7 @@
  * The baseline of a ratio: the same engine and agent in the same kind of jail, called without Worker and object.
  */
 import { randomBytes } from "node:crypto";
+import { join } from "node:path";
 import { openDataFolder } from "../../container/launch/data-folder.js";
 import { Engine } from "../../container/launch/engine.js";
 import type { ExecResult } from "../../src/protocol/exec.ts";
@@ -35,6 +36,11 @@ export class DirectEngine {
     this.#engine = engine;
     this.#data = data;
     this.#releaseLock = releaseLock;
+  }
+
+  /** The folder of the engine's trees and snapshots. */
+  get engineData(): string {
+    return join(this.#data, "engine");
   }
 
   get http(): Http {

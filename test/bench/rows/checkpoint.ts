@@ -1,13 +1,19 @@
 /**
- * Saves, restores, pauses and starts a sandbox with a large tree. Correctness is tested in
+ * Saves, restores, pauses and starts a sandbox with a large tree, and compares two saved trees. Correctness is tested in
  * test/system/files/workspace-trees.test.ts.
  */
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { enginePaths } from "../../../src/protocol/internal/engine.ts";
 import { Berth } from "../berth.ts";
+import { agentCall, DirectEngine } from "../direct.ts";
 import { type Bench, type Figure, median, round, spread } from "../figure.ts";
 
 const bytes = 200_000_000;
 const files = 20_000;
 const megabyte = 1_000_000;
+const diffRatioMax = 3;
 
 const fill = `
 for n in range(${files}):
@@ -42,11 +48,58 @@ export async function checkpoint(bench: Bench): Promise<Figure[]> {
   }
   const { stdout } = await berth.exec(id, JSON.stringify({ command: "find . -type f | wc -l" }));
   if (Number(stdout) !== files) throw new Error(`${stdout} files are left of ${files}`);
-  return Object.entries(times).map(([what, samples]) => ({
+  const figures = Object.entries(times).map(([what, samples]) => ({
     row: `${what} of 200 MB in 20,000 files: median`,
     measured: describe(what, median(samples)),
     raw: { rounds, bytes, files, ms: spread(samples), megabytesPerSecond: rate(median(samples)) },
   }));
+  return [...figures, await comparison(bench, rounds)];
+}
+
+/** The engine's list of what changed, against `diff` over the same two trees. */
+async function comparison(bench: Bench, rounds: number): Promise<Figure> {
+  const engine = await DirectEngine.start(bench);
+  const sandbox = await engine.create();
+  const run = async (script: string) => {
+    const { exitCode, stderr } = await sandbox.exec(agentCall({ argv: ["python3", "-c", script] }));
+    if (exitCode !== 0) throw new Error(`the tree could not be written: ${stderr}`);
+  };
+  const save = async () => {
+    const snapshotId = `b${randomBytes(12).toString("hex").slice(0, 23)}`;
+    const body = JSON.stringify({ snapshotId });
+    const { status, text } = await engine.http.call("POST", enginePaths.snapshot(sandbox.id), body);
+    if (status !== 200) throw new Error(`a snapshot returned ${status}: ${text}`);
+    return snapshotId;
+  };
+  bench.progress.say("saving two trees");
+  await run(`import os${fill.replace(String(bytes / files / 4), "100")}`);
+  const older = await save();
+  await run("import os; os.unlink('/workspace/8/1600'); open('/workspace/new', 'w').write('x')");
+  const newer = await save();
+  const folders = [older, newer].map((id) => join(engine.engineData, "snapshots", id, "workspace"));
+  const samples = { engine: [] as number[], diff: [] as number[] };
+  for (let index = 0; index < rounds; index += 1) {
+    bench.progress.of(index, rounds, "comparison");
+    const startedAt = performance.now();
+    const body = JSON.stringify({ fromId: older, listMax: 1000 });
+    const { status, text } = await engine.http.call("POST", enginePaths.changes(newer), body);
+    if (status !== 200 || !text.includes('"added":["new"]')) {
+      throw new Error(`a comparison returned ${status}: ${text}`);
+    }
+    const comparedAt = performance.now();
+    spawnSync("diff", ["-rq", ...folders]);
+    samples.engine.push(comparedAt - startedAt);
+    samples.diff.push(performance.now() - comparedAt);
+  }
+  const [ours, theirs] = [median(samples.engine), median(samples.diff)];
+  return {
+    row: "comparison of two trees of 20,000 files, against `diff -rq`: median",
+    measured: `${ours.toFixed(0)} ms against ${theirs.toFixed(0)} ms`,
+    target: `≤ ${diffRatioMax} ×`,
+    met: ours / theirs <= diffRatioMax,
+    ratio: round(ours / theirs),
+    raw: { engine: spread(samples.engine), diff: spread(samples.diff) },
+  };
 }
 
 async function makeCheckpoint(berth: Berth, path: string, samples: number[]): Promise<string> {

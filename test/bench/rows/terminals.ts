@@ -1,6 +1,6 @@
 /**
- * Measures terminals: a keystroke's echo against a bare PTY over a local WebSocket, and how fast a flood of output
- * arrives completely.
+ * Measures terminals: a keystroke's echo against a bare PTY over a local WebSocket, its echo under a flood, and how fast
+ * a flood of output arrives completely.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -36,6 +36,7 @@ export async function terminals(bench: Bench): Promise<Figure[]> {
       plain: await openTerminal(through, "echo", echoes, false),
       withFrames: await openTerminal(through, "echo", echoes, true),
     })),
+    await echoUnderFlood(bench, through),
     await floodRate(bench, "100 MB through a terminal, from the agent", directSide),
     await floodRate(bench, "100 MB through a terminal, through Berth", through),
   ];
@@ -100,6 +101,34 @@ async function echoMs(viewer: TerminalViewer, typed: Uint8Array<ArrayBuffer>): P
   viewer.type(typed);
   await echoed;
   return performance.now() - startedAt;
+}
+
+/** The program prints without end while the keys are typed; the kernel echoes them in between. */
+async function echoUnderFlood(bench: Bench, side: Side): Promise<Figure> {
+  const id = "echo-flood";
+  const viewer = await openTerminal(side, id, ["yes", "yyyyyyyyyyyyyyy"], true);
+  let read = 0;
+  await viewer.seen((bytes) => {
+    read += bytes.length;
+    return read > 4 * MB;
+  });
+  const samples: number[] = [];
+  for (let index = 0; index < (bench.isShort ? 10 : 30); index += 1) {
+    // Neither is part of the sequences that redraw a screen.
+    const typed = index % 2 === 0 ? 0x25 : 0x26;
+    const typedAt = performance.now();
+    const echoed = viewer.seen((bytes) => bytes.includes(typed));
+    viewer.type(Uint8Array.of(typed));
+    await echoed;
+    samples.push(performance.now() - typedAt);
+  }
+  await viewer.close();
+  await side.http.call("DELETE", `${side.path}/${id}`);
+  return {
+    row: "echo of a keystroke under a flood of output, through Berth: median",
+    measured: `${median(samples).toFixed(1)} ms`,
+    raw: { ms: spread(samples) },
+  };
 }
 
 async function floodRate(bench: Bench, row: string, side: Side): Promise<Figure> {
