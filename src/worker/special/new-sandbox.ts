@@ -23,8 +23,8 @@ const mergedSchema = z.strictObject({ env: keptEnvSchema });
 
 type Policy = Omit<CreateCall, "from" | "onExisting" | "waitMs">;
 
-/** `cannot`: what it would be made of is gone; what was made of it before is found all the same. */
-export type Wanted = { make: NewSandbox; cannot?: ErrorValue };
+/** `createRefusal`: why the origin of a fork cannot be used; an existing sandbox is found all the same. */
+export type Wanted = { make: NewSandbox; createRefusal?: ErrorValue };
 
 /** `written`: as the caller wrote it; a fork must know what was said and what is only a default. */
 export async function newSandbox(
@@ -54,7 +54,7 @@ export async function newSandbox(
   };
   return {
     make: { spec, metadata: said(metadata), start },
-    ...(origin !== undefined && "refused" in origin ? { cannot: origin.refused } : {}),
+    ...(origin !== undefined && "refused" in origin ? { createRefusal: origin.refused } : {}),
   };
 }
 

@@ -9,12 +9,12 @@ import { FakeBerth, type ObjectCall } from "../../fakes/berth.ts";
 /** The allowed edges; all must occur. */
 const allowed = [
   "Directory → Sandbox",
-  "Worker → Directory",
-  "Worker → Plan",
-  "Worker → Sandbox",
   "Plan → Directory",
   "Plan → Sandbox",
   "Sandbox → Directory",
+  "Worker → Directory",
+  "Worker → Plan",
+  "Worker → Sandbox",
 ];
 /** The only call in the other direction: it reports a revision and requests nothing. */
 const report = "applyReport";
@@ -117,12 +117,11 @@ describe("calls between objects", () => {
     expect([...graph.edges.keys()].sort(), JSON.stringify(verbs)).toEqual(allowed);
     expect(verbs["Sandbox → Directory"]).toEqual([report]);
     expect(verbs["Plan → Sandbox"]).toEqual([
-      "destroy",
+      "callVerb",
       "end",
       "finishForPlan",
       "holdForPlan",
       "joinPlan",
-      "leaseState",
       "leavePlan",
       "prepareForPlan",
     ]);

@@ -32,7 +32,7 @@ it("[SC23] a fresh instance resends a revocation that the agent has not confirme
   const { berth, id, container } = await running();
   failRevocations(container);
   expect(await berth.object(id).callVerb("revokeTokens", caller, {}, "revoke")).toEqual({
-    ok: null,
+    ok: undefined,
   });
   await expect.poll(() => tries(container)).toBeGreaterThan(0);
   expect(revoking(berth, id)).toBe(container.agent?.incarnation);
