@@ -57,6 +57,7 @@ export function read(host: Host, after: number, limit: number): EventsPage {
   };
 }
 
-function viewRow({ seq, at, data }: { seq: number; at: number; data: string }): SandboxEventView {
-  return { seq, at: new Date(at).toISOString(), event: JSON.parse(data) as EventData };
+function viewRow(row: { seq: number; at: number; data: string }): SandboxEventView {
+  const event = JSON.parse(row.data) as EventData;
+  return { seq: row.seq, at: new Date(row.at).toISOString(), event };
 }

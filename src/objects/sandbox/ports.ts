@@ -72,7 +72,7 @@ export function admitPortRequest(
   return { wake: row.wake === 1 };
 }
 
-export function noSuchPort(): BerthError {
+function noSuchPort(): BerthError {
   return new BerthError("not_found", "There is no such port, or it is closed.", {
     hint: "`POST /v1/sandboxes/:id/ports` opens one and returns its address.",
   });

@@ -40,7 +40,7 @@ export class AgentChannel {
     this.#actor = actor;
   }
 
-  /** Undefined if no channel is open: the command then goes as an HTTP request. Rejects with AgentSilent. */
+  /** Undefined if no channel is open: the command then goes as an HTTP request. Rejects with AgentUnreachable. */
   request(agent: Incarnation, call: LineCall): Promise<LineAnswer> | undefined {
     if (call.body.length > requestCharsMax) return undefined;
     if (this.#open?.incarnation === agent.incarnation) return this.#open.channel.send(call);

@@ -45,7 +45,7 @@ export class WorkMonitor {
     return work.idleMs;
   }
 
-  /** Holds back the exit event of `id` until the returned function is called, once. */
+  /** Delays the exit event of `id` until the returned function is called, once. */
   deferExitEvent(id: string): () => void {
     this.#starting.set(id, (this.#starting.get(id) ?? 0) + 1);
     return () => {

@@ -1,11 +1,11 @@
 /**
- * Owns an answer that goes on for a caller with a token: revoked, it breaks off, so that nobody takes it for all, and
- * what runs behind it ends as when its reader goes. Does not own when that is (revocation.ts). A key's answers never
- * come here: each would be pumped once more.
+ * Breaks a streamed response off when the caller's token is revoked, so that it is not taken for complete; what runs
+ * behind it ends as if the reader had disconnected. Responses to keys never pass here: they would be pumped once
+ * more.
  */
 import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import { revoked } from "./revocation.ts";
+import { revokedError } from "./revocation.ts";
 
 type Bytes = ReadableStream<Uint8Array>;
 
@@ -17,14 +17,14 @@ export function revocable<Answer extends WireResponse>(
   if (!(answer instanceof Response) || answer.body === null) return answer;
   const { status, headers, body } = answer;
   const over = new AbortController();
-  const forget = actor.revocation.ends(generation, () => over.abort(revoked()));
+  const forget = actor.revocation.ends(generation, () => over.abort(revokedError()));
   const length = headers.get("content-length");
-  // Events have gone through a pump of the platform's already, which pumps from none of its own into another.
+  // Events were already pumped by the platform, which does not pump from its own stream into another.
   const isPumped = headers.get("content-type") === "text/event-stream";
   const rest = isPumped ? readUntil(body, over.signal, forget) : pumpedUntil(over.signal);
   return new Response(rest, { status, headers });
 
-  /** Read here, bytes would pass at a tenth of the speed. */
+  /** Reading the bytes here is ten times slower. */
   function pumpedUntil(signal: AbortSignal): Bytes {
     const { readable, writable } =
       length === null ? new IdentityTransformStream() : new FixedLengthStream(Number(length));

@@ -1,7 +1,6 @@
 /**
- * Owns that what tokens opened ends when they are revoked: here, and in the container the sockets of terminals, whose
- * agent is told until it has heard it. What a key opened is not even counted.
- * Does not own how a stream ends (revocable.ts), nor the sockets of leases (lease-socket.ts).
+ * Ends what tokens opened when they are revoked: streams and sockets here, and terminal sockets in the container,
+ * whose agent gets the revocation until it confirms it. What keys opened is not tracked.
  */
 
 import type { Deadline } from "../../../core/deadline.ts";
@@ -18,75 +17,84 @@ const pauseMaxMs = 4_000;
 
 export class Revocation {
   readonly #actor: SandboxActor;
-  /** What goes on here because a token asked for it: each what ends it. */
+  /** What tokens have open in this object, each by the function that ends it. */
   readonly #open = new Set<() => void>();
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
   }
 
-  /** Who has no generation has no token, and goes on. */
+  /** A caller without a generation has no token, and passes. */
   refuse(generation: number | undefined): void {
-    const known = this.#actor.existing;
-    if (generation === undefined || known === undefined) return;
-    if (generation !== known.tokenGeneration) throw revoked();
+    const existing = this.#actor.existing;
+    if (generation === undefined || existing === undefined) return;
+    if (generation !== existing.tokenGeneration) throw revokedError();
   }
 
-  /** Called once, when the generation is revoked; where it is already, at once. The answered function takes it back. */
+  /**
+   * Calls `end` once when the generation is revoked, or at once if it already is. The returned function unregisters
+   * it.
+   */
   ends(generation: number, end: () => void): () => void {
     this.#open.add(end);
     if (this.#actor.existing?.tokenGeneration !== generation) end();
     return () => this.#open.delete(end);
   }
 
-  /** After the commit. */
-  began(): void {
+  /** Call after the commit. */
+  onRevoked(): void {
     for (const end of [...this.#open]) end();
     this.#open.clear();
     this.#actor.listener?.tokensRevoked();
   }
 
-  /** Should this instance not live to tell it. */
+  /** When to send it again, should this instance not live to do so. */
   deadline(): Deadline | undefined {
     const { revoking } = this.#actor.facts;
     if (revoking === null) return undefined;
     return { at: this.#actor.host.clock() + limits.revokeAgainMs, why: "sockets of tokens close" };
   }
 
-  /** Until the agent has heard it, or its life is over: then it has no sockets. Never rejects. */
-  async tell(): Promise<void> {
+  /**
+   * Sends the revocation until the agent confirms it or its incarnation has ended, which closes its sockets. Never
+   * rejects.
+   */
+  async sendToAgent(): Promise<void> {
     const { host } = this.#actor;
     let pauseMs = firstPauseMs;
     for (;;) {
-      const { existing: known } = this.#actor;
-      if (known === undefined || known.revoking === null) return;
-      const life = lifeIn(known.sandbox.state);
-      const generation = known.tokenGeneration;
-      if (life?.incarnation !== known.revoking || (await this.#isTold(life, generation))) {
-        this.#told(known.revoking, generation);
+      const { existing } = this.#actor;
+      if (existing === undefined || existing.revoking === null) return;
+      const agent = incarnationIn(existing.sandbox.state);
+      const generation = existing.tokenGeneration;
+      if (
+        agent?.incarnation !== existing.revoking ||
+        (await this.#isConfirmed(agent, generation))
+      ) {
+        this.#recordConfirmed(existing.revoking, generation);
         continue;
       }
-      await this.#actor.link.recheck(life);
+      await this.#actor.link.recheck(agent);
       await sleep(host, pauseMs);
       pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
     }
   }
 
-  /** Of the newest only: what was revoked meanwhile is told next. */
-  #told(incarnation: string, generation: number): void {
-    const { existing: known } = this.#actor;
-    if (known?.revoking !== incarnation || known.tokenGeneration !== generation) return;
+  /** Only for the newest revocation: a later one is sent next. */
+  #recordConfirmed(incarnation: string, generation: number): void {
+    const { existing } = this.#actor;
+    if (existing?.revoking !== incarnation || existing.tokenGeneration !== generation) return;
     this.#actor.commit({ revoking: null }, [], "sockets of tokens are closed");
   }
 
-  async #isTold(life: Incarnation, generation: number): Promise<boolean> {
+  async #isConfirmed(agent: Incarnation, generation: number): Promise<boolean> {
     await this.#actor.host.flush();
     const body = JSON.stringify({ generation });
     const call = { method: "POST", path: agentPaths.revoked, body, requestId: "revoked" } as const;
     try {
-      const response = await this.#actor.agentClient.sendInternal(life, call);
+      const response = await this.#actor.agentClient.sendInternal(agent, call);
       await response.body?.cancel();
-      // One that does not know the call was given no sockets of tokens (terminals.ts).
+      // An agent without the route got no sockets of tokens (terminals.ts).
       return response.ok || response.status === errors.not_found.status;
     } catch (error) {
       if (error instanceof AgentUnreachable || error instanceof BerthError) return false;
@@ -95,11 +103,11 @@ export class Revocation {
   }
 }
 
-/** Whose agent is to be told. */
-export function lifeIn(state: SandboxState): Incarnation | undefined {
+/** The incarnation whose agent must get the revocation. */
+export function incarnationIn(state: SandboxState): Incarnation | undefined {
   return "life" in state ? state.life : undefined;
 }
 
-export function revoked(): BerthError {
+export function revokedError(): BerthError {
   return new BerthError("unauthenticated", "The token was revoked.");
 }

@@ -1,22 +1,22 @@
 /**
- * Owns whether a caller may speak to this very sandbox, and the single-use tickets for WebSockets.
- * Does not own signatures: the door has checked those.
+ * Checks whether a caller may use this very sandbox, and keeps the single-use tickets for WebSockets. The Worker has
+ * checked signatures.
  */
 import { BerthError, unknownSandbox } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Caller, ConnectTicket, Right } from "../../../protocol/rights.ts";
 import type { SandboxActor } from "../actor.ts";
-import { lifeIn, revoked } from "./revocation.ts";
+import { incarnationIn, revokedError } from "./revocation.ts";
 
-/** A foreign caller learns no more than of an invented id. */
+/** A caller of another tenant gets the same error as for an unknown id. */
 export function checkCaller(actor: SandboxActor, caller: Pick<Caller, "tenant" | "token">): void {
   const facts = actor.existing;
   if (facts === undefined || facts.sandbox.spec.tenant !== caller.tenant) throw unknownSandbox();
   const { token } = caller;
-  if (token !== undefined && token.generation !== facts.tokenGeneration) throw revoked();
+  if (token !== undefined && token.generation !== facts.tokenGeneration) throw revokedError();
 }
 
-/** A connect ticket needs no more than a sandbox that exists: it was made by one who had the right. */
+/** A connect ticket only needs an existing sandbox: its maker had the right. */
 export function checkTenantless(actor: SandboxActor): void {
   if (actor.existing === undefined) throw unknownSandbox();
 }
@@ -25,20 +25,20 @@ export function tokenGeneration(actor: SandboxActor): number {
   return actor.facts.tokenGeneration;
 }
 
-/** Nothing new is opened from here on; what is open is ended next. */
+/** Opens nothing new from here on, and ends what is open. */
 export function revokeTokens(actor: SandboxActor): void {
   const { tokenGeneration, sandbox } = actor.facts;
-  // Any of them may have made a ticket.
+  // A revoked token may have made any of them.
   actor.host.sql("DELETE FROM connect_ticket");
   const change = {
     tokenGeneration: tokenGeneration + 1,
-    revoking: lifeIn(sandbox.state)?.incarnation ?? null,
+    revoking: incarnationIn(sandbox.state)?.incarnation ?? null,
   };
   actor.commit(change, [{ type: "tokens", what: "revoked" }], "tokens revoked");
-  actor.revocation.began();
+  actor.revocation.onRevoked();
 }
 
-/** It may do what its maker may, and what it opens ends with the token of its maker, where that has one. */
+/** A ticket has the rights of its maker, and what it opens ends with its maker's token. */
 export function makeConnectTicket(
   actor: SandboxActor,
   { rights, token }: Pick<Caller, "rights" | "token">,
@@ -65,8 +65,7 @@ export function makeConnectTicket(
 }
 
 /**
- * Once: it is gone before anything else happens. One that does not bring the right stays as it is.
- * Answers the generation of its maker's token: of a revoked one there is no ticket.
+ * Uses up the ticket, unless it lacks the right. Returns the generation of its maker's token; undefined for a key.
  */
 export function spendConnectTicket(
   actor: SandboxActor,

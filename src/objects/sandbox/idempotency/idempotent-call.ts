@@ -17,7 +17,7 @@ import type { KeyRow } from "./key-rows.ts";
 import { type CallOutcome, forwardWithOutcome, refusedBeforeRun } from "./response-outcome.ts";
 
 /** One call: how it is sent, and how its result is looked up. */
-export type IdempotentCall = {
+type IdempotentCall = {
   /** What makes two calls the same: the verb, the ids of its path, the checked call. */
   identity: readonly unknown[];
   requestId: string;

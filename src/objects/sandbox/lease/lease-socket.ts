@@ -9,7 +9,7 @@ import { revokedClose } from "../../../protocol/internal/socket-names.ts";
 import type { AcquireCall } from "../../../protocol/lease.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { LeaseListener, SandboxActor } from "../actor.ts";
-import { revoked } from "../dispatch/revocation.ts";
+import { revokedError } from "../dispatch/revocation.ts";
 
 type SocketAttachment = {
   ticket: string;
@@ -128,7 +128,7 @@ export class LeaseSockets implements LeaseListener {
       if (state.name === "held" && state.grant.ticket === ticket) {
         this.#actor.stepLease({ type: "take", reason: "revoked" });
       } else {
-        this.#refuse(socket, revoked(), revokedClose);
+        this.#refuse(socket, revokedError(), revokedClose);
         this.#actor.stepLease({ type: "leave", ticket });
       }
     }

@@ -44,7 +44,7 @@ export class Reconciler {
       void this.#effects.start(`drain ${fence}`, () => actor.link.drain(fence));
     }
     if (actor.existing.revoking !== null) {
-      void this.#effects.start("revoke", () => actor.revocation.tell());
+      void this.#effects.start("revoke", () => actor.revocation.sendToAgent());
     }
   }
 
