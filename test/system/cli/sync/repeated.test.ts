@@ -102,7 +102,7 @@ describe("only what is missing", () => {
     await syncUp(pair.sandbox, pair.checkout.root, { progress: (text) => messages.push(text) });
     const steps = messages.filter((text) => /^Sending \d+\.\d of 4\.\d MB$/.test(text));
     expect(new Set(steps).size).toBeGreaterThan(5);
-    expect(messages.at(-1)).toBe("checking out in the sandbox");
+    expect(messages.at(-1)).toBe("Checking out in the sandbox");
     expect(await pair.seen()).toEqual(pair.checkout.seen());
   });
 
