@@ -244,7 +244,7 @@ describe("a file changed here meanwhile", () => {
       two: "2\n",
       three: "3\n",
       tool: "t\n",
-      removed: "g\n",
+      gone: "g\n",
     });
     const of = pair.checkout;
     const all = await run(
