@@ -45,17 +45,20 @@ const identifiers: Form[] = [
   {
     what: "an old name",
     pattern:
-      /\b(?:[a-z]\w*)?(?:[Dd]oor|[Ss]eat|[Ee]ntrance|[Pp]ursuit|[Ss]tillness|[Ww]atchers|[Ee]rrand|[Gg]uests?|[Kk]eyed|[Ff]orest|[Tt]ender|[Ss]tudio|[Dd]rawer|[Aa]udience|[Rr]oster|[Vv]isit|[Vv]isitor|[Ss]keleton|[Hh]ierarchies|[Ss]trays|[Uu]nheard|[Mm]inted|[Aa]rtefact|[Ll]ives|[Pp]ulse)(?:s|es)?(?:[A-Z_]\w*)?\b/g,
+      /\b(?!outlives?\b)(?:[a-z]\w*)?(?:[Dd]oor|[Ss]eat|[Ee]ntrance|[Pp]ursuit|[Ss]tillness|[Ee]rrand|[Gg]uests?|[Kk]eyed|[Ff]orest|[Tt]ender|[Ss]tudio|[Dd]rawer|[Aa]udience|[Rr]oster|[Vv]isit|[Vv]isitor|[Ss]keleton|[Hh]ierarchies|[Ss]trays|[Uu]nheard|[Mm]inted|[Aa]rtefact|[Ll]ives|[Pp]ulse)(?:s|es)?(?:[A-Z_]\w*)?\b/g,
     where: isCode,
   },
   {
     what: "an old type name",
-    pattern: /\b(?:Place|ObjectPlace|Watchers|Kept\w*|Wanted|Voice|Patience|Holds|Desk|Being|Box|Person)\b/g,
+    pattern:
+      /\b(?:Place|ObjectPlace|Watchers|Kept\w*|Wanted|Voice|Patience|Holds|Desk|Being|Box|Person)\b/g,
     where: isCode,
   },
 ];
 
-export function languageHits(sources: Source[]): { path: string; line: number; what: string; text: string }[] {
+export function languageHits(
+  sources: Source[],
+): { path: string; line: number; what: string; text: string }[] {
   return sources.filter(isProse).flatMap((source) => {
     if (isTidy(source)) return [];
     const forms = isDecision(source) ? sentences : [...sentences, ...identifiers];

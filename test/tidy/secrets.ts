@@ -14,7 +14,8 @@ const comparers: Record<string, string> = {
   "container/agent/server/auth.ts": "different |= byte ^",
 };
 
-const name = "(?:secret|bearer|signature|mac|digest|hash|key|authorization|received|given|expected)";
+const name =
+  "(?:secret|bearer|signature|mac|digest|hash|key|authorization|received|given|expected)";
 /** The name on either side of a comparison; lengths, `undefined` and quoted words are no secrets. */
 const compared = new RegExp(
   [
