@@ -1,10 +1,10 @@
-/** The contract of the seam, over the embedded engine with its real agent and over the container in memory. */
+/** Runs the contract of the runtime over the embedded engine with its real agent, and over the container in memory. */
 
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { childrenOf } from "../../container/engine/processes.ts";
 import { identities, newData, removeData, startEngine, tracesOf } from "../engine/test-engine.ts";
-import { FakeMachine, fakeContainer } from "../fakes/container.ts";
+import { FakeContainer, fakeRuntime } from "../fakes/container.ts";
 import { containerContract } from "./container.ts";
 
 for (const as of identities()) {
@@ -30,21 +30,21 @@ for (const as of identities()) {
 }
 
 containerContract("memory", async () => {
-  const machines = new Map<string, FakeMachine>();
+  const machines = new Map<string, FakeContainer>();
   const machineOf = (id: string) => {
-    const known = machines.get(id) ?? new FakeMachine();
+    const known = machines.get(id) ?? new FakeContainer();
     machines.set(id, known);
     return known;
   };
   return {
-    container: (id) => fakeContainer(machineOf(id)),
+    container: (id) => fakeRuntime(machineOf(id)),
     async crash(id) {
-      machineOf(id).die({ exitCode: null, signal: "SIGKILL", reason: "exited" });
+      machineOf(id).exitWith({ exitCode: null, signal: "SIGKILL", reason: "exited" });
     },
     async close() {
       for (const machine of machines.values()) {
-        machine.die({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
-        expect(machine.watchers.size).toBe(0);
+        machine.exitWith({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
+        expect(machine.exitWaiters.size).toBe(0);
       }
     },
   };

@@ -1,21 +1,20 @@
 /**
- * Owns the contract of the seam: what an object may rely on, whoever runs its container.
- * Does not own what only one implementation has: isolation, networks, faults.
+ * What an object may rely on in its container, whichever runtime runs it.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
-import type { Container, Started, StartOptions } from "../../src/runtime/runtime.ts";
+import type { ContainerRuntime, Started, StartOptions } from "../../src/runtime/runtime.ts";
 
 export type Subject = {
-  container(id: string): Container;
-  /** Its agent dies by SIGKILL, as if the kernel had chosen it. */
+  container(id: string): ContainerRuntime;
+  /** Kills its agent with SIGKILL, as the kernel would for lack of memory. */
   crash(id: string): Promise<void>;
   close(): Promise<void>;
 };
 
 /**
- * `kind` of the container: the platform's forgets files and past lives with each container, and signals the agent too.
+ * `kind`: Cloudflare's containers forget files and past incarnations, and a signal reaches the agent too.
  */
 export function containerContract(
   name: string,
@@ -26,7 +25,7 @@ export function containerContract(
   describe(`a container of ${name}`, () => {
     let subject: Subject;
     let id: string;
-    let container: Container;
+    let container: ContainerRuntime;
 
     beforeAll(async () => {
       subject = await make();
@@ -50,7 +49,7 @@ export function containerContract(
       expect(await health.json()).toMatchObject({ incarnation: started.incarnation, running: 0 });
     });
 
-    it("[V2] the same start id joins, at once and later: one life", async () => {
+    it("[V2] the same start id joins the same incarnation, now and later", async () => {
       fresh();
       const call = options();
       const both = await Promise.all([container.start(call), container.start(call)]);
@@ -60,7 +59,7 @@ export function containerContract(
       expect(later.files).toBe(both[0].files);
     });
 
-    it("[V3] a new start id ends the life before it and begins another on the same files", async () => {
+    it("[V3] a new start id ends the previous incarnation and begins another on the same files", async () => {
       fresh();
       const first = options();
       const before = await container.start(first);
@@ -74,7 +73,7 @@ export function containerContract(
       expect(await answers(container, after, second)).toBe(true);
     });
 
-    it("[V4] a start id that was given up is never started again, however late it comes", async () => {
+    it("[V4] an abandoned start id is never started again, however late it arrives", async () => {
       fresh();
       const first = options();
       await container.start(first);
@@ -86,7 +85,7 @@ export function containerContract(
       await expect(container.start(second)).rejects.toMatchObject({ code: "start_failed" });
     });
 
-    it("[V5] destroy ends it; ending what does not run is success", async () => {
+    it("[V5] destroy ends it; ending what does not run succeeds", async () => {
       fresh();
       await container.destroy("remove");
       const call = options();
@@ -114,16 +113,16 @@ export function containerContract(
     );
 
     it.runIf(keeps)(
-      "[V7] monitor tells the death of an agent, to those who ask before and after it",
+      "[V7] monitor reports the death of an agent, whether it is asked before or after",
       async () => {
         fresh();
         const call = options();
         const started = await container.start(call);
-        const told = container.monitor(call.startId, limits.monitorWaitMaxMs);
+        const exitReport = container.monitor(call.startId, limits.monitorWaitMaxMs);
         const running = exec(container, started, call, "sleep 60").catch(() => "cut");
         await subject.crash(id);
         const exit = { exitCode: null, signal: "SIGKILL", reason: "exited" };
-        expect(await told).toEqual(exit);
+        expect(await exitReport).toEqual(exit);
         expect(await container.monitor(call.startId, limits.monitorWaitMaxMs)).toEqual(exit);
         expect(await running).toBe("cut");
         expect(await answers(container, started, call)).toBe(false);
@@ -131,7 +130,7 @@ export function containerContract(
       },
     );
 
-    it.runIf(keeps)("[V8] monitor of a life that never was here answers at once", async () => {
+    it.runIf(keeps)("[V8] monitor of an unknown incarnation resolves at once", async () => {
       fresh();
       const exit = await container.monitor(random(16), limits.monitorWaitMaxMs);
       expect(["engine_restarted", "unknown"]).toContain(exit?.reason);
@@ -148,12 +147,12 @@ export function containerContract(
         isOver = true;
       };
       running.then(over, over);
-      // What is counted may be about to be born, and such a one a signal may miss.
+      // A process that is counted may be about to be born, and the signal may miss it.
       await until(async () => {
         await container.signal(15);
         return isOver;
       });
-      // By a shell or without one: what it reports is that the signal ended it, and not its time limit.
+      // With or without a shell the result reports the signal, not the timeout.
       const { exitCode, signal, timedOut } = await running;
       expect(timedOut).toBe(false);
       expect([exitCode, signal]).not.toContainEqual(0);
@@ -163,7 +162,7 @@ export function containerContract(
       await container.signal(15);
     });
 
-    it("[V10] the agent takes the secret of this life only, and refuses another life's incarnation", async () => {
+    it("[V10] the agent accepts only the secret of its own start, and no call for another incarnation", async () => {
       fresh();
       const call = options();
       const started = await container.start(call);
@@ -188,7 +187,7 @@ export function containerContract(
       expect((await exec(container, started, call, "true", 7)).exitCode).toBe(0);
     });
 
-    it("[V12] the environment of start reaches commands; commands answer as they end", async () => {
+    it("[V12] commands see the environment of start; results arrive as commands end", async () => {
       fresh();
       const call = options({ env: { GREETING: "good day" } });
       const started = await container.start(call);
@@ -198,7 +197,7 @@ export function containerContract(
       expect((await exec(container, started, call, "echo a b")).stdout).toBe("a b\n");
     });
 
-    it("[V13] a snapshot is what a start with it begins from, and nothing can be saved of nothing", async () => {
+    it("[V13] a start with a snapshot begins from its files; without files nothing can be saved", async () => {
       fresh();
       const snapshotId = `s${random(23)}`;
       await expect(container.snapshot(snapshotId)).rejects.toMatchObject({ code: "not_running" });
@@ -211,7 +210,7 @@ export function containerContract(
     });
 
     it.runIf(keeps)(
-      "[V15] two snapshots are compared: what was added, modified, deleted, and all of it against nothing",
+      "[V15] two snapshots are compared: added, modified, deleted; without an older one everything is added",
       async () => {
         fresh();
         const call = options();
@@ -244,12 +243,12 @@ export function containerContract(
         const back = (await container.snapshot(`s${random(23)}`)).handle;
         expect(await container.changes({ from, to: back, listMax: 9 })).toEqual(nothing);
         await container.removeSnapshot(to);
-        const gone = container.changes({ from, to, listMax: 9 });
-        await expect(gone).rejects.toMatchObject({ code: "not_found" });
+        const comparison = container.changes({ from, to, listMax: 9 });
+        await expect(comparison).rejects.toMatchObject({ code: "not_found" });
       },
     );
 
-    it("[V14] a port nobody serves is answered as unreachable", async () => {
+    it("[V14] a port that nobody serves is reported as unreachable", async () => {
       fresh();
       const call = options();
       const { address, incarnation } = await container.start(call);
@@ -283,7 +282,7 @@ const nothing = {
 };
 
 async function file(
-  container: Container,
+  container: ContainerRuntime,
   { address, incarnation }: Started,
   { secret }: StartOptions,
   method: "PUT" | "DELETE",
@@ -306,13 +305,17 @@ async function file(
 
 type Health = { running: number };
 
-async function health(container: Container, started: Started, call: StartOptions): Promise<Health> {
+async function health(
+  container: ContainerRuntime,
+  started: Started,
+  call: StartOptions,
+): Promise<Health> {
   return (await (await ask(container, started, call, agentPaths.health)).json()) as Health;
 }
 
-/** Whether this very life answers: another may have taken its address. */
+/** Whether this incarnation answers: another may have its address by now. */
 async function answers(
-  container: Container,
+  container: ContainerRuntime,
   started: Started,
   call: StartOptions,
 ): Promise<boolean> {
@@ -324,7 +327,7 @@ async function answers(
 }
 
 function ask(
-  container: Container,
+  container: ContainerRuntime,
   started: Started,
   call: StartOptions,
   path: string,
@@ -344,7 +347,7 @@ function ask(
   return container.agent(started.address, request);
 }
 
-/** The platform has one agent in a container, and it needs no address. */
+/** Cloudflare has one agent per container, which needs no address. */
 function baseOf({ address }: Pick<Started, "address">): string {
   return address === "" ? "http://agent" : address;
 }
@@ -357,7 +360,7 @@ type Answer = {
 };
 
 async function exec(
-  container: Container,
+  container: ContainerRuntime,
   started: Started,
   call: StartOptions,
   command: string,

@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers());
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() }));
 afterEach(() => void vi.useRealTimers());
 
-it("[S18] takes no container away whose files would be lost with it, by a pause or for idleness", async () => {
+it("[S18] neither a pause nor idleness ends a container whose files would be lost", async () => {
   const berth = new FakeBerth();
   const local = berth.bind({ tenant: "local" });
   const { id } = await local.create({ start: false, idleTimeoutMs: 1_000 });

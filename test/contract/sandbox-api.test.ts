@@ -27,8 +27,8 @@ const inMemory: World = {
     berth.container(id).release();
   },
   evict: (id) => berth.evict(id),
-  clock(at) {
-    vi.useFakeTimers({ toFake: ["Date"], now: at });
+  clock(now) {
+    vi.useFakeTimers({ toFake: ["Date"], now });
   },
   async fillEvents(id, count) {
     berth.rows(

@@ -1,9 +1,9 @@
 /**
- * Owns the suite over the one interface of a sandbox: whichever way a call travels, it keeps the same promises.
+ * The contract of a sandbox: the same promises for REST, RPC and the SDK.
  */
 import { eventContract } from "./sandbox/events.ts";
 import { fileContract } from "./sandbox/files.ts";
-import { keyedContract } from "./sandbox/keyed.ts";
+import { idempotencyContract } from "./sandbox/idempotency.ts";
 import { leaseEndContract } from "./sandbox/lease-end.ts";
 import { leaseContract } from "./sandbox/leases.ts";
 import { lifecycleContract } from "./sandbox/lifecycle.ts";
@@ -21,13 +21,13 @@ import type { World } from "./sandbox/world.ts";
 
 export type { Power, Socket, World } from "./sandbox/world.ts";
 
-/** In parts, for runners that grow slower with each sentence. */
+/** In parts, for runners that slow down with each test. */
 export const contractParts = {
-  lives: [lifecycleContract, metadataContract, eventContract],
+  sandboxes: [lifecycleContract, metadataContract, eventContract],
   leases: [leaseContract, leaseEndContract],
   processes: [processContract, processNameContract, processLogContract, workContract],
   shells: [sessionContract, terminalContract, terminalSocketContract],
-  files: [fileContract, keyedContract, portContract],
+  files: [fileContract, idempotencyContract, portContract],
   plans: [planContract],
 } as const;
 

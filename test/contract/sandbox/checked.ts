@@ -1,6 +1,5 @@
 /**
- * Owns the look at every answer that the suite gets: it has exactly the form that the protocol promises.
- * Does not own what it says.
+ * Checks that every response in the suite has exactly the form that the protocol promises.
  */
 import { z } from "zod";
 import type { SandboxApi } from "../../../src/protocol/api.ts";

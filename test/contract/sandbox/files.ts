@@ -1,10 +1,10 @@
 /**
- * Owns what callers are promised of the files of a sandbox, whichever way a call travels: bytes, conditions, places.
- * Does not own what only a real file system has: links, owners, disks that are full.
+ * The contract of files: bytes, conditions, paths. Links, owners and full disks need a real file system and are
+ * tested elsewhere.
  */
 import { describe, expect, it } from "vitest";
 import type { GateOptions, SandboxApi } from "../../../src/protocol/api.ts";
-import { granted, made, refusal, refusals, soon, type World } from "./world.ts";
+import { acquireLease, createSandbox, eventually, refusal, refusals, type World } from "./world.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
@@ -17,7 +17,7 @@ async function read(body: AsyncIterable<Uint8Array>): Promise<string> {
 const textOf = async (box: SandboxApi, ...asked: Parameters<SandboxApi["readFile"]>) =>
   read((await box.readFile(...asked)).body);
 
-/** As many bytes as it says, unless it breaks off before. */
+/** A body of the declared length, unless it breaks off earlier. */
 function streamOf(text: string[], breaksOff = false) {
   const pieces = [...text];
   const stream = new ReadableStream<Uint8Array>({
@@ -31,7 +31,7 @@ function streamOf(text: string[], breaksOff = false) {
   return { stream, bytes: text.join("").length };
 }
 
-/** Stands still after so many megabytes: more than what waits on the way, so that the agent has begun by then. */
+/** Stalls after so many megabytes: more than the buffers on the way hold, so that the agent has begun by then. */
 function endless(megabytes: number) {
   let end = () => {};
   let left = megabytes;
@@ -68,14 +68,14 @@ const writes = (box: SandboxApi, options: GateOptions = {}) => [
 
 export function fileContract(world: World): void {
   describe("the files of a sandbox", () => {
-    it("[FD1] come back to the byte, with their size and entity tag", async () => {
-      const { box } = await made(world);
+    it("[FD1] come back byte for byte, with size and entity tag", async () => {
+      const { box } = await createSandbox(world);
       const all = Uint8Array.from({ length: 70_000 }, (_, n) => (n * 7) & 255);
       const view = await box.writeFile("a b/ü", all, { mkdirs: true, mode: "600" });
       expect(view).toMatchObject({ path: "/workspace/a b/ü", kind: "file", size: 70_000 });
       expect(view.mode).toBe("600");
-      const { body, ...told } = await box.readFile("a b/ü");
-      expect(told).toMatchObject({ etag: view.etag, size: 70_000, start: 0, end: 70_000 });
+      const { body, ...facts } = await box.readFile("a b/ü");
+      expect(facts).toMatchObject({ etag: view.etag, size: 70_000, start: 0, end: 70_000 });
       expect(await read(body)).toBe(new TextDecoder("latin1").decode(all));
       expect(await box.stat("/workspace/a b/ü")).toEqual(view);
       expect(await textOf(box, "/workspace/./a b/../a b/ü", { range: { start: 0, end: 3 } })).toBe(
@@ -84,18 +84,18 @@ export function fileContract(world: World): void {
     });
 
     it("[FD1] may be empty, and may come as a stream", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       expect((await box.writeFile("empty", new Uint8Array(0))).size).toBe(0);
-      const { body, ...told } = await box.readFile("empty");
-      expect(told).toMatchObject({ size: 0, start: 0, end: 0 });
+      const { body, ...facts } = await box.readFile("empty");
+      expect(facts).toMatchObject({ size: 0, start: 0, end: 0 });
       expect(await read(body)).toBe("");
       const view = await box.writeFile("streamed", streamOf(["one ", "two ", "three"]));
       expect(view.size).toBe(13);
       expect(await textOf(box, "streamed")).toBe("one two three");
     });
 
-    it("[FD2] are read in part", async () => {
-      const { box } = await made(world);
+    it("[FD2] can be read in part", async () => {
+      const { box } = await createSandbox(world);
       await box.writeFile("digits", bytesOf("0123456789"));
       const part = await box.readFile("digits", { range: { start: 3, end: 6 } });
       expect(part).toMatchObject({ start: 3, end: 6, size: 10 });
@@ -108,11 +108,11 @@ export function fileContract(world: World): void {
       });
     });
 
-    it("[FD3] are replaced only under the condition that was named", async () => {
-      const { box } = await made(world);
+    it("[FD3] are replaced only under the given condition", async () => {
+      const { box } = await createSandbox(world);
       const first = await box.writeFile("one", bytesOf("1"), { ifNoneMatch: "*" });
-      const again = await refusal(box.writeFile("one", bytesOf("2"), { ifNoneMatch: "*" }));
-      expect(again).toMatchObject({ code: "file_changed", facts: { etag: first.etag } });
+      const repeated = await refusal(box.writeFile("one", bytesOf("2"), { ifNoneMatch: "*" }));
+      expect(repeated).toMatchObject({ code: "file_changed", facts: { etag: first.etag } });
       const second = await box.writeFile("one", bytesOf("2"), { ifMatch: first.etag ?? "" });
       expect(second.etag).not.toBe(first.etag);
       const late = await refusal(box.writeFile("one", bytesOf("3"), { ifMatch: first.etag ?? "" }));
@@ -123,8 +123,8 @@ export function fileContract(world: World): void {
       expect((await refusal(box.stat("none"))).code).toBe("file_not_found");
     });
 
-    it("[FD3] of callers at once, one replaces what all of them have seen", async () => {
-      const { box } = await made(world);
+    it("[FD3] of many concurrent writers that saw the same version, one succeeds", async () => {
+      const { box } = await createSandbox(world);
       const { etag = "" } = await box.writeFile("counter", bytesOf("0"));
       const tries = Array.from({ length: 8 }, (_, n) =>
         box.writeFile("counter", bytesOf(`from ${n}`), { ifMatch: etag }).then(
@@ -133,29 +133,29 @@ export function fileContract(world: World): void {
         ),
       );
       const came = await Promise.all(tries);
-      const won = came.filter((one) => typeof one === "number");
+      const won = came.filter((result) => typeof result === "number");
       expect(won).toHaveLength(1);
-      expect(came.filter((one) => one === "file_changed")).toHaveLength(7);
+      expect(came.filter((result) => result === "file_changed")).toHaveLength(7);
       expect(await textOf(box, "counter")).toBe(`from ${won[0]}`);
     });
 
-    it("[FD4] whose body breaks off are not written, and nothing stays beside them", async () => {
-      const { box } = await made(world);
+    it("[FD4] whose body breaks off are not written, and nothing is left next to them", async () => {
+      const { box } = await createSandbox(world);
       await box.writeFile("whole", bytesOf("old"));
       for (const path of ["whole", "new"]) {
         const { stream } = streamOf(["half ", "of it"], true);
         await expect(box.writeFile(path, { stream, bytes: 1000 })).rejects.toThrow();
       }
-      // Whoever broke off is not waited for: the agent may still be about to notice.
-      const alone = granted(await box.acquireLease({ waitMs: 20_000 }));
+      // The agent may still be about to notice that the caller broke off.
+      const alone = acquireLease(await box.acquireLease({ waitMs: 20_000 }));
       await box.releaseLease(alone.token);
       expect(await textOf(box, "whole")).toBe("old");
       const { files } = await box.listFiles({ depth: 9 });
       expect(files.map(({ path }) => path)).toEqual(["/workspace/whole"]);
     });
 
-    it("[FD5] are listed by pages, moved and removed", async () => {
-      const { box } = await made(world);
+    it("[FD5] can be listed in pages, moved and removed", async () => {
+      const { box } = await createSandbox(world);
       for (const name of ["b/2", "b/1", "a", "c"]) {
         await box.writeFile(name, bytesOf(name), { mkdirs: true });
       }
@@ -170,8 +170,8 @@ export function fileContract(world: World): void {
       } while (cursor !== null);
       expect(paths).toEqual(["a", "b", "b/1", "b/2", "c"]);
       expect((await box.move({ from: "b", to: "d" })).path).toBe("/workspace/d");
-      const taken = await refusal(box.move({ from: "a", to: "c" }));
-      expect(taken.code).toBe("file_exists");
+      const refused = await refusal(box.move({ from: "a", to: "c" }));
+      expect(refused.code).toBe("file_exists");
       await box.move({ from: "a", to: "c", overwrite: true });
       expect(await textOf(box, "c")).toBe("a");
       expect((await refusal(box.removeFile("d"))).code).toBe("not_empty");
@@ -179,8 +179,8 @@ export function fileContract(world: World): void {
       expect((await box.listFiles()).files.map(({ path }) => path)).toEqual(["/workspace/c"]);
     });
 
-    it("[FD5] are in folders that are made with or without those on the way", async () => {
-      const { box } = await made(world);
+    it("[FD5] are in folders that are created with or without missing parents", async () => {
+      const { box } = await createSandbox(world);
       expect((await refusal(box.mkdir({ path: "x/y" }))).code).toBe("file_not_found");
       expect((await box.mkdir({ path: "x/y", parents: true })).kind).toBe("folder");
       expect((await box.mkdir({ path: "x/y", parents: true })).path).toBe("/workspace/x/y");
@@ -189,8 +189,8 @@ export function fileContract(world: World): void {
       expect((await refusal(box.writeFile("x/z/file", bytesOf("1")))).code).toBe("file_not_found");
     });
 
-    it("[FD6] of a session are below the folder that it stands in, and below the workspace else", async () => {
-      const { box } = await made(world, { cwd: "/tmp" });
+    it("[FD6] of a session are below its current folder, otherwise below the workspace", async () => {
+      const { box } = await createSandbox(world, { cwd: "/tmp" });
       const { id } = await box.createSession();
       await box.execInSession(id, { command: "mkdir /workspace/sub && cd /workspace/sub" });
       await box.writeFile("mine", bytesOf("1"), { session: id });
@@ -204,18 +204,18 @@ export function fileContract(world: World): void {
       expect(unknown.code).toBe("not_found");
     });
 
-    it("[FD6] of a session of an earlier life are asked of nobody", async () => {
-      const { box } = await made(world);
+    it("[FD6] of a session of an earlier incarnation are refused without asking the agent", async () => {
+      const { box } = await createSandbox(world);
       const { id } = await box.createSession();
       await box.writeFile("kept", bytesOf("1"));
       await box.pause({ force: true });
-      const at = { session: id };
+      const options = { session: id };
       const calls = [
-        () => box.stat("kept", at),
-        () => box.readFile("kept", at),
-        () => box.writeFile("kept", bytesOf("2"), at),
-        () => box.removeFile("kept", at),
-        () => box.mkdir({ path: "more", ...at }),
+        () => box.stat("kept", options),
+        () => box.readFile("kept", options),
+        () => box.writeFile("kept", bytesOf("2"), options),
+        () => box.removeFile("kept", options),
+        () => box.mkdir({ path: "more", ...options }),
       ];
       for (const { code } of await refusals(calls.map((call) => call()))) {
         expect(code).toBe("stale_handle");
@@ -228,10 +228,10 @@ export function fileContract(world: World): void {
       expect(await textOf(box, "kept")).toBe("1");
     });
 
-    it("[FD7] are written by nobody but the holder, while there is one, and read by all", async () => {
-      const { box } = await made(world);
+    it("[FD7] are written only by the holder while there is one, and read by everyone", async () => {
+      const { box } = await createSandbox(world);
       await box.writeFile("there", bytesOf("old"));
-      const { token } = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+      const { token } = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
       for (const refused of await refusals(writes(box).map((call) => call()))) {
         expect(refused).toMatchObject({ code: "lease_held", facts: { holder: "one" } });
       }
@@ -246,25 +246,25 @@ export function fileContract(world: World): void {
       expect((await box.lease()).state).toBe("free");
     });
 
-    it("[FD7] end with the lease that writes them: nothing of an unfinished one stays", async () => {
-      const { box } = await made(world);
+    it("[FD7] leave nothing behind when the lease of their upload is lost", async () => {
+      const { box } = await createSandbox(world);
       await box.writeFile("there", bytesOf("old"));
-      const { token } = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+      const { token } = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
       const { stream, isTaken, end } = endless(32);
       const writing = refusal(box.writeFile("there", { stream, bytes: 2 ** 30 }, { lease: token }));
       writing.catch(() => undefined);
       await isTaken;
       expect((await refusal(box.releaseLease(token))).code).toBe("lease_busy");
       await box.breakLease("another needs it");
-      const next = granted(await box.acquireLease({ holder: "two", waitMs: 20_000 }));
+      const next = acquireLease(await box.acquireLease({ holder: "two", waitMs: 20_000 }));
       expect((await writing).code).toBe("operation_interrupted");
       end();
       expect(await textOf(box, "there")).toBe("old");
       await box.releaseLease(next.token);
     });
 
-    it("[FD8] are looked at without waking a container, and written by waking one", async () => {
-      const { id, box } = await made(world);
+    it("[FD8] are read without waking a container, and written by waking one", async () => {
+      const { id, box } = await createSandbox(world);
       await box.writeFile("there", bytesOf("old"));
       await box.pause({ force: true });
       const { starts } = await world.inside(id);
@@ -285,22 +285,22 @@ export function fileContract(world: World): void {
       }
     });
 
-    it("[FD9] are watched: what changes is told as it happens", async () => {
-      const { box } = await made(world);
+    it("[FD9] can be watched: changes are reported as they happen", async () => {
+      const { box } = await createSandbox(world);
       const stream = await box.watchFiles();
-      let told = "";
+      let received = "";
       const reading = (async () => {
         for await (const piece of stream) {
-          told += new TextDecoder().decode(piece);
-          if (told.includes("/workspace/seen/last")) break;
+          received += new TextDecoder().decode(piece);
+          if (received.includes("/workspace/seen/last")) break;
         }
       })();
-      await soon(async () => expect(told).toContain("event: ready"));
+      await eventually(async () => expect(received).toContain("event: ready"));
       await box.mkdir({ path: "seen" });
       await box.writeFile("seen/last", bytesOf("1"));
       await reading;
-      expect(told).toContain("event: change");
-      expect(told).toContain('"what":"made"');
+      expect(received).toContain("event: change");
+      expect(received).toContain('"what":"made"');
     });
   });
 }

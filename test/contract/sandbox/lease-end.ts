@@ -1,38 +1,38 @@
 /**
- * Owns what callers are promised of the end of a lease: by time, by force, by others, by the end of the sandbox.
+ * The contract of how a lease ends: by time, by force, by others, with its sandbox.
  */
 import { describe, expect, it } from "vitest";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
 import {
-  granted,
-  made,
+  acquireLease,
+  createSandbox,
+  eventsOfType,
+  eventually,
+  itWith,
   queued,
   refusal,
   refusals,
-  saying,
-  soon,
-  told,
   type World,
 } from "./world.ts";
 
 export function leaseEndContract(world: World): void {
   const running = (id: string, count = 1) =>
-    soon(async () => expect((await world.inside(id)).running).toBe(count));
+    eventually(async () => expect((await world.inside(id)).running).toBe(count));
   const waiting = (box: SandboxApi, count: number) =>
-    soon(async () => expect((await box.lease()).waiterCount).toBe(count));
+    eventually(async () => expect((await box.lease()).waiterCount).toBe(count));
   const kinds = async (box: SandboxApi) =>
-    (await told(box, "lease")).map(({ what, holder }) => `${what} ${holder}`);
+    (await eventsOfType(box, "lease")).map(({ what, holder }) => `${what} ${holder}`);
 
   describe("the end of a lease", () => {
-    saying(
+    itWith(
       world,
       "clock",
       "ring",
-    )("[Q12] comes at its time, by the alarm, once; whoever waits gets the next one", async () => {
-      const { id, box } = await made(world);
+    )("[Q12] comes at its time, by the alarm, once; the next waiter gets it", async () => {
+      const { id, box } = await createSandbox(world);
       const now = Date.now();
       world.clock(now);
-      const lease = granted(await box.acquireLease({ holder: "one", ttlMs: 5_000 }));
+      const lease = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 5_000 }));
       const waits = box.acquireLease({ holder: "two", waitMs: 20_000 });
       await waiting(box, 1);
       world.clock(now + 4_999);
@@ -40,8 +40,8 @@ export function leaseEndContract(world: World): void {
       expect(await box.lease()).toMatchObject({ state: "held", holder: "one" });
       world.clock(now + 5_000);
       expect(await world.ring(id)).toBe(true);
-      const next = granted(await waits);
-      // One number for the loss, one for the grant.
+      const next = acquireLease(await waits);
+      // One for the loss, one for the grant.
       expect(next.fence).toBe(lease.fence + 2);
       expect(await refusal(box.exec({ command: "true" }, { lease: lease.token }))).toMatchObject({
         code: "lease_lost",
@@ -51,9 +51,9 @@ export function leaseEndContract(world: World): void {
       expect(await kinds(box)).toEqual(["granted one", "lost one", "drained one", "granted two"]);
     });
 
-    it("[Q14] is refused while its own calls run, unless by force: then they end first", async () => {
-      const { id, box } = await made(world);
-      const { token } = granted(await box.acquireLease({ holder: "one" }));
+    it("[Q14] is refused while its own calls run, unless forced: then they end first", async () => {
+      const { id, box } = await createSandbox(world);
+      const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
       const cut = refusal(box.exec({ command: "sleep 60" }, { lease: token }));
       await running(id);
       expect(await refusal(box.releaseLease(token))).toMatchObject({
@@ -67,15 +67,15 @@ export function leaseEndContract(world: World): void {
         code: "operation_interrupted",
         facts: { admitted: true, reason: "lease_lost" },
       });
-      await soon(async () => expect((await box.lease()).state).toBe("free"));
+      await eventually(async () => expect((await box.lease()).state).toBe("free"));
       expect(await box.releaseLease(token)).toEqual({ state: "released" });
     });
 
-    saying(world, "ran")(
-      "[Q15] [Q16] is broken by one with the right to; what ran under it ends before the next begins",
+    itWith(world, "ran")(
+      "[Q15] [Q16] can be broken by a caller with the right; its work ends before the next holder begins",
       async () => {
-        const { id, box } = await made(world);
-        const lease = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+        const { id, box } = await createSandbox(world);
+        const lease = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
         const cut = refusal(box.exec({ command: "sleep 60" }, { lease: lease.token }));
         await running(id);
         const waits = box.acquireLease({ holder: "two", waitMs: 20_000 });
@@ -87,7 +87,7 @@ export function leaseEndContract(world: World): void {
         });
         expect((await box.lease()).holder).toBe("one");
         await box.breakLease("it is stuck");
-        const next = granted(await waits);
+        const next = acquireLease(await waits);
         expect((await world.inside(id)).running).toBe(0);
         expect((await cut).code).toBe("operation_interrupted");
         expect(next.fence).toBeGreaterThan(lease.fence + 1);
@@ -104,7 +104,7 @@ export function leaseEndContract(world: World): void {
           });
         }
         expect((await world.inside(id)).ran).toEqual(["sleep 60"]);
-        expect(await told(box, "lease")).toMatchObject([
+        expect(await eventsOfType(box, "lease")).toMatchObject([
           { what: "granted", holder: "one" },
           { what: "lost", holder: "one", reason: "broken", by: "local: it is stuck" },
           { what: "drained", holder: "one" },
@@ -113,35 +113,35 @@ export function leaseEndContract(world: World): void {
       },
     );
 
-    it("[Q15] of a lease that nobody holds is nothing", async () => {
-      const { box } = await made(world);
+    it("[Q15] of a lease that nobody holds does nothing", async () => {
+      const { box } = await createSandbox(world);
       const { fence } = await box.lease();
       expect(await box.breakLease("to be sure")).toEqual({ state: "released" });
       expect(await box.lease()).toMatchObject({ state: "free", fence });
       expect(await kinds(box)).toEqual([]);
     });
 
-    it("[Y3] comes by a forced pause, which says who did it; others are refused", async () => {
-      const { id, box } = await made(world);
-      const { token } = granted(await box.acquireLease({ holder: "one" }));
+    it("[Y3] comes with a forced pause, which records who did it; others are refused", async () => {
+      const { id, box } = await createSandbox(world);
+      const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
       const cut = refusal(box.exec({ command: "sleep 60" }, { lease: token }));
       await running(id);
       expect((await refusal(box.pause())).code).toBe("lease_held");
       expect((await box.pause({ force: true })).state).toBe("paused");
       expect((await cut).code).toBe("operation_interrupted");
-      expect((await told(box, "lease")).find(({ what }) => what === "lost")).toMatchObject({
+      expect((await eventsOfType(box, "lease")).find(({ what }) => what === "lost")).toMatchObject({
         holder: "one",
         reason: "forced",
         by: "local",
       });
       expect(await refusal(box.renewLease(token))).toMatchObject({ facts: { reason: "forced" } });
-      await soon(async () => expect((await box.lease()).state).toBe("free"));
+      await eventually(async () => expect((await box.lease()).state).toBe("free"));
       expect((await box.exec({ command: "echo back" })).stdout).toBe("back\n");
     });
 
-    it("[Q22] comes with the end of the sandbox, for the holder and for all who wait", async () => {
-      const { box } = await made(world);
-      const { token } = granted(await box.acquireLease({ holder: "one" }));
+    it("[Q22] comes with the end of the sandbox, for the holder and all waiters", async () => {
+      const { box } = await createSandbox(world);
+      const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
       const waits = refusal(box.acquireLease({ holder: "two", waitMs: 20_000 }));
       await waiting(box, 1);
       const exec = refusal(box.exec({ command: "true" }, { waitMs: 20_000 }));
@@ -153,23 +153,26 @@ export function leaseEndContract(world: World): void {
       expect((await exec).code).toBe("sandbox_destroyed");
       expect((await refusal(box.renewLease(token))).code).toBe("sandbox_destroyed");
       expect(await box.lease()).toMatchObject({ state: "free", waiterCount: 0 });
-      expect((await told(box, "lease")).at(-1)).toMatchObject({ holder: "one", by: "local" });
+      expect((await eventsOfType(box, "lease")).at(-1)).toMatchObject({
+        holder: "one",
+        by: "local",
+      });
     });
 
-    it("[Y5] is not changed by a holder's own pause, start and destroy", async () => {
-      const { box } = await made(world);
-      const { token } = granted(await box.acquireLease({ holder: "one" }));
+    it("[Y5] does not come with a holder's own pause, start and destroy", async () => {
+      const { box } = await createSandbox(world);
+      const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
       expect((await box.pause({ lease: token })).state).toBe("paused");
       expect(await box.lease()).toMatchObject({ state: "held", holder: "one" });
       expect((await box.exec({ command: "echo on" }, { lease: token })).stdout).toBe("on\n");
       expect((await box.destroy({ lease: token })).state).toBe("destroyed");
     });
 
-    saying(world, "evict")(
-      "[Y17] finds holder, fence and order of those who wait after each eviction",
+    itWith(world, "evict")(
+      "[Y17] finds holder, fence and queue order after each eviction",
       async () => {
-        const { id, box } = await made(world);
-        const first = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+        const { id, box } = await createSandbox(world);
+        const first = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
         const asks = (n: number) =>
           box.acquireLease({ holder: `w${n}`, queueMs: 600_000, ticket: `ticket-of-waiter-${n}` });
         for (let n = 0; n < 3; n++) {
@@ -189,7 +192,7 @@ export function leaseEndContract(world: World): void {
           expect((await box.lease()).state).toBe("offered");
           for (let late = n + 1; late < 3; late++) queued(await asks(late));
           await world.evict(id);
-          const next = granted(await asks(n));
+          const next = acquireLease(await asks(n));
           expect(next.fence).toBeGreaterThan(fence);
           ({ token, fence } = next);
         }

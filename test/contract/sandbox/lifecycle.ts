@@ -1,17 +1,25 @@
 /**
- * Owns what callers are promised of a sandbox as a whole: create, states, pause, idle, lifetime, destroy.
+ * The contract of a sandbox as a whole: create, states, pause, idleness, lifetime, destroy.
  */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { made, refusal, refusals, saying, soon, told, type World } from "./world.ts";
+import {
+  createSandbox,
+  eventsOfType,
+  eventually,
+  itWith,
+  refusal,
+  refusals,
+  type World,
+} from "./world.ts";
 
 export function lifecycleContract(world: World): void {
   const running = (id: string) =>
-    soon(async () => expect((await world.inside(id)).running).toBe(1));
+    eventually(async () => expect((await world.inside(id)).running).toBe(1));
 
   describe("the life of a sandbox", () => {
-    it("[Y1] is what create was told, and says what it was not told", async () => {
-      const { box } = await made(world, {
+    it("[Y1] is what its create call said, and reports the defaults of the rest", async () => {
+      const { box } = await createSandbox(world, {
         cwd: "sub",
         network: { internet: false },
         metadata: { owner: "ci", gone: null, empty: "" },
@@ -31,7 +39,7 @@ export function lifecycleContract(world: World): void {
         onIdle: "destroy",
         maxLifetimeMs: 3_600_000,
       });
-      const plain = await (await made(world)).box.get();
+      const plain = await (await createSandbox(world)).box.get();
       expect(plain).toMatchObject({
         metadata: {},
         metadataVersion: 0,
@@ -44,22 +52,22 @@ export function lifecycleContract(world: World): void {
       expect(plain.maxLifetimeMs).toBeUndefined();
     });
 
-    it("[S20] has the size that it was made with: in each life, in lists, and in its forks", async () => {
-      const { id, box } = await made(world, { size: "small", metadata: { of: "size" } });
+    it("[S20] keeps its size in each incarnation, in lists and in its forks", async () => {
+      const { id, box } = await createSandbox(world, { size: "small", metadata: { of: "size" } });
       expect(await box.get()).toMatchObject({ state: "running", size: "small" });
       await box.pause();
       expect(await box.start()).toMatchObject({ state: "running", size: "small" });
       const { sandboxes } = await world.berth.list({ metadata: ["of=size"] });
-      expect(sandboxes.find((one) => one.id === id)).toMatchObject({ size: "small" });
+      expect(sandboxes.find((sandbox) => sandbox.id === id)).toMatchObject({ size: "small" });
       const { id: from } = await box.makeCheckpoint();
-      const same = await made(world, { from, start: false });
+      const same = await createSandbox(world, { from, start: false });
       expect(await same.box.get()).toMatchObject({ size: "small" });
-      const other = await made(world, { from, start: false, size: "large" });
+      const other = await createSandbox(world, { from, start: false, size: "large" });
       expect(await other.box.get()).toMatchObject({ size: "large" });
-      expect((await (await made(world)).box.get()).size).toBeUndefined();
+      expect((await (await createSandbox(world)).box.get()).size).toBeUndefined();
     });
 
-    it("[S21] is refused a size that is not configured, by its name and the names that there are", async () => {
+    it("[S21] refuses an unknown size, naming it and the sizes that exist", async () => {
       const refused = world.berth.create({ size: "huge" });
       await expect(refused).rejects.toMatchObject({
         code: "bad_request",
@@ -70,7 +78,7 @@ export function lifecycleContract(world: World): void {
       expect(hint).toBe("Configured are: small, large.");
     });
 
-    it("[D31] is another one for each scope, also where two only read alike", async () => {
+    it("[D31] is a different one for each scope, also where two merely look alike", async () => {
       const scopes = [
         { repo: "d31/a:b", branch: "c", config: "" },
         { repo: "d31/a", branch: "b:c", config: "" },
@@ -91,8 +99,8 @@ export function lifecycleContract(world: World): void {
       expect(sandboxes.map(({ id }) => id)).toEqual([first[4]?.id]);
     });
 
-    it("[S15] begins paused, without a container until a call needs one", async () => {
-      const { id, box } = await made(world, { start: false });
+    it("[S15] can begin paused, without a container until a call needs one", async () => {
+      const { id, box } = await createSandbox(world, { start: false });
       expect((await box.get()).state).toBe("paused");
       await box.patchMetadata({ a: "1" });
       await box.touch();
@@ -107,8 +115,8 @@ export function lifecycleContract(world: World): void {
       expect((await world.inside(id)).starts).toHaveLength(1);
     });
 
-    it("[S15] is woken by no call where its maker said so, but by a start", async () => {
-      const { box } = await made(world, { start: false, wake: "never" });
+    it("[S15] is never woken by a call if its creator said so, only by a start", async () => {
+      const { box } = await createSandbox(world, { start: false, wake: "never" });
       expect((await refusal(box.exec({ command: "true" }))).code).toBe("not_running");
       expect((await refusal(box.exec({ command: "true" }, { wake: true }))).code).toBe(
         "not_running",
@@ -117,8 +125,8 @@ export function lifecycleContract(world: World): void {
       expect((await box.exec({ command: "true" })).exitCode).toBe(0);
     });
 
-    it("[S14] pauses and goes on: another life, the same files and metadata", async () => {
-      const { box } = await made(world, { metadata: { owner: "ci" } });
+    it("[S14] pauses and continues: another incarnation, the same files and metadata", async () => {
+      const { box } = await createSandbox(world, { metadata: { owner: "ci" } });
       const first = await box.get();
       expect(await box.pause()).toMatchObject({ state: "paused", reason: "requested" });
       expect(await box.pause()).toMatchObject({ state: "paused" });
@@ -130,7 +138,7 @@ export function lifecycleContract(world: World): void {
     });
 
     it("[Y2] lets calls with the same aim join, and a destroy win over all of them", async () => {
-      const { id, box } = await made(world, { start: false });
+      const { id, box } = await createSandbox(world, { start: false });
       const started = await Promise.all(Array.from({ length: 10 }, () => box.start()));
       expect(new Set(started.map(({ incarnation }) => incarnation)).size).toBe(1);
       expect((await world.inside(id)).starts).toHaveLength(1);
@@ -143,15 +151,17 @@ export function lifecycleContract(world: World): void {
         box.pause().catch(() => undefined),
         box.destroy(),
       ]);
-      expect(last.filter((one) => one?.state === "destroyed").length).toBeGreaterThanOrEqual(3);
+      expect(last.filter((result) => result?.state === "destroyed").length).toBeGreaterThanOrEqual(
+        3,
+      );
       expect(await box.get()).toMatchObject({ state: "destroyed", reason: "requested" });
       expect((await world.inside(id)).alive).toBe(false);
-      const states = (await told(box, "state")).map(({ state }) => state);
+      const states = (await eventsOfType(box, "state")).map(({ state }) => state);
       expect(states.filter((state) => state === "destroyed")).toHaveLength(1);
     });
 
-    it("[Y3] pauses under no running command, unless it is forced or waits", async () => {
-      const { id, box } = await made(world);
+    it("[Y3] does not pause during a running command, unless forced or waiting", async () => {
+      const { id, box } = await createSandbox(world);
       const cut = refusal(box.exec({ command: "sleep 60" }));
       await running(id);
       expect(await refusal(box.pause())).toMatchObject({
@@ -169,19 +179,19 @@ export function lifecycleContract(world: World): void {
       expect((await box.lease()).state).toBe("free");
     });
 
-    saying(world, "clock", "ring").each([
+    itWith(world, "clock", "ring").each([
       ["pause", "paused"],
       ["destroy", "destroyed"],
       ["none", "running"],
-    ] as const)("[S16] when idle does what its maker said: %s", async (onIdle, state) => {
-      const { id, box } = await made(world, { onIdle, idleTimeoutMs: 60_000 });
+    ] as const)("[S16] when idle does what its creator chose: %s", async (onIdle, state) => {
+      const { id, box } = await createSandbox(world, { onIdle, idleTimeoutMs: 60_000 });
       const { stateSince } = await box.get();
       world.clock(Date.parse(stateSince) + 59_000);
       await world.ring(id);
       expect((await box.get()).state).toBe("running");
       world.clock(Date.parse(stateSince) + 60_000);
       const rang = await world.ring(id);
-      // One that was set for a report to the Directory may come; after it there is none.
+      // The alarm of a report to the Directory may still fire; after it there is none.
       if (onIdle === "none") expect(await world.ring(id)).toBe(false);
       else expect(rang).toBe(true);
       const after = await box.get();
@@ -189,12 +199,12 @@ export function lifecycleContract(world: World): void {
       if (onIdle !== "none") expect(after.reason).toBe("idle");
     });
 
-    saying(
+    itWith(
       world,
       "clock",
       "ring",
     )("[S16] is not idle while it is leased, runs a command or was touched", async () => {
-      const { id, box } = await made(world, { idleTimeoutMs: 60_000 });
+      const { id, box } = await createSandbox(world, { idleTimeoutMs: 60_000 });
       const since = Date.parse((await box.get()).stateSince);
       world.clock(since + 50_000);
       await box.touch();
@@ -219,12 +229,12 @@ export function lifecycleContract(world: World): void {
       expect((await box.get()).state).toBe("paused");
     });
 
-    saying(
+    itWith(
       world,
       "clock",
       "ring",
-    )("[S17] ends with its lifetime, whatever runs in it", async () => {
-      const { id, box } = await made(world, { maxLifetimeMs: 120_000 });
+    )("[S17] ends with its maximum lifetime, whatever runs in it", async () => {
+      const { id, box } = await createSandbox(world, { maxLifetimeMs: 120_000 });
       const createdAt = Date.parse((await box.get()).createdAt);
       const cut = refusal(box.exec({ command: "sleep 60" }));
       await running(id);
@@ -235,8 +245,8 @@ export function lifecycleContract(world: World): void {
       expect((await world.inside(id)).alive).toBe(false);
     });
 
-    it("[S5] refuses everything of a destroyed sandbox but looking at it and destroying it", async () => {
-      const { box } = await made(world, { metadata: { owner: "ci" } });
+    it("[S5] refuses everything but reads and destroy once it is destroyed", async () => {
+      const { box } = await createSandbox(world, { metadata: { owner: "ci" } });
       await box.destroy();
       const calls = [
         box.start(),
@@ -261,12 +271,12 @@ export function lifecycleContract(world: World): void {
       expect((await box.get()).state).toBe("destroyed");
       expect((await box.metadata()).metadata).toEqual({ owner: "ci" });
       expect((await box.lease()).state).toBe("free");
-      expect((await told(box, "state")).at(-1)?.state).toBe("destroyed");
+      expect((await eventsOfType(box, "state")).at(-1)?.state).toBe("destroyed");
       expect((await box.destroy()).state).toBe("destroyed");
     });
 
-    it("[W3] shows nothing of a sandbox to another tenant", async () => {
-      const { id } = await made(world);
+    it("[W3] is invisible to another tenant", async () => {
+      const { id } = await createSandbox(world);
       const foreign = world.other.sandbox(id);
       const invented = world.other.sandbox(`${id.startsWith("a") ? "b" : "a"}${id.slice(1)}`);
       const calls = [
@@ -280,9 +290,9 @@ export function lifecycleContract(world: World): void {
         (box: typeof foreign) => box.revokeTokens(),
       ];
       for (const call of calls) {
-        const one = await refusal(call(foreign));
-        expect(one.code).toBe("not_found");
-        expect(await refusal(call(invented))).toEqual(one);
+        const failure = await refusal(call(foreign));
+        expect(failure.code).toBe("not_found");
+        expect(await refusal(call(invented))).toEqual(failure);
       }
     });
   });

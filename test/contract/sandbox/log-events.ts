@@ -1,5 +1,5 @@
 /**
- * Owns reading the log of a process as its followers do: server-sent events, or raw bytes.
+ * Reads the log of a process as followers do: server-sent events or raw bytes.
  */
 import type { SandboxApi } from "../../../src/protocol/api.ts";
 
@@ -10,7 +10,7 @@ export type LogEvent =
 
 type Query = Parameters<SandboxApi["processLogs"]>[1];
 
-/** Ends with the stream; whoever breaks off has cut it. */
+/** Ends with the stream; a caller that stops reading cuts it. */
 export async function* logOf(box: SandboxApi, id: string, query?: Query): AsyncGenerator<LogEvent> {
   const stream = await box.processLogs(id, query);
   const decoder = new TextDecoder();
@@ -26,7 +26,7 @@ export async function* logOf(box: SandboxApi, id: string, query?: Query): AsyncG
   }
 }
 
-/** All that is there; with `follow`, to the end. */
+/** Everything that is kept; with `follow`, until the exit. */
 export async function wholeLog(box: SandboxApi, id: string, query?: Query): Promise<LogEvent[]> {
   const events = [];
   for await (const event of logOf(box, id, query)) events.push(event);

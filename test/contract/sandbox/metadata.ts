@@ -1,17 +1,27 @@
 /**
- * Owns what callers are promised of the metadata: one request one step, versions, limits, the copy inside.
+ * The contract of metadata: atomic requests, versions, limits, the copy inside the sandbox.
  */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { granted, made, refusal, saying, soon, told, type World } from "./world.ts";
+import {
+  acquireLease,
+  createSandbox,
+  eventsOfType,
+  eventually,
+  itWith,
+  refusal,
+  type World,
+} from "./world.ts";
 
 export function metadataContract(world: World): void {
   const copied = (id: string, version: number, metadata: Record<string, string>) =>
-    soon(async () => expect(await world.inside(id)).toMatchObject({ copied: version, metadata }));
+    eventually(async () =>
+      expect(await world.inside(id)).toMatchObject({ copied: version, metadata }),
+    );
 
   describe("metadata", () => {
     it("[N1] [N2] sets, removes, leaves alone, and counts only real changes", async () => {
-      const { box } = await made(world, { metadata: { a: "1", b: "2" } });
+      const { box } = await createSandbox(world, { metadata: { a: "1", b: "2" } });
       expect(await box.metadata()).toEqual({ metadata: { a: "1", b: "2" }, version: 1 });
       expect(await box.patchMetadata({ b: null, c: "3" })).toEqual({
         metadata: { a: "1", c: "3" },
@@ -23,11 +33,11 @@ export function metadataContract(world: World): void {
       expect(await box.metadata()).toEqual({ metadata: { a: "1" }, version: 3 });
     });
 
-    it("[N5] [N6] refuses what would be too much, and then keeps nothing of it", async () => {
+    it("[N5] [N6] refuses what exceeds a limit, and keeps nothing of it", async () => {
       const keys = Object.fromEntries(
         Array.from({ length: limits.metadataKeysMax }, (_, n) => [`k${n}`, "v"]),
       );
-      const { box } = await made(world, { metadata: keys });
+      const { box } = await createSandbox(world, { metadata: keys });
       const before = await box.metadata();
       expect(await refusal(box.patchMetadata({ k0: "new", more: "1" }))).toMatchObject({
         code: "bad_request",
@@ -38,7 +48,7 @@ export function metadataContract(world: World): void {
 
       const big = "é".repeat(limits.metadataValueBytesMax / 2);
       const large = Object.fromEntries(Array.from({ length: 15 }, (_, n) => [`l${n}`, big]));
-      const { box: full } = await made(world, { metadata: large });
+      const { box: full } = await createSandbox(world, { metadata: large });
       const left = limits.metadataBytesMax - 15 * 1024 - 35;
       expect((await full.patchMetadata({ fits: "x".repeat(left - 4) })).version).toBe(2);
       expect((await refusal(full.patchMetadata({ fits: "x".repeat(left - 3) }))).code).toBe(
@@ -46,7 +56,7 @@ export function metadataContract(world: World): void {
       );
     });
 
-    it("[Y11] checks what create is given as it checks a patch", async () => {
+    it("[Y11] is checked at create as in a patch", async () => {
       const keys = (count: number) =>
         Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, "v"]));
       expect(await refusal(world.berth.create({ metadata: keys(65), start: false }))).toMatchObject(
@@ -57,8 +67,8 @@ export function metadataContract(world: World): void {
       ).toMatchObject({ code: "bad_request" });
     });
 
-    it("[N12] takes a change for one version only if it is the present one", async () => {
-      const { box } = await made(world, { metadata: { a: "1" } });
+    it("[N12] accepts a conditional change only for the current version", async () => {
+      const { box } = await createSandbox(world, { metadata: { a: "1" } });
       expect(await refusal(box.patchMetadata({ a: "2" }, { ifMatch: 0 }))).toMatchObject({
         code: "version_mismatch",
         facts: { version: 1 },
@@ -71,8 +81,8 @@ export function metadataContract(world: World): void {
       expect((await box.metadata()).version).toBe(3);
     });
 
-    it("[N20] replaces all of it, for the version that was seen", async () => {
-      const { box } = await made(world, { metadata: { a: "1", b: "2" } });
+    it("[N20] can be replaced as a whole, for the version that was read", async () => {
+      const { box } = await createSandbox(world, { metadata: { a: "1", b: "2" } });
       expect(await box.replaceMetadata({ c: "3", d: null }, { ifMatch: 1 })).toEqual({
         metadata: { c: "3" },
         version: 2,
@@ -84,7 +94,7 @@ export function metadataContract(world: World): void {
     });
 
     it("[Y12] loses none of many changes at once", async () => {
-      const { id, box } = await made(world);
+      const { id, box } = await createSandbox(world);
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, n) => box.patchMetadata({ [`k${n}`]: String(n) })),
       );
@@ -96,17 +106,17 @@ export function metadataContract(world: World): void {
     });
 
     it("[Y13] changes while somebody holds the lease and a command runs", async () => {
-      const { id, box } = await made(world);
-      const { token } = granted(await box.acquireLease({ holder: "one" }));
+      const { id, box } = await createSandbox(world);
+      const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
       const slept = box.exec({ command: "sleep 3" }, { lease: token });
-      await soon(async () => expect((await world.inside(id)).running).toBe(1));
+      await eventually(async () => expect((await world.inside(id)).running).toBe(1));
       expect((await box.patchMetadata({ a: "1" })).version).toBe(1);
       expect((await world.inside(id)).running).toBe(1);
       expect((await slept).exitCode).toBe(0);
     });
 
-    saying(world, "evict")("[Y14] is kept and may change while the sandbox is paused", async () => {
-      const { id, box } = await made(world, { metadata: { a: "1" } });
+    itWith(world, "evict")("[Y14] is kept and may change while the sandbox is paused", async () => {
+      const { id, box } = await createSandbox(world, { metadata: { a: "1" } });
       await box.pause();
       expect((await box.patchMetadata({ b: "2" })).version).toBe(2);
       await world.evict(id);
@@ -114,10 +124,10 @@ export function metadataContract(world: World): void {
       await copied(id, 2, { a: "1", b: "2" });
     });
 
-    saying(world, "evict")(
-      "[Y15] brings the copy inside up to date, after each change and each start",
+    itWith(world, "evict")(
+      "[Y15] updates the copy inside after each change and each start",
       async () => {
-        const { id, box } = await made(world, { metadata: { a: "1" } });
+        const { id, box } = await createSandbox(world, { metadata: { a: "1" } });
         await copied(id, 1, { a: "1" });
         await box.patchMetadata({ a: "2" });
         await copied(id, 2, { a: "2" });
@@ -128,11 +138,11 @@ export function metadataContract(world: World): void {
       },
     );
 
-    it("[N16] tells each change in an event: what was set, what was removed", async () => {
-      const { box } = await made(world, { metadata: { a: "1", b: "2" } });
+    it("[N16] reports each change in an event: keys set, keys removed", async () => {
+      const { box } = await createSandbox(world, { metadata: { a: "1", b: "2" } });
       await box.patchMetadata({ a: "9", b: null, c: "3" });
       await box.patchMetadata({});
-      const events = await told(box, "metadata");
+      const events = await eventsOfType(box, "metadata");
       expect(events.at(-1)).toEqual({
         type: "metadata",
         version: 2,

@@ -1,11 +1,10 @@
 /**
- * Owns what the suite says of plans: sandboxes that are committed or rolled back together, whichever way calls travel.
- * Does not own what becomes of runs that are cut short (test/plan).
+ * The contract of plans. Interrupted runs are tested in test/unit/plan.
  */
 import { describe, expect, it } from "vitest";
+import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { CommitInput } from "../../../src/protocol/plan.ts";
-import type { PlanApi } from "../../../src/protocol/plan-api.ts";
-import { made, refusal, refusals, saying, soon, type World } from "./world.ts";
+import { createSandbox, eventually, itWith, refusal, refusals, type World } from "./world.ts";
 
 let drawn = 0;
 const newName = () => `plan-${Date.now().toString(36)}-${drawn++}`;
@@ -27,32 +26,32 @@ export function planContract(world: World): void {
   };
 
   describe("plans", () => {
-    it("[PL40] are made once and found after that, listed in pages by name, and gone when they are removed", async () => {
+    it("[PL40] are created once and found after that, listed in pages by name, and gone when removed", async () => {
       const name = newName();
-      const one = await world.berth.plan(`${name}.a`).put();
-      expect(one).toMatchObject({ name: `${name}.a`, members: [] });
-      expect(await world.berth.plan(`${name}.a`).put()).toEqual(one);
+      const created = await world.berth.plan(`${name}.a`).put();
+      expect(created).toMatchObject({ name: `${name}.a`, members: [] });
+      expect(await world.berth.plan(`${name}.a`).put()).toEqual(created);
       await world.berth.plan(`${name}.b`).put();
       const first = await world.berth.plans({ limit: 1, cursor: name });
-      expect(first.plans).toEqual([{ name: one.name, createdAt: one.createdAt }]);
+      expect(first.plans).toEqual([{ name: created.name, createdAt: created.createdAt }]);
       const second = await world.berth.plans({ limit: 1, cursor: first.nextCursor ?? "" });
       expect(second.plans.map((plan) => plan.name)).toEqual([`${name}.b`]);
-      expect(await world.berth.plan(`${name}.a`).remove()).toEqual(one);
+      expect(await world.berth.plan(`${name}.a`).remove()).toEqual(created);
       expect(await refusal(world.berth.plan(`${name}.a`).get())).toMatchObject({
         code: "not_found",
       });
       const left = await world.berth.plans({ cursor: name });
-      expect(left.plans.map((plan) => plan.name)).not.toContain(one.name);
-      // Others do not see it, and have one of their own by the same name.
-      const theirs = world.other.plan(`${name}.b`);
-      expect(await refusal(theirs.get())).toMatchObject({ code: "not_found" });
-      await theirs.put();
-      await theirs.remove();
+      expect(left.plans.map((plan) => plan.name)).not.toContain(created.name);
+      // Other tenants do not see it, and can have one of the same name.
+      const foreign = world.other.plan(`${name}.b`);
+      expect(await refusal(foreign.get())).toMatchObject({ code: "not_found" });
+      await foreign.put();
+      await foreign.remove();
       expect((await world.berth.plan(`${name}.b`).remove()).name).toBe(`${name}.b`);
     });
 
-    it("[PL41] that nobody made are not found by any verb", async () => {
-      const { id } = await made(world, { start: false });
+    it("[PL41] that nobody created are not found by any verb", async () => {
+      const { id } = await createSandbox(world, { start: false });
       const plan = world.berth.plan(newName());
       const calls = [
         plan.get(),
@@ -65,11 +64,11 @@ export function planContract(world: World): void {
         plan.commits(),
         plan.commitOf(1),
       ];
-      const told = await refusals(calls);
-      expect(told.map(({ code }) => code)).toEqual(calls.map(() => "not_found"));
+      const refused = await refusals(calls);
+      expect(refused.map(({ code }) => code)).toEqual(calls.map(() => "not_found"));
     });
 
-    it("[PL42] name the field of a bad call, and know no sandbox that is not the caller's", async () => {
+    it("[PL42] name the field of a bad call, and refuse foreign sandboxes like unknown ones", async () => {
       const plan = await begun();
       const bad = async (call: Promise<unknown>) => {
         const { code, facts } = await refusal(call);
@@ -109,11 +108,11 @@ export function planContract(world: World): void {
       await plan.remove();
     });
 
-    saying(world, "compare")(
-      "[PL43] commit the files of all members and bring them back, telling what changed in each",
+    itWith(world, "compare")(
+      "[PL43] commit the files of all members and restore them, listing what changed in each",
       async () => {
         const plan = await begun();
-        const { id } = await made(world);
+        const { id } = await createSandbox(world);
         expect(await plan.putMember("own", { sandboxId: id })).toMatchObject({
           key: "own",
           sandbox: id,
@@ -152,17 +151,17 @@ export function planContract(world: World): void {
           [1, "committed"],
         ]);
         await plan.remove({ sandboxes: "destroy" });
-        await soon(async () => {
-          for (const one of [id, other.sandbox]) {
-            expect((await world.berth.sandbox(one).get()).state).toBe("destroyed");
+        await eventually(async () => {
+          for (const memberId of [id, other.sandbox]) {
+            expect((await world.berth.sandbox(memberId).get()).state).toBe("destroyed");
           }
         });
       },
     );
 
-    it("[PL44] are refused while somebody holds a member, naming both, and leave all as it was", async () => {
+    it("[PL44] are refused while a member is leased, naming both, and change nothing", async () => {
       const plan = await begun();
-      const { id, box } = await made(world);
+      const { id, box } = await createSandbox(world);
       await plan.putMember("held", { sandboxId: id });
       const { sandbox } = await plan.putMember("free", { create: {} });
       await write(id, "a", "work");
@@ -172,7 +171,7 @@ export function planContract(world: World): void {
         facts: { commit: 1, key: "held", sandbox: id, holder: "somebody" },
       });
       expect((await plan.get()).members.map(({ committed }) => committed)).toEqual([null, null]);
-      // The one that was free is free again, and the one that was held is held.
+      // The free one is free again, and the leased one is still leased.
       expect(await world.berth.sandbox(sandbox).lease()).toMatchObject({ state: "free" });
       expect(await box.lease()).toMatchObject({ state: "held", holder: "somebody" });
       await box.releaseLease("token" in lease ? lease.token : "");
@@ -182,11 +181,11 @@ export function planContract(world: World): void {
       await plan.remove({ sandboxes: "destroy" });
     });
 
-    it("[PL45] have a sandbox for themselves: it is let go before another plan may have it", async () => {
+    it("[PL45] do not share a sandbox: it must leave one plan before it joins another", async () => {
       const plan = await begun();
       const next = await begun();
       const name = (await plan.get()).name;
-      const { id } = await made(world, { start: false });
+      const { id } = await createSandbox(world, { start: false });
       await plan.putMember("a", { sandboxId: id });
       expect(await refusal(next.putMember("a", { sandboxId: id }))).toMatchObject({
         code: "in_other_plan",
@@ -196,15 +195,15 @@ export function planContract(world: World): void {
         code: "in_other_plan",
         facts: { plan: name, key: "a" },
       });
-      const { id: young } = await made(world, { start: false });
+      const { id: young } = await createSandbox(world, { start: false });
       expect(await plan.putMember("a", { sandboxId: young })).toMatchObject({ replaced: id });
-      await soon(async () => {
+      await eventually(async () => {
         expect(await next.putMember("a", { sandboxId: id })).toMatchObject({ sandbox: id });
       });
       expect(await plan.removeMember("a", { sandbox: "destroy" })).toMatchObject({
         sandbox: young,
       });
-      await soon(async () => {
+      await eventually(async () => {
         expect((await world.berth.sandbox(young).get()).state).toBe("destroyed");
       });
       expect(await refusal(plan.removeMember("a"))).toMatchObject({ code: "not_found" });
@@ -215,9 +214,9 @@ export function planContract(world: World): void {
       await next.remove({ sandboxes: "destroy" });
     });
 
-    it("[PL135] end no member that somebody holds, with its place or with the plan, unless they are told to", async () => {
+    it("[PL135] end no leased member, on its own or with the plan, unless forced", async () => {
       const plan = await begun();
-      const { id, box } = await made(world, { start: false });
+      const { id, box } = await createSandbox(world, { start: false });
       await plan.putMember("held", { sandboxId: id });
       const { sandbox } = await plan.putMember("free", { create: { start: false } });
       await box.acquireLease({ holder: "somebody", ttlMs: 300_000 });
@@ -235,38 +234,38 @@ export function planContract(world: World): void {
         sandbox: id,
       });
       await plan.remove({ sandboxes: "destroy" });
-      await soon(async () => {
-        for (const one of [id, sandbox]) {
-          expect((await world.berth.sandbox(one).get()).state).toBe("destroyed");
+      await eventually(async () => {
+        for (const memberId of [id, sandbox]) {
+          expect((await world.berth.sandbox(memberId).get()).state).toBe("destroyed");
         }
       });
     });
 
-    it("[PL46] know a commit by its key", async () => {
+    it("[PL46] recognise a commit by its key", async () => {
       const plan = await begun();
       await plan.putMember("a", { create: {} });
       const options = { idempotencyKey: `key-${drawn++}` };
-      const one = await plan.commit({ allowEmpty: true }, options);
-      expect(one).toMatchObject({ commit: 1, outcome: "committed" });
-      expect(await plan.commit({ allowEmpty: true, waitMs: 5 }, options)).toEqual(one);
+      const first = await plan.commit({ allowEmpty: true }, options);
+      expect(first).toMatchObject({ commit: 1, outcome: "committed" });
+      expect(await plan.commit({ allowEmpty: true, waitMs: 5 }, options)).toEqual(first);
       expect(await refusal(plan.commit({}, options))).toMatchObject({
         code: "idempotency_mismatch",
       });
       await plan.remove({ sandboxes: "destroy" });
     });
 
-    saying(world, "evict")(
-      "[PL47] keep all of it when their objects are evicted between two calls",
+    itWith(world, "evict")(
+      "[PL47] lose nothing when their objects are evicted between two calls",
       async () => {
         const name = newName();
         const plan = await begun(name);
         const { sandbox } = await plan.putMember("a", { create: {} });
         await write(sandbox, "a", "one");
-        const one = await plan.commit();
+        const first = await plan.commit();
         const before = await plan.get();
         await world.evict(`local/${name}`);
         expect(await plan.get()).toEqual(before);
-        expect(await plan.commitOf(1)).toEqual(one);
+        expect(await plan.commitOf(1)).toEqual(first);
         await plan.remove({ sandboxes: "destroy" });
       },
     );

@@ -1,13 +1,13 @@
 /**
- * Owns what callers are promised of the ports of a sandbox: opened, listed, closed. Visits are no part of the interface.
+ * The contract of ports: opening, listing, closing. Requests to them are not part of this interface.
  */
 import { describe, expect, it } from "vitest";
-import { made, refusal, told, type World } from "./world.ts";
+import { createSandbox, eventsOfType, refusal, type World } from "./world.ts";
 
 export function portContract(world: World): void {
   describe("ports", () => {
-    it("[Y56] are opened with an address, listed without it, and closed as often as one likes", async () => {
-      const { id, box } = await made(world, { start: false });
+    it("[Y56] are opened with an address, listed without it, and closed idempotently", async () => {
+      const { id, box } = await createSandbox(world, { start: false });
       expect(await box.ports()).toEqual({ ports: [], nextCursor: null });
       const web = await box.openPort({ port: 8000 });
       const api = await box.openPort({ port: 3000, wake: true });
@@ -20,18 +20,18 @@ export function portContract(world: World): void {
         { port: 3000, wake: true, createdAt: api.createdAt },
         { port: 8000, wake: false, createdAt: web.createdAt },
       ]);
-      const again = await box.openPort({ port: 8000 });
-      expect(again.token).not.toBe(web.token);
+      const reopened = await box.openPort({ port: 8000 });
+      expect(reopened.token).not.toBe(web.token);
       await box.closePort(8000);
       await box.closePort(8000);
       expect((await box.ports()).ports.map(({ port }) => port)).toEqual([3000]);
-      const events = (await told(box, "port")).map(({ what, port }) => `${what} ${port}`);
+      const events = (await eventsOfType(box, "port")).map(({ what, port }) => `${what} ${port}`);
       expect(events).toEqual(["opened 8000", "opened 3000", "opened 8000", "closed 8000"]);
       expect((await box.get()).state).toBe("paused");
     });
 
-    it("[Y57] name the field of a bad call, are not for everybody to open, and end with their sandbox", async () => {
-      const { id, box } = await made(world, { start: false });
+    it("[Y57] name the field of a bad call, need the right to open, and end with their sandbox", async () => {
+      const { id, box } = await createSandbox(world, { start: false });
       const field = "port";
       const bad = { code: "bad_request", facts: { field } };
       expect(await refusal(box.openPort({ port: 0 }))).toMatchObject(bad);

@@ -1,9 +1,9 @@
 /**
- * Owns what callers are promised of the log of a process: by cursor, whole, and bounded.
+ * The contract of process logs: cursors, completeness, bounds.
  */
 import { describe, expect, it } from "vitest";
 import { logOf, rawLog, textOf, wholeLog } from "./log-events.ts";
-import { made, refusal, soon, type World } from "./world.ts";
+import { createSandbox, eventually, refusal, type World } from "./world.ts";
 
 const lines = (count: number) => Array.from({ length: count }, (_, n) => `${n + 1}\n`).join("");
 const bytesMax = 64 * 1024;
@@ -11,7 +11,7 @@ const bytesMax = 64 * 1024;
 export function processLogContract(world: World): void {
   describe("the log of a process", () => {
     it("[Y37] holds both streams, each in its order, and ends with the exit", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       const command = "seq 500; echo oops >&2; seq 500; echo again >&2; exit 7";
       const { id } = await box.startProcess({ command });
       const events = await wholeLog(box, id, { follow: true });
@@ -23,22 +23,22 @@ export function processLogContract(world: World): void {
       expect(await rawLog(box, id, { stream: "stderr" })).toBe("oops\nagain\n");
     });
 
-    it("[Y37] goes on after any cursor, without loss or repeat", async () => {
-      const { box } = await made(world);
+    it("[Y37] resumes after any cursor, without loss or repeat", async () => {
+      const { box } = await createSandbox(world);
       const { id } = await box.startProcess({ command: "seq 20000; sleep 0.2; seq 20000" });
       let text = "";
       let cursor = 0;
       let cuts = 0;
       for (let over = false; !over; ) {
-        let taken = 0;
+        let chunks = 0;
         over = true;
         for await (const event of logOf(box, id, { after: cursor, follow: true })) {
           if (event.event === "exit") break;
           expect(event.event).toBe("output");
           text += textOf([event]);
           cursor = event.cursor;
-          taken++;
-          if (taken === 2) {
+          chunks++;
+          if (chunks === 2) {
             over = false;
             cuts++;
             break;
@@ -55,7 +55,7 @@ export function processLogContract(world: World): void {
     });
 
     it("[Y37] comes as raw bytes too, from any offset", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       const { id } = await box.startProcess({ command: "echo oops >&2; seq 20000" });
       const all = lines(20_000);
       expect(await rawLog(box, id, { follow: true })).toBe(all);
@@ -71,8 +71,8 @@ export function processLogContract(world: World): void {
       });
     });
 
-    it("[Y38] drops the oldest when it is full, and says so", async () => {
-      const { box } = await made(world);
+    it("[Y38] drops the oldest output when it is full, and says so", async () => {
+      const { box } = await createSandbox(world);
       const call = { command: "seq 40000", logBytesMax: bytesMax };
       const { id } = await box.startProcess(call);
       const { log } = (await box.waitForProcess(id)).process;
@@ -86,12 +86,14 @@ export function processLogContract(world: World): void {
       expect(events.filter(({ event }) => event === "truncated")).toHaveLength(1);
     });
 
-    it("[Y38] holds the process back instead, where that was asked for", async () => {
-      const { box } = await made(world);
-      // Far more than what lies in pipes and on its way where the machine is busy.
+    it("[Y38] blocks the process instead, if requested", async () => {
+      const { box } = await createSandbox(world);
+      // Far more than pipes and buffers hold, also on a busy machine.
       const call = { command: "seq 200000", logBytesMax: bytesMax, onFull: "block" } as const;
       const { id } = await box.startProcess(call);
-      await soon(async () => expect((await box.process(id)).log.end).toBeGreaterThan(bytesMax / 2));
+      await eventually(async () =>
+        expect((await box.process(id)).log.end).toBeGreaterThan(bytesMax / 2),
+      );
       expect((await box.waitForProcess(id, { timeoutMs: 200 })).met).toBe(false);
       const all = lines(200_000);
       expect((await box.process(id)).log.end).toBeLessThan(all.length);
@@ -99,11 +101,13 @@ export function processLogContract(world: World): void {
       expect((await box.process(id)).exitCode).toBe(0);
     });
 
-    it("[Y38] lets a process that is held back be ended", async () => {
-      const { box } = await made(world);
+    it("[Y38] allows a blocked process to be ended", async () => {
+      const { box } = await createSandbox(world);
       const call = { command: "seq 40000", logBytesMax: bytesMax, onFull: "block" } as const;
       const { id } = await box.startProcess(call);
-      await soon(async () => expect((await box.process(id)).log.end).toBeGreaterThan(bytesMax / 2));
+      await eventually(async () =>
+        expect((await box.process(id)).log.end).toBeGreaterThan(bytesMax / 2),
+      );
       expect((await box.endProcess(id)).state).toBe("exited");
     });
   });

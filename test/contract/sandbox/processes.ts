@@ -1,18 +1,17 @@
 /**
- * Owns what callers are promised of processes: their course, their waits, their input, how they are remembered.
- * Does not own their logs: process-logs.ts.
+ * The contract of processes: their course, waits, input and retention. See process-logs.ts for logs.
  */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { rawLog } from "./log-events.ts";
-import { made, refusal, refusals, soon, type World } from "./world.ts";
+import { createSandbox, eventually, refusal, refusals, type World } from "./world.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
 export function processContract(world: World): void {
   describe("a process", () => {
-    it("[Y32] runs beside its call, is listed, and tells how it ended", async () => {
-      const { box } = await made(world);
+    it("[Y32] outlives its call, is listed, and reports how it ended", async () => {
+      const { box } = await createSandbox(world);
       const started = await box.startProcess({ command: "echo one; sleep 0.3; exit 3" });
       expect(started).toMatchObject({
         state: "running",
@@ -41,24 +40,24 @@ export function processContract(world: World): void {
       expect(await box.process(started.id)).toEqual(process);
     });
 
-    it("[Y32] is listed newest first, and by what it is asked for", async () => {
-      const { box } = await made(world);
-      const one = await box.startProcess({ argv: ["true"] });
-      await box.waitForProcess(one.id);
+    it("[Y32] is listed newest first, with filters", async () => {
+      const { box } = await createSandbox(world);
+      const first = await box.startProcess({ argv: ["true"] });
+      await box.waitForProcess(first.id);
       const two = await box.startProcess({ argv: ["sleep", "60"] });
       expect(two.argv).toEqual(["sleep", "60"]);
       const ids = async (query: Parameters<typeof box.processes>[0]) =>
         (await box.processes(query)).processes.map(({ id }) => id);
-      expect(await ids({})).toEqual([two.id, one.id]);
+      expect(await ids({})).toEqual([two.id, first.id]);
       expect(await ids({ state: "running" })).toEqual([two.id]);
-      expect(await ids({ state: "exited" })).toEqual([one.id]);
+      expect(await ids({ state: "exited" })).toEqual([first.id]);
       expect(await ids({ session: "nobody" })).toEqual([]);
       await box.endProcess(two.id);
       expect(await ids({ state: "running" })).toEqual([]);
     });
 
-    it("[P27] shows a long command whole when asked for alone, and its beginning in lists", async () => {
-      const { box } = await made(world);
+    it("[P27] shows a long command whole on its own, and its beginning in lists", async () => {
+      const { box } = await createSandbox(world);
       const text = "x".repeat(5000);
       const long = await box.startProcess({ command: `echo ${text}` });
       const many = await box.startProcess({ argv: ["echo", text, text] });
@@ -73,8 +72,8 @@ export function processContract(world: World): void {
       expect(await box.process(long.id)).not.toHaveProperty("abridged");
     });
 
-    it("[Y32] has folder and variables of its call, of nobody else's", async () => {
-      const { box } = await made(world, { env: { COLOUR: "blue", SIZE: "big" } });
+    it("[Y32] has the folder and variables of its own call", async () => {
+      const { box } = await createSandbox(world, { env: { COLOUR: "blue", SIZE: "big" } });
       const { id } = await box.startProcess({
         command: "pwd; printenv COLOUR; printenv SIZE",
         cwd: "/tmp",
@@ -87,16 +86,16 @@ export function processContract(world: World): void {
       );
     });
 
-    it("[Y32] is refused without a folder, and then there is none", async () => {
-      const { box } = await made(world);
+    it("[Y32] is refused if its folder is missing, and does not exist then", async () => {
+      const { box } = await createSandbox(world);
       expect((await refusal(box.startProcess({ command: "true", cwd: "/no/such" }))).code).toBe(
         "bad_cwd",
       );
       expect((await box.processes()).processes).toEqual([]);
     });
 
-    it("[Y32] of a program that is not there has ended with 127", async () => {
-      const { box } = await made(world);
+    it("[Y32] of a missing program has exited with 127", async () => {
+      const { box } = await createSandbox(world);
       const { id, pid } = await box.startProcess({ argv: ["no-such-program"] });
       expect(pid).toBeNull();
       const { process } = await box.waitForProcess(id);
@@ -104,8 +103,8 @@ export function processContract(world: World): void {
       expect(await rawLog(box, id, { stream: "stderr" })).toBe("no-such-program: not found\n");
     });
 
-    it("[Y32] ends at its own time limit, and what it wrote stays", async () => {
-      const { box } = await made(world);
+    it("[Y32] ends at its timeout, and its output stays", async () => {
+      const { box } = await createSandbox(world);
       const { id } = await box.startProcess({ command: "echo kept; sleep 60", timeoutMs: 3_000 });
       const { process } = await box.waitForProcess(id);
       expect(process).toMatchObject({ timedOut: true, exitCode: null, signal: "SIGTERM" });
@@ -113,9 +112,9 @@ export function processContract(world: World): void {
     });
 
     it.each(["SIGTERM", "SIGKILL", "SIGINT", "SIGUSR1"] as const)(
-      "[Y33] gets a signal, and tells that it was this one: %s",
+      "[Y33] receives a signal and reports it: %s",
       async (signal) => {
-        const { box } = await made(world);
+        const { box } = await createSandbox(world);
         const { id } = await box.startProcess({ argv: ["sleep", "60"] });
         expect((await box.signalProcess(id, "SIGCONT")).state).toBe("running");
         expect((await box.waitForProcess(id, { timeoutMs: 100 })).met).toBe(false);
@@ -127,7 +126,7 @@ export function processContract(world: World): void {
     );
 
     it("[Y33] is ended by a call, and forgotten by a second one", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       const { id } = await box.startProcess({ command: "sleep 60" });
       expect(await box.endProcess(id)).toMatchObject({ state: "exited", signal: "SIGTERM" });
       expect((await box.process(id)).state).toBe("exited");
@@ -136,8 +135,8 @@ export function processContract(world: World): void {
       expect((await box.processes()).processes).toEqual([]);
     });
 
-    it("[Y34] is waited for with a patience that is the waiter's alone", async () => {
-      const { box } = await made(world);
+    it("[Y34] is waited for with a timeout of each waiter's own", async () => {
+      const { box } = await createSandbox(world);
       const { id } = await box.startProcess({ command: "sleep 60" });
       const long = box.waitForProcess(id, { timeoutMs: 20_000 });
       for (const what of ["exit", "port:9", "log:ready"]) {
@@ -150,8 +149,8 @@ export function processContract(world: World): void {
       expect((await box.waitForProcess(id, { timeoutMs: 0 })).met).toBe(true);
     });
 
-    it("[Y34] is waited for until it says a text, literally, in either stream", async () => {
-      const { box } = await made(world);
+    it("[Y34] is waited for until it writes a literal text to either stream", async () => {
+      const { box } = await createSandbox(world);
       const command = "sleep 0.2; echo 'server [1] is ready'; sleep 0.1; echo oops >&2; sleep 60";
       const { id } = await box.startProcess({ command });
       const waits = ["log:[1] is re", "log:oops\n"].map((what) =>
@@ -167,7 +166,7 @@ export function processContract(world: World): void {
     });
 
     it("[Y35] takes its input by offset: what is written twice arrives once", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       const { id } = await box.startProcess({ argv: ["cat"] });
       const first = { offset: 6, ended: false };
       expect(await box.writeStdin(id, bytesOf("hello\n"), { offset: 0 })).toEqual(first);
@@ -186,20 +185,20 @@ export function processContract(world: World): void {
       expect(await box.writeStdin(id, bytesOf("hello\n"), { offset: 0 })).toEqual(eof);
     });
 
-    it("[Y36] is forgotten when fifty others have ended after it", async () => {
-      const { box } = await made(world);
+    it("[Y36] is forgotten when fifty others have exited after it", async () => {
+      const { box } = await createSandbox(world);
       const ids: string[] = [];
       for (let n = 0; n < limits.processesExitedMax + 3; n++) {
         const { id } = await box.startProcess({ argv: ["true"] });
         await box.waitForProcess(id);
         ids.push(id);
       }
-      await soon(async () => {
+      await eventually(async () => {
         const { processes } = await box.processes();
         expect(processes.map(({ id }) => id)).toEqual(ids.slice(3).reverse());
       });
-      const gone = ids.slice(0, 3).map((id) => box.process(id));
-      for (const { code } of await refusals(gone)) expect(code).toBe("not_found");
+      const forgotten = ids.slice(0, 3).map((id) => box.process(id));
+      for (const { code } of await refusals(forgotten)) expect(code).toBe("not_found");
     });
   });
 }

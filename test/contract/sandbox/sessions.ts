@@ -1,18 +1,18 @@
 /**
- * Owns what callers are promised of sessions: what they remember, whose turn it is, how they end.
+ * The contract of sessions: what they remember, the order of commands, how they end.
  */
 import { describe, expect, it } from "vitest";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
 import { rawLog } from "./log-events.ts";
-import { granted, made, refusal, refusals, soon, type World } from "./world.ts";
+import { acquireLease, createSandbox, eventually, refusal, refusals, type World } from "./world.ts";
 
 export function sessionContract(world: World): void {
   const busy = (box: SandboxApi, id: string, waiting = 0) =>
-    soon(async () => expect(await box.session(id)).toMatchObject({ state: "busy", waiting }));
+    eventually(async () => expect(await box.session(id)).toMatchObject({ state: "busy", waiting }));
 
   describe("a session", () => {
     it("[Y39] remembers folder, variables, aliases and functions; nothing else does", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       const { id } = await box.createSession({ cwd: "/tmp", env: { COLOUR: "red" } });
       const says = async (command: string) => (await box.execInSession(id, { command })).stdout;
       expect(await says("pwd; echo $COLOUR")).toBe("/tmp\nred\n");
@@ -26,17 +26,17 @@ export function sessionContract(world: World): void {
       expect((await box.session(id)).cwd).toBe("/usr");
 
       const other = await box.createSession();
-      const around = "pwd; echo $SHARED$PLAIN";
-      expect((await box.execInSession(other.id, { command: around })).stdout).toBe(
+      const printState = "pwd; echo $SHARED$PLAIN";
+      expect((await box.execInSession(other.id, { command: printState })).stdout).toBe(
         "/workspace\n\n",
       );
-      expect((await box.exec({ command: around })).stdout).toBe("/workspace\n\n");
+      expect((await box.exec({ command: printState })).stdout).toBe("/workspace\n\n");
       const { sessions } = await box.sessions();
       expect(sessions.map((session) => session.id).sort()).toEqual([id, other.id].sort());
     });
 
-    it("[Y39] answers each command by itself: code, both streams, input", async () => {
-      const { box } = await made(world);
+    it("[Y39] returns the result of each command: code, both streams, input", async () => {
+      const { box } = await createSandbox(world);
       const { id } = await box.createSession();
       expect(
         await box.execInSession(id, { command: "echo out; echo err >&2; false" }),
@@ -57,8 +57,8 @@ export function sessionContract(world: World): void {
       expect((await box.execInSession(id, { command: "no-such-program" })).exitCode).toBe(127);
     });
 
-    it("[Y40] runs one command at a time, in the order in which they came", async () => {
-      const { box } = await made(world);
+    it("[Y40] runs one command at a time, in order of arrival", async () => {
+      const { box } = await createSandbox(world);
       const { id } = await box.createSession();
       const calls = [box.execInSession(id, { command: "ORDER=a; sleep 3" })];
       await busy(box, id);
@@ -71,8 +71,8 @@ export function sessionContract(world: World): void {
       expect(await box.session(id)).toMatchObject({ state: "ready", waiting: 0 });
     });
 
-    it("[Y41] is made once for an id, however many ask at once", async () => {
-      const { box } = await made(world);
+    it("[Y41] is created once for an id, however many request it at once", async () => {
+      const { box } = await createSandbox(world);
       const call = { id: "build", cwd: "/tmp" };
       const made20 = await Promise.all(Array.from({ length: 20 }, () => box.createSession(call)));
       expect(new Set(made20.map(({ pid }) => pid)).size).toBe(1);
@@ -86,7 +86,7 @@ export function sessionContract(world: World): void {
     });
 
     it("[Y42] ends with its shell, and says how; the next one under its id begins fresh", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       const { pid } = await box.createSession({ id: "one" });
       await box.execInSession("one", { command: "X=1" });
       expect(
@@ -105,8 +105,8 @@ export function sessionContract(world: World): void {
       expect((await box.execInSession("one", { command: "echo x$X" })).stdout).toBe("x\n");
     });
 
-    it("[Y42] ends when a command takes too long, with all who wait for their turn", async () => {
-      const { box } = await made(world);
+    it("[Y42] ends when a command times out, with everything that waits", async () => {
+      const { box } = await createSandbox(world);
       const { id } = await box.createSession({ commandTimeoutMs: 60_000 });
       const command = "echo begun; sleep 60";
       const first = refusal(box.execInSession(id, { command, timeoutMs: 3_000 }));
@@ -122,7 +122,7 @@ export function sessionContract(world: World): void {
     });
 
     it("[Y42] ends when its shell is killed from inside", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       const { id } = await box.createSession();
       expect(await refusal(box.execInSession(id, { command: "kill -KILL $$" }))).toMatchObject({
         code: "session_terminated",
@@ -130,8 +130,8 @@ export function sessionContract(world: World): void {
       });
     });
 
-    it("[Y42] is ended by a call, under a command too", async () => {
-      const { box } = await made(world);
+    it("[Y42] is ended by a call, also during a command", async () => {
+      const { box } = await createSandbox(world);
       const { id } = await box.createSession({ id: "one" });
       const cut = refusal(box.execInSession(id, { command: "sleep 60" }));
       await busy(box, id);
@@ -141,9 +141,9 @@ export function sessionContract(world: World): void {
     });
 
     it("[Y42] ends with the lease under which its command ran", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       await box.createSession({ id: "one" });
-      const { token } = granted(await box.acquireLease({ holder: "one" }));
+      const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
       const cut = refusal(box.execInSession("one", { command: "sleep 60" }, { lease: token }));
       await busy(box, "one");
       await box.breakLease("it is stuck");
@@ -151,15 +151,15 @@ export function sessionContract(world: World): void {
         code: "operation_interrupted",
         facts: { admitted: true, reason: "lease_lost" },
       });
-      await soon(async () => expect((await box.lease()).state).toBe("free"));
+      await eventually(async () => expect((await box.lease()).state).toBe("free"));
       expect(await refusal(box.execInSession("one", { command: "true" }))).toMatchObject({
         code: "session_terminated",
         facts: { reason: "lease_lost" },
       });
     });
 
-    it("[Y43] gives a process its state, and takes nothing back", async () => {
-      const { box } = await made(world);
+    it("[Y43] gives a process a copy of its state, and takes nothing back", async () => {
+      const { box } = await createSandbox(world);
       const { id } = await box.createSession();
       await box.execInSession(id, { command: "cd /tmp; PLAIN=1; export SHARED=2" });
       const process = await box.startProcessInSession(id, {
@@ -174,7 +174,7 @@ export function sessionContract(world: World): void {
       const plain = await box.startProcess({ argv: ["sleep", "60"] });
       expect(plain).not.toHaveProperty("sessionId");
       const { processes } = await box.processes({ session: id });
-      expect(processes.map((one) => one.id)).toEqual([process.id]);
+      expect(processes.map((process) => process.id)).toEqual([process.id]);
       await box.endSession(id);
       expect((await box.process(process.id)).state).toBe("running");
       expect((await box.endProcess(process.id)).state).toBe("exited");

@@ -1,16 +1,15 @@
 /**
- * Owns what callers are promised of terminals: get or create, size, screen, end.
- * Does not own their sockets: terminal-sockets.ts.
+ * The contract of terminals: get or create, size, screen, end. See terminal-sockets.ts for sockets.
  */
 import { describe, expect, it } from "vitest";
-import { made, refusal, refusals, soon, type World } from "./world.ts";
+import { createSandbox, eventually, refusal, refusals, type World } from "./world.ts";
 
 export function terminalContract(world: World): void {
   const waits = { argv: ["sh", "-c", "stty size; sleep 60"] };
 
   describe("a terminal", () => {
-    it("[Y46] is made once for an id, however many ask at once", async () => {
-      const { box } = await made(world);
+    it("[Y46] is created once for an id, however many request it at once", async () => {
+      const { box } = await createSandbox(world);
       const call = { id: "main", ...waits };
       const answers = await Promise.all(Array.from({ length: 20 }, () => box.createTerminal(call)));
       expect(new Set(answers.map(({ pid }) => pid)).size).toBe(1);
@@ -24,9 +23,9 @@ export function terminalContract(world: World): void {
     });
 
     it("[Y46] has a size that its program sees, and a screen that can be read", async () => {
-      const { box } = await made(world);
+      const { box } = await createSandbox(world);
       const { id } = await box.createTerminal({ ...waits, cols: 90, rows: 20 });
-      await soon(async () => expect((await box.terminal(id)).offset).toBeGreaterThan(5));
+      await eventually(async () => expect((await box.terminal(id)).offset).toBeGreaterThan(5));
       const screen = await box.terminalScreen(id);
       expect(screen).toMatchObject({ cols: 90, rows: 20, alternate: false });
       expect(screen.text.trimEnd()).toBe("20 90");
@@ -39,29 +38,29 @@ export function terminalContract(world: World): void {
       expect(await box.terminal(id)).toMatchObject({ cols: 120, rows: 40 });
     });
 
-    it("[Y46] runs a shell unless it is told what else", async () => {
-      const { box } = await made(world);
+    it("[Y46] runs a shell by default", async () => {
+      const { box } = await createSandbox(world);
       const { id, argv } = await box.createTerminal();
       expect(argv).toEqual(["bash", "-l"]);
-      await soon(async () => expect((await box.terminalScreen(id)).text).toContain("$"));
+      await eventually(async () => expect((await box.terminalScreen(id)).text).toContain("$"));
       expect(await box.endTerminal(id)).toEqual({ id, ended: true });
     });
 
-    it("[Y47] that is ended or whose program exits gives its id back", async () => {
-      const { box } = await made(world);
+    it("[Y47] frees its id when it is ended or its program exits", async () => {
+      const { box } = await createSandbox(world);
       const call = { id: "main", ...waits };
       const first = await box.createTerminal(call);
       expect(await box.endTerminal("main")).toEqual({ id: "main", ended: true });
       expect((await refusal(box.terminal("main"))).code).toBe("not_found");
       const second = await box.createTerminal({ id: "main", argv: ["sh", "-c", "exit 3"] });
       expect(second.pid).not.toBe(first.pid);
-      await soon(async () => expect((await box.terminals()).terminals).toEqual([]));
+      await eventually(async () => expect((await box.terminals()).terminals).toEqual([]));
       expect((await box.createTerminal(call)).id).toBe("main");
       expect((await box.terminals()).terminals).toHaveLength(1);
     });
 
-    it("[Y47] that is not there is not made by asking for it", async () => {
-      const { box } = await made(world);
+    it("[Y47] is not created by a read", async () => {
+      const { box } = await createSandbox(world);
       const calls = [
         box.terminal("main"),
         box.terminalScreen("main"),

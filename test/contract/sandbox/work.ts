@@ -1,19 +1,28 @@
 /**
- * Owns what callers are promised of all that runs: who may start it, when its names stop meaning anything, what is
- * told of it, and that looking at it starts nothing.
+ * The contract of everything that runs: who may start it, how long its ids are valid, which events report it, and that
+ * reading it starts nothing.
  */
 import { describe, expect, it } from "vitest";
 import type { GateOptions, SandboxApi } from "../../../src/protocol/api.ts";
 import type { EventData } from "../../../src/protocol/event.ts";
 import { wholeLog } from "./log-events.ts";
-import { granted, made, refusal, refusals, saying, soon, told, type World } from "./world.ts";
+import {
+  acquireLease,
+  createSandbox,
+  eventsOfType,
+  eventually,
+  itWith,
+  refusal,
+  refusals,
+  type World,
+} from "./world.ts";
 
 const bytes = new TextEncoder().encode("x");
 
-type Named = { process: string; session: string; terminal: string };
+type StartedWork = { process: string; session: string; terminal: string };
 
-/** Each call that names something, and wants to know of it only. */
-const looks = (box: SandboxApi, { process, session, terminal }: Named) => [
+/** Each read that names something. */
+const reads = (box: SandboxApi, { process, session, terminal }: StartedWork) => [
   () => box.process(process),
   () => box.waitForProcess(process, { timeoutMs: 0 }),
   () => wholeLog(box, process),
@@ -22,7 +31,7 @@ const looks = (box: SandboxApi, { process, session, terminal }: Named) => [
   () => box.terminalScreen(terminal),
 ];
 
-const changes = (box: SandboxApi, { process, session }: Named, options: GateOptions = {}) => [
+const changes = (box: SandboxApi, { process, session }: StartedWork, options: GateOptions = {}) => [
   () => box.writeStdin(process, bytes, options),
   () => box.signalProcess(process, "SIGCONT", options),
   () => box.execInSession(session, { command: "true" }, options),
@@ -31,13 +40,13 @@ const changes = (box: SandboxApi, { process, session }: Named, options: GateOpti
   () => box.endProcess(process, options),
 ];
 
-const makes = (box: SandboxApi, options: GateOptions = {}) => [
+const starts = (box: SandboxApi, options: GateOptions = {}) => [
   () => box.startProcess({ command: "true" }, options),
   () => box.createSession({}, options),
   () => box.createTerminal({ argv: ["sleep", "60"] }, options),
 ];
 
-async function begun(box: SandboxApi, options: GateOptions = {}): Promise<Named> {
+async function startWork(box: SandboxApi, options: GateOptions = {}): Promise<StartedWork> {
   const process = await box.startProcess({ argv: ["cat"] }, options);
   const session = await box.createSession({}, options);
   const terminal = await box.createTerminal({ argv: ["cat"] }, options);
@@ -46,16 +55,16 @@ async function begun(box: SandboxApi, options: GateOptions = {}): Promise<Named>
 
 export function workContract(world: World): void {
   describe("what runs in a sandbox", () => {
-    it("[Y49] is started and changed by nobody but the holder, while there is one", async () => {
-      const { box } = await made(world);
-      const named = await begun(box);
-      const { token } = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
-      const gated = [...makes(box), ...changes(box, named)];
+    it("[Y49] is started and changed only by the holder while there is one", async () => {
+      const { box } = await createSandbox(world);
+      const started = await startWork(box);
+      const { token } = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+      const gated = [...starts(box), ...changes(box, started)];
       for (const refused of await refusals(gated.map((call) => call()))) {
         expect(refused).toMatchObject({ code: "lease_held", facts: { holder: "one" } });
       }
-      for (const look of looks(box, named)) await look();
-      await box.resizeTerminal(named.terminal, { cols: 100, rows: 30 });
+      for (const read of reads(box, started)) await read();
+      await box.resizeTerminal(started.terminal, { cols: 100, rows: 30 });
       const has = async () => [
         (await box.processes()).processes.length,
         (await box.sessions()).sessions.length,
@@ -63,26 +72,26 @@ export function workContract(world: World): void {
       ];
       expect(await has()).toEqual([1, 1, 1]);
       const lease = { lease: token };
-      for (const call of [...makes(box, lease), ...changes(box, named, lease)]) await call();
+      for (const call of [...starts(box, lease), ...changes(box, started, lease)]) await call();
       expect(await has()).toEqual([3, 1, 2]);
-      await box.endTerminal(named.terminal);
+      await box.endTerminal(started.terminal);
       expect((await box.lease()).holder).toBe("one");
       await box.releaseLease(token);
     });
 
-    it("[Y49] goes on under the next holder, where it was started before", async () => {
-      const { box } = await made(world);
-      const { token } = granted(await box.acquireLease({ holder: "one" }));
-      const { process, terminal } = await begun(box, { lease: token });
+    it("[Y49] continues under the next holder if it was started before", async () => {
+      const { box } = await createSandbox(world);
+      const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
+      const { process, terminal } = await startWork(box, { lease: token });
       await box.breakLease("another needs it");
-      const next = granted(await box.acquireLease({ holder: "two", waitMs: 20_000 }));
+      const next = acquireLease(await box.acquireLease({ holder: "two", waitMs: 20_000 }));
       expect((await box.process(process)).state).toBe("running");
       expect((await box.terminal(terminal)).id).toBe(terminal);
       expect((await box.endProcess(process, { lease: next.token })).state).toBe("exited");
     });
 
-    it("[Y55] ends with the lease where it was started so, before the next one holds it", async () => {
-      const { id, box } = await made(world);
+    it("[Y55] with `endsWithLease` ends before the next holder begins", async () => {
+      const { id, box } = await createSandbox(world);
       const call = { argv: ["sleep", "60"], endsWithLease: true };
       for (const start of [box.startProcess, box.createTerminal]) {
         expect(await refusal(start(call))).toMatchObject({
@@ -90,22 +99,22 @@ export function workContract(world: World): void {
           facts: { field: "endsWithLease" },
         });
       }
-      const { token } = granted(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+      const { token } = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
       const process = await box.startProcess(call, { lease: token });
       const terminal = await box.createTerminal(call, { lease: token });
-      await soon(async () => {
+      await eventually(async () => {
         const facts = { running: 2 };
         expect(await refusal(box.releaseLease(token))).toMatchObject({ code: "lease_busy", facts });
       });
       await box.breakLease("another needs it");
-      const next = granted(await box.acquireLease({ holder: "two", waitMs: 20_000 }));
+      const next = acquireLease(await box.acquireLease({ holder: "two", waitMs: 20_000 }));
       expect((await world.inside(id)).running).toBe(0);
       const lease = { lease: next.token };
       expect((await box.endProcess(process.id, lease)).state).toBe("exited");
       expect((await refusal(box.terminal(terminal.id))).code).toBe("not_found");
-      await soon(async () => {
+      await eventually(async () => {
         for (const kind of ["process", "terminal"] as const) {
-          expect((await told(box, kind)).at(-1)).toMatchObject({
+          expect((await eventsOfType(box, kind)).at(-1)).toMatchObject({
             what: "ended",
             reason: "lease_lost",
           });
@@ -113,17 +122,17 @@ export function workContract(world: World): void {
       });
     });
 
-    it("[Y50] has names that mean nothing in another life of the container", async () => {
-      const { box } = await made(world);
-      const named = await begun(box);
+    it("[Y50] has ids that are invalid in another incarnation", async () => {
+      const { box } = await createSandbox(world);
+      const started = await startWork(box);
       await box.createSession({ id: "mine" });
       await box.createTerminal({ id: "mine", argv: ["cat"] });
       await box.pause({ force: true });
       await box.start();
-      const stale = [...looks(box, named), ...changes(box, named)];
+      const stale = [...reads(box, started), ...changes(box, started)];
       stale.push(
-        () => box.endTerminal(named.terminal),
-        () => box.resizeTerminal(named.terminal, { cols: 80, rows: 24 }),
+        () => box.endTerminal(started.terminal),
+        () => box.resizeTerminal(started.terminal, { cols: 80, rows: 24 }),
       );
       for (const refused of await refusals(stale.map((call) => call()))) {
         expect(refused.code).toBe("stale_handle");
@@ -137,48 +146,48 @@ export function workContract(world: World): void {
       for (const refused of await refusals(chosen.map((call) => call()))) {
         expect(refused.code).toBe("not_found");
       }
-      expect((await refusal(box.createSession({ id: named.session }))).code).toBe("stale_handle");
+      expect((await refusal(box.createSession({ id: started.session }))).code).toBe("stale_handle");
       expect(await box.processes()).toEqual({ processes: [], nextCursor: null });
       expect((await box.createSession({ id: "mine" })).id).toBe("mine");
     });
 
-    it("[Y51] is looked at without waking a container", async () => {
-      const { id, box } = await made(world);
-      const named = await begun(box);
+    it("[Y51] is read without waking a container", async () => {
+      const { id, box } = await createSandbox(world);
+      const started = await startWork(box);
       await box.pause({ force: true });
-      const { starts } = await world.inside(id);
-      expect(starts.length).toBe(1);
+      const { starts: startsBefore } = await world.inside(id);
+      expect(startsBefore.length).toBe(1);
       expect(await box.processes()).toEqual({ processes: [], nextCursor: null });
       expect(await box.sessions()).toEqual({ sessions: [], nextCursor: null });
       expect(await box.terminals()).toEqual({ terminals: [], nextCursor: null });
-      for (const refused of await refusals(looks(box, named).map((call) => call()))) {
+      for (const refused of await refusals(reads(box, started).map((call) => call()))) {
         expect(refused.code).toBe("stale_handle");
       }
       expect((await refusal(box.process("other"))).code).toBe("not_found");
       expect((await refusal(box.endTerminal("other"))).code).toBe("not_found");
-      const unwilling = makes(box, { wake: false }).map((call) => call());
+      const unwilling = starts(box, { wake: false }).map((call) => call());
       for (const { code } of await refusals(unwilling)) expect(code).toBe("not_running");
       expect((await box.get()).state).toBe("paused");
-      expect((await world.inside(id)).starts).toEqual(starts);
-      expect((await box.startProcess({ command: "true" })).id).not.toBe(named.process);
+      expect((await world.inside(id)).starts).toEqual(startsBefore);
+      expect((await box.startProcess({ command: "true" })).id).not.toBe(started.process);
       expect((await box.get()).state).toBe("running");
     });
 
-    it("[Y52] is told in the events, when it starts and when it has ended", async () => {
-      const { box } = await made(world);
-      const named = await begun(box);
+    it("[Y52] is reported by events when it starts and ends", async () => {
+      const { box } = await createSandbox(world);
+      const started = await startWork(box);
       const short = await box.startProcess({ command: "exit 3" });
       await box.waitForProcess(short.id);
-      await box.endProcess(named.process);
-      await box.endTerminal(named.terminal);
-      await box.endSession(named.session);
+      await box.endProcess(started.process);
+      await box.endTerminal(started.terminal);
+      await box.endSession(started.session);
       const isOfWork = (event: EventData) =>
         ["process", "session", "terminal"].includes(event.type);
-      await soon(async () => {
+      await eventually(async () => {
         const { events } = await box.events({ limit: 1000 });
-        const told = events.map(({ event }) => event).filter(isOfWork);
-        const what = (id: string) => told.filter((event) => "id" in event && event.id === id);
-        for (const [type, id] of Object.entries(named)) {
+        const workEvents = events.map(({ event }) => event).filter(isOfWork);
+        const what = (id: string) => workEvents.filter((event) => "id" in event && event.id === id);
+        for (const [type, id] of Object.entries(started)) {
           expect(what(id)).toMatchObject([
             { type, what: "started" },
             { type, what: "ended", reason: "ended" },
@@ -191,12 +200,12 @@ export function workContract(world: World): void {
       });
     });
 
-    saying(
+    itWith(
       world,
       "clock",
       "ring",
     )("[Y53] keeps the sandbox from being idle", async () => {
-      const { id, box } = await made(world, { idleTimeoutMs: 60_000 });
+      const { id, box } = await createSandbox(world, { idleTimeoutMs: 60_000 });
       const since = Date.parse((await box.get()).stateSince);
       const process = await box.startProcess({ argv: ["sleep", "60"] });
       const looksAt = async (ms: number) => {

@@ -1,6 +1,5 @@
 /**
- * Owns what the suite over the sandbox's interface needs around it: callers, the container, the clock, evictions.
- * Does not own how a call travels: whoever runs the suite brings that.
+ * What the contract suite needs from a Berth under test: callers, the container, the clock, evictions.
  */
 import { it } from "vitest";
 import type { BerthApi, SandboxApi } from "../../../src/protocol/api.ts";
@@ -11,7 +10,7 @@ import { checked } from "./checked.ts";
 
 export type Inside = { alive: boolean; ran: string[]; running: number; starts: string[] };
 
-/** What cannot be done to every Berth: to evict its objects, to set its clock, to compare trees that it saved. */
+/** What only some Berths under test allow: evicting objects, setting the clock, comparing saved trees. */
 export type Power =
   | "clock"
   | "compare"
@@ -25,26 +24,26 @@ export type Power =
 export type World = {
   can: ReadonlySet<Power>;
   berth: BerthApi;
-  /** The same of another tenant. */
+  /** The same for another tenant. */
   other: BerthApi;
-  /** The sandbox as somebody sees it who may only read it and lease it. */
+  /** The sandbox for a caller with the rights `read` and `lease` only. */
   leaser(id: string): Promise<SandboxApi>;
   inside(id: string): Promise<Inside & { metadata: Record<string, string>; copied: number }>;
   holdStarts(id: string): Promise<void>;
   goOn(id: string): Promise<void>;
-  /** The object of a sandbox, or of a plan by its tenant and name: `local/release`. */
+  /** Evicts the object of a sandbox, or of a plan by tenant and name: `local/release`. */
   evict(id: string): Promise<void>;
-  /** From now on the clock shows this, and stands. */
+  /** Sets the clock to this moment and stops it. */
   clock(at: number): void;
-  /** As if that many events more had happened before. */
+  /** Adds that many earlier events. */
   fillEvents(id: string, count: number): Promise<void>;
-  /** Rings the alarm, if one is set. */
+  /** Fires the alarm, if one is set. */
   ring(id: string): Promise<boolean>;
-  /** The WebSocket of a terminal; a call that is refused instead rejects with the status. */
+  /** The WebSocket of a terminal; rejects with the status if the call is refused. */
   connect(id: string, terminal: string, query: string, protocol?: string): Promise<Socket>;
 };
 
-/** What has come, in order: text frames as they are, bytes as text. */
+/** What has arrived, in order: text frames as they are, bytes as text. */
 export type Socket = {
   readonly received: ({ frame: string } | { bytes: string })[];
   readonly closed: number | undefined;
@@ -52,14 +51,14 @@ export type Socket = {
   close(): void;
 };
 
-/** A sentence that needs more than each Berth allows; where it cannot be looked at, it is left out. */
-export function saying(world: World, ...needs: Power[]) {
+/** A test that needs more than every Berth allows; skipped where that is missing. */
+export function itWith(world: World, ...needs: Power[]) {
   return it.runIf(needs.every((power) => world.can.has(power)));
 }
 
 export type Refusal = { code: string; message: string; facts: Record<string, unknown> };
 
-/** What a call is refused with; a call that is not refused fails the test. */
+/** The failure of a call; a call that succeeds fails the test. */
 export async function refusal(call: PromiseLike<unknown>): Promise<Refusal> {
   let answer: unknown;
   try {
@@ -72,12 +71,12 @@ export async function refusal(call: PromiseLike<unknown>): Promise<Refusal> {
   throw new Error(`it was not refused but answered ${JSON.stringify(answer)}`);
 }
 
-/** Of calls that were made at the same time. */
+/** The results of concurrent calls. */
 export function refusals(calls: PromiseLike<unknown>[]): Promise<Refusal[]> {
   return Promise.all(calls.map(refusal));
 }
 
-export async function made(
+export async function createSandbox(
   world: World,
   call: CreateInput = {},
 ): Promise<{ id: string; box: SandboxApi }> {
@@ -85,7 +84,7 @@ export async function made(
   return { id, box: checked(world.berth.sandbox(id)) };
 }
 
-export function granted(answer: LeaseGranted | LeaseQueued): LeaseGranted {
+export function acquireLease(answer: LeaseGranted | LeaseQueued): LeaseGranted {
   if ("token" in answer) return answer;
   throw new Error(`it was not granted but queued at ${answer.position}`);
 }
@@ -95,8 +94,8 @@ export function queued(answer: LeaseGranted | LeaseQueued): LeaseQueued {
   throw new Error(`it was not queued but granted to ${answer.holder}`);
 }
 
-/** The newest event of a kind, as it is told. */
-export async function told<Type extends EventData["type"]>(
+/** The newest event of a kind. */
+export async function eventsOfType<Type extends EventData["type"]>(
   box: SandboxApi,
   type: Type,
 ): Promise<Extract<EventData, { type: Type }>[]> {
@@ -106,8 +105,8 @@ export async function told<Type extends EventData["type"]>(
     .filter((event): event is Extract<EventData, { type: Type }> => event.type === type);
 }
 
-/** Looked at again and again until it holds, never for ever. The clock of the test may stand meanwhile. */
-export async function soon(holds: () => Promise<void>): Promise<void> {
+/** Polls until a condition holds, within a limit. The test's clock may stand meanwhile. */
+export async function eventually(holds: () => Promise<void>): Promise<void> {
   const limit = performance.now() + 30_000;
   for (;;) {
     try {

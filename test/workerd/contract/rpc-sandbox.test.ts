@@ -7,5 +7,5 @@ afterEach(() => {
 });
 
 describe("over RPC", () => {
-  for (const say of contractParts.lives) say(overRpc);
+  for (const say of contractParts.sandboxes) say(overRpc);
 });
