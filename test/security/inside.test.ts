@@ -56,7 +56,7 @@ describe.each(identities())("a sandbox that attacks a Berth that is %s", (as) =>
   const agents = () =>
     berth.server
       .processes()
-      .filter(({ command }) => /\broom$/.test(command) && !command.includes("unshare"));
+      .filter(({ command }) => /\bjail$/.test(command) && !command.includes("unshare"));
 
   it("[SC14] cannot read, trace, stop or end its agent, nor limit what it may use", async () => {
     const before = agents();

@@ -35,7 +35,7 @@ tries("umount", lambda: libc.umount2(folder, 2))
 tries("bind", lambda: libc.mount(b"/tmp", folder, None, 4096, None))
 for kind, fd in own.items(): tries("setns " + kind, lambda: libc.setns(fd, 0))
 for flag in (0x10000000, 0x00020000, 0x20000000, 0x40000000, 0x04000000): tries("unshare %x" % flag, lambda: libc.unshare(flag))
-if platform.container() == "x86_64":
+if platform.machine() == "x86_64":
     tries("pivot_root", lambda: system(155, b"/tmp", b"/tmp"))
     tries("open_tree", lambda: system(428, -100, b"/tmp", 1))
     tries("fsopen", lambda: system(430, b"tmpfs", 0))

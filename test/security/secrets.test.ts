@@ -207,7 +207,7 @@ describe("secrets", () => {
     expect([...own.keys()].filter(workerd)).not.toEqual([]);
     expect([...own.keys()].filter((program) => program.includes("engine"))).not.toEqual([]);
     // An agent's is closed to its own user; root sees it.
-    const agents = [...own.keys()].filter((program) => /\broom$/.test(program));
+    const agents = [...own.keys()].filter((program) => /\bjail$/.test(program));
     expect(agents.length > 0).toBe(process.getuid?.() === 0);
     // What signs is given to workerd, which signs and asks the engine; what a command was given by its caller, it has.
     const given = (what: string, program: string) =>
@@ -280,7 +280,7 @@ describe("secrets", () => {
 });
 
 function isAgent({ command }: ProcessInfo): boolean {
-  return /\broom$/.test(command) && !command.includes("unshare");
+  return /\bjail$/.test(command) && !command.includes("unshare");
 }
 
 function environmentOf(pid: number): string | undefined {

@@ -36,8 +36,8 @@ function kill(server: Server): void {
   for (const { pid } of parts) process.kill(pid, "SIGKILL");
 }
 
-/** The first process of each room; others of the same name hold commands together. */
-function rooms(of: Server): number {
+/** The first process of each jail; others of the same name supervise commands. */
+function countJails(of: Server): number {
   const agents = of.processes().filter(({ command }) => command.includes("berth-agent jail"));
   return agents.filter(({ parent }) => !agents.some(({ pid }) => pid === parent)).length;
 }
@@ -118,7 +118,7 @@ describe("find or create under kill -9", () => {
     expect(answered).toBeGreaterThan(0);
     expect(unanswered).toBeGreaterThan(0);
     // As many agents as live sandboxes, counted by looking at the processes: who was replaced goes at once.
-    await until("no container more", () => rooms(now) === scopes);
+    await until("no container more", () => countJails(now) === scopes);
     // Its last word comes after its container went.
     let counted: Record<string, unknown> = {};
     await until("no sandbox more is counted", async () => {

@@ -59,7 +59,7 @@ async function destroy(id: string): Promise<void> {
   expect((await server.call("DELETE", `/v1/sandboxes/${id}?force=true`)).status).toBe(200);
 }
 
-/** The first process of its room. */
+/** The first process of its jail. */
 function agentOf(id: string): ProcessInfo {
   const note = JSON.parse(readFileSync(join(server.data, "engine", "live", id), "utf8"));
   const [, agent] = treeOf((note as { outer: { pid: number } }).outer.pid);
@@ -136,11 +136,11 @@ describe("a plan of fifty real sandboxes", () => {
     const files = await inSteps(fleet.ids, 8, file);
     expect(files).toEqual(fleet.ids.map((id) => `old-${id}`));
     await fleet.expectAtRest();
-    const rooms = () =>
+    const jails = () =>
       server.processes().filter(({ command }) => command.includes("berth-agent jail")).length;
-    expect(rooms()).toBeGreaterThanOrEqual(50);
+    expect(jails()).toBeGreaterThanOrEqual(50);
     await fleet.end();
-    await until("every room is gone", () => rooms() === 0);
+    await until("every jail is gone", () => jails() === 0);
     for (const id of fleet.ids) {
       const { body } = await server.call("GET", `/v1/sandboxes/${id}`);
       expect(body.state).toBe("destroyed");
