@@ -139,7 +139,7 @@ describe("on a terminal", () => {
       expect(screen.written).not.toContain(server.key.slice(0, 8));
       second.type("wrong\u0003");
       expect(await second.ended).toBe(130);
-      expect(await second.seen()).toBe("key: \nerror: No key was typed.");
+      expect(await second.seen()).toBe("Key: \nerror: No key was typed.");
     } finally {
       screen.end();
       second.end();
