@@ -157,7 +157,7 @@ export const plansQuerySchema = z.strictObject({
 });
 
 export const commitsQuerySchema = z.strictObject({
-  limit: wholeNumber(1, limits.commitsKeptMax).prefault(20),
+  limit: wholeNumber(1, limits.commitsStoredMax).prefault(20),
   cursor: z
     .string()
     .regex(/^\d{1,15}$/, "must be a cursor as nextCursor gave it")

@@ -46,8 +46,8 @@ export const envSchema = z
 /** A sandbox's own: it is kept in a row, and goes with it from object to object. */
 export const keptEnvSchema = envSchema
   .refine(
-    (env) => utf8Bytes(JSON.stringify(env)) <= limits.envKeptBytesMax,
-    `must be at most ${limits.envKeptBytesMax} bytes as JSON, all of it together`,
+    (env) => utf8Bytes(JSON.stringify(env)) <= limits.sandboxEnvBytesMax,
+    `must be at most ${limits.sandboxEnvBytesMax} bytes as JSON, all of it together`,
   )
   .meta({ id: "KeptEnv", example: { NODE_ENV: "test" } });
 

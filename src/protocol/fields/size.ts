@@ -29,13 +29,13 @@ const written = z
     memoryMib: z.coerce
       .number()
       .int()
-      .min(limits.roomMemoryBytesMin / MiB)
+      .min(limits.jailMemoryBytesMin / MiB)
       .optional(),
     processes: z.coerce
       .number()
       .int()
-      .min(limits.roomProcessesMin)
-      .max(limits.roomProcessesMax)
+      .min(limits.jailProcessesMin)
+      .max(limits.jailProcessesMax)
       .optional(),
   })
   .refine((it) => Object.keys(it).length > 0, "must say instance, memoryMib or processes");

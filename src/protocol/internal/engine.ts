@@ -41,8 +41,8 @@ export const engineStartSchema = z.strictObject({
   /** Limits of this jail instead of the engine's defaults; one that this machine cannot enforce is `unsupported`. */
   bounds: z
     .strictObject({
-      memoryBytes: z.int().min(limits.roomMemoryBytesMin).optional(),
-      processes: z.int().min(limits.roomProcessesMin).max(limits.roomProcessesMax).optional(),
+      memoryBytes: z.int().min(limits.jailMemoryBytesMin).optional(),
+      processes: z.int().min(limits.jailProcessesMin).max(limits.jailProcessesMax).optional(),
     })
     .optional(),
   /** Begin from this saved tree instead of the one that the engine has kept. */

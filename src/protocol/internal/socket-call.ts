@@ -1,34 +1,33 @@
 /**
- * Owns what the door tells an object about a WebSocket or a visit that it passes on: a header, because RPC carries
- * none.
- * Only the door writes it; what a caller sends under this name is replaced.
+ * The headers with which the Worker passes WebSockets and port requests to an object, because RPC cannot carry them.
+ * The Worker overwrites headers of these names that a caller sends.
  */
 import type { AcquireCall } from "../lease.ts";
 import type { Caller } from "../rights.ts";
 import type { ConnectQuery } from "../terminal.ts";
 
-/** Of a visit to a server in the sandbox: which port, by which token. */
-export const visitHeader = "berth-visit";
+/** For a request to a server in the sandbox: its port, and the token of the address. */
+export const portRequestHeader = "berth-visit";
 
-export type PortVisit = { port: number; token: string };
+export type PortRequestCall = { port: number; token: string };
 
 export const socketCallHeader = "berth-socket-call";
 
-type Asker = { caller: Caller; ticket?: undefined } | { ticket: string };
+type CallerOrTicket = { caller: Caller; ticket?: undefined } | { ticket: string };
 
-type OfLease = {
+type LeaseSocket = {
   kind: "lease";
   acquire: AcquireCall;
-  /** Of the lease that a lost socket held. */
+  /** The lease of a connection that was lost. */
   leaseToken?: string | undefined;
 };
 
-type OfTerminal = {
+type TerminalSocket = {
   kind: "terminal";
   terminal: string;
   query: ConnectQuery;
-  /** That the caller offers, without the one that carries its ticket. */
+  /** The offered subprotocols, without the one that carries the ticket. */
   protocols: string[];
 };
 
-export type SocketCall = Asker & (OfLease | OfTerminal);
+export type SocketCall = CallerOrTicket & (LeaseSocket | TerminalSocket);

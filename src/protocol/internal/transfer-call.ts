@@ -1,18 +1,17 @@
 /**
- * Owns what the door tells an object about bytes of files that it passes on: a header, beside the request's own path
- * and body. Over RPC a body that breaks off would look like one that ends.
- * Only the door writes it; what a caller sends under this name is replaced.
+ * The header with which the Worker describes bytes of files that it passes to an object. They do not go over RPC,
+ * where a body that breaks looks like one that ends. The Worker overwrites a header of this name that a caller sends.
  */
 import type { Caller } from "../rights.ts";
 
 export const transferHeader = "berth-transfer";
 
-/** Each a path of the agent, with its query, checked and in normal form. */
+/** The paths of the agent that take or return bytes. */
 export const transferNouns = ["files", "archive"] as const;
 
 export type TransferNoun = (typeof transferNouns)[number];
 
-/** Passed on to the agent as they came, and back. */
+/** Headers that are passed to the agent unchanged, and back. */
 export const transferHeaders = {
   down: ["range", "if-range", "if-match", "if-none-match", "accept"],
   up: ["if-match", "if-none-match", "content-type"],
@@ -33,11 +32,11 @@ export type TransferCall = {
   caller: Caller;
   noun: TransferNoun;
   session?: string | undefined;
-  /** Of an upload. */
+  /** Only for uploads. */
   gated?: Gated;
 };
 
-/** Headers hold bytes: what is more than ASCII is written as an escape of JSON. */
+/** Headers hold bytes, so characters beyond ASCII become JSON escapes. */
 export function writeTransferCall(call: TransferCall): string {
   return JSON.stringify(call).replace(
     /[\u007f-\uffff]/g,

@@ -105,7 +105,7 @@ export const processRows = ({
       method: "GET",
       path: `${one}/wait`,
       summary: "Wait for the exit of a process, for a port or for a text in its output",
-      description: "The timeout ends the wait, not the process.",
+      description: "The timeout ends only the wait: the process continues.",
       example: { query: { for: "port:3000", timeoutMs: 30_000 } },
       right: "read",
       agent: true,

@@ -1,6 +1,6 @@
 /**
- * Owns who calls: the tenant that a bearer key belongs to. No key, no service.
- * Keys are kept as SHA-256 only, so looking one up by its digest tells nothing of another by its time.
+ * Finds out who calls: the tenant and the rights of a bearer key or token. Keys are stored as SHA-256 only, so the
+ * time of a lookup by digest reveals nothing about other keys.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Config } from "../../config.ts";
@@ -9,50 +9,54 @@ import { type Caller, type Right, rights } from "../../protocol/rights.ts";
 import type { VerbRow } from "../../protocol/verbs/row.ts";
 import { isToken, readToken } from "./tokens.ts";
 
-/** Longer than any key or token that is given out; a header without end is not hashed. */
+/** Longer than any key or token; a longer header is not hashed. */
 const bearerCharsMax = 512;
 
 export function authenticate(header: string | undefined, config: Config): Caller {
   const bearer = /^Bearer ([\x21-\x7e]+)$/i.exec(header ?? "")?.[1];
   if (bearer === undefined || bearer.length > bearerCharsMax) {
-    throw unauthenticated(header === undefined ? "No key was given." : "This is not a bearer key.");
+    throw unauthenticated(
+      header === undefined
+        ? "The request has no key."
+        : "The header `Authorization` has no bearer key.",
+    );
   }
   if (isToken(bearer)) return readToken(bearer, config.secret, Date.now());
-  const found = foundBy(bearer, config);
-  if (found === undefined) throw unauthenticated("The key is not known here.");
-  return { ...found, rights };
+  const holder = findHolder(bearer, config);
+  if (holder === undefined) throw unauthenticated("The key is unknown.");
+  return { ...holder, rights };
 }
 
 const utf8 = new TextEncoder();
 
 type KeyHolder = { tenant: string; key: string };
 
-/** Enough of a digest to tell the keys of one tenant apart, and no more. */
+/** Enough of a digest to distinguish the keys of one tenant. */
 const shownChars = 8;
 
-/** The keys that were last found right in this isolate: comparing a few costs less than hashing each time. */
-const foundRight: { key: Uint8Array; who: KeyHolder; config: Config }[] = [];
-const foundRightMax = 8;
+/** The keys that this isolate verified last: comparing a few costs less than hashing each time. */
+const verified: { key: Uint8Array; holder: KeyHolder; config: Config }[] = [];
+const verifiedMax = 8;
 
-/** Every one of them is compared, and each in constant time. */
-function foundBy(bearer: string, config: Config): KeyHolder | undefined {
+/** Compares all verified keys, each in constant time. */
+function findHolder(bearer: string, config: Config): KeyHolder | undefined {
   const key = utf8.encode(bearer);
   let known: KeyHolder | undefined;
-  for (const found of foundRight) {
-    const same = found.key.length === key.length && timingSafeEqual(found.key, key);
-    if (same && found.config === config) known = found.who;
+  for (const entry of verified) {
+    const isSame = entry.key.length === key.length && timingSafeEqual(entry.key, key);
+    if (isSame && entry.config === config) known = entry.holder;
   }
   if (known !== undefined) return known;
   const digest = createHash("sha256").update(bearer).digest("hex");
   const tenant = config.tenants.get(digest);
   if (tenant === undefined) return undefined;
-  const who = { tenant, key: digest.slice(0, shownChars) };
-  if (foundRight.length >= foundRightMax) foundRight.shift();
-  foundRight.push({ key, who, config });
-  return who;
+  const holder = { tenant, key: digest.slice(0, shownChars) };
+  if (verified.length >= verifiedMax) verified.shift();
+  verified.push({ key, holder, config });
+  return holder;
 }
 
-/** What the table of routes says of one, whether it is called by REST or by a method. */
+/** Checks what the row of a verb requires, over HTTP and RPC alike. */
 export function requireRights(
   caller: Caller,
   { right, needs }: Pick<VerbRow, "right" | "needs">,
@@ -62,20 +66,16 @@ export function requireRights(
   if (needs !== undefined) requireRight(caller, needs, sandbox);
 }
 
-/** Nobody gives away what he has not got. */
+/** A caller can grant only rights that it has. */
 export function requireGrantable(caller: Caller, given: readonly Right[]): void {
-  const lacking = given.find((right) => !caller.rights.includes(right));
-  if (lacking === undefined) return;
-  throw new BerthError(
-    "forbidden",
-    `Who lacks the right ${lacking} can give nobody a token with it.`,
-    {
-      facts: { right: lacking },
-    },
-  );
+  const missing = given.find((right) => !caller.rights.includes(right));
+  if (missing === undefined) return;
+  throw new BerthError("forbidden", `You cannot grant \`${missing}\`: your key does not have it.`, {
+    facts: { right: missing },
+  });
 }
 
-/** A token is good for its own sandbox and its own rights; a key for everything of its tenant. */
+/** A token is valid for one sandbox and its rights; a key for all sandboxes of its tenant. */
 export function requireRight(
   caller: Caller,
   right: Right | "key" | readonly Right[],
@@ -87,18 +87,18 @@ export function requireRight(
   }
   if (right === "key") {
     if (token === undefined) return;
-    throw new BerthError("forbidden", "This needs a key; a token of a sandbox will not do.");
+    throw new BerthError("forbidden", "This call needs a key, not the token of a sandbox.");
   }
-  const enough = typeof right === "string" ? [right] : right;
-  if (enough.some((one) => caller.rights.includes(one))) return;
-  throw new BerthError("forbidden", `The call needs the right ${enough.join(" or ")}.`, {
-    hint: "Ask for a token with it: POST /v1/sandboxes/:id/tokens.",
+  const sufficient = typeof right === "string" ? [right] : right;
+  if (sufficient.some((name) => caller.rights.includes(name))) return;
+  throw new BerthError("forbidden", `The call needs the right \`${sufficient.join("` or `")}\`.`, {
+    hint: "Ask for a token with this right: POST /v1/sandboxes/:id/tokens.",
     facts: { right: typeof right === "string" ? right : [...right] },
   });
 }
 
 export function unauthenticated(message: string): BerthError {
   return new BerthError("unauthenticated", message, {
-    hint: "Send `Authorization: Bearer <key>`; on one machine the key stands in <data>/key.",
+    hint: "Send `Authorization: Bearer <key>`; on one machine the key is in the file <data>/key.",
   });
 }

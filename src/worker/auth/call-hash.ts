@@ -1,5 +1,5 @@
 /**
- * Owns the hash by which a repeated call is known: the same call, written in any order, has the same one.
+ * Hashes a call, so that a repeated call is recognised. The order of fields does not matter.
  */
 import { createHash } from "node:crypto";
 

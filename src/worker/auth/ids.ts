@@ -1,6 +1,6 @@
 /**
- * Owns making sandbox ids and telling a made one from an invented one, by a keyed check in its last characters.
- * An invented id is refused here, before an object is addressed: each addressed object costs a file and memory.
+ * Generates sandbox ids, and recognises invented ones by a MAC in their last characters, before an object is
+ * addressed: addressing an object creates it, which costs a file and memory.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import {
@@ -18,27 +18,27 @@ export function generateSandboxId(secret: string): string {
   return random + check(random, secret);
 }
 
-/** Ids that were found right in this isolate: a busy sandbox is not worth a MAC for each of its calls. */
-const foundRight = new Map<string, string>();
-const foundRightMax = 1000;
+/** Ids that this isolate verified: a busy sandbox does not need a MAC for each of its calls. */
+const verified = new Map<string, string>();
+const verifiedMax = 1000;
 
 export function isGeneratedHere(id: string, secret: string): boolean {
-  if (foundRight.get(id) === secret) return true;
+  if (verified.get(id) === secret) return true;
   if (!sandboxIdPattern.test(id)) return false;
-  const told = id.slice(sandboxIdRandomChars);
-  const right = check(id.slice(0, sandboxIdRandomChars), secret);
-  if (!timingSafeEqual(Buffer.from(told), Buffer.from(right))) return false;
-  if (foundRight.size >= foundRightMax) foundRight.clear();
-  foundRight.set(id, secret);
+  const given = id.slice(sandboxIdRandomChars);
+  const expected = check(id.slice(0, sandboxIdRandomChars), secret);
+  if (!timingSafeEqual(Buffer.from(given), Buffer.from(expected))) return false;
+  if (verified.size >= verifiedMax) verified.clear();
+  verified.set(id, secret);
   return true;
 }
 
-/** 8 characters of 36: about 41 bits of a MAC over the random part. */
+/** 8 characters of an alphabet of 36: about 41 bits of a MAC over the random part. */
 function check(random: string, secret: string): string {
   const mac = createHmac("sha256", secret).update(`sandbox id ${random}`).digest();
   let value = mac.readBigUInt64BE();
   let text = "";
-  for (let at = 0; at < sandboxIdCheckChars; at++) {
+  for (let count = 0; count < sandboxIdCheckChars; count++) {
     text += alphabet.charAt(Number(value % 36n));
     value /= 36n;
   }

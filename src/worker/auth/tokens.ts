@@ -1,6 +1,5 @@
 /**
- * Owns signing and reading the tokens of one sandbox: what they say is in them, the signature makes it true.
- * Does not own whether they were revoked: the object knows its generation.
+ * Signs and reads the tokens of one sandbox. The object knows whether a token was revoked.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { BerthError } from "../../protocol/errors.ts";
@@ -35,8 +34,8 @@ export function signToken(claims: Claims, secret: string): string {
 
 export function readToken(token: string, secret: string, now: number): Caller {
   const [payload = "", signature = "", ...rest] = token.slice(prefix.length).split(".");
-  if (rest.length > 0 || !same(signature, sign(payload, secret))) {
-    throw new BerthError("unauthenticated", "The token is not one of ours.");
+  if (rest.length > 0 || !isSame(signature, sign(payload, secret))) {
+    throw new BerthError("unauthenticated", "The token is not valid here.");
   }
   const [tenant, sandbox, generation, granted, expiresAt] = JSON.parse(
     Buffer.from(payload, "base64url").toString(),
@@ -44,7 +43,7 @@ export function readToken(token: string, secret: string, now: number): Caller {
   if (now >= expiresAt) throw new BerthError("unauthenticated", "The token has expired.");
   return {
     tenant,
-    rights: rights.filter((_right, at) => granted.includes(at)),
+    rights: rights.filter((_right, index) => granted.includes(index)),
     token: { sandbox, generation },
   };
 }
@@ -53,7 +52,7 @@ function sign(payload: string, secret: string): string {
   return createHmac("sha256", secret).update(`sandbox token ${payload}`).digest("base64url");
 }
 
-function same(told: string, right: string): boolean {
-  const [a, b] = [Buffer.from(told), Buffer.from(right)];
+function isSame(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -1,6 +1,5 @@
 /**
- * Owns reading a body: type, size, time, encoding, and of JSON the schema of its route; a bad field is named.
- * Does not own what the fields mean.
+ * Reads bodies: type, size, time and encoding, and for JSON the schema of the row.
  */
 import { z } from "zod";
 import { BerthError } from "../../protocol/errors.ts";
@@ -18,11 +17,11 @@ export async function readBody<Schema extends z.ZodType>(
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
-const nothingSchema = z.strictObject({});
+const noFieldsSchema = z.strictObject({});
 
-/** Of a call that takes no body: none, or an object without fields, as some programs send always. */
+/** For calls without a body: also accepts an object without fields, which some programs always send. */
 export async function readNothing(request: Request): Promise<void> {
-  if (request.body !== null) await readBody(request, nothingSchema);
+  if (request.body !== null) await readBody(request, noFieldsSchema);
 }
 
 /** The body of an RPC method, which is an argument already. */
@@ -34,26 +33,26 @@ export function readMethodBody({ body, bodyBytesMax = 0 }: VerbRow, value: unkno
   return value;
 }
 
-/** Bytes as they are. */
+/** Reads bytes as they are. */
 export async function readBytes(
   request: Request,
   bytesMax: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { headers } = request;
-  if (isNone(request)) return new Uint8Array(0);
+  if (isEmpty(request)) return new Uint8Array(0);
   checkType(headers, "application/octet-stream", headers.has("content-type"));
   return readWhole(request, bytesMax);
 }
 
 async function readText(request: Request): Promise<string> {
   const { headers } = request;
-  if (isNone(request)) return "";
-  // And chunks that are none need no type.
-  const mayBeNone = !headers.has("content-length") && !headers.has("content-type");
-  checkType(headers, "application/json", !mayBeNone);
+  if (isEmpty(request)) return "";
+  // An empty chunked body needs no type.
+  const mayBeEmpty = !headers.has("content-length") && !headers.has("content-type");
+  checkType(headers, "application/json", !mayBeEmpty);
   const bytes = await readWhole(request, limits.bodyBytesMax);
   if (bytes.byteLength === 0) return "";
-  if (mayBeNone) checkType(headers, "application/json", true);
+  if (mayBeEmpty) checkType(headers, "application/json", true);
   try {
     return utf8.decode(bytes);
   } catch {
@@ -61,8 +60,8 @@ async function readText(request: Request): Promise<string> {
   }
 }
 
-/** A POST of `fetch` without a body says so. Where a length is told there is one: to ask for it makes a stream of it. */
-function isNone(request: Request): boolean {
+/** `fetch` sends `Content-Length: 0` for a POST without a body. Reading `request.body` would make a stream of it. */
+function isEmpty(request: Request): boolean {
   const length = request.headers.get("content-length");
   return length === "0" || (length === null && request.body === null);
 }
@@ -70,42 +69,45 @@ function isNone(request: Request): boolean {
 async function readWhole(request: Request, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const length = request.headers.get("content-length");
   if (Number(length ?? 0) > bytesMax) throw tooLarge(bytesMax);
-  // A length that was told holds for what comes over HTTP: nothing needs to be counted on the way.
+  // The HTTP server enforces `Content-Length`, so bytes are counted only without it.
   const reading =
     length === null
-      ? count(request.body, bytesMax)
-      : inTime(request.arrayBuffer()).then((whole) => new Uint8Array(whole));
+      ? readCounted(request.body, bytesMax)
+      : withTimeout(request.arrayBuffer()).then((buffer) => new Uint8Array(buffer));
   const bytes = await reading.catch((thrown: unknown) => {
-    // Chunks that are none, or an end before the end.
-    throw thrown instanceof BerthError ? thrown : broken();
+    // Malformed chunks, or a connection that was cut.
+    throw thrown instanceof BerthError ? thrown : brokenBody();
   });
   if (bytes.byteLength > bytesMax) throw tooLarge(bytesMax);
   return bytes;
 }
 
-function broken(): BerthError {
-  return new BerthError("bad_request", "The body broke off, or lies about its size.", {
+function brokenBody(): BerthError {
+  return new BerthError("bad_request", "The body ended early, or its size is wrong.", {
     facts: { field: "body" },
   });
 }
 
-function checkType(headers: Headers, wanted: string, demanded: boolean): void {
+function checkType(headers: Headers, expected: string, isRequired: boolean): void {
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-  if (demanded && type !== wanted) {
-    throw new BerthError("unsupported_type", `The body must be ${wanted}.`, {
-      hint: `Send \`Content-Type: ${wanted}\`.`,
+  if (isRequired && type !== expected) {
+    throw new BerthError("unsupported_type", `The body must be ${expected}.`, {
+      hint: `Send \`Content-Type: ${expected}\`.`,
     });
   }
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (encoding !== "identity") {
-    throw new BerthError("unsupported_type", "The body must not be compressed.");
+    throw new BerthError(
+      "unsupported_type",
+      "The body must not be compressed; leave out `Content-Encoding`.",
+    );
   }
 }
 
-async function inTime(body: Promise<ArrayBuffer>): Promise<ArrayBuffer> {
+async function withTimeout(body: Promise<ArrayBuffer>): Promise<ArrayBuffer> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(tooSlow()), limits.bodyReadMs);
+    timer = setTimeout(() => reject(bodyTimeout()), limits.bodyReadMs);
   });
   try {
     return await Promise.race([body, late]);
@@ -114,8 +116,8 @@ async function inTime(body: Promise<ArrayBuffer>): Promise<ArrayBuffer> {
   }
 }
 
-/** Without a told length the bytes are counted. */
-async function count(
+/** Reads a body without `Content-Length`, and stops at the limit. */
+async function readCounted(
   body: ReadableStream<Uint8Array> | null,
   bytesMax: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
@@ -131,9 +133,9 @@ async function count(
     for (;;) {
       const read = await Promise.race([reader.read(), late]);
       if (read === "late") {
-        throw tooSlow();
+        throw bodyTimeout();
       }
-      if (read.done) return joined(chunks, bytes);
+      if (read.done) return concat(chunks, bytes);
       bytes += read.value.length;
       if (bytes > bytesMax) throw tooLarge(bytesMax);
       chunks.push(read.value);
@@ -144,12 +146,12 @@ async function count(
   }
 }
 
-function joined(chunks: Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+function concat(chunks: Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length);
-  let at = 0;
+  let offset = 0;
   for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
+    bytes.set(chunk, offset);
+    offset += chunk.length;
   }
   return bytes;
 }
@@ -161,18 +163,18 @@ function parseJson(text: string): unknown {
   } catch {
     throw new BerthError("bad_json", "The body is not JSON.");
   }
-  // A member takes two characters at least: a short text needs no look.
+  // A member has at least two characters, so a short text cannot have too many.
   if (text.length > limits.bodyMembersMax * 2) boundMembers(value);
-  // A schema would drop this name without a word.
+  // A schema would drop this name silently.
   if (/__proto__|\\u005f/i.test(text) && hasProtoKey(value)) {
-    throw new BerthError("bad_request", "__proto__: is not a name that can be used here", {
+    throw new BerthError("bad_request", "__proto__: this name cannot be used", {
       facts: { field: "__proto__" },
     });
   }
   return value;
 }
 
-/** A schema collects what is wrong with each of them, and hands a list of too many on as arguments, which ends it. */
+/** A schema passes the list of all issues as arguments, and too many of them overflow the stack. */
 function boundMembers(root: unknown): void {
   const open: [value: unknown, field: string][] = [[root, "body"]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -200,7 +202,7 @@ function hasProtoKey(root: unknown): boolean {
   return false;
 }
 
-function tooSlow(): BerthError {
+function bodyTimeout(): BerthError {
   return new BerthError("body_timeout", `The body did not arrive in ${limits.bodyReadMs} ms.`);
 }
 

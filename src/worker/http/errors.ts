@@ -1,6 +1,6 @@
 /**
- * Owns how a failure is told over HTTP: the contract's shape, its status, its headers.
- * What was not expected is logged with its request id and told without detail.
+ * Turns failures into HTTP responses: the body of the contract, status and headers. Unexpected failures are logged
+ * with their request id and returned without details.
  */
 import type { Context } from "hono";
 import { asBerthError, BerthError, errorBody, errors } from "../../protocol/errors.ts";
@@ -15,18 +15,20 @@ export function refuse(thrown: unknown, c: Context<ApiEnv>): Response {
   return c.json(errorBody(error, c.get("requestId")), errors[error.code].status as 400, headers);
 }
 
-/** For a path that exists with other methods, and for one that does not exist. */
+/** 405 for a path that exists with other methods, otherwise 404. */
 export function noSuchRoute(c: Context<ApiEnv>): Response {
   const allowed = methodsOf(c.req.path);
   if (allowed.length === 0) {
     return refuse(
-      new BerthError("not_found", "No such route.", { hint: "All routes stand in /openapi.json." }),
+      new BerthError("not_found", "No such route.", {
+        hint: "All routes are listed in /openapi.json.",
+      }),
       c,
     );
   }
   c.header("allow", allowed.join(", "));
   return refuse(
-    new BerthError("method_not_allowed", `This route takes ${allowed.join(", ")}.`, {
+    new BerthError("method_not_allowed", `This route allows ${allowed.join(", ")}.`, {
       facts: { allow: allowed },
     }),
     c,
@@ -36,15 +38,17 @@ export function noSuchRoute(c: Context<ApiEnv>): Response {
 function methodsOf(path: string): string[] {
   const parts = path.split("/");
   const names = Object.keys(verbs) as VerbName[];
-  const fitting = names.map((name) => verbs[name]).filter((route) => fits(route.path, parts));
-  return [...new Set(fitting.map((route) => route.method))];
+  const matching = names.map((name) => verbs[name]).filter((route) => matches(route.path, parts));
+  return [...new Set(matching.map((route) => route.method))];
 }
 
-function fits(pattern: string, parts: string[]): boolean {
-  const wanted = pattern.split("/");
+function matches(pattern: string, parts: string[]): boolean {
+  const expected = pattern.split("/");
   return (
-    wanted.length === parts.length &&
-    wanted.every((want, at) => (want.startsWith(":") ? parts[at] !== "" : want === parts[at]))
+    expected.length === parts.length &&
+    expected.every((part, index) =>
+      part.startsWith(":") ? parts[index] !== "" : part === parts[index],
+    )
   );
 }
 
@@ -71,25 +75,29 @@ function unexpected(thrown: unknown, c: Context<ApiEnv>): BerthError {
     }),
   );
   if (flags?.overloaded === true) {
-    return new BerthError("unavailable", "The sandbox is asked too much at once.");
+    return new BerthError("unavailable", "The sandbox has too many requests at once.");
   }
   const message = thrown instanceof Error ? thrown.message : "";
-  const failedBelow = runtimeFault.test(message);
-  if (flags?.retryable === true || flags?.durableObjectReset === true || failedBelow) {
-    return storageFull.test(message) ? withoutRoom() : restarted();
+  const isRuntimeFault = runtimeFault.test(message);
+  if (flags?.retryable === true || flags?.durableObjectReset === true || isRuntimeFault) {
+    return storageFull.test(message) ? diskFull() : objectRestarted();
   }
-  return new BerthError("internal", "A fault of ours; it is in the log under this request id.");
+  return new BerthError("internal", "Internal error. Search the log for the request id.");
 }
 
-function restarted(): BerthError {
-  return new BerthError("operation_interrupted", "The sandbox's object was restarted meanwhile.", {
-    facts: { admitted: "unknown" },
-  });
+function objectRestarted(): BerthError {
+  return new BerthError(
+    "operation_interrupted",
+    "The object of the sandbox restarted during the call.",
+    {
+      facts: { admitted: "unknown" },
+    },
+  );
 }
 
-function withoutRoom(): BerthError {
-  return new BerthError("operation_interrupted", "Berth has no room left to write down the call.", {
-    hint: "Whoever runs it makes room on the disk of its data folder.",
+function diskFull(): BerthError {
+  return new BerthError("operation_interrupted", "The disk of this installation is full.", {
+    hint: "Ask the operator to free disk space in the data folder.",
     facts: { admitted: "unknown", reason: "disk_full" },
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the page at `/`: what this is, and where to read on.
+ * The page at `/`: what this is, and where to read on.
  */
 import type { Context } from "hono";
 import type { ApiEnv } from "./context.ts";
@@ -18,8 +18,8 @@ const html = `<!doctype html>
 <h1>Berth <small>${version}</small></h1>
 <p>Sandboxes for agents, CI jobs and people: isolated Linux workspaces, one object each.</p>
 <ul>
-  <li><a href="/openapi.json">openapi.json</a>: every route, with its forms and errors</li>
-  <li><a href="/health">health</a>: whether it serves, and what separates the sandboxes</li>
+  <li><a href="/openapi.json">openapi.json</a>: every route with its fields and errors</li>
+  <li><a href="/health">health</a>: whether Berth works, and how it isolates sandboxes</li>
 </ul>
 <pre><code>curl -X POST -H "Authorization: Bearer $KEY" http://…/v1/sandboxes
 curl -X POST -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\

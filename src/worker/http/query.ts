@@ -31,8 +31,8 @@ export function readQuery<Schema extends z.ZodType>(
   url: string,
   isGated = false,
 ): z.output<Schema> & Query {
-  const at = url.indexOf("?");
-  const fields = Object.fromEntries(at < 0 ? [] : fieldsOf(url.slice(at)));
+  const start = url.indexOf("?");
+  const fields = Object.fromEntries(start < 0 ? [] : fieldsOf(url.slice(start)));
   if (isGated) delete fields.wake;
   return validate(schema, fields) as z.output<Schema> & Query;
 }

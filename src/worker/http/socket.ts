@@ -1,6 +1,6 @@
 /**
- * Owns what the WebSockets of the API have in common at the door: the upgrade, the origin, the connect ticket, and
- * the way to the object. Does not own what they carry.
+ * What all WebSockets of the API need in the Worker: the upgrade, the origin, the connect ticket, and the way to the
+ * object.
  */
 import type { Context } from "hono";
 import { configOf } from "../../config.ts";
@@ -12,54 +12,54 @@ import type { SandboxStub } from "./objects.ts";
 
 const protocolHeader = "sec-websocket-protocol";
 const versionHeader = "sec-websocket-version";
-/** Of RFC 6455, the only one that there is. */
+/** The only version that RFC 6455 defines. */
 const version = "13";
 
 type Without<Call> = Call extends unknown ? Omit<Call, "caller" | "ticket"> : never;
 
-/** Also refuses a page of somebody else's: it must not speak for the one who looks at it. */
+/** Also refuses pages of unlisted origins: they must not act for the person who views them. */
 export function requireUpgrade(c: Context<ApiEnv>): void {
   if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
-    throw new BerthError("upgrade_required", "This route is a WebSocket.", {
+    throw new BerthError("upgrade_required", "This route needs a WebSocket.", {
       hint: "Send `Connection: Upgrade` and `Upgrade: websocket`.",
     });
   }
-  // The runtime refuses another one too, but only once the object has granted the lease or taken the ticket.
+  // The runtime refuses other versions too, but only after the object has granted the lease or used the ticket.
   if ((c.req.header(versionHeader) ?? version) !== version) {
-    throw new BerthError("upgrade_required", "This version of WebSocket is not spoken here.", {
+    throw new BerthError("upgrade_required", "Unsupported WebSocket version.", {
       hint: `Send \`Sec-WebSocket-Version: ${version}\`.`,
     });
   }
   const origin = c.req.header("origin");
   if (origin === undefined || origin === new URL(c.req.url).origin) return;
   if (configOf(c.env).origins.has(origin)) return;
-  throw new BerthError("forbidden", "Pages of this origin may not connect.", {
-    hint: "List it in BERTH_ORIGINS of this installation.",
+  throw new BerthError("forbidden", "Pages of this origin must not connect.", {
+    hint: "Add the origin to BERTH_ORIGINS of this installation.",
     facts: { origin: origin.slice(0, 256) },
   });
 }
 
-/** RPC carries no WebSocket: who calls, and for what, goes along in a header. */
+/** RPC cannot carry a WebSocket, so a header of the request names the caller and the purpose. */
 export async function passSocket(
   c: Context<ApiEnv>,
   object: SandboxStub,
   call: Without<SocketCall>,
 ): Promise<Response> {
   const ticket = connectTicket(c);
-  const who = ticket === undefined ? { caller: c.get("caller") } : { ticket };
-  const told = { ...call, ...who } as SocketCall;
+  const identity = ticket === undefined ? { caller: c.get("caller") } : { ticket };
+  const socketCall = { ...call, ...identity } as SocketCall;
   const response = await object.fetch("http://object/socket", {
     headers: {
       upgrade: "websocket",
       "berth-request-id": c.get("requestId"),
-      [socketCallHeader]: JSON.stringify(told),
+      [socketCallHeader]: JSON.stringify(socketCall),
     },
   });
-  return choosing(response, offers(c).find(isTicket));
+  return withChosenProtocol(response, offers(c).find(isTicket));
 }
 
-/** A browser drops a connection whose answer chooses nothing of what it offered: then that is the used ticket. */
-function choosing(response: Response, ticket: string | undefined): Response {
+/** A browser closes a connection whose response chooses none of the offered protocols: choose the used ticket. */
+function withChosenProtocol(response: Response, ticket: string | undefined): Response {
   const { webSocket, status } = response;
   if (ticket === undefined || webSocket === null) return response;
   if (response.headers.has(protocolHeader)) return response;
@@ -68,13 +68,13 @@ function choosing(response: Response, ticket: string | undefined): Response {
   return new Response(null, { status, webSocket, headers });
 }
 
-/** Of a browser, which can set no header: a subprotocol, or `?ct=`. Good once. */
+/** Browsers cannot set headers of a WebSocket, so the ticket is a subprotocol or `?ct=`. */
 export function connectTicket(c: Context<ApiEnv>): string | undefined {
   const offered = offers(c).find(isTicket);
   return offered?.slice(ticketProtocol.length) ?? c.req.query("ct");
 }
 
-/** That the caller offers, without the one that carries its ticket. */
+/** The offered subprotocols, without the one that carries the ticket. */
 export function protocols(c: Context<ApiEnv>): string[] {
   return offers(c).filter((name) => name !== "" && !isTicket(name));
 }

@@ -1,4 +1,4 @@
-/** Owns the version that is told: the package's. */
+/** The version of the package. */
 import manifest from "../../../package.json";
 
 export const version: string = manifest.version;

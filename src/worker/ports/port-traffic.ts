@@ -1,10 +1,10 @@
 /**
- * Owns traffic to servers in sandboxes: which addresses lead there, and which headers cross in either direction.
- * Does not own who may visit: the object has the tokens. Bodies and WebSockets pass untouched.
+ * Forwards HTTP and WebSockets to servers in sandboxes: which addresses lead there, and which headers pass. Bodies
+ * pass untouched; the object checks the token.
  */
 import type { Env } from "../../config.ts";
 import type { BerthError } from "../../protocol/errors.ts";
-import { visitHeader } from "../../protocol/internal/socket-call.ts";
+import { portRequestHeader } from "../../protocol/internal/socket-call.ts";
 import {
   type Port,
   type PortAddress,
@@ -17,12 +17,12 @@ import { invalidField } from "../http/validate.ts";
 
 const pathPrefix = "/p/";
 
-/** Of one connection, not of the message (RFC 9110, 7.6.1). `upgrade` and `connection` open a WebSocket. */
+/** Headers of one connection, not of the message (RFC 9110, 7.6.1). `upgrade` and `connection` open a WebSocket. */
 const hopByHop = ["keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"];
 const credentials = ["authorization", "proxy-authorization", "proxy-authenticate"];
 
 export type PortRequest = PortAddress & {
-  /** What the server is asked for: path and query as they were written. */
+  /** Path and query for the server, as they were written. */
   target: string;
   /** The prefix of the path form; undefined: a host of its own. */
   prefix: string | undefined;
@@ -63,9 +63,9 @@ export function portRequestOf({ url }: Request): PortRequest | undefined {
   return { ...byPath, target: `${rest === "" ? "/" : rest}${search}`, prefix };
 }
 
-/** Where a port is reached, as seen from the address by which Berth itself was asked. */
-function urlsOf(asked: string, address: PortAddress): { url: string; pathUrl: string } {
-  const { protocol, hostname, port, origin } = new URL(asked);
+/** The addresses of a port below the address at which Berth was reached. */
+function urlsOf(berthUrl: string, address: PortAddress): { url: string; pathUrl: string } {
+  const { protocol, hostname, port, origin } = new URL(berthUrl);
   // An address of numbers has no names below it; every machine answers to names below `localhost`.
   const isName = /[a-z]/i.test(hostname) && !hostname.includes(":");
   const base = `${isName ? hostname : "localhost"}${port === "" ? "" : `:${port}`}`;
@@ -73,14 +73,14 @@ function urlsOf(asked: string, address: PortAddress): { url: string; pathUrl: st
   return { url: `${protocol}//${label}.${base}/`, pathUrl: `${origin}${pathPrefix}${label}/` };
 }
 
-/** What is told of a port that was just opened. */
+/** The response for a port that was just opened. */
 export function portOf(
-  asked: string,
+  berthUrl: string,
   sandbox: string,
   { port, wake }: PortCall,
   { token, createdAt }: { token: string; createdAt: string },
 ): Port {
-  return { port, wake, createdAt, token, ...urlsOf(asked, { port, sandbox, token }) };
+  return { port, wake, createdAt, token, ...urlsOf(berthUrl, { port, sandbox, token }) };
 }
 
 export function badPort(): BerthError {
@@ -107,20 +107,20 @@ function inward(
   { port, token, target, prefix }: PortRequest,
   requestId: string,
 ): Request {
-  const asked = new URL(request.url);
+  const url = new URL(request.url);
   const headers = new Headers();
   for (const [name, value] of request.headers) {
     if (hopByHop.includes(name) || credentials.includes(name) || name.startsWith("berth-"))
       continue;
-    // Below a path all servers share one host, and with it its cookies.
+    // Below a path all servers share one host, and so its cookies.
     if (prefix !== undefined && name === "cookie") continue;
     headers.append(name, value);
   }
-  headers.set("x-forwarded-host", asked.host);
-  headers.set("x-forwarded-proto", asked.protocol.slice(0, -1));
+  headers.set("x-forwarded-host", url.host);
+  headers.set("x-forwarded-proto", url.protocol.slice(0, -1));
   if (prefix !== undefined) headers.set("x-forwarded-prefix", prefix);
   headers.set("berth-request-id", requestId);
-  headers.set(visitHeader, JSON.stringify({ port, token }));
+  headers.set(portRequestHeader, JSON.stringify({ port, token }));
   return new Request(`http://sandbox${target}`, {
     method: request.method,
     headers,

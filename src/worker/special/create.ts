@@ -1,6 +1,5 @@
 /**
- * Owns making a sandbox, or finding the one that there is: the call checked, the Directory asked, its start awaited.
- * Does not own what a new one is made of (new-sandbox.ts).
+ * Creates a sandbox or finds the existing one: checks the call, asks the Directory, waits for the start.
  */
 import { z } from "zod";
 import type { Env } from "../../config.ts";
@@ -42,14 +41,14 @@ export async function createSandbox(
   requestId: string = crypto.randomUUID(),
 ): Promise<{ sandbox: Sandbox; made: boolean }> {
   const call = validate(createCallSchema, body);
-  const { waitMs, onExisting, ...whole } = call;
-  // To end a sandbox takes the right that its DELETE would take.
+  const { waitMs, onExisting, ...spec } = call;
+  // Replacing destroys a sandbox, so it needs the right of DELETE.
   if (onExisting === "replace") requireRight(caller, "lifecycle", undefined);
   else if (force)
-    throw invalidField("force", "is for onExisting: replace, which may end a sandbox");
+    throw invalidField("force", "is only for `onExisting: replace`, which destroys a sandbox");
   const found = unwrap(
     await directoryObject(env, caller).find({
-      ...(await newSandbox(env, caller, whole, body as object)),
+      ...(await newSandbox(env, caller, spec, body as object)),
       onExisting,
       claim: { token, ...(force ? { force: { by: caller.tenant } } : {}) },
       key: idempotencyKey(key),
@@ -58,8 +57,8 @@ export async function createSandbox(
   );
   const { made, sandbox } = found;
   const { replaced } = sandbox;
-  const isSettled = waitMs === 0 || sandbox.state !== "starting";
-  const settled = isSettled
+  const isFinal = waitMs === 0 || sandbox.state !== "starting";
+  const started = isFinal
     ? sandbox
     : unwrap(
         await sandboxObject(env, sandbox.id).callVerb(
@@ -72,7 +71,7 @@ export async function createSandbox(
   return {
     made,
     sandbox: {
-      ...settled,
+      ...started,
       ...(made ? {} : { found: true }),
       ...(replaced === undefined ? {} : { replaced }),
     },

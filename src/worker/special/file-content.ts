@@ -1,6 +1,6 @@
 /**
- * Owns the bytes of files as methods take and give them. What goes up says its length, so that a stream that breaks
- * off is never taken for one that ends: over RPC both look the same.
+ * Converts the bytes of files for RPC methods. An upload needs its length, because over RPC a stream that breaks
+ * looks like one that ends.
  */
 import type { Content, FileContent, ReadOptions } from "../../protocol/api.ts";
 import { streamOf } from "../http/responses.ts";
@@ -21,16 +21,16 @@ export function bodyOf(content: Content): Uint8Array<ArrayBuffer> | ReadableStre
   }
   checkSize(bytes);
   const { readable, writable } = new FixedLengthStream(bytes);
-  // Whoever reads it learns of a failure.
+  // The reader of the other end sees a failure.
   stream.pipeTo(writable).catch(() => undefined);
   return readable;
 }
 
 export function rangeHeader({ start, end }: NonNullable<ReadOptions["range"]>): string {
-  const isWhole = (place: number) => Number.isSafeInteger(place) && place >= 0;
-  if (!isWhole(start)) throw invalidField("range", "`start` must be a whole number");
+  const isOffset = (offset: number) => Number.isSafeInteger(offset) && offset >= 0;
+  if (!isOffset(start)) throw invalidField("range", "`start` must be a whole number");
   if (end === undefined) return `bytes=${start}-`;
-  if (!isWhole(end) || end <= start)
+  if (!isOffset(end) || end <= start)
     throw invalidField("range", "`end` must be a whole number above start");
   return `bytes=${start}-${end - 1}`;
 }

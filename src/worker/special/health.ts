@@ -1,5 +1,5 @@
 /**
- * Owns `GET /health`: whether Berth serves and what separates its sandboxes. It touches no object.
+ * `GET /health`: whether Berth works and how it isolates sandboxes. Touches no object.
  */
 import type { Context } from "hono";
 import { configOf } from "../../config.ts";

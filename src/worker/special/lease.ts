@@ -5,6 +5,7 @@
 import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-names.ts";
 import {
   acquireCallSchema,
+  connectLeaseQuerySchema,
   leaseHeader,
   releaseQuerySchema,
   renewCallSchema,
@@ -57,9 +58,9 @@ export const release: Handler = async (c) => {
 };
 
 export const connect: Handler = async (c) => {
+  const { holder } = readQuery(connectLeaseQuerySchema, c.req.url);
   requireUpgrade(c);
   const object = sandboxObject(c.env, c.req.param("id"));
-  const holder = c.req.query("holder");
   const acquire = validate(acquireCallSchema, holder === undefined ? {} : { holder });
   const offered = protocols(c).find((name) => name.startsWith(leaseTokenProtocol));
   const leaseToken = c.req.header(leaseHeader) ?? offered?.slice(leaseTokenProtocol.length);

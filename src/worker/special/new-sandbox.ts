@@ -1,6 +1,5 @@
 /**
- * Owns what a new sandbox would be made of: an id minted, and for a fork what it has of its origin filled in.
- * Does not own whether one is made (create.ts, plans.ts), nor what its object makes of it.
+ * Describes a new sandbox: its id and its settings, and for a fork what it inherits from the checkpoint's sandbox.
  */
 import { z } from "zod";
 import { configOf, type Env } from "../../config.ts";
@@ -18,31 +17,31 @@ import { validate } from "../http/validate.ts";
 import { sandboxOf } from "./checkpoint-id.ts";
 import { sizeOf } from "./size.ts";
 
-/** What is merged is bounded like what is said in one piece. */
+/** Merged settings have the same limits as given ones. */
 const mergedSchema = z.strictObject({ env: keptEnvSchema });
 
 type Policy = Omit<CreateCall, "from" | "onExisting" | "waitMs">;
 
 /** `createRefusal`: why the origin of a fork cannot be used; an existing sandbox is found all the same. */
-export type Wanted = { make: NewSandbox; createRefusal?: ErrorValue };
+export type SandboxToCreate = { make: NewSandbox; createRefusal?: ErrorValue };
 
-/** `written`: as the caller wrote it; a fork must know what was said and what is only a default. */
+/** `written`: the call as the caller wrote it; a fork inherits only what the caller did not give. */
 export async function newSandbox(
   env: Env,
   caller: Caller,
-  { from, ...whole }: Policy & Pick<CreateCall, "from">,
+  { from, ...policy }: Policy & Pick<CreateCall, "from">,
   written: object,
-): Promise<Wanted> {
-  refuseHosts(env, whole.network);
-  const chosen = await sizeOf(env, whole.size);
+): Promise<SandboxToCreate> {
+  refuseHosts(env, policy.network);
+  const chosen = await sizeOf(env, policy.size);
   const origin = from === undefined ? undefined : await originOf(env, caller, from);
   const inherited = origin !== undefined && "ok" in origin ? origin.ok : undefined;
   const {
     metadata,
     start,
-    size: _named,
+    size: _sizeName,
     ...rest
-  } = inherited === undefined ? whole : fork(whole, written, inherited);
+  } = inherited === undefined ? policy : fork(policy, written, inherited);
   const size = chosen ?? inherited?.spec.size;
   const spec = {
     id: generateSandboxId(configOf(env).secret),
@@ -53,12 +52,12 @@ export async function newSandbox(
     ...(size === undefined ? {} : { size }),
   };
   return {
-    make: { spec, metadata: said(metadata), start },
+    make: { spec, metadata: withoutRemovals(metadata), start },
     ...(origin !== undefined && "refused" in origin ? { createRefusal: origin.refused } : {}),
   };
 }
 
-/** An engine cannot tell hosts apart: that is known without asking an object, which would leave one behind. */
+/** The engine cannot filter hosts. Refused here, because asking an object would create it. */
 function refuseHosts(env: Env, network: Network): void {
   const refused = hostsRefused(network);
   if (refused !== undefined && configOf(env).engine !== undefined) throw refused;
@@ -92,8 +91,8 @@ function fork(
   };
 }
 
-/** What is removed where nothing is says nothing, however many keys of it there are: the call is kept in a row. */
-function said(metadata: MetadataPatch): MetadataPatch {
+/** Removing keys of a new sandbox has no effect; leaving them out keeps the stored call small. */
+function withoutRemovals(metadata: MetadataPatch): MetadataPatch {
   return Object.fromEntries(
     Object.entries(metadata).filter(([, value]) => value !== null && value !== ""),
   );

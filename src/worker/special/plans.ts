@@ -1,6 +1,6 @@
 /**
- * Owns what a caller can ask of plans, whether it came by REST or by RPC: names and ids checked, the Directory asked
- * whether there is such a plan, its object addressed only then. Does not own HTTP, nor what the object decides.
+ * Serves the verbs on plans, over HTTP and RPC: checks names and ids, and asks the Directory for the plan before its
+ * object is addressed.
  */
 import { z } from "zod";
 import { configOf, type Env } from "../../config.ts";
@@ -34,18 +34,18 @@ import { directoryObject, unwrap } from "../http/objects.ts";
 import { invalidField, validate } from "../http/validate.ts";
 import { newSandbox } from "./new-sandbox.ts";
 
-type Named = Parameters<PlanObject["get"]>[0];
-type Fate = Parameters<PlanObject["remove"]>[1];
+type PlanIdentity = Parameters<PlanObject["get"]>[0];
+type Disposition = Parameters<PlanObject["remove"]>[1];
 
-/** A name that is given back while it is asked for is given anew; more often than this is a fault. */
+/** A plan that is removed during the call gets a new record. Removals in each of these rounds are a fault. */
 const roundsMax = 4;
 
 export async function listPlans(env: Env, caller: Caller, query: unknown): Promise<PlansPage> {
-  const asked = validate(plansQuerySchema, query);
-  return unwrap(await directoryObject(env, caller).plans(asked));
+  const checked = validate(plansQuerySchema, query);
+  return unwrap(await directoryObject(env, caller).plans(checked));
 }
 
-/** The plans of one caller by one name. */
+/** The plan of one caller with one name. */
 export class Plans {
   readonly #env: Env;
   readonly #caller: Caller;
@@ -54,68 +54,68 @@ export class Plans {
   constructor(env: Env, caller: Caller, name: string) {
     this.#env = env;
     this.#caller = caller;
-    this.#name = named("plan", planNameSchema, name);
+    this.#name = validateName("plan", planNameSchema, name);
   }
 
   async put(call: unknown = {}): Promise<{ plan: Plan; made: boolean }> {
     validate(planCallSchema, call);
     for (let round = 0; round < roundsMax; round++) {
       const given = unwrap(await directoryObject(this.#env, this.#caller).putPlan(this.#name));
-      const plan = unwrap(await this.#object().put(this.#named(given.createdAt)));
+      const plan = unwrap(await this.#object().put(this.#identity(given.createdAt)));
       if (plan !== "again") return { plan, made: given.made };
     }
-    throw new BerthError("unavailable", "The plan is made and removed at the same time.");
+    throw new BerthError("unavailable", "The plan is created and removed at the same time.");
   }
 
   async get(): Promise<Plan> {
-    return this.#ask((plan, as) => plan.get(as));
+    return this.#callPlan((plan, as) => plan.get(as));
   }
 
   async remove(query: unknown): Promise<Plan> {
     const { sandboxes, force } = validate(planEndQuerySchema, query);
-    const fate = fateOf(sandboxes, force);
-    return this.#ask((plan, as) => plan.remove(as, fate));
+    const disposition = dispositionOf(sandboxes, force);
+    return this.#callPlan((plan, as) => plan.remove(as, disposition));
   }
 
   async putMember(said: string, written: unknown): Promise<PutMemberResult> {
-    const key = named("key", memberKeySchema, said);
-    const put = await this.#wanted(key, written);
-    return this.#ask((plan, as) => plan.putMember(as, put));
+    const key = validateName("key", memberKeySchema, said);
+    const put = await this.#memberCall(key, written);
+    return this.#callPlan((plan, as) => plan.putMember(as, put));
   }
 
   async removeMember(said: string, query: unknown): Promise<Member> {
-    const key = named("key", memberKeySchema, said);
+    const key = validateName("key", memberKeySchema, said);
     const { sandbox, force } = validate(memberEndQuerySchema, query);
-    const fate = fateOf(sandbox, force);
-    return this.#ask((plan, as) => plan.removeMember(as, key, fate));
+    const disposition = dispositionOf(sandbox, force);
+    return this.#callPlan((plan, as) => plan.removeMember(as, key, disposition));
   }
 
   async commit(written: unknown, key: string | undefined): Promise<Commit> {
     const call = validate(commitCallSchema, written);
     const run = { kind: "commit" as const, ...call };
-    return this.#ask((plan, as) => plan.run(as, { ...run, key, hash: patientHash(run) }));
+    return this.#callPlan((plan, as) => plan.run(as, { ...run, key, hash: hashWithoutWait(run) }));
   }
 
   async rollback(written: unknown, key: string | undefined): Promise<Commit> {
     const call = validate(rollbackCallSchema, written);
     const run = { kind: "rollback" as const, mode: "atomic" as const, allowEmpty: false, ...call };
-    return this.#ask((plan, as) => plan.run(as, { ...run, key, hash: patientHash(run) }));
+    return this.#callPlan((plan, as) => plan.run(as, { ...run, key, hash: hashWithoutWait(run) }));
   }
 
   async commits(query: unknown): Promise<CommitsPage> {
     const { limit, cursor } = validate(commitsQuerySchema, query);
     const before = cursor === undefined ? undefined : Number(cursor);
-    return this.#ask((plan, as) => plan.commits(as, before, limit));
+    return this.#callPlan((plan, as) => plan.commits(as, before, limit));
   }
 
   async commitOf(n: string | number, query: unknown): Promise<Commit> {
     if (!/^[1-9]\d{0,14}$/.test(String(n)))
       throw invalidField("n", "must be the number of a commit");
     const { waitMs } = validate(commitQuerySchema, query);
-    return this.#ask((plan, as) => plan.commitOf(as, Number(n), waitMs));
+    return this.#callPlan((plan, as) => plan.commitOf(as, Number(n), waitMs));
   }
 
-  async #wanted(key: string, written: unknown): Promise<PutMemberCall> {
+  async #memberCall(key: string, written: unknown): Promise<PutMemberCall> {
     const body = validate(z.looseObject({}), written);
     if ("create" in body) {
       const { create } = validate(memberMakeSchema, body);
@@ -127,19 +127,19 @@ export class Plans {
     return { key, sandbox: sandboxId };
   }
 
-  async #ask<T>(
-    verb: (plan: DurableObjectStub<PlanObject>, as: Named) => Promise<Result<T>>,
+  async #callPlan<T>(
+    verb: (plan: DurableObjectStub<PlanObject>, as: PlanIdentity) => Promise<Result<T>>,
   ): Promise<T> {
     const createdAt = await directoryObject(this.#env, this.#caller).plan(this.#name);
     if (createdAt === undefined) {
-      throw new BerthError("not_found", "No such plan for this key.", {
-        hint: "PUT /v1/plans/:plan makes one.",
+      throw new BerthError("not_found", "Your key has no such plan.", {
+        hint: "Create it with PUT /v1/plans/:plan.",
       });
     }
-    return unwrap(await verb(this.#object(), this.#named(createdAt)));
+    return unwrap(await verb(this.#object(), this.#identity(createdAt)));
   }
 
-  #named(createdAt: number): Named {
+  #identity(createdAt: number): PlanIdentity {
     return { tenant: this.#caller.tenant, name: this.#name, createdAt };
   }
 
@@ -148,18 +148,21 @@ export class Plans {
   }
 }
 
-function fateOf(told: "keep" | "destroy", force: boolean | string): Fate {
-  if (told === "keep") return told;
-  return force === true || force === "true" || force === "1" ? "force" : told;
+function dispositionOf(choice: "keep" | "destroy", force: boolean | string): Disposition {
+  if (choice === "keep") return choice;
+  return force === true || force === "true" || force === "1" ? "force" : choice;
 }
 
-/** A call that waits longer is the same one. */
-function patientHash<Call extends { waitMs: number }>({ waitMs: _waitMs, ...call }: Call): string {
+/** Calls that differ only in how long they wait are the same call. */
+function hashWithoutWait<Call extends { waitMs: number }>({
+  waitMs: _waitMs,
+  ...call
+}: Call): string {
   return hashOf(call);
 }
 
-function named(field: string, schema: z.ZodString, told: string): string {
-  const name = schema.safeParse(told);
+function validateName(field: string, schema: z.ZodString, value: string): string {
+  const name = schema.safeParse(value);
   if (name.success) return name.data;
   throw invalidField(field, name.error.issues[0]?.message ?? "is not valid");
 }

@@ -1,6 +1,6 @@
 /**
- * Owns which configured size a create has chosen, and refusing one that this installation cannot hold it to: before any
- * object is addressed. Does not own what sizes there are (config.ts), nor keeping a sandbox to one.
+ * Finds the configured size that a create names, and refuses a size that this installation cannot enforce, before an
+ * object is addressed.
  */
 import { configOf, type Env } from "../../config.ts";
 import { BerthError } from "../../protocol/errors.ts";

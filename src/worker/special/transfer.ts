@@ -1,6 +1,5 @@
 /**
- * Owns the way of a file's bytes between the door and the object: body and answer pass untouched, what else is to be
- * known stands in a header. Does not own what is checked (routes/, rpc/files.ts).
+ * Passes the bytes of a file between the Worker and the object untouched. A header carries the rest of the call.
  */
 
 import type { Query } from "../../objects/sandbox/agent/agent-query.ts";
@@ -29,25 +28,25 @@ export function transfer(
   { call, query, headers, body, requestId }: Transfer,
 ): Promise<Response> {
   const { session } = query;
-  const passed = call.gated === undefined ? transferHeaders.down : transferHeaders.up;
-  const told = new Headers();
-  for (const name of ["expect", ...passed]) {
+  const names = call.gated === undefined ? transferHeaders.down : transferHeaders.up;
+  const passed = new Headers();
+  for (const name of ["expect", ...names]) {
     const value = headers.get(name);
-    if (value !== null) told.set(name, value);
+    if (value !== null) passed.set(name, value);
   }
-  told.set("berth-request-id", requestId);
-  const of = typeof session === "string" ? { session } : {};
-  told.set(transferHeader, writeTransferCall({ ...call, ...of }));
-  const asked = Object.entries(query).filter(([, value]) => value !== undefined);
-  const search = new URLSearchParams(asked.map(([name, value]) => [name, String(value)]));
+  passed.set("berth-request-id", requestId);
+  const folder = typeof session === "string" ? { session } : {};
+  passed.set(transferHeader, writeTransferCall({ ...call, ...folder }));
+  const fields = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(fields.map(([name, value]) => [name, String(value)]));
   const method = call.gated === undefined ? "GET" : "PUT";
-  // Node wants to be told that a stream is sent before the answer comes.
+  // Node requires `duplex` for a body that is a stream.
   const sent = body === undefined || body === null ? {} : { body, duplex: "half" };
   const url = `http://object/${call.noun}?${search}`;
-  return object.fetch(new Request(url, { method, headers: told, ...sent }));
+  return object.fetch(new Request(url, { method, headers: passed, ...sent }));
 }
 
-/** Bytes as they are; a form of several parts, or compressed on the way, would be written as that. */
+/** Refuses forms and compressed bodies: they would be written to the file as they are. */
 export function checkBytes(headers: Headers): void {
   const bytes = headers.get("content-length");
   if (bytes !== null) checkSize(Number(bytes));
@@ -59,8 +58,8 @@ export function checkBytes(headers: Headers): void {
   }
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (encoding !== "identity") {
-    throw new BerthError("unsupported_type", "The body must not be compressed on the way.", {
-      hint: "Leave `Content-Encoding` out: the bytes are taken as they are.",
+    throw new BerthError("unsupported_type", "The body must not be compressed.", {
+      hint: "Leave out `Content-Encoding`: the bytes are written as they are.",
     });
   }
 }

@@ -28,3 +28,20 @@ describe("the OpenAPI document", () => {
     expect(JSON.stringify(document)).not.toContain("$defs");
   });
 });
+
+describe("the table of verbs", () => {
+  it("[W8] has an example that is valid for each verb that takes fields", () => {
+    for (const [name, { query, body, example }] of Object.entries(
+      verbs as Record<string, VerbRow>,
+    )) {
+      if (body !== undefined && body !== "bytes") {
+        expect(body.safeParse(example?.body).error, name).toBeUndefined();
+      }
+      if (query === undefined || example?.body !== undefined) continue;
+      const fields = Object.entries(example?.query ?? {});
+      expect(fields, name).not.toEqual([]);
+      const written = Object.fromEntries(fields.map(([field, value]) => [field, String(value)]));
+      expect(query.safeParse(written).error, name).toBeUndefined();
+    }
+  });
+});
