@@ -65,7 +65,7 @@ export class Context {
   }
 }
 
-/** As no-color.org defines it: any value but the empty one. */
+/** As no-color.org defines it: it is set to a value that is not empty. */
 function isPlain(env: NodeJS.ProcessEnv): boolean {
   return (env.NO_COLOR ?? "") !== "" || env.TERM === "dumb";
 }

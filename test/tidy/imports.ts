@@ -34,7 +34,12 @@ const zones: Zone[] = [
     folder: "container/engine/",
     imports: ["container/engine/", "container/engine/jail/", "src/protocol/"],
   },
-  { folder: "container/launch/", imports: ["container/launch/"] },
+  {
+    folder: "container/launch/",
+    imports: ["container/launch/"],
+    // The package is built when everything is installed: its types name the verbs.
+    types: ["src/protocol/"],
+  },
 ];
 
 const statement =

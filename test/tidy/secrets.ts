@@ -25,7 +25,7 @@ const compared = new RegExp(
   "i",
 );
 /** Compares the secret of this process with its own stored copy, so no caller can measure it. */
-const kept = "foundRight.get(id) === secret";
+const kept = "verified.get(id) === secret";
 
 export function secretProblems(sources: Source[]): string[] {
   return sources.flatMap(({ path, text }) => {

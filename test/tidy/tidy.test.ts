@@ -103,7 +103,7 @@ const checks: [string, Check, Source[][]][] = [
     limitProblems,
     [
       limitsOf(limitsText, "as it was"),
-      limitsOf(limitsText.replace(/^ {2}\/\*\* A request id of .*$/m, "  // Elsewhere")),
+      limitsOf(limitsText.replace(/^ {2}\/\*\* A request id that .*$/m, "  // Elsewhere")),
       limitsOf(limitsText.replace("  requestIdBytesMax: 64,\n", "")),
     ],
   ],

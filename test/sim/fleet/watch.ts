@@ -47,7 +47,10 @@ export class Watch {
     for (const [other, { observer }] of this.#fleet.sandboxes) {
       if (other === id || observer.facts?.sandbox.spec.scope?.repo !== scope) continue;
       if (!this.#isAlive(other) || !this.#isAlive(id)) continue;
-      this.#fleet.fail("one sandbox for a scope", `${scope}: ${other} exists, and ${id} was returned`);
+      this.#fleet.fail(
+        "one sandbox for a scope",
+        `${scope}: ${other} exists, and ${id} was returned`,
+      );
     }
   }
 
