@@ -5,7 +5,7 @@
 
 import type { Changes } from "../../src/protocol/changes.ts";
 import { ChangeList } from "../../src/protocol/internal/change-list.ts";
-import { shownPath } from "../../src/protocol/internal/shown-path.ts";
+import { escapePath } from "../../src/protocol/internal/escape-path.ts";
 
 /** `content` is everything of an entry that counts, as text. `bytes` only for a file. */
 export type TreeEntry = { isFolder: boolean; content: string; bytes: number };
@@ -30,7 +30,7 @@ export function changesBetween(
   for (const [path, entry] of older) {
     if (!to.has(path) && isListed(older, path, entry)) list.add("deleted", listedPath(path, entry));
   }
-  return list.done();
+  return list.result();
 }
 
 /** A folder with content is listed by its content. */
@@ -40,5 +40,5 @@ function isListed(entries: TreeEntries, path: string, { isFolder }: TreeEntry): 
 
 function listedPath(path: string, { isFolder }: TreeEntry): string {
   if (path === "") return "./";
-  return isFolder ? `${shownPath(path)}/` : shownPath(path);
+  return isFolder ? `${escapePath(path)}/` : escapePath(path);
 }

@@ -39,7 +39,7 @@ export class FakeContainer {
   /** The protocol of the agents that it starts. */
   protocol = agentProtocol;
   /** Responds in place of the agent, like a compromised one. */
-  respond: ((request: Request) => Response | Promise<Response>) | undefined;
+  respond: ((request: Request) => Response | Promise<Response> | undefined) | undefined;
   /** Wraps each request to its agents, over HTTP or the channel. */
   intercept: (request: string, answer: () => Promise<Response>) => Promise<Response> = (
     _,

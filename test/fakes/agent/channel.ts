@@ -4,7 +4,7 @@
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
-import { later, readCall, writeAnswer } from "../../../src/protocol/internal/agent-channel.ts";
+import { deferredStatus, readCall, writeResult } from "../../../src/protocol/internal/agent-channel.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
@@ -87,16 +87,16 @@ export class FakeChannel {
     }
     const early = await Promise.race([answer, waitMs(limits.execHeartbeatAfterMs)]);
     const json = await early?.clone().text();
-    if (early !== undefined && json !== undefined && json.length <= limits.answerWholeBytesMax) {
-      return socket.send(writeAnswer({ id, status: early.status, json }));
+    if (early !== undefined && json !== undefined && json.length <= limits.wholeResponseBytesMax) {
+      return socket.send(writeResult({ id, status: early.status, json }));
     }
     this.#later.set(id, answer);
-    socket.send(writeAnswer({ id, status: later, json: "" }));
+    socket.send(writeResult({ id, status: deferredStatus, json: "" }));
   }
 
   #spoil(fault: ChannelFault, socket: Socket, id: string): void {
     if (fault === "cut") socket.close(1011, "cut");
-    if (fault === "lost") socket.send(writeAnswer({ id, status: later, json: "" }));
+    if (fault === "lost") socket.send(writeResult({ id, status: deferredStatus, json: "" }));
     if (typeof fault === "string") return;
     for (const message of fault.sends) {
       socket.send(

@@ -92,10 +92,10 @@ async function route(
       return forwardToPort(agent, call);
     case agentPaths.work:
       return call.json(work(agent, Number(call.url.searchParams.get("after") ?? 0)));
-    case agentPaths.line:
+    case agentPaths.channel:
       if (channelDeps === undefined) break;
       return channelDeps.channel.open(agent, call, channelDeps.respond);
-    case agentPaths.later:
+    case agentPaths.deferred:
       if (channelDeps === undefined) break;
       return channelDeps.channel.fetchDeferred(call.rest[0] ?? "");
   }

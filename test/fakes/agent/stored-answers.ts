@@ -41,7 +41,7 @@ export class StoredAnswers {
 
   async #makeRoom(): Promise<void> {
     for (const [id, stored] of this.#answers) {
-      if (this.#bytes <= limits.keptAnswersBytesMax) return;
+      if (this.#bytes <= limits.storedResultsBytesMax) return;
       if ("discarded" in stored || stored.bytes === 0) continue;
       const { exitCode, signal } = await stored.answer;
       this.#bytes -= stored.bytes;
