@@ -20,6 +20,19 @@ export function pathProblems(sources: Source[]): string[] {
   });
 }
 
+/** The configuration of the tests puts files into tiers by their paths; a renamed one would change its tier unseen. */
+export function testPathProblems(sources: Source[]): string[] {
+  const files = new Set(sources.map(({ path }) => path));
+  return sources
+    .filter(({ path }) => path === "vitest.config.ts" || path === "test/longest-first.ts")
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/"(test\/[^"*]+\.test\.ts)"/g)]
+        .map(([, file = ""]) => file)
+        .filter((file) => !files.has(file))
+        .map((file) => `${path} names ${file}, which does not exist`),
+    );
+}
+
 function linkedFrom(doc: string, link: string): string {
   return new URL(link, `file:///${doc}`).pathname.slice(1);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { importProblems } from "./imports.ts";
 import { limitProblems, limitsDoc, limitsFile, limitsPage } from "./limit-page.ts";
-import { classProblems, pathProblems } from "./names.ts";
+import { classProblems, pathProblems, testPathProblems } from "./names.ts";
 import { ruleProblems } from "./rules.ts";
 import { secretProblems } from "./secrets.ts";
 import { allSources, type Source } from "./sources.ts";
@@ -50,6 +50,11 @@ const checks: [string, Check, Source[][]][] = [
       source("README.md", "see `src/nowhere.ts`"),
       source("docs/a.md", "see [b](decisions/none.md)"),
     ],
+  ],
+  [
+    "the configuration of the tests names files that exist",
+    testPathProblems,
+    [source("vitest.config.ts", '"test/nowhere.test.ts"')],
   ],
   [
     "each promise stands once and has a test",
