@@ -69,8 +69,9 @@ export function lstatIfExists(path: Buffer): BigIntStats | undefined {
   try {
     return lstatSync(path, { bigint: true, throwIfNoEntry: false });
   } catch (error) {
-    // A part of the path is a file.
-    if ((error as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
+    // A part of the path is a file, or a link that leads to itself.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOTDIR" || code === "ELOOP") return undefined;
     throw error;
   }
 }
