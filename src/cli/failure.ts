@@ -2,7 +2,7 @@
  * The command's own failures, and the one place that prints a failure: on stderr, or as JSON.
  */
 import { CommanderError } from "commander";
-import { asBerthError, errors } from "../protocol/errors.ts";
+import { asBerthError } from "../protocol/errors.ts";
 import { hintFor, hintForSystem } from "./hints.ts";
 import type { Output } from "./output/output.ts";
 
@@ -60,7 +60,7 @@ function toFailure(thrown: unknown, command: string): Failure {
   if (known !== undefined) {
     const hint = hintFor(known.code, command) ?? known.hint;
     return new Failure(known.message, {
-      ...{ code: known.code, facts: known.facts, exitCode: errors[known.code].exitCode },
+      ...{ code: known.code, facts: known.facts, exitCode: 1 },
       ...(hint === undefined ? {} : { hint }),
     });
   }

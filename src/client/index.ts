@@ -3,8 +3,6 @@
  */
 
 export type * from "../protocol/api.ts";
-/** An earlier name. */
-export type { IdempotentOptions as KeyedOptions } from "../protocol/api.ts";
 export type * from "../protocol/checkpoint.ts";
 export type * from "../protocol/directory.ts";
 export { BerthError, type ErrorCode, type ErrorFacts, errors } from "../protocol/error-codes.ts";

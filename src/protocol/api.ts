@@ -1,6 +1,6 @@
 /**
- * The interface of Berth for code: the SDK implements it over HTTP, the Worker over the bindings of other Workers.
- * Methods that follow from their row are derived (verbs/types.ts); the others stand here.
+ * The TypeScript interface of Berth: the SDK implements it over HTTP, the Worker for service bindings.
+ * Most methods are derived from their row (verbs/types.ts); this file declares the others.
  */
 import type { ArchiveType, Unpacked } from "./archive.ts";
 import type { Counts, SandboxesInput, SandboxesPage, TenantEvents } from "./directory.ts";
@@ -26,41 +26,45 @@ import type { GateOptions } from "./verbs/options.ts";
 
 export type { GateOptions, IdempotentOptions } from "./verbs/options.ts";
 
+/** Relative paths are resolved against the working folder of this session. */
 type InSession = { session?: string };
 
 /**
- * The bytes of an upload. A stream needs its length: if it ends earlier nothing is written, and bytes beyond the length
- * are not read. To another Worker a stream is a ReadableStream.
+ * The bytes of an upload. A stream declares its length: if it ends earlier, nothing is written; bytes beyond the length
+ * are not read. Over a service binding the stream must be a ReadableStream.
  */
 export type Content = Uint8Array | { stream: AsyncIterable<Uint8Array>; bytes: number };
 
 export type FileContent = {
   etag: string;
-  /** Size of the whole file. */
+  /** Bytes of the whole file. */
   size: number;
+  /** ISO 8601. */
   modifiedAt: string;
-  /** The range that `body` contains: `end` is the byte after its last one. */
+  /** The range of bytes that `body` contains; `end` is exclusive. */
   start: number;
   end: number;
   body: AsyncIterable<Uint8Array>;
 };
 
 export type ReadOptions = InSession & {
-  /** From `start` to before `end`, or to the end of the file. */
+  /** Bytes from `start` to `end` (exclusive), or to the end of the file. The whole file by default. */
   range?: { start: number; end?: number };
 };
 
 export type WriteOptions = GateOptions &
   InSession & {
+    /** Creates missing parent folders; false by default. */
     mkdirs?: boolean;
+    /** Octal mode such as `644`. A replaced file keeps its mode by default. */
     mode?: string;
-    /** Replaces only the file with this entity tag, or (`*`) any file that exists. */
+    /** Writes only if the file has this `etag`, or with `*` only if it exists. */
     ifMatch?: string;
-    /** `*`: only if the path does not exist. */
+    /** With `*`: writes only if the path does not exist. */
     ifNoneMatch?: string;
   };
 
-/** The methods of a sandbox that a row cannot describe. */
+/** Methods of a sandbox that cannot be derived from a row. */
 interface SpecialSandboxApi {
   renewLease(token: string, options?: { ttlMs?: number }): Promise<LeaseGranted>;
   releaseLease(token: string, options?: { force?: boolean }): Promise<LeaseReleased>;
@@ -68,9 +72,9 @@ interface SpecialSandboxApi {
   patchMetadata(patch: MetadataPatch, options?: { ifMatch?: number }): Promise<MetadataAnswer>;
   replaceMetadata(to: MetadataPatch, options: { ifMatch: number }): Promise<MetadataAnswer>;
   events(query?: { after?: number; limit?: number }): Promise<EventsPage>;
-  /** Server-sent events, until the sandbox is destroyed. */
+  /** A stream of server-sent events that ends when the sandbox is destroyed. */
   streamEvents(query?: { after?: number }): Promise<AsyncIterable<Uint8Array>>;
-  /** Server-sent events; with `raw` and one `stream` the bytes themselves. */
+  /** A stream of server-sent events; with `raw` and a `stream`, the bytes themselves. */
   processLogs(
     id: string,
     query?: Partial<Omit<LogsQuery, "follow">> & { follow?: boolean; raw?: boolean },
@@ -88,32 +92,33 @@ interface SpecialSandboxApi {
   ): Promise<Unpacked>;
 }
 
-/** WebSockets have no method of their own: `hold` and `attachTerminal` of the SDK open them. */
+/** Verbs without a method: `hold` and `attachTerminal` of the SDK open these WebSockets. */
 type WebSocketVerb = "connectLease" | "connectTerminal";
 
 type DerivedMethods = Omit<DerivedSandboxApi, keyof SpecialSandboxApi | WebSocketVerb>;
 
-/** The methods whose REST call, RPC method and SDK method are derived from their row. */
+/** Methods whose REST route, RPC method and SDK method are derived from their row. */
 export type DerivedMethod = keyof DerivedMethods;
 
 /** One sandbox. */
 export interface SandboxApi extends DerivedMethods, SpecialSandboxApi {}
 
 export type CreateOptions = {
+  /** A repeated call with the same key returns the same sandbox. */
   idempotencyKey?: string | undefined;
-  /** The lease of the sandbox that is replaced. */
+  /** The token of the lease of the sandbox that is replaced. */
   lease?: string | undefined;
-  /** Replaces a sandbox although somebody else holds its lease. */
+  /** Replaces a sandbox even if its lease is held; false by default. */
   force?: boolean | undefined;
 };
 
 export interface BerthApi {
-  /** With a scope or an idempotency key: returns the sandbox that exists already. */
+  /** With a scope or an idempotency key, returns the sandbox if it exists. */
   create(call?: CreateInput, options?: CreateOptions): Promise<Sandbox>;
   list(query?: SandboxesInput): Promise<SandboxesPage>;
   counts(): Promise<Counts>;
   events(query?: { after?: number; limit?: number }): Promise<TenantEvents>;
-  /** Server-sent events, without an end. */
+  /** A stream of server-sent events that does not end. */
   streamEvents(query?: { after?: number }): Promise<AsyncIterable<Uint8Array>>;
   sandbox(id: string): SandboxApi;
   plans(query?: PlansInput): Promise<PlansPage>;
@@ -121,23 +126,25 @@ export interface BerthApi {
 }
 
 type RunOptions = {
-  /** A repeated call with the same key is the same run. */
+  /** A repeated call with the same key returns the same run. */
   idempotencyKey?: string;
 };
 
+/** What becomes of the sandboxes (`keep` by default); `force` destroys them even if their lease is held. */
 export type PlanEnd = { sandboxes?: "keep" | "destroy"; force?: boolean };
+/** What becomes of the sandbox (`keep` by default); `force` destroys it even if its lease is held. */
 export type MemberEnd = { sandbox?: "keep" | "destroy"; force?: boolean };
 
 /** One plan. */
 export interface PlanApi {
-  /** Creates the plan, or finds it. */
+  /** Creates the plan, or returns it if it exists. */
   put(): Promise<Plan>;
   get(): Promise<Plan>;
   /** A sandbox whose lease is held is destroyed only with `force`. */
   remove(options?: PlanEnd): Promise<Plan>;
   putMember(key: string, call: MemberInput): Promise<Member>;
   removeMember(key: string, options?: MemberEnd): Promise<Member>;
-  /** A run that is still `pending` continues by itself: `commitOf` waits for its end. */
+  /** A run that is returned as `pending` continues in the background: `commitOf` waits for its end. */
   commit(call?: CommitInput, options?: RunOptions): Promise<Commit>;
   rollback(call?: RollbackInput, options?: RunOptions): Promise<Commit>;
   commits(query?: { limit?: number; cursor?: string }): Promise<CommitsPage>;

@@ -1,11 +1,11 @@
 /**
- * Owns the form of whole trees in one stream: tar, plain or compressed, told by the content type.
+ * Whole trees in one stream: tar, plain or compressed, as the content type says.
  */
 import { z } from "zod";
 import { pathSchema } from "./fields/env.ts";
 import { handleSchema } from "./process.ts";
 
-/** In `Accept` of a download, in `Content-Type` of an upload. */
+/** Compression by content type: `Accept` of a download, `Content-Type` of an upload. */
 export const archiveTypes = {
   "application/x-tar": "none",
   "application/gzip": "gzip",
@@ -21,8 +21,10 @@ export const archiveQuerySchema = z.strictObject({
 
 export const unpackedSchema = z
   .strictObject({
+    /** How many files, folders and links were unpacked. */
     entries: z.int(),
-    bytes: z.int().meta({ description: "Of contents, unpacked." }),
+    /** Unpacked size of all files. */
+    bytes: z.int().meta({ description: "Unpacked size of all files." }),
   })
   .meta({ id: "Unpacked" });
 

@@ -1,10 +1,8 @@
 /**
- * Owns how the difference of two saved trees is told: paths below /workspace, and how many of each kind there are.
- * Does not own which trees are compared, nor by what means.
- *
- * A folder is told with a slash at its end, and by itself only when it is empty or when its mode, owner or attributes
- * changed; the folder /workspace itself is `./`. What is no printable UTF-8 in a name is told byte by byte as `\xNN`,
- * and a backslash as `\\`, so that each path is told in one way and no two in the same.
+ * The difference between two saved trees: paths below /workspace, and how many there are of each kind. A folder ends
+ * with a slash, and is listed itself only if it is empty or if its mode, owner or attributes changed; the folder
+ * /workspace is `./`. Bytes of names that are not printable UTF-8 are written as `\xNN`, and a backslash as `\\`, so
+ * each path has exactly one form.
  */
 import { z } from "zod";
 
@@ -12,17 +10,18 @@ const pathsSchema = z.array(z.string());
 
 export const changesSchema = z
   .strictObject({
+    /** Paths; the longest lists are cut, see `counts`. */
     added: pathsSchema,
     modified: pathsSchema,
     deleted: pathsSchema,
     counts: z.strictObject({ added: z.int(), modified: z.int(), deleted: z.int() }).meta({
-      description: "Of all, also of those that the lists had no room for.",
+      description: "All changes, including those beyond the limit of the lists.",
     }),
-    bytes: z.int().meta({ description: "Of the files that were added or modified." }),
+    bytes: z.int().meta({ description: "Size of the files that were added or modified." }),
   })
   .meta({ id: "Changes" });
 
 export type Changes = z.infer<typeof changesSchema>;
 
-/** Both are names of saved trees; without `from` it is the empty workspace that `to` is compared with. */
+/** Names of saved trees. Without `from`, `to` is compared with the empty workspace. */
 export type ChangesCall = { from?: string | undefined; to: string; listMax: number };

@@ -1,6 +1,5 @@
 /**
- * Owns the calls and answers of checkpoints: the saved file trees of a sandbox.
- * An id names its sandbox, so that a fork needs no more than the id.
+ * Schemas of checkpoints: saved file trees of a sandbox. An id names its sandbox, so a fork needs only the id.
  */
 import { z } from "zod";
 import { limits } from "./limits.ts";
@@ -29,13 +28,16 @@ export const checkpointSchema = z
     id: checkpointIdSchema,
     name: z.string().optional(),
     createdAt: z.iso.datetime(),
-    expiresAt: z.iso.datetime().nullable().meta({ description: "null: with its sandbox." }),
-    bytes: z.int().meta({ description: "On disk, as far as that is known." }),
+    expiresAt: z.iso
+      .datetime()
+      .nullable()
+      .meta({ description: "When it is removed; null: together with its sandbox." }),
+    bytes: z.int().meta({ description: "Size on disk, if known." }),
     tookMs: z.int(),
     inUse: z
       .enum(["pause", "plan"])
       .optional()
-      .meta({ description: "It cannot be deleted while this needs it." }),
+      .meta({ description: "What still needs it; until then it cannot be removed." }),
   })
   .meta({ id: "Checkpoint" });
 

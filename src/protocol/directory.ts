@@ -1,6 +1,6 @@
 /**
- * Owns the calls and answers of the Directory: scopes, lists, counts, and what a sandbox reports of itself.
- * Does not own what is told of one sandbox (sandbox.ts).
+ * Schemas of lists, counts and events over all sandboxes of a tenant, and the report that a sandbox sends to its
+ * Directory.
  */
 import { z } from "zod";
 import { eventDataSchema } from "./event.ts";
@@ -11,8 +11,8 @@ import { sandboxSchema, stateNames } from "./sandbox.ts";
 export const listedSandboxSchema = sandboxSchema
   .omit({ lease: true })
   .extend({
-    stateAsOf: z.iso.datetime().meta({ description: "When the sandbox last said so." }),
-    current: z.boolean().meta({ description: "Whether its scope leads to it." }),
+    stateAsOf: z.iso.datetime().meta({ description: "When the sandbox last reported this state." }),
+    current: z.boolean().meta({ description: "Whether it is the current sandbox of its scope." }),
   })
   .meta({ id: "ListedSandbox" });
 
@@ -26,6 +26,7 @@ const metadataFilter = z
   .regex(/^[A-Za-z0-9._:/-]+=[\s\S]+$/, "must be key=value");
 
 export const sandboxesQuerySchema = z.strictObject({
+  /** State names, separated by commas. */
   state: z
     .string()
     .transform((text) => text.split(","))
@@ -34,20 +35,22 @@ export const sandboxesQuerySchema = z.strictObject({
   "scope.repo": z.string().max(limits.scopeCharsMax).optional(),
   "scope.branch": z.string().max(limits.scopeCharsMax).optional(),
   "scope.config": z.string().max(limits.scopeCharsMax).optional(),
-  /** Repeated: all of them. */
+  /** May be repeated: a sandbox must match all filters. */
   metadata: z.array(metadataFilter).max(limits.metadataFiltersMax).default([]),
+  /** `1`: only sandboxes that this key created. */
   mine: z.enum(["0", "1"]).default("0"),
+  /** Sandboxes per page; 100 by default, at most 1,000. */
   limit: wholeNumber(1, limits.sandboxesPageMax).prefault(100),
   cursor: z
     .string()
-    .regex(/^\d{1,15}\.[a-z][a-z0-9]{23}$/, "must be a cursor as nextCursor gave it")
+    .regex(/^\d{1,15}\.[a-z][a-z0-9]{23}$/, "must be a `nextCursor` of an earlier page")
     .optional(),
 });
 
 export const countsSchema = z
   .strictObject({
     states: z.partialRecord(z.enum(stateNames), z.int()),
-    total: z.int().meta({ description: "Without destroyed ones." }),
+    total: z.int().meta({ description: "All sandboxes except destroyed ones." }),
   })
   .meta({ id: "Counts" });
 
@@ -62,17 +65,18 @@ export const tenantEventsSchema = z
       }),
     ),
     nextCursor: z.string().nullable(),
+    /** Events between `after` and the first of these were dropped. */
     gap: z.boolean(),
   })
   .meta({ id: "TenantEvents" });
 
-/** What a sandbox tells its Directory: all of it, each time, with a number that only grows. */
+/** The complete public view of a sandbox; `revision` orders the reports. */
 export type Report = {
   tenant: string;
   revision: number;
   asOf: number;
   view: z.infer<typeof sandboxSchema>;
-  /** State and metadata events that were not told before, oldest first. */
+  /** State and metadata events since the last report, oldest first. */
   events: { seq: number; at: string; event: z.infer<typeof eventDataSchema> }[];
 };
 

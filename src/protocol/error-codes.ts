@@ -1,40 +1,55 @@
 /**
- * Owns the one table of error codes: status, whether a retry may help, the command's exit code, the meaning.
- * Does not own messages: whoever refuses says what, which and why. Nor the schema (errors.ts): the agent takes
- * this file alone, because each running agent would pay megabytes for the library of schemas.
+ * The table of error codes: status, whether a retry may help, and the meaning. Messages are written where the error
+ * is thrown. The schema is in errors.ts, because the agent loads this file and must not load the schema library.
  */
-type Row = { status: number; retryable: boolean; exitCode: number; meaning: string };
+type ErrorRow = { status: number; retryable: boolean; meaning: string };
 
 export const errors = {
-  bad_request: row(400, false, "The request is not of the route's form; `field` names the place."),
+  bad_request: row(400, false, "The request is not valid; `field` names the field."),
   bad_json: row(400, false, "The body is not JSON."),
-  bad_cwd: row(400, false, "The working folder does not exist or is no folder; nothing was run."),
-  unauthenticated: row(401, false, "No key, or one that is not known here."),
+  bad_cwd: row(
+    400,
+    false,
+    "The working folder does not exist or is not a folder; nothing was run.",
+  ),
+  unauthenticated: row(401, false, "The key is missing or unknown."),
   forbidden: row(403, false, "The key lacks the right that the call needs."),
   not_found: row(404, false, "No such route, or no such sandbox for this key."),
-  method_not_allowed: row(405, false, "The route exists with other methods; see `Allow`."),
+  method_not_allowed: row(405, false, "The route does not have this method; see `Allow`."),
   body_timeout: row(408, true, "The body did not arrive in time."),
   not_running: row(
     409,
     false,
-    "The sandbox has no running container and the call may not start it.",
+    "The sandbox has no running container, and the call must not start one.",
   ),
-  start_failed: row(409, false, "The container did not come up; the reason stands in the sandbox."),
-  stale_fence: row(409, false, "The call carries a fence below one that the agent has seen."),
-  stale_handle: row(410, false, "The handle belongs to an earlier life of the container."),
-  result_gone: row(410, false, "The command ran; what it wrote is no longer kept. `exitCode` is."),
+  start_failed: row(409, false, "The container did not start; `reason` of the sandbox says why."),
+  stale_fence: row(
+    409,
+    false,
+    "The fence of the call is below the highest that the agent has seen.",
+  ),
+  stale_handle: row(410, false, "The id belongs to an earlier run of the container."),
+  result_gone: row(
+    410,
+    false,
+    "The command ran, but its output is no longer stored; `exitCode` is.",
+  ),
   session_terminated: row(
     410,
     false,
-    "The session has ended; `reason` and `exitCode` say how. Create it anew.",
+    "The session has ended; `reason` and `exitCode` say how. Create it again.",
   ),
-  idempotency_mismatch: row(409, false, "The key was used before, with another call."),
+  idempotency_mismatch: row(409, false, "The idempotency key was used for another call."),
   stdin_gap: row(
     409,
     false,
-    "The bytes begin after what was taken so far; `offset` says how much.",
+    "The bytes start after the end of what was accepted; `offset` says where that is.",
   ),
-  stdin_closed: row(409, false, "The process takes no more input; `offset` says how much it took."),
+  stdin_closed: row(
+    409,
+    false,
+    "The process accepts no more input; `offset` says how much it accepted.",
+  ),
   name_taken: row(409, false, "A process with this name runs; `id` names it. Nothing was started."),
   lease_busy: row(409, true, "Calls of this lease are still running."),
   scope_taken: row(409, false, "The scope has a sandbox already; `sandbox` names it."),
@@ -43,41 +58,41 @@ export const errors = {
   nothing_to_commit: row(409, false, "No member has changed since its last commit."),
   nothing_to_roll_back: row(409, false, "No member was ever committed."),
   stale_run: row(409, false, "The plan is past the run that this step belongs to."),
-  file_exists: row(409, false, "Something is there already; nothing was changed."),
-  not_a_file: row(400, false, "The path leads to a folder, a device or the like, not to a file."),
-  not_a_folder: row(400, false, "The path, or a part of it, is no folder."),
+  file_exists: row(409, false, "The path exists; nothing was changed."),
+  not_a_file: row(400, false, "The path is a folder, a device or similar, not a file."),
+  not_a_folder: row(400, false, "The path, or a part of it, is not a folder."),
   not_empty: row(409, false, "The folder is not empty; `recursive` removes it with what it holds."),
-  file_forbidden: row(403, false, "A command of the sandbox may not do that to this file either."),
-  file_not_found: row(404, false, "Nothing is at this path."),
-  disk_full: row(507, false, "There is no room left for it; nothing was changed."),
-  file_changed: row(412, false, "The file is not, or no more, what the condition names."),
+  file_forbidden: row(403, false, "The user of the sandbox has no permission for this."),
+  file_not_found: row(404, false, "The path does not exist."),
+  disk_full: row(507, false, "The disk is full; nothing was changed."),
+  file_changed: row(412, false, "The file does not match the condition."),
   bad_range: row(416, false, "The range lies outside of the file."),
-  bad_archive: row(400, false, "The archive is broken or holds what may not be unpacked."),
+  bad_archive: row(400, false, "The archive is broken or has members that cannot be unpacked."),
   clone_failed: row(422, false, "git could not clone; the message says why."),
   checkpoint_in_use: row(409, false, "A pause or a plan still needs the checkpoint."),
-  checkpoint_expired: row(410, false, "The checkpoint is no longer kept."),
+  checkpoint_expired: row(410, false, "The checkpoint has expired."),
   lease_lost: row(410, false, "The lease has ended; `reason` says how."),
   version_mismatch: row(412, false, "The metadata has another version than `If-Match` names."),
-  lease_held: row(423, true, "Somebody else holds the lease; `holder` says who."),
-  lease_pending: row(423, true, "The lease is about to go to somebody who waits for it."),
-  lease_wait_timeout: row(423, true, "The lease was not granted within the caller's patience."),
-  upgrade_required: row(426, false, "The route is a WebSocket: send `Upgrade: websocket`."),
+  lease_held: row(423, true, "The lease is held; `holder` names the holder."),
+  lease_pending: row(423, true, "The lease is offered to a waiter."),
+  lease_wait_timeout: row(423, true, "The lease was not granted within `waitMs`."),
+  upgrade_required: row(426, false, "The route needs a WebSocket: send `Upgrade: websocket`."),
   precondition_required: row(428, false, "The call needs `If-Match`."),
-  queue_full: row(429, true, "Too many wait for the lease."),
-  sandbox_destroyed: row(410, false, "The sandbox is gone; its id is never used again."),
-  too_large: row(413, false, "The body is larger than the route takes."),
-  unsupported_type: row(415, false, "The body's content type or encoding is not taken."),
-  too_many: row(429, true, "A limit on how many at once is met."),
-  internal: row(500, false, "A fault of ours; the request id finds it in the log."),
+  queue_full: row(429, true, "The queue for the lease is full."),
+  sandbox_destroyed: row(410, false, "The sandbox was destroyed; its id is never used again."),
+  too_large: row(413, false, "The body is larger than the limit."),
+  unsupported_type: row(415, false, "The content type or encoding of the body is not supported."),
+  too_many: row(429, true, "A limit on concurrent calls or objects is reached."),
+  internal: row(500, false, "Internal error. Search the log for the request id."),
   unsupported: row(501, false, "This installation cannot do that; the message says why."),
   operation_interrupted: row(
     502,
     false,
-    "The container was lost; `admitted` says if the work began.",
+    "The container was lost; `admitted` says whether the work started.",
   ),
-  port_unreachable: row(502, true, "Nothing in the sandbox answers on that port."),
-  unavailable: row(503, true, "Not now: nothing was done, try again."),
-} as const satisfies Record<string, Row>;
+  port_unreachable: row(502, true, "No server in the sandbox responds on this port."),
+  unavailable: row(503, true, "Temporarily unavailable: nothing was done, so try again."),
+} as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof errors;
 
@@ -93,7 +108,7 @@ export class BerthError extends Error {
   readonly code: ErrorCode;
   readonly facts: ErrorFacts;
   readonly hint: string | undefined;
-  /** Of the call that failed, where it came over the network: finds it in the log. */
+  /** The id of the failed call if it came over the network; the log has it. */
   readonly requestId: string | undefined;
 
   constructor(
@@ -122,10 +137,10 @@ export function asBerthError(thrown: unknown): BerthError | undefined {
   });
 }
 
-/** The same words for an invented id and for a foreign one: nobody learns which ids exist. */
+/** The same error for an unknown id and for one of another tenant, so that callers do not learn which ids exist. */
 export function unknownSandbox(): BerthError {
   return new BerthError("not_found", "No such sandbox for this key.", {
-    hint: "Ids are given by POST /v1/sandboxes.",
+    hint: "POST /v1/sandboxes returns the ids of sandboxes.",
   });
 }
 
@@ -138,6 +153,6 @@ export function errorBody(error: BerthError, requestId: string): ErrorBody {
   };
 }
 
-function row(status: number, retryable: boolean, meaning: string): Row {
-  return { status, retryable, exitCode: 1, meaning };
+function row(status: number, retryable: boolean, meaning: string): ErrorRow {
+  return { status, retryable, meaning };
 }

@@ -1,13 +1,12 @@
 /**
- * Owns the schema of what the wire carries for every refusal and failure, and brings the table of codes along.
- * Does not own the table itself: see error-codes.ts.
+ * The schema of error bodies, together with the table of codes (error-codes.ts).
  */
 import { z } from "zod";
 import { type ErrorCode, errors } from "./error-codes.ts";
 
 export * from "./error-codes.ts";
 
-/** What the wire carries for every refusal and failure. */
+/** The body of every error response. */
 export const errorBodySchema = z
   .object({
     error: z.looseObject({

@@ -1,5 +1,5 @@
 /**
- * Owns the events of one sandbox: what happened, in order, each with a number that only grows.
+ * Schemas of events of one sandbox: what happened, in order, each with a number that only grows.
  */
 import { z } from "zod";
 import { wholeNumber } from "./fields/whole-number.ts";
@@ -13,7 +13,7 @@ const stateEvent = z.strictObject({
   reason: z.string().optional(),
   files: filesFromSchema
     .optional()
-    .meta({ description: "With `running`: where the files of this life came from." }),
+    .meta({ description: "With `running`: where the files of this incarnation came from." }),
 });
 
 const leaseEvent = z.strictObject({
@@ -22,7 +22,7 @@ const leaseEvent = z.strictObject({
   fence: z.int(),
   holder: z.string(),
   reason: z.string().optional(),
-  /** Who took it away. */
+  /** The tenant that revoked it. */
   by: z.string().optional(),
 });
 
@@ -33,14 +33,14 @@ const metadataEvent = z.strictObject({
   removed: z.array(z.string()),
 });
 
-/** Commands are told in batches, at most one a second. */
+/** Commands are reported in batches, at most one per second. */
 const execEvent = z.strictObject({
   type: z.literal("exec"),
   count: z.int(),
   execs: z.array(z.strictObject({ execId: z.string(), durationMs: z.int() })),
 });
 
-/** Processes, sessions and terminals. What ended is told when Berth next looks; `at` says when it was. */
+/** Processes, sessions and terminals. An end is reported when the object next asks the agent; `at` says when it was. */
 const workEvent = z.strictObject({
   type: z.enum(["process", "session", "terminal"]),
   what: z.enum(["started", "ended"]),
@@ -50,7 +50,7 @@ const workEvent = z.strictObject({
   signal: z.string().nullable().optional(),
   reason: z.enum(["exited", "timed_out", "ended", "lease_lost"]).optional(),
   at: z.iso.datetime().optional(),
-  /** Of `ended`: which one of its life it was. */
+  /** With `ended`: its number within its incarnation. */
   n: z.int().optional(),
   incarnation: z.string(),
 });
@@ -95,8 +95,11 @@ export const eventSchema = z
   .meta({ id: "Event" });
 
 export const eventsQuerySchema = z.strictObject({
+  /** Returns events with a higher `seq`; 0 is the beginning. */
   after: wholeNumber(0, Number.MAX_SAFE_INTEGER).prefault(0),
+  /** Events per page; 100 by default, at most 1,000. */
   limit: wholeNumber(1, limits.eventsPageMax).prefault(100),
+  /** `1`: a stream of server-sent events instead of a page. */
   follow: z.enum(["0", "1"]).default("0"),
 });
 
@@ -104,7 +107,7 @@ export const eventsSchema = z
   .strictObject({
     events: z.array(eventSchema),
     nextCursor: z.string().nullable(),
-    gap: z.boolean().meta({ description: "Older events than the first of these are gone." }),
+    gap: z.boolean().meta({ description: "Events before the first of these were removed." }),
   })
   .meta({ id: "Events" });
 

@@ -1,6 +1,5 @@
 /**
- * Owns the exec call and its answer: one command, nothing persists, it completes or fails.
- * Does not own what the agent is told beside it (incarnation, fence): see agent.ts.
+ * Schemas of exec: one command that completes or fails; nothing persists but files.
  */
 import { z } from "zod";
 import {
@@ -8,62 +7,67 @@ import {
   argumentsTooLong,
   eitherCommandOrArgv,
   encodingSchema,
-  namesOne,
-  program,
+  hasCommandOrArgv,
+  programFields,
   stdinFits,
+  stdinInvalid,
   stdinSchema,
-  stdinUnfit,
 } from "./fields/command.ts";
 import { limits } from "./limits.ts";
 
-/** What bounds a command whose answer comes whole, and how its bytes are written down. */
-export const answered = {
+/** Input and output of a command whose output is returned when it has ended. */
+export const bufferedIoFields = {
+  /** Standard input, in `encoding`; empty by default. */
   stdin: stdinSchema.optional(),
+  /** Bytes of stdout and stderr together that are returned; 1 MiB by default, at most 16 MiB. */
   maxOutputBytes: z
     .int()
     .min(0)
     .max(limits.execOutputMaxBytes)
     .default(limits.execOutputDefaultBytes)
-    .meta({ description: "Kept of stdout and stderr together; the rest is read and dropped." }),
+    .meta({ description: "Limit for stdout and stderr together; the rest is discarded." }),
+  /** Encoding of stdin, stdout and stderr; `utf8` by default. */
   encoding: encodingSchema.default("utf8").meta({
     description:
-      "Of stdin, stdout and stderr. `utf8` turns bytes that are no UTF-8 into U+FFFD; `base64` keeps every byte.",
+      "Encoding of stdin, stdout and stderr. `utf8` replaces invalid bytes by U+FFFD; `base64` preserves every byte.",
   }),
 };
 
-export const timeoutSchema = z
-  .int()
-  .min(1)
-  .max(limits.execTimeoutMaxMs)
-  .meta({ description: "Then the whole tree gets TERM, and 2 s later KILL." });
+export const timeoutSchema = z.int().min(1).max(limits.execTimeoutMaxMs).meta({
+  description: "After this time all processes of the command get SIGTERM, and 2 s later SIGKILL.",
+});
 
 export const execCallSchema = z
   .strictObject({
-    ...program,
-    ...answered,
+    ...programFields,
+    ...bufferedIoFields,
+    /** Milliseconds until the process tree is ended; 60,000 by default, at most 1 hour. */
     timeoutMs: timeoutSchema.default(limits.execTimeoutDefaultMs),
   })
-  .refine(namesOne, eitherCommandOrArgv)
+  .refine(hasCommandOrArgv, eitherCommandOrArgv)
   .refine(argumentsFit, argumentsTooLong)
-  .refine((call) => stdinFits(call.stdin, call.encoding), stdinUnfit)
+  .refine((call) => stdinFits(call.stdin, call.encoding), stdinInvalid)
   .meta({ id: "ExecCall" });
 
 export const execResultSchema = z
   .strictObject({
     execId: z.string(),
-    exitCode: z.int().nullable().meta({ description: "null where a signal ended it." }),
+    exitCode: z.int().nullable().meta({ description: "null if a signal ended it." }),
     signal: z.string().nullable().meta({ example: "SIGKILL" }),
     timedOut: z.boolean(),
     stdout: z.string(),
     stderr: z.string(),
-    truncated: z.boolean().meta({ description: "More was written than `maxOutputBytes`." }),
-    leftovers: z.int().meta({ description: "Processes it left behind, ended with it." }),
+    truncated: z.boolean().meta({ description: "The output was longer than `maxOutputBytes`." }),
+    leftovers: z.int().meta({
+      description: "Processes that were still running when the command exited; they were ended.",
+    }),
     durationMs: z.number(),
+    /** The incarnation of the container that ran it. */
     incarnation: z.string(),
   })
   .meta({ id: "ExecResult" });
 
-/** As a caller writes it, before the defaults are filled in. */
+/** The call before defaults are applied. */
 export type ExecInput = z.input<typeof execCallSchema>;
 export type ExecCall = z.infer<typeof execCallSchema>;
 export type ExecResult = z.infer<typeof execResultSchema>;

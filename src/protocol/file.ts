@@ -1,6 +1,5 @@
 /**
- * Owns the calls and answers about files of a sandbox: one at a time, folders, changes as they happen.
- * Does not own whole trees in one stream (archive.ts).
+ * Schemas of single files, folders and changes. See archive.ts for whole trees.
  */
 import { z } from "zod";
 import { pathSchema } from "./fields/env.ts";
@@ -9,31 +8,35 @@ import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
 
-/** Relative paths are below /workspace, or below the folder that the named session stands in. */
-const at = { path: pathSchema, session: handleSchema.optional() };
+/** Relative paths are below /workspace, or below the current folder of the session. */
+const pathFields = { path: pathSchema, session: handleSchema.optional() };
 
 export const modeSchema = z
   .string()
   .regex(/^[0-7]{3,4}$/, "must be an octal mode such as 644")
   .meta({ example: "644" });
 
-export const fileQuerySchema = z.strictObject(at);
+export const fileQuerySchema = z.strictObject(pathFields);
 
 export const putQuerySchema = z.strictObject({
-  ...at,
-  /** Missing folders on the way are made. */
+  ...pathFields,
+  /** Creates missing parents. */
   mkdirs: flagSchema.default(false),
-  /** Of a new file; one that is replaced keeps its own unless this is given. */
+  /** The mode of a new file. A replaced file keeps its mode unless this is given. */
   mode: modeSchema.optional(),
 });
 
-export const removeQuerySchema = z.strictObject({ ...at, recursive: flagSchema.default(false) });
+export const removeQuerySchema = z.strictObject({
+  ...pathFields,
+  recursive: flagSchema.default(false),
+});
 
 export const listQuerySchema = z.strictObject({
-  ...at,
+  ...pathFields,
   path: pathSchema.default("."),
-  /** 1: the entries of the folder itself. */
+  /** 1: only the entries of the folder itself. */
   depth: wholeNumber(1, limits.fileListDepthMax).prefault(1),
+  /** Entries per page; 1,000 by default, at most 5,000. */
   limit: wholeNumber(1, limits.fileListPageMax).prefault(1000),
   cursor: z
     .string()
@@ -42,7 +45,7 @@ export const listQuerySchema = z.strictObject({
 });
 
 export const watchQuerySchema = z.strictObject({
-  ...at,
+  ...pathFields,
   path: pathSchema.default("."),
   recursive: flagSchema.default(true),
 });
@@ -51,10 +54,11 @@ export const mkdirCallSchema = z
   .strictObject({
     path: pathSchema,
     session: handleSchema.optional(),
+    /** Creates missing parents, and accepts a folder that exists; false by default. */
     parents: z
       .boolean()
       .default(false)
-      .meta({ description: "Missing ones too; being there is fine." }),
+      .meta({ description: "Also creates missing parents; an existing folder is no error." }),
     mode: modeSchema.optional(),
   })
   .meta({ id: "MkdirCall" });
@@ -64,21 +68,28 @@ export const moveCallSchema = z
     from: pathSchema,
     to: pathSchema,
     session: handleSchema.optional(),
+    /** Replaces an existing file at `to`; false by default. */
     overwrite: z.boolean().default(false),
   })
   .meta({ id: "MoveCall" });
 
 export const fileSchema = z
   .strictObject({
-    path: z.string().meta({ description: "Absolute." }),
+    /** Absolute path. */
+    path: z.string().meta({ description: "Absolute path." }),
     kind: z.enum(["file", "folder", "link", "other"]),
+    /** Bytes. */
     size: z.int(),
+    /** Octal, such as `644`. */
     mode: z.string().meta({ example: "644" }),
     uid: z.int(),
     gid: z.int(),
     modifiedAt: z.iso.datetime(),
-    etag: z.string().optional().meta({ description: "Of files: changes with every write." }),
-    target: z.string().optional().meta({ description: "Of links: what they say." }),
+    etag: z.string().optional().meta({ description: "Only for files: changes with every write." }),
+    target: z
+      .string()
+      .optional()
+      .meta({ description: "Only for links: the path that the link contains." }),
   })
   .meta({ id: "File" });
 
@@ -86,10 +97,11 @@ export const filesSchema = z
   .strictObject({
     files: z.array(
       fileSchema.extend({
+        /** Only names that are not UTF-8: the bytes of the path. No call can address such a file. */
         pathBase64: z
           .string()
           .optional()
-          .meta({ description: "Of names that are not UTF-8: no call can name those." }),
+          .meta({ description: "Only for names that are not UTF-8; no call can name them." }),
       }),
     ),
     nextCursor: z.string().nullable(),
@@ -97,10 +109,12 @@ export const filesSchema = z
   .meta({ id: "Files" });
 
 export const removedSchema = z
-  .strictObject({ removed: z.int().meta({ description: "How many files, folders and links." }) })
+  .strictObject({
+    removed: z.int().meta({ description: "Number of files, folders and links that were removed." }),
+  })
   .meta({ id: "Removed" });
 
-/** One event of a watch: `event: change`. `overflow` tells that changes were lost: list anew. */
+/** The data of `event: change` of a watch. After `event: overflow` changes were lost: list the folder again. */
 export const fileChangesSchema = z.strictObject({
   changes: z.array(
     z.strictObject({

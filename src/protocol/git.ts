@@ -1,5 +1,5 @@
 /**
- * Owns the call that clones a repository into a sandbox, and what is told on the way.
+ * Schemas of cloning a repository into a sandbox.
  */
 import { z } from "zod";
 import { kernelText, pathSchema } from "./fields/env.ts";
@@ -12,12 +12,19 @@ export const cloneCallSchema = z
       (url) => /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/.test(url),
       "must be an https, http, ssh, git or file address, or user@host:path",
     ),
+    /** A branch or tag; the remote's default branch if left out. */
     branch: kernelText(limits.gitRefBytesMax)
       .refine((ref) => /^(?!-)[^\s~^:?*[\\]+$/.test(ref), "must be the name of a branch or tag")
       .optional(),
-    depth: z.int().min(1).max(1_000_000).optional().meta({ description: "Only so much history." }),
-    dir: pathSchema.optional().meta({ description: "Named as the repository unless given." }),
+    depth: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .optional()
+      .meta({ description: "Number of commits to fetch." }),
+    dir: pathSchema.optional().meta({ description: "Default: the name of the repository." }),
     session: handleSchema.optional(),
+    /** For this clone only; neither stored in the sandbox nor shown. */
     credentials: z
       .strictObject({
         username: kernelText(limits.gitSecretBytesMax),
@@ -25,17 +32,18 @@ export const cloneCallSchema = z
       })
       .optional()
       .meta({ description: "For this clone only; neither stored in the sandbox nor shown." }),
+    /** Milliseconds; 10 minutes by default, at most 1 hour. */
     timeoutMs: z.int().min(1000).max(limits.execTimeoutMaxMs).default(limits.gitCloneTimeoutMs),
   })
   .meta({ id: "CloneCall" });
 
-/** `event: progress`. */
+/** The data of `event: progress`. */
 export const cloneProgressSchema = z.strictObject({
   phase: z.string().meta({ example: "Receiving objects" }),
   percent: z.int().nullable(),
 });
 
-/** `event: done`. What fails after the first byte is `event: error` with the body of an error. */
+/** `event: done`. A failure after the first byte is `event: error` with an error body. */
 export const clonedSchema = z
   .strictObject({ dir: z.string(), commit: z.string().nullable(), branch: z.string().nullable() })
   .meta({ id: "Cloned" });

@@ -1,5 +1,5 @@
 /**
- * Owns what `GET /health` tells without touching an object.
+ * The schema of `GET /health`.
  */
 import { z } from "zod";
 import { isolationSchema } from "./fields/isolation.ts";
@@ -10,7 +10,7 @@ export const healthSchema = z
     version: z.string(),
     engine: z.enum(["embedded", "platform"]),
     isolation: isolationSchema.optional(),
-    /** One sentence for each thing that this machine cannot give, with the remedy. */
+    /** One sentence for each isolation feature that this machine lacks, with the remedy. */
     missing: z.array(z.string()),
   })
   .meta({ id: "Health" });

@@ -1,6 +1,5 @@
 /**
- * Owns the calls and answers of the lease of a sandbox.
- * Does not own its rules: core/lease has those.
+ * Schemas of the lease of a sandbox. Its rules are in core/lease.
  */
 import { z } from "zod";
 import { flagSchema } from "./fields/flag.ts";
@@ -21,22 +20,26 @@ export const acquireCallSchema = z
   .strictObject({
     holder: holderSchema
       .default("anonymous")
-      .meta({ description: "Who: shown to those who wait." }),
+      .meta({ description: "Name of the holder; waiters see it." }),
     ttlMs: z.int().min(limits.leaseTtlMinMs).max(limits.leaseTtlMaxMs).default(limits.leaseTtlMs),
+    /** Milliseconds that this call may wait; 0 by default, at most 25,000. */
     waitMs: z
       .int()
       .min(0)
       .max(limits.waitMaxMs)
       .default(0)
-      .meta({ description: "How long this call may hang." }),
+      .meta({ description: "How long this call may wait." }),
+    /** Milliseconds that the caller wants to queue over several calls; `waitMs` by default, at most 1 hour. */
     queueMs: z
       .int()
       .min(0)
       .max(limits.leaseQueueMaxMs)
       .optional()
-      .meta({ description: "How long the caller is willing to queue; `waitMs` unless given." }),
+      .meta({ description: "How long the caller stays in the queue; default: `waitMs`." }),
+    /** A secret that the caller chose: a repeated call keeps its place in the queue, or returns the same lease. */
     ticket: ticketSchema.optional().meta({
-      description: "A secret of the caller's: repeated, it gives the same place or the same lease.",
+      description:
+        "A secret of the caller. A repeated call with it keeps its place in the queue, or gets the same lease.",
     }),
   })
   .meta({ id: "LeaseAcquire" });
@@ -48,24 +51,26 @@ export const renewCallSchema = z
   .meta({ id: "LeaseRenew" });
 
 export const releaseQuerySchema = z.strictObject({
-  force: flagSchema.default(false).meta({ description: "Also while commands of the lease run." }),
-  break: flagSchema.default(false).meta({ description: "Take the lease from its holder." }),
+  force: flagSchema
+    .default(false)
+    .meta({ description: "Releases even while commands of the lease run, and ends them." }),
+  break: flagSchema.default(false).meta({ description: "Revokes the lease of its holder." }),
   reason: z
     .string()
     .max(limits.reasonCharsMax)
     .optional()
-    .meta({ description: "With `break`: why; the holder and the events show it." }),
+    .meta({ description: "With `break`: the reason, shown to the holder and in events." }),
 });
 
 export const connectLeaseQuerySchema = z.strictObject({
   holder: holderSchema.optional(),
-  ct: z.string().optional().meta({ description: "A connect ticket." }),
+  ct: z.string().optional().meta({ description: "A connect ticket, instead of a key." }),
 });
 
 export const leaseSchema = z
   .strictObject({
-    token: z.string().meta({ description: "Goes into the header Berth-Lease of gated calls." }),
-    fence: z.int().meta({ description: "Only grows, for the life of the sandbox." }),
+    token: z.string().meta({ description: "Send it in the header `Berth-Lease` of gated calls." }),
+    fence: z.int().meta({ description: "Grows with each lease of the sandbox." }),
     holder: z.string(),
     acquiredAt: z.iso.datetime(),
     expiresAt: z.iso.datetime(),
@@ -75,7 +80,9 @@ export const leaseSchema = z
 export const leaseQueuedSchema = z
   .strictObject({
     ticket: z.string(),
+    /** 0 is next. */
     position: z.int().meta({ description: "0 is next." }),
+    /** Poll again within this many milliseconds, or the place in the queue is lost. */
     pollWithinMs: z.int(),
   })
   .meta({ id: "LeaseQueued" });
@@ -91,8 +98,9 @@ export const leaseStateSchema = z
     holder: z.string().optional(),
     acquiredAt: z.iso.datetime().optional(),
     expiresAt: z.iso.datetime().optional(),
-    reason: z.string().optional().meta({ description: "With `draining`: why it was lost." }),
+    reason: z.string().optional().meta({ description: "With `draining`: why the lease was lost." }),
     waiters: z.array(z.strictObject({ holder: z.string(), waitingMs: z.int() })),
+    /** All waiters. */
     waiterCount: z.int(),
   })
   .meta({ id: "LeaseState" });

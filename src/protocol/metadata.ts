@@ -1,6 +1,5 @@
 /**
- * Owns the form of metadata: keys, values, and how much of it there may be.
- * Does not own applying a patch: core/metadata does, and checks the merged result.
+ * Schemas of metadata: keys, values and their limits. core/metadata applies a patch and checks the merged result.
  */
 import { z } from "zod";
 import { utf8Bytes } from "./fields/env.ts";
@@ -13,7 +12,7 @@ const keySchema = z
     (key) => key.length <= limits.metadataKeyBytesMax,
     `must be at most ${limits.metadataKeyBytesMax} bytes`,
   )
-  .refine((key) => key !== "__proto__", "is not a name that can be used here");
+  .refine((key) => key !== "__proto__", "this name cannot be used");
 
 const valueSchema = z
   .string()
@@ -23,7 +22,7 @@ const valueSchema = z
     `must be at most ${limits.metadataValueBytesMax} bytes of UTF-8`,
   );
 
-/** `null` and the empty string remove; a key that is left out stays. */
+/** `null` and the empty string remove a key; other keys stay. */
 export const metadataPatchSchema = z
   .record(keySchema, valueSchema.nullable())
   .meta({ id: "MetadataPatch", example: { owner: "ci", stage: null } });
@@ -35,11 +34,13 @@ export const metadataSchema = z
 export const metadataAnswerSchema = z
   .strictObject({
     metadata: metadataSchema,
+    /** Grows with each change; `ifMatch` compares it. */
     version: z.int(),
+    /** False: the Directory has not confirmed the change yet, so lists may lack it for a moment. */
     listed: z
       .literal(false)
       .optional()
-      .meta({ description: "Lists do not show this yet; they will." }),
+      .meta({ description: "The lists do not show this change yet." }),
   })
   .meta({ id: "MetadataAnswer" });
 

@@ -1,6 +1,5 @@
 /**
- * Owns the calls and answers of plans: sets of sandboxes that are committed or rolled back together.
- * Does not own how that is made to be all or nothing (core/plan).
+ * Schemas of plans: sets of sandboxes that are committed or rolled back together.
  */
 import { z } from "zod";
 import { changesSchema } from "./changes.ts";
@@ -18,12 +17,12 @@ const name = z
   );
 
 export const planNameSchema = name.meta({ example: "release-42" });
-/** What a member is called within its plan. */
+/** The name of a member within its plan. */
 export const memberKeySchema = name.meta({ example: "frontend" });
 
 export const planCallSchema = z.strictObject({}).meta({ id: "PlanCall" });
 
-/** Without its own waiting: the plan's call waits. A sandbox that a scope may give is found by POST /v1/sandboxes. */
+/** Without `waitMs`, because the plan's call waits, and without `scope`, which belongs to POST /v1/sandboxes. */
 const memberCreateSchema = createCallSchema
   .omit({ scope: true, onExisting: true, waitMs: true })
   .meta({ id: "MemberCreate" });
@@ -40,15 +39,18 @@ const modeSchema = z.enum(["atomic", "best_effort"]);
 export const commitCallSchema = z
   .strictObject({
     mode: modeSchema.default("atomic").meta({
-      description: "best_effort: those that can are committed, and each says how it went.",
+      description: "best_effort: each member is committed or not, and has its own outcome.",
     }),
-    allowEmpty: z.boolean().default(false).meta({ description: "Also where nothing changed." }),
+    allowEmpty: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Also commit if nothing has changed." }),
     waitMs: z
       .int()
       .min(0)
       .max(limits.waitMaxMs)
       .default(10_000)
-      .meta({ description: "How long members may take to let go, all of them together." }),
+      .meta({ description: "How long to wait for the leases of all members together." }),
   })
   .meta({ id: "CommitCall" });
 
@@ -60,21 +62,24 @@ const failureSchema = z.strictObject({
   code: z.string(),
   message: z.string(),
   hint: z.string().optional(),
-  holder: z.string().optional().meta({ description: "Who holds the lease that was waited for." }),
+  holder: z
+    .string()
+    .optional()
+    .meta({ description: "The holder of the lease that was not released in time." }),
 });
 
 const memberOutcomes = [
-  /** Its files of that moment are its committed ones. */
+  /** Its files at that moment are now its committed files. */
   "committed",
-  /** It is as it was before. */
+  /** Unchanged. */
   "aborted",
-  /** Its files are those of its last commit. */
+  /** Its files are those of its last commit again. */
   "rolled_back",
-  /** It was never committed: there is nothing to go back to. */
+  /** It was never committed, so there is nothing to roll back to. */
   "skipped",
-  /** It is gone, or could not be brought back; `error` says why. */
+  /** It was destroyed, or could not be restored; `error` says why. */
   "failed",
-  /** Not yet. */
+  /** Not finished. */
   "pending",
 ] as const;
 
@@ -85,7 +90,8 @@ export const memberResultSchema = z
     outcome: z.enum(memberOutcomes),
     checkpoint: checkpointIdSchema.optional(),
     changes: changesSchema.optional().meta({
-      description: "Of /workspace since its last commit; left out where that cannot be told.",
+      description:
+        "Changes of /workspace since its last commit; left out if they cannot be computed.",
     }),
     error: failureSchema.optional(),
   })
@@ -93,12 +99,14 @@ export const memberResultSchema = z
 
 export const commitSchema = z
   .strictObject({
-    commit: z.int().meta({ description: "Numbers only grow; rollbacks have them too." }),
+    commit: z
+      .int()
+      .meta({ description: "Number of the run; commits and rollbacks count together." }),
     kind: z.enum(["commit", "rollback"]),
     mode: modeSchema,
     outcome: z
       .enum(["pending", "committed", "rolled_back", "aborted"])
-      .meta({ description: "aborted: every member is as it was before." }),
+      .meta({ description: "aborted: every member is unchanged." }),
     /** Why it was aborted. */
     error: failureSchema.optional(),
     startedAt: z.iso.datetime(),
@@ -120,15 +128,17 @@ export const memberSchema = z
     key: memberKeySchema,
     sandbox: sandboxIdSchema,
     addedAt: z.iso.datetime(),
-    /** `joining`: decided on, and not yet heard from. */
+    /** `joining`: the sandbox has not confirmed yet. */
     state: z.enum(["joining", "member"]),
+    /** The last commit that included it; null if none did. */
     committed: z
       .int()
       .nullable()
-      .meta({ description: "The last commit that it was part of; null: none yet." }),
+      .meta({ description: "The last commit that included it; null: none yet." }),
+    /** Only in the response of `putMember`: the sandbox that it replaced. */
     replaced: sandboxIdSchema
       .optional()
-      .meta({ description: "In the answer to a call that put it in the place of this one." }),
+      .meta({ description: "In the response to a call: the sandbox that it replaced." }),
   })
   .meta({ id: "Member" });
 
@@ -137,9 +147,9 @@ export const planSchema = z
     name: planNameSchema,
     createdAt: z.iso.datetime(),
     members: z.array(memberSchema),
-    /** What runs now: until it has ended the members cannot be changed. */
+    /** The run in progress: until it ends, members cannot be changed. */
     running: commitSchema.omit({ members: true }).optional(),
-    /** The newest that has ended. */
+    /** The last run that has ended. */
     last: commitSchema.omit({ members: true }).optional(),
   })
   .meta({ id: "Plan" });
@@ -160,26 +170,32 @@ export const commitsQuerySchema = z.strictObject({
   limit: wholeNumber(1, limits.commitsStoredMax).prefault(20),
   cursor: z
     .string()
-    .regex(/^\d{1,15}$/, "must be a cursor as nextCursor gave it")
+    .regex(/^\d{1,15}$/, "must be a `nextCursor` of an earlier page")
     .optional(),
 });
 
 export const commitQuerySchema = z.strictObject({
-  /** How long the call may wait for its end. */
+  /** Milliseconds that the call may wait for the end of the run; 0 by default, at most 25,000. */
   waitMs: wholeNumber(0, limits.waitMaxMs).prefault(0),
 });
 
-const fateSchema = z.enum(["keep", "destroy"]).default("keep");
+const dispositionSchema = z.enum(["keep", "destroy"]).default("keep");
 
-/** From code it is a boolean, in an address its name. */
+/** A boolean in code, its name in a query. */
 const forceSchema = z
   .union([z.boolean(), z.enum(["true", "false", "1", "0"])])
   .default(false)
-  .meta({ description: "With `destroy`: also those whose lease somebody holds." });
+  .meta({ description: "With `destroy`: also sandboxes whose lease is held." });
 
-export const planEndQuerySchema = z.strictObject({ sandboxes: fateSchema, force: forceSchema });
+export const planEndQuerySchema = z.strictObject({
+  sandboxes: dispositionSchema,
+  force: forceSchema,
+});
 
-export const memberEndQuerySchema = z.strictObject({ sandbox: fateSchema, force: forceSchema });
+export const memberEndQuerySchema = z.strictObject({
+  sandbox: dispositionSchema,
+  force: forceSchema,
+});
 
 export type PlansInput = z.input<typeof plansQuerySchema>;
 export type PlansQuery = z.infer<typeof plansQuerySchema>;

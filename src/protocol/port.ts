@@ -1,5 +1,5 @@
 /**
- * Owns the calls and answers of ports: servers in a sandbox that others may reach by an address with a token.
+ * Schemas of ports: servers in a sandbox that others reach by an address with a token.
  */
 import { z } from "zod";
 import { wholeNumber } from "./fields/whole-number.ts";
@@ -17,36 +17,43 @@ export const portCallSchema = z
     wake: z
       .boolean()
       .default(false)
-      .meta({ description: "Whether a visitor may start the container." }),
+      .meta({ description: "Whether a request to the port may start the container." }),
   })
   .meta({ id: "PortCall" });
 
-const listed = { port: portNumberSchema, wake: z.boolean(), createdAt: z.iso.datetime() };
+const portFields = { port: portNumberSchema, wake: z.boolean(), createdAt: z.iso.datetime() };
 
 export const portSchema = z
   .strictObject({
-    ...listed,
-    url: z.string().meta({ description: "A host of its own. Whoever has it may visit." }),
-    pathUrl: z
-      .string()
-      .meta({ description: "The same below a path, for where hosts cannot be had." }),
-    token: z.string().meta({ description: "Shown this once. A new one ends it." }),
+    ...portFields,
+    url: z.string().meta({
+      description:
+        "An address with a host of its own. It needs no key: everyone who knows it can use it.",
+    }),
+    pathUrl: z.string().meta({
+      description:
+        "The same as a path below Berth's own address, if wildcard hosts are not available.",
+    }),
+    token: z.string().meta({
+      description:
+        "The secret part of the address, shown only once. Opening the port again replaces it.",
+    }),
   })
   .meta({ id: "Port" });
 
 export const portsSchema = z
-  .strictObject({ ports: z.array(z.strictObject(listed)), nextCursor: z.null() })
+  .strictObject({ ports: z.array(z.strictObject(portFields)), nextCursor: z.null() })
   .meta({ id: "Ports" });
 
-/** `<port>-<sandbox>-<token>`: one label of a host, or one segment of a path. */
-const label = new RegExp(
+/** `<port>-<sandbox>-<token>`, as a label of a host name or a segment of a path. */
+const labelPattern = new RegExp(
   `^([1-9]\\d{0,4})-([a-z][a-z0-9]{23})-([a-z0-9]{${limits.portTokenChars}})$`,
 );
 
 export type PortAddress = { port: number; sandbox: string; token: string };
 
-export function readPortLabel(text: string): PortAddress | undefined {
-  const [, port, sandbox, token] = label.exec(text) ?? [];
+export function parsePortLabel(text: string): PortAddress | undefined {
+  const [, port, sandbox, token] = labelPattern.exec(text) ?? [];
   if (port === undefined || sandbox === undefined || token === undefined) return undefined;
   return Number(port) > portMax ? undefined : { port: Number(port), sandbox, token };
 }

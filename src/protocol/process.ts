@@ -1,67 +1,63 @@
 /**
- * Owns the calls and answers of processes: long work with a log that is read by cursor.
- * Does not own exec (exec.ts), whose answer comes whole.
- *
- * A cursor is a place in the log: how many bytes of both streams came before it, in the order in which they came.
+ * Schemas of processes: long work with a log that is read by cursor. A cursor is a position in the log: the number of
+ * bytes of both streams before it, in the order in which they arrived.
  */
 import { z } from "zod";
 import {
   argumentsFit,
   argumentsTooLong,
   eitherCommandOrArgv,
-  namesOne,
-  program,
+  hasCommandOrArgv,
+  programFields,
 } from "./fields/command.ts";
-import { handlePattern, handleWords } from "./fields/handle.ts";
+import { handleMessage, handlePattern } from "./fields/handle.ts";
 import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 
 export const processStateSchema = z.enum(["running", "exited"]);
 export const streamSchema = z.enum(["stdout", "stderr"]);
 
-/** Also of sessions and terminals. */
-export const handleSchema = z.string().regex(handlePattern, handleWords);
+/** Sessions and terminals use it too. */
+export const handleSchema = z.string().regex(handlePattern, handleMessage);
 
-/** Also of terminals. */
+/** Terminals use it too. */
 export const endsWithLeaseSchema = z.boolean().meta({
   description:
-    "As a command of its lease: it keeps the lease alive, and is ended with it, before anybody else gets one. Needs a lease.",
+    "Belongs to the lease of the call: keeps it alive, and is ended with it before the next holder gets a lease. Needs a lease.",
 });
 
-/** What a start does where a process with its name runs. */
+/** What happens if a process with this name runs. */
 const ifRunningSchema = z.enum(["refuse", "replace"]);
 
 const ifRunningNeedsName = { message: "needs a name", path: ["ifRunning"] };
 
 export const processCallSchema = z
   .strictObject({
-    ...program,
+    ...programFields,
     name: handleSchema
       .optional()
-      .meta({ description: "At most one process with it runs; what has exited keeps it." }),
+      .meta({ description: "Unique among running processes; exited ones keep it." }),
     ifRunning: ifRunningSchema.optional().meta({
       description:
-        "Where one with this name runs. `refuse`, as where it is left out: 409 `name_taken`. `replace`: when it is known that this one can start, that one is ended with its whole tree, and then this one starts.",
+        "If a process with this name runs: `refuse` (the default) fails with 409 `name_taken`; `replace` ends it with all its descendants once the new one is known to be startable, then starts the new one.",
     }),
-    timeoutMs: z
-      .int()
-      .min(1)
-      .max(limits.processTimeoutMaxMs)
-      .optional()
-      .meta({ description: "Then the whole tree gets TERM, and 2 s later KILL. Else: no limit." }),
+    timeoutMs: z.int().min(1).max(limits.processTimeoutMaxMs).optional().meta({
+      description:
+        "After this time the process and its descendants get SIGTERM, and 2 s later SIGKILL. Default: no limit.",
+    }),
     logBytesMax: z
       .int()
       .min(limits.processLogMinBytes)
       .max(limits.processLogMaxBytes)
       .default(limits.processLogDefaultBytes)
-      .meta({ description: "How much of its output is kept, on disk." }),
+      .meta({ description: "How much of its output is stored, on disk." }),
     onFull: z.enum(["drop", "block"]).default("drop").meta({
       description:
-        "`drop`: the oldest output makes room. `block`: the process waits until somebody has read.",
+        "`drop`: the oldest output is removed. `block`: the process waits until a reader has read it.",
     }),
     endsWithLease: endsWithLeaseSchema.optional(),
   })
-  .refine(namesOne, eitherCommandOrArgv)
+  .refine(hasCommandOrArgv, eitherCommandOrArgv)
   .refine(argumentsFit, argumentsTooLong)
   .refine((call) => call.ifRunning === undefined || call.name !== undefined, ifRunningNeedsName)
   .meta({ id: "ProcessCall" });
@@ -71,23 +67,29 @@ export const processSchema = z
     id: handleSchema,
     name: handleSchema
       .optional()
-      .meta({ description: "Of those with one name the newest comes first." }),
-    pid: z.int().nullable().meta({ description: "Inside the sandbox; null where none began." }),
+      .meta({ description: "In lists the newest of one name comes first." }),
+    pid: z
+      .int()
+      .nullable()
+      .meta({ description: "Inside the sandbox; null if the program did not start." }),
     state: processStateSchema,
     command: z.string().optional(),
     argv: z.array(z.string()).optional(),
     abridged: z.literal(true).optional().meta({
       description:
-        "`command` or `argv` is longer than this: a list shows the beginning, GET of the one process the whole.",
+        "`command` or `argv` is cut: lists show the beginning, GET of the process shows all of it.",
     }),
     cwd: z.string(),
-    sessionId: z.string().optional().meta({ description: "Where it was started in a session." }),
+    sessionId: z.string().optional().meta({ description: "The session in which it was started." }),
     startedAt: z.iso.datetime(),
     endedAt: z.iso.datetime().optional(),
     exitCode: z.int().nullable().optional(),
     signal: z.string().nullable().optional(),
     timedOut: z.boolean().optional(),
-    leftovers: z.int().optional().meta({ description: "Processes it left behind, ended with it." }),
+    leftovers: z
+      .int()
+      .optional()
+      .meta({ description: "Processes that were still running when it exited; they were ended." }),
     log: z
       .strictObject({
         start: z.int().meta({ description: "The oldest cursor that can still be read." }),
@@ -97,10 +99,10 @@ export const processSchema = z
         bytesMax: z.int(),
         onFull: z.enum(["drop", "block"]),
       })
-      .meta({ description: "What was written, and what is kept of it." }),
+      .meta({ description: "How much was written, and which part is stored." }),
     stdin: z
       .strictObject({ offset: z.int(), ended: z.boolean() })
-      .meta({ description: "How much of its standard input was taken." }),
+      .meta({ description: "How much standard input was accepted." }),
     incarnation: z.string(),
   })
   .meta({ id: "Process" });
@@ -118,9 +120,9 @@ export const processesQuerySchema = z.strictObject({
 const cursorSchema = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 
 export const logsQuerySchema = z.strictObject({
-  /** Where the reader has got to; 0 is the beginning. */
+  /** The cursor to start after; 0 is the beginning. */
   after: cursorSchema.prefault(0),
-  /** Of raw bytes of one stream: how many of them the reader has; in place of `after`. */
+  /** For raw bytes of one stream: how many of them to skip; instead of `after`. */
   offset: cursorSchema.optional(),
   follow: z.enum(["0", "1"]).default("0"),
   stream: streamSchema.optional(),
@@ -135,7 +137,7 @@ function isPortInRange(condition: string): boolean {
   return port === undefined || Number(port) <= portMax;
 }
 
-/** Raw bytes: how many of the stream came before the first one of the answer. */
+/** For raw bytes: the offset of the first byte of the response in its stream. */
 export const logOffsetHeader = "berth-offset";
 
 export const waitQuerySchema = z.strictObject({
@@ -149,20 +151,20 @@ export const waitQuerySchema = z.strictObject({
 
 export const waitedSchema = z
   .strictObject({
-    met: z.boolean().meta({ description: "false: not within the time, or it can no more happen." }),
+    met: z.boolean().meta({ description: "false: not in time, or it cannot happen any more." }),
     process: processSchema,
   })
   .meta({ id: "Waited" });
 
 export const stdinQuerySchema = z.strictObject({
-  /** Where these bytes begin; what was taken already is skipped, so a repeated write is harmless. */
+  /** Offset of the first byte; bytes that were accepted before are skipped, so a write can be repeated. */
   offset: cursorSchema.optional(),
   eof: z.enum(["0", "1"]).default("0"),
 });
 
 export const stdinTakenSchema = z
   .strictObject({
-    offset: z.int().meta({ description: "Bytes taken so far, all writes together." }),
+    offset: z.int().meta({ description: "Bytes accepted so far by all writes." }),
     ended: z.boolean(),
   })
   .meta({ id: "StdinTaken" });
@@ -174,7 +176,10 @@ export const signalNames = [
 
 export const signalCallSchema = z
   .strictObject({
-    signal: z.enum(signalNames).default("SIGTERM").meta({ description: "To the whole tree." }),
+    signal: z
+      .enum(signalNames)
+      .default("SIGTERM")
+      .meta({ description: "Sent to the process and all its descendants." }),
   })
   .meta({ id: "SignalCall" });
 

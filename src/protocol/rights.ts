@@ -1,6 +1,5 @@
 /**
- * Owns the rights that a key or a token may have, and the calls that give tokens and tickets.
- * Does not own signing: only the door has the secret.
+ * The rights of keys and tokens, and the schemas of tokens and tickets. Only the Worker can sign tokens.
  */
 import { z } from "zod";
 import { limits } from "./limits.ts";
@@ -16,13 +15,14 @@ export const tokenCallSchema = z
       .min(1)
       .max(rights.length)
       .refine((list) => new Set(list).size === list.length, "must name each right once"),
+    /** Milliseconds until the token expires; 1 hour by default. */
     ttlMs: z.int().min(limits.tokenTtlMinMs).max(limits.tokenTtlMaxMs).default(limits.tokenTtlMs),
   })
   .meta({ id: "TokenCall" });
 
 export const tokenSchema = z
   .strictObject({
-    token: z.string().meta({ description: "Goes where a key goes; good for this sandbox only." }),
+    token: z.string().meta({ description: "Use it like a key; valid for this sandbox only." }),
     rights: z.array(rightSchema),
     expiresAt: z.iso.datetime(),
   })
@@ -30,7 +30,7 @@ export const tokenSchema = z
 
 export const connectTicketSchema = z
   .strictObject({
-    ticket: z.string().meta({ description: "For one WebSocket, in `?ct=` or as a subprotocol." }),
+    ticket: z.string().meta({ description: "Opens one WebSocket, in `?ct=` or as a subprotocol." }),
     expiresAt: z.iso.datetime(),
   })
   .meta({ id: "ConnectTicket" });
@@ -40,12 +40,12 @@ export type TokenCall = z.infer<typeof tokenCallSchema>;
 export type Token = z.infer<typeof tokenSchema>;
 export type ConnectTicket = z.infer<typeof connectTicketSchema>;
 
-/** Who calls, as the door has found out; the object checks the rest. */
+/** The caller, as the Worker has authenticated it; the object checks the tenant and the generation. */
 export type Caller = {
   tenant: string;
   rights: readonly Right[];
-  /** Of a key: the beginning of its digest. */
+  /** For a key: the beginning of its digest. */
   key?: string;
-  /** Of a token: the sandbox that it is good for, and the generation that it was made in. */
+  /** For a token: the sandbox it is valid for, and the generation it was created in. */
   token?: { sandbox: string; generation: number };
 };

@@ -1,10 +1,9 @@
 /**
- * Owns what a caller says to make a sandbox and what is told of one.
- * Does not own the record that the object keeps, which holds secrets as well.
+ * Schemas of a sandbox: the call that creates it, and its public view. The stored record also has secrets.
  */
 import { z } from "zod";
 import { checkpointIdSchema } from "./checkpoint.ts";
-import { keptEnvSchema, pathSchema } from "./fields/env.ts";
+import { pathSchema, sandboxEnvSchema } from "./fields/env.ts";
 import { flagSchema } from "./fields/flag.ts";
 import { sandboxIdSchema } from "./fields/id.ts";
 import { isolationSchema } from "./fields/isolation.ts";
@@ -25,22 +24,22 @@ const hostsSchema = z
 
 export const networkSchema = z
   .strictObject({
-    internet: z.boolean().meta({ description: "false: nothing but the sandbox's own loopback." }),
+    internet: z.boolean().meta({ description: "false: only the loopback of the sandbox." }),
     allow: hostsSchema.optional().meta({
-      description: "Only these hosts, by HTTP and HTTPS on ports 80 and 443, and no other traffic.",
+      description: "Only these hosts, by HTTP and HTTPS on ports 80 and 443; no other traffic.",
       example: ["*.example.com"],
     }),
     deny: hostsSchema.optional().meta({
-      description: "Not these hosts, whatever is allowed; no other traffic than HTTP and HTTPS.",
+      description: "Not these hosts, even if allowed; no other traffic than HTTP and HTTPS.",
     }),
   })
   .refine(({ internet, allow }) => internet || allow === undefined, {
     path: ["allow"],
-    message: "chooses among what `internet: true` opens",
+    message: "needs `internet: true`",
   })
   .refine(({ internet, deny }) => internet || deny === undefined, {
     path: ["deny"],
-    message: "chooses among what `internet: true` opens",
+    message: "needs `internet: true`",
   })
   .meta({ id: "Network" });
 
@@ -48,10 +47,10 @@ export const onIdleSchema = z.enum(["pause", "destroy", "none"]);
 
 export const createCallSchema = z
   .strictObject({
-    env: keptEnvSchema.default({}).meta({ description: "The environment of every command." }),
+    env: sandboxEnvSchema.default({}).meta({ description: "The environment of every command." }),
     cwd: pathSchema
       .optional()
-      .meta({ description: "Where commands run; /workspace unless given." }),
+      .meta({ description: "The folder in which commands run; default: /workspace." }),
     image: z
       .string()
       .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
@@ -59,26 +58,27 @@ export const createCallSchema = z
       .meta({ description: "The name of a configured image." }),
     size: sizeNameSchema
       .optional()
-      .meta({ description: "The name of a configured size; it never changes." }),
+      .meta({ description: "The name of a configured size; it cannot be changed later." }),
     scope: scopeSchema.optional().meta({
-      description: "Find or create: while its sandbox lives, this gives that one.",
+      description: "Find or create: returns the sandbox of this scope if it exists.",
     }),
     onExisting: onExistingSchema.default("reuse"),
-    client: clientSchema.optional().meta({ description: "Travels along and comes back in lists." }),
+    client: clientSchema
+      .optional()
+      .meta({ description: "Stored with the sandbox and shown in lists." }),
     from: checkpointIdSchema.optional().meta({
       description:
-        "Begin with the files of this checkpoint, and with metadata, env and policy of its sandbox where none are given.",
+        "Start with the files of this checkpoint, and with metadata, env and settings of its sandbox unless given.",
     }),
     network: networkSchema.default({ internet: true }),
     metadata: metadataPatchSchema.default({}),
-    start: z
-      .boolean()
-      .default(true)
-      .meta({ description: "false: paused at once; no container until it is used." }),
+    start: z.boolean().default(true).meta({
+      description: "false: the sandbox starts paused, without a container until it is used.",
+    }),
     wake: z
       .enum(["auto", "never"])
       .default("auto")
-      .meta({ description: "never: only POST …/start gives a paused sandbox a container." }),
+      .meta({ description: "never: only POST …/start starts a paused sandbox." }),
     idleTimeoutMs: z
       .int()
       .min(limits.idleTimeoutMinMs)
@@ -133,7 +133,7 @@ export const failReasonSchema = z.enum([
   "restarted_too_often",
 ]);
 
-/** Where the files of a life came from: made anew, those that it had, a saved tree, or the image. */
+/** Where the files of an incarnation came from: created, kept, restored from a saved tree, or from the image. */
 export const filesFromSchema = z.enum(["new", "kept", "snapshot", "image"]);
 
 export const sandboxSchema = z
@@ -147,10 +147,10 @@ export const sandboxSchema = z
     /** With `failed`: whether the next call that needs a container starts it again. */
     restartable: z.boolean().optional(),
     incarnation: z.string().optional(),
-    /** Where the files of this life came from. */
+    /** Where the files of this incarnation came from. */
     files: filesFromSchema.optional(),
     isolation: isolationSchema.optional(),
-    /** What was asked for and has no meaning here. */
+    /** Settings that have no effect on this installation. */
     notes: z.array(z.string()).optional(),
     cwd: z.string().optional(),
     image: z.string().optional(),
@@ -162,32 +162,32 @@ export const sandboxSchema = z
     wake: z.enum(["auto", "never"]),
     scope: scopeSchema.optional(),
     client: clientSchema.optional(),
-    madeBy: z.string().optional().meta({ description: "By which key: the same for all of its." }),
+    madeBy: z.string().optional().meta({ description: "Identifies the key that created it." }),
     found: z
       .literal(true)
       .optional()
-      .meta({ description: "In the answer to a create: it was there already." }),
+      .meta({ description: "In the response to a create: it existed." }),
     replaced: sandboxIdSchema
       .optional()
-      .meta({ description: "In the answer to a create that took the place of this one." }),
+      .meta({ description: "In the response to a create: the sandbox that it replaced." }),
     listed: z
       .literal(false)
       .optional()
-      .meta({ description: "Lists do not show this yet; they will." }),
+      .meta({ description: "The lists do not show this change yet." }),
     metadata: metadataSchema,
     metadataVersion: z.int(),
     plan: z.string().optional().meta({ description: "The plan that it is a member of." }),
     lease: z
       .strictObject({ holder: z.string(), expiresAt: z.iso.datetime() })
       .optional()
-      .meta({ description: "Who holds the lease now." }),
+      .meta({ description: "The current holder of the lease." }),
   })
   .meta({ id: "Sandbox" });
 
 export type StateName = (typeof stateNames)[number];
 export type OnIdle = z.infer<typeof onIdleSchema>;
 export type Network = z.infer<typeof networkSchema>;
-/** As a caller writes it, before the defaults are filled in. */
+/** As the caller writes it, without defaults. */
 export type CreateInput = z.input<typeof createCallSchema>;
 export type CreateCall = z.infer<typeof createCallSchema>;
 export type FailReason = z.infer<typeof failReasonSchema>;

@@ -1,5 +1,5 @@
 /**
- * All schemas that rows of the table of verbs refer to, as one module.
+ * Exports all schemas that rows of the table of verbs refer to.
  */
 export * from "./archive.ts";
 export * from "./checkpoint.ts";

@@ -1,10 +1,9 @@
 /**
- * Owns the calls and answers of sessions: one shell each, the only way to one that remembers.
- * Does not own processes that start from a session's state: process.ts.
+ * Schemas of sessions: each is one shell that keeps its state between commands.
  */
 import { z } from "zod";
-import { answered, timeoutSchema } from "./exec.ts";
-import { commandSchema, cwdSchema, stdinFits, stdinUnfit } from "./fields/command.ts";
+import { bufferedIoFields, timeoutSchema } from "./exec.ts";
+import { commandSchema, cwdSchema, stdinFits, stdinInvalid } from "./fields/command.ts";
 import { envSchema } from "./fields/env.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
@@ -13,12 +12,13 @@ export const sessionCallSchema = z
   .strictObject({
     id: handleSchema
       .optional()
-      .meta({ description: "Get or create: repeated, it gives the same session." }),
+      .meta({ description: "Get or create: a repeated call returns the same session." }),
     cwd: cwdSchema.optional(),
     env: envSchema.optional(),
+    /** Milliseconds; the timeout of commands without one of their own. 60,000 by default. */
     commandTimeoutMs: timeoutSchema
       .default(limits.execTimeoutDefaultMs)
-      .meta({ description: "Of commands that name none of their own." }),
+      .meta({ description: "The default timeout of its commands." }),
   })
   .meta({ id: "SessionCall" });
 
@@ -27,10 +27,11 @@ export const sessionSchema = z
     id: handleSchema,
     state: z.enum(["ready", "busy"]),
     pid: z.int(),
-    cwd: z.string().meta({ description: "After its last command." }),
+    /** The working folder after the last command. */
+    cwd: z.string().meta({ description: "The working folder after the last command." }),
     createdAt: z.iso.datetime(),
     commandTimeoutMs: z.int(),
-    waiting: z.int().meta({ description: "Commands that wait for their turn." }),
+    waiting: z.int().meta({ description: "Commands in the queue." }),
     incarnation: z.string(),
   })
   .meta({ id: "Session" });
@@ -46,14 +47,15 @@ export const sessionEndedSchema = z
 export const sessionExecCallSchema = z
   .strictObject({
     command: commandSchema.meta({
-      description: "Run by the session's own shell: what it changes there stays.",
+      description: "Run by the shell of the session: its state stays changed.",
     }),
-    ...answered,
+    ...bufferedIoFields,
+    /** Milliseconds; the session's `commandTimeoutMs` by default. A command that takes longer ends the session. */
     timeoutMs: timeoutSchema.optional().meta({
-      description: "The session's own unless given. A command that takes longer ends the session.",
+      description: "Default: that of the session. A command that takes longer ends the session.",
     }),
   })
-  .refine((call) => stdinFits(call.stdin, call.encoding), stdinUnfit)
+  .refine((call) => stdinFits(call.stdin, call.encoding), stdinInvalid)
   .meta({ id: "SessionExecCall" });
 
 export type SessionInput = z.input<typeof sessionCallSchema>;

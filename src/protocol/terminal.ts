@@ -1,6 +1,6 @@
 /**
- * Owns the calls and answers of terminals: real ones, made by a call, spoken to over a WebSocket.
- * Does not own the frames of that WebSocket: terminal-frames.ts.
+ * Schemas of terminals: pseudo-terminals that are used over a WebSocket. See internal/terminal-frames.ts for its
+ * frames.
  */
 import { z } from "zod";
 import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./fields/command.ts";
@@ -18,12 +18,12 @@ export const terminalCallSchema = z
   .strictObject({
     id: handleSchema
       .optional()
-      .meta({ description: "Get or create: repeated, it gives the same terminal." }),
+      .meta({ description: "Get or create: a repeated call returns the same terminal." }),
     cols: size.cols.default(80),
     rows: size.rows.default(24),
     cwd: cwdSchema.optional(),
     env: envSchema.optional(),
-    argv: argvSchema.optional().meta({ description: "A login shell unless given." }),
+    argv: argvSchema.optional().meta({ description: "Default: a login shell." }),
     endsWithLease: endsWithLeaseSchema.optional(),
   })
   .refine(argumentsFit, argumentsTooLong)
@@ -38,8 +38,8 @@ export const terminalSchema = z
     ...size,
     argv: z.array(z.string()),
     createdAt: z.iso.datetime(),
-    viewers: z.int().meta({ description: "Sockets that are attached now." }),
-    offset: z.int().meta({ description: "Bytes that it has written so far." }),
+    viewers: z.int().meta({ description: "Connections that are attached now." }),
+    offset: z.int().meta({ description: "Bytes of output so far." }),
     incarnation: z.string(),
   })
   .meta({ id: "Terminal" });
@@ -54,18 +54,23 @@ export const terminalEndedSchema = z
 
 export const screenSchema = z
   .strictObject({
-    text: z.string().meta({ description: "The visible lines, without spaces at their ends." }),
+    text: z.string().meta({ description: "The visible lines, without trailing spaces." }),
     cols: z.int(),
     rows: z.int(),
+    /** Column and row, both from 0. */
     cursor: z.strictObject({ x: z.int(), y: z.int() }),
     title: z.string(),
-    alternate: z.boolean().meta({ description: "A full-screen program is shown." }),
-    offset: z.int().meta({ description: "Bytes of output that led to this screen." }),
+    alternate: z
+      .boolean()
+      .meta({ description: "The alternate screen of a full-screen program is visible." }),
+    offset: z.int().meta({ description: "Bytes of output up to this screen." }),
   })
   .meta({ id: "Screen" });
 
 export const connectQuerySchema = z.strictObject({
+  /** The offset of output to continue from. */
   after: wholeNumber(0, Number.MAX_SAFE_INTEGER).optional(),
+  /** A `viewer` cannot type; `writer` by default. */
   mode: z.enum(["writer", "viewer"]).default("writer"),
   /** Names the viewer: a new connection with the same id replaces the earlier one. */
   viewer: handleSchema.optional(),

@@ -3,7 +3,7 @@
  * (http/verb-handler.ts), except those in `special`.
  */
 import { Hono } from "hono";
-import { configOf } from "../config.ts";
+import { readConfig } from "../config.ts";
 import type { CallableVerb } from "../objects/sandbox/dispatch/verb-call.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
@@ -111,7 +111,7 @@ export function createApp(caller?: Caller) {
     });
   }
   app.use("/v1/*", async (c, next) => {
-    c.set("caller", caller ?? authenticate(c.req.header("authorization"), configOf(c.env)));
+    c.set("caller", caller ?? authenticate(c.req.header("authorization"), readConfig(c.env)));
     await next();
   });
   app.notFound(noSuchRoute);
@@ -122,7 +122,7 @@ export function createApp(caller?: Caller) {
 function authorize(c: ApiContext, row: VerbRow, bound: Caller | undefined): void {
   if (row.right === undefined) return;
   if (withTicket.includes(row) && connectTicket(c) !== undefined) return;
-  const caller = bound ?? authenticate(c.req.header("authorization"), configOf(c.env));
+  const caller = bound ?? authenticate(c.req.header("authorization"), readConfig(c.env));
   requireRights(caller, row, c.req.param("id"));
   c.set("caller", caller);
 }

@@ -3,7 +3,7 @@
  * and of plans, WebSockets, file bytes and port requests as whole requests, and the alarm.
  */
 import { DurableObject } from "cloudflare:workers";
-import { configOf, type Env } from "../../config.ts";
+import { readConfig, type Env } from "../../config.ts";
 import type { ParticipantDecision } from "../../core/plan/pending.ts";
 import type { PartResult, Vote } from "../../core/plan/record.ts";
 import type { Report } from "../../protocol/directory.ts";
@@ -57,7 +57,7 @@ export class SandboxObject extends DurableObject<Env> implements VerbCalls {
 
   protected openRuntime(id: string, network: Network): ContainerRuntime {
     const { setTimer } = this.#actor.host;
-    return chooseRuntime(this.ctx, configOf(this.env).engine, id, network, setTimer);
+    return chooseRuntime(this.ctx, readConfig(this.env).engine, id, network, setTimer);
   }
 
   /**

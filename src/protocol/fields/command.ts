@@ -1,6 +1,5 @@
 /**
- * Owns how a command is named in every call that runs one: by a shell or as arguments, where, with what environment.
- * Does not own what becomes of its output: exec.ts, process.ts, session.ts and terminal.ts say that.
+ * Fields of every call that runs a command: a shell command or arguments, folder and environment.
  */
 import { z } from "zod";
 import { limits } from "../limits.ts";
@@ -25,8 +24,8 @@ export const cwdSchema = pathSchema.meta({
   description: "Relative paths are below /workspace.",
 });
 
-/** One of the two names the program. */
-export const program = {
+/** Either `command` or `argv`. */
+export const programFields = {
   command: commandSchema.optional(),
   argv: argvSchema.optional(),
   cwd: cwdSchema.optional(),
@@ -40,7 +39,7 @@ export const eitherCommandOrArgv = {
   path: ["command"],
 };
 
-export function namesOne(call: { command?: string | undefined } & Arguments): boolean {
+export function hasCommandOrArgv(call: { command?: string | undefined } & Arguments): boolean {
   return (call.command === undefined) !== (call.argv === undefined);
 }
 
@@ -49,7 +48,7 @@ export const argumentsTooLong = {
   path: ["argv"],
 };
 
-/** What the kernel counts of them. */
+/** Counts as the kernel does. */
 export function argumentsFit(call: Arguments): boolean {
   let bytes = 0;
   for (const arg of call.argv ?? []) bytes += utf8Bytes(arg) + 9;
@@ -67,7 +66,7 @@ export const stdinSchema = z
   .max(limits.stdinBytesMax * 2)
   .meta({ description: "In `encoding`. Standard input is empty where this is left out." });
 
-export const stdinUnfit = {
+export const stdinInvalid = {
   message: `must be valid in its encoding and at most ${limits.stdinBytesMax} bytes`,
   path: ["stdin"],
 };

@@ -1,24 +1,23 @@
 /**
- * Owns the form of environments, arguments and paths: text that ends up in an exec call of the kernel.
- * Does not own what a sandbox adds to them (PATH, HOME): the agent does.
+ * Fields that end up in an exec call of the kernel: environments, arguments and paths. The agent adds PATH and HOME.
  */
 import { z } from "zod";
 import { limits } from "../limits.ts";
 
-/** The length of well-formed text in UTF-8, without an encoder: this runs wherever the contract does. */
+/** The length of well-formed text in UTF-8. Without an encoder, so that it runs on every platform. */
 export function utf8Bytes(text: string): number {
   let bytes = text.length;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
     if (unit < 0x80) continue;
     const pair = unit >= 0xd800 && unit <= 0xdbff;
     bytes += pair || unit < 0x800 ? (pair ? 2 : 1) : 2;
-    if (pair) at++;
+    if (pair) index++;
   }
   return bytes;
 }
 
-/** Text that the kernel can take: no NUL, no half of a surrogate pair, at most so many bytes. */
+/** Text for the kernel: no NUL, no unpaired surrogate, at most `bytesMax` bytes. */
 export function kernelText(bytesMax: number) {
   return z
     .string()
@@ -43,8 +42,8 @@ export const envSchema = z
   )
   .meta({ id: "Env", example: { NODE_ENV: "test" } });
 
-/** A sandbox's own: it is kept in a row, and goes with it from object to object. */
-export const keptEnvSchema = envSchema
+/** The environment of a sandbox, which is stored in one row with its record. */
+export const sandboxEnvSchema = envSchema
   .refine(
     (env) => utf8Bytes(JSON.stringify(env)) <= limits.sandboxEnvBytesMax,
     `must be at most ${limits.sandboxEnvBytesMax} bytes as JSON, all of it together`,

@@ -1,16 +1,15 @@
 /**
- * Owns what is answered where a sandbox is to be held to a list of hosts, and the installation cannot do that.
- * Does not own whether it can: the door knows of an engine (worker/create.ts), the object of its container.
+ * The error for a list of hosts that this installation cannot enforce.
  */
 import { BerthError } from "../errors.ts";
 import type { Network } from "../sandbox.ts";
 
-/** Undefined: there is no list to be held to. */
-export function hostsRefused(network: Network): BerthError | undefined {
+/** Undefined if the network has no list of hosts. */
+export function hostListError(network: Network): BerthError | undefined {
   const field = (["allow", "deny"] as const).find((name) => network[name] !== undefined);
   if (field === undefined) return undefined;
-  return new BerthError("unsupported", `network.${field}: hosts cannot be told apart here.`, {
-    hint: "Leave it out: this installation has `internet: true` and `internet: false` only.",
+  return new BerthError("unsupported", `network.${field}: this installation cannot filter hosts.`, {
+    hint: "Leave it out: only `internet: true` and `internet: false` are supported here.",
     facts: { field: `network.${field}` },
   });
 }

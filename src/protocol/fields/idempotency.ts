@@ -1,5 +1,5 @@
 /**
- * Owns the form of the key by which a repeated call is known: at most once, the answer kept.
+ * The form of idempotency keys.
  */
 import { z } from "zod";
 

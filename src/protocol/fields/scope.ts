@@ -1,10 +1,10 @@
 /**
- * Owns the form of a scope: what a caller stands on. The Directory knows the current sandbox of each.
+ * The schema of a scope: what a caller works on. The Directory knows the current sandbox of each scope.
  */
 import { z } from "zod";
 import { limits } from "../limits.ts";
 
-const word = z
+const textSchema = z
   .string()
   .max(limits.scopeCharsMax)
   .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
@@ -12,26 +12,26 @@ const word = z
 
 export const scopeSchema = z
   .strictObject({
-    repo: word.min(1).meta({ example: "github.com/owner/name" }),
-    branch: word
+    repo: textSchema.min(1).meta({ example: "github.com/owner/name" }),
+    branch: textSchema
       .default("detached")
       .overwrite((branch) => (branch === "" ? "detached" : branch))
-      .meta({ description: "`detached` where there is none." }),
-    config: word
+      .meta({ description: "Default: `detached`." }),
+    config: textSchema
       .refine((path) => !path.startsWith("/"), "must be relative to the repository")
       .default("")
       .meta({ description: "Path of the configuration, relative to the repository." }),
   })
   .meta({ id: "Scope" });
 
-/** What the maker stood on: travels with the sandbox and comes back in lists. */
+/** Where the creator worked: stored with the sandbox and shown in lists. */
 export const clientSchema = z
   .strictObject({
-    cwd: word.optional(),
-    branch: word.optional(),
-    configFile: word.optional(),
-    configHash: word.optional(),
-    host: word.optional(),
+    cwd: textSchema.optional(),
+    branch: textSchema.optional(),
+    configFile: textSchema.optional(),
+    configHash: textSchema.optional(),
+    host: textSchema.optional(),
   })
   .meta({ id: "Client" });
 
@@ -41,7 +41,7 @@ export type Scope = z.infer<typeof scopeSchema>;
 export type Client = z.infer<typeof clientSchema>;
 export type OnExisting = z.infer<typeof onExistingSchema>;
 
-/** One text for each scope: what the Directory looks it up by. */
+/** The key of a scope in the Directory. */
 export function scopeKey({ repo, branch, config }: Scope): string {
   return JSON.stringify([repo, branch, config]);
 }

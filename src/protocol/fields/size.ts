@@ -1,6 +1,6 @@
 /**
- * Owns the sizes of sandboxes that an installation may configure: the text they are written in, and what each asks of
- * the place a sandbox runs at. Does not own who holds a sandbox to it: the platform's machine, or a room's groups.
+ * The sizes that an installation may configure: their text form, and what each requires of the platform or of the
+ * jail.
  */
 import { z } from "zod";
 import { BerthError } from "../errors.ts";
@@ -18,7 +18,7 @@ const instances = [
   "standard-4",
 ] as const;
 
-const written = z
+const sizeSettingsSchema = z
   .strictObject({
     instance: z
       .union([
@@ -38,12 +38,12 @@ const written = z
       .max(limits.jailProcessesMax)
       .optional(),
   })
-  .refine((it) => Object.keys(it).length > 0, "must say instance, memoryMib or processes");
+  .refine((it) => Object.keys(it).length > 0, "must set instance, memoryMib or processes");
 
-/** As it was configured when its sandbox was made: it stays that. */
+/** As configured when the sandbox was created; later changes of the configuration do not apply to it. */
 export type Size = {
   name: string;
-  /** What the platform starts. */
+  /** The instance type that the platform starts. */
   instance?: (typeof instances)[number] | { vcpu: number; memoryMib: number; diskMb: number };
   /** What bounds the room on one machine. */
   memoryBytes?: number;
@@ -54,7 +54,7 @@ export type Size = {
  * `small:instance=basic,memoryMib=512,processes=256 large:…`: entries by white space. Throws words for whoever
  * configures it.
  */
-export function readSizes(text: string): ReadonlyMap<string, Size> {
+export function parseSizes(text: string): ReadonlyMap<string, Size> {
   const sizes = new Map<string, Size>();
   for (const entry of text.split(/\s+/).filter((part) => part !== "")) {
     const [, name = "", rest = ""] = /^([^:]*):(.*)$/.exec(entry) ?? [];
@@ -62,7 +62,7 @@ export function readSizes(text: string): ReadonlyMap<string, Size> {
       throw new Error(`${entry}: must begin with a name of its own and a colon`);
     }
     const pairs = rest.split(",").map((pair) => pair.split("=", 2));
-    const read = written.safeParse(Object.fromEntries(pairs));
+    const read = sizeSettingsSchema.safeParse(Object.fromEntries(pairs));
     if (!read.success) {
       const [issue] = read.error.issues;
       const where = issue?.path.length ? `${issue.path.join(".")} ` : "";
@@ -71,7 +71,7 @@ export function readSizes(text: string): ReadonlyMap<string, Size> {
     const { instance, memoryMib, processes } = read.data;
     sizes.set(name, {
       name,
-      ...(instance === undefined ? {} : { instance: instanceOf(instance) }),
+      ...(instance === undefined ? {} : { instance: parseInstance(instance) }),
       ...(memoryMib === undefined ? {} : { memoryBytes: memoryMib * MiB }),
       ...(processes === undefined ? {} : { processes }),
     });
@@ -79,17 +79,17 @@ export function readSizes(text: string): ReadonlyMap<string, Size> {
   return sizes;
 }
 
-/** The installation cannot hold a sandbox to this size: it would be a promise unkept. */
-export function sizeUnsupported(name: string, why: string): BerthError {
+/** The installation cannot enforce this size. */
+export function sizeError(name: string, why: string): BerthError {
   return new BerthError("unsupported", `size: ${name} ${why}.`, {
-    hint: "Choose another size, or leave it out; BERTH_SIZES says what each one is.",
+    hint: "Choose another size, or leave it out; BERTH_SIZES defines the sizes.",
     facts: { field: "size" },
   });
 }
 
-function instanceOf(text: string): NonNullable<Size["instance"]> {
-  const named = instances.find((one) => one === text);
-  if (named !== undefined) return named;
+function parseInstance(text: string): NonNullable<Size["instance"]> {
+  const instance = instances.find((name) => name === text);
+  if (instance !== undefined) return instance;
   const [vcpu = 0, memoryMib = 0, diskMb = 0] = text.split("/").map(Number);
   return { vcpu, memoryMib, diskMb };
 }

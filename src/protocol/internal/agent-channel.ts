@@ -5,23 +5,29 @@
  */
 
 /** The id is the caller's, and of one call alone while that is under way. */
-export type LineCall = { id: string; path: string; fence: number; requestId: string; body: string };
+export type ChannelCall = {
+  id: string;
+  path: string;
+  fence: number;
+  requestId: string;
+  body: string;
+};
 
-export type LineAnswer = { id: string; status: number; json: string };
+export type ChannelResult = { id: string; status: number; json: string };
 
 /** In place of a status: the answer takes longer, or is longer, and is to be asked for by a request (`agentPaths.later`). */
-export const later = 102;
+export const deferredStatus = 102;
 
 /** What a header carries unchanged: the agent makes one of it. */
 const headerText = /^[\x20-\x7e]*$/;
 
-export function writeCall({ id, path, fence, requestId, body }: LineCall): string {
+export function writeCall({ id, path, fence, requestId, body }: ChannelCall): string {
   return `${JSON.stringify([id, path, fence, requestId])}\n${body}`;
 }
 
 /** Undefined: it is none. */
-export function readCall(message: unknown): LineCall | undefined {
-  const { head, body } = partsOf(message);
+export function readCall(message: unknown): ChannelCall | undefined {
+  const { head, body } = splitMessage(message);
   const [id, path, fence, requestId] = head;
   if (typeof id !== "string" || typeof path !== "string") return undefined;
   if (!isFence(fence) || typeof requestId !== "string") return undefined;
@@ -29,15 +35,15 @@ export function readCall(message: unknown): LineCall | undefined {
   return { id, path, fence, requestId, body };
 }
 
-export function writeAnswer({ id, status, json }: LineAnswer): string {
+export function writeResult({ id, status, json }: ChannelResult): string {
   return `${JSON.stringify([id, status])}\n${json}`;
 }
 
 /** Undefined: it is none. */
-export function readAnswer(message: unknown): LineAnswer | undefined {
-  const { head, body } = partsOf(message);
+export function readResult(message: unknown): ChannelResult | undefined {
+  const { head, body } = splitMessage(message);
   const [id, status] = head;
-  if (typeof id !== "string" || !isStatus(status)) return undefined;
+  if (typeof id !== "string" || !isResultStatus(status)) return undefined;
   return { id, status, json: body };
 }
 
@@ -46,13 +52,13 @@ function isFence(fence: unknown): fence is number {
 }
 
 /** Those of an answer that is whole. */
-function isStatus(status: unknown): status is number {
+function isResultStatus(status: unknown): status is number {
   if (!Number.isInteger(status)) return false;
   const number = status as number;
-  return number === later || number === 200 || (number >= 400 && number < 600);
+  return number === deferredStatus || number === 200 || (number >= 400 && number < 600);
 }
 
-function partsOf(message: unknown): { head: unknown[]; body: string } {
+function splitMessage(message: unknown): { head: unknown[]; body: string } {
   const none = { head: [], body: "" };
   if (typeof message !== "string") return none;
   const end = message.indexOf("\n");

@@ -9,7 +9,7 @@ export const agentProtocol = 2;
 export const agentProtocolMin = 1;
 
 /** The first that knows `revoked`: one of before could not let go of a socket again, and is given none that a token opens. */
-export const agentProtocolRevokes = 2;
+export const agentProtocolWithRevocation = 2;
 
 /** Where the agent listens on the platform; on one machine it takes any free port of the loopback. */
 export const agentPort = 8228;
@@ -46,9 +46,9 @@ export const agentPaths = {
   /** POST `/clone` CloneCall (gated) → server-sent events. */
   git: "/v1/git",
   /** GET, upgraded to the line of the object (agent-line.ts). An agent of before answers 404. */
-  line: "/v1/line",
+  channel: "/v1/line",
   /** GET `/<id>`: the answer of a call by the line that takes longer, or is longer. It ends with who has taken it. */
-  later: "/v1/later",
+  deferred: "/v1/later",
   /** GET `?after=<n>` → AgentWork: what runs, for how long nothing has, and what ended since. */
   work: "/v1/work",
   /** POST AgentFence → AgentFenced. From now on nothing below the fence begins; with `drain` it also ends. */

@@ -115,7 +115,7 @@ export const agentMetadataSchema = z.strictObject({
   metadata: z.record(z.string(), z.string()),
 });
 
-export const agentMetadataKeptSchema = z.strictObject({ version: z.int() });
+export const agentMetadataStoredSchema = z.strictObject({ version: z.int() });
 
 export type AgentFence = z.infer<typeof agentFenceSchema>;
 export type AgentFenced = z.infer<typeof agentFencedSchema>;

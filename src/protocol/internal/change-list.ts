@@ -10,12 +10,12 @@ const listedCharsMax = 256 * 1024;
 
 export class ChangeList {
   readonly #listMax: number;
-  readonly #firsts: Record<ChangeKind, Firsts>;
+  readonly #firsts: Record<ChangeKind, SmallestPaths>;
   #bytes = 0;
 
   constructor(listMax: number) {
     this.#listMax = listMax;
-    const firsts = () => new Firsts(listMax);
+    const firsts = () => new SmallestPaths(listMax);
     this.#firsts = { added: firsts(), modified: firsts(), deleted: firsts() };
   }
 
@@ -27,21 +27,24 @@ export class ChangeList {
   }
 
   /** Each kind has its turn, so that many of one hide none of another. */
-  done() {
-    const firsts = changeKinds.map((kind) => ({ paths: this.#firsts[kind].sorted(), taken: 0 }));
+  result() {
+    const firsts = changeKinds.map((kind) => ({
+      paths: this.#firsts[kind].sorted(),
+      takenCount: 0,
+    }));
     let [left, chars] = [this.#listMax, listedCharsMax];
     for (let isMore = true; isMore; ) {
       isMore = false;
       for (const kind of firsts) {
-        const path = kind.paths[kind.taken];
+        const path = kind.paths[kind.takenCount];
         if (path === undefined || left === 0 || path.length > chars) continue;
         [left, chars] = [left - 1, chars - path.length];
-        kind.taken += 1;
+        kind.takenCount += 1;
         isMore = true;
       }
     }
-    const [added = [], modified = [], deleted = []] = firsts.map(({ paths, taken }) =>
-      paths.slice(0, taken),
+    const [added = [], modified = [], deleted = []] = firsts.map(({ paths, taken: takenCount }) =>
+      paths.slice(0, takenCount),
     );
     const counts = {
       added: this.#firsts.added.count,
@@ -53,7 +56,7 @@ export class ChangeList {
 }
 
 /** The smallest of all that were added, whatever their order, in the memory of twice as many. */
-class Firsts {
+class SmallestPaths {
   readonly #max: number;
   #kept: string[] = [];
   #last: string | undefined;

@@ -15,7 +15,7 @@ export type CallParts = {
   headers: { [Name in keyof IdempotentOptions]: IdempotentOptions[Name] | undefined };
 };
 
-/** The name of the path parameter that is an argument: any but the id of the sandbox. */
+/** The name of the path parameter that is an argument, except the id of the sandbox. */
 export function targetOf({ path }: VerbRow): string | undefined {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name);
   return names.find((name) => name !== "id");

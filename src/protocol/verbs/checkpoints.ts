@@ -14,7 +14,7 @@ import {
 } from "./row.ts";
 
 const all = `${sandboxPath}/checkpoints` as const;
-const one = `${all}/:checkpoint` as const;
+const single = `${all}/:checkpoint` as const;
 const checkpointErrors: ErrorCode[] = [...liveSandboxErrors, "bad_request", "checkpoint_expired"];
 
 export const checkpointRows = ({
@@ -57,7 +57,7 @@ export const checkpointRows = ({
     },
     getCheckpoint: {
       method: "GET",
-      path: one,
+      path: single,
       call: "checkpoint",
       summary: "Get one checkpoint",
       right: "read",
@@ -66,7 +66,7 @@ export const checkpointRows = ({
     },
     removeCheckpoint: {
       method: "DELETE",
-      path: one,
+      path: single,
       summary: "Remove a checkpoint",
       right: "lifecycle",
       responses: { 200: { schema: checkpointSchema, meaning: "The checkpoint that was removed." } },
@@ -74,7 +74,7 @@ export const checkpointRows = ({
     },
     restoreCheckpoint: {
       method: "POST",
-      path: `${one}/restore`,
+      path: `${single}/restore`,
       call: "restore",
       summary: "Restart the sandbox with the files of a checkpoint",
       description: "Everything that runs ends, and files that were written later are lost.",

@@ -30,7 +30,7 @@ export const leaseRows = ({
       summary: "Acquire the lease, or join the queue for it",
       description:
         "The lease is the exclusive right to change the sandbox for a while. Repeat a queued call with its `ticket` to keep the position in the queue.",
-      example: { body: { holder: "ci", ttlMs: 60_000, waitMs: 30_000 } },
+      example: { body: { holder: "ci", ttlMs: 60_000, waitMs: 20_000 } },
       right: "lease",
       body: acquireCallSchema,
       optionalBody: true,

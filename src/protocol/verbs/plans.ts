@@ -5,8 +5,8 @@ import type { ErrorCode } from "../error-codes.ts";
 import { authErrors, bodyErrors, type Schemas, type VerbRow } from "./row.ts";
 
 const all = "/v1/plans";
-const one = `${all}/:plan` as const;
-const member = `${one}/sandboxes/:key` as const;
+const plan = `${all}/:plan` as const;
+const member = `${plan}/sandboxes/:key` as const;
 
 const planErrors: ErrorCode[] = [...authErrors, "not_found", "unavailable", "bad_request"];
 
@@ -37,7 +37,7 @@ export const planRows = (schemas: Schemas) =>
     },
     putPlan: {
       method: "PUT",
-      path: one,
+      path: plan,
       summary: "Create a plan, or find it",
       example: { body: {} },
       right: "key",
@@ -51,7 +51,7 @@ export const planRows = (schemas: Schemas) =>
     },
     getPlan: {
       method: "GET",
-      path: one,
+      path: plan,
       summary: "Get a plan with its members, the run in progress and the last run",
       right: "key",
       needs: "read",
@@ -60,7 +60,7 @@ export const planRows = (schemas: Schemas) =>
     },
     removePlan: {
       method: "DELETE",
-      path: one,
+      path: plan,
       summary: "Remove a plan; its sandboxes are kept unless `?sandboxes=destroy`",
       description: "Sandboxes whose lease is held are destroyed only with `force`.",
       example: { query: { sandboxes: "destroy" } },
@@ -108,7 +108,7 @@ export const planRows = (schemas: Schemas) =>
     },
     commitPlan: {
       method: "POST",
-      path: `${one}/commit`,
+      path: `${plan}/commit`,
       summary: "Commit the files of all members, all or none",
       description: "The files of every member at this moment become its committed files.",
       example: { body: { mode: "atomic", waitMs: 10_000 } },
@@ -129,7 +129,7 @@ export const planRows = (schemas: Schemas) =>
     },
     rollbackPlan: {
       method: "POST",
-      path: `${one}/rollback`,
+      path: `${plan}/rollback`,
       summary: "Roll the files of all members back to their last commit",
       description: "Everything that runs in the members ends.",
       example: { body: { waitMs: 10_000 } },
@@ -149,7 +149,7 @@ export const planRows = (schemas: Schemas) =>
     },
     listCommits: {
       method: "GET",
-      path: `${one}/commits`,
+      path: `${plan}/commits`,
       summary: "List the commits and rollbacks of a plan, newest first",
       example: { query: { limit: 20 } },
       right: "key",
@@ -160,7 +160,7 @@ export const planRows = (schemas: Schemas) =>
     },
     getCommit: {
       method: "GET",
-      path: `${one}/commits/:n`,
+      path: `${plan}/commits/:n`,
       summary: "Get one commit or rollback with its members, or wait for its end",
       example: { query: { waitMs: 10_000 } },
       right: "key",

@@ -16,7 +16,7 @@ import {
 } from "./row.ts";
 
 const all = `${sandboxPath}/processes` as const;
-const one = `${all}/:process` as const;
+const single = `${all}/:process` as const;
 
 /** In a session too. */
 export const startProcessErrors: ErrorCode[] = [...startErrors, "name_taken"];
@@ -64,7 +64,7 @@ export const processRows = ({
     },
     getProcess: {
       method: "GET",
-      path: one,
+      path: single,
       call: "process",
       summary: "Get one process",
       right: "read",
@@ -74,7 +74,7 @@ export const processRows = ({
     },
     endProcess: {
       method: "DELETE",
-      path: one,
+      path: single,
       summary: "End a process and all its descendants: SIGTERM, then SIGKILL",
       right: "exec",
       gated: true,
@@ -84,7 +84,7 @@ export const processRows = ({
     },
     processLogs: {
       method: "GET",
-      path: `${one}/logs`,
+      path: `${single}/logs`,
       summary: "Read the output of a process, or follow it",
       description:
         "Server-sent events, or with `Accept: application/octet-stream` the bytes of one stream.",
@@ -103,7 +103,7 @@ export const processRows = ({
     },
     waitForProcess: {
       method: "GET",
-      path: `${one}/wait`,
+      path: `${single}/wait`,
       summary: "Wait for the exit of a process, for a port or for a text in its output",
       description: "The timeout ends only the wait: the process continues.",
       example: { query: { for: "port:3000", timeoutMs: 30_000 } },
@@ -117,7 +117,7 @@ export const processRows = ({
     },
     writeStdin: {
       method: "POST",
-      path: `${one}/stdin`,
+      path: `${single}/stdin`,
       summary: "Write to the standard input of a process",
       description: "With `offset` bytes that were accepted before are skipped.",
       example: { query: { offset: 0, eof: "1" } },
@@ -142,7 +142,7 @@ export const processRows = ({
     },
     signalProcess: {
       method: "POST",
-      path: `${one}/signal`,
+      path: `${single}/signal`,
       summary: "Send a signal to a process and all its descendants",
       example: { body: { signal: "SIGTERM" } },
       right: "exec",

@@ -15,7 +15,7 @@ import {
 } from "./row.ts";
 
 const all = `${sandboxPath}/sessions` as const;
-const one = `${all}/:session` as const;
+const single = `${all}/:session` as const;
 const sessionErrors: ErrorCode[] = [...handleErrors, "session_terminated"];
 
 export const sessionRows = ({
@@ -63,7 +63,7 @@ export const sessionRows = ({
     },
     getSession: {
       method: "GET",
-      path: one,
+      path: single,
       call: "session",
       summary: "Get one session",
       right: "read",
@@ -73,7 +73,7 @@ export const sessionRows = ({
     },
     endSession: {
       method: "DELETE",
-      path: one,
+      path: single,
       summary: "End a session and everything that was started in it",
       right: "exec",
       gated: true,
@@ -83,7 +83,7 @@ export const sessionRows = ({
     },
     execInSession: {
       method: "POST",
-      path: `${one}/exec`,
+      path: `${single}/exec`,
       summary: "Run a command in the shell of a session",
       description: "Commands of one session run one at a time, in the order of the calls.",
       example: { body: { command: "cd app && . ./env.sh" } },
@@ -102,7 +102,7 @@ export const sessionRows = ({
     },
     startProcessInSession: {
       method: "POST",
-      path: `${one}/processes`,
+      path: `${single}/processes`,
       summary: "Start a process from a copy of the state of a session",
       description: "What the process changes does not return to the session.",
       example: { body: { command: "npm run dev" } },

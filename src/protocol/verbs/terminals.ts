@@ -12,7 +12,7 @@ import {
 } from "./row.ts";
 
 const all = `${sandboxPath}/terminals` as const;
-const one = `${all}/:terminal` as const;
+const single = `${all}/:terminal` as const;
 
 export const terminalRows = ({
   connectQuerySchema,
@@ -56,7 +56,7 @@ export const terminalRows = ({
     },
     getTerminal: {
       method: "GET",
-      path: one,
+      path: single,
       call: "terminal",
       summary: "Get one terminal",
       right: "read",
@@ -66,7 +66,7 @@ export const terminalRows = ({
     },
     resizeTerminal: {
       method: "PATCH",
-      path: one,
+      path: single,
       summary: "Change the size of a terminal",
       example: { body: { cols: 120, rows: 40 } },
       right: "terminal",
@@ -78,7 +78,7 @@ export const terminalRows = ({
     },
     endTerminal: {
       method: "DELETE",
-      path: one,
+      path: single,
       summary: "End a terminal and everything that runs in it",
       right: "terminal",
       agent: true,
@@ -87,7 +87,7 @@ export const terminalRows = ({
     },
     terminalScreen: {
       method: "GET",
-      path: `${one}/screen`,
+      path: `${single}/screen`,
       summary: "Get the visible text of a terminal",
       right: "read",
       agent: true,
@@ -96,7 +96,7 @@ export const terminalRows = ({
     },
     connectTerminal: {
       method: "GET",
-      path: `${one}/connect`,
+      path: `${single}/connect`,
       summary: "Attach to a terminal with a WebSocket",
       description: "With the subprotocol `berth.terminal.v1` the WebSocket carries frames too.",
       example: { query: { after: 0, mode: "viewer" } },

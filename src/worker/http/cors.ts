@@ -4,7 +4,7 @@
  */
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
-import { configOf } from "../../config.ts";
+import { readConfig } from "../../config.ts";
 import { idempotencyHeader } from "../../protocol/fields/idempotency.ts";
 import { transferHeaders } from "../../protocol/internal/transfer-call.ts";
 import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
@@ -35,7 +35,7 @@ const allowed = cors({
 
 /** Runs before authentication, because a preflight has no key. */
 export const allowOrigins: MiddlewareHandler<ApiEnv> = async (c, next) => {
-  const { origins } = configOf(c.env);
+  const { origins } = readConfig(c.env);
   const isSocket = c.req.header("upgrade") !== undefined;
   if (origins.size === 0 || isSocket) return next();
   if (origins.has(c.req.header("origin") ?? "")) return allowed(c, next);

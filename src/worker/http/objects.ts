@@ -1,7 +1,7 @@
 /**
  * Addresses the objects behind the API, and reads their results.
  */
-import { configOf, type Env } from "../../config.ts";
+import { readConfig, type Env } from "../../config.ts";
 import type { DirectoryObject } from "../../objects/directory/object.ts";
 import type { VerbCalls } from "../../objects/sandbox/dispatch/verb-call.ts";
 import type { Result } from "../../objects/shared/result.ts";
@@ -18,7 +18,7 @@ export function directoryObject(env: Env, caller: Caller): DurableObjectStub<Dir
 
 /** Refuses invented ids: addressing an object creates it, which costs a file and memory. */
 export function sandboxObject(env: Env, id: string): SandboxStub {
-  if (!isGeneratedHere(id, configOf(env).secret)) throw unknownSandbox();
+  if (!isGeneratedHere(id, readConfig(env).secret)) throw unknownSandbox();
   return env.SANDBOX.getByName(id) as unknown as SandboxStub;
 }
 

@@ -3,7 +3,7 @@
  * object.
  */
 import type { Context } from "hono";
-import { configOf } from "../../config.ts";
+import { readConfig } from "../../config.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { type SocketCall, socketCallHeader } from "../../protocol/internal/socket-call.ts";
 import { ticketProtocol } from "../../protocol/internal/socket-names.ts";
@@ -32,7 +32,7 @@ export function requireUpgrade(c: Context<ApiEnv>): void {
   }
   const origin = c.req.header("origin");
   if (origin === undefined || origin === new URL(c.req.url).origin) return;
-  if (configOf(c.env).origins.has(origin)) return;
+  if (readConfig(c.env).origins.has(origin)) return;
   throw new BerthError("forbidden", "Pages of this origin must not connect.", {
     hint: "Add the origin to BERTH_ORIGINS of this installation.",
     facts: { origin: origin.slice(0, 256) },

@@ -10,7 +10,7 @@ import {
   type PortAddress,
   type PortCall,
   portLabel,
-  readPortLabel,
+  parsePortLabel,
 } from "../../protocol/port.ts";
 import { sandboxObject } from "../http/objects.ts";
 import { invalidField } from "../http/validate.ts";
@@ -49,14 +49,14 @@ export function portRequestOf({ url }: Request): PortRequest | undefined {
   // The address is made of it, unread.
   if (!URL.canParse(url)) throw invalidField("Host", "is no name or address of a machine");
   const { hostname, pathname, search, origin: read } = new URL(url);
-  const byHost = readPortLabel(hostname.split(".", 1)[0] ?? "");
+  const byHost = parsePortLabel(hostname.split(".", 1)[0] ?? "");
   if (byHost !== undefined && hostname.includes(".")) {
     return { ...byHost, target: `${pathname}${search}`, prefix: undefined };
   }
   if (origin === read) rememberOwn(origin);
   if (!pathname.startsWith(pathPrefix)) return undefined;
   const [text = ""] = pathname.slice(pathPrefix.length).split("/", 1);
-  const byPath = readPortLabel(text);
+  const byPath = parsePortLabel(text);
   if (byPath === undefined) return undefined;
   const prefix = `${pathPrefix}${text}`;
   const rest = pathname.slice(prefix.length);

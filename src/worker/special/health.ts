@@ -2,14 +2,14 @@
  * `GET /health`: whether Berth works and how it isolates sandboxes. Touches no object.
  */
 import type { Context } from "hono";
-import { configOf } from "../../config.ts";
+import { readConfig } from "../../config.ts";
 import type { Health } from "../../protocol/health.ts";
 import { engineHealth } from "../../runtime/engine.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { version } from "../http/version.ts";
 
 export async function health(c: Context<ApiEnv>): Promise<Response> {
-  const { engine } = configOf(c.env);
+  const { engine } = readConfig(c.env);
   if (engine === undefined) {
     return c.json({ status: "ok", version, engine: "platform", missing: [] } satisfies Health);
   }

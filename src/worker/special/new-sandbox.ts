@@ -2,12 +2,12 @@
  * Describes a new sandbox: its id and its settings, and for a fork what it inherits from the checkpoint's sandbox.
  */
 import { z } from "zod";
-import { configOf, type Env } from "../../config.ts";
+import { readConfig, type Env } from "../../config.ts";
 import type { Fork } from "../../objects/sandbox/lifecycle/checkpoints.ts";
 import type { NewSandbox } from "../../objects/sandbox/lifecycle/lifecycle.ts";
 import type { ErrorValue, Result } from "../../objects/shared/result.ts";
-import { keptEnvSchema } from "../../protocol/fields/env.ts";
-import { hostsRefused } from "../../protocol/fields/hosts.ts";
+import { sandboxEnvSchema } from "../../protocol/fields/env.ts";
+import { hostListError } from "../../protocol/fields/hosts.ts";
 import type { MetadataPatch } from "../../protocol/metadata.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import type { CreateCall, Network } from "../../protocol/sandbox.ts";
@@ -18,7 +18,7 @@ import { sandboxOf } from "./checkpoint-id.ts";
 import { sizeOf } from "./size.ts";
 
 /** Merged settings have the same limits as given ones. */
-const mergedSchema = z.strictObject({ env: keptEnvSchema });
+const mergedSchema = z.strictObject({ env: sandboxEnvSchema });
 
 type Policy = Omit<CreateCall, "from" | "onExisting" | "waitMs">;
 
@@ -44,7 +44,7 @@ export async function newSandbox(
   } = inherited === undefined ? policy : fork(policy, written, inherited);
   const size = chosen ?? inherited?.spec.size;
   const spec = {
-    id: generateSandboxId(configOf(env).secret),
+    id: generateSandboxId(readConfig(env).secret),
     tenant: caller.tenant,
     createdAt: Date.now(),
     ...(caller.key === undefined ? {} : { madeBy: caller.key }),
@@ -59,8 +59,8 @@ export async function newSandbox(
 
 /** The engine cannot filter hosts. Refused here, because asking an object would create it. */
 function refuseHosts(env: Env, network: Network): void {
-  const refused = hostsRefused(network);
-  if (refused !== undefined && configOf(env).engine !== undefined) throw refused;
+  const refused = hostListError(network);
+  if (refused !== undefined && readConfig(env).engine !== undefined) throw refused;
 }
 
 function originOf(env: Env, caller: Caller, checkpoint: string): Promise<Result<Fork>> {

@@ -3,7 +3,7 @@
  * object is addressed.
  */
 import { z } from "zod";
-import { configOf, type Env } from "../../config.ts";
+import { readConfig, type Env } from "../../config.ts";
 import type { PutMemberCall, PutMemberResult } from "../../objects/plan/members.ts";
 import type { PlanObject } from "../../objects/plan/object.ts";
 import type { Result } from "../../objects/shared/result.ts";
@@ -123,7 +123,7 @@ export class Plans {
       return { key, sandbox: wanted.make.spec.id, ...wanted };
     }
     const { sandboxId } = validate(memberAdoptSchema, body);
-    if (!isGeneratedHere(sandboxId, configOf(this.#env).secret)) throw unknownSandbox();
+    if (!isGeneratedHere(sandboxId, readConfig(this.#env).secret)) throw unknownSandbox();
     return { key, sandbox: sandboxId };
   }
 

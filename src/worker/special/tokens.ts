@@ -1,7 +1,7 @@
 /**
  * Creates the tokens of a sandbox. Only the Worker has the secret that signs them.
  */
-import { configOf, type Env } from "../../config.ts";
+import { readConfig, type Env } from "../../config.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type Caller, type Token, type TokenCall, tokenCallSchema } from "../../protocol/rights.ts";
 import { requireGrantable } from "../auth/auth.ts";
@@ -30,7 +30,7 @@ export async function createToken(
   const expiresAt = Date.now() + Math.min(ttlMs, limits.tokenTtlMaxMs);
   const claims = { tenant: caller.tenant, sandbox: id, generation, rights, expiresAt };
   return {
-    token: signToken(claims, configOf(env).secret),
+    token: signToken(claims, readConfig(env).secret),
     rights,
     expiresAt: new Date(expiresAt).toISOString(),
   };

@@ -41,7 +41,7 @@ describe("the server and its key", () => {
     const args = ["login", "--url", server.url, "--key-stdin"];
     const wrong = await user.berth(args, { input: "berth_wrong_key\n" });
     expect(wrong).toMatchObject({ code: 1, stdout: "" });
-    expect(wrong.stderr).toMatch(/^error: The key is not known here\.\nhint: Run `berth login` /);
+    expect(wrong.stderr).toMatch(/^error: The key is unknown\.\nhint: Run `berth login` /);
     for (const input of ["", "\n", "two words\n"]) {
       expect(await user.berth(args, { input })).toMatchObject({ code: 1, stdout: "" });
     }
@@ -59,7 +59,7 @@ describe("the server and its key", () => {
     const same = { BERTH_URL: `${server.url}/` };
     expect(await user.json(["list"], { env: same })).toEqual({ sandboxes: [] });
     const key = await user.berth(["list"], { env: { BERTH_KEY: "berth_wrong_key" } });
-    expect(key.stderr).toMatch(/^error: The key is not known here\.\n/);
+    expect(key.stderr).toMatch(/^error: The key is unknown\.\n/);
     writeFileSync(loginPath(), "{");
     const broken = await user.berth(["list"]);
     expect(broken).toEqual({

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { configOf, type Env } from "../../../src/config.ts";
-import { readSizes } from "../../../src/protocol/fields/size.ts";
+import { readConfig, type Env } from "../../../src/config.ts";
+import { parseSizes } from "../../../src/protocol/fields/size.ts";
 import { createApp } from "../../../src/worker/app.ts";
 
 const key = "berth_of_the_size_tests";
@@ -79,8 +79,8 @@ describe("sizes", () => {
   });
 
   it("[S23] are read from one line, with machines of the platform and bounds of a room", () => {
-    expect([...readSizes("").keys()]).toEqual([]);
-    const read = readSizes(" a:instance=standard-2,memoryMib=4096\n own:instance=2/8192/16000 ");
+    expect([...parseSizes("").keys()]).toEqual([]);
+    const read = parseSizes(" a:instance=standard-2,memoryMib=4096\n own:instance=2/8192/16000 ");
     expect(Object.fromEntries(read)).toEqual({
       a: { name: "a", instance: "standard-2", memoryBytes: 4096 * 1024 * 1024 },
       own: { name: "own", instance: { vcpu: 2, memoryMib: 8192, diskMb: 16000 } },
@@ -98,8 +98,8 @@ describe("sizes", () => {
     ["a:processes=1e9", /a: processes .*100000/],
     ["a:cpus=2", /a: .*cpus/],
   ])("[S23] %s is refused in words that name the place", (text, words) => {
-    expect(() => readSizes(text)).toThrow(words);
+    expect(() => parseSizes(text)).toThrow(words);
     const env = { BERTH_SECRET: "x".repeat(40), BERTH_SIZES: text } as unknown as Env;
-    expect(() => configOf(env)).toThrow(/^BERTH_SIZES must be a list of /);
+    expect(() => readConfig(env)).toThrow(/^BERTH_SIZES must be a list of /);
   });
 });

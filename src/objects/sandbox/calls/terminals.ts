@@ -6,7 +6,7 @@ import { BerthError } from "../../../protocol/errors.ts";
 import {
   agentHeaders,
   agentPaths,
-  agentProtocolRevokes,
+  agentProtocolWithRevocation,
 } from "../../../protocol/internal/agent.ts";
 import type { SocketCall } from "../../../protocol/internal/socket-call.ts";
 import type { TerminalCall } from "../../../protocol/terminal.ts";
@@ -59,7 +59,7 @@ export async function connect(
 
 /** An older agent could not close the WebSocket when the token is revoked. */
 function requireRevocable({ headers, webSocket }: Response): void {
-  if (Number(headers.get(agentHeaders.protocol)) >= agentProtocolRevokes) return;
+  if (Number(headers.get(agentHeaders.protocol)) >= agentProtocolWithRevocation) return;
   webSocket?.accept();
   webSocket?.close(1000, "unsupported");
   throw new BerthError(

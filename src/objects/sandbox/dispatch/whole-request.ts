@@ -3,10 +3,10 @@
  * files. A header that only the Worker writes names the caller and the purpose.
  */
 import {
-  type PortVisit,
+  type PortRequestCall,
+  portRequestHeader,
   type SocketCall,
   socketCallHeader,
-  visitHeader,
 } from "../../../protocol/internal/socket-call.ts";
 import { readTransferCall, transferHeader } from "../../../protocol/internal/transfer-call.ts";
 import { errorResponse } from "../../shared/to-result.ts";
@@ -26,13 +26,13 @@ export async function wholeRequest(deps: RequestDeps, request: Request): Promise
   const requestId = request.headers.get("berth-request-id") ?? "";
   try {
     const { actor, dispatcher } = deps;
-    const portRequest = request.headers.get(visitHeader);
+    const portRequest = request.headers.get(portRequestHeader);
     if (portRequest !== null) {
       dispatcher.wake();
       return await forwardPortRequest(
         actor,
         request,
-        JSON.parse(portRequest) as PortVisit,
+        JSON.parse(portRequest) as PortRequestCall,
         requestId,
       );
     }

@@ -2,10 +2,10 @@
  * Owns how a path of any bytes is shown in one line of text, so that no two paths look the same: bytes that are no UTF-8,
  * control characters and those that turn the direction of text as `\xNN`, a backslash as `\\`, all else as it is.
  */
-const plain = /^[\x20-\x5b\x5d-\x7e]*$/;
+const plainPattern = /^[\x20-\x5b\x5d-\x7e]*$/;
 
 /** A character of UTF-8, or else one byte. */
-const piece = new RegExp(
+const characterPattern = new RegExp(
   [
     "[\\xc2-\\xdf][\\x80-\\xbf]",
     "\\xe0[\\xa0-\\xbf][\\x80-\\xbf]",
@@ -18,17 +18,17 @@ const piece = new RegExp(
   ].join("|"),
   "g",
 );
-const unseen = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+const invisiblePattern = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
 /** `raw` has one character for each byte. */
-export function shownPath(raw: string): string {
-  return plain.test(raw) ? raw : raw.replace(piece, shown);
+export function escapePath(raw: string): string {
+  return plainPattern.test(raw) ? raw : raw.replace(characterPattern, escapeCharacter);
 }
 
-function shown(raw: string): string {
+function escapeCharacter(raw: string): string {
   if (raw === "\\") return "\\\\";
   const isText = raw.length > 1 || raw < "\x80";
   const bytes = Array.from(raw, (byte) => byte.charCodeAt(0).toString(16).padStart(2, "0"));
   const text = isText ? decodeURIComponent(bytes.map((byte) => `%${byte}`).join("")) : raw;
-  return isText && !unseen.test(text) ? text : bytes.map((byte) => `\\x${byte}`).join("");
+  return isText && !invisiblePattern.test(text) ? text : bytes.map((byte) => `\\x${byte}`).join("");
 }
