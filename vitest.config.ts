@@ -93,7 +93,7 @@ export default defineConfig({
                 SANDBOX: { className: "SandboxObject", useSQLite: true },
                 DIRECTORY: { className: "DirectoryObject", useSQLite: true },
                 PLAN: { className: "PlanObject", useSQLite: true },
-                MACHINE: { className: "MachineObject", useSQLite: true },
+                MACHINE: { className: "ContainerObject", useSQLite: true },
               },
               serviceBindings: {
                 BERTH: bound({ tenant: "local" }),
