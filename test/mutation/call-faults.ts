@@ -38,8 +38,8 @@ export const callFaults: readonly Fault[] = [
   {
     name: "an unreachable sandbox counts as destroyed",
     file: sandboxTasks,
-    find: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryAskMs);",
-    put: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryAskMs).catch(() => undefined);",
+    find: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryRequestMs);",
+    put: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryRequestMs).catch(() => undefined);",
     by: ["D18", "D20"],
   },
   {

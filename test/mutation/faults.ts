@@ -187,7 +187,7 @@ export const faults: readonly Fault[] = [
   {
     name: "an overdue drain is not rechecked",
     file: step,
-    find: "const until = now + limits.leaseDrainLookMs;",
+    find: "const until = now + limits.leaseDrainCheckMs;",
     put: "const { until } = state;",
     by: ["Q17", "Q23"],
   },
