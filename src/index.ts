@@ -1,5 +1,5 @@
 /**
- * The entry: what the platform looks for by name, and nothing else.
+ * The entry point of the Worker: exports the classes that the platform finds by name.
  */
 import { createApp } from "./worker/app.ts";
 

@@ -20,10 +20,10 @@ const variables = z.object({
     .regex(/^\//, "must be an absolute path")
     .default(`${import.meta.dir.replace(/\/container\/engine$/, "")}/dist/berth-agent`),
   BERTH_ENGINE_CONTAINERS_MAX: integer.min(1).max(10_000).optional(),
-  BERTH_ENGINE_MEMORY_MAX: integer.min(limits.roomMemoryBytesMin).default(2048 * MiB),
+  BERTH_ENGINE_MEMORY_MAX: integer.min(limits.jailMemoryBytesMin).default(2048 * MiB),
   BERTH_ENGINE_PROCESSES_MAX: integer
-    .min(limits.roomProcessesMin)
-    .max(limits.roomProcessesMax)
+    .min(limits.jailProcessesMin)
+    .max(limits.jailProcessesMax)
     .default(1024),
   BERTH_ENGINE_NETWORK: z.enum(networkModes).optional(),
   BERTH_ENGINE_SUBNET: z

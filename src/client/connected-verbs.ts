@@ -1,6 +1,5 @@
 /**
- * Owns the verbs of a sandbox that stay connected: hold its lease, follow logs, events and files, attach to a terminal.
- * Does not own how each of them does it.
+ * The methods of a sandbox that stay connected: hold its lease, follow logs, events and files, attach to a terminal.
  */
 
 import type { Cloned, CloneInput } from "../protocol/git.ts";
@@ -18,28 +17,28 @@ import { platformSocket, type SandboxTarget } from "./terminal/sockets.ts";
 import { type AttachOptions, LiveTerminal } from "./terminal/terminal.ts";
 
 export interface LiveVerbs {
-  /** The right to change it alone, until it is released: `await using lease = await sandbox.hold({ holder })`. */
+  /** Acquires the lease and keeps it until it is released: `await using lease = await sandbox.hold({ holder })`. */
   hold(options?: HoldOptions): Promise<HeldLease>;
-  /** The output of a process, from the beginning until its exit; cut connections are made up for. */
+  /** The output of a process from its start to its exit. Reconnects without loss. */
   followLogs(process: string, options?: FollowOptions): AsyncIterable<LogEvent>;
-  /** What happens to it, each event once and in order, until it is destroyed; cut connections are made up for. */
+  /** The events of the sandbox, each once and in order, until it is destroyed. Reconnects without loss. */
   followEvents(options?: FollowEventsOptions): AsyncIterable<SandboxEvent>;
-  /** What changes below a folder, until that goes; what a cut connection may have hidden is told as missed. */
+  /** The changes below a folder until it is removed. After a lost connection an event says that changes may be missing. */
   followFiles(options?: WatchOptions): AsyncIterable<FileEvent>;
-  /** Clones a repository, and answers once it is there. */
+  /** Clones a repository, and returns when it is complete. */
   clone(call: CloneInput, options?: CloneOptions): Promise<Cloned>;
-  /** To a terminal that is there. */
+  /** Attaches to an existing terminal. */
   attachTerminal(terminal: string, options?: AttachOptions): Promise<LiveTerminal>;
 }
 
-export function liveVerbs(given: SandboxTarget): LiveVerbs {
-  const place = { ...given, WebSocket: given.WebSocket ?? platformSocket() };
+export function liveVerbs(config: SandboxTarget): LiveVerbs {
+  const target = { ...config, WebSocket: config.WebSocket ?? platformSocket() };
   return {
-    hold: (options) => holdLease(place, options),
-    followLogs: (process, options) => followLogs(place.sandbox, process, options),
-    followEvents: (options) => followEvents<SandboxEvent>(place.sandbox, options),
-    followFiles: (options) => followFiles(place.sandbox, options),
-    clone: (call, options) => clone(place.sandbox, call, options),
-    attachTerminal: (terminal, options) => LiveTerminal.attach(place, terminal, options),
+    hold: (options) => holdLease(target, options),
+    followLogs: (process, options) => followLogs(target.sandbox, process, options),
+    followEvents: (options) => followEvents<SandboxEvent>(target.sandbox, options),
+    followFiles: (options) => followFiles(target.sandbox, options),
+    clone: (call, options) => clone(target.sandbox, call, options),
+    attachTerminal: (terminal, options) => LiveTerminal.attach(target, terminal, options),
   };
 }

@@ -9,19 +9,19 @@ export function plansPath(name?: string): string {
 }
 
 export function planMethods(client: HttpClient, name: string): PlanApi {
-  const one = plansPath(name);
-  const member = (key: string) => `${one}/sandboxes/${pathSegment(key)}`;
+  const plan = plansPath(name);
+  const member = (key: string) => `${plan}/sandboxes/${pathSegment(key)}`;
   const run = (what: "commit" | "rollback", body: object, idempotencyKey: string | undefined) => ({
     method: "POST" as const,
-    path: `${one}/${what}`,
+    path: `${plan}/${what}`,
     body,
     headers: { "idempotency-key": idempotencyKey },
     isRepeatable: idempotencyKey !== undefined,
   });
   return {
-    put: () => client.request({ method: "PUT", path: one, body: {}, isRepeatable: true }),
-    get: () => client.request({ method: "GET", path: one }),
-    remove: (query = {}) => client.request({ method: "DELETE", path: one, query }),
+    put: () => client.request({ method: "PUT", path: plan, body: {}, isRepeatable: true }),
+    get: () => client.request({ method: "GET", path: plan }),
+    remove: (query = {}) => client.request({ method: "DELETE", path: plan, query }),
     putMember: (key, body) =>
       client.request({ method: "PUT", path: member(key), body, isRepeatable: true }),
     removeMember: (key, query = {}) =>
@@ -30,8 +30,8 @@ export function planMethods(client: HttpClient, name: string): PlanApi {
       client.request(run("commit", body, idempotencyKey)),
     rollback: (body = {}, { idempotencyKey } = {}) =>
       client.request(run("rollback", body, idempotencyKey)),
-    commits: (query = {}) => client.request({ method: "GET", path: `${one}/commits`, query }),
+    commits: (query = {}) => client.request({ method: "GET", path: `${plan}/commits`, query }),
     commitOf: (n, query = {}) =>
-      client.request({ method: "GET", path: `${one}/commits/${n}`, query }),
+      client.request({ method: "GET", path: `${plan}/commits/${n}`, query }),
   };
 }

@@ -28,5 +28,4 @@ export const unpackedSchema = z
   })
   .meta({ id: "Unpacked" });
 
-export type ArchiveQuery = z.input<typeof archiveQuerySchema>;
 export type Unpacked = z.infer<typeof unpackedSchema>;

@@ -110,7 +110,6 @@ export const waitHeader = "berth-wait-ms";
 
 export type AcquireInput = z.input<typeof acquireCallSchema>;
 export type AcquireCall = z.infer<typeof acquireCallSchema>;
-export type RenewCall = z.infer<typeof renewCallSchema>;
 export type LeaseGranted = z.infer<typeof leaseSchema>;
 export type LeaseQueued = z.infer<typeof leaseQueuedSchema>;
 export type LeaseReleased = z.infer<typeof leaseReleasedSchema>;

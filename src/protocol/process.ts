@@ -189,7 +189,6 @@ export type Process = z.infer<typeof processSchema>;
 export type Processes = z.infer<typeof processesSchema>;
 export type ProcessesQuery = z.infer<typeof processesQuerySchema>;
 export type LogsQuery = z.infer<typeof logsQuerySchema>;
-export type WaitQuery = z.infer<typeof waitQuerySchema>;
 export type Waited = z.infer<typeof waitedSchema>;
 export type StdinTaken = z.infer<typeof stdinTakenSchema>;
 export type SignalName = (typeof signalNames)[number];

@@ -5,7 +5,7 @@
 
 import { BerthError } from "../protocol/errors.ts";
 import type { Isolation } from "../protocol/fields/isolation.ts";
-import { type Size, sizeUnsupported } from "../protocol/fields/size.ts";
+import { type Size, sizeError } from "../protocol/fields/size.ts";
 import {
   agentHeaders,
   agentHealthSchema,
@@ -194,7 +194,7 @@ function imageOf(attached: Attached, name: string | undefined): string {
 
 function instanceOf({ name, instance }: Size): NonNullable<Size["instance"]> {
   if (instance !== undefined) return instance;
-  throw sizeUnsupported(name, "names no instance type of the platform (`instance=`)");
+  throw sizeError(name, "names no instance type of the platform (`instance=`)");
 }
 
 function isolationOf(tree: Isolation["tree"]): Isolation {

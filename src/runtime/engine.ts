@@ -5,7 +5,7 @@
 import type { z } from "zod";
 import { changesSchema } from "../protocol/changes.ts";
 import { BerthError, errorBodySchema } from "../protocol/errors.ts";
-import { type Size, sizeUnsupported } from "../protocol/fields/size.ts";
+import { type Size, sizeError } from "../protocol/fields/size.ts";
 import {
   type EngineHealth,
   type EngineStart,
@@ -91,7 +91,7 @@ export function engineRuntime({ id, ...engine }: Engine & { id: string }): Conta
 function boundsOf(size: Size): EngineStart["bounds"] {
   const { name, memoryBytes, processes } = size;
   if (memoryBytes !== undefined || processes !== undefined) return { memoryBytes, processes };
-  throw sizeUnsupported(name, "sets no limit that the engine can enforce");
+  throw sizeError(name, "sets no limit that the engine can enforce");
 }
 
 /** A start from a saved tree also copies that tree. */

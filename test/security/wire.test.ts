@@ -94,7 +94,7 @@ describe("the wire", () => {
         acquire: { holder: "me", ttlMs: 1000, waitMs: 0 },
         caller: { tenant: "other", rights: ["lease", "admin"] },
       }),
-      "berth-visit": JSON.stringify({ port: 80, token: "a".repeat(26) }),
+      "berth-port-request": JSON.stringify({ port: 80, token: "a".repeat(26) }),
       "berth-transfer": JSON.stringify({ caller: { tenant: "other" } }),
       "berth-fence": "999999999",
       "berth-incarnation": "aaaaaaaaaaaaaaaa.aaaaaaaaaaaaaaaa",

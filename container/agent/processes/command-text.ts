@@ -8,7 +8,7 @@ export type CommandText = Pick<Process, "command" | "argv" | "abridged">;
 
 /** Bounds the memory that command lines take, over all processes of one agent. */
 export class CommandTextBudget {
-  #charsLeft: number = limits.processCalledCharsMax;
+  #charsLeft: number = limits.processCommandCharsMax;
 
   /** Returns the whole text while the budget lasts, else its beginning. To be released with its process. */
   reserve({ command, argv }: CommandText): CommandText {

@@ -31,7 +31,7 @@ export class Log {
     const replay = onFull === "block" ? limits.processReplayBytes : 0;
     this.#ring = new Ring(folder, logBytesMax + replay);
     this.#unreadMax = onFull === "block" ? logBytesMax : Number.POSITIVE_INFINITY;
-    this.retention = new RetentionFloor(limits.processReaderBackMs, () => {
+    this.retention = new RetentionFloor(limits.processReaderResumeMs, () => {
       this.onReaderMoved();
       this.#closeFileIfUnused();
     });

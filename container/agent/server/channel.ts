@@ -3,10 +3,10 @@
  * Long or slow responses wait in deferred.ts until a request fetches them.
  */
 import {
-  type LineCall,
-  later,
+  type ChannelCall,
+  deferredStatus,
   readCall,
-  writeAnswer,
+  writeResult,
 } from "../../../src/protocol/internal/agent-channel.ts";
 import { agentHeaders, agentPaths } from "../../../src/protocol/internal/agent-wire.ts";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -46,7 +46,7 @@ export class Channel {
     this.#callers.clear();
   }
 
-  async #respond(socket: Socket, call: LineCall): Promise<void> {
+  async #respond(socket: Socket, call: ChannelCall): Promise<void> {
     const caller = new AbortController();
     this.#callers.add(caller);
     try {
@@ -61,9 +61,9 @@ export class Channel {
         if (bytes === undefined) response.body?.cancel().catch(() => {});
         return;
       }
-      if (bytes !== undefined && bytes.length <= limits.answerWholeBytesMax) {
+      if (bytes !== undefined && bytes.length <= limits.wholeResponseBytesMax) {
         const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-        socket.send(writeAnswer({ id, status, json }));
+        socket.send(writeResult({ id, status, json }));
         return;
       }
       this.#deferred.add(
@@ -71,14 +71,14 @@ export class Channel {
         bytes === undefined ? response : new Response(bytes, response),
         caller,
       );
-      socket.send(writeAnswer({ id, status: later, json: "" }));
+      socket.send(writeResult({ id, status: deferredStatus, json: "" }));
     } finally {
       this.#callers.delete(caller);
     }
   }
 }
 
-function toRequest({ path, fence, requestId, body }: LineCall, signal: AbortSignal): Request {
+function toRequest({ path, fence, requestId, body }: ChannelCall, signal: AbortSignal): Request {
   const headers = { [agentHeaders.fence]: String(fence), [agentHeaders.requestId]: requestId };
   return attachBody(new Request(`http://agent${path}`, { method: "POST", headers, signal }), body);
 }

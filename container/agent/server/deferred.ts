@@ -33,7 +33,7 @@ export class DeferredResponses {
 
   /** A response can be fetched once. */
   take(request: Request, pathname: string): Response {
-    const id = pathname.slice(agentPaths.later.length + 1);
+    const id = pathname.slice(agentPaths.deferred.length + 1);
     const deferred = this.#remove(id);
     if (deferred === undefined) {
       throw new BerthError("not_found", "No response waits under this id.");

@@ -30,7 +30,7 @@ export class Keepalive {
     const now = performance.now();
     // While a snapshot freezes the container, nothing that was sent to it is read: that time does not count.
     this.#lastSeenAt += Math.max(0, now - this.#dueAt);
-    const leftMs = this.#lastSeenAt + limits.socketSilenceMs - now;
+    const leftMs = this.#lastSeenAt + limits.socketTimeoutMs - now;
     if (leftMs <= 0) this.#socket.terminate();
     else {
       this.#schedule(Math.min(limits.socketPingMs, leftMs));

@@ -34,7 +34,7 @@ export class Router {
   /** By their whole path. */
   readonly #routes: Record<string, Route> = {
     [agentPaths.exec]: { method: "POST", handle: (request) => this.#exec(request) },
-    [agentPaths.line]: {
+    [agentPaths.channel]: {
       method: "GET",
       handle: (request, _, server) => this.#openChannel(request, server),
     },
@@ -62,7 +62,7 @@ export class Router {
         return handleStoredAnswer(request, execId, this.#sandbox.storedAnswers);
       },
     },
-    [agentPaths.later]: {
+    [agentPaths.deferred]: {
       method: "GET",
       handle: (request, { pathname }) => this.#sandbox.deferredResponses.take(request, pathname),
     },

@@ -26,7 +26,7 @@ export class StoredAnswers {
   readonly #countMax: number;
   #bytes = 0;
 
-  constructor(bytesMax: number = limits.keptAnswersBytesMax, countMax: number = limits.keysMax) {
+  constructor(bytesMax: number = limits.storedResultsBytesMax, countMax: number = limits.keysMax) {
     this.#bytesMax = bytesMax;
     this.#countMax = countMax;
   }

@@ -39,7 +39,7 @@ export class ResumeWindows {
       this.#onClose();
     };
     const timers = [
-      setTimeout(expire, limits.terminalBackMs),
+      setTimeout(expire, limits.terminalResumeMs),
       setTimeout(this.#onClose, whileWatchedMs + 1),
     ];
     this.#windows.set(key, { from: resumeOffset, sent, since: performance.now(), timers });

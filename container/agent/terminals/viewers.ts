@@ -86,7 +86,7 @@ export class Viewers {
     if (this.#viewers.size === 0) return;
     this.#cutOffTimer = setTimeout(() => {
       for (const viewer of this.#viewers) viewer.cutOff();
-    }, limits.terminalBackMs);
+    }, limits.terminalResumeMs);
   }
 
   #connectionOf(id: string | undefined): Viewer | undefined {

@@ -1,12 +1,12 @@
 /**
  * Checks the name or id of a process before anything is sent.
  */
-import { handlePattern, handleWords, isGenerated } from "../../protocol/fields/handle.ts";
+import { handleMessage, handlePattern, isGenerated } from "../../protocol/fields/handle.ts";
 import { Failure } from "../failure.ts";
 
 export function checkProcessName(name: string): string {
   if (handlePattern.test(name)) return name;
-  throw new Failure(`'${name}' is not a valid name of a process: it ${handleWords}.`, {
+  throw new Failure(`'${name}' is not a valid name of a process: it ${handleMessage}.`, {
     hint: "For example: web, db-1, Worker_2.",
     code: "bad_usage",
   });

@@ -78,7 +78,7 @@ export function applyTimeouts(lease: Lease, now: number, busy: CallsInFlight): L
     if (now >= state.expiresAt) return loseLease(next, "expired", now);
   }
   if (state.name === "draining" && now >= state.until) {
-    const until = now + limits.leaseDrainLookMs;
+    const until = now + limits.leaseDrainCheckMs;
     return { ...next, state: { ...state, replace: true, until } };
   }
   return next;

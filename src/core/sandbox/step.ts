@@ -123,7 +123,7 @@ function applyDeadline(
     case "starting":
       if (now >= state.until) return failSandbox(record, "start_timed_out", false, now);
       return now >= state.lookAt
-        ? enterState(record, { ...state, lookAt: now + limits.startLookMs })
+        ? enterState(record, { ...state, lookAt: now + limits.startProbeMs })
         : record;
     case "running":
       return now >= state.activeAt + spec.idleTimeoutMs
@@ -132,7 +132,7 @@ function applyDeadline(
     case "pausing":
       if (now >= state.until) return failSandbox(record, "pause_timed_out", true, now);
       return now >= state.lookAt
-        ? enterState(record, { ...state, lookAt: now + limits.startLookMs })
+        ? enterState(record, { ...state, lookAt: now + limits.startProbeMs })
         : record;
     case "destroying": {
       if (now < state.tryAt) return record;
@@ -201,7 +201,7 @@ function pauseSandbox(
     name: "pausing",
     since: now,
     until: now + (save ? limits.snapshotTimeoutMs : limits.pauseTimeoutMs),
-    lookAt: now + limits.startLookMs,
+    lookAt: now + limits.startProbeMs,
     reason,
     life: state.life,
     save,
@@ -253,7 +253,7 @@ function startingState(attempt: Start, now: number): SandboxState {
     since: now,
     until:
       now + (attempt.snapshot === undefined ? limits.startTimeoutMs : limits.snapshotTimeoutMs),
-    lookAt: now + limits.startLookMs,
+    lookAt: now + limits.startProbeMs,
     start: attempt,
   };
 }

@@ -51,7 +51,7 @@ export function insertSandbox(
     scope?.config ?? null,
     madeBy ?? null,
     JSON.stringify(make),
-    now + limits.tellAgainMs,
+    now + limits.reportRetryMs,
     createdAt,
     now,
     replaces ?? null,
@@ -123,7 +123,7 @@ export function dueSandboxes(host: ObjectHost, now: number): string[] {
   const rows = host.sql<{ id: string }>(
     "SELECT id FROM sandbox WHERE try_at <= ? ORDER BY try_at LIMIT ?",
     now,
-    limits.healAtOnceMax,
+    limits.staleProbesMax,
   );
   return rows.map(({ id }) => id);
 }
@@ -139,7 +139,7 @@ export function nextTryAt(host: ObjectHost): number | undefined {
 /** Called before the try, so that a try that hangs or crashes does not block the others. */
 export function deferTry(host: ObjectHost, { id, tries, try_at }: SandboxRow, now: number): void {
   if (try_at === null || try_at > now) return;
-  const waitMs = backOffMs(limits.tellAgainMs, tries, limits.tellAgainMaxMs);
+  const waitMs = backOffMs(limits.reportRetryMs, tries, limits.reportRetryMaxMs);
   host.sql("UPDATE sandbox SET tries = ?, try_at = ? WHERE id = ?", tries + 1, now + waitMs, id);
 }
 

@@ -71,7 +71,7 @@ export class SandboxTasks {
 
   /** Updates the row from the sandbox itself. True if the sandbox exists and is not ending. */
   async probe(id: string): Promise<boolean> {
-    const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryAskMs);
+    const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryRequestMs);
     if (report === undefined) deleteSandbox(this.#host, id);
     else this.#listener.applyReport(report);
     return toKnownSandbox(rowOf(this.#host, id))?.isEnding === false;
@@ -79,7 +79,7 @@ export class SandboxTasks {
 
   /** Probes sandboxes whose rows look outdated, in the background. */
   probeStale(): void {
-    const freeSlots = limits.healAtOnceMax - this.#tasks.withPrefix("probe ").length;
+    const freeSlots = limits.staleProbesMax - this.#tasks.withPrefix("probe ").length;
     if (freeSlots <= 0) return;
     for (const id of staleSandboxes(this.#host, this.#host.clock(), this.#probedTo, freeSlots)) {
       this.#probedTo = id;
@@ -128,7 +128,7 @@ export class SandboxTasks {
     if (toKnownSandbox(rowOf(this.#host, replaces))?.isEnding !== false) return undefined;
     try {
       const giveWay = this.#sandboxOf(replaces).giveWay({ network: spec.network }, claim);
-      const result = await this.#withTimeout(giveWay, limits.directoryAskMs);
+      const result = await this.#withTimeout(giveWay, limits.directoryRequestMs);
       if (result !== undefined && "refused" in result) return result.refused;
       if (result === undefined) deleteSandbox(this.#host, replaces);
       else this.#listener.applyReport(result.ok);
@@ -143,7 +143,7 @@ export class SandboxTasks {
   }
 
   async #make(id: string, call: NewSandbox): Promise<void> {
-    const made = await this.#withTimeout(this.#sandboxOf(id).make(call), limits.directoryAskMs);
+    const made = await this.#withTimeout(this.#sandboxOf(id).make(call), limits.directoryRequestMs);
     if ("ok" in made) this.#listener.applyReport(made.ok);
     else this.#giveUp(id, made.refused);
   }

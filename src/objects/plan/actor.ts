@@ -110,7 +110,7 @@ export class PlanActor {
     if (this.#retry.dueAt <= this.host.clock()) {
       // Requests that are still running do not count as failed.
       const tries = this.#retry.tries + (this.requests.hasFailed ? 1 : 0);
-      const minMs = this.requests.hasFailed ? 0 : limits.planDecidingLookMs;
+      const minMs = this.requests.hasFailed ? 0 : limits.planUndecidedCheckMs;
       const retry = this.#nextRetry(plan, tries, minMs);
       // Written before the requests are sent, so that one that hangs does not prevent the next retry.
       saveRetry(this.host, retry);
@@ -125,8 +125,8 @@ export class PlanActor {
   #nextRetry({ run }: PlanRecord, tries: number, minMs = 0): Retry {
     const now = this.host.clock();
     const isUndecided = run !== null && run.decision === null;
-    const maxMs = isUndecided ? limits.planDecidingLookMs : limits.tellAgainMaxMs;
-    const delayMs = Math.max(backOffMs(limits.planLookMs, tries, maxMs), Math.min(minMs, maxMs));
+    const maxMs = isUndecided ? limits.planUndecidedCheckMs : limits.reportRetryMaxMs;
+    const delayMs = Math.max(backOffMs(limits.planRetryMs, tries, maxMs), Math.min(minMs, maxMs));
     const before = this.#retry;
     // A change of the plan never postpones a retry that is due earlier.
     const dueAt = before.dueAt > now ? Math.min(before.dueAt, now + delayMs) : now + delayMs;

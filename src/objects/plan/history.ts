@@ -63,7 +63,7 @@ export function saveKey(host: ObjectHost, key: string, hash: string, n: number):
 /** Runs without effect have a limit of their own, so that a caller who retries often displaces no committed run. */
 export function deleteOldRuns(host: ObjectHost, { decision }: Run): void {
   const go = decision?.go === true;
-  const keptMax = go ? limits.commitsKeptMax : limits.abortedRunsKeptMax;
+  const keptMax = go ? limits.commitsStoredMax : limits.abortedRunsStoredMax;
   const old = host.sql<{ n: number }>(
     `SELECT n FROM run WHERE ended_at IS NOT NULL AND json_extract(head, '$.decision.go') = ?
      ORDER BY n DESC LIMIT -1 OFFSET ?`,

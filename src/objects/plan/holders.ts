@@ -23,8 +23,8 @@ export async function checkHolders(
   free: Set<string>,
 ): Promise<void> {
   const caller = { tenant, plan: name, run: newestRun };
-  for (let start = 0; start < members.length; start += limits.planFinishAtOnceMax) {
-    const batch = members.slice(start, start + limits.planFinishAtOnceMax);
+  for (let start = 0; start < members.length; start += limits.planFinishesMax) {
+    const batch = members.slice(start, start + limits.planFinishesMax);
     const holders = await Promise.all(
       batch.map(({ sandbox }) =>
         withTimeout(host, requests.ports.participantOf(sandbox).holder(caller)).catch(() => {

@@ -74,7 +74,7 @@ async function hold(
   let result: Result<null>;
   try {
     const call = ports.participantOf(sandbox).hold(caller, waitMs);
-    result = await withTimeout(actor.host, call, waitMs + limits.directoryAskMs);
+    result = await withTimeout(actor.host, call, waitMs + limits.directoryRequestMs);
   } catch (error) {
     if (actor.host.clock() < by) throw error;
     result = { refused: { ...notReached, facts: {} } };
@@ -94,7 +94,7 @@ async function prepare(
   const kind = actor.record?.run?.kind;
   if (kind === undefined) return;
   const call = ports.participantOf(sandbox).prepare(caller, kind);
-  const result = await withTimeout(actor.host, call, limits.planPrepareAskMs);
+  const result = await withTimeout(actor.host, call, limits.planPrepareRequestMs);
   const vote = "ok" in result ? result.ok : { no: failureOf(toBerthError(result.refused)) };
   applyRunEvent(actor, { type: "voted", n: caller.run, sandbox, vote });
 }
@@ -106,7 +106,7 @@ async function finish(
   caller: PlanCaller,
 ): Promise<RequestOutcome> {
   const call = ports.participantOf(sandbox).finish(caller, decision);
-  const result = await withTimeout(actor.host, call, limits.waitMaxMs + limits.directoryAskMs);
+  const result = await withTimeout(actor.host, call, limits.waitMaxMs + limits.directoryRequestMs);
   if ("refused" in result) {
     // A participant cannot refuse a decision, so a final refusal means that the sandbox does not exist any more.
     const error = failureOf(toBerthError(throwIfRetryable(result.refused)));
@@ -169,7 +169,7 @@ async function end(
   caller: PlanCaller,
 ): Promise<void> {
   const participant = ports.participantOf(sandbox);
-  const waitMs = limits.waitMaxMs + limits.directoryAskMs;
+  const waitMs = limits.waitMaxMs + limits.directoryRequestMs;
   if (force) await withTimeout(actor.host, participant.end("left_plan"), waitMs);
   else {
     const result = await withTimeout(actor.host, participant.endUnheld(caller), waitMs);

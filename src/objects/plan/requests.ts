@@ -13,11 +13,11 @@ import type { PlanPorts } from "./ports.ts";
 
 const concurrentMax: Record<PlanRequest["type"], number> = {
   hold: 1,
-  prepare: limits.planPrepareAtOnceMax,
-  finish: limits.planFinishAtOnceMax,
-  join: limits.planFinishAtOnceMax,
-  leave: limits.planFinishAtOnceMax,
-  end: limits.planFinishAtOnceMax,
+  prepare: limits.planPreparesMax,
+  finish: limits.planFinishesMax,
+  join: limits.planFinishesMax,
+  leave: limits.planFinishesMax,
+  end: limits.planFinishesMax,
   unregister: 1,
 };
 
@@ -90,7 +90,7 @@ export class PlanRequests {
       // A request that is still pending has changed nothing. Sending it again at once would loop.
       if (!isContinuing) this.#failed.add(key);
       else {
-        this.#recheckAt.set(key, host.clock() + limits.planAgainMs);
+        this.#recheckAt.set(key, host.clock() + limits.planPendingRetryMs);
         this.#actor.rearm();
       }
     } catch (error) {

@@ -19,7 +19,7 @@ export type RunCall = RunOptions & {
 
 export async function commitOrRollBack(actor: PlanActor, call: RunCall): Promise<Commit> {
   const n = await beginOrJoin(actor, call);
-  await waitForEnd(actor, n, limits.planAnswerMs);
+  await waitForEnd(actor, n, limits.planResponseMs);
   const run = loadRun(actor.host, n);
   if (run === null) throw outcomeForgottenError();
   const refused = refusalOf(run);

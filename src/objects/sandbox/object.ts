@@ -3,7 +3,7 @@
  * and of plans, WebSockets, file bytes and port requests as whole requests, and the alarm.
  */
 import { DurableObject } from "cloudflare:workers";
-import { readConfig, type Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import type { ParticipantDecision } from "../../core/plan/pending.ts";
 import type { PartResult, Vote } from "../../core/plan/record.ts";
 import type { Report } from "../../protocol/directory.ts";

@@ -8,7 +8,7 @@ import type { ObjectHost } from "./host.ts";
 export async function withTimeout<T>(
   host: ObjectHost,
   work: Promise<T>,
-  waitMs: number = limits.directoryAskMs,
+  waitMs: number = limits.directoryRequestMs,
   timeoutError: () => Error = () => new Error(`no response within ${waitMs} ms`),
 ): Promise<T> {
   let cancel = () => {};

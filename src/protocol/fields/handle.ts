@@ -11,7 +11,7 @@ const randomChars = 12;
 const incarnationTagChars = 8;
 const generatedPattern = /^[pst][a-z0-9]{12}-([a-z0-9]{8})$/;
 
-/** Sessions and terminals may also be called as their maker likes; a process has such a name beside its id. */
+/** Callers may choose ids of sessions and terminals. Names of processes have this form too. */
 export const handlePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 export const handleMessage =
   "must be 1 to 64 letters, digits, _ or -, beginning with a letter or digit";

@@ -50,10 +50,7 @@ export type Size = {
   processes?: number;
 };
 
-/**
- * `small:instance=basic,memoryMib=512,processes=256 large:…`: entries by white space. Throws words for whoever
- * configures it.
- */
+/** Entries are separated by white space: `small:instance=basic,memoryMib=512,processes=256 large:…`. */
 export function parseSizes(text: string): ReadonlyMap<string, Size> {
   const sizes = new Map<string, Size>();
   for (const entry of text.split(/\s+/).filter((part) => part !== "")) {

@@ -1,10 +1,9 @@
 /**
- * Owns the messages of the line between a Sandbox object and its agent: a WebSocket by which commands go without a request
- * for each. A message is a head in JSON, a line break, and a body in JSON. The agent takes this file too.
- * Does not own what is called: paths and bodies are those of the requests (agent-wire.ts).
+ * Messages of the channel between a Sandbox object and its agent: a WebSocket that carries short commands without an
+ * HTTP request for each. A message is a JSON head, a line break and a JSON body. The agent loads this file too.
  */
 
-/** The id is the caller's, and of one call alone while that is under way. */
+/** The object chooses the id; it is unique among the calls in progress. */
 export type ChannelCall = {
   id: string;
   path: string;
@@ -15,17 +14,17 @@ export type ChannelCall = {
 
 export type ChannelResult = { id: string; status: number; json: string };
 
-/** In place of a status: the answer takes longer, or is longer, and is to be asked for by a request (`agentPaths.later`). */
+/** Instead of a status: the result is slow or large, and must be requested from `agentPaths.deferred`. */
 export const deferredStatus = 102;
 
-/** What a header carries unchanged: the agent makes one of it. */
+/** Text that a header can carry, because the agent turns the id into one. */
 const headerText = /^[\x20-\x7e]*$/;
 
 export function writeCall({ id, path, fence, requestId, body }: ChannelCall): string {
   return `${JSON.stringify([id, path, fence, requestId])}\n${body}`;
 }
 
-/** Undefined: it is none. */
+/** Undefined for a malformed message. */
 export function readCall(message: unknown): ChannelCall | undefined {
   const { head, body } = splitMessage(message);
   const [id, path, fence, requestId] = head;
@@ -39,7 +38,7 @@ export function writeResult({ id, status, json }: ChannelResult): string {
   return `${JSON.stringify([id, status])}\n${json}`;
 }
 
-/** Undefined: it is none. */
+/** Undefined for a malformed message. */
 export function readResult(message: unknown): ChannelResult | undefined {
   const { head, body } = splitMessage(message);
   const [id, status] = head;
@@ -51,7 +50,7 @@ function isFence(fence: unknown): fence is number {
   return Number.isSafeInteger(fence) && (fence as number) >= 0;
 }
 
-/** Those of an answer that is whole. */
+/** The statuses of a complete result. */
 function isResultStatus(status: unknown): status is number {
   if (!Number.isInteger(status)) return false;
   const number = status as number;

@@ -1,28 +1,28 @@
 /**
- * Owns the names on the wire between a Sandbox object and the agent: protocol version, port, headers, paths.
- * Does not own bodies (agent.ts): the agent takes this file alone, without the library of schemas.
+ * Names on the wire between a Sandbox object and the agent: protocol version, port, headers and paths. The agent
+ * loads this file, so it does not use the schema library.
  */
 
 export const agentProtocol = 2;
 
-/** The oldest that is still spoken. A saved tree of the platform's brings its agent along: those of the last 60 days are. */
+/** The oldest supported version. Saved trees of the platform contain their agent, and last up to 60 days. */
 export const agentProtocolMin = 1;
 
-/** The first that knows `revoked`: one of before could not let go of a socket again, and is given none that a token opens. */
+/** The first version with `revoked`. An older agent cannot close a WebSocket, so tokens cannot open one there. */
 export const agentProtocolWithRevocation = 2;
 
-/** Where the agent listens on the platform; on one machine it takes any free port of the loopback. */
+/** The agent's port on the platform. On one machine it listens on any free port of the loopback. */
 export const agentPort = 8228;
 
 export const agentHeaders = {
   protocol: "berth-protocol",
   incarnation: "berth-incarnation",
-  /** A number that only grows; the agent refuses a lower one than it has seen (409 stale_fence). */
+  /** Grows with each lease; the agent refuses a fence below the highest it has seen (409 stale_fence). */
   fence: "berth-fence",
   requestId: "berth-request-id",
-  /** Of a socket that a token opens: the generation of that. Without it the socket is nobody's to revoke. */
+  /** The generation of the token that opens a WebSocket. Without it the WebSocket cannot be revoked. */
   generation: "berth-generation",
-  /** The id of the reader or viewer that connects. A header, because agents before it refuse unknown parameters. */
+  /** The id of the reader or viewer that connects. A header, because older agents refuse unknown query parameters. */
   reader: "berth-reader",
 } as const;
 
@@ -31,7 +31,7 @@ export const agentPaths = {
   health: "/v1/health",
   /** POST AgentExecCall → ExecResult, or an error body. Gated. */
   exec: "/v1/exec",
-  /** GET `/<exec id>`: the answer of an exec that was told to be kept; waits for it as the first caller would. */
+  /** GET `/<exec id>`: the result of an exec with `keep`; waits until it has ended. */
   execs: "/v1/execs",
   /** POST AgentProcessCall (gated), GET → Processes; below `/<id>`: GET, DELETE, logs, wait, stdin, signal. */
   processes: "/v1/processes",
@@ -45,17 +45,17 @@ export const agentPaths = {
   archive: "/v1/archive",
   /** POST `/clone` CloneCall (gated) → server-sent events. */
   git: "/v1/git",
-  /** GET, upgraded to the line of the object (agent-line.ts). An agent of before answers 404. */
+  /** GET, upgraded to the channel (agent-channel.ts). Older agents return 404. */
   channel: "/v1/line",
-  /** GET `/<id>`: the answer of a call by the line that takes longer, or is longer. It ends with who has taken it. */
+  /** GET `/<id>`: the result of a channel call that is slow or large. It can be read once. */
   deferred: "/v1/later",
-  /** GET `?after=<n>` → AgentWork: what runs, for how long nothing has, and what ended since. */
+  /** GET `?after=<n>` → AgentWork: what runs, the idle time, and what ended after event n. */
   work: "/v1/work",
-  /** POST AgentFence → AgentFenced. From now on nothing below the fence begins; with `drain` it also ends. */
+  /** POST AgentFence → AgentFenced. Nothing below the fence starts any more; with `drain` it also ends. */
   fence: "/v1/fence",
-  /** POST AgentRevoked → the same. Sockets that tokens of an earlier generation opened are closed, and none comes later. */
+  /** POST AgentRevoked → the same. Closes the WebSockets that tokens of earlier generations opened. */
   revoked: "/v1/revoked",
-  /** PUT AgentMetadata → AgentMetadataKept. An older version than the one it has is ignored. */
+  /** PUT AgentMetadata → AgentMetadataKept. Ignores versions older than its own. */
   metadata: "/v1/metadata",
   /** Any method, `/v1/ports/<port>/<path>`: HTTP or WebSocket to a server in the sandbox. */
   ports: "/v1/ports",

@@ -1,9 +1,7 @@
 /**
- * Owns the calls between a Sandbox object and the agent in its container: headers, paths, the boot document.
- * Does not own the bodies that pass through untouched (exec.ts has those).
- *
- * Every request carries `Authorization: Bearer <secret>` (else 401), and gated ones a fence.
- * Every answer, errors included, carries the agent's incarnation and protocol version.
+ * Bodies of calls between a Sandbox object and its agent, and the boot document. Every request has `Authorization:
+ * Bearer <secret>` (otherwise 401), gated ones also a fence. Every response, errors included, has the agent's
+ * incarnation and protocol version.
  */
 import { z } from "zod";
 import { execCallSchema } from "../exec.ts";
@@ -16,32 +14,32 @@ import { terminalCallSchema } from "../terminal.ts";
 
 export * from "./agent-wire.ts";
 
-/** What the agent is told before it serves: on fd 3 from the engine, in BERTH_BOOT on the platform. */
+/** The boot document of the agent: on fd 3 from the engine, in BERTH_BOOT on the platform. */
 export const agentBootSchema = z.strictObject({
   startId: z.string().regex(/^[a-z0-9]{16}$/),
   secret: z.string().min(32),
-  /** The environment of every command: what `create` was given. */
+  /** The environment of every command, as given to `create`. */
   env: envSchema,
 });
 
 export const agentExecCallSchema = z.intersection(
   execCallSchema,
-  // Strict on both sides: an intersection refuses only the fields that neither knows.
+  // Both sides are strict: an intersection refuses only fields that neither side has.
   z.strictObject({
     execId: z.string(),
     requestId: z.string(),
-    /** Its caller has a key: it goes on without the caller, its answer is kept, and an id never runs twice. */
+    /** With an idempotency key: continues without the caller, its result is stored, and an id never runs twice. */
     keep: z.boolean().optional(),
   }),
 );
 
-/** The object gives the ids of this life. Repeated with the same one: the same process, and no second run. */
+/** The object generates the id. A repeated call with it returns the same process and starts nothing. */
 export const agentProcessCallSchema = z.intersection(
   processCallSchema,
   z.strictObject({ id: handleSchema }),
 );
 
-/** Always with an id here: the caller's own or one that the object minted. */
+/** Always has an id: that of the caller, or one that the object generated. */
 export const agentSessionCallSchema = sessionCallSchema.required({ id: true });
 
 export const agentSessionExecCallSchema = z.intersection(
@@ -58,7 +56,7 @@ export const agentTerminalCallSchema = z.intersection(
   z.strictObject({ id: handleSchema }),
 );
 
-/** Something that ended: told once to the events, in the order of `n`. */
+/** Something that ended. Becomes one event, in the order of `n`. */
 export const agentEndingSchema = z.strictObject({
   n: z.int().min(1),
   kind: z.enum(["process", "session", "terminal"]),
@@ -71,22 +69,22 @@ export const agentEndingSchema = z.strictObject({
 
 export const agentWorkSchema = z.strictObject({
   execs: z.int(),
-  /** That run. */
+  /** Number of running processes. */
   processes: z.int(),
   sessions: z.int(),
   terminals: z.int(),
-  /** Sockets that are attached to terminals. */
+  /** WebSockets that are attached to terminals. */
   attached: z.int(),
-  /** Since when nothing of it kept the sandbox busy: running commands and processes, attached sockets. 0: it is busy. */
+  /** How long no command, process or attached WebSocket has kept the sandbox busy. 0: it is busy. */
   idleMs: z.int().min(0),
-  /** After the asked one; the newest 1,000 are kept. */
+  /** The ends after `?after=`; the newest 1,000 are stored. */
   endings: z.array(agentEndingSchema),
 });
 
 export const agentHealthSchema = z.strictObject({
   incarnation: z.string(),
   protocol: z.int(),
-  /** What the agent itself knows of its isolation; the engine or the platform adds the rest. */
+  /** The part of the isolation that the agent knows; the engine or the platform adds the rest. */
   tree: isolationSchema.shape.tree,
   running: z.int(),
   fence: z.int(),
@@ -94,20 +92,20 @@ export const agentHealthSchema = z.strictObject({
 
 export const agentFenceSchema = z.strictObject({
   fence: z.int().min(0),
-  /** End the gated work that was started below the fence. */
+  /** Ends the gated work that was started below the fence. */
   drain: z.boolean(),
-  /** Answer when no gated work below the fence is left, or after this long. */
+  /** Responds when no gated work below the fence is left, or after this time. */
   waitMs: z.int().min(0).max(limits.leaseDrainMs),
 });
 
 export const agentFencedSchema = z.strictObject({
-  /** The highest that it has seen. */
+  /** The highest fence that the agent has seen. */
   fence: z.int(),
-  /** Gated work below the fence that is left. */
+  /** How much gated work below the fence still runs. */
   left: z.int(),
 });
 
-/** The generation of tokens that are good; the highest that was told holds, and is answered. */
+/** The generation of valid tokens. The highest one that the agent received counts, and is returned. */
 export const agentRevokedSchema = z.strictObject({ generation: z.int().min(0) });
 
 export const agentMetadataSchema = z.strictObject({

@@ -1,11 +1,11 @@
 /**
- * Owns gathering what differs between two trees within a bound: the first paths of each kind, the others counted.
- * Does not own the schema (changes.ts): whoever walks trees takes this file without the library of schemas.
+ * Collects the differences between two trees within a limit: the first paths of each kind, and the number of all. The
+ * engine and the agent load this file, so it does not use the schema library.
  */
 export const changeKinds = ["added", "modified", "deleted"] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
-/** Of the text of all listed paths: names of up to 255 bytes in deep folders make a thousand of them megabytes. */
+/** The limit for the text of all listed paths: a thousand long paths would be megabytes. */
 const listedCharsMax = 256 * 1024;
 
 export class ChangeList {
@@ -19,14 +19,14 @@ export class ChangeList {
     this.#firsts = { added: firsts(), modified: firsts(), deleted: firsts() };
   }
 
-  /** In any order. `bytes` of a file as it is in the newer tree. */
+  /** Paths may come in any order. `bytes`: the size of a file in the newer tree. */
   add(kind: ChangeKind, path: string, bytes = 0): void {
     this.#firsts[kind].add(path);
     // A sparse file can claim more than a number holds.
     this.#bytes = Math.min(this.#bytes + bytes, Number.MAX_SAFE_INTEGER);
   }
 
-  /** Each kind has its turn, so that many of one hide none of another. */
+  /** Takes paths of the kinds in turn, so that many of one kind do not hide another. */
   result() {
     const firsts = changeKinds.map((kind) => ({
       paths: this.#firsts[kind].sorted(),
@@ -43,7 +43,7 @@ export class ChangeList {
         isMore = true;
       }
     }
-    const [added = [], modified = [], deleted = []] = firsts.map(({ paths, taken: takenCount }) =>
+    const [added = [], modified = [], deleted = []] = firsts.map(({ paths, takenCount }) =>
       paths.slice(0, takenCount),
     );
     const counts = {
@@ -55,10 +55,10 @@ export class ChangeList {
   }
 }
 
-/** The smallest of all that were added, whatever their order, in the memory of twice as many. */
+/** Keeps the smallest of all added paths, in the memory of twice as many. */
 class SmallestPaths {
   readonly #max: number;
-  #kept: string[] = [];
+  #paths: string[] = [];
   #last: string | undefined;
   count = 0;
 
@@ -69,13 +69,13 @@ class SmallestPaths {
   add(path: string): void {
     this.count += 1;
     if (this.#max === 0 || (this.#last !== undefined && path > this.#last)) return;
-    this.#kept.push(path);
-    if (this.#kept.length < this.#max * 2) return;
-    this.#kept = this.sorted();
-    this.#last = this.#kept.at(-1);
+    this.#paths.push(path);
+    if (this.#paths.length < this.#max * 2) return;
+    this.#paths = this.sorted();
+    this.#last = this.#paths.at(-1);
   }
 
   sorted(): string[] {
-    return this.#kept.sort().slice(0, this.#max);
+    return this.#paths.sort().slice(0, this.#max);
   }
 }

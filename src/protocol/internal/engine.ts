@@ -1,9 +1,7 @@
 /**
- * Owns the calls between a Sandbox object and the embedded engine of one machine.
- * Does not own the data path: the object speaks to the agent directly, at the address that `start` answers.
- *
- * All paths are below the engine's base URL and need `Authorization: Bearer <engine secret>`.
- * A container is named by its sandbox's id. Verbs are idempotent: stopping the stopped is success.
+ * Calls between a Sandbox object and the engine of one machine. Files and commands go to the agent directly, at the
+ * address that `start` returns. All paths are below the engine's base URL and need `Authorization: Bearer <engine
+ * secret>`. A container has the id of its sandbox. Calls are idempotent: stopping a stopped container succeeds.
  */
 import { z } from "zod";
 import { envSchema } from "../fields/env.ts";
@@ -15,21 +13,21 @@ export const enginePaths = {
   /** GET → EngineHealth. */
   health: "/v1/health",
   /**
-   * POST EngineStart → EngineStarted. Same start id again: the same answer. A new one is the object's word that
-   * it has given the life before up: that ends first. One that has ended: 409 start_failed.
+   * POST EngineStart → EngineStarted. A repeated start id gets the same response. A new start id first ends the
+   * incarnation before it. The start id of an incarnation that has ended: 409 start_failed.
    */
   start: (id: string) => `/v1/containers/${id}/start`,
   /** POST EngineDestroy → 204. */
   destroy: (id: string) => `/v1/containers/${id}/destroy`,
-  /** POST EngineSignal → 204. To every process in the container but the agent. */
+  /** POST EngineSignal → 204. Signals every process in the container except the agent. */
   signal: (id: string) => `/v1/containers/${id}/signal`,
-  /** GET ?startId=&waitMs= → EngineExit once that life ended (at once if it has), 204 when waitMs passed. */
+  /** GET ?startId=&waitMs= → EngineExit when that incarnation has ended, or 204 after waitMs. */
   monitor: (id: string) => `/v1/containers/${id}/monitor`,
   /** POST EngineSnapshot → EngineSnapshotMade. */
   snapshot: (id: string) => `/v1/containers/${id}/snapshot`,
-  /** DELETE → 204, once one that is just being made is whole. */
+  /** DELETE → 204, after a snapshot in progress is complete. */
   snapshotOf: (snapshotId: string) => `/v1/snapshots/${snapshotId}`,
-  /** POST EngineChanges → Changes, of the workspace of this snapshot against an older one's. */
+  /** POST EngineChanges → Changes of the workspace since an older snapshot. */
   changes: (snapshotId: string) => `/v1/snapshots/${snapshotId}/changes`,
 } as const;
 
@@ -45,21 +43,21 @@ export const engineStartSchema = z.strictObject({
       processes: z.int().min(limits.jailProcessesMin).max(limits.jailProcessesMax).optional(),
     })
     .optional(),
-  /** Begin from this saved tree instead of the one that the engine has kept. */
+  /** Start from this saved tree instead of the stored files. */
   snapshotId: sandboxIdSchema.optional(),
-  /** Begin from this saved tree where the engine has kept none. */
+  /** Start from this saved tree if no files are stored. */
   baseId: sandboxIdSchema.optional(),
 });
 
 export const engineStartedSchema = z.strictObject({
   startId: z.string(),
-  /** Where the agent answers: http://127.0.0.1:<port>. */
+  /** The address of the agent: http://127.0.0.1:<port>. */
   agentUrl: z.url(),
   incarnation: z.string(),
-  /** Where this life's files come from. */
+  /** Where the files of this incarnation come from. */
   files: z.enum(["new", "kept", "snapshot"]),
   isolation: isolationSchema,
-  /** What was asked for and has no meaning here, in words. */
+  /** Settings that have no effect on this machine. */
   notes: z.array(z.string()),
 });
 
@@ -82,7 +80,7 @@ export const engineSnapshotMadeSchema = z.strictObject({
 });
 
 export const engineChangesSchema = z.strictObject({
-  /** The older one; an empty workspace where there is none. */
+  /** The older snapshot; left out: an empty workspace. */
   fromId: sandboxIdSchema.optional(),
   listMax: z.int().min(0).max(limits.changedPathsMax),
 });
@@ -91,7 +89,7 @@ export const engineHealthSchema = z.strictObject({
   containers: z.int(),
   containersMax: z.int(),
   isolation: isolationSchema,
-  /** One sentence for each thing that this machine cannot give, with the remedy. */
+  /** One sentence for each isolation feature that this machine lacks, with the remedy. */
   missing: z.array(z.string()),
 });
 

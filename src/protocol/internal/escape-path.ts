@@ -1,10 +1,10 @@
 /**
- * Owns how a path of any bytes is shown in one line of text, so that no two paths look the same: bytes that are no UTF-8,
- * control characters and those that turn the direction of text as `\xNN`, a backslash as `\\`, all else as it is.
+ * Writes a path of any bytes as one line of text, so that no two paths look the same: invalid UTF-8, control
+ * characters and characters that change the direction of text become `\xNN`, a backslash becomes `\\`.
  */
 const plainPattern = /^[\x20-\x5b\x5d-\x7e]*$/;
 
-/** A character of UTF-8, or else one byte. */
+/** One UTF-8 character, or else one byte. */
 const characterPattern = new RegExp(
   [
     "[\\xc2-\\xdf][\\x80-\\xbf]",
@@ -20,7 +20,7 @@ const characterPattern = new RegExp(
 );
 const invisiblePattern = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
-/** `raw` has one character for each byte. */
+/** `raw` has one character (U+0000 to U+00FF) for each byte. */
 export function escapePath(raw: string): string {
   return plainPattern.test(raw) ? raw : raw.replace(characterPattern, escapeCharacter);
 }

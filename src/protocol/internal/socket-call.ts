@@ -7,7 +7,7 @@ import type { Caller } from "../rights.ts";
 import type { ConnectQuery } from "../terminal.ts";
 
 /** For a request to a server in the sandbox: its port, and the token of the address. */
-export const portRequestHeader = "berth-visit";
+export const portRequestHeader = "berth-port-request";
 
 export type PortRequestCall = { port: number; token: string };
 

@@ -1,7 +1,7 @@
 /**
  * Addresses the objects behind the API, and reads their results.
  */
-import { readConfig, type Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import type { DirectoryObject } from "../../objects/directory/object.ts";
 import type { VerbCalls } from "../../objects/sandbox/dispatch/verb-call.ts";
 import type { Result } from "../../objects/shared/result.ts";

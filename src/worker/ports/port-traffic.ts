@@ -9,8 +9,8 @@ import {
   type Port,
   type PortAddress,
   type PortCall,
-  portLabel,
   parsePortLabel,
+  portLabel,
 } from "../../protocol/port.ts";
 import { sandboxObject } from "../http/objects.ts";
 import { invalidField } from "../http/validate.ts";
@@ -21,7 +21,7 @@ const pathPrefix = "/p/";
 const hopByHop = ["keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"];
 const credentials = ["authorization", "proxy-authorization", "proxy-authenticate"];
 
-export type PortRequest = PortAddress & {
+type PortRequest = PortAddress & {
   /** Path and query for the server, as they were written. */
   target: string;
   /** The prefix of the path form; undefined: a host of its own. */
@@ -81,10 +81,6 @@ export function portOf(
   { token, createdAt }: { token: string; createdAt: string },
 ): Port {
   return { port, wake, createdAt, token, ...urlsOf(berthUrl, { port, sandbox, token }) };
-}
-
-export function badPort(): BerthError {
-  return invalidField("port", "must be a whole number from 1 to 65535");
 }
 
 export async function forwardPortRequest(

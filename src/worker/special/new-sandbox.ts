@@ -2,7 +2,7 @@
  * Describes a new sandbox: its id and its settings, and for a fork what it inherits from the checkpoint's sandbox.
  */
 import { z } from "zod";
-import { readConfig, type Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import type { Fork } from "../../objects/sandbox/lifecycle/checkpoints.ts";
 import type { NewSandbox } from "../../objects/sandbox/lifecycle/lifecycle.ts";
 import type { ErrorValue, Result } from "../../objects/shared/result.ts";
@@ -23,7 +23,7 @@ const mergedSchema = z.strictObject({ env: sandboxEnvSchema });
 type Policy = Omit<CreateCall, "from" | "onExisting" | "waitMs">;
 
 /** `createRefusal`: why the origin of a fork cannot be used; an existing sandbox is found all the same. */
-export type SandboxToCreate = { make: NewSandbox; createRefusal?: ErrorValue };
+type SandboxToCreate = { make: NewSandbox; createRefusal?: ErrorValue };
 
 /** `written`: the call as the caller wrote it; a fork inherits only what the caller did not give. */
 export async function newSandbox(

@@ -3,7 +3,7 @@
  * object is addressed.
  */
 import { z } from "zod";
-import { readConfig, type Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import type { PutMemberCall, PutMemberResult } from "../../objects/plan/members.ts";
 import type { PlanObject } from "../../objects/plan/object.ts";
 import type { Result } from "../../objects/shared/result.ts";

@@ -2,7 +2,7 @@
  * Finds the configured size that a create names, and refuses a size that this installation cannot enforce, before an
  * object is addressed.
  */
-import { readConfig, type Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { type Size, sizeError } from "../../protocol/fields/size.ts";
 import { engineHealth } from "../../runtime/engine.ts";

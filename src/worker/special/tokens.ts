@@ -1,7 +1,7 @@
 /**
  * Creates the tokens of a sandbox. Only the Worker has the secret that signs them.
  */
-import { readConfig, type Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type Caller, type Token, type TokenCall, tokenCallSchema } from "../../protocol/rights.ts";
 import { requireGrantable } from "../auth/auth.ts";

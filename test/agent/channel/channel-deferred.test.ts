@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
-import { later } from "../../../src/protocol/internal/agent-channel.ts";
+import { deferredStatus } from "../../../src/protocol/internal/agent-channel.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Agent, kinds } from "../agent.ts";
 import { until } from "../until.ts";
@@ -24,7 +24,7 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
   /** Calls a command whose response is deferred. */
   const callDeferred = async (command: string, more: object = {}) => {
     const id = channel.call({ command, timeoutMs: 600_000, ...more });
-    expect(await channel.response(id)).toEqual({ id, status: later, json: "" });
+    expect(await channel.response(id)).toEqual({ id, status: deferredStatus, json: "" });
     return id;
   };
   const expectTaken = async (id: string) => {
@@ -73,11 +73,11 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
     ],
   ])("[X55] a response that is %s is fetched entirely", async (_what, command, more) => {
     const id = channel.call({ command, ...more }, { fence: 1 });
-    expect((await channel.response(id)).status).toBe(later);
+    expect((await channel.response(id)).status).toBe(deferredStatus);
     const text = await (await take(id)).text();
     const posted = await agent.post({ command, ...more }, { headers: { "berth-fence": "1" } });
     const stdoutOf = (json: string) => execResultSchema.parse(JSON.parse(json)).stdout;
-    expect(text.length).toBeGreaterThan(limits.answerWholeBytesMax);
+    expect(text.length).toBeGreaterThan(limits.wholeResponseBytesMax);
     expect(stdoutOf(text) === stdoutOf(await posted.text())).toBe(true);
     await expectTaken(id);
   });
@@ -90,11 +90,11 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
     };
     const overhead = (await respond(10_000)).json.length - 10_000;
     // The response contains its duration, in a few digits.
-    const lengthMax = limits.answerWholeBytesMax - overhead;
+    const lengthMax = limits.wholeResponseBytesMax - overhead;
     const short = await respond(lengthMax - 10);
     expect(short.status).toBe(200);
     expect(JSON.parse(short.json).stdout).toHaveLength(lengthMax - 10);
-    expect((await respond(lengthMax + 10)).status).toBe(later);
+    expect((await respond(lengthMax + 10)).status).toBe(deferredStatus);
     expect((await take(id(lengthMax + 10))).status).toBe(200);
   });
 
@@ -103,7 +103,7 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
       { command: `setsid sh -c 'trap "" TERM; sleep 1000' & sleep 1000`, timeoutMs: 600_000 },
       { fence: 1 },
     );
-    expect((await channel.response(id)).status).toBe(later);
+    expect((await channel.response(id)).status).toBe(deferredStatus);
     const caller = new AbortController();
     const response = await take(id, { signal: caller.signal });
     expect(response.status).toBe(200);
@@ -120,7 +120,7 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
     await channel.response("again");
     channel.responses.length = 0;
     call("sleep 3; echo second");
-    expect((await channel.response("again")).status).toBe(later);
+    expect((await channel.response("again")).status).toBe(deferredStatus);
     expect(JSON.parse(await (await take("again")).text())).toMatchObject({ stdout: "second\n" });
     await until("the tree of the first call has ended", () => agent.left().length === 0);
   });
@@ -134,8 +134,8 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
         { fence: 1 },
       );
       const large = channel.call({ command: "head -c 200000 /dev/zero" }, { fence: 1 });
-      expect((await channel.response(large)).status).toBe(later);
-      expect((await channel.response(long)).status).toBe(later);
+      expect((await channel.response(large)).status).toBe(deferredStatus);
+      expect((await channel.response(long)).status).toBe(deferredStatus);
       await until("its tree has ended", () => agent.left().length === 0);
       // The time runs from the deferral, which comes after the call, so a slow machine only makes it longer.
       expect(performance.now() - calledAt).toBeGreaterThan(limits.agentHeadersMs);
@@ -148,7 +148,7 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
     "[X56] the time during which an agent is frozen does not count",
     async () => {
       const id = channel.call({ command: "sleep 2.5; echo on" }, { fence: 1 });
-      expect((await channel.response(id)).status).toBe(later);
+      expect((await channel.response(id)).status).toBe(deferredStatus);
       agent.process.kill("SIGSTOP");
       await pause(limits.agentHeadersMs + 3_000);
       agent.process.kill("SIGCONT");

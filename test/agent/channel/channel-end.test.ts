@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { later } from "../../../src/protocol/internal/agent-channel.ts";
+import { deferredStatus } from "../../../src/protocol/internal/agent-channel.ts";
 import { Agent, kinds } from "../agent.ts";
 import { Sessions } from "../sessions/sessions.ts";
 import { until } from "../until.ts";
@@ -35,7 +35,7 @@ describe.each(kinds)("the end of a channel, process trees in a %s", (tree) => {
     expect(await (await posted).json()).toMatchObject({ stdout: "on\n" });
     const { status, json } = await other.response(otherId);
     const answer =
-      status === later ? await (await agent.request(`/v1/later/${otherId}`)).text() : json;
+      status === deferredStatus ? await (await agent.request(`/v1/later/${otherId}`)).text() : json;
     expect(JSON.parse(answer)).toMatchObject({ stdout: "on\n" });
     // The session ended with its command.
     expect((await sessions.refused(sessions.run(id, "true"))).code).toBe("session_terminated");
@@ -58,7 +58,8 @@ describe.each(kinds)("the end of a channel, process trees in a %s", (tree) => {
     const id = channel.call(call);
     await agent.sh("touch go");
     const { status, json } = await channel.response(id);
-    const answer = status === later ? await (await agent.request(`/v1/later/${id}`)).text() : json;
+    const answer =
+      status === deferredStatus ? await (await agent.request(`/v1/later/${id}`)).text() : json;
     expect(JSON.parse(answer)).toMatchObject({ execId: "kept", stdout: "ran\n" });
     await channel.close();
     await agent.stop();
@@ -68,7 +69,7 @@ describe.each(kinds)("the end of a channel, process trees in a %s", (tree) => {
     const agent = await Agent.start({ tree });
     const channel = await ChannelClient.open(agent);
     const id = channel.call({ command: "until [ -e go ]; do sleep 0.1; done; echo on" });
-    expect((await channel.response(id)).status).toBe(later);
+    expect((await channel.response(id)).status).toBe(deferredStatus);
     await channel.close();
     const response = await agent.request(`/v1/later/${id}`);
     await agent.sh("touch go");
@@ -101,7 +102,7 @@ describe.each(kinds)("the end of a channel, process trees in a %s", (tree) => {
     const agent = await Agent.start({ tree });
     const channel = await ChannelClient.open(agent);
     const waiting = channel.call({ command: stubborn });
-    expect((await channel.response(waiting)).status).toBe(later);
+    expect((await channel.response(waiting)).status).toBe(deferredStatus);
     const called = channel.call({ command: "sleep 1000" });
     await until("both run", async () => (await running(agent)) === 2);
     await agent.stop();

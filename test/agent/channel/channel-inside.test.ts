@@ -2,11 +2,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Channel } from "../../../container/agent/server/channel.ts";
 import { DeferredResponses } from "../../../container/agent/server/deferred.ts";
-import { later, readAnswer, writeCall } from "../../../src/protocol/internal/agent-channel.ts";
+import {
+  deferredStatus,
+  readResult,
+  writeCall,
+} from "../../../src/protocol/internal/agent-channel.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 
 const call = writeCall({ id: "e", path: "/v1/exec", fence: 0, requestId: "r", body: "{}" });
-const large = () => new Response("x".repeat(limits.answerWholeBytesMax + 1));
+const large = () => new Response("x".repeat(limits.wholeResponseBytesMax + 1));
 
 /** A channel whose calls the test answers. */
 class Harness {
@@ -19,7 +23,7 @@ class Harness {
     return new Promise((resolve) => this.answers.push(resolve));
   }, this.deferred);
   readonly #socket = {
-    send: (message: string) => this.sent.push(readAnswer(message)?.status ?? message),
+    send: (message: string) => this.sent.push(readResult(message)?.status ?? message),
     close: (code: number) => this.sent.push(`closed ${code}`),
   };
 
@@ -63,11 +67,13 @@ describe("inside a channel", () => {
     const harness = new Harness();
     harness.receive(call);
     harness.answers[0]?.(large());
-    await vi.waitFor(() => expect(harness.sent).toEqual([later]));
+    await vi.waitFor(() => expect(harness.sent).toEqual([deferredStatus]));
     harness.channel.close();
     expect(harness.signals[0]?.aborted).toBe(false);
     const caller = new AbortController();
-    expect((await harness.take(caller.signal).text()).length).toBe(limits.answerWholeBytesMax + 1);
+    expect((await harness.take(caller.signal).text()).length).toBe(
+      limits.wholeResponseBytesMax + 1,
+    );
     caller.abort();
     expect(harness.signals[0]?.aborted).toBe(true);
   });
@@ -76,7 +82,7 @@ describe("inside a channel", () => {
     const harness = new Harness();
     harness.receive(call);
     harness.answers[0]?.(large());
-    await vi.waitFor(() => expect(harness.sent).toEqual([later]));
+    await vi.waitFor(() => expect(harness.sent).toEqual([deferredStatus]));
     harness.take(AbortSignal.abort());
     expect(harness.signals[0]?.aborted).toBe(true);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { later } from "../../../src/protocol/internal/agent-channel.ts";
+import { deferredStatus } from "../../../src/protocol/internal/agent-channel.ts";
 import { Agent, kinds } from "../agent.ts";
 import { until } from "../until.ts";
 import { ChannelClient } from "./channel.ts";
@@ -28,7 +28,8 @@ describe.each(kinds)("channels under load, process trees in a %s", (tree) => {
           const id = `c${index}`;
           channel.call(kindsOfCalls[index % kindsOfCalls.length], { id });
           const response = await channel.response(id);
-          if (response.status === later) await (await agent.request(`/v1/later/${id}`)).text();
+          if (response.status === deferredStatus)
+            await (await agent.request(`/v1/later/${id}`)).text();
         }
       };
       await Promise.all(Array.from({ length: 16 }, (_, stream) => each(stream)));

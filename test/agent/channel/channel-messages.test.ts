@@ -2,33 +2,33 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  type LineAnswer,
-  type LineCall,
-  later,
-  readAnswer,
+  type ChannelCall,
+  type ChannelResult,
+  deferredStatus,
   readCall,
-  writeAnswer,
+  readResult,
   writeCall,
+  writeResult,
 } from "../../../src/protocol/internal/agent-channel.ts";
 
 const text = fc.string({ unit: "binary" });
 const printable = fc.string({ unit: "binary-ascii" }).filter((id) => /^[\x20-\x7e]*$/.test(id));
-const call: fc.Arbitrary<LineCall> = fc.record({
+const call: fc.Arbitrary<ChannelCall> = fc.record({
   id: text,
   path: text,
   fence: fc.maxSafeNat(),
   requestId: printable,
   body: text,
 });
-const status = fc.oneof(fc.constantFrom(200, later), fc.integer({ min: 400, max: 599 }));
-const answer: fc.Arbitrary<LineAnswer> = fc.record({ id: text, status, json: text });
+const status = fc.oneof(fc.constantFrom(200, deferredStatus), fc.integer({ min: 400, max: 599 }));
+const answer: fc.Arbitrary<ChannelResult> = fc.record({ id: text, status, json: text });
 
 test("[X51] a call and a response are read as they were written, whatever they contain", () => {
   const isCall = fc.property(call, (written) => {
     expect(readCall(writeCall(written))).toEqual(written);
   });
   const isAnswer = fc.property(answer, (written) => {
-    expect(readAnswer(writeAnswer(written))).toEqual(written);
+    expect(readResult(writeResult(written))).toEqual(written);
   });
   fc.assert(isCall);
   fc.assert(isAnswer);
@@ -47,14 +47,14 @@ test("[X51] no message throws, and a call or response that is read is complete",
   let read = 0;
   const check = (received: unknown) => {
     const called = readCall(received);
-    const answered = readAnswer(received);
+    const answered = readResult(received);
     if (called !== undefined) {
       expect(Number.isSafeInteger(called.fence) && called.fence >= 0).toBe(true);
       expect(called.requestId).toMatch(/^[\x20-\x7e]*$/);
       read++;
     }
     if (answered !== undefined) {
-      expect(answered.status === later || answered.status >= 200).toBe(true);
+      expect(answered.status === deferredStatus || answered.status >= 200).toBe(true);
       read++;
     }
   };
@@ -80,6 +80,6 @@ test.each([
 test.each([100, 101, 103, 201, 204, 301, 399, 600, 200.5, "200", null])(
   "[X51] a message with the status %s is not a response",
   (received) => {
-    expect(readAnswer(`${JSON.stringify(["e", received])}\n{}`)).toBeUndefined();
+    expect(readResult(`${JSON.stringify(["e", received])}\n{}`)).toBeUndefined();
   },
 );

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { agentWorkSchema } from "../../../src/protocol/internal/agent.ts";
-import { later, writeCall } from "../../../src/protocol/internal/agent-channel.ts";
+import { deferredStatus, writeCall } from "../../../src/protocol/internal/agent-channel.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Agent, kinds } from "../agent.ts";
 import { Sessions } from "../sessions/sessions.ts";
@@ -144,7 +144,9 @@ describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) =>
     await agent.sh("touch end2");
     await channel.response(second);
     // On a slow machine its response may have been deferred.
-    expect(channel.responses.find(({ id }) => id === first)?.status ?? later).toBe(later);
+    expect(channel.responses.find(({ id }) => id === first)?.status ?? deferredStatus).toBe(
+      deferredStatus,
+    );
     await agent.sh("touch end1");
     await channel.response(first);
     expect(channel.responses.filter(({ id }) => id === first || id === second)).toHaveLength(2);
@@ -191,7 +193,7 @@ describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) =>
       });
       expect(await wrong.waitForClose(), String(message)).toBe(1002);
       await until("its command has ended", isRunning(1));
-      expect(wrong.responses.filter(({ status }) => status !== later)).toEqual([]);
+      expect(wrong.responses.filter(({ status }) => status !== deferredStatus)).toEqual([]);
     }
     const large = await ChannelClient.open(agent);
     large.call({ command: "sleep 1000" });

@@ -3,8 +3,8 @@ import type { IncomingMessage } from "node:http";
 import { createConnection, type Socket } from "node:net";
 import { WebSocket } from "ws";
 import {
-  type LineAnswer,
-  readAnswer,
+  type ChannelResult,
+  readResult,
   writeCall,
 } from "../../../src/protocol/internal/agent-channel.ts";
 import type { Agent } from "../agent.ts";
@@ -15,7 +15,7 @@ type CallOptions = { id?: string; path?: string; fence?: number; requestId?: str
 
 export class ChannelClient {
   /** All responses, in the order of their arrival. */
-  readonly responses: LineAnswer[] = [];
+  readonly responses: ChannelResult[] = [];
   closed: { code: number } | undefined;
   readonly #socket: WebSocket;
   readonly #tcp: Socket;
@@ -31,7 +31,7 @@ export class ChannelClient {
     this.#socket = socket;
     this.#tcp = tcp;
     socket.on("message", (bytes) => {
-      const answer = readAnswer(String(bytes));
+      const answer = readResult(String(bytes));
       if (answer === undefined) throw new Error(`not a response: ${String(bytes).slice(0, 200)}`);
       this.responses.push(answer);
     });
@@ -67,11 +67,11 @@ export class ChannelClient {
     this.#tcp.uncork();
   }
 
-  async response(id: string): Promise<LineAnswer> {
+  async response(id: string): Promise<ChannelResult> {
     await until(`${id} has a response`, () =>
       this.responses.some((response) => response.id === id),
     );
-    return this.responses.find((response) => response.id === id) as LineAnswer;
+    return this.responses.find((response) => response.id === id) as ChannelResult;
   }
 
   /** Waits for the response of a command that ends. */

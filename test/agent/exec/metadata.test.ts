@@ -18,8 +18,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import {
-  agentMetadataKeptSchema,
   agentMetadataSchema,
+  agentMetadataStoredSchema,
 } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import {
@@ -47,7 +47,7 @@ async function update(agent: Agent, version: number, metadata: Record<string, st
   const response = await put(agent, { version, metadata });
   const text = await response.text();
   expect(response.status, text).toBe(200);
-  return agentMetadataKeptSchema.parse(JSON.parse(text)).version;
+  return agentMetadataStoredSchema.parse(JSON.parse(text)).version;
 }
 
 const folderOf = (agent: Agent) => join(agent.run, "berth");
@@ -320,7 +320,7 @@ describe.each(identities())("the copy of the metadata in a jail of an engine tha
           body: JSON.stringify({ version, metadata }),
         });
         const response = await container.agent(started.address, request);
-        return agentMetadataKeptSchema.parse(await response.json()).version;
+        return agentMetadataStoredSchema.parse(await response.json()).version;
       },
     };
   };

@@ -54,7 +54,7 @@ describe("the bounds of stored results", () => {
 
   test("[K4] while all ids are young, the next call is refused; ten minutes later it replaces the oldest", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const stored = new StoredAnswers(limits.keptAnswersBytesMax, 3);
+    const stored = new StoredAnswers(limits.storedResultsBytesMax, 3);
     let runs = 0;
     const run = (id: string) =>
       stored.run(id, async () => {
@@ -77,7 +77,7 @@ describe("the bounds of stored results", () => {
 
   test("[K4] a running command is never forgotten", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const stored = new StoredAnswers(limits.keptAnswersBytesMax, 2);
+    const stored = new StoredAnswers(limits.storedResultsBytesMax, 2);
     let end = () => {};
     const long = stored.run("long", async () => {
       await new Promise<void>((resolve) => {

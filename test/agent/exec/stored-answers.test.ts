@@ -86,7 +86,7 @@ describe("commands whose results are stored", () => {
   test("[K3] a result that newer ones have evicted leaves its exit code", async () => {
     const large = { maxOutputBytes: limits.execOutputMaxBytes };
     const command = `head -c ${limits.execOutputMaxBytes} /dev/zero | tr '\\0' x; exit 7`;
-    const count = limits.keptAnswersBytesMax / limits.execOutputMaxBytes;
+    const count = limits.storedResultsBytesMax / limits.execOutputMaxBytes;
     for (let n = 0; n < count; n += 1) {
       const answer = (await (await keep(`large${n}`, command, large)).json()) as ExecResult;
       expect(answer.stdout.length).toBe(limits.execOutputMaxBytes);

@@ -22,11 +22,11 @@ test("[P27] the beginning of a command has no half of a character and no more th
 
 test("[P27] commands are remembered whole while the budget lasts, and released with their processes", () => {
   const budget = new CommandTextBudget();
-  const half = { command: "x".repeat(limits.processCalledCharsMax / 2) };
+  const half = { command: "x".repeat(limits.processCommandCharsMax / 2) };
   const stored = [budget.reserve(half), budget.reserve(half), budget.reserve(half)];
   expect(stored.map(({ abridged }) => abridged)).toEqual([undefined, undefined, true]);
   for (const text of stored) budget.release(text);
-  expect(budget.reserve({ command: "x".repeat(limits.processCalledCharsMax) })).not.toHaveProperty(
+  expect(budget.reserve({ command: "x".repeat(limits.processCommandCharsMax) })).not.toHaveProperty(
     "abridged",
   );
 });

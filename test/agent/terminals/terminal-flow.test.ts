@@ -203,7 +203,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
         (await written(closedId, closed)) > 4 * limits.terminalRingBytes;
       await until("the program continues", continues);
       const more = await written(lostId, lost);
-      const isSure = performance.now() - cutAt < limits.terminalBackMs - 1_000;
+      const isSure = performance.now() - cutAt < limits.terminalResumeMs - 1_000;
       for (const id of [lostId, closedId]) await endTerminal(agent, id);
       if (!isSure) continue;
       expect(more).toBeLessThan(limits.terminalRingBytes);
@@ -248,7 +248,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
         (await written(sharedId, shared)) > 2 * limits.terminalRingBytes;
       await until("the other viewer gets more", continues);
       const more = await written(leftId, left);
-      const isSure = performance.now() - cutAt < limits.terminalBackMs - 1_000;
+      const isSure = performance.now() - cutAt < limits.terminalResumeMs - 1_000;
       for (const other of others) other.cut();
       for (const id of [leftId, sharedId]) {
         await agent.request(`/v1/terminals/${id}`, { method: "DELETE" });

@@ -68,7 +68,7 @@ export async function plan(bench: Bench): Promise<Figure[]> {
 /** Copies the trees as the engine does, with the concurrency of a plan. */
 async function copyTrees(berth: Berth, ids: string[], folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  await parallel(ids.length, limits.planPrepareAtOnceMax, async (index) => {
+  await parallel(ids.length, limits.planPreparesMax, async (index) => {
     const from = join(berth.data, "engine", "trees", ids[index] ?? "");
     await copyTree(from, join(folder, String(index)));
   });

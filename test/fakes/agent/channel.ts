@@ -4,7 +4,11 @@
  */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
-import { deferredStatus, readCall, writeResult } from "../../../src/protocol/internal/agent-channel.ts";
+import {
+  deferredStatus,
+  readCall,
+  writeResult,
+} from "../../../src/protocol/internal/agent-channel.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";

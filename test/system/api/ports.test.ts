@@ -57,7 +57,12 @@ describe("servers in a sandbox", () => {
     const sent = {
       ...{ "x-own": "1", accept: "text/x", "user-agent": "me/1", "accept-language": "de" },
       ...{ authorization: `Bearer ${server.key}`, "proxy-authorization": "x", te: "trailers" },
-      ...{ "berth-lease": "a", "berth-fence": "9", "berth-visit": "{}", "keep-alive": "timeout=5" },
+      ...{
+        "berth-lease": "a",
+        "berth-fence": "9",
+        "berth-port-request": "{}",
+        "keep-alive": "timeout=5",
+      },
     };
     for (const [form, url] of forms) {
       const { headers } = await requestSeen(url, { headers: { ...sent, cookie: "c=2" } });

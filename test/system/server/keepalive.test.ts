@@ -22,7 +22,7 @@ import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 import { until } from "../until.ts";
 
-const { socketSilenceMs, socketPingMs } = limits;
+const { socketTimeoutMs: socketSilenceMs, socketPingMs } = limits;
 /** Far beyond; only a hang gets there. */
 const closedWithinMs = 3 * socketSilenceMs;
 

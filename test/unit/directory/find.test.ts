@@ -123,13 +123,13 @@ describe("replace", () => {
       const pending = harness.findOrCreate(replace);
       const refused = expect(pending).rejects.toMatchObject({ code: "unavailable" });
       await settle();
-      await harness.pass(limits.directoryAskMs);
+      await harness.pass(limits.directoryRequestMs);
       await refused;
       harness.box(old).mode = "answers";
       expect(harness.current(scope)).toBe(old);
     }
     harness.calls.length = 0;
-    await harness.pass(limits.tellAgainMaxMs);
+    await harness.pass(limits.reportRetryMaxMs);
     await harness.ring();
     expect(harness.calls).toEqual([]);
     expect(harness.alarmAt).toBeUndefined();
@@ -151,7 +151,7 @@ describe("replace", () => {
       harness.restart();
       const id = String(harness.current(scope));
       if (stopsAfter === "make") harness.box(id).mode = "answers";
-      await harness.pass(limits.tellAgainMs);
+      await harness.pass(limits.reportRetryMs);
       expect(await harness.ring()).toBe(true);
       expect(harness.box(old).state).toBe("destroying");
       expect(harness.row(id)).toMatchObject({ phase: "known", replaces: null, try_at: null });
@@ -225,7 +225,7 @@ describe("sandboxes that do not respond", () => {
     const first = harness.findOrCreate({ scope, key: "k" });
     const refused = expect(first).rejects.toMatchObject({ code: "unavailable" });
     await settle();
-    await harness.pass(limits.directoryAskMs);
+    await harness.pass(limits.directoryRequestMs);
     await refused;
     const id = String(harness.current(scope));
     harness.box(id).mode = "answers";
@@ -241,7 +241,7 @@ describe("sandboxes that do not respond", () => {
         code: "unavailable",
       });
       await settle();
-      await harness.pass(limits.directoryAskMs);
+      await harness.pass(limits.directoryRequestMs);
       await refused;
     }
     harness.box(id).mode = "answers";
@@ -250,7 +250,7 @@ describe("sandboxes that do not respond", () => {
 
   it("[D19] tasks that hang do not block the others, even if there are more than may run at once", async () => {
     harness.next = "silent";
-    const many = limits.healAtOnceMax * 2;
+    const many = limits.staleProbesMax * 2;
     for (let n = 0; n < many; n++) harness.findOrCreate().catch(() => undefined);
     await settle();
     await harness.pass(1);
@@ -293,20 +293,20 @@ describe("sandboxes that do not respond", () => {
     expect(rings).toBeGreaterThan(5);
     expect(rings).toBeLessThan(30);
     harness.box(String(harness.current(scope))).mode = "answers";
-    await harness.pass(limits.tellAgainMaxMs);
+    await harness.pass(limits.reportRetryMaxMs);
     expect(await harness.ring()).toBe(true);
     expect(harness.row(String(harness.current(scope)))?.phase).toBe("known");
   });
 
   it("[D20] each outdated sandbox is probed in turn, even if the first ones never respond", async () => {
     const ids: string[] = [];
-    for (let n = 0; n < limits.healAtOnceMax * 3; n++) {
+    for (let n = 0; n < limits.staleProbesMax * 3; n++) {
       const { sandbox } = await harness.findOrCreate();
       harness.box(sandbox.id).become("starting");
       harness.box(sandbox.id).sendReport();
       ids.push(sandbox.id);
     }
-    for (const id of ids.slice(0, limits.healAtOnceMax)) harness.box(id).mode = "away";
+    for (const id of ids.slice(0, limits.staleProbesMax)) harness.box(id).mode = "away";
     await harness.pass(limits.staleAfterMs + 1);
     harness.calls.length = 0;
     for (let n = 0; n < 3; n++) {
@@ -316,11 +316,11 @@ describe("sandboxes that do not respond", () => {
     expect(new Set(harness.calls)).toEqual(new Set(ids.map((id) => `report ${id}`)));
     // A sandbox that has responded is not probed again for a while, even if nothing has changed.
     const left = staleSandboxes(harness, harness.now, "", 1_000);
-    expect(left).toEqual(ids.slice(0, limits.healAtOnceMax));
+    expect(left).toEqual(ids.slice(0, limits.staleProbesMax));
   });
 
   it("[D20] frequent lists start no more probes than the limit", async () => {
-    for (let n = 0; n < limits.healAtOnceMax * 3; n++) {
+    for (let n = 0; n < limits.staleProbesMax * 3; n++) {
       const { sandbox } = await harness.findOrCreate();
       harness.box(sandbox.id).become("starting");
       harness.box(sandbox.id).sendReport();
@@ -329,6 +329,6 @@ describe("sandboxes that do not respond", () => {
     await harness.pass(limits.staleAfterMs + 1);
     harness.calls.length = 0;
     for (let n = 0; n < 20; n++) harness.directory.probeStale();
-    expect(harness.calls).toHaveLength(limits.healAtOnceMax);
+    expect(harness.calls).toHaveLength(limits.staleProbesMax);
   });
 });

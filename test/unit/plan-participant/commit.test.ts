@@ -168,7 +168,7 @@ describe("a commit at a member", () => {
     const preparing = sandbox.prepare(1);
     await soon(() => expect(sandbox.container.held.size).toBe(1));
     const early = sandbox.finish(1, "abort");
-    await vi.advanceTimersByTimeAsync(limits.planLetGoMs);
+    await vi.advanceTimersByTimeAsync(limits.planAbortMs);
     expect(await early).toBe("again");
     expect((await sandbox.api.lease()).state).toBe("held");
     const ending = sandbox.finish(1, "abort");

@@ -12,7 +12,7 @@ const refusedEnv = { code: "bad_request", facts: { field: "env" } };
 /** An environment of the maximum size as JSON, plus `more` bytes. */
 function envOf(more: number): Record<string, string> {
   const env: Record<string, string> = {};
-  let left = limits.envKeptBytesMax + more - 1;
+  let left = limits.sandboxEnvBytesMax + more - 1;
   for (let n = 100; left > 0; n++) {
     const overhead = `"V${n}":"",`.length;
     const text = Math.min(limits.envValueBytesMax, left - overhead);
@@ -26,7 +26,7 @@ describe("a new sandbox", () => {
   it("[S26] has a limit for its whole environment, by itself or as a member of a plan", async () => {
     const local = new FakeBerth().bind({ tenant: "local" });
     const [most, more] = [envOf(0), envOf(1)];
-    expect(JSON.stringify(most)).toHaveLength(limits.envKeptBytesMax);
+    expect(JSON.stringify(most)).toHaveLength(limits.sandboxEnvBytesMax);
     expect(await local.create({ env: most, start: false })).toMatchObject({ state: "paused" });
     await expect(local.create({ env: more, start: false })).rejects.toMatchObject(refusedEnv);
     const plan = local.plan("release");
@@ -47,7 +47,7 @@ describe("a new sandbox", () => {
       ["\u0001", 6],
       ["ä", 2],
     ] as const) {
-      const count = limits.envKeptBytesMax / bytes / 16;
+      const count = limits.sandboxEnvBytesMax / bytes / 16;
       const env = Object.fromEntries(
         Array.from({ length: 16 }, (_, n) => [`V${n}`, letter.repeat(count)]),
       );

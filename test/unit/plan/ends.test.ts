@@ -76,7 +76,7 @@ describe("a member that does not respond", () => {
       const began = harness.now;
       const result = await harness.drive(harness.run());
       expect(result.outcome).toBe("pending");
-      expect(harness.now - began).toBeLessThanOrEqual(limits.planAnswerMs + 1_000);
+      expect(harness.now - began).toBeLessThanOrEqual(limits.planResponseMs + 1_000);
       for (let n = 0; n < 2_000 && harness.plan.record?.run?.decision === null; n++)
         await harness.next();
       const run = harness.plan.record?.run;
@@ -85,7 +85,7 @@ describe("a member that does not respond", () => {
       expect(await refusal(harness.run({ kind: "rollback" }))).toMatchObject({ code: "plan_busy" });
       // The request is repeated at growing intervals, and never forgotten.
       const callsBefore = harness.sandboxes.count("finish", "box1");
-      harness.now += 24 * 60 * limits.tellAgainMaxMs;
+      harness.now += 24 * 60 * limits.reportRetryMaxMs;
       for (let n = 0; n < 40; n++) await harness.next();
       expect(harness.sandboxes.count("finish", "box1")).toBeGreaterThan(callsBefore);
       harness.sandboxes.fault = () => undefined;
@@ -117,7 +117,7 @@ describe("a member that does not respond", () => {
       gaps.push(harness.now - before);
     }
     expect(gaps[7]).toBeGreaterThan(gaps[0] ?? 0);
-    expect(Math.max(...gaps)).toBeLessThanOrEqual(limits.tellAgainMaxMs);
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(limits.reportRetryMaxMs);
     away = false;
     await harness.settleAll();
     expect(committed()).toEqual([2, 2, 2]);
@@ -251,7 +251,7 @@ describe("a run that lasts", () => {
     const began = harness.now;
     const result = await harness.drive(harness.run({ key: "k" }));
     expect(result).toMatchObject({ commit: 2, outcome: "pending" });
-    expect(harness.now - began).toBe(limits.planAnswerMs);
+    expect(harness.now - began).toBe(limits.planResponseMs);
     const waiting = harness.waitForRun(2, 25_000);
     await settle();
     open();
@@ -272,7 +272,7 @@ describe("a run that lasts", () => {
     const callsBefore = harness.sandboxes.count("prepare");
     for (let n = 0; n < 8; n++) {
       const alarmAt = harness.alarmAt ?? Number.POSITIVE_INFINITY;
-      expect(alarmAt - harness.now).toBeLessThanOrEqual(limits.planDecidingLookMs);
+      expect(alarmAt - harness.now).toBeLessThanOrEqual(limits.planUndecidedCheckMs);
       await harness.ring();
     }
     expect(harness.sandboxes.count("prepare")).toBe(callsBefore);
@@ -285,7 +285,7 @@ describe("a run that lasts", () => {
 describe("an ended run", () => {
   it("[PL19] is stored up to a limit, with its members and keys, and shown in pages newest first", async () => {
     harness = await PlanHarness.withMembers(2);
-    const runs = limits.commitsKeptMax + 5;
+    const runs = limits.commitsStoredMax + 5;
     for (let n = 1; n <= runs; n++) {
       await harness.drive(harness.run({ allowEmpty: true, key: `k${n}` }));
     }
@@ -297,7 +297,7 @@ describe("an ended run", () => {
       seen.push(...commits.map(({ commit }) => commit));
       cursor = nextCursor === null ? undefined : Number(nextCursor);
     } while (cursor !== undefined);
-    expect(seen).toEqual(Array.from({ length: limits.commitsKeptMax }, (_, n) => runs - n));
+    expect(seen).toEqual(Array.from({ length: limits.commitsStoredMax }, (_, n) => runs - n));
     expect((await harness.waitForRun(6, 0)).members).toHaveLength(2);
     expect(await refusal(harness.waitForRun(5, 0))).toMatchObject({ code: "not_found" });
     const left = harness.rows.prepare("SELECT min(n) AS n FROM keyed").get();
@@ -313,11 +313,11 @@ describe("an ended run", () => {
     for (const box of boxes()) box.files = 2;
     harness.sandboxes.fault = (called) =>
       called === "hold" ? { refuse: "lease_held" } : undefined;
-    const runs = limits.commitsKeptMax + 5;
+    const runs = limits.commitsStoredMax + 5;
     for (let n = 2; n <= runs; n++) await harness.drive(refusal(harness.run({ key: `k${n}` })));
     harness.restart();
-    const { commits } = harness.page(undefined, limits.commitsKeptMax);
-    const kept = Array.from({ length: limits.abortedRunsKeptMax }, (_, n) => runs - n);
+    const { commits } = harness.page(undefined, limits.commitsStoredMax);
+    const kept = Array.from({ length: limits.abortedRunsStoredMax }, (_, n) => runs - n);
     expect(commits.map(({ commit }) => commit)).toEqual([...kept, 1]);
     expect(await harness.waitForRun(1, 0)).toEqual(first);
     expect(await harness.drive(harness.run({ key: "one" }))).toEqual(first);

@@ -35,13 +35,15 @@ describe("a member that responds that it is not done yet", () => {
       await settle();
     }
     expect(gaps.length).toBeGreaterThan(20);
-    expect(Math.max(...gaps)).toBeLessThanOrEqual(limits.planAgainMs);
-    expect(harness.now - began).toBeLessThan(restoreMs + limits.planFinishMs + limits.planAgainMs);
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(limits.planPendingRetryMs);
+    expect(harness.now - began).toBeLessThan(
+      restoreMs + limits.planFinishMs + limits.planPendingRetryMs,
+    );
     expect(harness.sandboxes.mostRunning.finish).toBeLessThanOrEqual(2);
   });
 
   it("[PL139] causes no useless alarm when more requests are pending than may run at once", async () => {
-    harness = await PlanHarness.withMembers(limits.planFinishAtOnceMax * 3);
+    harness = await PlanHarness.withMembers(limits.planFinishesMax * 3);
     harness.sandboxes.fault = (step) =>
       step === "finish" ? { again: harness.sleep(limits.planFinishMs) } : undefined;
     harness.run().catch(() => undefined);
@@ -90,7 +92,7 @@ describe("a member that responds that it is not done yet", () => {
     harness.sandboxes.fault = () => undefined;
     const { now } = harness;
     await harness.settleAll();
-    expect(harness.now - now).toBeLessThanOrEqual(limits.planAgainMs);
+    expect(harness.now - now).toBeLessThanOrEqual(limits.planPendingRetryMs);
     expect(harness.sandboxes.get("box0").committed).toBe(1);
   });
 });
@@ -110,6 +112,6 @@ describe("a member that responds slowly", () => {
     const [first = 0, second = 0, ...more] = callTimes;
     expect(more).toEqual([]);
     expect(second - first).toBeGreaterThanOrEqual(34_000);
-    expect(second - first).toBeLessThanOrEqual(34_000 + limits.planDecidingLookMs);
+    expect(second - first).toBeLessThanOrEqual(34_000 + limits.planUndecidedCheckMs);
   });
 });

@@ -45,8 +45,8 @@ describe("a commit", () => {
     );
     expect(harness.sandboxes.mostRunning).toEqual({
       hold: 1,
-      prepare: limits.planPrepareAtOnceMax,
-      finish: limits.planFinishAtOnceMax,
+      prepare: limits.planPreparesMax,
+      finish: limits.planFinishesMax,
     });
   });
 

@@ -3,7 +3,11 @@ import { expect, it, vi } from "vitest";
 import { AgentChannel } from "../../../src/objects/sandbox/agent/agent-channel.ts";
 import { AgentClient } from "../../../src/objects/sandbox/agent/agent-client.ts";
 import { SnapshotFreeze } from "../../../src/objects/sandbox/lifecycle/snapshot-freeze.ts";
-import { later, readCall, writeAnswer } from "../../../src/protocol/internal/agent-channel.ts";
+import {
+  deferredStatus,
+  readCall,
+  writeResult,
+} from "../../../src/protocol/internal/agent-channel.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { type Socket, socketPair, upgradeResponse } from "../../fakes/agent/socket-pair.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
@@ -170,12 +174,12 @@ it("[U20] a channel that is idle for a second or two is closed, and the next com
   const waiting = request("x3");
   await vi.advanceTimersByTimeAsync(5_000);
   expect([closed, received]).toEqual([[], ["x3"]]);
-  end.send(writeAnswer({ id: "x3", status: 200, json: "{}" }));
+  end.send(writeResult({ id: "x3", status: 200, json: "{}" }));
   expect(await waiting).toMatchObject({ id: "x3", json: "{}" });
   for (let n = 4; n < 9; n++) {
     await vi.advanceTimersByTimeAsync(900);
     const next = request(`x${n}`);
-    end.send(writeAnswer({ id: `x${n}`, status: 200, json: "{}" }));
+    end.send(writeResult({ id: `x${n}`, status: 200, json: "{}" }));
     expect(await next).toMatchObject({ id: `x${n}` });
   }
   expect(closed).toEqual([]);
@@ -209,7 +213,7 @@ it("[H7] a command over the channel waits for the end of a snapshot, however lon
   void freeze.freezeDuring(saving.promise);
   await vi.advanceTimersByTimeAsync(4 * limits.agentHeadersMs);
   // Sent before the freeze, received during it.
-  end.send(writeAnswer({ id: "x3", status: later, json: "" }));
+  end.send(writeResult({ id: "x3", status: deferredStatus, json: "" }));
   await vi.advanceTimersByTimeAsync(2 * limits.waitMaxMs);
   expect(requests).not.toContain("/v1/later/x3");
   saving.resolve();

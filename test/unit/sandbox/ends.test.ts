@@ -86,7 +86,7 @@ describe("a container that is lost", () => {
     await expect(sandbox.exec({ command: "echo lost" })).rejects.toThrow();
     expect(await sandbox.get()).toMatchObject({ reason: "container_lost", restartable: true });
     expect(container.held.size).toBe(1);
-    expect(performance.now() - began).toBeLessThan(10 * limits.endToldMs);
+    expect(performance.now() - began).toBeLessThan(10 * limits.endReasonWaitMs);
     container.release();
   });
 });

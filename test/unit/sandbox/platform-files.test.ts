@@ -124,7 +124,7 @@ describe("a checkpoint of the platform", () => {
     await sandbox.makeCheckpoint();
     const exit = () => container.exitWith({ exitCode: null, signal: "SIGKILL", reason: "exited" });
     exit();
-    advanceClock(limits.agentQuietMs);
+    advanceClock(limits.agentProbeAfterMs);
     await sandbox.exec({ command: "true" });
     expect((await sandbox.get()).files).toBe("snapshot");
     advanceClock(limits.checkpointLifeMs);

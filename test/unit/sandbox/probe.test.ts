@@ -23,7 +23,7 @@ describe("a status read of a sandbox", () => {
   it("[S31] notices that its container has exited, also in a fresh object, and starts nothing", async () => {
     const { berth, sandbox, container, id } = await running({ onIdle: "none" });
     container.exitWith(lost);
-    advanceClock(limits.agentQuietMs);
+    advanceClock(limits.agentProbeAfterMs);
     const failed = { state: "failed", reason: "container_lost", restartable: true };
     expect(await sandbox.get()).toMatchObject(failed);
     expect((await sandbox.start()).state).toBe("running");
@@ -84,7 +84,7 @@ describe("a status read of a sandbox", () => {
   it("[S31] waits at most a second for an agent that hangs, however many callers read", async () => {
     const { sandbox, container } = await running();
     container.fault = { verb: "agent", silent: true };
-    advanceClock(limits.agentQuietMs);
+    advanceClock(limits.agentProbeAfterMs);
     container.requests.length = 0;
     vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout", "performance"] });
     const reads = Promise.all(Array.from({ length: 20 }, () => sandbox.get()));
@@ -99,7 +99,7 @@ describe("a status read of a sandbox", () => {
     container.fault = { verb: "snapshot", hold: true };
     const saving = sandbox.makeCheckpoint();
     await vi.waitFor(() => expect(container.held.size).toBe(1));
-    advanceClock(limits.agentQuietMs);
+    advanceClock(limits.agentProbeAfterMs);
     container.requests.length = 0;
     expect((await sandbox.get()).state).toBe("running");
     expect(container.requests).toEqual([]);

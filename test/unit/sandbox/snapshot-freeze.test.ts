@@ -69,11 +69,11 @@ it("[H7] a request from before a checkpoint is answered after it, however long t
   container.fault = { verb: "snapshot", hold: true };
   const saving = sandbox.makeCheckpoint();
   await vi.waitFor(() => expect(container.held.size).toBe(1));
-  await vi.advanceTimersByTimeAsync(3 * limits.streamSilenceMs);
+  await vi.advanceTimersByTimeAsync(3 * limits.streamTimeoutMs);
   container.release();
   await saving;
   // After the freeze the timeouts start again.
-  await vi.advanceTimersByTimeAsync(limits.streamSilenceMs / 2);
+  await vi.advanceTimersByTimeAsync(limits.streamTimeoutMs / 2);
   resume();
   expect(await Promise.all(pending)).toMatchObject([
     { met: false, process: { id: process.id } },
@@ -88,7 +88,7 @@ it("[H7] an agent that stays silent after a checkpoint gets no more time than an
   const waiting = sandbox.waitForProcess(process.id).catch((error: unknown) => error);
   await vi.waitFor(() => expect(container.requests.at(-1)).toMatch(/wait$/));
   await sandbox.makeCheckpoint();
-  await vi.advanceTimersByTimeAsync(3 * limits.streamSilenceMs);
+  await vi.advanceTimersByTimeAsync(3 * limits.streamTimeoutMs);
   expect(await waiting).toMatchObject({ code: "operation_interrupted" });
 });
 

@@ -3,35 +3,39 @@ import { describe, expect, it } from "vitest";
 import type { ApiEnv } from "../../../src/worker/http/context.ts";
 import { refuse } from "../../../src/worker/http/errors.ts";
 
-async function told(thrown: unknown): Promise<{ status: number; error: Record<string, unknown> }> {
+async function responseTo(
+  thrown: unknown,
+): Promise<{ status: number; error: Record<string, unknown> }> {
   const app = new Hono<ApiEnv>();
   app.get("/", (c) => {
     c.set("requestId", "request");
     return refuse(thrown, c);
   });
-  const answer = await app.request("/");
+  const response = await app.request("/");
   return {
-    status: answer.status,
-    ...((await answer.json()) as { error: Record<string, unknown> }),
+    status: response.status,
+    ...((await response.json()) as { error: Record<string, unknown> }),
   };
 }
 
 describe("what the runtime throws under an object", () => {
-  it("[CA16] is told as an interruption of which nobody knows what it did: a restart, and storage that failed", async () => {
+  it("[CA16] becomes an interruption with an unknown outcome: a restart, and failed storage", async () => {
     const unknown = { code: "operation_interrupted", admitted: "unknown" };
     const restarted = Object.assign(new Error("it was reset"), { durableObjectReset: true });
-    expect(await told(restarted)).toMatchObject({ status: 502, error: unknown });
+    expect(await responseTo(restarted)).toMatchObject({ status: 502, error: unknown });
     const full = new Error("internal error; reference = jvp1jil8bn90co0m77kh3t8i");
-    expect(await told(full)).toMatchObject({ status: 502, error: unknown });
+    expect(await responseTo(full)).toMatchObject({ status: 502, error: unknown });
     const commit = new Error("database or disk is full: SQLITE_FULL");
-    const noRoom = await told(Object.assign(commit, { durableObjectReset: true }));
+    const noRoom = await responseTo(Object.assign(commit, { durableObjectReset: true }));
     expect(noRoom).toMatchObject({ status: 502, error: { ...unknown, reason: "disk_full" } });
     const busy = Object.assign(new Error("too much"), { overloaded: true });
-    expect(await told(busy)).toMatchObject({ status: 503, error: { code: "unavailable" } });
+    expect(await responseTo(busy)).toMatchObject({ status: 503, error: { code: "unavailable" } });
   });
 
-  it("[CA16] and a fault of ours stays one, told without detail", async () => {
-    const { status, error } = await told(new TypeError("internal error of ours; reference = x"));
+  it("[CA16] a bug stays an internal error, without details", async () => {
+    const { status, error } = await responseTo(
+      new TypeError("internal error of ours; reference = x"),
+    );
     expect({ status, code: error.code }).toEqual({ status: 500, code: "internal" });
     expect(JSON.stringify(error)).not.toContain("reference");
   });

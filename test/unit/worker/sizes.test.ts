@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { readConfig, type Env } from "../../../src/config.ts";
+import { type Env, readConfig } from "../../../src/config.ts";
 import { parseSizes } from "../../../src/protocol/fields/size.ts";
 import { createApp } from "../../../src/worker/app.ts";
 

@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
 import { containerOf } from "../container.ts";
 import { stubOf } from "../world.ts";
@@ -32,7 +32,7 @@ const runsOf = async (id: string, command: string) =>
 /** Two commands in quick succession open it; the next one uses it. */
 async function openChannel(id: string): Promise<void> {
   const before = await countRequests(id);
-  await soon(async () => {
+  await eventually(async () => {
     await Promise.all([run(id, "true"), run(id, "true")]);
     await run(id, "echo warm");
     expect((await countRequests(id))[overChannel]).toBeGreaterThan(before[overChannel] ?? 0);
@@ -118,7 +118,7 @@ describe("a channel that breaks", () => {
       await openChannel(id);
       await containerOf(id).setChannelFault("silent");
       const waiting = [run(id, "echo one"), run(id, "echo two")];
-      await soon(async () => expect(await runsOf(id, "echo two")).toBe(1));
+      await eventually(async () => expect(await runsOf(id, "echo two")).toBe(1));
       await end(id);
       for (const result of await Promise.all(waiting)) {
         expect(result).toMatchObject(interrupted("unknown"));
@@ -164,7 +164,7 @@ describe("the channel of an incarnation", () => {
     const id = await createSandbox();
     await containerOf(id).holdResponses(openRequest);
     await Promise.all([run(id, "true"), run(id, "true")]);
-    await soon(async () => expect((await countRequests(id))[openRequest]).toBe(1));
+    await eventually(async () => expect((await countRequests(id))[openRequest]).toBe(1));
     await json(call("POST", of(id, "/pause")));
     await json(call("POST", of(id, "/start")));
     await containerOf(id).releaseHeld();
@@ -205,7 +205,7 @@ describe("an agent that sends over its channel", () => {
       const startedAt = Date.now();
       expect(await run(id, "echo one")).toMatchObject(interrupted("unknown"));
       expect(Date.now() - startedAt).toBeLessThan(limits.agentHeadersMs);
-      await soon(async () => expect((await containerOf(id).facts()).openChannels).toBe(0));
+      await eventually(async () => expect((await containerOf(id).facts()).openChannels).toBe(0));
       await containerOf(id).setChannelFault(null);
       expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
       expect(await runsOf(id, "echo one")).toBe(1);
@@ -231,7 +231,7 @@ describe("an agent that sends over its channel", () => {
     const twice = '["ID",200]\n{"stdout":"mine"}';
     await containerOf(id).setChannelFault({ sends: [twice, twice] });
     expect(await run(id, "echo one")).toMatchObject({ stdout: "mine" });
-    await soon(async () => expect((await containerOf(id).facts()).openChannels).toBe(0));
+    await eventually(async () => expect((await containerOf(id).facts()).openChannels).toBe(0));
     await containerOf(id).setChannelFault(null);
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
   });
@@ -280,7 +280,7 @@ describe("a command over the channel", () => {
     const before = await countRequests(id);
     await containerOf(id).holdRequests(overHttp);
     const running = run(id, "echo behind");
-    await soon(async () =>
+    await eventually(async () =>
       expect((await countRequests(id))[overChannel]).toBe((before[overChannel] ?? 0) + 1),
     );
     // Another call fails, and nothing that was sent before it may start.

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { agentPaths } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
 import { containerOf } from "../container.ts";
 
@@ -54,7 +54,7 @@ describe("a call with a key", () => {
   it("[K8] is joined across an eviction while it runs", async () => {
     const id = await createSandbox();
     const first = exec(id, "long", "sleep 3");
-    await soon(async () => expect((await facts(id)).running).toBe(1));
+    await eventually(async () => expect((await facts(id)).running).toBe(1));
     await evictDurableObject(stubOf(id));
     expect(await json(exec(id, "long", "sleep 3"))).toMatchObject({ exitCode: 0 });
     expect(await ran(id)).toEqual(["sleep 3"]);
@@ -69,7 +69,7 @@ describe("a call with a key", () => {
     const id = await createSandbox();
     const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "me" } }));
     const first = exec(id, "queued", "echo one", { headers: { "berth-wait-ms": "20000" } });
-    await soon(async () => {
+    await eventually(async () => {
       const { waiters } = await json(call("GET", of(id, "/lease")));
       expect(waiters).toHaveLength(1);
     });
@@ -142,7 +142,7 @@ describe("a call with a key", () => {
   it("[K12] is interrupted if its container is lost, says so again, and starts none", async () => {
     const id = await createSandbox();
     const running = exec(id, "k", "sleep 60");
-    await soon(async () => expect((await facts(id)).running).toBe(1));
+    await eventually(async () => expect((await facts(id)).running).toBe(1));
     await containerOf(id).exit();
     expect(await codeOf(await running)).toEqual([502, "operation_interrupted"]);
     for (let n = 0; n < 2; n++) {

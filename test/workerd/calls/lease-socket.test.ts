@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { agentPaths } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
 import { containerOf } from "../container.ts";
 import { overRest, stubOf } from "../world.ts";
@@ -33,7 +33,7 @@ class LeaseSocket {
   }
 
   async next(type: string): Promise<Frame> {
-    await soon(async () => expect(this.frames.map((frame) => frame.type)).toContain(type));
+    await eventually(async () => expect(this.frames.map((frame) => frame.type)).toContain(type));
     return this.frames.find((frame) => frame.type === type) as Frame;
   }
 
@@ -84,7 +84,7 @@ describe("a lease that a socket holds", () => {
     const ran = await call("POST", of(id, "/exec"), { body: { command: "echo hi" }, headers });
     expect(await json(ran)).toMatchObject({ stdout: "hi\n" });
     firstSocket.close();
-    await soon(async () => expect((await leaseOf(id)).state).toBe("free"));
+    await eventually(async () => expect((await leaseOf(id)).state).toBe("free"));
   });
 
   it("[Y23] queues with the calls in order of arrival, and is notified of its turn", async () => {
@@ -104,7 +104,7 @@ describe("a lease that a socket holds", () => {
     firstSocket.close();
     await secondSocket.next("granted");
     secondSocket.close();
-    await soon(async () =>
+    await eventually(async () =>
       expect(await leaseOf(id)).toMatchObject({ state: "free", waiterCount: 0 }),
     );
   });
@@ -116,7 +116,7 @@ describe("a lease that a socket holds", () => {
     const secondSocket = await connect(id, "two");
     await secondSocket.next("queued");
     secondSocket.close();
-    await soon(async () => expect((await leaseOf(id)).waiterCount).toBe(0));
+    await eventually(async () => expect((await leaseOf(id)).waiterCount).toBe(0));
     expect(await leaseOf(id)).toMatchObject({ state: "held", holder: "one" });
     firstSocket.close();
   });
@@ -127,8 +127,8 @@ describe("a lease that a socket holds", () => {
     await firstSocket.next("granted");
     await json(call("DELETE", of(id, "/lease?break=true&reason=stuck")));
     expect(await firstSocket.next("lost")).toMatchObject({ reason: "broken" });
-    await soon(async () => expect(firstSocket.closed).toMatchObject({ code: 1000 }));
-    await soon(async () => expect((await leaseOf(id)).state).toBe("free"));
+    await eventually(async () => expect(firstSocket.closed).toMatchObject({ code: 1000 }));
+    await eventually(async () => expect((await leaseOf(id)).state).toBe("free"));
     const secondSocket = await connect(id, "two");
     await secondSocket.next("granted");
     const thirdSocket = await connect(id, "three");
@@ -155,7 +155,7 @@ describe("a lease that a socket holds", () => {
     await secondSocket.next("granted");
     await hibernate(id, 1);
     secondSocket.close();
-    await soon(async () => expect((await leaseOf(id)).state).toBe("free"));
+    await eventually(async () => expect((await leaseOf(id)).state).toBe("free"));
     expect(firstSocket.frames.map(({ type }) => type)).toEqual(["granted"]);
   });
 
@@ -165,7 +165,7 @@ describe("a lease that a socket holds", () => {
     const { expiresAt } = await firstSocket.next("granted");
     await hibernate(id, 1);
     firstSocket.socket.send("ping");
-    await soon(async () => expect(firstSocket.pongs).toHaveLength(1));
+    await eventually(async () => expect(firstSocket.pongs).toHaveLength(1));
     // The instance that was marked by hibernate() is the same: nothing woke another.
     expect((await inspect(id)).isMarked).toBe(true);
     const silent = Date.parse(String(expiresAt));
@@ -194,7 +194,7 @@ describe("a lease that a socket holds", () => {
     });
     expect(await leaseOf(id)).toMatchObject({ state: "held", holder: "one" });
     continued.close();
-    await soon(async () => expect((await leaseOf(id)).state).toBe("free"));
+    await eventually(async () => expect((await leaseOf(id)).state).toBe("free"));
   });
 
   it("[Y26] is lost if it is not continued in time", async () => {
@@ -222,7 +222,7 @@ describe("a lease that a socket holds", () => {
     const before = (await handshakes()).length;
     await containerOf(id).holdRequests(handshake);
     const destroying = call("DELETE", of(id, ""));
-    await soon(async () => expect((await handshakes()).length).toBe(before + 1));
+    await eventually(async () => expect((await handshakes()).length).toBe(before + 1));
     const connecting = call("GET", of(id, "/lease/connect?holder=late"), { headers: upgrade });
     // Runs after it in the same object.
     await call("GET", of(id, ""));
@@ -300,7 +300,7 @@ describe("a lease that a socket holds", () => {
       const own = await connect(id, "a page", { origin });
       await own.next("granted");
       own.close();
-      await soon(async () => expect(await leaseOf(id)).toMatchObject({ state: "free" }));
+      await eventually(async () => expect(await leaseOf(id)).toMatchObject({ state: "free" }));
     }
     await json(call("DELETE", of(id, "?force=true")));
     const refused = await call("GET", path, { headers: upgrade });

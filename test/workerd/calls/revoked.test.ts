@@ -1,8 +1,8 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { agentProtocolRevokes } from "../../../src/protocol/internal/agent-wire.ts";
+import { agentProtocolWithRevocation } from "../../../src/protocol/internal/agent-wire.ts";
 import { type Right, rights } from "../../../src/protocol/rights.ts";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
 import { containerOf } from "../container.ts";
 import { stubOf } from "../world.ts";
@@ -44,7 +44,7 @@ class Socket {
   }
 
   async ends(): Promise<void> {
-    await soon(async () => expect(this.closed).toEqual({ code: 4401, reason: "revoked" }));
+    await eventually(async () => expect(this.closed).toEqual({ code: 4401, reason: "revoked" }));
   }
 
   types(): string[] {
@@ -64,7 +64,7 @@ const viewers = async (id: string) => (await json(call("GET", of(id, "/terminals
 
 /** Waits until the agent has confirmed the revocation, after which its sockets are closed. */
 const isTold = (id: string) =>
-  soon(async () => {
+  eventually(async () => {
     const revoking = await runInDurableObject(stubOf(id), (_object, state) => {
       return state.storage.sql.exec("SELECT revoking FROM sandbox").one().revoking;
     });
@@ -100,24 +100,24 @@ describe("when tokens are revoked", () => {
     const later = new Socket(await connect(id, terminal, await tokenOf(id)));
     expect(await viewers(id)).toBe(3);
     for (const item of [byKey, byItsTicket, later]) item.socket.close(1000);
-    await soon(async () => expect(await viewers(id)).toBe(0));
+    await eventually(async () => expect(await viewers(id)).toBe(0));
   });
 
   it("[SC22] a token's connection loses its lease or place in the queue; a key's keeps them", async () => {
     const id = await createSandbox();
     const token = await tokenOf(id);
     const holder = new Socket(await connect(id, lease("stolen"), token));
-    await soon(async () => expect(holder.types()).toContain("granted"));
+    await eventually(async () => expect(holder.types()).toContain("granted"));
     const waiting = new Socket(await connect(id, lease("waiting"), token));
     const byKey = new Socket(await connect(id, lease("mine")));
-    await soon(async () =>
+    await eventually(async () =>
       expect([...waiting.types(), ...byKey.types()]).toEqual(["queued", "queued"]),
     );
     await revoke(id);
     await Promise.all([holder.ends(), waiting.ends()]);
     expect(holder.frames.at(-1)).toMatchObject({ type: "lost", reason: "revoked" });
     expect(waiting.frames.at(-1)).toMatchObject({ type: "error", code: "unauthenticated" });
-    await soon(async () => expect(byKey.types()).toEqual(["queued", "granted"]));
+    await eventually(async () => expect(byKey.types()).toEqual(["queued", "granted"]));
     expect(await json(call("GET", of(id, "/lease")))).toMatchObject({
       ...{ state: "held", holder: "mine", waiterCount: 0 },
     });
@@ -138,9 +138,9 @@ describe("when tokens are revoked", () => {
     const held = await json(ask({ holder: "first" }));
     const stolen = ask({ holder: "stolen", waitMs: 20_000 }, token);
     const waiterCount = async () => (await json(call("GET", of(id, "/lease")))).waiterCount;
-    await soon(async () => expect(await waiterCount()).toBe(1));
+    await eventually(async () => expect(await waiterCount()).toBe(1));
     const mine = ask({ holder: "mine", waitMs: 20_000 });
-    await soon(async () => expect(await waiterCount()).toBe(2));
+    await eventually(async () => expect(await waiterCount()).toBe(2));
     await revoke(id);
     const headers = { "berth-lease": held.token };
     expect((await call("DELETE", of(id, "/lease"), { headers })).status).toBe(200);
@@ -151,11 +151,11 @@ describe("when tokens are revoked", () => {
   it("[SC22] hibernating lease sockets end when the object wakes", async () => {
     const id = await createSandbox();
     const holder = new Socket(await connect(id, lease("stolen"), await tokenOf(id)));
-    await soon(async () => expect(holder.types()).toContain("granted"));
+    await eventually(async () => expect(holder.types()).toContain("granted"));
     await evictDurableObject(stubOf(id), { webSockets: "hibernate" });
     await revoke(id);
     await holder.ends();
-    await soon(async () =>
+    await eventually(async () =>
       expect(await json(call("GET", of(id, "/lease")))).toMatchObject({ state: "free" }),
     );
   });
@@ -200,7 +200,9 @@ describe("when tokens are revoked", () => {
     const waiting = call("POST", of(id, "/exec"), {
       ...{ key: token, headers, body: { command: "echo stolen" } },
     });
-    await soon(async () => expect((await json(call("GET", of(id, "/lease")))).waiterCount).toBe(1));
+    await eventually(async () =>
+      expect((await json(call("GET", of(id, "/lease")))).waiterCount).toBe(1),
+    );
     await revoke(id);
     await json(
       call("DELETE", of(id, "/lease"), { headers: { "berth-lease": String(held.token) } }),
@@ -217,9 +219,9 @@ describe("when tokens are revoked", () => {
     const inside = containerOf(id);
     await inside.holdRequests(connecting);
     const late = connect(id, terminal, token);
-    await soon(async () => expect((await inside.facts()).requests).toContain(connecting));
+    await eventually(async () => expect((await inside.facts()).requests).toContain(connecting));
     await revoke(id);
-    await soon(async () => expect((await inside.facts()).generation).toBe(1));
+    await eventually(async () => expect((await inside.facts()).generation).toBe(1));
     await inside.releaseHeld();
     const refused = await late;
     expect([refused.status, refused.webSocket]).toEqual([401, null]);
@@ -232,9 +234,9 @@ describe("when tokens are revoked", () => {
     const inside = containerOf(id);
     await inside.holdResponses(connecting);
     const late = connect(id, terminal, await tokenOf(id));
-    await soon(async () => expect(await viewers(id)).toBe(1));
+    await eventually(async () => expect(await viewers(id)).toBe(1));
     await revoke(id);
-    await soon(async () => expect(await viewers(id)).toBe(0));
+    await eventually(async () => expect(await viewers(id)).toBe(0));
     await inside.releaseHeld();
     await new Socket(await late).ends();
   });
@@ -247,7 +249,7 @@ describe("when tokens are revoked", () => {
     await revoke(id);
     const tries = async () =>
       (await inside.facts()).requests.filter((line) => line === revokeRequest).length;
-    await soon(async () => expect(await tries()).toBeGreaterThan(1));
+    await eventually(async () => expect(await tries()).toBeGreaterThan(1));
     expect(stolen.closed).toBeUndefined();
     await inside.failRequests(null);
     await stolen.ends();
@@ -262,12 +264,12 @@ describe("when tokens are revoked", () => {
 
   it("[SC23] an old agent, which could not close it again, gets no socket of a token", async () => {
     const id = await withTerminal();
-    await containerOf(id).setProtocol(agentProtocolRevokes - 1);
+    await containerOf(id).setProtocol(agentProtocolWithRevocation - 1);
     const token = await tokenOf(id);
     const refused = await connect(id, terminal, token);
     expect([refused.status, refused.webSocket]).toEqual([501, null]);
     expect((await json(refused)).error.code).toBe("unsupported");
-    await soon(async () => expect(await viewers(id)).toBe(0));
+    await eventually(async () => expect(await viewers(id)).toBe(0));
     const byKey = new Socket(await connect(id, terminal));
     expect(await viewers(id)).toBe(1);
     byKey.socket.close(1000);
@@ -281,10 +283,10 @@ describe("when tokens are revoked", () => {
     await inside.exit();
     await inside.failRequests(null);
     // A command at the moment of the exit may have run: it is interrupted, and nothing is started for it.
-    await soon(async () => expect((await json(call("GET", of(id)))).state).toBe("failed"));
+    await eventually(async () => expect((await json(call("GET", of(id)))).state).toBe("failed"));
     const { stdout } = await json(call("POST", of(id, "/exec"), { body: { command: "echo on" } }));
     expect(stdout).toBe("on\n");
-    await soon(async () => expect((await inside.facts()).starts).toHaveLength(2));
+    await eventually(async () => expect((await inside.facts()).starts).toHaveLength(2));
     await isTold(id);
     const before = (await inside.facts()).requests.filter((line) => line === revokeRequest).length;
     await runDurableObjectAlarm(stubOf(id));

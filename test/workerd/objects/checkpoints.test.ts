@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
 import { containerOf } from "../container.ts";
 import { stubOf } from "../world.ts";
@@ -29,7 +29,7 @@ describe("checkpoints", () => {
     expect((await call("DELETE", `${pathOf(id)}/checkpoints/${made.id}`)).status).toBe(200);
     expect((await call("DELETE", `${pathOf(id)}/checkpoints/${made.id}`)).status).toBe(404);
     expect((await listed(id)).map((row) => row.id)).toEqual([second.id]);
-    await soon(async () => expect((await calls(id)).join()).toContain("remove c"));
+    await eventually(async () => expect((await calls(id)).join()).toContain("remove c"));
     const { events } = await json(call("GET", `${pathOf(id)}/events?limit=1000`));
     const recorded = events.flatMap(({ event }: { event: { type: string; what: string } }) =>
       event.type === "checkpoint" ? [event.what] : [],
@@ -42,7 +42,7 @@ describe("checkpoints", () => {
     const { incarnation } = await json(call("GET", pathOf(id)));
     await containerOf(id).fault({ verb: "snapshot", hold: true });
     const saving = save(id);
-    await soon(async () => expect((await calls(id)).join()).toContain("snapshot"));
+    await eventually(async () => expect((await calls(id)).join()).toContain("snapshot"));
     let ran = false;
     const waiting = exec(id, "echo after").finally(() => {
       ran = true;
@@ -59,7 +59,7 @@ describe("checkpoints", () => {
   it("[H8] one during a command, or without the lease, is refused and leaves nothing", async () => {
     const id = await createSandbox();
     const running = exec(id, "sleep 3");
-    await soon(async () => expect((await containerOf(id).facts()).running).toBe(1));
+    await eventually(async () => expect((await containerOf(id).facts()).running).toBe(1));
     expect(await json(save(id))).toMatchObject({ error: { code: "lease_pending" } });
     await running;
     const { token } = await json(call("POST", `${pathOf(id)}/lease`, { body: { holder: "me" } }));
@@ -72,15 +72,15 @@ describe("checkpoints", () => {
     const id = await createSandbox();
     await containerOf(id).fault({ verb: "snapshot", hold: true });
     const saving = save(id).catch(() => "cut");
-    await soon(async () => expect((await calls(id)).join()).toContain("snapshot"));
+    await eventually(async () => expect((await calls(id)).join()).toContain("snapshot"));
     await runInDurableObject(stubOf(id), (_object, state) => state.abort("crash")).catch(
       () => undefined,
     );
     await containerOf(id).release();
     await saving;
     expect(await json(exec(id, "echo on"))).toMatchObject({ stdout: "on\n" });
-    await soon(async () => expect((await calls(id)).join()).toContain("remove c"));
-    await soon(async () => expect(await listed(id)).toEqual([]));
+    await eventually(async () => expect((await calls(id)).join()).toContain("remove c"));
+    await eventually(async () => expect(await listed(id)).toEqual([]));
   });
 
   it("[H10] one that fails leaves nothing and reports it", async () => {
@@ -123,7 +123,7 @@ describe("checkpoints", () => {
     };
     await containerOf(id).fault({ verb: "start", hold: true });
     const restoring = restore();
-    await soon(async () => expect((await recorded()).at(-1)).toBe("starting"));
+    await eventually(async () => expect((await recorded()).at(-1)).toBe("starting"));
     expect(await recorded()).not.toContain("restored");
     await containerOf(id).release();
     expect(await restoring).toMatchObject({ state: "running" });
@@ -142,14 +142,14 @@ describe("checkpoints", () => {
     await containerOf(id).fault({ verb: "start", hold: true });
     const before = (await containerOf(id).facts()).starts.length;
     const restoring = json(call("POST", `${pathOf(id)}/checkpoints/${made.id}/restore`));
-    await soon(async () =>
+    await eventually(async () =>
       expect((await containerOf(id).facts()).starts.length).toBeGreaterThan(before),
     );
     expect((await call("DELETE", `${pathOf(id)}/checkpoints/${made.id}`)).status).toBe(200);
     expect(await listed(id)).toEqual([]);
     await containerOf(id).release();
     expect(await restoring).toMatchObject({ state: "running", files: "snapshot" });
-    await soon(async () => expect((await calls(id)).join()).toContain("remove c"));
+    await eventually(async () => expect((await calls(id)).join()).toContain("remove c"));
   });
 
   it("[H12] a fork takes the files, and by default metadata, environment and policy", async () => {

@@ -2,7 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
 import { containerOf } from "../container.ts";
 
@@ -81,7 +81,7 @@ describe("find or create", () => {
       Array.from({ length: 10 }, () => create({ scope, onExisting: "replace", ...idle })),
     );
     for (const answer of answers) expect([200, 201]).toContain(answer.status);
-    await soon(async () => {
+    await eventually(async () => {
       const alive = await list(`?scope.repo=${scope.repo}`);
       expect(alive).toHaveLength(1);
     });
@@ -166,7 +166,7 @@ describe("find or create", () => {
       state.storage.setAlarm(Date.now() + 60_000);
     });
     await runDurableObjectAlarm(directory());
-    await soon(async () =>
+    await eventually(async () =>
       expect(await json(call("GET", pathOf(made.id)))).toMatchObject({ state: "paused" }),
     );
     expect((await json(create({ scope, ...idle }))).id).toBe(made.id);
@@ -342,7 +342,7 @@ describe("lists", () => {
       applyReport.mockRestore();
     }
     await patch(many);
-    await soon(async () => {
+    await eventually(async () => {
       const seen: string[] = [];
       for (let cursor: string | null = "0"; cursor !== null; ) {
         const page = await json(call("GET", `/v1/events?limit=1000&after=${cursor}`));

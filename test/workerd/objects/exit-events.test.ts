@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
 import { containerOf } from "../container.ts";
 import { alarmOf, stubOf } from "../world.ts";
@@ -60,7 +60,7 @@ describe("a process, session or terminal", () => {
     await evictDurableObject(stubOf(id));
     await ask("DELETE", id, "/terminals/mine");
     const ended = async () => (await eventsOf(id)).filter(({ what }) => what === "ended");
-    await soon(async () => expect(await ended()).toHaveLength(4));
+    await eventually(async () => expect(await ended()).toHaveLength(4));
     for (let round = 0; round < 3; round++) {
       await evictDurableObject(stubOf(id));
       await ask("GET", id, `/processes/${inside.id}/wait`);
@@ -82,7 +82,7 @@ describe("a process, session or terminal", () => {
       const { id: process, incarnation } = await ask("POST", id, "/processes", { command: "true" });
       await ask("GET", id, `/processes/${process}/wait`);
       const first = { what: "ended", id: process, n: 1, incarnation };
-      await soon(async () => expect((await eventsOf(id)).at(-1)).toMatchObject(first));
+      await eventually(async () => expect((await eventsOf(id)).at(-1)).toMatchObject(first));
     };
     await run();
     await ask("POST", id, "/pause");
@@ -96,19 +96,19 @@ describe("a process, session or terminal", () => {
     await containerOf(id).holdResponses("POST /v1/processes");
     const starting = ask("POST", id, "/processes", { command: "true" });
     const ran = async () => (await containerOf(id).facts()).requests;
-    await soon(async () => {
+    await eventually(async () => {
       const starts = (await ran()).filter((line) => line === "POST /v1/processes");
       expect(starts).toHaveLength(2);
     });
     // The end of another one makes the object check for all exits.
     await ask("DELETE", id, `/processes/${other}`);
-    await soon(async () => expect(await ran()).toContain("GET /v1/work"));
+    await eventually(async () => expect(await ran()).toContain("GET /v1/work"));
     await ask("POST", id, "/touch");
     const early = (await eventsOf(id)).map(({ what }) => what);
     expect(early).not.toContain("ended");
     await containerOf(id).releaseHeld();
     const { id: short } = await starting;
-    await soon(async () => expect(await eventsOf(id)).toHaveLength(4));
+    await eventually(async () => expect(await eventsOf(id)).toHaveLength(4));
     expect((await eventsOf(id)).map((event) => [event.what, event.id])).toEqual([
       ["started", other],
       ["started", short],
@@ -128,7 +128,7 @@ describe("a process, session or terminal", () => {
     // It ended by itself, a while ago as the agent says.
     await containerOf(id).signal(15);
     await advanceClock(id, 2 * idleTimeoutMs);
-    await soon(async () => expect(await stateOf(id)).toBe("paused"));
+    await eventually(async () => expect(await stateOf(id)).toBe("paused"));
     const [last] = (await eventsOf(id)).slice(-1);
     expect(last).toMatchObject({ what: "ended", id: process });
   });
@@ -142,9 +142,9 @@ describe("a process, session or terminal", () => {
     expect((await ask("GET", id, "/terminals/mine")).viewers).toBe(1);
     socket.close(1000, "done");
     vi.useRealTimers();
-    await soon(async () => expect((await ask("GET", id, "/terminals/mine")).viewers).toBe(0));
+    await eventually(async () => expect((await ask("GET", id, "/terminals/mine")).viewers).toBe(0));
     await advanceClock(id, 3 * idleTimeoutMs);
-    await soon(async () => expect(await stateOf(id)).toBe("paused"));
+    await eventually(async () => expect(await stateOf(id)).toBe("paused"));
   });
 
   it("[U9] is checked at the idle deadline only, not by a command", async () => {
@@ -160,7 +160,7 @@ describe("a process, session or terminal", () => {
     expect(await stateOf(id)).toBe("running");
     vi.useFakeTimers({ toFake: ["Date"], now: due + idleTimeoutMs + 1 });
     await runDurableObjectAlarm(stubOf(id));
-    await soon(async () => expect(await stateOf(id)).toBe("paused"));
+    await eventually(async () => expect(await stateOf(id)).toBe("paused"));
     expect(await requestCount()).toBe(1);
   });
 });

@@ -51,14 +51,16 @@ describe("ports", () => {
     const sent = {
       authorization: `Bearer ${keys.local}`,
       "berth-lease": "secret",
-      "berth-visit": "{}",
+      "berth-port-request": "{}",
       "x-own": "kept",
       cookie: "session=1",
     };
     const byHost = await (await fetchPort(port.url, { headers: sent })).json<Seen>();
     expect(byHost.headers).toMatchObject({ "x-own": "kept", cookie: "session=1" });
     const names = Object.keys(byHost.headers);
-    expect(names.filter((name) => name === "berth-lease" || name === "berth-visit")).toEqual([]);
+    expect(names.filter((name) => name === "berth-lease" || name === "berth-port-request")).toEqual(
+      [],
+    );
     expect(JSON.stringify(byHost)).not.toContain(keys.local);
     const byPath = await fetchPort(port.pathUrl, { headers: sent });
     expect((await byPath.clone().json<Seen>()).headers.cookie).toBeUndefined();

@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json } from "../calls.ts";
 import { containerOf } from "../container.ts";
 
@@ -22,7 +22,7 @@ describe("a sandbox object", () => {
     expect(created.status).toBe(201);
     const { id } = await json(created);
     expect(created.headers.get("location")).toBe(`/v1/sandboxes/${id}`);
-    await soon(async () => expect(await stateOf(id)).toBe("running"));
+    await eventually(async () => expect(await stateOf(id)).toBe("running"));
 
     const held = await createSandbox();
     await containerOf(held).fault({ verb: "start", hold: true });
@@ -39,7 +39,7 @@ describe("a sandbox object", () => {
     await containerOf(held).release();
     await evictDurableObject(stubOf(held));
     await runDurableObjectAlarm(stubOf(held));
-    await soon(async () => expect(await stateOf(held)).toBe("running"));
+    await eventually(async () => expect(await stateOf(held)).toBe("running"));
     expect((await facts(held)).starts).toContain("start aaaaaaaaaaaaaaaa");
   });
 
@@ -49,7 +49,7 @@ describe("a sandbox object", () => {
     await containerOf(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
     const waiting = Array.from({ length: 20 }, (_, n) => exec(id, `echo ${n}`));
-    await soon(async () => expect((await facts(id)).starts).toHaveLength(2));
+    await eventually(async () => expect((await facts(id)).starts).toHaveLength(2));
     expect(await stateOf(id)).toBe("starting");
     await containerOf(id).release();
     const answers = await Promise.all(waiting.map(json));
@@ -73,7 +73,7 @@ describe("a sandbox object", () => {
     const exitUnnoticed = async () => {
       expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
       await containerOf(id).exit();
-      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + limits.agentQuietMs });
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + limits.agentProbeAfterMs });
     };
     await exitUnnoticed();
     expect(await json(exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
@@ -89,7 +89,7 @@ describe("a sandbox object", () => {
   it("[S10] interrupts a command whose container exits, and says what is unknown", async () => {
     const id = await createSandbox();
     const running = exec(id, "sleep 60");
-    await soon(async () => expect((await facts(id)).running).toBe(1));
+    await eventually(async () => expect((await facts(id)).running).toBe(1));
     await containerOf(id).exit();
     const answer = await running;
     expect(answer.status).toBe(502);
@@ -119,7 +119,7 @@ describe("a sandbox object", () => {
     await containerOf(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
     const waiting = exec(id, "true");
-    await soon(async () => expect((await facts(id)).starts).toHaveLength(2));
+    await eventually(async () => expect((await facts(id)).starts).toHaveLength(2));
     const destroyed = call("DELETE", `/v1/sandboxes/${id}`);
     expect((await waiting).status).toBe(410);
     await containerOf(id).release();
@@ -155,7 +155,7 @@ describe("a sandbox object", () => {
     const id = await createSandbox();
     await containerOf(id).fault({ verb: "destroy", fail: "unavailable", times: 1 });
     const destroying = call("DELETE", `/v1/sandboxes/${id}`);
-    await soon(async () => expect((await facts(id)).calls).toContain("destroy remove"));
+    await eventually(async () => expect((await facts(id)).calls).toContain("destroy remove"));
     expect(await stateOf(id)).toBe("destroying");
     expect(await facts(id)).toMatchObject({ alive: true });
     await runDurableObjectAlarm(stubOf(id));
@@ -196,14 +196,14 @@ describe("a sandbox object", () => {
     const { stateSince, idleTimeoutMs } = await json(call("GET", `/v1/sandboxes/${id}`));
     const idleAt = Date.parse(stateSince) + idleTimeoutMs;
     // Once the Directory knows that it runs, nothing rings earlier.
-    await soon(async () => expect(await alarmOf(id)).toBe(idleAt));
+    await eventually(async () => expect(await alarmOf(id)).toBe(idleAt));
     await json(exec(id, "true"));
     expect(await alarmOf(id)).toBe(idleAt);
     expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
     // The command after it counts as a use.
     expect(await alarmOf(id)).toBeGreaterThanOrEqual(idleAt);
     const never = await createSandbox({ onIdle: "none" });
-    await soon(async () => {
+    await eventually(async () => {
       // While a report is in progress, the alarm is for that.
       await runDurableObjectAlarm(stubOf(never));
       expect(await alarmOf(never)).toBeNull();

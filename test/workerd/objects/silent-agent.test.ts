@@ -22,15 +22,15 @@ describe("with an agent that does not respond", () => {
     const { token } = await hold(id);
     const headers = { "berth-lease": String(token) };
     for (const method of ["PUT", "DELETE"]) {
-      advanceClock(limits.agentQuietMs);
+      advanceClock(limits.agentProbeAfterMs);
       const answer = await call(method, of(id, "/lease"), { headers });
       expect([method, answer.status]).toEqual([method, 200]);
     }
     await hold(id);
-    advanceClock(limits.agentQuietMs);
+    advanceClock(limits.agentProbeAfterMs);
     const broken = await call("DELETE", of(id, "/lease?break=true&reason=hung"));
     expect(await json(broken)).toMatchObject({ state: "draining" });
-    advanceClock(limits.agentQuietMs);
+    advanceClock(limits.agentProbeAfterMs);
     const ended = await call("DELETE", of(id, "?force=true"));
     expect(await json(ended)).toMatchObject({ state: "destroyed" });
     const since = (await containerOf(id).facts()).requests.slice(atStart.length);
@@ -60,7 +60,7 @@ describe("an agent that has exited", () => {
     const headers = { "berth-lease": String(token) };
     await containerOf(id).exit();
     for (let n = 0; n < 3; n++) {
-      advanceClock(limits.agentQuietMs * 0.9);
+      advanceClock(limits.agentProbeAfterMs * 0.9);
       await call("PUT", of(id, "/lease"), { headers });
     }
     const body = { command: "echo again" };

@@ -2,7 +2,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Right } from "../../../src/protocol/rights.ts";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
 import { containerOf } from "../container.ts";
 import { stubOf } from "../world.ts";
@@ -41,12 +41,12 @@ class TerminalSocket {
   }
 
   async shows(text: string): Promise<void> {
-    await soon(async () => expect(this.output).toContain(text));
+    await eventually(async () => expect(this.output).toContain(text));
   }
 
   async ends(): Promise<void> {
     this.socket.close(1000, "done");
-    await soon(async () => expect(this.closed).toBeDefined());
+    await eventually(async () => expect(this.closed).toBeDefined());
   }
 }
 
@@ -82,12 +82,12 @@ describe("the WebSocket of a terminal", () => {
     expect(await json(call("PATCH", of(id, "/terminals/mine"), { body: size }))).toMatchObject(
       size,
     );
-    await soon(async () => expect(other.frames).toContainEqual({ type: "resize", ...size }));
+    await eventually(async () => expect(other.frames).toContainEqual({ type: "resize", ...size }));
 
     expect((await json(call("GET", of(id, "/terminals/mine")))).viewers).toBe(2);
     await plain.ends();
     other.socket.send(new TextEncoder().encode("exit\r"));
-    await soon(async () => expect(other.closed).toBe(1000));
+    await eventually(async () => expect(other.closed).toBe(1000));
     expect(other.frames.at(-1)).toMatchObject({ type: "exit" });
     expect((await call("GET", of(id, "/terminals/mine"))).status).toBe(404);
   });
@@ -140,7 +140,7 @@ describe("the WebSocket of a terminal", () => {
     const first = await open(id, path, { key: null, headers });
     expect(first.headers.get("sec-websocket-protocol")).toBe(framed);
     const socket = new TerminalSocket(first);
-    await soon(async () => expect(socket.frames[0]).toMatchObject({ type: "ready" }));
+    await eventually(async () => expect(socket.frames[0]).toMatchObject({ type: "ready" }));
     const repeated = await open(id, path, { key: null, headers });
     expect(await refusal(repeated)).toEqual([401, "unauthenticated"]);
     const queried = await open(id, `${path}?ct=${await ticketOf(id, keys.local)}&mode=viewer`, {
@@ -165,7 +165,7 @@ describe("the WebSocket of a terminal", () => {
       expect([opened.status, opened.headers.get("sec-websocket-protocol")]).toEqual([101, offered]);
       const socket = new TerminalSocket(opened);
       // It works as always.
-      await soon(async () =>
+      await eventually(async () =>
         expect(socket.output.length + socket.frames.length).toBeGreaterThan(0),
       );
       socket.socket.close();
@@ -189,7 +189,7 @@ describe("the WebSocket of a terminal", () => {
     // A refused ticket is not used up.
     await new TerminalSocket(await enter(terminal, viewers)).ends();
     const holder = new TerminalSocket(await enter(lease, holders));
-    await soon(async () => expect(holder.frames.at(-1)).toMatchObject({ type: "granted" }));
+    await eventually(async () => expect(holder.frames.at(-1)).toMatchObject({ type: "granted" }));
     holder.socket.close();
     const neither = await call("POST", of(id, "/tickets"), { key: await tokenOf(id, ["exec"]) });
     expect(await json(neither)).toMatchObject({
@@ -204,7 +204,7 @@ describe("the WebSocket of a terminal", () => {
     socket.socket.send("echo there\r");
     await socket.shows("there");
     await containerOf(id).exit();
-    await soon(async () => expect(socket.closed).toBeDefined());
+    await eventually(async () => expect(socket.closed).toBeDefined());
     await evictDurableObject(stubOf(id));
     expect(await refusal(await open(id, "/terminals/mine/connect"))).toEqual([404, "not_found"]);
     expect((await containerOf(id).facts()).starts).toHaveLength(1);

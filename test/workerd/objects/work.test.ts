@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { soon } from "../../contract/sandbox/world.ts";
+import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
 import { containerOf } from "../container.ts";
 import { restBerth } from "../rest.ts";
@@ -127,7 +127,7 @@ describe("reading what runs", () => {
     const { id: process } = await start(id, { command: "sleep 60" });
     const waiting = ask("GET", id, `/processes/${process}/wait?timeoutMs=60000`);
     const following = await ask("GET", id, `/processes/${process}/logs?follow=1`);
-    await soon(async () =>
+    await eventually(async () =>
       expect((await facts(id)).requests).toContain(`GET /v1/processes/${process}/wait`),
     );
     const lease = await ask("POST", id, "/lease", { holder: "one" });
@@ -191,7 +191,7 @@ describe("using what runs", () => {
     const waiting = ask("GET", id, `/processes/${process}/wait?timeoutMs=60000`);
     const following = await ask("GET", id, `/processes/${process}/logs?follow=1`);
     expect(following.headers.get("content-type")).toBe("text/event-stream");
-    await soon(async () => expect((await facts(id)).running).toBe(1));
+    await eventually(async () => expect((await facts(id)).running).toBe(1));
     await containerOf(id).exit();
     const answer = await running;
     expect(answer.status).toBe(502);

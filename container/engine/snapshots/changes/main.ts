@@ -14,4 +14,4 @@ new TreeWalk(
   { older, newer },
   { list, comparer: new EntryComparer(limits.changesReadBytesMax) },
 ).run();
-process.stdout.write(JSON.stringify(list.done()));
+process.stdout.write(JSON.stringify(list.result()));

@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync } from "node:fs";
 import type { ChangeList } from "../../../../src/protocol/internal/change-list.ts";
-import { shownPath } from "../../../../src/protocol/internal/shown-path.ts";
+import { escapePath } from "../../../../src/protocol/internal/escape-path.ts";
 import type { EntryComparer } from "./compare.ts";
 import { FileStatus, openBelow, pathBytesMax, readNames } from "./kernel.ts";
 
@@ -140,7 +140,7 @@ function joinPath(path: string, name: string): string {
 
 function displayPath(path: string, isFolder: boolean): string {
   if (path === "") return "./";
-  return isFolder ? `${shownPath(path)}/` : shownPath(path);
+  return isFolder ? `${escapePath(path)}/` : escapePath(path);
 }
 
 function bytesOf(status: FileStatus): number {

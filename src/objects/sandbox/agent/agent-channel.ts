@@ -7,9 +7,9 @@
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
 import {
-  type LineAnswer,
-  type LineCall,
-  readAnswer,
+  type ChannelCall,
+  type ChannelResult,
+  readResult,
   writeCall,
 } from "../../../protocol/internal/agent-channel.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -24,9 +24,9 @@ const idleMs = 1_000;
 /** A live agent answers the closing handshake at once. */
 const closeMs = 1_000;
 /** Longer commands go as HTTP requests, so that neither side buffers many long messages. */
-const requestCharsMax = limits.answerWholeBytesMax;
+const requestCharsMax = limits.wholeResponseBytesMax;
 /** Head and body of a response, in characters, of which there are never more than bytes. */
-const responseCharsMax = limits.answerWholeBytesMax + 1024;
+const responseCharsMax = limits.wholeResponseBytesMax + 1024;
 
 export class AgentChannel {
   readonly #actor: SandboxActor;
@@ -41,7 +41,7 @@ export class AgentChannel {
   }
 
   /** Undefined if no channel is open: the command then goes as an HTTP request. Rejects with AgentUnreachable. */
-  request(agent: Incarnation, call: LineCall): Promise<LineAnswer> | undefined {
+  request(agent: Incarnation, call: ChannelCall): Promise<ChannelResult> | undefined {
     if (call.body.length > requestCharsMax) return undefined;
     if (this.#open?.incarnation === agent.incarnation) return this.#open.channel.send(call);
     const now = this.#actor.host.clock();
@@ -65,11 +65,11 @@ export class AgentChannel {
     const abortController = new AbortController();
     const request: AgentRequest = {
       method: "GET",
-      path: agentPaths.line,
+      path: agentPaths.channel,
       headers: { upgrade: "websocket" },
       requestId: "line",
       abortController,
-      headersMs: limits.aliveMs,
+      headersMs: limits.probeTimeoutMs,
     };
     const response = await agentClient.send(agent, request).catch(() => undefined);
     const socket = socketOf(response);
@@ -98,7 +98,7 @@ function socketOf(response: Response | undefined): AgentSocket | undefined {
   return (response as { webSocket?: AgentSocket | null } | undefined)?.webSocket ?? undefined;
 }
 
-type PendingCall = Pick<PromiseWithResolvers<LineAnswer>, "resolve" | "reject"> & {
+type PendingCall = Pick<PromiseWithResolvers<ChannelResult>, "resolve" | "reject"> & {
   cancel: () => void;
 };
 
@@ -131,14 +131,14 @@ class OpenChannel {
   }
 
   /** Undefined if nothing was sent. */
-  send(call: LineCall): Promise<LineAnswer> | undefined {
+  send(call: ChannelCall): Promise<ChannelResult> | undefined {
     try {
       this.#socket.send(writeCall(call));
     } catch {
       this.#break();
       return undefined;
     }
-    const { promise, resolve, reject } = Promise.withResolvers<LineAnswer>();
+    const { promise, resolve, reject } = Promise.withResolvers<ChannelResult>();
     // A live agent sends at least a heartbeat within this time. All pending commands wait for the same agent.
     const cancel = this.#startTimer(limits.agentHeadersMs, () => this.#break());
     this.#calls.set(call.id, { resolve, reject, cancel });
@@ -180,7 +180,7 @@ class OpenChannel {
   #onMessage(data: unknown): void {
     if (this.#isOver) return;
     const isShort = typeof data === "string" && data.length <= responseCharsMax;
-    const response = isShort ? readAnswer(data) : undefined;
+    const response = isShort ? readResult(data) : undefined;
     const call = response === undefined ? undefined : this.#calls.get(response.id);
     // An agent may send anything: a response to no pending command breaks the channel.
     if (response === undefined || call === undefined) {

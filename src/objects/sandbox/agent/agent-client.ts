@@ -6,7 +6,7 @@ import { checkLease } from "../../../core/lease/check.ts";
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError, errors } from "../../../protocol/errors.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
-import { type LineAnswer, later } from "../../../protocol/internal/agent-channel.ts";
+import { type ChannelResult, deferredStatus } from "../../../protocol/internal/agent-channel.ts";
 import { limits } from "../../../protocol/limits.ts";
 import {
   type AgentCall,
@@ -63,7 +63,7 @@ export class AgentClient {
     call: AdmittedCall,
     request: AgentRequest,
     execId: string,
-  ): Promise<Response | LineAnswer> {
+  ): Promise<Response | ChannelResult> {
     return this.#sendFenced(call, request, (fence) =>
       this.#sendOverChannel(call.agent, request, execId, fence),
     );
@@ -110,7 +110,7 @@ export class AgentClient {
   }
 
   /** Sends again with the newest fence if that has grown on the way and the caller still has its lease. */
-  async #sendFenced<Result extends Response | LineAnswer>(
+  async #sendFenced<Result extends Response | ChannelResult>(
     { fence: admittedFence, token }: AdmittedCall,
     { body }: AgentRequest,
     send: (fence: number) => Promise<Result>,
@@ -139,7 +139,7 @@ export class AgentClient {
     request: AgentRequest,
     execId: string,
     fence: number,
-  ): Promise<Response | LineAnswer> {
+  ): Promise<Response | ChannelResult> {
     const { freeze, channel } = this.#actor;
     if (freeze.isActive) await freeze.untilOver();
     const { path, requestId, body } = request;
@@ -150,12 +150,14 @@ export class AgentClient {
     if (responding === undefined) return this.#sendOnce(agent, request, fence);
     const result = await responding.catch(() => undefined);
     if (result === undefined) throw await this.interrupted(agent, "unknown");
-    return result.status === later ? this.#fetchDeferred(agent, execId, requestId) : result;
+    return result.status === deferredStatus
+      ? this.#fetchDeferred(agent, execId, requestId)
+      : result;
   }
 
   /** Fetches the response of a command that the agent has accepted. Without it the call is interrupted. */
   async #fetchDeferred(agent: Incarnation, execId: string, requestId: string): Promise<Response> {
-    const request = { method: "GET", path: `${agentPaths.later}/${execId}`, requestId } as const;
+    const request = { method: "GET", path: `${agentPaths.deferred}/${execId}`, requestId } as const;
     const response = await this.sendInternal(agent, request).catch(() => undefined);
     if (response !== undefined && response.status !== errors.not_found.status) return response;
     await response?.body?.cancel().catch(() => undefined);
@@ -184,6 +186,6 @@ export function interruptedError(admitted: true | "unknown"): BerthError {
   );
 }
 
-async function discardBody(result: Response | LineAnswer): Promise<void> {
+async function discardBody(result: Response | ChannelResult): Promise<void> {
   if (result instanceof Response) await result.body?.cancel();
 }

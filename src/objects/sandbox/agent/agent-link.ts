@@ -42,7 +42,7 @@ export class AgentLink {
       const request = { method: "GET", path: agentPaths.health, requestId: "start" } as const;
       const response = await this.#actor.agentClient.sendInternal(agent, {
         ...request,
-        headersMs: limits.aliveMs,
+        headersMs: limits.probeTimeoutMs,
       });
       await response.body?.cancel();
       return speaksSupportedProtocol(response);
@@ -143,7 +143,7 @@ export class AgentLink {
   /** During a snapshot silence means nothing. */
   #isQuiet(): boolean {
     const { host, freeze } = this.#actor;
-    return !freeze.isActive && host.clock() - this.#lastSeen >= limits.agentQuietMs;
+    return !freeze.isActive && host.clock() - this.#lastSeen >= limits.agentProbeAfterMs;
   }
 
   async #probe(agent: Incarnation): Promise<void> {
@@ -181,7 +181,7 @@ export class AgentLink {
     const fenced = await this.#requestFence(
       agent,
       { fence, drain: false, waitMs: 0 },
-      limits.aliveMs,
+      limits.probeTimeoutMs,
     );
     if (!isCurrent(this.#actor, agent)) return false;
     if (fenced === undefined || !fenced.isSpoken) {

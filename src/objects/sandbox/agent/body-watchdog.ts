@@ -51,7 +51,7 @@ export function watchBody(
 export async function readShortBody(
   response: Response,
   startTimer: StartTimer,
-  bytesMax: number = limits.answerWholeBytesMax,
+  bytesMax: number = limits.wholeResponseBytesMax,
 ): Promise<string | undefined> {
   const timeout = new AbortController();
   const read = await cutOnSilence(
@@ -85,7 +85,7 @@ export function nextChunk(
 async function cutOnSilence<T>(work: Promise<T>, startTimer: StartTimer): Promise<T | "cut"> {
   let cancel = () => {};
   const timedOut = new Promise<"cut">((resolve) => {
-    cancel = startTimer(limits.streamSilenceMs, () => resolve("cut"));
+    cancel = startTimer(limits.streamTimeoutMs, () => resolve("cut"));
   });
   try {
     return await Promise.race([work, timedOut]);

@@ -35,7 +35,7 @@ export async function forwardResponse(
   const { status, headers } = response;
   const type = { "content-type": "application/json" };
   const length = headers.get("content-length");
-  if (length !== null && Number(length) <= limits.answerWholeBytesMax) {
+  if (length !== null && Number(length) <= limits.wholeResponseBytesMax) {
     const json = await readShortBody(response, actor.freeze.startTimer);
     return forwardShort(actor, { status, json }, { agent, onDone });
   }

@@ -5,7 +5,7 @@
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError } from "../../../protocol/errors.ts";
 import { agentHeaders, agentPaths, agentProtocol } from "../../../protocol/internal/agent-wire.ts";
-import { type PortVisit, visitHeader } from "../../../protocol/internal/socket-call.ts";
+import { type PortRequestCall, portRequestHeader } from "../../../protocol/internal/socket-call.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SandboxActor } from "../actor.ts";
 import { ensureRunning } from "../lease/gated-admission.ts";
@@ -14,7 +14,7 @@ import { admitPortRequest } from "../ports.ts";
 export async function forwardPortRequest(
   actor: SandboxActor,
   request: Request,
-  { port, token }: PortVisit,
+  { port, token }: PortRequestCall,
   requestId: string,
 ): Promise<Response> {
   const { wake } = admitPortRequest(actor, port, token);
@@ -57,7 +57,7 @@ function agentRequest(
 ): Request {
   const { pathname, search } = new URL(request.url);
   const headers = new Headers(request.headers);
-  headers.delete(visitHeader);
+  headers.delete(portRequestHeader);
   headers.set("authorization", `Bearer ${agent.secret}`);
   headers.set(agentHeaders.protocol, String(agentProtocol));
   headers.set(agentHeaders.incarnation, agent.incarnation);

@@ -99,7 +99,10 @@ export class WorkMonitor {
     const path = `${agentPaths.work}?after=${reportedUntil(host, agent.incarnation)}`;
     try {
       const request = { method: "GET", path, requestId: "work" } as const;
-      const response = await agentClient.send(agent, { ...request, headersMs: limits.aliveMs });
+      const response = await agentClient.send(agent, {
+        ...request,
+        headersMs: limits.probeTimeoutMs,
+      });
       const json = await readJsonBody(response, freeze.startTimer);
       const work = agentWorkSchema.safeParse(json);
       if (response.ok && work.success) return work.data;

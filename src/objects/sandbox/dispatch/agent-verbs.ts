@@ -16,7 +16,7 @@ import * as sessions from "../calls/sessions.ts";
 import * as terminals from "../calls/terminals.ts";
 import type { AgentVerb, ArgsOf, VerbArgs } from "./verb-call.ts";
 
-export type AgentContext = { actor: SandboxActor; execLog: ExecLog; requestId: string };
+type AgentContext = { actor: SandboxActor; execLog: ExecLog; requestId: string };
 
 type AgentVerbs = {
   [Name in Exclude<AgentVerb, "processLogs">]?: (

@@ -45,7 +45,7 @@ export async function forwardWithOutcome(
     isOver = true;
   };
   const length = response.headers.get("content-length");
-  if (length !== null && Number(length) <= limits.answerWholeBytesMax) {
+  if (length !== null && Number(length) <= limits.wholeResponseBytesMax) {
     const forward = { agent, requestId, onDone, onReaderLeft: onDone };
     const result = await forwardResponse(actor, response, forward);
     if (!(result instanceof Response)) reportOutcome(result.json, onOutcome);
@@ -97,7 +97,7 @@ class OutcomeReader {
     for (;;) {
       let cancel = () => {};
       const timedOut = new Promise<"cut">((resolve) => {
-        cancel = this.#actor.freeze.startTimer(limits.streamSilenceMs, () => resolve("cut"));
+        cancel = this.#actor.freeze.startTimer(limits.streamTimeoutMs, () => resolve("cut"));
       });
       const read = await Promise.race([this.#next().catch(() => "cut" as const), timedOut]);
       cancel();

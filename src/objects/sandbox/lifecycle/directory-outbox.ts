@@ -33,7 +33,7 @@ export class DirectoryOutbox {
     this.#save({ ...row, revision: row.revision + 1 });
     // A report in progress has its own time limit; an earlier alarm would find nothing to do.
     if (this.#isReporting) return;
-    this.#retryAt = this.#actor.host.clock() + limits.tellAgainMs;
+    this.#retryAt = this.#actor.host.clock() + limits.reportRetryMs;
   }
 
   /** Call after the commit, and when an instance wakes up. */
@@ -50,7 +50,7 @@ export class DirectoryOutbox {
     const { revision, reported } = this.#current;
     if (revision === reported) return undefined;
     // During a report the alarm has nothing to do, even if the clock was set forward.
-    const notBefore = this.#isReporting ? this.#actor.host.clock() + limits.tellAgainMs : 0;
+    const notBefore = this.#isReporting ? this.#actor.host.clock() + limits.reportRetryMs : 0;
     return { at: Math.max(this.#retryAt, notBefore), why: "report to the directory" };
   }
 
@@ -97,7 +97,7 @@ export class DirectoryOutbox {
       ) {
         const report = this.report();
         // No alarm needs to ring during the report, nor shortly after its limit.
-        this.#retryAt = this.#actor.host.clock() + limits.directoryAskMs + limits.tellAgainMs;
+        this.#retryAt = this.#actor.host.clock() + limits.directoryRequestMs + limits.reportRetryMs;
         try {
           // A report without a response is repeated: the Directory may have stored it, which does no harm.
           await withTimeout(this.#actor.host, this.#actor.host.sendReport(report));
@@ -135,7 +135,7 @@ export class DirectoryOutbox {
   }
 
   #scheduleRetry(): void {
-    const waitMs = Math.min(limits.tellAgainMs * 2 ** this.#tries, limits.tellAgainMaxMs);
+    const waitMs = Math.min(limits.reportRetryMs * 2 ** this.#tries, limits.reportRetryMaxMs);
     this.#tries++;
     this.#retryAt = this.#actor.host.clock() + waitMs;
     this.#actor.rearmAlarm();

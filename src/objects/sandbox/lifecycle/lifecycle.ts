@@ -11,7 +11,7 @@ import type { SandboxSpec } from "../../../core/sandbox/record.ts";
 import { createRecord, isEnding } from "../../../core/sandbox/step.ts";
 import { viewSandbox } from "../../../core/sandbox/view.ts";
 import { BerthError } from "../../../protocol/errors.ts";
-import { hostsRefused } from "../../../protocol/fields/hosts.ts";
+import { hostListError } from "../../../protocol/fields/hosts.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { MetadataPatch } from "../../../protocol/metadata.ts";
 import type { Network, Sandbox } from "../../../protocol/sandbox.ts";
@@ -50,7 +50,7 @@ export function make(actor: SandboxActor, call: NewSandbox): void {
 
 /** Probes the agent first, which may have died unnoticed. Starts nothing and does not count as use. */
 export async function get(actor: SandboxActor): Promise<Sandbox> {
-  await actor.link.probeBriefly(limits.lookWaitMs);
+  await actor.link.probeBriefly(limits.probeWaitMs);
   return currentView(actor);
 }
 
@@ -70,7 +70,7 @@ function refuseHosts(
   { host }: SandboxActor,
   { id, network }: Pick<SandboxSpec, "id" | "network">,
 ): void {
-  const refused = hostsRefused(network);
+  const refused = hostListError(network);
   if (refused !== undefined && !host.openRuntime(id, network).filtersHosts) throw refused;
 }
 

@@ -13,8 +13,8 @@ export async function findLossReason(actor: SandboxActor, agent: Incarnation): P
   // The engine waits this long for the end, in case the agent only seems to be gone; the response takes some more.
   const exitReport = withTimeout(
     host,
-    container.monitor(startId, limits.endToldMs),
-    2 * limits.endToldMs,
+    container.monitor(startId, limits.endReasonWaitMs),
+    2 * limits.endReasonWaitMs,
   );
   const exit = await exitReport.catch(() => undefined);
   if (exit === undefined) return "container_lost";

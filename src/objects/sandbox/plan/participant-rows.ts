@@ -90,6 +90,6 @@ export function saveMove(host: Host, plan: string, move: number): void {
   host.sql("INSERT OR REPLACE INTO heard (plan, move) VALUES (?, ?)", plan, move);
   host.sql(
     "DELETE FROM heard WHERE rowid <= (SELECT max(rowid) FROM heard) - ?",
-    limits.plansHeardMax,
+    limits.formerPlansMax,
   );
 }

@@ -255,7 +255,7 @@ export class PlanParticipant {
     if (participant?.plan !== plan || participant.run !== run) return true;
     let cancel = () => {};
     const late = new Promise<false>((resolve) => {
-      cancel = this.#actor.host.setTimer(limits.planLetGoMs, () => resolve(false));
+      cancel = this.#actor.host.setTimer(limits.planAbortMs, () => resolve(false));
     });
     const done = preparing.result.then(
       () => true,

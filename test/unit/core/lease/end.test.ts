@@ -160,10 +160,10 @@ describe("a lease that is lost", () => {
     harness.after(limits.leaseDrainMs - 1).tick();
     expect(harness.lease.state).toMatchObject({ name: "draining", replace: false });
     harness.after(1).tick();
-    const until = harness.now + limits.leaseDrainLookMs;
+    const until = harness.now + limits.leaseDrainCheckMs;
     expect(harness.lease.state).toMatchObject({ name: "draining", replace: true, fence, until });
-    harness.after(limits.leaseDrainLookMs).tick();
-    expect(harness.lease.state).toMatchObject({ until: until + limits.leaseDrainLookMs });
+    harness.after(limits.leaseDrainCheckMs).tick();
+    expect(harness.lease.state).toMatchObject({ until: until + limits.leaseDrainCheckMs });
     harness.step({ type: "drained", fence });
     expect(harness.state).toBe("free");
   });

@@ -149,7 +149,7 @@ describe("the transitions of a sandbox", () => {
     const looked = stepSandbox(
       created,
       { type: "deadline", busy: false, save: false },
-      1_000 + limits.startLookMs,
+      1_000 + limits.startProbeMs,
     );
     expect(looked.state).toMatchObject({ name: "starting", start: start(1) });
     const late = stepSandbox(
