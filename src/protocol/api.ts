@@ -66,9 +66,13 @@ export type WriteOptions = GateOptions &
 
 /** Methods of a sandbox that cannot be derived from a row. */
 interface SpecialSandboxApi {
+  /** `ttlMs`: milliseconds from now; the `ttlMs` of the lease by default. */
   renewLease(token: string, options?: { ttlMs?: number }): Promise<LeaseGranted>;
+  /** Fails while calls of the lease run, unless `force` ends them. */
   releaseLease(token: string, options?: { force?: boolean }): Promise<LeaseReleased>;
+  /** Revokes the lease of its holder, who sees the reason. */
   breakLease(reason: string): Promise<LeaseReleased>;
+  /** `null` or an empty string removes a key; other keys stay. `ifMatch` is the expected version. */
   patchMetadata(patch: MetadataPatch, options?: { ifMatch?: number }): Promise<MetadataAnswer>;
   replaceMetadata(to: MetadataPatch, options: { ifMatch: number }): Promise<MetadataAnswer>;
   events(query?: { after?: number; limit?: number }): Promise<EventsPage>;

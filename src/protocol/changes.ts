@@ -10,7 +10,7 @@ const pathsSchema = z.array(z.string());
 
 export const changesSchema = z
   .strictObject({
-    /** Paths; the longest lists are cut, see `counts`. */
+    /** The lists are cut at a limit; `counts` has the full numbers. */
     added: pathsSchema,
     modified: pathsSchema,
     deleted: pathsSchema,

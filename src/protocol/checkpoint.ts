@@ -28,16 +28,20 @@ export const checkpointSchema = z
     id: checkpointIdSchema,
     name: z.string().optional(),
     createdAt: z.iso.datetime(),
+    /** Null: it lasts as long as its sandbox. */
     expiresAt: z.iso
       .datetime()
       .nullable()
       .meta({ description: "When it is removed; null: together with its sandbox." }),
+    /** Size on disk, if known. */
     bytes: z.int().meta({ description: "Size on disk, if known." }),
+    /** Milliseconds that saving it took. */
     tookMs: z.int(),
+    /** Why it cannot be removed now. */
     inUse: z
       .enum(["pause", "plan"])
       .optional()
-      .meta({ description: "What still needs it; until then it cannot be removed." }),
+      .meta({ description: "What still needs it; it cannot be removed until then." }),
   })
   .meta({ id: "Checkpoint" });
 

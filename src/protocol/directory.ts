@@ -11,7 +11,9 @@ import { sandboxSchema, stateNames } from "./sandbox.ts";
 export const listedSandboxSchema = sandboxSchema
   .omit({ lease: true })
   .extend({
+    /** When the sandbox last reported this state. */
     stateAsOf: z.iso.datetime().meta({ description: "When the sandbox last reported this state." }),
+    /** Whether it is the current sandbox of its scope. */
     current: z.boolean().meta({ description: "Whether it is the current sandbox of its scope." }),
   })
   .meta({ id: "ListedSandbox" });
@@ -50,6 +52,7 @@ export const sandboxesQuerySchema = z.strictObject({
 export const countsSchema = z
   .strictObject({
     states: z.partialRecord(z.enum(stateNames), z.int()),
+    /** All sandboxes except destroyed ones. */
     total: z.int().meta({ description: "All sandboxes except destroyed ones." }),
   })
   .meta({ id: "Counts" });
@@ -65,7 +68,7 @@ export const tenantEventsSchema = z
       }),
     ),
     nextCursor: z.string().nullable(),
-    /** Events between `after` and the first of these were dropped. */
+    /** Events between `after` and the first of these were removed. */
     gap: z.boolean(),
   })
   .meta({ id: "TenantEvents" });

@@ -56,12 +56,12 @@ export const errors = {
   in_other_plan: row(409, false, "A sandbox is in at most one plan; `plan` names it."),
   plan_busy: row(409, true, "A commit or rollback of the plan runs; `commit` is its number."),
   nothing_to_commit: row(409, false, "No member has changed since its last commit."),
-  nothing_to_roll_back: row(409, false, "No member was ever committed."),
+  nothing_to_roll_back: row(409, false, "No member has ever been committed."),
   stale_run: row(409, false, "The plan is past the run that this step belongs to."),
   file_exists: row(409, false, "The path exists; nothing was changed."),
   not_a_file: row(400, false, "The path is a folder, a device or similar, not a file."),
   not_a_folder: row(400, false, "The path, or a part of it, is not a folder."),
-  not_empty: row(409, false, "The folder is not empty; `recursive` removes it with what it holds."),
+  not_empty: row(409, false, "The folder is not empty; `recursive` removes it with its contents."),
   file_forbidden: row(403, false, "The user of the sandbox has no permission for this."),
   file_not_found: row(404, false, "The path does not exist."),
   disk_full: row(507, false, "The disk is full; nothing was changed."),
@@ -106,7 +106,9 @@ export type ErrorBody = {
 /** An expected failure. It crosses RPC as a plain Error with these properties: switch on `code`. */
 export class BerthError extends Error {
   readonly code: ErrorCode;
+  /** Details that depend on the code, such as `field` or `holder`. */
   readonly facts: ErrorFacts;
+  /** What the caller can do next. */
   readonly hint: string | undefined;
   /** The id of the failed call if it came over the network; the log has it. */
   readonly requestId: string | undefined;
@@ -125,7 +127,7 @@ export class BerthError extends Error {
   }
 }
 
-/** Reads an error that may have lost its class on the way (RPC keeps only name, message, properties). */
+/** Restores an error that lost its class over RPC, which keeps only name, message and properties. */
 export function asBerthError(thrown: unknown): BerthError | undefined {
   if (thrown instanceof BerthError) return thrown;
   if (!(thrown instanceof Error) || !("code" in thrown)) return undefined;

@@ -22,7 +22,7 @@ const leaseEvent = z.strictObject({
   fence: z.int(),
   holder: z.string(),
   reason: z.string().optional(),
-  /** The tenant that revoked it. */
+  /** The tenant that revoked it, and the reason: `<tenant>: <reason>`. */
   by: z.string().optional(),
 });
 
@@ -107,6 +107,7 @@ export const eventsSchema = z
   .strictObject({
     events: z.array(eventSchema),
     nextCursor: z.string().nullable(),
+    /** Events between `after` and the first of these were removed. */
     gap: z.boolean().meta({ description: "Events before the first of these were removed." }),
   })
   .meta({ id: "Events" });

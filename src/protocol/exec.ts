@@ -52,12 +52,16 @@ export const execCallSchema = z
 export const execResultSchema = z
   .strictObject({
     execId: z.string(),
+    /** Null if a signal ended the command. */
     exitCode: z.int().nullable().meta({ description: "null if a signal ended it." }),
+    /** Such as `SIGKILL`; null if the command exited. */
     signal: z.string().nullable().meta({ example: "SIGKILL" }),
     timedOut: z.boolean(),
     stdout: z.string(),
     stderr: z.string(),
+    /** The output was longer than `maxOutputBytes`. */
     truncated: z.boolean().meta({ description: "The output was longer than `maxOutputBytes`." }),
+    /** Processes that were still running when the command exited; they were ended. */
     leftovers: z.int().meta({
       description: "Processes that were still running when the command exited; they were ended.",
     }),

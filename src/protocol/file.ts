@@ -85,7 +85,9 @@ export const fileSchema = z
     uid: z.int(),
     gid: z.int(),
     modifiedAt: z.iso.datetime(),
+    /** Only for files: changes with every write. */
     etag: z.string().optional().meta({ description: "Only for files: changes with every write." }),
+    /** Only for links: the path that the link contains. */
     target: z
       .string()
       .optional()
@@ -110,6 +112,7 @@ export const filesSchema = z
 
 export const removedSchema = z
   .strictObject({
+    /** Number of files, folders and links that were removed. */
     removed: z.int().meta({ description: "Number of files, folders and links that were removed." }),
   })
   .meta({ id: "Removed" });

@@ -12,16 +12,18 @@ export const cloneCallSchema = z
       (url) => /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/.test(url),
       "must be an https, http, ssh, git or file address, or user@host:path",
     ),
-    /** A branch or tag; the remote's default branch if left out. */
+    /** A branch or tag; the remote's default branch by default. */
     branch: kernelText(limits.gitRefBytesMax)
       .refine((ref) => /^(?!-)[^\s~^:?*[\\]+$/.test(ref), "must be the name of a branch or tag")
       .optional(),
+    /** Number of commits to fetch; all by default. */
     depth: z
       .int()
       .min(1)
       .max(1_000_000)
       .optional()
       .meta({ description: "Number of commits to fetch." }),
+    /** The new folder; the name of the repository by default. */
     dir: pathSchema.optional().meta({ description: "Default: the name of the repository." }),
     session: handleSchema.optional(),
     /** For this clone only; neither stored in the sandbox nor shown. */

@@ -18,9 +18,11 @@ export const ticketSchema = z
 
 export const acquireCallSchema = z
   .strictObject({
+    /** The holder's name, which waiters see; `anonymous` by default. */
     holder: holderSchema
       .default("anonymous")
       .meta({ description: "Name of the holder; waiters see it." }),
+    /** Milliseconds that the lease lasts without a renewal; 30,000 by default, 1,000 to 300,000. */
     ttlMs: z.int().min(limits.leaseTtlMinMs).max(limits.leaseTtlMaxMs).default(limits.leaseTtlMs),
     /** Milliseconds that this call may wait; 0 by default, at most 25,000. */
     waitMs: z
@@ -29,14 +31,14 @@ export const acquireCallSchema = z
       .max(limits.waitMaxMs)
       .default(0)
       .meta({ description: "How long this call may wait." }),
-    /** Milliseconds that the caller wants to queue over several calls; `waitMs` by default, at most 1 hour. */
+    /** Milliseconds that the caller stays in the queue, over several calls; `waitMs` by default, at most 1 hour. */
     queueMs: z
       .int()
       .min(0)
       .max(limits.leaseQueueMaxMs)
       .optional()
       .meta({ description: "How long the caller stays in the queue; default: `waitMs`." }),
-    /** A secret that the caller chose: a repeated call keeps its place in the queue, or returns the same lease. */
+    /** A secret that the caller chooses: a repeated call keeps its place in the queue, or returns the same lease. */
     ticket: ticketSchema.optional().meta({
       description:
         "A secret of the caller. A repeated call with it keeps its place in the queue, or gets the same lease.",
@@ -69,7 +71,9 @@ export const connectLeaseQuerySchema = z.strictObject({
 
 export const leaseSchema = z
   .strictObject({
+    /** The value of the header `Berth-Lease` of gated calls. */
     token: z.string().meta({ description: "Send it in the header `Berth-Lease` of gated calls." }),
+    /** Grows with each lease of the sandbox. */
     fence: z.int().meta({ description: "Grows with each lease of the sandbox." }),
     holder: z.string(),
     acquiredAt: z.iso.datetime(),
@@ -98,9 +102,11 @@ export const leaseStateSchema = z
     holder: z.string().optional(),
     acquiredAt: z.iso.datetime().optional(),
     expiresAt: z.iso.datetime().optional(),
+    /** With `draining`: why the lease was lost. */
     reason: z.string().optional().meta({ description: "With `draining`: why the lease was lost." }),
+    /** The first 100 waiters. */
     waiters: z.array(z.strictObject({ holder: z.string(), waitingMs: z.int() })),
-    /** All waiters. */
+    /** The number of all waiters. */
     waiterCount: z.int(),
   })
   .meta({ id: "LeaseState" });

@@ -38,13 +38,16 @@ const modeSchema = z.enum(["atomic", "best_effort"]);
 
 export const commitCallSchema = z
   .strictObject({
+    /** `atomic` (default): all members or none. `best_effort`: each member has its own outcome. */
     mode: modeSchema.default("atomic").meta({
       description: "best_effort: each member is committed or not, and has its own outcome.",
     }),
+    /** Also commits if nothing has changed; false by default. */
     allowEmpty: z
       .boolean()
       .default(false)
       .meta({ description: "Also commit if nothing has changed." }),
+    /** Milliseconds to wait for the leases of all members together; 10,000 by default, at most 25,000. */
     waitMs: z
       .int()
       .min(0)
@@ -62,6 +65,7 @@ const failureSchema = z.strictObject({
   code: z.string(),
   message: z.string(),
   hint: z.string().optional(),
+  /** The holder of the lease that was not released in time. */
   holder: z
     .string()
     .optional()
@@ -88,7 +92,9 @@ export const memberResultSchema = z
     key: memberKeySchema,
     sandbox: sandboxIdSchema,
     outcome: z.enum(memberOutcomes),
+    /** The saved files of this commit. */
     checkpoint: checkpointIdSchema.optional(),
+    /** Changes of /workspace since its last commit; left out if they cannot be computed. */
     changes: changesSchema.optional().meta({
       description:
         "Changes of /workspace since its last commit; left out if they cannot be computed.",
@@ -99,6 +105,7 @@ export const memberResultSchema = z
 
 export const commitSchema = z
   .strictObject({
+    /** Number of the run; commits and rollbacks count together. */
     commit: z
       .int()
       .meta({ description: "Number of the run; commits and rollbacks count together." }),
@@ -135,10 +142,12 @@ export const memberSchema = z
       .int()
       .nullable()
       .meta({ description: "The last commit that included it; null: none yet." }),
-    /** Only in the response of `putMember`: the sandbox that it replaced. */
+    /** In the response to the call that replaced a member: the sandbox before it. */
     replaced: sandboxIdSchema
       .optional()
-      .meta({ description: "In the response to a call: the sandbox that it replaced." }),
+      .meta({
+        description: "In the response to the call that replaced a member: the sandbox before it.",
+      }),
   })
   .meta({ id: "Member" });
 
@@ -162,6 +171,7 @@ export const plansSchema = z
   .meta({ id: "Plans" });
 
 export const plansQuerySchema = z.strictObject({
+  /** Plans per page; 100 by default, at most 1,000. */
   limit: wholeNumber(1, limits.plansPageMax).prefault(100),
   cursor: planNameSchema.optional(),
 });

@@ -14,6 +14,7 @@ export const pathPortSchema = wholeNumber(1, portMax);
 export const portCallSchema = z
   .strictObject({
     port: portNumberSchema,
+    /** Whether a request to the port may start the container; false by default. */
     wake: z
       .boolean()
       .default(false)
@@ -26,14 +27,17 @@ const portFields = { port: portNumberSchema, wake: z.boolean(), createdAt: z.iso
 export const portSchema = z
   .strictObject({
     ...portFields,
+    /** An address with a host of its own. It needs no key: everyone who knows it can use it. */
     url: z.string().meta({
       description:
         "An address with a host of its own. It needs no key: everyone who knows it can use it.",
     }),
+    /** The same as a path below Berth's own address, if wildcard hosts are not available. */
     pathUrl: z.string().meta({
       description:
         "The same as a path below Berth's own address, if wildcard hosts are not available.",
     }),
+    /** The secret part of the address, shown only once. Opening the port again replaces it. */
     token: z.string().meta({
       description:
         "The secret part of the address, shown only once. Opening the port again replaces it.",

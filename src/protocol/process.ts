@@ -34,27 +34,33 @@ const ifRunningNeedsName = { message: "needs a name", path: ["ifRunning"] };
 export const processCallSchema = z
   .strictObject({
     ...programFields,
+    /** Unique among running processes; none by default. */
     name: handleSchema
       .optional()
       .meta({ description: "Unique among running processes; exited ones keep it." }),
+    /** If a process with this name runs: `refuse` (default) fails, `replace` ends it and starts the new one. */
     ifRunning: ifRunningSchema.optional().meta({
       description:
         "If a process with this name runs: `refuse` (the default) fails with 409 `name_taken`; `replace` ends it with all its descendants once the new one is known to be startable, then starts the new one.",
     }),
+    /** Milliseconds until the process tree is ended; no limit by default, at most 7 days. */
     timeoutMs: z.int().min(1).max(limits.processTimeoutMaxMs).optional().meta({
       description:
         "After this time the process and its descendants get SIGTERM, and 2 s later SIGKILL. Default: no limit.",
     }),
+    /** Bytes of output that are stored on disk; 8 MiB by default, 64 KiB to 1 GiB. */
     logBytesMax: z
       .int()
       .min(limits.processLogMinBytes)
       .max(limits.processLogMaxBytes)
       .default(limits.processLogDefaultBytes)
       .meta({ description: "How much of its output is stored, on disk." }),
+    /** If the log is full: `drop` (default) removes the oldest output, `block` makes the process wait for readers. */
     onFull: z.enum(["drop", "block"]).default("drop").meta({
       description:
         "`drop`: the oldest output is removed. `block`: the process waits until a reader has read it.",
     }),
+    /** Ends with the lease of the call, and keeps it alive until then; false by default. */
     endsWithLease: endsWithLeaseSchema.optional(),
   })
   .refine(hasCommandOrArgv, eitherCommandOrArgv)
@@ -68,6 +74,7 @@ export const processSchema = z
     name: handleSchema
       .optional()
       .meta({ description: "In lists the newest of one name comes first." }),
+    /** Inside the sandbox; null if the program did not start. */
     pid: z
       .int()
       .nullable()
@@ -75,21 +82,25 @@ export const processSchema = z
     state: processStateSchema,
     command: z.string().optional(),
     argv: z.array(z.string()).optional(),
+    /** `command` or `argv` is cut, as in lists; a get of the process returns all of it. */
     abridged: z.literal(true).optional().meta({
       description:
         "`command` or `argv` is cut: lists show the beginning, GET of the process shows all of it.",
     }),
     cwd: z.string(),
+    /** The session in which it was started. */
     sessionId: z.string().optional().meta({ description: "The session in which it was started." }),
     startedAt: z.iso.datetime(),
     endedAt: z.iso.datetime().optional(),
     exitCode: z.int().nullable().optional(),
     signal: z.string().nullable().optional(),
     timedOut: z.boolean().optional(),
+    /** Processes that were still running when it exited; they were ended. */
     leftovers: z
       .int()
       .optional()
       .meta({ description: "Processes that were still running when it exited; they were ended." }),
+    /** Bytes that were written, and the range that is stored: from `start` to before `end`. */
     log: z
       .strictObject({
         start: z.int().meta({ description: "The oldest cursor that can still be read." }),
@@ -100,6 +111,7 @@ export const processSchema = z
         onFull: z.enum(["drop", "block"]),
       })
       .meta({ description: "How much was written, and which part is stored." }),
+    /** Bytes of standard input that were accepted, and whether it was closed. */
     stdin: z
       .strictObject({ offset: z.int(), ended: z.boolean() })
       .meta({ description: "How much standard input was accepted." }),
@@ -141,16 +153,19 @@ function isPortInRange(condition: string): boolean {
 export const logOffsetHeader = "berth-offset";
 
 export const waitQuerySchema = z.strictObject({
+  /** `exit` (default), `port:<number>` or `log:<text>`. */
   for: z
     .string()
     .regex(/^(?:exit|port:[1-9]\d{0,4}|log:[\s\S]{1,1024})$/, "must be exit, port:N or log:<text>")
     .refine(isPortInRange, `the port must be at most ${portMax}`)
     .default("exit"),
+  /** Milliseconds; 30,000 by default, at most 1 hour. */
   timeoutMs: wholeNumber(0, limits.processWaitMaxMs).prefault(limits.processWaitDefaultMs),
 });
 
 export const waitedSchema = z
   .strictObject({
+    /** False: the condition was not met in time, or cannot be met any more. */
     met: z.boolean().meta({ description: "false: not in time, or it cannot happen any more." }),
     process: processSchema,
   })

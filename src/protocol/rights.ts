@@ -22,6 +22,7 @@ export const tokenCallSchema = z
 
 export const tokenSchema = z
   .strictObject({
+    /** Use it like a key; valid for this sandbox only. */
     token: z.string().meta({ description: "Use it like a key; valid for this sandbox only." }),
     rights: z.array(rightSchema),
     expiresAt: z.iso.datetime(),
@@ -30,6 +31,7 @@ export const tokenSchema = z
 
 export const connectTicketSchema = z
   .strictObject({
+    /** Opens one WebSocket, in `?ct=` or as a subprotocol. */
     ticket: z.string().meta({ description: "Opens one WebSocket, in `?ct=` or as a subprotocol." }),
     expiresAt: z.iso.datetime(),
   })

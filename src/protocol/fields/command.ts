@@ -18,7 +18,9 @@ export const argvSchema = z
   .min(1)
   .max(limits.argCountMax)
   .refine((argv) => argv[0] !== "", "must begin with the name of a program")
-  .meta({ description: "Run without a shell, unchanged to the byte." });
+  .meta({
+    description: "A program and its arguments, run without a shell and passed byte for byte.",
+  });
 
 export const cwdSchema = pathSchema.meta({
   description: "Relative paths are below /workspace.",
@@ -26,9 +28,13 @@ export const cwdSchema = pathSchema.meta({
 
 /** Either `command` or `argv`. */
 export const programFields = {
+  /** A shell command: `sh -c <command>`. */
   command: commandSchema.optional(),
+  /** A program and its arguments, run without a shell. */
   argv: argvSchema.optional(),
+  /** Working folder; relative paths are below /workspace. */
   cwd: cwdSchema.optional(),
+  /** Added to the environment of the sandbox. */
   env: envSchema.optional(),
 };
 
@@ -64,7 +70,7 @@ const base64Pattern = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]
 export const stdinSchema = z
   .string()
   .max(limits.stdinBytesMax * 2)
-  .meta({ description: "In `encoding`. Standard input is empty where this is left out." });
+  .meta({ description: "Standard input, in `encoding`; empty by default." });
 
 export const stdinInvalid = {
   message: `must be valid in its encoding and at most ${limits.stdinBytesMax} bytes`,

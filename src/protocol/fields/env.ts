@@ -48,7 +48,7 @@ export const sandboxEnvSchema = envSchema
     (env) => utf8Bytes(JSON.stringify(env)) <= limits.sandboxEnvBytesMax,
     `must be at most ${limits.sandboxEnvBytesMax} bytes as JSON, all of it together`,
   )
-  .meta({ id: "KeptEnv", example: { NODE_ENV: "test" } });
+  .meta({ id: "SandboxEnv", example: { NODE_ENV: "test" } });
 
 export const pathSchema = kernelText(limits.pathBytesMax).refine(
   (path) => path.length > 0,

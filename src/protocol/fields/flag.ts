@@ -1,5 +1,5 @@
 /**
- * The form of a yes or no in a query.
+ * The schema of a boolean in a query.
  */
 import { z } from "zod";
 

@@ -3,7 +3,6 @@
  * pass untouched; the object checks the token.
  */
 import type { Env } from "../../config.ts";
-import type { BerthError } from "../../protocol/errors.ts";
 import { portRequestHeader } from "../../protocol/internal/socket-call.ts";
 import {
   type Port,

@@ -130,9 +130,9 @@ describe("a binding", () => {
 
   it("[SC21] gives no token a right that it lacks", async () => {
     const reader = bind(["read"]);
-    for (const right of rights.filter((one) => one !== "read")) {
-      const asked = reader.sandbox(id).createToken({ rights: ["read", right] });
-      await expect(asked).rejects.toMatchObject({ code: "forbidden", facts: { right } });
+    for (const right of rights.filter((name) => name !== "read")) {
+      const refused = reader.sandbox(id).createToken({ rights: ["read", right] });
+      await expect(refused).rejects.toMatchObject({ code: "forbidden", facts: { right } });
     }
     expect(await reader.sandbox(id).createToken({ rights: ["read"] })).toMatchObject({
       rights: ["read"],

@@ -99,7 +99,7 @@ describe("pages of other origins", () => {
     expect(addressed()).toBeGreaterThan(0);
   });
 
-  it("[W12] are told nothing if they are not listed; what a shared store keeps is not theirs", async () => {
+  it("[W12] get no permission unless they are listed, also from a shared cache", async () => {
     const { ask } = berth();
     const listed = `/v1/sandboxes/${id}/files?path=a`;
     for (const origin of ["https://evil.test", "null", `${page}.evil.test`, "http://app.test"]) {
@@ -126,7 +126,7 @@ describe("pages of other origins", () => {
     expect(response.headers.has("vary")).toBe(false);
   });
 
-  it("[W12] meet the server in a sandbox itself when they visit its port", async () => {
+  it("[W12] meet the server in a sandbox itself on its port", async () => {
     const own = { "access-control-allow-origin": "https://of-the-server.test" };
     const { ask, addressed } = berth(() => new Response("from the sandbox", { headers: own }));
     for (const method of ["OPTIONS", "GET"]) {

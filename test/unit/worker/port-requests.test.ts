@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import { generateSandboxId } from "../../../src/worker/auth/ids.ts";
 import { portRequestOf } from "../../../src/worker/ports/port-traffic.ts";
 
-const id = generateSandboxId("the secret of the tests of visits");
+const id = generateSandboxId("the secret of the tests of port requests");
 const label = `8000-${id}-${"a".repeat(26)}`;
 const call = `/v1/sandboxes/${id}/exec`;
 
-/** As it stands in the request; of a Request of ours it would be in normal form already. */
+/** The URL as it was sent: a `Request` object would normalise it. */
 const leadsTo = (url: string) => portRequestOf({ url } as Request)?.target;
 
 describe("whether a request is for a server in a sandbox", () => {

@@ -30,9 +30,9 @@ async function engine(memoryLimit: boolean, processLimit: boolean): Promise<stri
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** What a create with this size is answered, and whether the tenant's Directory was asked to make it. */
+/** The response to a create with this size, and how often the Directory was called. */
 async function create(size: string, engineUrl?: string) {
-  let asked = 0;
+  let directoryCalls = 0;
   const env = {
     BERTH_API_KEYS: `local:${createHash("sha256").update(key).digest("hex")}`,
     BERTH_SECRET: "the secret of the size tests, which guards nothing",
@@ -43,7 +43,7 @@ async function create(size: string, engineUrl?: string) {
     DIRECTORY: {
       getByName: () => ({
         find: async () => {
-          asked++;
+          directoryCalls++;
           return { ok: { made: true, sandbox: { id: "of-the-test", state: "paused" } } };
         },
       }),
@@ -56,11 +56,11 @@ async function create(size: string, engineUrl?: string) {
   });
   const answer = await createApp().fetch(request, env);
   const { error } = (await answer.json()) as { error?: { code: string; field: string } };
-  return { status: answer.status, code: error?.code, field: error?.field, asked };
+  return { status: answer.status, code: error?.code, field: error?.field, directoryCalls };
 }
 
-const made = { status: 201, code: undefined, field: undefined, asked: 1 };
-const refused = { status: 501, code: "unsupported", field: "size", asked: 0 };
+const made = { status: 201, code: undefined, field: undefined, directoryCalls: 1 };
+const refused = { status: 501, code: "unsupported", field: "size", directoryCalls: 0 };
 
 describe("sizes", () => {
   it("[S22] that the place cannot hold a sandbox to are refused, and no object is addressed", async () => {
