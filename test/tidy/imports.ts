@@ -74,5 +74,5 @@ function problemsOf({ path, text }: Source, zone: Zone): string[] {
 
 function zoneOf(path: string): Zone | undefined {
   const holding = zones.filter(({ folder }) => path.startsWith(folder));
-  return holding.sort((one, other) => other.folder.length - one.folder.length)[0];
+  return holding.sort((a, b) => b.folder.length - a.folder.length)[0];
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { importProblems } from "./imports.ts";
+import { languageProblems } from "./language.ts";
 import { limitProblems, limitsDoc, limitsFile, limitsPage } from "./limit-page.ts";
 import { classProblems, pathProblems, testPathProblems } from "./names.ts";
 import { ruleProblems } from "./rules.ts";
@@ -110,6 +111,17 @@ const checks: [string, Check, Source[][]][] = [
       limitsOf(limitsText, "as it was"),
       limitsOf(limitsText.replace(/^ {2}\/\*\* A request id that .*$/m, "  // Elsewhere")),
       limitsOf(limitsText.replace("  requestIdBytesMax: 64,\n", "")),
+    ],
+  ],
+  [
+    "words and sentences are those of the glossary",
+    languageProblems,
+    [
+      source("src/a.ts", `/** ${"Ow"}ns the rows of a plan. */`),
+      source("src/a.ts", `// ${"O"}f the Directory alone.`),
+      source("docs/a.md", `${"Who"}ever calls is refused.`),
+      source("src/a.ts", `const ${"to"}ld = read();`),
+      source("test/a.ts", `const ${"see"}d = 1; const ${"sea"}t2 = class ${"Do"}or {};`),
     ],
   ],
   [

@@ -1,6 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import type { SandboxesPage } from "../../../src/protocol/directory.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { eventually } from "../../contract/sandbox/world.ts";
 import { call, createSandbox, json, keys } from "../calls.ts";
@@ -16,14 +17,7 @@ let scopeCount = 0;
 const newScope = () => ({ repo: `github.com/a/b${scopeCount++}`, branch: "main" });
 const idle = { start: false };
 
-type Listed = {
-  id: string;
-  state: string;
-  current: boolean;
-  stateAsOf: string;
-  metadata: Record<string, string>;
-  scope?: object;
-};
+type Listed = SandboxesPage["sandboxes"][number];
 
 /** As if the Directory had lost all its rows. */
 const loseRows = () =>

@@ -46,7 +46,7 @@ describe("the stream of events", () => {
     const all = (await json(call("GET", path(id)))).events.map(({ seq }: { seq: number }) => seq);
     seen.push(...(await follow(rest, all.length - seen.length)).ids);
     expect(seen).toEqual(all);
-    expect(all).toEqual(all.map((_seq: number, at: number) => at + 1));
+    expect(all).toEqual(all.map((_seq: number, index: number) => index + 1));
   });
 
   it("[S19] reports a container that exits while no call comes", { timeout: 60_000 }, async () => {
