@@ -45,7 +45,7 @@ export type Size = {
   name: string;
   /** The instance type that the platform starts. */
   instance?: (typeof instances)[number] | { vcpu: number; memoryMib: number; diskMb: number };
-  /** What bounds the room on one machine. */
+  /** Limits of the jail on one machine; the platform does not use them. */
   memoryBytes?: number;
   processes?: number;
 };

@@ -5,10 +5,13 @@
 
 export const agentProtocol = 2;
 
-/** The oldest supported version. Saved trees of the platform contain their agent, and last up to 60 days. */
+/** The oldest supported version. On Cloudflare a saved tree contains the agent it was saved with; versions of the last 60 days are supported. */
 export const agentProtocolMin = 1;
 
-/** The first version with `revoked`. An older agent cannot close a WebSocket, so tokens cannot open one there. */
+/**
+ * The first version with `revoked`. Older agents cannot close a WebSocket on revocation, so they get no WebSocket that a
+ * token opened.
+ */
 export const agentProtocolWithRevocation = 2;
 
 /** The agent's port on the platform. On one machine it listens on any free port of the loopback. */
@@ -53,7 +56,7 @@ export const agentPaths = {
   work: "/v1/work",
   /** POST AgentFence → AgentFenced. Nothing below the fence starts any more; with `drain` it also ends. */
   fence: "/v1/fence",
-  /** POST AgentRevoked → the same. Closes the WebSockets that tokens of earlier generations opened. */
+  /** POST AgentRevoked → the same. Closes and refuses WebSockets that tokens of earlier generations open. */
   revoked: "/v1/revoked",
   /** PUT AgentMetadata → AgentMetadataKept. Ignores versions older than its own. */
   metadata: "/v1/metadata",

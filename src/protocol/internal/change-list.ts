@@ -1,6 +1,6 @@
 /**
  * Collects the differences between two trees within a limit: the first paths of each kind, and the number of all. The
- * engine and the agent load this file, so it does not use the schema library.
+ * engine runs it in a process of its own, so it does not use the schema library.
  */
 export const changeKinds = ["added", "modified", "deleted"] as const;
 export type ChangeKind = (typeof changeKinds)[number];
