@@ -22,14 +22,11 @@ const systemTests = [
   "test/agent/**/*-load.test.ts",
   "test/agent/archive/archive-ends.test.ts",
   "test/agent/channel/channel-deferred.test.ts",
-  "test/agent/exec/exec-end.test.ts",
   "test/agent/exec/fence.test.ts",
-  "test/agent/files/files-folders.test.ts",
   "test/agent/processes/ports.test.ts",
   "test/agent/processes/process-log.test.ts",
   "test/agent/processes/process-name.test.ts",
   "test/agent/processes/process-stdin.test.ts",
-  "test/agent/sessions/session-end.test.ts",
 ];
 
 /** The name that miniflare gives to the Worker itself; importing it would need a dependency on miniflare. */
