@@ -143,11 +143,9 @@ export const memberSchema = z
       .nullable()
       .meta({ description: "The last commit that included it; null: none yet." }),
     /** In the response to the call that replaced a member: the sandbox before it. */
-    replaced: sandboxIdSchema
-      .optional()
-      .meta({
-        description: "In the response to the call that replaced a member: the sandbox before it.",
-      }),
+    replaced: sandboxIdSchema.optional().meta({
+      description: "In the response to the call that replaced a member: the sandbox before it.",
+    }),
   })
   .meta({ id: "Member" });
 
