@@ -1,5 +1,5 @@
 /**
- * The verbs of plans over HTTP.
+ * Makes the methods of one plan: each sends one HTTP request.
  */
 import type { PlanApi } from "../protocol/api.ts";
 import { type HttpClient, pathSegment } from "./http/request.ts";

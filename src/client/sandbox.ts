@@ -1,5 +1,5 @@
 /**
- * The handle of one sandbox: its verbs, what stays connected to it, and waiting until it runs.
+ * Makes the handle of one sandbox from its API methods and those that stay connected, and adds `waitUntilRunning`.
  */
 import { BerthError } from "../protocol/error-codes.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
@@ -10,17 +10,47 @@ import type { CallOptions, HttpClient } from "./http/request.ts";
 import type { WebSocketConstructor } from "./terminal/sockets.ts";
 import { type SandboxVerbs, sandboxMethods } from "./verbs.ts";
 
+/**
+ * One sandbox. `berth.sandbox(id)` returns it without a request; its methods throw `not_found` if there is no such
+ * sandbox. The last argument of each API method also takes `signal` and `answerWithinMs`.
+ *
+ * @example
+ * ```ts
+ * const sandbox = berth.sandbox(id);
+ * await sandbox.waitUntilRunning();
+ * const { exitCode, stdout } = await sandbox.exec({ command: "npm test" }, { signal });
+ * ```
+ */
 export interface SandboxHandle extends Cancellable<SandboxVerbs>, LiveVerbs {
+  /** The id that the handle was made with. */
   readonly id: string;
-  /** Starts the sandbox if it is paused, and waits until it runs. Throws if it fails or is destroyed, or after the timeout. */
+  /**
+   * Starts the sandbox if it is paused or has failed in a way that allows a restart, and waits until it runs. Throws
+   * `start_failed`, `sandbox_destroyed`, or `unavailable` after the timeout.
+   *
+   * @example
+   * ```ts
+   * await sandbox.waitUntilRunning({ timeoutMs: 30_000, progress: ({ state }) => console.log(state) });
+   * ```
+   */
   waitUntilRunning(options?: WaitOptions): Promise<Sandbox>;
-  /** A handle of the same sandbox whose calls all have these options. */
+  /**
+   * A handle of the same sandbox whose calls all have these options.
+   *
+   * @example
+   * ```ts
+   * const quick = sandbox.with({ answerWithinMs: 2_000 });
+   * const { state } = await quick.get();
+   * ```
+   */
   with(options: CallOptions): SandboxHandle;
 }
 
+/** Options of `sandbox.waitUntilRunning`. */
 export type WaitOptions = {
+  /** Stops waiting. The sandbox continues to start. */
   signal?: AbortSignal;
-  /** Two minutes unless given. */
+  /** How long to wait, in ms. Default: two minutes. */
   timeoutMs?: number;
   /** Called with the state at each poll. */
   progress?: (sandbox: Sandbox) => void;
