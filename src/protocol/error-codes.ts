@@ -74,7 +74,11 @@ export const errors = {
   lease_lost: row(410, false, "The lease has ended; `reason` says how."),
   version_mismatch: row(412, false, "The metadata has another version than `If-Match` names."),
   lease_held: row(423, true, "The lease is held; `holder` names the holder."),
-  lease_pending: row(423, true, "The lease is offered to a waiter."),
+  lease_pending: row(
+    423,
+    true,
+    "The lease cannot be granted yet: it is offered to a waiter, is being drained, or other calls are in flight.",
+  ),
   lease_wait_timeout: row(423, true, "The lease was not granted within `waitMs`."),
   upgrade_required: row(426, false, "The route needs a WebSocket: send `Upgrade: websocket`."),
   precondition_required: row(428, false, "The call needs `If-Match`."),
@@ -88,7 +92,7 @@ export const errors = {
   operation_interrupted: row(
     502,
     false,
-    "The container was lost; `admitted` says whether the work started.",
+    "The work was cut short; `reason` says why, and `admitted` whether it had started.",
   ),
   port_unreachable: row(502, true, "No server in the sandbox responds on this port."),
   unavailable: row(503, true, "Temporarily unavailable: nothing was done, so try again."),

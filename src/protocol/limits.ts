@@ -1,5 +1,5 @@
 /**
- * Every limit on a wait, a buffer, a body, a name or a count, each with its reason. `npm run limits` turns this file into
+ * Every limit that a caller can meet, each with its reason. `npm run limits` turns this file into
  * docs/operate/limits.md.
  */
 

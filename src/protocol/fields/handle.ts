@@ -24,18 +24,18 @@ export function generateHandle(
   return `${kinds[kind]}${randomId(randomChars)}-${incarnationTag(incarnation)}`;
 }
 
-/** Whether it has the form of those that Berth gives. */
+/** Whether Berth generated the id, judged by its form. */
 export function isGenerated(handle: string): boolean {
   return generatedPattern.test(handle);
 }
 
-/** Whether it can only mean something of another life than this one, or of one that has ended. */
+/** Whether the id belongs to an incarnation other than the current one; `incarnation` is undefined if there is none. */
 export function isOfOtherIncarnation(handle: string, incarnation: string | undefined): boolean {
   const tag = generatedPattern.exec(handle)?.[1];
   return tag !== undefined && (incarnation === undefined || tag !== incarnationTag(incarnation));
 }
 
-/** The end of what the agent drew at boot. */
+/** The last characters of the incarnation's id, which the agent generates at boot. */
 function incarnationTag(incarnation: string): string {
   return incarnation.slice(-incarnationTagChars);
 }
