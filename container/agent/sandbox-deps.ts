@@ -4,7 +4,7 @@ import type { SandboxEnv } from "./exec/sandbox-env.ts";
 import type { ExitEvents } from "./exit-events.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
 import type { GatedWork } from "./server/gated-work.ts";
-import type { StoredAnswers } from "./server/stored-answers.ts";
+import type { StoredResults } from "./server/stored-results.ts";
 import type { TokenSockets } from "./server/token-sockets.ts";
 import type { ProcessSupervisor } from "./supervision/process-tree.ts";
 
@@ -15,6 +15,6 @@ export type SandboxDeps = {
   activity: Activity;
   tokenSockets: TokenSockets;
   exitEvents: ExitEvents;
-  storedAnswers: StoredAnswers;
+  storedResults: StoredResults;
   metadataCopy: MetadataCopy;
 };

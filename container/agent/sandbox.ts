@@ -11,7 +11,7 @@ import { DeferredResponses } from "./server/deferred.ts";
 import { GatedWork } from "./server/gated-work.ts";
 import type { AgentModule } from "./server/module.ts";
 import { createModules } from "./server/modules.ts";
-import { StoredAnswers } from "./server/stored-answers.ts";
+import { StoredResults } from "./server/stored-results.ts";
 import { TokenSockets } from "./server/token-sockets.ts";
 import { endLimitMs, type ProcessSupervisor } from "./supervision/process-tree.ts";
 
@@ -22,7 +22,7 @@ export class Sandbox implements SandboxDeps {
   readonly activity = new Activity();
   readonly tokenSockets = new TokenSockets();
   readonly exitEvents = new ExitEvents();
-  readonly storedAnswers = new StoredAnswers();
+  readonly storedResults = new StoredResults();
   readonly deferredResponses = new DeferredResponses();
   readonly gated = new GatedWork(this.activity);
   readonly sandboxEnv: SandboxEnv;

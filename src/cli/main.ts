@@ -30,7 +30,7 @@ process.exitCode = await runProgram(process.argv.slice(2), process);
 await Promise.all([flush(process.stdout), flush(process.stderr)]);
 setTimeout(() => process.exit(), lingerMs).unref();
 
-/** A command that must finish other work first handles the error itself (live/interrupts.ts). */
+/** A command that must finish other work first handles the error itself (interrupts.ts). */
 function hasOtherListener(stream: NodeJS.WriteStream): boolean {
   return stream.listenerCount("error") > 1;
 }

@@ -10,7 +10,7 @@ import type { Command } from "./command.ts";
 import { commands } from "./commands.ts";
 import { Context, type HostProcess } from "./context.ts";
 import { Failure, reportFailure, usageHint } from "./failure.ts";
-import { toInterruptedDocument } from "./live/interrupts.ts";
+import { toInterruptedDocument } from "./interrupts.ts";
 
 type Invocation = {
   json: boolean;

@@ -17,7 +17,7 @@ const retry = "src/client/http/retry.ts";
 const ring = "container/agent/processes/ring.ts";
 const runs = "container/agent/processes/runs.ts";
 const fence = "container/agent/server/fence.ts";
-const drain = "container/agent/server/drain.ts";
+const drain = "container/agent/server/fence-call.ts";
 const gated = "container/agent/server/gated-work.ts";
 
 export const callFaults: readonly Fault[] = [
@@ -164,7 +164,7 @@ export const callFaults: readonly Fault[] = [
   {
     name: "the agent confirms a drain at once",
     file: drain,
-    find: "const left = await gated.leftBelow(fence, waitMs);",
+    find: "const left = await gated.countBelow(fence, waitMs);",
     put: "const left = 0 * waitMs;",
     by: ["X50"],
   },

@@ -229,7 +229,7 @@ export const participantFaults: readonly Fault[] = [
   {
     name: "lists do not show the plan",
     file: outbox,
-    find: "|| isMoved ||",
+    find: "|| hasPlanChanged ||",
     put: "||",
     by: ["PL64"],
   },

@@ -5,7 +5,7 @@ import type { AgentExecCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import type { GatedCall, GatedWork } from "../server/gated-work.ts";
-import { UnendedError } from "../supervision/process-tree.ts";
+import { KillTimeoutError } from "../supervision/process-tree.ts";
 import { type CommandDeps, type Finished, runCommand } from "./command.ts";
 
 export class Commands {
@@ -41,7 +41,7 @@ export class Commands {
     const { signal } = gatedCall.controller;
     const result = runCommand(call, { ...this.#deps, signal });
     const ended = result.catch((error) =>
-      error instanceof UnendedError ? error.ended : undefined,
+      error instanceof KillTimeoutError ? error.ended : undefined,
     );
     this.#running++;
     this.gated.track(ended, gatedCall);

@@ -8,14 +8,14 @@ import type { AgentExecCall } from "../../../src/protocol/internal/agent.ts";
 import { readJson } from "../server/body.ts";
 import { readRequestId } from "../server/failure.ts";
 import { respondWithHeartbeat, watchCaller } from "../server/heartbeat.ts";
-import type { StoredAnswers } from "../server/stored-answers.ts";
+import type { StoredResults } from "../server/stored-results.ts";
 import type { Finished } from "./command.ts";
 import type { Commands } from "./commands.ts";
 
 type ExecDeps = {
   commands: Commands;
   fence: number;
-  storedAnswers: StoredAnswers;
+  storedResults: StoredResults;
   incarnation: string;
 };
 
@@ -35,7 +35,7 @@ type CommandIds = Pick<AgentExecCall, "execId" | "requestId" | "keep">;
 export async function respondToCommand(
   request: Request,
   { execId, requestId, keep }: CommandIds,
-  { storedAnswers, incarnation }: Pick<ExecDeps, "storedAnswers" | "incarnation">,
+  { storedResults, incarnation }: Pick<ExecDeps, "storedResults" | "incarnation">,
   run: (controller: AbortController) => Promise<Finished>,
 ): Promise<Response> {
   const controller = new AbortController();
@@ -46,7 +46,7 @@ export async function respondToCommand(
     });
   const caller = watchCaller(request);
   if (keep === true) {
-    return respondWithHeartbeat(storedAnswers.run(execId, start), requestId, caller);
+    return respondWithHeartbeat(storedResults.run(execId, start), requestId, caller);
   }
   caller.signal.addEventListener("abort", () => controller.abort());
   if (caller.signal.aborted) controller.abort();
@@ -55,12 +55,12 @@ export async function respondToCommand(
 }
 
 /** Returns the result of an earlier command, or waits for it; starts nothing. */
-export async function handleStoredAnswer(
+export async function handleStoredResult(
   request: Request,
   execId: string,
-  storedAnswers: StoredAnswers,
+  storedResults: StoredResults,
 ): Promise<Response> {
-  const result = storedAnswers.find(execId);
+  const result = storedResults.find(execId);
   if (result === undefined) {
     throw new BerthError("not_found", "No command with this id has started in this incarnation.");
   }

@@ -11,7 +11,7 @@ import type { GatedWrite } from "../files/gated-write.ts";
 import { realPathOf, type Target, targetOf } from "../files/paths.ts";
 import { withUserRights } from "../kernel/libc.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
-import { UnendedError } from "../supervision/process-tree.ts";
+import { KillTimeoutError } from "../supervision/process-tree.ts";
 import { type Address, folderNameOf, parseAddress } from "./address.ts";
 import { redact } from "./credentials.ts";
 import type { CloneEvents } from "./events.ts";
@@ -50,7 +50,7 @@ export async function clone(call: CloneCall, options: CloneOptions): Promise<Clo
     return cloned;
   } catch (error) {
     // Until the kernel has ended the last process, nothing can be removed.
-    if (error instanceof UnendedError) await error.ended;
+    if (error instanceof KillTimeoutError) await error.ended;
     throw toFileError(error, target.shown, "dir");
   } finally {
     await staging.end();

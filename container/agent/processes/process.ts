@@ -17,10 +17,10 @@ import { openPipes } from "../kernel/pipes.ts";
 import { resolvesWithin } from "../server/timeout.ts";
 import {
   type Exit,
+  KillTimeoutError,
   type Launch,
   type ProcessSupervisor,
   type ProcessTree,
-  UnendedError,
 } from "../supervision/process-tree.ts";
 import { abridge, type CommandText } from "./command-text.ts";
 import { Log } from "./log.ts";
@@ -255,7 +255,7 @@ async function endTree(tree: ProcessTree): Promise<number> {
   try {
     return await tree.end();
   } catch (error) {
-    if (!(error instanceof UnendedError)) throw error;
+    if (!(error instanceof KillTimeoutError)) throw error;
     await error.ended;
     return 0;
   }

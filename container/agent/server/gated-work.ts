@@ -35,19 +35,19 @@ export class GatedWork {
   }
 
   /** Ends the work that started below the fence; its callers get `reason`. */
-  interruptBelow(fence: number, reason: BerthError): void {
+  endBelow(fence: number, reason: BerthError): void {
     for (const ended of this.#listBelow(fence)) this.#running.get(ended)?.controller.abort(reason);
   }
 
   /** Waits until nothing that started below the fence is left, or for `waitMs`; resolves with how much is left. */
-  async leftBelow(fence: number, waitMs: number): Promise<number> {
+  async countBelow(fence: number, waitMs: number): Promise<number> {
     await resolvesWithin(Promise.allSettled(this.#listBelow(fence)), waitMs);
     return this.#listBelow(fence).length;
   }
 
   /** Resolves when nothing is left, or after `limitMs`. */
   async endAll(limitMs: number): Promise<void> {
-    this.interruptBelow(Number.POSITIVE_INFINITY, containerStopped());
+    this.endBelow(Number.POSITIVE_INFINITY, containerStopped());
     await resolvesWithin(Promise.allSettled(this.#running.keys()), limitMs);
   }
 

@@ -3,14 +3,14 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentHealth, AgentWork } from "../../../src/protocol/internal/agent.ts";
 import { agentPaths, agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
-import { handleExec, handleStoredAnswer } from "../exec/exec.ts";
+import { handleExec, handleStoredResult } from "../exec/exec.ts";
 import { handleMetadata } from "../metadata-copy.ts";
 import { proxyToPort } from "../ports/proxy.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { Channel } from "./channel.ts";
-import { handleFence } from "./drain.ts";
 import { catchFailures, readRequestId } from "./failure.ts";
 import { readFence } from "./fence.ts";
+import { handleFence } from "./fence-call.ts";
 import type { AgentServer } from "./socket.ts";
 import { handleRevoked } from "./token-sockets.ts";
 
@@ -59,7 +59,7 @@ export class Router {
       method: "GET",
       handle: (request, { pathname }) => {
         const execId = pathname.slice(agentPaths.execs.length + 1);
-        return handleStoredAnswer(request, execId, this.#sandbox.storedAnswers);
+        return handleStoredResult(request, execId, this.#sandbox.storedResults);
       },
     },
     [agentPaths.deferred]: {
@@ -100,12 +100,12 @@ export class Router {
   }
 
   #exec(request: Request): Promise<Response> {
-    const { commands, storedAnswers } = this.#sandbox;
+    const { commands, storedResults } = this.#sandbox;
     const fence = readFence(request.headers);
     // Checked before the body is read, and again when the command starts (commands.ts).
     commands.gated.fence.pass(fence);
     const { incarnation } = this.#options;
-    return handleExec(request, { commands, storedAnswers, fence, incarnation });
+    return handleExec(request, { commands, storedResults, fence, incarnation });
   }
 
   #openChannel(request: Request, server: AgentServer): undefined {

@@ -4,7 +4,7 @@ import { limits } from "../../../src/protocol/limits.ts";
 import type { Session as SessionView } from "../../../src/protocol/session.ts";
 import { type QueueOptions, TurnQueue } from "../exec/queue.ts";
 import { resolvesWithin } from "../server/timeout.ts";
-import { UnendedError } from "../supervision/process-tree.ts";
+import { KillTimeoutError } from "../supervision/process-tree.ts";
 import type { CommandEnd } from "./end-reader.ts";
 import type { Pipes } from "./pipes.ts";
 import type { Shell } from "./shell.ts";
@@ -103,7 +103,7 @@ export class Session {
       await tree.end();
     } catch (error) {
       // A tree that the kernel does not end in time counts until it has ended.
-      if (error instanceof UnendedError) await error.ended;
+      if (error instanceof KillTimeoutError) await error.ended;
       else console.error(`the end of session ${this.id}:`, error);
     }
     this.shell.close();

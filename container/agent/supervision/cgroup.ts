@@ -19,11 +19,11 @@ import { isAlive, parsePids, sendSignal } from "./proc-table.ts";
 import {
   type Exit,
   endLimitMs,
+  KillTimeoutError,
+  killPollMs,
   type Launch,
   type ProcessSupervisor,
   type ProcessTree,
-  UnendedError,
-  unendedPollMs,
 } from "./process-tree.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
@@ -175,8 +175,8 @@ class CgroupTree implements ProcessTree {
       await this.#agentMoved;
       await retryWithoutDescriptors(() => writeFileSync(`${this.#group}/cgroup.kill`, "1"));
       if (!(await this.#becomesEmpty(endLimitMs, 1))) {
-        const ended = this.#becomesEmpty(Number.POSITIVE_INFINITY, unendedPollMs);
-        throw new UnendedError(ended.then(this.#release));
+        const ended = this.#becomesEmpty(Number.POSITIVE_INFINITY, killPollMs);
+        throw new KillTimeoutError(ended.then(this.#release));
       }
     }
     this.#release();
@@ -205,7 +205,7 @@ async function retryWithoutDescriptors<T>(attempt: () => T): Promise<T> {
       return attempt();
     } catch (error) {
       if (!isOutOfDescriptors(error)) throw error;
-      await Bun.sleep(unendedPollMs);
+      await Bun.sleep(killPollMs);
     }
   }
 }

@@ -35,7 +35,7 @@ export interface ProcessTree {
   waitUntilEmpty(limitMs: number): Promise<void>;
   /**
    * Kills everything that is left, and resolves with how many processes there were besides the first one. Rejects with
-   * UnendedError if the kernel does not end them in time.
+   * KillTimeoutError if the kernel does not end them in time.
    */
   end(): Promise<number>;
 }
@@ -58,7 +58,7 @@ export interface ProcessSupervisor {
 export const endLimitMs = 10_000;
 
 /** The processes were killed, but the kernel did not end them in time. They count until they have ended. */
-export class UnendedError extends Error {
+export class KillTimeoutError extends Error {
   /** Resolves when they have ended after all. */
   readonly ended: Promise<unknown>;
 
@@ -69,4 +69,4 @@ export class UnendedError extends Error {
 }
 
 /** How often to check whether they have ended. */
-export const unendedPollMs = 100;
+export const killPollMs = 100;

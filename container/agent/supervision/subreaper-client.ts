@@ -12,12 +12,12 @@ import { sendSignal } from "./proc-table.ts";
 import {
   type Exit,
   endLimitMs,
+  KillTimeoutError,
+  killPollMs,
   type Launch,
   ownProgram,
   type ProcessSupervisor,
   type ProcessTree,
-  UnendedError,
-  unendedPollMs,
 } from "./process-tree.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
@@ -105,7 +105,7 @@ class SubreaperTree implements ProcessTree {
     if (leftovers !== undefined) return leftovers;
     const orphans = this.#reaper.sweep();
     if (!(await this.#reaper.sweepUntilNone(endLimitMs))) {
-      throw new UnendedError(this.#reaper.sweepUntilNone(Number.POSITIVE_INFINITY, unendedPollMs));
+      throw new KillTimeoutError(this.#reaper.sweepUntilNone(Number.POSITIVE_INFINITY, killPollMs));
     }
     return orphans;
   }

@@ -10,9 +10,9 @@ import { resolvesWithin } from "../server/timeout.ts";
 import { sendSignal } from "../supervision/proc-table.ts";
 import {
   type Exit,
+  KillTimeoutError,
   type ProcessSupervisor,
   type ProcessTree,
-  UnendedError,
 } from "../supervision/process-tree.ts";
 import { Input } from "./input.ts";
 import { Output } from "./output.ts";
@@ -234,5 +234,5 @@ const unknownExit: Exit = { exitCode: null, signal: "SIGKILL" };
 
 /** Killed, but the kernel still has a process: nothing more can be done, so the terminal is closed all the same. */
 function ignoreUnended(error: unknown): void {
-  if (!(error instanceof UnendedError)) throw error;
+  if (!(error instanceof KillTimeoutError)) throw error;
 }

@@ -10,7 +10,7 @@ import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../live/interrupts.ts";
+import { Interrupts } from "../interrupts.ts";
 import { interruptExitCode } from "../run/run.ts";
 import { toExitCode } from "../run/run-process.ts";
 

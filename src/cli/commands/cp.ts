@@ -10,7 +10,7 @@ import { download } from "../copy/download.ts";
 import { upload } from "../copy/upload.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../live/interrupts.ts";
+import { Interrupts } from "../interrupts.ts";
 import { acquireLease } from "../lock/acquire-lease.ts";
 import { formatSize } from "../output/size.ts";
 import { interruptExitCode } from "../run/run.ts";

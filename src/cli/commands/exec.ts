@@ -9,7 +9,7 @@ import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../live/interrupts.ts";
+import { Interrupts } from "../interrupts.ts";
 import { toCheckoutSync } from "../run/checkout-sync.ts";
 import { CapturedOutput, StreamedOutput } from "../run/output-sinks.ts";
 import { printReport, toRunDocument } from "../run/report.ts";

@@ -11,7 +11,7 @@ import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { findProcess } from "../find-process.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../live/interrupts.ts";
+import { Interrupts } from "../interrupts.ts";
 import { acquireLease } from "../lock/acquire-lease.ts";
 import { interruptExitCode } from "../run/run.ts";
 

@@ -8,7 +8,7 @@ import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../live/interrupts.ts";
+import { Interrupts } from "../interrupts.ts";
 import { acquireLease } from "../lock/acquire-lease.ts";
 import { explainLeaseLoss } from "../lock/explain-lease-loss.ts";
 import { formatLease } from "../lock/format-lease.ts";

@@ -13,7 +13,7 @@ import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findProcess } from "../find-process.ts";
 import { type FoundSandbox, findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../live/interrupts.ts";
+import { Interrupts } from "../interrupts.ts";
 import { toCheckoutSync } from "../run/checkout-sync.ts";
 import { interruptExitCode, sendCheckout, withLease } from "../run/run.ts";
 import {

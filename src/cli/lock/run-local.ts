@@ -7,7 +7,7 @@ import { closeSync, openSync } from "node:fs";
 import type { SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import { type Interrupts, signalExitCode } from "../live/interrupts.ts";
+import { type Interrupts, signalExitCode } from "../interrupts.ts";
 import {
   type CommandLease,
   leaseSandboxVariable,

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { SandboxHandle } from "../../client/index.ts";
-import { type Interrupts, signalExitCode } from "../live/interrupts.ts";
+import { type Interrupts, signalExitCode } from "../interrupts.ts";
 import type { CommandLease } from "../lock/acquire-lease.ts";
 import { feedStdin } from "./feed-stdin.ts";
 import type { OutputSink } from "./output-sinks.ts";

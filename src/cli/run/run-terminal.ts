@@ -6,7 +6,7 @@ import type { SandboxHandle } from "../../client/index.ts";
 import { LocalTerminal } from "../attach/local-terminal.ts";
 import { runSession } from "../attach/session.ts";
 import type { Context } from "../context.ts";
-import type { Interrupts } from "../live/interrupts.ts";
+import type { Interrupts } from "../interrupts.ts";
 import type { CommandLease } from "../lock/acquire-lease.ts";
 import type { ProcessExit, Program } from "./run-process.ts";
 

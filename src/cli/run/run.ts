@@ -6,7 +6,7 @@ import { appendFileSync } from "node:fs";
 import type { SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import { Interrupted, type Interrupts, toInterruptedDocument } from "../live/interrupts.ts";
+import { Interrupted, type Interrupts, toInterruptedDocument } from "../interrupts.ts";
 import { acquireLease, type CommandLease } from "../lock/acquire-lease.ts";
 import { explainLeaseLoss } from "../lock/explain-lease-loss.ts";
 import type { PullResult } from "../sync/sync.ts";

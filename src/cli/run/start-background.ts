@@ -7,7 +7,7 @@ import type { SandboxHandle } from "../../client/index.ts";
 import type { Process, ProcessInput } from "../../protocol/process.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import type { Interrupts } from "../live/interrupts.ts";
+import type { Interrupts } from "../interrupts.ts";
 import { requireFreePort } from "./require-free-port.ts";
 
 export type BackgroundCommand = {

@@ -170,8 +170,8 @@ fi
 
 # The index: our own one knows the files, which saves reading them again.
 staged() { GIT_INDEX_FILE=$ours/next plain "$@"; }
-# Adds with -N in the mode of that time, whatever is there by now.
-announce() {
+# Restores intent-to-add entries with the mode they had.
+add_intended() {
   rm -rf -- "$ours/n" "$ours/n.index"
   mkdir "$ours/n"
   (cd "$ours/n" && export GIT_INDEX_FILE="$ours/n.index" &&
@@ -185,7 +185,7 @@ if [ -z "$known" ] || ! cmp -s "$ours/given" "$real/index"; then
   cp -p "$ours/index" "$ours/next"
   staged read-tree --reset "$state:i"
   if [ -s "$m/unmerged" ]; then staged update-index -z --index-info < "$m/unmerged"; fi
-  if [ -s "$m/intended" ]; then announce; fi
+  if [ -s "$m/intended" ]; then add_intended; fi
   staged update-index -q --refresh >/dev/null || :
   if [ -s "$m/skipped" ]; then staged update-index --skip-worktree -z --stdin < "$m/skipped"; fi
   if [ -s "$m/assumed" ]; then staged update-index --assume-unchanged -z --stdin < "$m/assumed"; fi

@@ -13,7 +13,7 @@ export function releaseLease(
   token: string,
   force: boolean,
   now: number,
-  busy: CallsInFlight,
+  inFlight: CallsInFlight,
 ): LeaseStep {
   const { state, ended } = lease;
   if (state.name !== "held" || state.grant.token !== token) {
@@ -24,15 +24,15 @@ export function releaseLease(
     }
     return refuseStep(lease, leaseLostFor(lease, token));
   }
-  if (busy.own === 0) {
+  if (inFlight.own === 0) {
     return { lease: endLease(lease, "released", now), reply: { released: "released" } };
   }
   if (!force) {
     return refuseStep(
       lease,
-      new BerthError("lease_busy", `${busy.own} calls of this lease are still running.`, {
+      new BerthError("lease_busy", `${inFlight.own} calls of this lease are still running.`, {
         hint: "Wait for them, or release with ?force=true to end them.",
-        facts: { running: busy.own },
+        facts: { running: inFlight.own },
       }),
     );
   }

@@ -2,6 +2,10 @@
  * Describes what an object stores about its lease: the holder, the queue and the leases that have ended lately.
  * See step.ts for the transitions. All of it is rows.
  */
+/**
+ * Why a holder lost its lease. The server never gives `disconnected`: a client ends its own lease with it when it could
+ * not reach the server in time. It is part of the type because clients get all reasons in one form.
+ */
 export type LossReason = "expired" | "broken" | "forced" | "disconnected" | "revoked";
 
 /** Why a lease ended, for a holder that uses its token afterwards. */

@@ -14,7 +14,7 @@ export function acquireLease(
   lease: Lease,
   event: Acquire,
   now: number,
-  busy: CallsInFlight,
+  inFlight: CallsInFlight,
 ): LeaseStep {
   const { state, waiters } = lease;
   if (state.name === "held" && state.grant.ticket === event.ticket) {
@@ -24,10 +24,10 @@ export function acquireLease(
   if (past !== undefined) return refuseStep(lease, leaseLostError(past.reason));
   const position = waiters.findIndex((waiter) => waiter.ticket === event.ticket);
   if (position >= 0) return pollQueue(lease, position, event, now);
-  if (state.name === "free" && waiters.length === 0 && busy.others === 0) {
+  if (state.name === "free" && waiters.length === 0 && inFlight.others === 0) {
     return { lease: grantLease(lease, event, now, false), reply: { granted: true } };
   }
-  if (event.queueMs === 0) return refuseStep(lease, notGrantedError(lease, busy));
+  if (event.queueMs === 0) return refuseStep(lease, notGrantedError(lease, inFlight));
   const full = queueFullError(lease, event.holder);
   if (full !== undefined) return refuseStep(lease, full);
   const waiter: Waiter = {

@@ -6,14 +6,14 @@ import { limits } from "../../protocol/limits.ts";
 import type { CallsInFlight, EndReason, Lease } from "./lease.ts";
 
 /** For an `acquire` that does not wait. */
-export function notGrantedError(lease: Lease, busy: CallsInFlight): BerthError {
+export function notGrantedError(lease: Lease, inFlight: CallsInFlight): BerthError {
   if (lease.state.name === "free" && lease.waiters.length === 0) {
     return new BerthError(
       "lease_pending",
-      `${busy.others} calls of other callers are still running.`,
+      `${inFlight.others} calls of other callers are still running.`,
       {
         hint: "Pass `waitMs` or `queueMs` to wait for them.",
-        facts: { running: busy.others, waiting: 0 },
+        facts: { running: inFlight.others, waiting: 0 },
       },
     );
   }

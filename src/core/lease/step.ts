@@ -20,14 +20,14 @@ export function stepLease(
   before: Lease,
   event: LeaseEvent,
   now: number,
-  busy: CallsInFlight,
+  inFlight: CallsInFlight,
 ): LeaseStep {
   // A new instance does not know yet which calls run, so it must neither end nor offer a lease.
   if (event.type === "instance") {
     return { lease: { ...before, fence: before.fence + 1 }, reply: doneReply };
   }
-  const { lease, reply } = applyEvent(applyTimeouts(before, now, busy), event, now, busy);
-  return { lease: offerLease(lease, now, busy), reply };
+  const { lease, reply } = applyEvent(applyTimeouts(before, now, inFlight), event, now, inFlight);
+  return { lease: offerLease(lease, now, inFlight), reply };
 }
 
 type SettledEvent = Exclude<LeaseEvent, { type: "instance" }>;
@@ -36,11 +36,11 @@ function applyEvent(
   lease: Lease,
   event: SettledEvent,
   now: number,
-  busy: CallsInFlight,
+  inFlight: CallsInFlight,
 ): LeaseStep {
   switch (event.type) {
     case "acquire":
-      return acquireLease(lease, event, now, busy);
+      return acquireLease(lease, event, now, inFlight);
     case "leave":
       return { lease: removeWaiter(lease, event.ticket), reply: doneReply };
     case "renew":
@@ -50,7 +50,7 @@ function applyEvent(
     case "used":
       return renewLease(lease, event.token, undefined, now);
     case "release":
-      return releaseLease(lease, event.token, event.force, now, busy);
+      return releaseLease(lease, event.token, event.force, now, inFlight);
     case "take":
       return {
         lease: lease.state.name === "held" ? loseLease(lease, event.reason, now) : lease,
@@ -66,13 +66,13 @@ function applyEvent(
 }
 
 /** Ends what has timed out. Repeating it changes nothing. */
-export function applyTimeouts(lease: Lease, now: number, busy: CallsInFlight): Lease {
+export function applyTimeouts(lease: Lease, now: number, inFlight: CallsInFlight): Lease {
   let next = forgetEndedLeases(dropExpiredWaiters(lease, now), now);
   const { state } = next;
   if (state.name === "offered" && now >= state.until) {
     next = { ...next, state: { name: "free" }, waiters: next.waiters.slice(1) };
   }
-  if (state.name === "held" && busy.own === 0) {
+  if (state.name === "held" && inFlight.own === 0) {
     if (state.pinned === true) return next;
     if (state.useBy !== undefined && now >= state.useBy) return endLease(next, "unused", now);
     if (now >= state.expiresAt) return loseLease(next, "expired", now);
@@ -85,7 +85,8 @@ export function applyTimeouts(lease: Lease, now: number, busy: CallsInFlight): L
 }
 
 /** Offers a free lease to the first waiter as soon as no calls without the lease are in flight. */
-function offerLease(lease: Lease, now: number, busy: CallsInFlight): Lease {
-  if (lease.state.name !== "free" || lease.waiters.length === 0 || busy.others > 0) return lease;
+function offerLease(lease: Lease, now: number, inFlight: CallsInFlight): Lease {
+  if (lease.state.name !== "free" || lease.waiters.length === 0 || inFlight.others > 0)
+    return lease;
   return { ...lease, state: { name: "offered", until: now + limits.leaseOfferMs } };
 }

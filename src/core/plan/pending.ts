@@ -76,7 +76,7 @@ export function planDeadline(plan: PlanRecord, retryAt: number): Deadline | unde
   const { run } = plan;
   const isUndecided = run !== null && run.decision === null;
   return earliest([
-    isUndecided ? { at: run.until, why: "the run must be decided" } : undefined,
-    hasPendingRequests(plan) ? { at: retryAt, why: "requests must be sent again" } : undefined,
+    isUndecided ? { at: run.until, why: "run timeout" } : undefined,
+    hasPendingRequests(plan) ? { at: retryAt, why: "request retry" } : undefined,
   ]);
 }

@@ -46,20 +46,20 @@ function stateDeadline({ spec, state }: SandboxRecord): Deadline | undefined {
   switch (state.name) {
     case "starting":
       return state.lookAt < state.until
-        ? { at: state.lookAt, why: "is the start still running" }
-        : { at: state.until, why: "the start must have come up" };
+        ? { at: state.lookAt, why: "start progress check" }
+        : { at: state.until, why: "start timeout" };
     case "running":
       return spec.onIdle === "none"
         ? undefined
-        : { at: state.activeAt + spec.idleTimeoutMs, why: "is it idle" };
+        : { at: state.activeAt + spec.idleTimeoutMs, why: "idle timeout" };
     case "pausing":
       return state.lookAt < state.until
-        ? { at: state.lookAt, why: "is the pause still running" }
-        : { at: state.until, why: "the pause must be done" };
+        ? { at: state.lookAt, why: "pause progress check" }
+        : { at: state.until, why: "pause timeout" };
     case "destroying":
-      return { at: state.tryAt, why: "destroy again" };
+      return { at: state.tryAt, why: "destroy retry" };
     case "destroyed":
-      return { at: state.since + limits.tombstoneMs, why: "the tombstone ends" };
+      return { at: state.since + limits.tombstoneMs, why: "tombstone expiry" };
     case "paused":
     case "failed":
       return undefined;
@@ -70,5 +70,5 @@ function lifetimeDeadline({ spec, state }: SandboxRecord): Deadline | undefined 
   const { maxLifetimeMs } = spec;
   if (maxLifetimeMs === undefined) return undefined;
   if (state.name === "destroying" || state.name === "destroyed") return undefined;
-  return { at: spec.createdAt + maxLifetimeMs, why: "the lifetime ends" };
+  return { at: spec.createdAt + maxLifetimeMs, why: "lifetime limit" };
 }

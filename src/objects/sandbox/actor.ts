@@ -6,8 +6,8 @@
 import { type Deadline, earliest } from "../../core/deadline.ts";
 import { leaseDeadline } from "../../core/lease/deadline.ts";
 import type { LeaseEvent, LeaseReply } from "../../core/lease/event.ts";
-import { leaseEventsBetween } from "../../core/lease/events-of.ts";
 import type { CallsInFlight, Lease } from "../../core/lease/lease.ts";
+import { leaseEventsBetween } from "../../core/lease/lease-events.ts";
 import { stepLease } from "../../core/lease/step.ts";
 import { recordRestoreResult } from "../../core/plan/participant/participant.ts";
 import { sandboxDeadline } from "../../core/sandbox/pending.ts";

@@ -4,7 +4,7 @@
 import { type MetadataChange, patchMetadata, replaceMetadata } from "../../core/metadata/patch.ts";
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { SandboxActor } from "./actor.ts";
-import { refuseWhenOver } from "./lifecycle/lifecycle.ts";
+import { refuseIfDestroyed } from "./lifecycle/refuse-if-destroyed.ts";
 
 export function get(actor: SandboxActor): MetadataAnswer {
   const { map, version } = actor.facts.metadata;
@@ -16,12 +16,12 @@ export function patch(
   change: MetadataPatch,
   ifMatch: number | undefined,
 ): MetadataAnswer {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   return apply(actor, patchMetadata(actor.facts.metadata, change, ifMatch));
 }
 
 export function replace(actor: SandboxActor, to: MetadataPatch, ifMatch: number): MetadataAnswer {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   return apply(actor, replaceMetadata(actor.facts.metadata, to, ifMatch));
 }
 

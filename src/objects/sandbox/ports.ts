@@ -6,7 +6,7 @@ import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { PortCall, PortList } from "../../protocol/port.ts";
 import type { SandboxActor } from "./actor.ts";
-import { refuseWhenOver } from "./lifecycle/lifecycle.ts";
+import { refuseIfDestroyed } from "./lifecycle/refuse-if-destroyed.ts";
 
 type PortRow = { port: number; hash: string; wake: number; made_at: number };
 
@@ -15,7 +15,7 @@ export function open(
   actor: SandboxActor,
   { port, wake }: PortCall,
 ): { token: string; createdAt: string } {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   const { host } = actor;
   const others = rows(actor).filter((row) => row.port !== port);
   if (others.length >= limits.portsMax) {
@@ -48,7 +48,7 @@ export function list(actor: SandboxActor): PortList {
 
 /** Closing a closed port succeeds. */
 export function close(actor: SandboxActor, port: number): void {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   if (!rows(actor).some((row) => row.port === port)) return;
   actor.host.sql("DELETE FROM port WHERE port = ?", port);
   actor.commit({}, [{ type: "port", what: "closed", port }], "port closed");
@@ -68,7 +68,7 @@ export function admitPortRequest(
   const given = Buffer.from(hashOf(token), "hex");
   const expected = Buffer.from(row?.hash ?? hashOf(""), "hex");
   if (!timingSafeEqual(given, expected) || row === undefined) throw noSuchPort();
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   return { wake: row.wake === 1 };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Activity } from "../../../container/agent/activity.ts";
-import { handleFence } from "../../../container/agent/server/drain.ts";
+import { handleFence } from "../../../container/agent/server/fence-call.ts";
 import { GatedWork } from "../../../container/agent/server/gated-work.ts";
 import type { BerthError } from "../../../src/protocol/error-codes.ts";
 

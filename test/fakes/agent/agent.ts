@@ -10,7 +10,7 @@ import { Files } from "./files.ts";
 import { Processes } from "./processes.ts";
 import { Sessions } from "./sessions.ts";
 import type { Stop } from "./stop.ts";
-import { StoredAnswers } from "./stored-answers.ts";
+import { StoredResults } from "./stored-results.ts";
 import { Terminals } from "./terminals.ts";
 import { FakeTree } from "./tree.ts";
 
@@ -47,7 +47,7 @@ export class FakeAgent {
   readonly servers = new Map<number, (request: Request) => Promise<Response>>();
   readonly tree: FakeTree;
   readonly exits: AgentEnding[] = [];
-  readonly storedAnswers = new StoredAnswers();
+  readonly storedResults = new StoredResults();
   readonly processes = new Processes(this);
   readonly sessions = new Sessions(this);
   readonly terminals = new Terminals(this);

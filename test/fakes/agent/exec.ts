@@ -11,7 +11,7 @@ import { Input } from "./input.ts";
 import { decode, Output } from "./output.ts";
 import { type Io, Shell } from "./shell.ts";
 import { leaseLost, Stop } from "./stop.ts";
-import type { CommandAnswer } from "./stored-answers.ts";
+import type { CommandAnswer } from "./stored-results.ts";
 
 /** The caller has checked the fence in the same synchronous step. */
 export async function exec(agent: FakeAgent, call: AgentExecCall): Promise<CommandAnswer> {
@@ -21,7 +21,7 @@ export async function exec(agent: FakeAgent, call: AgentExecCall): Promise<Comma
       runCommand(call, { agent, shell, io, stop }),
     );
   };
-  return call.keep === true ? agent.storedAnswers.runOnce(call.execId, run) : run();
+  return call.keep === true ? agent.storedResults.runOnce(call.execId, run) : run();
 }
 
 export type CapturedOutput = { stdout: string; stderr: string; truncated: boolean };

@@ -75,7 +75,7 @@ async function route(
       return call.text((await exec(agent, execCall)).body);
     }
     case agentPaths.execs:
-      return call.text((await agent.storedAnswers.get(call.rest[0] ?? "")).body);
+      return call.text((await agent.storedResults.get(call.rest[0] ?? "")).body);
     case agentPaths.processes:
       return agent.processes.answer(call);
     case agentPaths.sessions:

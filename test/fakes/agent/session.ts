@@ -14,7 +14,7 @@ import { environment, type Outcome, outcomeOf } from "./command.ts";
 import { type CapturedOutput, runToAnswer } from "./exec.ts";
 import { Exit, type Io, Shell } from "./shell.ts";
 import { type Stop, Stopped } from "./stop.ts";
-import type { CommandAnswer } from "./stored-answers.ts";
+import type { CommandAnswer } from "./stored-results.ts";
 
 export type Reason = "exited" | "timed_out" | "ended" | "lease_lost";
 export type SessionEnd = { reason: Reason; exitCode: number | null; signal: string | null };
@@ -54,7 +54,7 @@ export class FakeSession {
 
   exec(call: AgentSessionExecCall, fence: number): Promise<CommandAnswer> {
     const run = () => this.#queued(call, fence);
-    return call.keep === true ? this.#agent.storedAnswers.runOnce(call.execId, run) : run();
+    return call.keep === true ? this.#agent.storedResults.runOnce(call.execId, run) : run();
   }
 
   /** Ends the session; its running command is cut off. */

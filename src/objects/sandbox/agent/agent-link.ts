@@ -36,7 +36,7 @@ export class AgentLink {
     this.#actor = actor;
   }
 
-  /** Checks a new agent before its start is committed. Silence counts as yes: the next call finds out. */
+  /** Checks a new agent before its start is committed. An agent that does not answer passes; the next call reports it. */
   async speaksProtocol(agent: Incarnation): Promise<boolean> {
     try {
       const request = { method: "GET", path: agentPaths.health, requestId: "start" } as const;
@@ -184,7 +184,7 @@ export class AgentLink {
       limits.probeTimeoutMs,
     );
     if (!isCurrent(this.#actor, agent)) return false;
-    if (fenced === undefined || !fenced.isSpoken) {
+    if (fenced === undefined || !fenced.speaksProtocol) {
       // Until the loss is committed, the next caller probes again and waits for that.
       this.#lastSeen = 0;
       await this.#commitLoss(agent, fenced === undefined ? undefined : "agent_unsupported");
@@ -239,7 +239,7 @@ export class AgentLink {
     agent: Incarnation,
     call: { fence: number; drain: boolean; waitMs: number },
     headersMs: number,
-  ): Promise<(AgentFenced & { isSpoken: boolean }) | undefined> {
+  ): Promise<(AgentFenced & { speaksProtocol: boolean }) | undefined> {
     try {
       const response = await this.#actor.agentClient.sendInternal(agent, {
         ...{ method: "POST", path: agentPaths.fence, requestId: "fence" },
@@ -249,7 +249,7 @@ export class AgentLink {
         await readJsonBody(response, this.#actor.freeze.startTimer),
       );
       if (!response.ok || !fenced.success) return undefined;
-      return { ...fenced.data, isSpoken: speaksSupportedProtocol(response) };
+      return { ...fenced.data, speaksProtocol: speaksSupportedProtocol(response) };
     } catch (error) {
       if (error instanceof AgentUnreachable) return undefined;
       throw error;

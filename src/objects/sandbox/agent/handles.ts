@@ -6,7 +6,7 @@ import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError } from "../../../protocol/errors.ts";
 import { type HandleKind, isOfOtherIncarnation } from "../../../protocol/fields/handle.ts";
 import type { SandboxActor } from "../actor.ts";
-import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
+import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 
 export type Handle = { kind: HandleKind; id: string };
 
@@ -19,7 +19,7 @@ export function refuseUnknown(actor: SandboxActor, handle: Handle): void {
 
 /** Also for something that will be created under this id. */
 export function refuseStale(actor: SandboxActor, { kind, id }: Handle): void {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   if (!isOfOtherIncarnation(id, runningAgent(actor)?.incarnation)) return;
   throw new BerthError(
     "stale_handle",

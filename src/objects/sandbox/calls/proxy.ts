@@ -19,7 +19,7 @@ import {
 } from "../agent/handles.ts";
 import type { AgentVerb, VerbArgs } from "../dispatch/verb-call.ts";
 import { ensureRunning } from "../lease/gated-admission.ts";
-import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
+import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 import { type Call, sendAdmitted } from "./gated-call.ts";
 
 /** Verbs after which something may have ended: its event is written at once, not only at the idle deadline. */
@@ -106,7 +106,7 @@ export function sessionIn({ query, body }: VerbArgs): Handle | undefined {
 }
 
 function currentAgent(actor: SandboxActor): Incarnation | undefined {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   return runningAgent(actor);
 }
 

@@ -11,6 +11,7 @@ import * as events from "../events.ts";
 import * as leases from "../lease/leases.ts";
 import * as checkpoints from "../lifecycle/checkpoints.ts";
 import * as lifecycle from "../lifecycle/lifecycle.ts";
+import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 import * as metadata from "../metadata.ts";
 import * as ports from "../ports.ts";
 import * as rights from "./rights.ts";
@@ -66,7 +67,7 @@ export const objectVerbs = {
     return undefined;
   },
   createTicket({ actor, caller }) {
-    lifecycle.refuseWhenOver(actor);
+    refuseIfDestroyed(actor);
     return rights.makeConnectTicket(actor, caller);
   },
 
@@ -90,7 +91,7 @@ export const objectVerbs = {
   followEvents: ({ actor, caller, streams }: ObjectContext, { after }: { after: number }) =>
     streams.follow(after, () => actor.revocation.refuse(caller.token?.generation)),
   tokenGeneration({ actor }: ObjectContext) {
-    lifecycle.refuseWhenOver(actor);
+    refuseIfDestroyed(actor);
     return rights.tokenGeneration(actor);
   },
   waitUntilStarted: listed(({ actor }, { waitMs }: { waitMs: number }) =>

@@ -52,7 +52,7 @@ export class Revocation {
   deadline(): Deadline | undefined {
     const { revoking } = this.#actor.facts;
     if (revoking === null) return undefined;
-    return { at: this.#actor.host.clock() + limits.revokeRetryMs, why: "sockets of tokens close" };
+    return { at: this.#actor.host.clock() + limits.revokeRetryMs, why: "revocation retry" };
   }
 
   /**

@@ -15,7 +15,7 @@ import { forwardPortRequest } from "../agent/port-requests.ts";
 import { transferFile } from "../agent/transfers.ts";
 import * as terminals from "../calls/terminals.ts";
 import type { LeaseSockets } from "../lease/lease-socket.ts";
-import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
+import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { revocable } from "./revocable.ts";
 import * as rights from "./rights.ts";
@@ -60,10 +60,10 @@ async function connect(
   const generation = admit(actor, call);
   dispatcher.wake();
   if (call.kind === "terminal") return await terminals.connect(actor, call, generation, requestId);
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   await actor.link.ensureGreeted();
   // The sandbox may have been destroyed meanwhile.
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   actor.revocation.refuse(generation);
   return sockets.connect(call.acquire, call.leaseToken, generation);
 }

@@ -12,7 +12,7 @@ import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
 import type { AgentRequest } from "../agent/agent-client.ts";
 import { type AdmittedCall, admitGatedCall, type GatedCaller } from "../lease/gated-admission.ts";
-import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
+import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 import type { KeyRow } from "./key-rows.ts";
 import { type CallOutcome, forwardWithOutcome, refusedBeforeRun } from "./response-outcome.ts";
 
@@ -45,7 +45,7 @@ export async function runIdempotent(
   for (let round = 0; round < roundsMax; round++) {
     // The first call may still wait for its admission or for the agent; if it is refused, the next one takes over.
     while (keysInFlight.has(key)) await keysInFlight.get(key);
-    refuseWhenOver(actor);
+    refuseIfDestroyed(actor);
     const row = findRow(actor, key, hash);
     const joined = row === undefined ? undefined : await joinRepeated(actor, row, call);
     if (joined !== undefined) return joined;
@@ -55,8 +55,8 @@ export async function runIdempotent(
     const result = await runFirst(actor, caller, { key, hash, row }, call);
     if (result !== undefined) return result;
   }
-  throw new BerthError("unavailable", "Other calls used the identity key in the meantime.", {
-    hint: "Repeat the call with the identity key.",
+  throw new BerthError("unavailable", "Other calls used the same key meanwhile.", {
+    hint: "Repeat the call with the same key.",
   });
 }
 
@@ -116,10 +116,10 @@ async function lookUpResponse(
 
 /** The result is still retained, or gone with its incarnation. */
 function noResponseError(actor: SandboxActor, row: KeyRow): BerthError {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   agentOf(actor, row);
   return new BerthError("unavailable", "The sandbox does not respond.", {
-    hint: "Repeat the call with the identity key.",
+    hint: "Repeat the call with the same key.",
   });
 }
 

@@ -115,7 +115,7 @@ export class LeaseSockets implements LeaseListener {
       if (socket !== undefined) this.#requestLease(socket);
     }
     if (before.waiters.length > 0 && after.waiters.length === 0 && is === undefined) {
-      for (const { ticket } of before.waiters) this.#closeIfOver(ticket);
+      for (const { ticket } of before.waiters) this.#closeIfDestroyed(ticket);
     }
   }
 
@@ -175,7 +175,7 @@ export class LeaseSockets implements LeaseListener {
     this.#close(socket, { type: "error", ...error }, as);
   }
 
-  #closeIfOver(ticket: string): void {
+  #closeIfDestroyed(ticket: string): void {
     const { name } = this.#actor.facts.sandbox.state;
     if (name !== "destroying" && name !== "destroyed") return;
     this.#close(this.#findSocket(ticket), { type: "lost", reason: "destroyed" });

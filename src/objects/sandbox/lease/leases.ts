@@ -6,8 +6,6 @@
 import type { LeaseReply } from "../../../core/lease/event.ts";
 import { waitTimeoutError } from "../../../core/lease/refusals.ts";
 import { viewGrant, viewLease } from "../../../core/lease/view.ts";
-import { destroyedError } from "../../../core/sandbox/admit.ts";
-import { isEnding } from "../../../core/sandbox/step.ts";
 import type {
   AcquireCall,
   LeaseGranted,
@@ -17,6 +15,7 @@ import type {
 } from "../../../protocol/lease.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SandboxActor } from "../actor.ts";
+import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 
 export async function acquire(
   actor: SandboxActor,
@@ -31,7 +30,7 @@ export async function acquire(
   // A place of this call itself ends with it, though it may outlast the wait by a millisecond.
   const keepsPlace = call.queueMs !== undefined || queueIndexOf(actor, ticket) >= 0;
   for (;;) {
-    refuseWhenDestroyed(actor);
+    refuseIfDestroyed(actor);
     try {
       refuseUnwanted();
     } catch (error) {
@@ -54,7 +53,7 @@ export async function acquire(
       return viewGrant(actor.facts.lease);
     }
     if (await actor.waiters.waitForTurn(ticket, end - actor.host.clock())) continue;
-    refuseWhenDestroyed(actor);
+    refuseIfDestroyed(actor);
     const index = queueIndexOf(actor, ticket);
     const waiter = actor.facts.lease.waiters[index];
     if (keepsPlace && waiter !== undefined && waiter.until > actor.now()) {
@@ -89,7 +88,7 @@ export async function renew(
   ttlMs: number | undefined,
 ): Promise<LeaseGranted> {
   await actor.link.ensureGreeted();
-  refuseWhenDestroyed(actor);
+  refuseIfDestroyed(actor);
   orThrow(actor.stepLease({ type: "renew", token, ttlMs }));
   actor.idleness.recordUse();
   return viewGrant(actor.facts.lease);
@@ -101,7 +100,7 @@ export async function release(
   force: boolean,
 ): Promise<LeaseReleased> {
   await actor.link.ensureGreeted();
-  refuseWhenDestroyed(actor);
+  refuseIfDestroyed(actor);
   const reply = orThrow(actor.stepLease({ type: "release", token, force }));
   return { state: "released" in reply ? reply.released : "released" };
 }
@@ -113,7 +112,7 @@ export async function breakLease(
   reason: string,
 ): Promise<LeaseReleased> {
   await actor.link.ensureGreeted();
-  refuseWhenDestroyed(actor);
+  refuseIfDestroyed(actor);
   actor.stepLease({ type: "take", reason: "broken" }, `${by}: ${reason}`);
   return { state: actor.facts.lease.state.name === "draining" ? "draining" : "released" };
 }
@@ -125,9 +124,4 @@ export function get(actor: SandboxActor): LeaseView {
 function orThrow(reply: LeaseReply): Exclude<LeaseReply, { refuse: unknown }> {
   if ("refuse" in reply) throw reply.refuse;
   return reply;
-}
-
-function refuseWhenDestroyed(actor: SandboxActor): void {
-  const { state } = actor.facts.sandbox;
-  if (isEnding(state) && "reason" in state) throw destroyedError(state.reason);
 }

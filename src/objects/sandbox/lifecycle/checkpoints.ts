@@ -23,7 +23,8 @@ import {
   updateRow,
   viewRow,
 } from "./checkpoint-rows.ts";
-import { currentView, refuseWhenOver } from "./lifecycle.ts";
+import { currentView } from "./lifecycle.ts";
+import { refuseIfDestroyed } from "./refuse-if-destroyed.ts";
 
 export function list(actor: SandboxActor): Checkpoints {
   const checkpoints = listRows(actor.host)
@@ -42,13 +43,13 @@ export async function make(
   call: CheckpointCall,
   caller: GatedCaller,
 ): Promise<Checkpoint> {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   refuseWithoutSaving(actor);
   refuseWhenFull(actor);
   const end = await beginExclusive(actor, caller, { what: "a checkpoint", counted: true });
   try {
     await waitUntilSettled(actor);
-    refuseWhenOver(actor);
+    refuseIfDestroyed(actor);
     // Other callers may have saved one during the wait.
     refuseWhenFull(actor);
     const row = await saveTree(actor, { name: call.name ?? null, usedBy: null });
@@ -102,7 +103,7 @@ export async function saveTree(
   try {
     const { handle, bytes } = await actor.freeze.freezeDuring(saveWithinLimit(actor, row.handle));
     // A destroy in the meantime removes it too.
-    refuseWhenOver(actor);
+    refuseIfDestroyed(actor);
     const now = actor.now();
     const ready: CheckpointRow = {
       ...row,
@@ -123,7 +124,7 @@ export async function saveTree(
   } catch (error) {
     beginRemoval(actor, row);
     // If the sandbox has ended, that is the reason why it could not be saved.
-    refuseWhenOver(actor);
+    refuseIfDestroyed(actor);
     throw error;
   }
 }
@@ -138,7 +139,7 @@ function saveWithinLimit({ host, container }: SandboxActor, handle: string): Pro
 }
 
 export async function remove(actor: SandboxActor, id: string): Promise<Checkpoint> {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   const row = knownRow(actor, id);
   if (row.used_by !== null) {
     throw new BerthError(
@@ -165,11 +166,11 @@ export async function restore(
   id: string,
   caller: GatedCaller,
 ): Promise<Sandbox> {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   const end = await beginExclusive(actor, caller, { what: "a restore", counted: true });
   try {
     await waitUntilSettled(actor);
-    refuseWhenOver(actor);
+    refuseIfDestroyed(actor);
     const snapshot = renewExpiry(actor, id);
     actor.stepSandbox({ type: "restore", start: { ...newStart(actor), snapshot } });
     await actor.waitUntil(({ state }) => state.name !== "starting", limits.waitMaxMs);
@@ -184,7 +185,7 @@ export async function restore(
 export type Fork = { base: string; spec: SandboxSpec; metadata: Record<string, string> };
 
 export function describeFork(actor: SandboxActor, id: string): Fork {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   const { sandbox, metadata } = actor.facts;
   return { base: readyRow(actor, id).handle, spec: sandbox.spec, metadata: { ...metadata.map } };
 }

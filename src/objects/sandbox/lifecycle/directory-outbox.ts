@@ -51,7 +51,7 @@ export class DirectoryOutbox {
     if (revision === reported) return undefined;
     // During a report the alarm has nothing to do, even if the clock was set forward.
     const notBefore = this.#isReporting ? this.#actor.host.clock() + limits.reportRetryMs : 0;
-    return { at: Math.max(this.#retryAt, notBefore), why: "report to the directory" };
+    return { at: Math.max(this.#retryAt, notBefore), why: "directory report" };
   }
 
   /** Whether the Directory lists the current state; waits for that as long as a caller can expect. */
@@ -162,7 +162,7 @@ export class DirectoryOutbox {
 
 function differs(before: Facts, after: Facts): boolean {
   const [was, is] = [before.sandbox.state, after.sandbox.state];
-  const isOnlyNoted = was.name === "running" && is.name === "running" && was.life === is.life;
-  const isMoved = before.participant?.plan !== after.participant?.plan;
-  return before.metadata !== after.metadata || isMoved || (was !== is && !isOnlyNoted);
+  const isOnlyActivity = was.name === "running" && is.name === "running" && was.life === is.life;
+  const hasPlanChanged = before.participant?.plan !== after.participant?.plan;
+  return before.metadata !== after.metadata || hasPlanChanged || (was !== is && !isOnlyActivity);
 }

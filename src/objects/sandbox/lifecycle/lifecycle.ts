@@ -6,7 +6,7 @@
 import { checkLease } from "../../../core/lease/check.ts";
 import { newLease } from "../../../core/lease/lease.ts";
 import { emptyMetadata, patchMetadata } from "../../../core/metadata/patch.ts";
-import { destroyedError, notRunningError } from "../../../core/sandbox/admit.ts";
+import { notRunningError } from "../../../core/sandbox/admit.ts";
 import type { SandboxSpec } from "../../../core/sandbox/record.ts";
 import { createRecord, isEnding } from "../../../core/sandbox/step.ts";
 import { viewSandbox } from "../../../core/sandbox/view.ts";
@@ -18,6 +18,7 @@ import type { Network, Sandbox } from "../../../protocol/sandbox.ts";
 import type { SandboxActor } from "../actor.ts";
 import { beginExclusive } from "../lease/exclusive.ts";
 import { type GatedCaller, newStart } from "../lease/gated-admission.ts";
+import { refuseIfDestroyed } from "./refuse-if-destroyed.ts";
 
 /** The caller's authority to end a sandbox: the token of its lease, or force. */
 export type LeaseClaim = { token?: string | undefined; force?: { by: string } | undefined };
@@ -77,7 +78,7 @@ function refuseHosts(
 export async function start(actor: SandboxActor): Promise<Sandbox> {
   // Probes the agent first, which may have died unnoticed: a caller of start gets a running sandbox.
   await actor.link.ensureAlive();
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   actor.stepSandbox({ type: "start", start: newStart(actor) });
   await actor.waitUntil(
     ({ state }) => state.name !== "starting" && state.name !== "pausing",
@@ -93,7 +94,7 @@ export async function pause(
   force: { by: string } | undefined,
   discardFiles: boolean,
 ): Promise<Sandbox> {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   const { keepsFiles, savesFiles } = actor.container;
   if (!keepsFiles && !savesFiles && !discardFiles) {
     throw new BerthError("unsupported", "The files would be lost with the container.", {
@@ -170,7 +171,7 @@ function endUnlessHeld(
 }
 
 export function touch(actor: SandboxActor): Sandbox {
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   const { state } = actor.facts.sandbox;
   if (state.name === "running") actor.stepSandbox({ type: "active", at: actor.now() });
   return currentView(actor);
@@ -179,9 +180,4 @@ export function touch(actor: SandboxActor): Sandbox {
 export function currentView(actor: SandboxActor): Sandbox {
   const { sandbox, metadata, lease, participant } = actor.facts;
   return viewSandbox(sandbox, metadata, lease, participant?.plan);
-}
-
-export function refuseWhenOver(actor: SandboxActor): void {
-  const { state } = actor.facts.sandbox;
-  if (isEnding(state) && "reason" in state) throw destroyedError(state.reason);
 }

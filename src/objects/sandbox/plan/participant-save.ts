@@ -11,16 +11,16 @@ import type { SandboxActor } from "../actor.ts";
 import { ensureRunning } from "../lease/gated-admission.ts";
 import { type CheckpointRow, findRow } from "../lifecycle/checkpoint-rows.ts";
 import { saveTree, waitUntilSettled } from "../lifecycle/checkpoints.ts";
-import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
+import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 
 export async function saveForPlan(actor: SandboxActor): Promise<CheckpointRow> {
   await waitUntilSettled(actor, limits.snapshotTimeoutMs);
-  refuseWhenOver(actor);
+  refuseIfDestroyed(actor);
   try {
     return await saveTree(actor, { name: null, usedBy: "plan" });
   } catch (error) {
     // If the sandbox has ended, that is the reason why it could not be saved.
-    refuseWhenOver(actor);
+    refuseIfDestroyed(actor);
     if (asBerthError(error)?.code !== "not_running") throw error;
   }
   // A sandbox that has never run has no tree: it is started once to get one, if it may be.

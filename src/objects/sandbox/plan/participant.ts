@@ -21,7 +21,7 @@ import { newStart } from "../lease/gated-admission.ts";
 import { acquire, acquireOrThrow } from "../lease/leases.ts";
 import { discardCheckpoint } from "../lifecycle/checkpoint-removal.ts";
 import { isSettled, readyRow, renewExpiry } from "../lifecycle/checkpoints.ts";
-import { refuseWhenOver } from "../lifecycle/lifecycle.ts";
+import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 import { lastMove, saveMove } from "./participant-rows.ts";
 import { compareWithCommit, saveForPlan } from "./participant-save.ts";
 import { ParticipantState } from "./participant-state.ts";
@@ -42,7 +42,7 @@ export class PlanParticipant {
 
   /** Resolves when the Directory lists it, or could have. */
   async join({ plan, run }: RunRef, move: number): Promise<null> {
-    refuseWhenOver(this.#actor);
+    refuseIfDestroyed(this.#actor);
     const { host } = this.#actor;
     const last = lastMove(host, plan);
     // A late message, after the plan removed this sandbox, would make it a member that the plan does not know.
@@ -63,7 +63,7 @@ export class PlanParticipant {
   }
 
   async hold({ plan, run }: RunRef, waitMs: number): Promise<null> {
-    refuseWhenOver(this.#actor);
+    refuseIfDestroyed(this.#actor);
     const ticket = this.#applyForTicket({
       type: "hold",
       plan,
@@ -79,7 +79,7 @@ export class PlanParticipant {
   }
 
   async prepare({ plan, run }: RunRef, kind: "commit" | "rollback"): Promise<Vote> {
-    refuseWhenOver(this.#actor);
+    refuseIfDestroyed(this.#actor);
     const reply = this.#state.apply({ type: "prepare", plan, run });
     if ("vote" in reply) return reply.vote;
     if (!("ticket" in reply)) throw new Error("a member that may prepare has a lease");
@@ -189,7 +189,7 @@ export class PlanParticipant {
       const { id, handle } = await saveForPlan(this.#actor);
       try {
         const changes = await compareWithCommit(this.#actor, handle);
-        refuseWhenOver(this.#actor);
+        refuseIfDestroyed(this.#actor);
         // A holder in between may have changed files.
         this.#state.leaseToken(ticket);
         const vote: Vote = { yes: { checkpoint: id, changes } };

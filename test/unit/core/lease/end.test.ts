@@ -46,7 +46,7 @@ describe("release", () => {
   it("[Q14] is refused while calls of the lease run, and says how many", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
-    harness.busy = { others: 0, own: 2 };
+    harness.inFlight = { others: 0, own: 2 };
     expect(harness.release(ann)).toBe("lease_busy");
     expect(harness.refused?.facts).toEqual({ running: 2 });
     expect(harness.grant.token).toBe(ann);
@@ -57,7 +57,7 @@ describe("release", () => {
     const ann = harness.held("ann");
     const { fence } = harness.lease;
     harness.acquire("bob");
-    harness.busy = { others: 0, own: 1 };
+    harness.inFlight = { others: 0, own: 1 };
     expect(harness.release(ann, true)).toBe("draining");
     expect(harness.lease.state).toMatchObject({ name: "draining", fence: fence + 1 });
     expect(harness.acquire("bob")).toBe("queued 0");
@@ -66,14 +66,14 @@ describe("release", () => {
   it("[Q13] with force it can be repeated, during the drain and afterwards", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann");
-    harness.busy = { others: 0, own: 1 };
+    harness.inFlight = { others: 0, own: 1 };
     expect(harness.release(ann, true)).toBe("draining");
-    harness.busy = { others: 1, own: 0 };
+    harness.inFlight = { others: 1, own: 0 };
     expect(harness.release(ann, true)).toBe("draining");
     expect(harness.release(ann)).toBe("draining");
     harness.step({ type: "drained", fence: harness.lease.fence });
     expect(harness.release(ann, true)).toBe("released");
-    harness.busy = { others: 0, own: 0 };
+    harness.inFlight = { others: 0, own: 0 };
     const bob = harness.held("bob");
     harness.step({ type: "take", reason: "broken" });
     expect(harness.release(ann, true)).toBe("released");
@@ -172,14 +172,14 @@ describe("a lease that is lost", () => {
 describe("calls of others", () => {
   it("[Q18] the lease is granted once no gated call of others is in flight", () => {
     const harness = new LeaseHarness();
-    harness.busy = { others: 2, own: 0 };
+    harness.inFlight = { others: 2, own: 0 };
     expect(harness.acquire("ann", { queueMs: 0 })).toBe("lease_pending");
     expect(harness.refused?.facts).toEqual({ running: 2, waiting: 0 });
     expect(harness.acquire("ann")).toBe("queued 0");
-    harness.busy = { others: 1, own: 0 };
+    harness.inFlight = { others: 1, own: 0 };
     harness.tick();
     expect(harness.state).toBe("free");
-    harness.busy = { others: 0, own: 0 };
+    harness.inFlight = { others: 0, own: 0 };
     harness.tick();
     expect(harness.state).toBe("offered");
   });
@@ -187,7 +187,7 @@ describe("calls of others", () => {
   it("[Q18] while somebody waits, newcomers without a lease do not pass", () => {
     const harness = new LeaseHarness();
     expect(harness.check()).toBe("passes");
-    harness.busy = { others: 1, own: 0 };
+    harness.inFlight = { others: 1, own: 0 };
     harness.acquire("ann");
     expect(harness.check()).toBe("lease_pending");
     expect(harness.refused?.facts).toEqual({ waiting: 1, next: "ann" });
@@ -195,7 +195,7 @@ describe("calls of others", () => {
 
   it("[Q18] calls of the loser in flight count as calls of others", () => {
     const { harness, fence } = draining();
-    harness.busy = { others: 1, own: 0 };
+    harness.inFlight = { others: 1, own: 0 };
     harness.step({ type: "drained", fence });
     expect(harness.state).toBe("free");
     expect(harness.acquire("bob")).toBe("queued 0");
@@ -231,9 +231,9 @@ describe("the fence", () => {
 
   it("[Q18] a restarted object offers nothing before it knows what runs", () => {
     const harness = new LeaseHarness();
-    harness.busy = { others: 1, own: 0 };
+    harness.inFlight = { others: 1, own: 0 };
     harness.acquire("ann");
-    harness.busy = { others: 0, own: 0 };
+    harness.inFlight = { others: 0, own: 0 };
     harness.step({ type: "instance" });
     expect(harness.state).toBe("free");
     harness.tick();
@@ -245,7 +245,7 @@ describe("the fence", () => {
     const ann = harness.held("ann", { ttlMs: second });
     harness.after(2 * second).step({ type: "instance" });
     expect(harness.grant.token).toBe(ann);
-    harness.busy = { others: 0, own: 1 };
+    harness.inFlight = { others: 0, own: 1 };
     harness.tick();
     expect(harness.grant.token).toBe(ann);
     expect(harness.used(ann)).toBe("granted");

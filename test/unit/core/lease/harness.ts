@@ -23,7 +23,7 @@ export const minute = 60 * second;
 export class LeaseHarness {
   lease: Lease = newLease;
   now = Date.UTC(2030, 0, 1);
-  busy: CallsInFlight = { others: 0, own: 0 };
+  inFlight: CallsInFlight = { others: 0, own: 0 };
   /** The last refusal, for tests that check its message. */
   refused: BerthError | undefined;
   #tokens = 0;
@@ -34,7 +34,7 @@ export class LeaseHarness {
   }
 
   step(event: LeaseEvent): string {
-    const { lease, reply } = stepLease(this.lease, event, this.now, this.busy);
+    const { lease, reply } = stepLease(this.lease, event, this.now, this.inFlight);
     this.lease = lease;
     this.refused = "refuse" in reply ? reply.refuse : undefined;
     return inWords(reply);
@@ -100,7 +100,7 @@ export class LeaseHarness {
   }
 
   get deadline(): Deadline | undefined {
-    return leaseDeadline(this.lease, this.busy);
+    return leaseDeadline(this.lease, this.inFlight);
   }
 }
 

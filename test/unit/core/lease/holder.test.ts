@@ -126,7 +126,7 @@ describe("holding", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann", { ttlMs: second });
     harness.used(ann);
-    harness.busy = { others: 0, own: 1 };
+    harness.inFlight = { others: 0, own: 1 };
     expect(harness.deadline).toBeUndefined();
     harness.after(10 * minute).tick();
     expect(harness.grant.token).toBe(ann);
@@ -136,9 +136,9 @@ describe("holding", () => {
   it("[Q11] the end of that call extends the lease by a whole ttl", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann", { ttlMs: 5 * second });
-    harness.busy = { others: 0, own: 1 };
+    harness.inFlight = { others: 0, own: 1 };
     expect(harness.after(minute).used(ann)).toBe("granted");
-    harness.busy = { others: 0, own: 0 };
+    harness.inFlight = { others: 0, own: 0 };
     expect(harness.leftMs).toBe(5 * second);
     harness.after(5 * second - 1).tick();
     expect(harness.state).toBe("held");
@@ -170,6 +170,6 @@ describe("holding", () => {
     harness.held("ann");
     harness.acquire("bob");
     harness.after(31 * second).tick();
-    expect(applyTimeouts(harness.lease, harness.now, harness.busy)).toBe(harness.lease);
+    expect(applyTimeouts(harness.lease, harness.now, harness.inFlight)).toBe(harness.lease);
   });
 });

@@ -19,7 +19,7 @@ describe("a pinned lease", () => {
   it("[PL53] does not end by time, needs no use, and has no deadline", () => {
     const { harness, ann } = pinned();
     expect(harness.lease.state).toMatchObject({ expiresAt: harness.now + 30 * minute });
-    expect(harness.deadline?.why).toBe("a waiter must ask again");
+    expect(harness.deadline?.why).toBe("waiter timeout");
     harness.after(limits.leasePollMs).tick();
     expect(harness.deadline).toBeUndefined();
     harness.after(30 * day).tick();

@@ -80,14 +80,14 @@ class Pair {
   /** The results of both, in words. */
   apply(move: Move): [string, string] {
     const { harness, oracle } = this;
-    const { busy, now } = harness;
+    const { inFlight, now } = harness;
     if (move.do === "end-own" || move.do === "end-others") return this.#end(move.do);
     const gated = move.do === "begin" || move.do === "begin-unleased";
     if (move.do === "instance") {
       harness.step({ type: "instance" });
       oracle.fence += 1;
     }
-    oracle.applyTimeouts(now, busy);
+    oracle.applyTimeouts(now, inFlight);
     let said: string;
     let expected: string;
     if (gated) {
@@ -95,16 +95,17 @@ class Pair {
       const use: LeaseEvent = token === undefined ? { type: "tick" } : { type: "used", token };
       harness.step(use);
       if (token !== undefined) oracle.renew(token, now);
-      oracle.offerTurn(now, busy);
+      oracle.offerTurn(now, inFlight);
       [said, expected] = [harness.check(token), oracle.check(token)];
       const own = token !== undefined ? 1 : 0;
-      if (said === "passes") harness.busy = { own: busy.own + own, others: busy.others + 1 - own };
+      if (said === "passes")
+        harness.inFlight = { own: inFlight.own + own, others: inFlight.others + 1 - own };
     } else {
       const event = this.#event(move);
       const held = harness.lease.state.name === "held" ? harness.grant.token : undefined;
       said = harness.step(event);
       expected = this.#expected(event);
-      oracle.offerTurn(now, busy);
+      oracle.offerTurn(now, inFlight);
       this.#note(move, said, held);
     }
     return [said, expected];
@@ -113,18 +114,18 @@ class Pair {
   /** The end of a call first extends its lease, because it still counts then, and then stops counting. */
   #end(which: "end-own" | "end-others"): [string, string] {
     const { harness, oracle } = this;
-    const { own, others } = harness.busy;
+    const { own, others } = harness.inFlight;
     if (which === "end-own" && own > 0) {
       const { token } = harness.grant;
-      oracle.applyTimeouts(harness.now, harness.busy);
+      oracle.applyTimeouts(harness.now, harness.inFlight);
       const both: [string, string] = [harness.used(token), oracle.renew(token, harness.now)];
-      harness.busy = { own: own - 1, others };
+      harness.inFlight = { own: own - 1, others };
       return both;
     }
-    if (which === "end-others" && others > 0) harness.busy = { own, others: others - 1 };
-    oracle.applyTimeouts(harness.now, harness.busy);
+    if (which === "end-others" && others > 0) harness.inFlight = { own, others: others - 1 };
+    oracle.applyTimeouts(harness.now, harness.inFlight);
     const said = harness.tick();
-    oracle.offerTurn(harness.now, harness.busy);
+    oracle.offerTurn(harness.now, harness.inFlight);
     return [said, "done"];
   }
 
@@ -152,11 +153,11 @@ class Pair {
 
   #expected(event: LeaseEvent): string {
     const { oracle } = this;
-    const { now, busy } = this.harness;
-    if (event.type === "acquire") return oracle.acquire(event, now, busy);
+    const { now, inFlight } = this.harness;
+    if (event.type === "acquire") return oracle.acquire(event, now, inFlight);
     if (event.type === "leave") return oracle.leave(event.ticket);
     if (event.type === "renew") return oracle.renew(event.token, now, event.ttlMs);
-    if (event.type === "release") return oracle.release(event.token, event.force, now, busy);
+    if (event.type === "release") return oracle.release(event.token, event.force, now, inFlight);
     if (event.type === "take") return oracle.take(event.reason, now);
     if (event.type === "drained") return oracle.drained(event.fence);
     return "done";
@@ -173,7 +174,7 @@ class Pair {
       this.#tickets.set(move.name, (this.#tickets.get(move.name) ?? 0) + 1);
     }
     if (held !== undefined && holds?.token !== held) {
-      harness.busy = { own: 0, others: harness.busy.others + harness.busy.own };
+      harness.inFlight = { own: 0, others: harness.inFlight.others + harness.inFlight.own };
     }
   }
 
@@ -243,7 +244,7 @@ describe("any order of calls and any timing", () => {
           pair.pass(time);
           pair.apply(move);
         }
-        harness.busy = { own: 0, others: 0 };
+        harness.inFlight = { own: 0, others: 0 };
         harness.tick();
         // One offer for each of four waiters, then a lease that expires and its drain.
         for (let looks = 0; harness.deadline !== undefined; looks += 1) {

@@ -36,10 +36,10 @@ describe("who gets the lease", () => {
 
   it("[Q2] a newcomer never overtakes, even when the lease looks free", () => {
     const harness = new LeaseHarness();
-    harness.busy = { others: 1, own: 0 };
+    harness.inFlight = { others: 1, own: 0 };
     expect(harness.acquire("ann")).toBe("queued 0");
     expect(harness.state).toBe("free");
-    harness.busy = { others: 0, own: 0 };
+    harness.inFlight = { others: 0, own: 0 };
     expect(harness.acquire("bob", { queueMs: 0 })).toBe("lease_pending");
     expect(harness.acquire("bob")).toBe("queued 1");
     expect(harness.acquire("ann")).toBe("granted");
@@ -178,7 +178,7 @@ describe("waiting", () => {
 
   it("[Q8] a waiter leaves the queue after its `queueMs`, however often it polls", () => {
     const { harness } = behindAnn();
-    harness.busy = { others: 0, own: 1 };
+    harness.inFlight = { others: 0, own: 1 };
     expect(harness.acquire("bob", { queueMs: 40 * second })).toBe("queued 0");
     harness.after(25 * second);
     expect(harness.acquire("bob", { queueMs: 40 * second })).toBe("queued 0");

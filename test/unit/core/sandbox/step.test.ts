@@ -106,7 +106,7 @@ describe("the transitions of a sandbox", () => {
       expect(stepSandbox(destroyed, event, 9_000)).toBe(destroyed);
     }
     const end = 3_000 + limits.tombstoneMs;
-    expect(sandboxDeadline(destroyed)).toEqual({ at: end, why: "the tombstone ends" });
+    expect(sandboxDeadline(destroyed)).toEqual({ at: end, why: "tombstone expiry" });
     expect(pendingEffect(destroyed, end - 1)).toBeUndefined();
     expect(pendingEffect(destroyed, end)).toEqual({ type: "forget" });
   });

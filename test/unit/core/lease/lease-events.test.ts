@@ -13,34 +13,34 @@ describe("the deadline of a lease", () => {
   it("[Q20] every other state has the earliest of its limits, with the reason", () => {
     const harness = new LeaseHarness();
     const ann = harness.held("ann", { ttlMs: 20 * second });
-    expect(harness.deadline).toEqual({ at: harness.now + 20 * second, why: "the lease expires" });
+    expect(harness.deadline).toEqual({ at: harness.now + 20 * second, why: "lease expiry" });
 
     harness.acquire("bob", { queueMs: 5 * second });
     expect(harness.deadline).toEqual({
       at: harness.now + 5 * second,
-      why: "a waiter must ask again",
+      why: "waiter timeout",
     });
     harness.acquire("cid");
     harness.step({ type: "leave", ticket: "bob" });
     harness.release(ann);
     expect(harness.deadline).toEqual({
       at: harness.now + limits.leaseOfferMs,
-      why: "the offered lease must be taken",
+      why: "offer timeout",
     });
 
     const cid = harness.held("cid");
     expect(harness.deadline).toEqual({
       at: harness.now + limits.leaseUseMs,
-      why: "the lease must be used",
+      why: "first-use timeout",
     });
     harness.used(cid);
-    harness.busy = { others: 0, own: 1 };
+    harness.inFlight = { others: 0, own: 1 };
     expect(harness.deadline).toBeUndefined();
 
     expect(harness.release(cid, true)).toBe("draining");
     expect(harness.deadline).toEqual({
       at: harness.now + limits.leaseDrainMs,
-      why: "the drain must be confirmed",
+      why: "drain timeout",
     });
   });
 
@@ -52,7 +52,7 @@ describe("the deadline of a lease", () => {
     harness.after(20 * second).release(ann);
     harness.after(4 * second).acquire("cid");
     expect(harness.deadline?.at).toBe(harness.now + 6 * second);
-    expect(harness.deadline?.why).toBe("the offered lease must be taken");
+    expect(harness.deadline?.why).toBe("offer timeout");
     harness.after(6 * second).tick();
     expect(harness.queue).toEqual(["cid"]);
   });

@@ -14,7 +14,7 @@ export type CommandAnswer = {
 type StoredAnswer = { answer: Promise<CommandAnswer>; bytes: number };
 type DiscardedAnswer = { discarded: Pick<CommandAnswer, "exitCode" | "signal"> };
 
-export class StoredAnswers {
+export class StoredResults {
   readonly #answers = new Map<string, StoredAnswer | DiscardedAnswer>();
   #bytes = 0;
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { StoredAnswers } from "../../../container/agent/server/stored-answers.ts";
+import { StoredResults } from "../../../container/agent/server/stored-results.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 
 const result = (execId: string, stdout = "") => ({
@@ -14,7 +14,7 @@ afterEach(() => vi.useRealTimers());
 describe("the bounds of stored results", () => {
   test("[K3] all results together stay below the bound, whatever the order of their ends", async () => {
     const bound = 4 * sizeOf("a0", "x".repeat(100));
-    const stored = new StoredAnswers(bound);
+    const stored = new StoredResults(bound);
     const ends: (() => void)[] = [];
     const results = Array.from({ length: 9 }, (_, n) =>
       stored.run(`a${n}`, async () => {
@@ -40,7 +40,7 @@ describe("the bounds of stored results", () => {
   });
 
   test("[K3] a result that is larger than the bound reaches its waiters, and leaves its exit code", async () => {
-    const stored = new StoredAnswers(1000);
+    const stored = new StoredResults(1000);
     const text = "x".repeat(2000);
     const bytes = await stored.run("big", async () => result("big", text));
     expect(Buffer.from(bytes).toString()).toContain(text);
@@ -54,7 +54,7 @@ describe("the bounds of stored results", () => {
 
   test("[K4] while all ids are young, the next call is refused; ten minutes later it replaces the oldest", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const stored = new StoredAnswers(limits.storedResultsBytesMax, 3);
+    const stored = new StoredResults(limits.storedResultsBytesMax, 3);
     let runs = 0;
     const run = (id: string) =>
       stored.run(id, async () => {
@@ -77,7 +77,7 @@ describe("the bounds of stored results", () => {
 
   test("[K4] a running command is never forgotten", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const stored = new StoredAnswers(limits.storedResultsBytesMax, 2);
+    const stored = new StoredResults(limits.storedResultsBytesMax, 2);
     let end = () => {};
     const long = stored.run("long", async () => {
       await new Promise<void>((resolve) => {
@@ -96,7 +96,7 @@ describe("the bounds of stored results", () => {
   });
 
   test("[K5] a start that throws leaves nothing", async () => {
-    const stored = new StoredAnswers();
+    const stored = new StoredResults();
     const refuse = () => {
       throw new Error("too many");
     };

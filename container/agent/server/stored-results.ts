@@ -17,7 +17,7 @@ type Run =
 /** Nothing ran: the same call may be repeated, and succeed then. */
 const notRunCodes: ErrorCode[] = ["bad_cwd", "stale_fence", "too_many", "unavailable"];
 
-export class StoredAnswers {
+export class StoredResults {
   /** By id; ended runs are in the order of their ends. */
   readonly #runs = new Map<string, Run>();
   /** Oldest first. */

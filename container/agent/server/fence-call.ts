@@ -18,8 +18,8 @@ export async function handleFence(
   const deadline = performance.now() + waitMs;
   // First of all: from here on nothing below the fence can begin, so what runs below it can only become less.
   gated.fence.raise(fence);
-  if (drain) gated.interruptBelow(fence, leaseLost());
-  const left = await gated.leftBelow(fence, waitMs);
+  if (drain) gated.endBelow(fence, leaseLost());
+  const left = await gated.countBelow(fence, waitMs);
   if (left === 0) await supervisor.reapOrphans(deadline - performance.now());
   const fenced: AgentFenced = { fence: gated.fence.highest, left };
   return Response.json(fenced);
