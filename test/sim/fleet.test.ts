@@ -13,13 +13,13 @@ const seedsToFind = 400;
 /** What the histories must reach; otherwise the invariants were never tested. */
 const mustReach = [
   ...faultNames.map((name) => `fault: ${name}`),
-  "fault: a question comes twice",
-  "fault: lost: question between objects",
+  "fault: a request arrives twice",
+  "fault: lost: request between objects",
   "fault: crash: dead",
   "fault: crash: forgotten",
-  "outcome: a verdict: commit",
-  "outcome: a verdict: abort",
-  "outcome: a verdict: roll_back",
+  "outcome: a decision: commit",
+  "outcome: a decision: abort",
+  "outcome: a decision: roll_back",
   "outcome: a plan was used again",
   "outcome: a plan was named",
   "answer: commit: committed",
