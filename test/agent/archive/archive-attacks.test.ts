@@ -148,7 +148,7 @@ describe("attacks by archives on an agent", () => {
     expect(readFileSync(pathOf("outside"), "utf8")).toBe("outside\n");
   });
 
-  test("[AR7] what ends too early, is not an archive or has another compression is refused", async () => {
+  test("[AR7] a body that ends too early, is not an archive or has another compression is refused", async () => {
     const complete = archive(good, { name: "large", body: "x".repeat(100_000) });
     const rows: [Buffer, string][] = [
       [Buffer.alloc(0), plain],
@@ -197,7 +197,7 @@ describe("attacks by archives on an agent", () => {
   });
 
   test.each(["x", "g"])(
-    "[AR8] headers of kind %s without end, each with other records, are let pass with flat memory",
+    "[AR8] an endless row of headers of kind %s, each with other records, passes with flat memory",
     async (type) => {
       const before = agent.memoryKiB();
       let peak = before;

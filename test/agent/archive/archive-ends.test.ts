@@ -87,7 +87,7 @@ describe("the ends of archives", () => {
   });
 
   test.runIf(isRoot)(
-    "[AR11] what a command may not read breaks an archive off: nobody takes a part for the whole",
+    "[AR11] a file that a command may not read breaks the archive off, so that a part never passes for the whole",
     async () => {
       const agent = await Agent.start({ tree: "subreaper" });
       const archives = new Archives(agent);
@@ -103,7 +103,7 @@ describe("the ends of archives", () => {
     },
   );
 
-  test("[AR8] half a gigabyte goes up and down as an archive with flat memory", async () => {
+  test("[AR8] half a gigabyte is uploaded and downloaded as an archive with flat memory", async () => {
     const agent = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(agent);
     await archives.put("warm", archive({ name: "x" }));
@@ -158,7 +158,7 @@ describe("the ends of archives", () => {
     await agent.stop();
   }, 120_000);
 
-  test("[AR12] so many transfers at once, and the next is refused until one ends", async () => {
+  test("[AR12] the number of concurrent transfers is limited, and the next is refused until one ends", async () => {
     const agent = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(agent);
     await agent.sh("head -c 30000000 /dev/zero > zeros");

@@ -122,7 +122,7 @@ describe("any tree", () => {
     }
   };
 
-  test("[AR1] goes down and up elsewhere, missing or empty, and is equal", async () => {
+  test("[AR1] is equal after a download and an upload to a missing or an empty folder", async () => {
     let entries = 0;
     const seen = new Set<string>();
     await fc.assert(

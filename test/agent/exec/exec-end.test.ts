@@ -123,7 +123,7 @@ describe.each(kinds)("how an exec ends, process trees in a %s", (tree) => {
   );
 
   test.runIf(tree === "subreaper")(
-    "[X13] a command that kills its subreaper at once has killed itself, which its result reports; nothing is left",
+    "[X13] a command that kills its subreaper kills itself, which its result reports; nothing is left",
     async () => {
       // This is possible where the agent and its commands share a user.
       const shared = await Agent.start({ tree, ...(isRoot ? { ownUid: 12_345 } : {}) });

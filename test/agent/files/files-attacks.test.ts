@@ -78,7 +78,7 @@ describe("attacks by path on the files of an agent", () => {
   });
 
   test.runIf(isRoot)(
-    "[I21] a link that is exchanged a thousand times during reads and writes leads nowhere better",
+    "[I21] a link that is swapped a thousand times during reads and writes never leads outside",
     async () => {
       const swapped = join(agent.workspace, "swapped");
       writeFileSync(join(agent.workspace, "mine"), "of the command");

@@ -78,7 +78,7 @@ describe("watches of an agent", () => {
   });
   const pathOf = (path: string) => join(agent.workspace, path);
 
-  test("[I30] changes are reported as they happen, one for each path, and a move as removed and made", async () => {
+  test("[I30] changes are reported as they happen, one for each path, and a move as a removal and a creation", async () => {
     await files.mkdir({ path: "w/old", parents: true });
     const follower = await Follower.open(agent, "w");
     writeFileSync(pathOf("w/a"), "1");
@@ -93,7 +93,7 @@ describe("watches of an agent", () => {
     follower.close();
   });
 
-  test("[I31] what is made in folders that are made later is never missed", async () => {
+  test("[I31] changes in folders that are created later are never missed", async () => {
     await files.mkdir({ path: "late", parents: true });
     const follower = await Follower.open(agent, "late");
     const { exitCode } = await agent.sh(

@@ -189,7 +189,7 @@ describe("the files of an agent", () => {
     await files.remove("small");
   });
 
-  test("[I13] one file of 1 GiB goes up and down with flat memory", async () => {
+  test("[I13] one file of 1 GiB is uploaded and downloaded with flat memory", async () => {
     const chunk = Buffer.alloc(MiB, 7);
     const count = 1024;
     const before = agent.memoryKiB();

@@ -22,14 +22,14 @@ describe("ports of servers in the sandbox", () => {
   const port = (path: string, init: RequestInit = {}) =>
     agent.request(`/v1/ports/${server.port}${path}`, { redirect: "manual", ...init });
 
-  test("[X26] method, path, query, status and body pass; what is written in the path is not touched", async () => {
+  test("[X26] method, path, query, status and body pass, the path exactly as written", async () => {
     const answer = await port("/a%2Fb//c?q=%20x&y", { method: "PUT", body: "x" });
     expect(answer.status).toBe(404);
     expect(await answer.text()).toBe("PUT /a%2Fb//c?q=%20x&y");
     expect(await (await port("")).text()).toBe("GET /");
   });
 
-  test("[X26] headers pass but for the connection's own, the secret and Berth's", async () => {
+  test("[X26] headers pass, except those of the connection, the secret and Berth's own", async () => {
     const answer = await port("/echo", {
       headers: { "x-own": "1", cookie: "c=2", "berth-fence": "1", "proxy-authorization": "x" },
     });
@@ -72,7 +72,7 @@ describe("ports of servers in the sandbox", () => {
     expect(raw.equals(zipped)).toBe(true);
   });
 
-  test("[X27] bodies stream both ways at once: an answer is read before its request is complete", async () => {
+  test("[X27] bodies stream both ways at once: a response can be read before its request is complete", async () => {
     const sent = new TransformStream<Uint8Array, Uint8Array>();
     const writer = sent.writable.getWriter();
     const answering = port("/echo", {
@@ -90,7 +90,7 @@ describe("ports of servers in the sandbox", () => {
     expect((await reader?.read())?.done).toBe(true);
   });
 
-  test("[X27] 20 MB there and back are right to the byte, and the agent does not hold them", async () => {
+  test("[X27] 20 MB each way arrive unchanged, without being buffered in the agent", async () => {
     const bytes = randomBytes(20_000_000);
     const before = agent.memoryKiB();
     const answer = await port("/echo", { method: "POST", body: bytes });
@@ -122,7 +122,7 @@ describe("ports of servers in the sandbox", () => {
     expect(agent.log).not.toContain("secret");
   });
 
-  test("[X28] a port on which nothing answers is 502 with a hint, for WebSockets too", async () => {
+  test("[X28] a port without a server is 502 with a hint, for WebSockets too", async () => {
     const stopped = await startServer();
     await stopped.close();
     const answer = await agent.request(`/v1/ports/${stopped.port}/`);

@@ -13,7 +13,7 @@ describe.each(kinds)("the end of a process, trees held by %s", (tree) => {
   });
   afterAll(() => agent.stop());
 
-  test("[P25] a signal that comes when its tree is gone reaches no command that began since", async () => {
+  test("[P25] a signal for a tree that has ended reaches no command that started since", async () => {
     const ended = await ask.sh("read line");
     // A process of another command has its pipe open, so it still runs although its tree is gone.
     const holder = await ask.sh(

@@ -105,7 +105,7 @@ describe("a process that waits for its readers", () => {
     await ask.end(id);
   });
 
-  test("[P33] where all places are taken, a reader that connects again takes the place of its earlier connection", async () => {
+  test("[P33] at the limit of readers, a reader that connects again replaces its earlier connection", async () => {
     const places = limits.processFollowersMax;
     const abort = new AbortController();
     const { id } = await ask.sh("seq 1 99999999", block);

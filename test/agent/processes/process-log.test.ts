@@ -44,7 +44,7 @@ describe("the log of a process", () => {
     expect(events.filter(({ event }) => event === "output").length).toBe(20);
   });
 
-  test("[P9] from every cursor on the rest comes once; a cursor counts the bytes before it", async () => {
+  test("[P9] from any cursor the rest comes exactly once; a cursor counts the bytes before it", async () => {
     const { id } = await ask.sh("printf abc; read go; printf 12 >&2; read go; printf defg");
     for (const end of [3, 5]) {
       await until("it was written", async () => (await ask.get(id)).log.end === end);
@@ -189,7 +189,7 @@ describe("the log of a process", () => {
     await ask.end(id);
   });
 
-  test("[P13] a log has only so many readers; the refusal names the limit, and a reader that leaves makes room", async () => {
+  test("[P13] the number of readers of a log is limited; the refusal names the limit, and a reader that leaves frees a slot", async () => {
     const { id } = await ask.sh("sleep 1000");
     const abort = new AbortController();
     const readers = await Promise.all(
@@ -207,7 +207,7 @@ describe("the log of a process", () => {
     await ask.end(id);
   });
 
-  test("[P30] where all places are taken, a reader of raw bytes that was silent for long is evicted; no other is", async () => {
+  test("[P30] at the limit of readers, a reader of raw bytes that was silent for long is evicted, and no other", async () => {
     const { id } = await ask.sh("read line; echo $line; sleep 1000");
     const abort = new AbortController();
     const quiet = Array.from({ length: 63 }, () =>

@@ -161,7 +161,7 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     await ask.end(running.id);
   });
 
-  test("[P36] where all places are taken the replaced process leaves its place to the new one, and nobody else gets it", async () => {
+  test("[P36] at the limit of processes a replacement gets the slot of the process that it replaces, and no other call does", async () => {
     const name = newName();
     const argv = ["sleep", "1000"];
     const running = await ask.start({ name, argv });

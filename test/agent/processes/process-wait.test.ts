@@ -90,7 +90,7 @@ describe("waiting for a process", () => {
     expect((await ask.wait(id, { for: "log:needle" })).met).toBe(false);
   });
 
-  test("[P17] a port is met once a server accepts connections, but not if it drops them at once", async () => {
+  test("[P17] waiting for a port ends once a server accepts connections, but not if it drops them at once", async () => {
     const { id } = await ask.sh("sleep 1000");
     const dropping = createServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => dropping.listen(0, "127.0.0.1", resolve));
@@ -132,7 +132,7 @@ describe("waiting for a process", () => {
     }
   });
 
-  test("[P15] only so many may wait; the refusal names the limit, and a waiter that leaves makes room", async () => {
+  test("[P15] the number of waiters is limited; the refusal names the limit, and a waiter that leaves frees a slot", async () => {
     const { id } = await ask.sh("sleep 1000");
     const abort = new AbortController();
     const path = `/v1/processes/${id}/wait?timeoutMs=3600000`;

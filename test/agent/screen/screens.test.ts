@@ -12,7 +12,7 @@ const frame = "\x1b[?1049h\x1b[H\x1b[1;31mthe frame\x1b[m\x1b[5;1H";
 const redraw = `\r\x1b[K\x1b[32m${"working ".repeat(4)}`;
 
 describe("screens", () => {
-  it("[G10] what the ring has lost is on the screen: much output is rendered in the background", async () => {
+  it("[G10] output that the ring has dropped is still on the screen, because it is rendered in the background", async () => {
     const { start, pids, running } = realWorkers();
     const screens = new Screens(start, 200);
     const source = new Source("one");

@@ -154,7 +154,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     expect(viewer.offset).toBe(content.length);
   });
 
-  test("[T12] a new connection with a viewer id replaces the earlier one at once, also where all places are taken", async () => {
+  test("[T12] a new connection with a viewer id replaces the earlier one at once, also at the limit of viewers", async () => {
     await openTerminal(agent, { id: "full", argv: ["yes", "yyyyyyyyyyyyyyy"] });
     const ids = Array.from({ length: limits.terminalViewersMax }, (_, n) => `viewer-${n}`);
     const viewers = await Promise.all(
@@ -295,7 +295,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     expect(viewer.frames.some(({ type }) => type === "error")).toBe(false);
   });
 
-  test("[T14] a program that does not read stops nobody: too much input is refused with an error", async () => {
+  test("[T14] a program that does not read blocks no viewer: too much input is refused with an error", async () => {
     await openTerminal(agent, {
       id: "stopped",
       argv: script(`${raw}; printf ready; kill -STOP $$; exec cat`),

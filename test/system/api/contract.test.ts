@@ -27,7 +27,7 @@ describe("a real Berth over REST", () => {
 
   sandboxApiContract(realWorld(running));
 
-  it("[Y54] was held to what the fakes are held to, and ends with nothing left", async () => {
+  it("[Y54] passed the suite that the fakes pass, and leaves nothing behind", async () => {
     expect(said).toBeGreaterThanOrEqual(sentencesMin);
     const tree = running().processes();
     expect(tree.length).toBeGreaterThan(3);

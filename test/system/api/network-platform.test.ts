@@ -103,7 +103,7 @@ describe("lists of hosts on the platform", () => {
     expect(await statusOf(denying.https, "https://good.example/")).toBe(200);
   });
 
-  it("[NW7] an object that comes back to a running container holds it to its hosts again before the first word", async () => {
+  it("[NW7] a restarted object applies the host lists to a running container again before its first call", async () => {
     const attached = new Attached();
     const network = { internet: true, allow: ["a.example"] };
     await start(attached, network);

@@ -135,7 +135,7 @@ describe("the network of a sandbox", () => {
     },
   );
 
-  it("[NW3] sockets of the machine that have a name but no file are out of reach, with and without internet", async () => {
+  it("[NW3] abstract sockets of the machine are out of reach, with and without internet", async () => {
     for (const wanted of [false, true]) {
       const id = await server.create({ network: { internet: wanted } });
       const script = `import socket; socket.socket(socket.AF_UNIX).connect("\\0${abstractName}")`;
@@ -147,7 +147,7 @@ describe("the network of a sandbox", () => {
     }
   });
 
-  it("[NW4] lists of hosts, which one machine cannot keep, are refused by their name, and nothing is made", async () => {
+  it("[NW4] lists of hosts, which one machine cannot enforce, are refused by field, and nothing is created", async () => {
     const trees = () => readdirSync(join(server.data, "engine", "trees")).sort();
     const agents = () => readdirSync(join(server.data, "engine", "live")).sort();
     const before = [trees(), agents()];
@@ -163,7 +163,7 @@ describe("the network of a sandbox", () => {
     expect(trees().length).toBe((before[0] ?? []).length + 1);
   });
 
-  it("[NW8] a sandbox that cannot be made addresses no object, so nothing is left of it", async () => {
+  it("[NW8] a sandbox that cannot be created addresses no object, so nothing is left of it", async () => {
     // The Directory's own is there from here on.
     await server.create();
     const objects = () =>
@@ -189,7 +189,7 @@ describe("the network of a sandbox", () => {
     expect(objects().length).toBeGreaterThan(before.length);
   });
 
-  it("[NW5] a list that says nothing, or chooses among nothing, is refused by its place", async () => {
+  it("[NW5] an empty, contradictory or invalid list is refused by field", async () => {
     const wrong: [object, RegExp][] = [
       [{ internet: true, allow: [] }, /allow/],
       [{ internet: false, allow: ["a.example"] }, /network\.allow/],

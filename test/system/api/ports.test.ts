@@ -35,7 +35,7 @@ describe("servers in a sandbox", () => {
     init?: Parameters<typeof get>[1],
   ): Promise<EchoedRequest> => JSON.parse((await get(url, init)).body.toString());
 
-  it("[J7] method, path, query and body arrive as they were sent, and the answer comes back, by both forms", async () => {
+  it("[J7] method, path, query and body arrive as sent, and the response comes back, by both forms of address", async () => {
     for (const [form, url] of forms) {
       for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
         const text = `${method} ü`;
@@ -53,7 +53,7 @@ describe("servers in a sandbox", () => {
     }
   });
 
-  it("[J8] inside, a request has the client's own headers and none of the proxies'; no credential crosses", async () => {
+  it("[J8] the server sees the client's own headers, none of the proxies' and no credential", async () => {
     const sent = {
       ...{ "x-own": "1", accept: "text/x", "user-agent": "me/1", "accept-language": "de" },
       ...{ authorization: `Bearer ${server.key}`, "proxy-authorization": "x", te: "trailers" },
@@ -85,7 +85,7 @@ describe("servers in a sandbox", () => {
     }
   });
 
-  it("[J8] outside, an answer has the server's headers, and none that only Berth may say", async () => {
+  it("[J8] the client sees the server's headers, and none that only Berth may set", async () => {
     for (const [form, url] of forms) {
       const { headers } = await get(`${url}cookies`);
       expect(headers["set-cookie"] ?? [], form).toEqual(form === "host" ? ["a=1", "b=2"] : []);
@@ -107,7 +107,7 @@ describe("servers in a sandbox", () => {
     }
   });
 
-  it("[J10] an answer is passed on while it is being written", async () => {
+  it("[J10] a response is streamed while the server writes it", async () => {
     for (const [form, url] of forms) {
       const answer = await ask(`${url}stream`);
       const pieces = answer[Symbol.asyncIterator]();
@@ -121,7 +121,7 @@ describe("servers in a sandbox", () => {
     }
   });
 
-  it("[J10] a body is passed on while it is being sent", async () => {
+  it("[J10] a request body is streamed while the client sends it", async () => {
     for (const [form, url] of forms) {
       const body = new PassThrough();
       body.write("one");
@@ -134,7 +134,7 @@ describe("servers in a sandbox", () => {
     }
   });
 
-  it("[J11] 40 MB each way are right to the byte, and fifty requests at once each get their own response", async () => {
+  it("[J11] 40 MB each way arrive unchanged, and fifty concurrent requests each get their own response", async () => {
     const sent = randomBytes(40_000_000);
     for (const [form, url] of forms) {
       const back = await get(`${url}echo`, { method: "POST", body: Readable.from(split(sent)) });
@@ -154,7 +154,7 @@ describe("servers in a sandbox", () => {
     }
   });
 
-  it("[J12] a WebSocket works by both forms, text, binary and large, fifty at once, and tells nothing of Berth", async () => {
+  it("[J12] WebSockets work by both forms of address, with text, binary and large messages, fifty at once, and reveal nothing of Berth", async () => {
     for (const [form, url] of forms) {
       const { socket, answer } = await upgrade(`${url}chat`, {
         authorization: `Bearer ${server.key}`,
@@ -193,7 +193,7 @@ describe("servers in a sandbox", () => {
     await closed;
   });
 
-  it("[J13] a server that dies in the middle cuts the response off; later requests get an error with a hint, and start nothing", async () => {
+  it("[J13] a server that dies during a response cuts it off; later requests get an error with a hint, and start nothing", async () => {
     for (const [form, url] of forms) {
       const answer = await ask(`${url}dies`);
       const pieces = answer[Symbol.asyncIterator]();
@@ -214,7 +214,7 @@ describe("servers in a sandbox", () => {
     }
   });
 
-  it("[J14] nobody wakes a paused sandbox by visiting; the address holds over pause and start", async () => {
+  it("[J14] a request does not wake a paused sandbox, and the address survives pause and start", async () => {
     expect((await post(server, id, "pause")).body.state).toBe("paused");
     for (const [, url] of forms) {
       expect((await get(url)).status).toBe(409);

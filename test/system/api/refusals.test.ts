@@ -23,7 +23,7 @@ function expectRefusal(ended: Ended, line: RegExp): void {
   expect(readdirSync(folder)).not.toContain("data");
 }
 
-describe("what npm start refuses", () => {
+describe("configuration that npm start refuses", () => {
   it.each([
     [["--prot", "1"], {}, /^berth: Unknown flag `--prot`\. See `npm start -- --help`\.$/],
     [["9000"], {}, /^berth: Unknown argument `9000`\. See `npm start -- --help`\.$/],
@@ -134,7 +134,7 @@ describe("what npm start refuses", () => {
 });
 
 describe("arguments of npm start", () => {
-  it("[O11] a flag wins over the environment, and that over the default", () => {
+  it("[O11] a flag overrides the environment, and the environment the default", () => {
     const env = { BERTH_PORT: "2", BERTH_HOST: "::1", BERTH_DATA: "/from/env" };
     expect(parseOptions([], {}, "npm start")).toMatchObject({ port: 8787, host: "127.0.0.1" });
     expect(parseOptions([], env, "npm start")).toMatchObject({

@@ -11,7 +11,7 @@ describe("a second Worker that binds Berth", () => {
   });
   afterAll(() => running?.[Symbol.asyncDispose]());
 
-  it("[W10] makes a sandbox, runs commands in it and ends it, with the real agent", async () => {
+  it("[W10] creates a sandbox, runs commands in it and destroys it, with the real agent", async () => {
     const made = await worker.call("BERTH", ["create", [{ env: { COLOUR: "blue" } }]]);
     const id = made.value?.id;
     expect(id).toMatch(/^[a-z][a-z0-9]{23}$/);
@@ -33,7 +33,7 @@ describe("a second Worker that binds Berth", () => {
     expect(late.thrown).toMatchObject({ code: "sandbox_destroyed" });
   });
 
-  it("[W10] refuses by code what a binding without a tenant may not do", async () => {
+  it("[W10] refuses calls of a binding without a tenant, with an error code", async () => {
     const refused = await worker.call("NOBODY", ["create", [{}]]);
     expect(refused.thrown).toMatchObject({ code: "unauthenticated" });
   });

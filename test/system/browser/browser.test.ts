@@ -77,7 +77,7 @@ describe.skipIf(browserProgram === undefined)("a terminal in a real browser", ()
     await server.stop();
   });
 
-  it("[G9] refuses a page of another origin, and a ticket that was used", async () => {
+  it("[G9] refuses a page of another origin and a used ticket", async () => {
     await using server = await startServer();
     const terminal = await openTerminal(server);
     await using app = await TerminalApp.start(server, terminal);

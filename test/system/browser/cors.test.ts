@@ -73,7 +73,7 @@ async function triesFromThePage({ url, key }: At) {
 
 // Where no browser is installed there is nothing to look at.
 describe.skipIf(browserProgram === undefined)("the SDK in a page of another origin", () => {
-  it("[W13] does all of its work from a listed one, and nothing from any other", async () => {
+  it("[W13] works fully from a listed origin, and not at all from any other", async () => {
     const folder = mkdtempSync(join(tmpdir(), "berth-bundle-"));
     try {
       await using place = await startPageServer(bundledSdk(root, folder));

@@ -64,7 +64,7 @@ describe("the package, installed in an empty project", () => {
   });
   afterAll(() => made?.remove());
 
-  it("[SD8] is all that is installed, and holds the SDK, its types and the command", () => {
+  it("[SD8] is the only installed package, and contains the SDK, its types and the command", () => {
     const packages = readdirSync(join(installed().project, "node_modules"));
     expect(packages.filter((name) => !name.startsWith("."))).toEqual(["berth"]);
     const files = readdirSync(installed().package, { recursive: true, encoding: "utf8" });
@@ -167,7 +167,7 @@ export default {
     expect(value?.reported).toEqual([{ bytes: 13, total: 13 }]);
   });
 
-  it("[SD11] brings the command", async () => {
+  it("[SD11] installs the command", async () => {
     const berth = join(installed().project, "node_modules/.bin/berth");
     const help = await installed().run(berth, ["--help"]);
     expect(help).toMatchObject({ code: 0, stderr: "" });
@@ -176,7 +176,7 @@ export default {
     expect((await installed().run(berth, ["version"])).stdout).toContain(version);
   });
 
-  it("[SD11] of which the machine's own Node has nothing to remark", async () => {
+  it("[SD11] runs the command in the machine's own Node without a warning", async () => {
     await using server = await useSharedServer();
     const berth = join(installed().project, "node_modules/.bin/berth");
     await installed().run("git", ["init", "-q"]);

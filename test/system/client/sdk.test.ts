@@ -31,7 +31,7 @@ describe("the SDK and a real Berth", () => {
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
 
-  it("[SD12] waits until a sandbox runs: one that starts, is paused, or was made without a container", async () => {
+  it("[SD12] waits until a sandbox runs: one that starts, is paused, or was created without a container", async () => {
     const seen: string[] = [];
     const { id } = await berth.create({ start: false });
     const sandbox = berth.sandbox(id);
@@ -49,7 +49,7 @@ describe("the SDK and a real Berth", () => {
     expect(error).toMatchObject({ code: "sandbox_destroyed", facts: { state: "destroyed" } });
   });
 
-  it("[SD12] ends the command of a caller who gives it up", async () => {
+  it("[SD12] ends the command of a call that is cancelled", async () => {
     const sandbox = await made();
     const controller = new AbortController();
     const command = "echo began > began; exec sleep 987";

@@ -98,7 +98,7 @@ describe("files of a real Berth", () => {
   });
   afterAll(() => running?.[Symbol.asyncDispose]());
 
-  it("[FD10] of any size go up and down with flat memory of Worker and agent", {
+  it("[FD10] of any size are uploaded and downloaded with flat memory of Worker and agent", {
     timeout: 300_000,
   }, async () => {
     const { id, agent } = await Runs.in(server);
@@ -162,7 +162,7 @@ describe("files of a real Berth", () => {
     expect(await names(id)).toEqual(["old"]);
   });
 
-  it("[FD11] that are cut off at any byte, many at once, are not written", async () => {
+  it("[FD11] are not written if their uploads are cut off at any byte, many at once", async () => {
     const id = await server.create();
     const random = randomOf(11);
     const cut = Array.from({ length: 32 }, async (_, n) => {
@@ -178,7 +178,7 @@ describe("files of a real Berth", () => {
     expect(await names(id)).toEqual([]);
   });
 
-  it("[FD12] that are being written when the agent is killed are the old or the new ones", {
+  it("[FD12] are complete, old or new, if the agent is killed during a write", {
     timeout: 120_000,
   }, async () => {
     const { id } = await Runs.in(server);
@@ -214,7 +214,7 @@ describe("files of a real Berth", () => {
     expect(outcomes).toContain("200");
   });
 
-  it("[FD13] that are refused are refused in words, also to those who send all of it first", async () => {
+  it("[FD13] a refused upload gets an error body, also if the client sends all of it first", async () => {
     const id = await server.create();
     expect((await put(id, "there", "1")).status).toBe(201);
     const body = Buffer.alloc(24 * mebibyte);
@@ -243,7 +243,7 @@ describe("files of a real Berth", () => {
     expect(await textOf(id, "there")).toBe("1");
   });
 
-  it("[FD14] go on up while others come and go", async () => {
+  it("[FD14] an upload continues while another caller connects and disconnects", async () => {
     const id = await server.create();
     const upload = new Upload(server, `/v1/sandboxes/${id}/files?path=file`, 2 * mebibyte);
     await upload.send(piece);

@@ -55,7 +55,7 @@ async function started(): Promise<Server> {
 }
 
 describe("kill -9 in the middle of saving and restoring", () => {
-  it("[H24] leaves the old tree or the new one, again and again, and neither a tree without a row nor a row without a tree", {
+  it("[H24] repeated, leaves the old tree or the new one, and neither a tree without a row nor a row without a tree", {
     timeout: 600_000,
   }, async () => {
     let server = await started();

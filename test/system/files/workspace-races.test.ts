@@ -71,7 +71,7 @@ describe("saved trees during other calls", () => {
     expect(copiesOf(server.processOf("container/engine/main.ts").pid)).toEqual([]);
   });
 
-  it("[H16] a destroy ends a restore that is under way", async () => {
+  it("[H16] a destroy ends a restore in progress", async () => {
     const id = await filled();
     const saved = await checkpoint(server, id);
     const restoring = post(server, id, `checkpoints/${saved}/restore`);
@@ -83,7 +83,7 @@ describe("saved trees during other calls", () => {
     expect(trees()).toBe(0);
   });
 
-  it("[H17] a checkpoint that is given up under a restore, or under a fork that is just made, is read to its end", async () => {
+  it("[H17] a checkpoint that is deleted during a restore or a fork is still read to its end", async () => {
     const id = await filled();
     const saved = await checkpoint(server, id);
     await server.exec(id, "rm -rf /workspace/*");
@@ -109,7 +109,7 @@ describe("saved trees during other calls", () => {
     await Promise.all([destroy(id), destroy(String(fork.id))]);
   });
 
-  it("[H18] a fork whose checkpoint is gone before its first start says so, and never begins empty", async () => {
+  it("[H18] a fork whose checkpoint is gone before its first start fails with that reason, and never starts empty", async () => {
     const id = await server.create();
     const saved = await checkpoint(server, id);
     const made = await server.call("POST", "/v1/sandboxes", { from: saved, start: false });
@@ -126,7 +126,7 @@ describe("saved trees during other calls", () => {
     await destroy(fork);
   });
 
-  it("[H19] it is made of a paused and of a failed sandbox too; one without files is refused with the hint to start it", async () => {
+  it("[H19] a paused and a failed sandbox can be saved too; one without files is refused, with the hint to start it", async () => {
     const id = await filled();
     expect((await post(server, id, "pause")).status).toBe(200);
     await settled(server, id, "paused");
@@ -156,7 +156,7 @@ describe("saved trees during other calls", () => {
   /** Processes of this server only, because the machine may run others. */
   const isOf = (pid: number) => server.processes().some((seen) => seen.pid === pid);
 
-  it("[H20] of calls at once each is whole or refused as retryable; lists and looks answer meanwhile", async () => {
+  it("[H20] each of several concurrent calls completes or is refused as retryable; lists and reads respond meanwhile", async () => {
     const id = await filled();
     const saving = post(server, id, "checkpoints", { name: "held" });
     const letGo = await pauseNextCopy(server);
@@ -183,7 +183,7 @@ describe("saved trees during other calls", () => {
     await destroy(id);
   });
 
-  it("[H21] a caller who goes away in the middle leaves a whole checkpoint or none, and a sandbox that works", async () => {
+  it("[H21] a caller that disconnects midway leaves a complete checkpoint or none, and a working sandbox", async () => {
     const id = await filled();
     const leaving = new AbortController();
     const saving = fetch(`${server.url}${path(id, "/checkpoints")}`, {
@@ -203,7 +203,7 @@ describe("saved trees during other calls", () => {
     await destroy(id);
   });
 
-  it("[H22] what runs is saved at one moment: two files written in turns differ by one round at most", async () => {
+  it("[H22] the files of running programs are saved at one moment: two files written in turns differ by one round at most", async () => {
     const id = await filled();
     const script = "while :; do echo x >> /workspace/a; echo x >> /workspace/b; done";
     const made = await post(server, id, "processes", { command: script });

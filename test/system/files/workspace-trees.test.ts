@@ -38,7 +38,7 @@ describe("saved trees", () => {
     expect(processesNaming(server.data)).toEqual([]);
   });
 
-  it("[H14] a random tree that is saved, changed at random and restored is the saved one to the byte, as is a fork's", {
+  it("[H14] a random tree that is saved, changed and restored equals the saved one to the byte, and so does a fork's", {
     timeout: 180_000,
   }, async () => {
     const id = await server.create();

@@ -48,7 +48,7 @@ async function listed(server: Server, scope: string): Promise<{ id: string; stat
 }
 
 describe("find or create under kill -9", () => {
-  it("[D13] fifty callers, the whole server killed in the middle, again and again: one live sandbox for each scope, no container more", {
+  it("[D13] fifty callers and repeated kills of the whole server: each scope has one live sandbox, and no extra container runs", {
     timeout: 600_000,
   }, async () => {
     let now = await started();
@@ -134,7 +134,7 @@ describe("find or create under kill -9", () => {
     await until("every process is gone", () => alive(tree).length === 0);
   });
 
-  it("[D14] alarms that were due while nothing ran ring after the start: what was decided is made", {
+  it("[D14] alarms that were due while the server was down fire after its start and carry out what was decided", {
     timeout: 120_000,
   }, async () => {
     const place = mkdtempSync(join(tmpdir(), "berth-alarm-"));

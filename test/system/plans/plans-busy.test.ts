@@ -68,7 +68,7 @@ function agentOf(id: string): ProcessInfo {
 }
 
 describe("while a commit of real sandboxes runs", () => {
-  it("[PL102] nobody joins, leaves, is replaced, commits otherwise or rolls back; who asks for the same gets the same; another plan is free", {
+  it("[PL102] joins, removals, replacements, other commits and rollbacks are refused; the same commit joins the run; another plan is not affected", {
     timeout: 120_000,
   }, async () => {
     const fleet = await Fleet.of(server, "busy", 4);
@@ -121,7 +121,7 @@ describe("while a commit of real sandboxes runs", () => {
 });
 
 describe("a plan of fifty real sandboxes", () => {
-  it("[PL103] commits, rolls back, and ends with all of them: nothing is left", {
+  it("[PL103] commits, rolls back, and ends with all its members: nothing is left", {
     timeout: 240_000,
   }, async () => {
     const fleet = await Fleet.of(server, "fifty", 50);
@@ -150,7 +150,7 @@ describe("a plan of fifty real sandboxes", () => {
 });
 
 describe("members of every kind", () => {
-  it("[PL104] a sandbox is in one plan; a commit of nothing is one where that is asked for; a fork of a commit has its files", {
+  it("[PL104] a sandbox is in one plan; an empty commit is made on request; a fork of a commit has its files", {
     timeout: 120_000,
   }, async () => {
     const fleet = await Fleet.of(server, "kinds", 3);
@@ -223,7 +223,7 @@ describe("members of every kind", () => {
     await fleet.end();
   });
 
-  it("[PL107] a member whose agent is killed while it is saved makes it all or none of them, and loses no file", {
+  it("[PL107] if a member's agent is killed during its snapshot, all members are committed or none, and no file is lost", {
     timeout: 120_000,
   }, async () => {
     const fleet = await Fleet.of(server, "struck", 4);

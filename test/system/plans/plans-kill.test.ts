@@ -49,7 +49,7 @@ async function started(): Promise<Server> {
 }
 
 describe("kill -9 in the middle of a plan's run", () => {
-  it("[PL108] leaves every plan all old or all new, each member's own work as it was, no lease of a run, and no tree without a row", {
+  it("[PL108] leaves every plan all old or all new, each member's own work unchanged, no lease of a run, and no tree without a row", {
     timeout: 60_000 + killRounds * 30_000,
   }, async () => {
     const fleet = await Fleet.of(await started(), "cut", members);

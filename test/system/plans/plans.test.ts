@@ -194,7 +194,7 @@ describe("a plan of eight real sandboxes", () => {
     },
   );
 
-  it("[PL101] a commit names what was added, modified and deleted in each member, and says the same later, also after the server was restarted", {
+  it("[PL101] a commit lists what was added, modified and deleted in each member, also when it is read after a restart of the server", {
     timeout: 120_000,
   }, async () => {
     fleet = await Fleet.of(server, "named", 3);

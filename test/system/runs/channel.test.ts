@@ -59,7 +59,7 @@ function expectEnds(bursts: Bursts, allowed: string[]): void {
   expect(Object.keys(ends).filter((end) => !allowed.includes(end))).toEqual([]);
 }
 
-describe("commands that follow each other closely", () => {
+describe("commands in quick succession", () => {
   let server: Server;
   let bursts: Bursts;
   beforeAll(async () => {
@@ -73,7 +73,7 @@ describe("commands that follow each other closely", () => {
     return answer.body;
   };
 
-  it("[M6] go by one connection, short, slow and long ones among each other, and each is answered with what is its own", {
+  it("[M6] share one connection, short, slow and long ones mixed, and each gets its own response", {
     timeout,
   }, async () => {
     bursts = await Bursts.in(server);
@@ -89,7 +89,7 @@ describe("commands that follow each other closely", () => {
     await settled(server, bursts, ["ran"]);
   });
 
-  it("[M6] whose agent is killed, again and again: each is answered, or reported as interrupted, and none runs twice", {
+  it("[M6] across repeated kills of the agent each gets a response or is reported as interrupted, and none runs twice", {
     timeout,
   }, async () => {
     bursts = await Bursts.in(server);
@@ -107,7 +107,7 @@ describe("commands that follow each other closely", () => {
     ["agent", () => agentOf(server, bursts.id)],
     ["Worker", () => server.processOf("workerd serve").pid],
   ] as const)(
-    "[M6] whose %s stands still for some seconds: all are answered",
+    "[M6] while the %s is stopped for some seconds all wait, and then get a response",
     {
       timeout,
     },
@@ -127,7 +127,7 @@ describe("commands that follow each other closely", () => {
     },
   );
 
-  it("[M6] whose sandbox is paused, saved and restored under them: none runs twice, and all continue", {
+  it("[M6] across pause, checkpoint and restore none runs twice, and later ones succeed", {
     timeout,
   }, async () => {
     bursts = await Bursts.in(server);
@@ -155,7 +155,7 @@ describe("commands that follow each other closely", () => {
     await nothingRuns(server, bursts);
   });
 
-  it("[M6] whose sandbox is destroyed: each ends, and nothing is left", { timeout }, async () => {
+  it("[M6] when the sandbox is destroyed each ends, and nothing is left", { timeout }, async () => {
     bursts = await Bursts.in(server);
     const pid = agentOf(server, bursts.id);
     const agent = server.processes().filter((process) => process.pid === pid);
@@ -168,7 +168,7 @@ describe("commands that follow each other closely", () => {
     await until("its agent is gone", () => alive(agent).length === 0);
   });
 
-  it("[M6] whose callers go away in the middle: what those began ends, and all others are answered", {
+  it("[M6] commands whose callers disconnect end, and all others get a response", {
     timeout,
   }, async () => {
     bursts = await Bursts.in(server);
@@ -190,7 +190,7 @@ describe("commands that follow each other closely", () => {
     await settled(server, bursts, ["ran", "cut"]);
   });
 
-  it("[M7] under a lease that is broken: those end with it, and nothing of them runs after the next holder has it", {
+  it("[M7] end with their lease when it is broken, and nothing of them runs once the next holder has it", {
     timeout,
   }, async () => {
     bursts = await Bursts.in(server);
@@ -212,7 +212,7 @@ describe("commands that follow each other closely", () => {
     await settled(server, bursts, [...cutOff, "lease_lost"]);
   });
 
-  it("[M9] are answered as one that comes alone, whatever they are given and print", {
+  it("[M9] get the same response as a single command, whatever their input and output", {
     timeout,
   }, async () => {
     bursts = await Bursts.in(server);
@@ -235,7 +235,7 @@ describe("commands that follow each other closely", () => {
     await nothingRuns(server, bursts);
   });
 
-  it("[M8] leave no connection soon after the last of them but those that wait for the next request", {
+  it("[M8] soon after the last one the channel is closed, and only reusable HTTP connections stay", {
     timeout,
   }, async () => {
     bursts = await Bursts.in(server);
@@ -259,8 +259,8 @@ describe("commands that follow each other closely", () => {
   });
 });
 
-describe("commands that follow each other closely, and kill -9 of the Worker", () => {
-  it("[M6] again and again: none runs twice, what was answered ran, and all continue", {
+describe("commands in quick succession, with kill -9 of the Worker", () => {
+  it("[M6] repeated kills: none runs twice, every acknowledged one ran, and later ones succeed", {
     timeout,
   }, async () => {
     await using first = await startServer();

@@ -57,7 +57,7 @@ describe("calls with a key and kill -9 of the whole server", () => {
     return started;
   };
 
-  it("[K17] again and again: repeated until it is known, no command runs twice, and one that was answered ran", {
+  it("[K17] repeated across kills, no command runs twice, and every acknowledged one ran", {
     timeout: 600_000,
   }, async () => {
     let server = await start();
@@ -147,7 +147,7 @@ describe("calls with a key and kill -9 of the whole server", () => {
   });
 });
 
-describe("a caller who goes away", () => {
+describe("a caller that disconnects", () => {
   const data = mkdtempSync(join(tmpdir(), "berth-gone-"));
   let started: Server | undefined;
   afterAll(async () => {
@@ -160,7 +160,7 @@ describe("a caller who goes away", () => {
     return started;
   };
 
-  it("[K18] leaves its command running where it has a key, which counts as running until its end; without a key it ends", async () => {
+  it("[K18] leaves a command with a key running, which counts as in flight until its end; one without a key ends", async () => {
     const server = await start();
     const id = await server.create();
     const command = (name: string) =>

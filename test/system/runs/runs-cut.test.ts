@@ -24,7 +24,7 @@ describe("readers that are cut off at random", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  it("[M2] a follower of a process that blocks, cut off about every 50 ms, reads what an uncut one reads", {
+  it("[M2] a follower of a process that waits for its readers, cut off about every 50 ms, reads the same as one that is not", {
     timeout: 300_000,
   }, async () => {
     const expectedHash = createHash("sha256");

@@ -12,7 +12,7 @@ const keyEveryMs = 100;
 const echoMs = 20_000;
 const grownMiBMax = 64;
 
-describe("a flood with viewers that stand still", () => {
+describe("a flood of output with stuck viewers", () => {
   let server: SharedServer;
   let runs: Runs;
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describe("a flood with viewers that stand still", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  it("[M5] `yes` in a terminal, one viewer stuck in each protocol: another continues, and sees each of its keys echoed", {
+  it("[M5] with `yes` in a terminal and one stuck viewer in each protocol, another viewer still sees each of its keys echoed", {
     timeout: floodMs * 4 + 120_000,
   }, async () => {
     await runs.call("POST", "terminals", { id: "flood", argv: ["sh", "-c", "read _; exec yes"] });

@@ -17,7 +17,7 @@ const processBytes = 20 * 1024 * 1024;
 
 type Amount = typeof all;
 
-describe("what is left of all that ran", () => {
+describe("resources of the agent", () => {
   let server: SharedServer;
   beforeAll(async () => {
     server = await useSharedServer();

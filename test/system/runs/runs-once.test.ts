@@ -9,7 +9,7 @@ import { Runs } from "./runs.ts";
 const many = 200;
 const looksMin = 10;
 
-describe("the same one asked for by many at once", () => {
+describe("concurrent calls for the same id", () => {
   let server: SharedServer;
   let runs: Runs;
   beforeAll(async () => {
@@ -54,7 +54,7 @@ describe("the same one asked for by many at once", () => {
     expect(pids[0]).toBeGreaterThan(0);
   }
 
-  it("[M4] 200 who ask for one terminal get the same one, and there is never a second PTY", async () => {
+  it("[M4] 200 callers of one terminal get the same one, and there is never a second PTY", async () => {
     const asking = () => askedByMany("terminals", { id: "shared", argv: ["cat"] });
     const { highest, first } = await most(asking, () => runs.ptys());
     expect(highest).toBe(1);
@@ -65,7 +65,7 @@ describe("the same one asked for by many at once", () => {
     await until("its PTY is closed", () => runs.ptys() === 0 && runs.devices().length === 0);
   });
 
-  it("[M4] terminals made and ended by many at once: there are never more PTYs than ids, and at the end as many as are listed", async () => {
+  it("[M4] while many callers create and end terminals there are never more PTYs than ids, and in the end as many as are listed", async () => {
     const ids = Array.from({ length: 8 }, (_, n) => `some${n}`);
     const random = randomOf(3);
     const asking = () =>
@@ -89,7 +89,7 @@ describe("the same one asked for by many at once", () => {
     await until("all are closed", () => runs.ptys() === 0 && runs.running().length === 0);
   });
 
-  it("[M4] 200 who ask for one session get the same one, and there is never a second shell", async () => {
+  it("[M4] 200 callers of one session get the same one, and there is never a second shell", async () => {
     const shells = () => runs.running().filter((name) => name === "bash").length;
     const asking = () => askedByMany("sessions", { id: "shared" });
     const { highest, first } = await most(asking, shells);

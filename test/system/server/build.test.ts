@@ -30,7 +30,7 @@ describe("a build", () => {
   const build = async () =>
     (await run("node", ["container/launch/build.js"], { cwd: folder })).stderr;
 
-  it("[O12] happens once when several ask at a time, and again only for what changed", async () => {
+  it("[O12] runs once for concurrent requests, and again only for what has changed", async () => {
     const said = (await Promise.all([build(), build(), build()])).join("");
     expect(said.match(/Built the agent/g)).toHaveLength(1);
     expect(said.match(/Built the Worker/g)).toHaveLength(1);
@@ -44,7 +44,7 @@ describe("a build", () => {
     expect(await build()).toMatch(/^berth: Built the Worker in [\d.]+ s\.\n$/);
   });
 
-  it("[O12] that fails says why, ends with 1, and leaves what was built before", async () => {
+  it("[O12] that fails prints the reason, exits with 1, and keeps the previous output", async () => {
     await build();
     const before = readFileSync(join(folder, "dist/worker/index.js"), "utf8");
     appendFileSync(join(folder, "src/index.ts"), "\nimport './not-there.ts';\n");
@@ -55,7 +55,7 @@ describe("a build", () => {
   });
 });
 
-describe("what is installed", () => {
+describe("the installed packages", () => {
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "berth-installed-"));
     mkdirSync(join(folder, "node_modules"));
@@ -92,7 +92,7 @@ describe("a log", () => {
     folder = mkdtempSync(join(tmpdir(), "berth-log-"));
   });
 
-  it("[O14] keeps its newest lines in one file and those before in another, each within the bound", () => {
+  it("[O14] keeps its newest lines in one file and older ones in another, each within the limit", () => {
     const path = join(folder, "a.log");
     const log = new LogFile(path, 100);
     for (let line = 0; line < 50; line += 1) log.write(Buffer.from(`line ${line}\n`));

@@ -10,7 +10,7 @@ import { cleanEnvironment } from "../server.ts";
 
 const run = promisify(execFile);
 
-it("[O17] wrangler deploy takes the configuration and bundles every class it names", async () => {
+it("[O17] wrangler deploy accepts the configuration and bundles every class that it names", async () => {
   const out = mkdtempSync(join(tmpdir(), "berth-deploy-"));
   try {
     const args = ["deploy", "--dry-run", "--containers-rollout=none", "--outdir", out];

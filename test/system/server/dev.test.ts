@@ -6,7 +6,7 @@ import { processesNaming } from "../processes.ts";
 import { startServer } from "../server.ts";
 import { until } from "../until.ts";
 
-it("[O16] npm run dev answers a command with the key of npm start, and leaves nothing", {
+it("[O16] npm run dev runs a command with the key of npm start, and leaves nothing behind", {
   timeout: 300_000,
 }, async () => {
   const data = mkdtempSync(join(tmpdir(), "berth-dev-"));

@@ -43,7 +43,7 @@ describe.concurrent("keepalive of WebSockets, through the Worker", () => {
     expect(processesNaming(server.data)).toEqual([]);
   });
 
-  it("[T19] a viewer that is gone is closed although the terminal prints; libraries answer pings, and no client sees one as a message", async () => {
+  it("[T19] a viewer that vanished is closed even while the terminal prints; libraries answer pings, and no client sees one as a message", async () => {
     const path = `/v1/sandboxes/${id}/terminals/one/connect`;
     const headers = { authorization: `Bearer ${server.key}` };
     const library = new WsSocket(`${server.url.replace("http", "ws")}${path}?mode=viewer`, {
@@ -132,7 +132,7 @@ describe.concurrent("keepalive of WebSockets, at the agent", () => {
     expect(viewer.pings).toBeGreaterThanOrEqual(Math.floor(socketSilenceMs / socketPingMs) - 1);
   };
 
-  it("[T19] a client that answers nothing for a minute is closed, whatever is sent to it; one that answers pings stays", async () => {
+  it("[T19] a client that sends nothing for a minute is closed, even while it is sent output; one that answers pings stays", async () => {
     const mute = {
       quiet: await AgentViewer.open(agent, "quiet", { mute: true }),
       prints: await AgentViewer.open(agent, "prints", { mute: true, silent: true }),

@@ -106,7 +106,7 @@ function partsOf(server: Server): number[] {
 }
 
 describe("kill -9 of the whole server", () => {
-  it("[Y31] in the middle of two hundred mixed calls, again and again, undoes no answer and leaves nothing running", {
+  it("[Y31] repeated during two hundred mixed calls, undoes no acknowledged change and leaves nothing running", {
     timeout: 600_000,
   }, async () => {
     let server = await startServer({ data });

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { signToken } from "../../../src/worker/auth/tokens.ts";
 import { secretsWritten } from "./log-noise.ts";
 
-it("[SC18] a key, a secret or a token in a log or an output of any server of the tests is found", () => {
+it("[SC18] the log check finds a key, secret or token", () => {
   const data = mkdtempSync(join(tmpdir(), "berth-hushed-"));
   const token = signToken(
     { tenant: "local", sandbox: "s", generation: 0, rights: ["read"], expiresAt: 1 },

@@ -7,8 +7,8 @@ import { type Server, startServer } from "../server.ts";
 
 const wide = 16;
 
-describe("many at once on one machine", () => {
-  it("[O18] 1,000 commands in 16 streams on one sandbox give 1,000 right answers", async () => {
+describe("load on one machine", () => {
+  it("[O18] 1,000 commands in 16 parallel streams on one sandbox get 1,000 correct results", async () => {
     await using server = await startServer();
     const id = await server.create();
     const wrong: string[] = [];
@@ -26,7 +26,7 @@ describe("many at once on one machine", () => {
     await endsWhole(server);
   });
 
-  it("[O19] fifty sandboxes created at once are fifty, and each answers for itself", async () => {
+  it("[O19] fifty concurrent creates make fifty sandboxes, and each runs its own command", async () => {
     await using server = await startServer();
     const made = await Promise.all(
       Array.from({ length: 50 }, async (_, index) => {
@@ -47,7 +47,7 @@ describe("many at once on one machine", () => {
     await endsWhole(server);
   });
 
-  it("[O20] 3,000 invented ids leave no file, no descriptor and no object", async () => {
+  it("[O20] calls with 3,000 invented ids leave no file, no descriptor and no object", async () => {
     await using server = await startServer();
     const real = await server.create();
     const ask = (id: string) => server.call("GET", `/v1/sandboxes/${id}`);

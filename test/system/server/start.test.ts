@@ -11,7 +11,7 @@ import { until } from "../until.ts";
 const run = promisify(execFile);
 
 describe("npm start", () => {
-  it("[O1] prints one line on stdout that says where it answers", async () => {
+  it("[O1] prints its address as one line on stdout", async () => {
     await using server = await startServer();
     expect((await server.call("GET", "/health")).body).toMatchObject({ engine: "embedded" });
     const { stdout, code } = await server.stop();
@@ -19,7 +19,7 @@ describe("npm start", () => {
     expect(code).toBe(0);
   });
 
-  it("[O2] makes a key at its first run and prints a line that runs a command with it", async () => {
+  it("[O2] generates a key at its first run and prints a command line that uses it", async () => {
     await using server = await startServer();
     await until("the line is printed", () => server.launched.said.stderr.includes("curl"));
     const line = server.launched.said.stderr.split("\n").find((text) => text.includes("curl"));
@@ -31,7 +31,7 @@ describe("npm start", () => {
     expect(server.launched.said.stderr).not.toContain(server.key);
   });
 
-  it("[O3] finds the sandboxes of the run before, with their files and the same key", async () => {
+  it("[O3] finds the sandboxes of the previous run, with their files and the same key", async () => {
     await using first = await startServer();
     const id = await first.create();
     const wrote = await first.exec(id, "echo kept > note && mkdir -p a/b && echo deep > a/b/c");
@@ -69,7 +69,7 @@ describe("npm start", () => {
     await server.stop();
   });
 
-  it("[O5] serves again in the same place when the engine is killed", async () => {
+  it("[O5] restarts a killed engine, and the sandboxes keep their files", async () => {
     await using server = await startServer();
     const id = await server.create();
     expect((await server.exec(id, "echo before > note")).body).toMatchObject({ exitCode: 0 });
@@ -92,7 +92,7 @@ describe("npm start", () => {
     await server.stop();
   });
 
-  it("[O6] leaves the data folder to one server at a time", async () => {
+  it("[O6] lets only one server at a time use a data folder", async () => {
     await using server = await startServer();
     await expect(startServer({ data: server.data })).rejects.toThrow(
       `in use by process ${server.launcher.pid}`,

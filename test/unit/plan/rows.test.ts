@@ -27,7 +27,7 @@ function cannotWrite(table: string): void {
 }
 
 describe("a change that cannot be written", () => {
-  it.each(["joining", "plan"])("[PL137] has not happened: a join (%s)", async (table) => {
+  it.each(["joining", "plan"])("[PL137] has no effect: a join (%s)", async (table) => {
     if (table !== "plan") harness.open();
     cannotWrite(table);
     const put = (async () => harness.put("a", "new0"))();
@@ -41,7 +41,7 @@ describe("a change that cannot be written", () => {
     expect(await harness.drive(harness.put("a", "new1"))).toMatchObject({ sandbox: "new1" });
   });
 
-  it("[PL137] has not happened: no run begins if its key cannot be stored", async () => {
+  it("[PL137] has no effect: a run whose key cannot be stored does not begin", async () => {
     harness = await PlanHarness.withMembers(1);
     const before = harness.plan.record;
     cannotWrite("keyed");

@@ -58,14 +58,14 @@ beforeAll(async () => {
 });
 
 describe("a binding", () => {
-  it("[SC21] is asked for a right by every route that needs a key, but that which gives only what its caller has", () => {
+  it("[SC21] needs a right for every route with a key, except createToken, which grants only the caller's own rights", () => {
     const without = byKey.filter(([, { needs }]) => needs === undefined);
     expect(without.map(([name]) => name)).toEqual(["createToken"]);
     expect(Object.keys(bindingCalls).sort()).toEqual(byKey.map(([name]) => name).sort());
   });
 
   it.each(byKey.filter(([, { needs }]) => needs !== undefined))(
-    "[SC21] without the right is refused, and nothing has changed; with it alone it passes: %s",
+    "[SC21] without the right is refused and changes nothing; with that right alone it passes: %s",
     async (name, route) => {
       await all.plan("p").put();
       const verb = bindingCalls[name] as Verb;
@@ -103,7 +103,7 @@ describe("a binding", () => {
     expect(await runner.create({ scope })).toMatchObject({ id: made.id, found: true });
   });
 
-  it("[W4] may wait no longer than any other caller, and says in bounded words why it breaks a lease", async () => {
+  it("[W4] has the same wait limit as any other caller, and a limited reason for breaking a lease", async () => {
     const made = await all.create({ start: false });
     const sandbox = all.sandbox(made.id);
     for (const waitMs of [limits.waitMaxMs + 1, -1, 0.5, Number.NaN, "5" as unknown as number]) {
@@ -146,7 +146,7 @@ describe("a binding", () => {
     await stream.cancel();
   });
 
-  it("[SC21] whose rights are none that there are may do nothing", async () => {
+  it("[SC21] with only unknown rights is refused everything", async () => {
     for (const some of [null, "read", ["everything"], [1]]) {
       const api = berth.bind({ tenant: "local", rights: some as never });
       expect(await codeOf(api.list())).toBe("unauthenticated");

@@ -49,7 +49,7 @@ const said = ({ headers }: Response) =>
   [...headers.keys()].filter((name) => name.startsWith("access-control-"));
 
 describe("pages of other origins", () => {
-  it("[W11] may ask whether they may call, without a key, and no object is addressed for it", async () => {
+  it("[W11] may send preflight requests without a key, which address no object", async () => {
     const { ask, addressed } = berth();
     const response = await ask("OPTIONS", `/v1/sandboxes/${id}/files?path=a`, asks(page));
     expect(response.status).toBe(204);
@@ -68,7 +68,7 @@ describe("pages of other origins", () => {
     expect(addressed()).toBe(0);
   });
 
-  it("[W11] read answers, failures and streams, with the headers that a call may have", async () => {
+  it("[W11] can read responses, errors and streams with their headers", async () => {
     const stream = () =>
       new Response(new Blob(["a part"]).stream(), { status: 206, headers: { etag: '"1"' } });
     const { ask, addressed } = berth(stream);
@@ -99,7 +99,7 @@ describe("pages of other origins", () => {
     expect(addressed()).toBeGreaterThan(0);
   });
 
-  it("[W12] get no permission unless they are listed, also from a shared cache", async () => {
+  it("[W12] are allowed only if they are listed, also behind a shared cache", async () => {
     const { ask } = berth();
     const listed = `/v1/sandboxes/${id}/files?path=a`;
     for (const origin of ["https://evil.test", "null", `${page}.evil.test`, "http://app.test"]) {
@@ -118,7 +118,7 @@ describe("pages of other origins", () => {
     expect(program.headers.get("vary")).toBe("Origin");
   });
 
-  it("[W12] are never spoken of where no origin is listed", async () => {
+  it("[W12] get no CORS headers if no origin is listed", async () => {
     const { ask } = berth(undefined, "");
     const response = await ask("GET", "/health", { origin: page });
     expect(response.status).toBe(200);
@@ -126,7 +126,7 @@ describe("pages of other origins", () => {
     expect(response.headers.has("vary")).toBe(false);
   });
 
-  it("[W12] meet the server in a sandbox itself on its port", async () => {
+  it("[W12] get the CORS headers of the sandbox's own server on its port", async () => {
     const own = { "access-control-allow-origin": "https://of-the-server.test" };
     const { ask, addressed } = berth(() => new Response("from the sandbox", { headers: own }));
     for (const method of ["OPTIONS", "GET"]) {

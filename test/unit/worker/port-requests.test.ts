@@ -9,7 +9,7 @@ const call = `/v1/sandboxes/${id}/exec`;
 /** The URL as it was sent: a `Request` object would normalise it. */
 const leadsTo = (url: string) => portRequestOf({ url } as Request)?.target;
 
-describe("whether a request is for a server in a sandbox", () => {
+describe("a request for a server in a sandbox", () => {
   it.each([
     ["a call", `http://berth.test${call}`, undefined],
     ["a call with a query that names one", `http://berth.test${call}?to=/p/${label}/`, undefined],
@@ -17,7 +17,7 @@ describe("whether a request is for a server in a sandbox", () => {
     ["a path", `http://berth.test/p/${label}/v1/x`, "/v1/x"],
     ["a path behind a call's", `http://berth.test/v1/../p/${label}/x`, "/x"],
     ["a host that holds a path", `http://berth.test\\p\\${label}\\${call}`, `/${call}`],
-  ])("[J1] %s leads to the same place each time it is asked", (_what, url, target) => {
+  ])("[J1] %s has the same target each time", (_what, url, target) => {
     for (const _again of [1, 2, 3]) {
       expect(leadsTo(`http://berth.test${call}`)).toBeUndefined();
       expect(leadsTo(url)).toBe(target);

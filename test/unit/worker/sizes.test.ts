@@ -63,7 +63,7 @@ const made = { status: 201, code: undefined, field: undefined, directoryCalls: 1
 const refused = { status: 501, code: "unsupported", field: "size", directoryCalls: 0 };
 
 describe("sizes", () => {
-  it("[S22] that the place cannot hold a sandbox to are refused, and no object is addressed", async () => {
+  it("[S22] that the host cannot enforce are refused without addressing an object", async () => {
     expect(await create("vm")).toEqual(made);
     expect(await create("both")).toEqual(made);
     expect(await create("few")).toEqual(refused);
@@ -78,7 +78,7 @@ describe("sizes", () => {
     expect(await create("few", await engine(false, false))).toEqual(refused);
   });
 
-  it("[S23] are read from one line, with machines of the platform and bounds of a room", () => {
+  it("[S23] are parsed from one line: instance types of Cloudflare and limits of the engine", () => {
     expect([...parseSizes("").keys()]).toEqual([]);
     const read = parseSizes(" a:instance=standard-2,memoryMib=4096\n own:instance=2/8192/16000 ");
     expect(Object.fromEntries(read)).toEqual({
@@ -97,7 +97,7 @@ describe("sizes", () => {
     ["a:memoryMib=64.5", /a: memoryMib /],
     ["a:processes=1e9", /a: processes .*100000/],
     ["a:cpus=2", /a: .*cpus/],
-  ])("[S23] %s is refused in words that name the place", (text, words) => {
+  ])("[S23] %s is refused with a message that names the entry", (text, words) => {
     expect(() => parseSizes(text)).toThrow(words);
     const env = { BERTH_SECRET: "x".repeat(40), BERTH_SIZES: text } as unknown as Env;
     expect(() => readConfig(env)).toThrow(/^BERTH_SIZES must be a list of /);

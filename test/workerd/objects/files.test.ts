@@ -92,7 +92,7 @@ describe("files through the Worker", () => {
     expect((await json(put(id, "file.txt", "x", { "if-match": etag }))).size).toBe(1);
   });
 
-  it("[FD15] that are too large are refused before a byte is read", async () => {
+  it("[FD15] are refused before a byte is read if they are too large", async () => {
     const id = await createSandbox();
     const askedFor = async () =>
       (await containerOf(id).facts()).requests.filter((call) => call.includes("files"));
@@ -123,7 +123,7 @@ describe("files through the Worker", () => {
     await slow.over;
   });
 
-  it("[FD16] are not cloned further when the lease is lost", async () => {
+  it("[FD16] a clone stops when the lease is lost", async () => {
     const id = await createSandbox();
     const { token } = await json(lease(id, { holder: "one", ttlMs: limits.leaseTtlMaxMs }));
     const slow = reading(await clone(id, "slow", { "berth-lease": String(token) }));
@@ -136,7 +136,7 @@ describe("files through the Worker", () => {
     await release(id, next);
   });
 
-  it("[FD16] that are cloned or watched when the container exits end with an error event", async () => {
+  it("[FD16] a clone or watch ends with an error event when the container exits", async () => {
     const id = await createSandbox();
     const streams = [
       reading(await call("GET", of(id, "/files/watch"))),
@@ -151,7 +151,7 @@ describe("files through the Worker", () => {
     await release(id, granted);
   });
 
-  it("[FD7] that are read or watched do not delay a lease", async () => {
+  it("[FD7] a read or watch does not delay a lease", async () => {
     const id = await createSandbox();
     await json(put(id, "file", "1"));
     const watch = reading(await call("GET", of(id, "/files/watch")));
@@ -164,7 +164,7 @@ describe("files through the Worker", () => {
     await watch.leave();
   });
 
-  it("[FD17] whose upload is overtaken by a newer fence are not written, and can be sent again", async () => {
+  it("[FD17] an upload overtaken by a newer fence is not written, and can be sent again", async () => {
     const id = await createSandbox();
     await json(put(id, "file", "old"));
     await containerOf(id).raiseFence(1);

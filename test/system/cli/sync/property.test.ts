@@ -64,7 +64,7 @@ const otherVersionAgain: Round[] = [
 
 const tally = { edits: 0, changed: 0, conflicts: 0, kept: 0 };
 
-it("[SY26] random edits on both sides: status equal, changes back, nothing lost", async () => {
+it("[SY26] after random edits on both sides git's status is equal, all changes have come back, and nothing is lost", async () => {
   const rounds = fc.array(round, { minLength: 2, maxLength: 3 });
   await fc.assert(
     fc.asyncProperty(rounds, async (all) => {
