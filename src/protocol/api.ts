@@ -74,7 +74,9 @@ interface SpecialSandboxApi {
   breakLease(reason: string): Promise<LeaseReleased>;
   /** `null` or an empty string removes a key; other keys stay. `ifMatch` is the expected version. */
   patchMetadata(patch: MetadataPatch, options?: { ifMatch?: number }): Promise<MetadataAnswer>;
+  /** Removes all other keys. `ifMatch` is the expected version. */
   replaceMetadata(to: MetadataPatch, options: { ifMatch: number }): Promise<MetadataAnswer>;
+  /** One page of stored events, oldest first; `after` is the `seq` of the last event already seen. */
   events(query?: { after?: number; limit?: number }): Promise<EventsPage>;
   /** A stream of server-sent events that ends when the sandbox is destroyed. */
   streamEvents(query?: { after?: number }): Promise<AsyncIterable<Uint8Array>>;
@@ -83,12 +85,16 @@ interface SpecialSandboxApi {
     id: string,
     query?: Partial<Omit<LogsQuery, "follow">> & { follow?: boolean; raw?: boolean },
   ): Promise<AsyncIterable<Uint8Array>>;
+  /** Reads a file, or a range of it. The body is streamed, and can be read once. */
   readFile(path: string, options?: ReadOptions): Promise<FileContent>;
+  /** Creates or replaces a file atomically. */
   writeFile(path: string, content: Content, options?: WriteOptions): Promise<FileView>;
+  /** A folder or file as a tar stream, compressed according to `type`. */
   downloadArchive(
     path: string,
     options?: InSession & { type?: ArchiveType },
   ): Promise<AsyncIterable<Uint8Array>>;
+  /** Unpacks an archive into a folder. */
   uploadArchive(
     path: string,
     content: Content,
@@ -104,7 +110,7 @@ type DerivedMethods = Omit<DerivedSandboxApi, keyof SpecialSandboxApi | WebSocke
 /** Methods whose REST route, RPC method and SDK method are derived from their row. */
 export type DerivedMethod = keyof DerivedMethods;
 
-/** One sandbox. */
+/** The methods of one sandbox. */
 export interface SandboxApi extends DerivedMethods, SpecialSandboxApi {}
 
 export type CreateOptions = {
@@ -116,16 +122,23 @@ export type CreateOptions = {
   force?: boolean | undefined;
 };
 
+/** The methods that concern all sandboxes and plans of a key. */
 export interface BerthApi {
   /** With a scope or an idempotency key, returns the sandbox if it exists. */
   create(call?: CreateInput, options?: CreateOptions): Promise<Sandbox>;
+  /** One page of the sandboxes that match, newest first. */
   list(query?: SandboxesInput): Promise<SandboxesPage>;
+  /** The number of sandboxes in each state. */
   counts(): Promise<Counts>;
+  /** One page of the state and metadata events of all sandboxes; `after` is the `seq` of the last event already seen. */
   events(query?: { after?: number; limit?: number }): Promise<TenantEvents>;
   /** A stream of server-sent events that does not end. */
   streamEvents(query?: { after?: number }): Promise<AsyncIterable<Uint8Array>>;
+  /** The methods of one sandbox. Sends no request, so the sandbox need not exist. */
   sandbox(id: string): SandboxApi;
+  /** One page of plans, by name. */
   plans(query?: PlansInput): Promise<PlansPage>;
+  /** The methods of one plan. Sends no request, so the plan need not exist. */
   plan(name: string): PlanApi;
 }
 
@@ -139,18 +152,27 @@ export type PlanEnd = { sandboxes?: "keep" | "destroy"; force?: boolean };
 /** What becomes of the sandbox (`keep` by default); `force` destroys it even if its lease is held. */
 export type MemberEnd = { sandbox?: "keep" | "destroy"; force?: boolean };
 
-/** One plan. */
+/** The methods of one plan: several sandboxes that are committed or rolled back together. */
 export interface PlanApi {
   /** Creates the plan, or returns it if it exists. */
   put(): Promise<Plan>;
+  /** The plan with its members and its running commit. */
   get(): Promise<Plan>;
-  /** A sandbox whose lease is held is destroyed only with `force`. */
+  /** Deletes the plan. A sandbox whose lease is held is destroyed only with `force`. */
   remove(options?: PlanEnd): Promise<Plan>;
+  /** Creates the member of this key, adds an existing sandbox as it, or replaces it. A repeated call finds it. */
   putMember(key: string, call: MemberInput): Promise<Member>;
+  /** Removes the member, and keeps or destroys its sandbox. */
   removeMember(key: string, options?: MemberEnd): Promise<Member>;
-  /** A run that is returned as `pending` continues in the background: `commitOf` waits for its end. */
+  /**
+   * Saves all members together. A run that is returned as `pending` continues in the background: `commitOf` waits for its
+   * end.
+   */
   commit(call?: CommitInput, options?: RunOptions): Promise<Commit>;
+  /** Restores the files of the last commit in all members. */
   rollback(call?: RollbackInput, options?: RunOptions): Promise<Commit>;
+  /** One page of commits and rollbacks, newest first. */
   commits(query?: { limit?: number; cursor?: string }): Promise<CommitsPage>;
+  /** One commit or rollback by its number; waits up to `waitMs` for its end. */
   commitOf(n: number, query?: { waitMs?: number }): Promise<Commit>;
 }

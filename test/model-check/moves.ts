@@ -16,7 +16,7 @@ import {
   raise,
   start,
 } from "./agent.ts";
-import { busyOf, normal, type World, without } from "./world.ts";
+import { callsInFlightOf, normal, type World, without } from "./world.ts";
 
 const ttlMs = 15_000;
 
@@ -100,7 +100,7 @@ function replace(world: World): Move[] {
 }
 
 export function passTime(world: World): Move[] {
-  const deadline = leaseDeadline(world.lease, busyOf(world));
+  const deadline = leaseDeadline(world.lease, callsInFlightOf(world));
   if (deadline === undefined || deadline.at === Number.POSITIVE_INFINITY) return [];
   return [{ name: deadline.why, to: decide(world, { type: "tick" }, deadline.at) }];
 }
@@ -185,7 +185,7 @@ function lookAgain(world: World): Move[] {
 }
 
 function decide(world: World, event: LeaseEvent, now = 0, renumber = true): World {
-  const { lease } = stepLease(world.lease, event, now, busyOf(world));
+  const { lease } = stepLease(world.lease, event, now, callsInFlightOf(world));
   const to = { ...world, lease };
   return renumber ? normal(to, now) : to;
 }

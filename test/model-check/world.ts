@@ -36,7 +36,7 @@ export const firstWorld: World = {
 };
 
 /** The calls in flight that the instance knows, as the lease expects them. */
-export function busyOf({ lease, calls }: World): CallsInFlight {
+export function callsInFlightOf({ lease, calls }: World): CallsInFlight {
   const held = lease.state.name === "held" ? lease.state.grant.fence : undefined;
   const own = calls.filter(({ grant }) => grant === held).length;
   return { own, others: calls.length - own };

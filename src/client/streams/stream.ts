@@ -6,7 +6,7 @@ import { BerthError, type ErrorCode, errors } from "../../protocol/error-codes.t
 import { isTransient } from "../http/retry.ts";
 import { backOffMs, sleep, withTimeout } from "../http/timing.ts";
 
-/** Options of everything that is stream. */
+/** Options of every method that follows a stream. */
 export type StreamOptions = {
   /** Ends the iteration: it throws the signal's reason. */
   signal?: AbortSignal;
