@@ -30,11 +30,11 @@ export async function writeTypes(folder) {
   runTool(tools.tsc, ["-p", join(root, "src/client"), ...declare, ...into]);
   const files = declarationsBelow(folder);
   const types = resolveSchemaTypes(folder, files);
+  const constants = protocolConstants();
   for (const [path, text] of files) {
     const own = types.get(relative(folder, path));
-    const known = text.replace(
-      schemaType,
-      (_, side, schema) => own?.get(`${side}$${schema}`) ?? "",
+    const known = text.replace(schemaType, (_, side, schema) =>
+      withFieldComments(own?.get(`${side}$${schema}`) ?? "", schema, constants),
     );
     writeFileSync(path, withJsExtensions(withoutSchemas(known)));
   }
@@ -42,6 +42,56 @@ export async function writeTypes(folder) {
   const text = `export type ${derived.name} = ${await withSummaries(methods)};\n`;
   writeFileSync(join(folder, derived.path), withJsExtensions(text));
   removeUnreachable(folder);
+}
+
+/**
+ * The text of each constant of the protocol, by its name: schemas, and the fields that they share.
+ * @returns {Map<string, string>}
+ */
+function protocolConstants() {
+  const folder = join(root, "src/protocol");
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  const modules = names
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => readFileSync(join(folder, name), "utf8"));
+  const constant = /^(?:export )?const (\w+) = ([\s\S]*?);$/gm;
+  return new Map(
+    modules.flatMap((text) =>
+      [...text.matchAll(constant)].map(([, name = "", value = ""]) => [name, value]),
+    ),
+  );
+}
+
+/**
+ * Gives the fields of a resolved type the comments that they have in the schema, or in what it spreads.
+ * @param {string} type
+ * @param {string} schema
+ * @param {Map<string, string>} constants
+ */
+function withFieldComments(type, schema, constants) {
+  const comments = fieldComments(schema, constants);
+  return type.replace(/^ {4}(?:readonly )?"?(\w+)"?\??: /gm, (line, field) => {
+    const comment = comments.get(field);
+    return comment === undefined ? line : `    ${comment}\n${line}`;
+  });
+}
+
+/**
+ * @param {string} name
+ * @param {Map<string, string>} constants
+ * @returns {Map<string, string>}
+ */
+function fieldComments(name, constants) {
+  const text = constants.get(name) ?? "";
+  const spreads = [...text.matchAll(/(?:\.\.\.|^)(\w+)(?:\.shape|[.,\s])/g)];
+  const inherited = spreads.flatMap(([, other = ""]) =>
+    other === name ? [] : [...fieldComments(other, constants)],
+  );
+  const own = [...text.matchAll(/(\/\*\*(?:(?!\*\/)[\s\S])*\*\/)\s+(\w+):/g)];
+  const comments = own.map(
+    ([, comment = "", field = ""]) => /** @type {const} */ ([field, comment]),
+  );
+  return new Map([...inherited, ...comments]);
 }
 
 /**

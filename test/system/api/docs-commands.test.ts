@@ -1,5 +1,5 @@
 /**
- * Runs every shell block of the guide against a real server, page by page, as a reader would type it.
+ * Runs every shell block of the guide and the README against a real server, page by page, as a reader would type it.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -7,17 +7,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { root } from "../../../container/launch/paths.js";
+import { root, tools } from "../../../container/launch/paths.js";
+import { CliUser } from "../cli/cli-user.ts";
 import { cleanEnvironment } from "../server.ts";
 import { useSharedServer } from "../shared-server.ts";
 
 const guide = join(root, "docs/guide");
 const separator = "-- next --";
 
-const shellBlocks = (page: string) =>
-  [...readFileSync(join(guide, page), "utf8").matchAll(/```sh\n([\s\S]*?)```/g)].map(
-    ([, block = ""]) => block.trim(),
+const blocksOf = (path: string) =>
+  [...readFileSync(path, "utf8").matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = ""]) =>
+    block.trim(),
   );
+const shellBlocks = (page: string) => blocksOf(join(guide, page));
 
 /** Every page assumes the helpers that the quickstart defines. */
 const [helpers = ""] = shellBlocks("quickstart.md");
@@ -50,5 +52,27 @@ describe("the guide", () => {
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
+  });
+
+  it("[SD13] the first session of the README works in a checkout", async () => {
+    await using server = await useSharedServer();
+    using user = new CliUser(server);
+    const cwd = user.repo("app");
+    const [session = ""] = blocksOf(join(root, "README.md"));
+    expect(session).toContain("berth exec");
+    const alias = "alias berth='npm run --silent berth --'";
+    const command = `berth() { '${tools.node}' '${join(root, "src/cli/main.ts")}' "$@"; }`;
+    const script = `set -e\n${session.replace(alias, command)}`;
+    const { stdout } = await promisify(execFile)("bash", ["-c", script], {
+      ...{ cwd, env: user.environment, timeout: 120_000 },
+    });
+    expect(readdirSync(cwd)).toContain("now.txt");
+    expect(stdout).toContain("http");
+  });
+
+  it("[SD13] the shell blocks for operators run", async () => {
+    const [block = ""] = blocksOf(join(root, "docs/operate/one-machine.md"));
+    const { stdout } = await promisify(execFile)("bash", ["-c", block], { timeout: 30_000 });
+    expect(stdout).toMatch(/^berth_ci_\S+ ci:[0-9a-f]{64}\n$/);
   });
 });

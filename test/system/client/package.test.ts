@@ -124,6 +124,15 @@ describe("the package, installed in an empty project", () => {
     expect(stdout).toMatch(/^file_not_found /m);
   });
 
+  it("[SD9] has types whose methods and fields say what they do", () => {
+    const types = (path: string) =>
+      readFileSync(join(installed().package, "dist/package/types", path), "utf8");
+    const field = /\/\*\* [A-Z][^\n]*\. \*\/\n {4}timeoutMs\?: number/;
+    expect(types("protocol/exec.d.ts")).toMatch(field);
+    expect(types("protocol/verbs/derived.d.ts")).toMatch(/\/\*\* [A-Z][^\n]*\. \*\/\n {4}exec: /);
+    expect(types("client/connect.d.ts")).toContain("connect(");
+  });
+
   it("[SD9] has types that a strict project can use without any other package", async () => {
     installed().write("use.ts", consumer);
     const strict = ["--strict", "--noEmit", "--target", "es2022", "--types", ""];
