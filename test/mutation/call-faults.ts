@@ -17,7 +17,7 @@ const retry = "src/client/http/retry.ts";
 const ring = "container/agent/processes/ring.ts";
 const runs = "container/agent/processes/runs.ts";
 const fence = "container/agent/server/fence.ts";
-const drain = "container/agent/server/fence-call.ts";
+const fenceCall = "container/agent/server/fence-call.ts";
 const gated = "container/agent/server/gated-work.ts";
 
 export const callFaults: readonly Fault[] = [
@@ -156,21 +156,21 @@ export const callFaults: readonly Fault[] = [
   },
   {
     name: "only a drain raises the agent's fence",
-    file: drain,
+    file: fenceCall,
     find: "gated.fence.raise(fence);",
     put: "if (drain) gated.fence.raise(fence);",
     by: ["X50"],
   },
   {
     name: "the agent confirms a drain at once",
-    file: drain,
+    file: fenceCall,
     find: "const left = await gated.countBelow(fence, waitMs);",
     put: "const left = 0 * waitMs;",
     by: ["X50"],
   },
   {
     name: "a drain interrupts nothing",
-    file: drain,
+    file: fenceCall,
     find: "if (drain) gated",
     put: "if (drain && fence < 0) gated",
     by: ["X50"],
