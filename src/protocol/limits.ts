@@ -14,7 +14,7 @@ export const limits = {
   bodyBytesMax: 4 * MiB,
   /** Members of one object or list in a body: twice the most arguments that a call may have. */
   bodyMembersMax: 8192,
-  /** A caller that sends its body more slowly than this is disconnected. */
+  /** A body must have arrived completely by then; otherwise the call is refused with `body_timeout`. */
   bodyReadMs: 30 * second,
   /** The body of a refused call is read this far, so that its sender gets to read the refusal; beyond, the connection is cut. */
   refusedBodyBytesMax: 256 * MiB,
@@ -375,9 +375,9 @@ export const limits = {
   /** Lifetime of a connect ticket, and how many may be unused. */
   connectTicketMs: minute,
   connectTicketsMax: 100,
-  /** How long a holder whose socket was lost can reconnect. */
+  /** After the object has restarted, a holder by connection can return for this long. A closed connection releases at once. */
   leaseReconnectMs: 10 * second,
-  /** A lease socket without a ping for this long is closed. */
+  /** A holder by connection that sends no ping for this long has lost the lease, and a waiter its place. */
   leasePingMs: 30 * second,
   /** How often the WebSocket of a viewer or a port is pinged, and after how long without a response it is closed. */
   socketPingMs: 20 * second,

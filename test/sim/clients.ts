@@ -10,7 +10,7 @@ import type { LeaseGranted } from "../../src/protocol/lease.ts";
 import type { MetadataAnswer } from "../../src/protocol/metadata.ts";
 import type { CommandSpec } from "./agent.ts";
 import { repeatUntilKnown } from "./idempotent-calls.ts";
-import type { Action, Exec, LeaseStep, Plan } from "./plan.ts";
+import type { Action, Exec, LeaseStep, Plan } from "./script.ts";
 import type { Outcome } from "./sim-sandbox.ts";
 import type { World } from "./world.ts";
 

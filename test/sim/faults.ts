@@ -1,7 +1,7 @@
 /**
  * What each fault of a plan does, and how it ends. See plan.ts for when.
  */
-import type { FaultName, Plan } from "./plan.ts";
+import type { FaultName, Plan } from "./script.ts";
 import type { World } from "./world.ts";
 
 type Fault = { ms: number; size: number };

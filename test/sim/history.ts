@@ -5,8 +5,8 @@ import type { Breakage } from "./breakages.ts";
 import { serveClients } from "./clients.ts";
 import { drive } from "./drive.ts";
 import { injectFaults } from "./faults.ts";
-import type { Plan } from "./plan.ts";
 import { checkQuiet } from "./quiet.ts";
+import type { Plan } from "./script.ts";
 import { type Violation, World } from "./world.ts";
 
 export type History = {

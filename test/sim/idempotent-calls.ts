@@ -3,7 +3,7 @@
  * after that.
  */
 
-import type { Exec } from "./plan.ts";
+import type { Exec } from "./script.ts";
 import type { Outcome } from "./sim-sandbox.ts";
 import type { World } from "./world.ts";
 

@@ -3,7 +3,7 @@
  */
 import { expect, it } from "vitest";
 import { play } from "./history.ts";
-import { planOf } from "./plan.ts";
+import { planOf } from "./script.ts";
 
 const histories = 250;
 

@@ -7,7 +7,7 @@ import { type FleetBreakage, fleetBreakages } from "./fleet/fleet-breakages.ts";
 import { playFleet } from "./fleet/history.ts";
 import { scriptOf } from "./fleet/script.ts";
 import { play } from "./history.ts";
-import { planOf } from "./plan.ts";
+import { planOf } from "./script.ts";
 import { shrink } from "./shrink.ts";
 import { Tally } from "./tally.ts";
 

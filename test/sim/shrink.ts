@@ -3,7 +3,7 @@
  */
 import type { Breakage } from "./breakages.ts";
 import { type History, play } from "./history.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan } from "./script.ts";
 
 const playsMax = 400;
 

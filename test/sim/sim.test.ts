@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type Breakage, breakages, foundBy } from "./breakages.ts";
 import { groupsOf, sandboxSeeds } from "./corpus.ts";
 import { type History, play } from "./history.ts";
-import { type Plan, planOf } from "./plan.ts";
+import { type Plan, planOf } from "./script.ts";
 import { shrink } from "./shrink.ts";
 import { Tally } from "./tally.ts";
 

@@ -82,7 +82,7 @@ export class World {
     this.database.onAlarm();
   }
 
-  /** Crashes the object after that many commits, between the commit and what follows. */
+  /** Crashes the object up to 2 ms after that many commits. */
   crashAfterCommits(count: number): void {
     this.#commitsUntilCrash = count;
   }

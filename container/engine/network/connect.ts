@@ -19,7 +19,7 @@ export async function connect(
   return undefined;
 }
 
-/** Reverts what the engine changed in the machine's network. */
+/** Removes the engine's nft table; `ip_forward` stays on, because others may rely on it by now. */
 export async function disconnectEngine(engine: Engine): Promise<void> {
   if (engine.machine.network.mode === "nat") await removeNat(engine.instance);
 }

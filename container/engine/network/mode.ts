@@ -25,7 +25,8 @@ export async function chooseNetwork(settings: Settings, instance: string): Promi
   if (requested === "host")
     return { mode: "host", notes: [hostNetworkWarning], missing: [hostNetworkWarning] };
   if (requested === "none") return noNetwork("BERTH_ENGINE_NETWORK is none");
-  const nat = requested === "pasta" ? "not requested" : await natObstacle(settings, instance);
+  const nat =
+    requested === "pasta" ? "not requested" : await prepareNatIfPossible(settings, instance);
   if (nat === undefined) return { mode: "nat", notes: [], missing: [] };
   if (requested === "nat") throw new Error(`BERTH_ENGINE_NETWORK: nat is unavailable: ${nat}`);
   const pasta = pastaObstacle();
@@ -43,8 +44,11 @@ function noNetwork(why: string): NetworkChoice {
   };
 }
 
-/** Returns why it is unavailable, or undefined if it can be used. */
-async function natObstacle(settings: Settings, instance: string): Promise<string | undefined> {
+/** Prepares NAT, and returns undefined, or why it is unavailable. */
+async function prepareNatIfPossible(
+  settings: Settings,
+  instance: string,
+): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return "Berth is not root";
   const absent = ["ip", "nft"].filter((name) => !isProgram(name));
   if (absent.length > 0)
@@ -58,7 +62,7 @@ async function natObstacle(settings: Settings, instance: string): Promise<string
   }
 }
 
-/** Returns why it is unavailable, or undefined if it can be used. */
+/** Prepares NAT, and returns undefined, or why it is unavailable. */
 function pastaObstacle(): string | undefined {
   if (process.getuid?.() === 0) return "it cannot join a namespace of root";
   if (!isProgram("pasta")) return "it is not installed (package passt)";

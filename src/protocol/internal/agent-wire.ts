@@ -58,7 +58,7 @@ export const agentPaths = {
   fence: "/v1/fence",
   /** POST AgentRevoked → the same. Closes and refuses WebSockets that tokens of earlier generations open. */
   revoked: "/v1/revoked",
-  /** PUT AgentMetadata → AgentMetadataKept. Ignores versions older than its own. */
+  /** PUT AgentMetadata → AgentMetadataStored. Ignores versions older than its own. */
   metadata: "/v1/metadata",
   /** Any method, `/v1/ports/<port>/<path>`: HTTP or WebSocket to a server in the sandbox. */
   ports: "/v1/ports",

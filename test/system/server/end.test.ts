@@ -111,7 +111,7 @@ describe("the end of npm start", () => {
     process.kill(server.processOf("workerd serve").pid, "SIGKILL");
     const { code, stderr } = await server.ended();
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^berth: workerd ended \(SIGKILL\)\. See .*workerd\.log$/m);
+    expect(stderr).toMatch(/^berth: workerd ended \(SIGKILL\)\. See .*workerd\.log\.$/m);
     await nothingIsLeft(server, tree);
   });
 });
