@@ -6,7 +6,8 @@ import type { ErrorCode } from "../protocol/errors.ts";
 
 const byCode: Partial<Record<ErrorCode, string>> = {
   unauthenticated: "Run `berth login` to store another key. BERTH_KEY overrides it.",
-  unavailable: "Try again. `berth login` or BERTH_URL sets the server.",
+  unavailable:
+    "Is the server running? `npm start` starts one here; BERTH_URL or `berth login` names another.",
   operation_interrupted: "It may have taken effect. Check before you repeat it.",
   lease_held: "Run `berth lock status` to see the holder. Try again when the lease is free.",
   lease_pending: "Run `berth lock status` to see the holder. Try again when the lease is free.",

@@ -146,7 +146,7 @@ export function asBerthError(thrown: unknown): BerthError | undefined {
 /** The same error for an unknown id and for one of another tenant, so that callers do not learn which ids exist. */
 export function unknownSandbox(): BerthError {
   return new BerthError("not_found", "No such sandbox for this key.", {
-    hint: "POST /v1/sandboxes returns the ids of sandboxes.",
+    hint: "GET /v1/sandboxes lists your sandboxes.",
   });
 }
 

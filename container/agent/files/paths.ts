@@ -45,10 +45,14 @@ export function isText(raw: string): boolean {
 export function openEntry({ raw, shown }: Target, field = "path"): Entry {
   const { parent, name, asFolder } = split(raw);
   if (name === "" || name === "." || name === "..") {
-    throw new BerthError("bad_request", `${field} ${shown} must end with a name.`, {
-      hint: "Name it as an entry of its parent folder.",
-      facts: { field },
-    });
+    throw new BerthError(
+      "bad_request",
+      `${field} ${shown} is a folder, not a file or folder in it.`,
+      {
+        hint: "End the path with a name, such as notes.txt.",
+        facts: { field },
+      },
+    );
   }
   const folder = openPath(currentFolder, parent, open.folder);
   return { folder, name, asFolder };

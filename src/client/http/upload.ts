@@ -6,17 +6,18 @@ import type { Content } from "../../protocol/api.ts";
 import { BerthError } from "../../protocol/error-codes.ts";
 
 /**
- * Bytes, a stream of known length, or a Blob or File, which browsers read from disk.
+ * Text, bytes, a stream of known length, or a Blob or File, which browsers read from disk. Text is sent as UTF-8.
  *
  * @example
  * ```ts
+ * await sandbox.writeFile("hello.txt", "hello");
  * await sandbox.writeFile("data.bin", new Uint8Array([1, 2, 3]));
  * await sandbox.writeFile("big.tar", { stream: createReadStream("big.tar"), bytes: statSync("big.tar").size });
  * const { body, size } = await sandbox.readFile("data.bin");
  * for await (const bytes of body) console.log(bytes.byteLength, "of", size);
  * ```
  */
-export type UploadContent = Content | Blob;
+export type UploadContent = Content | Blob | string;
 
 /** `bytes` of `total` were transferred; a `total` of 0 means that it is unknown. */
 export type Progress = { bytes: number; total: number };
@@ -49,10 +50,12 @@ type Sized = new (bytes: number) => TransformStream<Uint8Array, Uint8Array>;
 
 /** Content in memory can be sent again; a stream cannot. */
 export function isReplayable(upload: Upload | undefined): boolean {
-  return upload === undefined || upload.content instanceof Uint8Array || isBlob(upload.content);
+  if (upload === undefined || typeof upload.content === "string") return true;
+  return upload.content instanceof Uint8Array || isBlob(upload.content);
 }
 
-export async function toUploadBody({ content, progress }: Upload): Promise<UploadBody> {
+export async function toUploadBody({ content: given, progress }: Upload): Promise<UploadBody> {
+  const content = typeof given === "string" ? new TextEncoder().encode(given) : given;
   if (content instanceof Uint8Array || isBlob(content)) {
     const total = content instanceof Uint8Array ? content.byteLength : content.size;
     if (progress === undefined || !canStream()) return unstreamedBody(content, total, progress);

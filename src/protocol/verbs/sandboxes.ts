@@ -29,7 +29,7 @@ export const sandboxRows = ({
       method: "GET",
       path: "/health",
       summary: "Report whether Berth works and how it isolates sandboxes",
-      description: "Needs no key and touches no object.",
+      description: "Needs no key.",
       responses: { 200: { schema: healthSchema, meaning: "The state of this installation." } },
       errors: [],
     },

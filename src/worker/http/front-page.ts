@@ -16,7 +16,7 @@ const html = `<!doctype html>
   code { font: 14px/1.5 ui-monospace, monospace }
 </style>
 <h1>Berth <small>${version}</small></h1>
-<p>Sandboxes for agents, CI jobs and people: isolated Linux workspaces, one object each.</p>
+<p>Sandboxes for agents, CI jobs and people: isolated Linux workspaces.</p>
 <ul>
   <li><a href="/openapi.json">openapi.json</a>: every route with its fields and errors</li>
   <li><a href="/health">health</a>: whether Berth works, and how it isolates sandboxes</li>

@@ -124,6 +124,17 @@ describe("the package, installed in an empty project", () => {
     expect(stdout).toMatch(/^file_not_found /m);
   });
 
+  it("[SD8] runs the first session of the README", async () => {
+    const page = readFileSync(join(root, "README.md"), "utf8");
+    const example = /```js\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+    expect(example).toContain("writeFile");
+    await using server = await useSharedServer();
+    installed().write("readme.mjs", example.replace("http://127.0.0.1:8787", server.url));
+    const env = { BERTH_KEY: server.key };
+    const { code, stdout, stderr } = await installed().run("node", ["readme.mjs"], env);
+    expect([code, stdout, stderr]).toEqual([0, "hello 0\n", ""]);
+  });
+
   it("[SD9] has types whose methods and fields say what they do", () => {
     const types = (path: string) =>
       readFileSync(join(installed().package, "dist/package/types", path), "utf8");
