@@ -106,7 +106,7 @@ describe("messages of the command", () => {
     expect(ran).toEqual({
       ...{ code: 1, signal: null, stdout: "" },
       stderr: expect.stringMatching(
-        /^error: http:\/\/127\.0\.0\.1:1 could not be reached.*\nhint: Try again\. .*\n$/,
+        /^error: http:\/\/127\.0\.0\.1:1 could not be reached.*\nhint: Is the server running\? .*\n$/,
       ),
     });
   });
